@@ -1,0 +1,2 @@
+//! The `foveate` command.
+fn main() {}

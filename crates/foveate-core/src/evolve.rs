@@ -1,0 +1,133 @@
+//! Evolution strategies behind `ask` and `tell`.
+
+use std::collections::BTreeMap;
+
+/// An evolution strategy.
+///
+/// One generation is one `ask` and one `tell`. Asking twice without telling gives the same population. All randomness
+/// comes from the seed path of the generation, so a strategy restored from [`Evolver::state`] goes on bit for bit.
+pub trait Evolver: Send {
+    /// The genomes of this generation.
+    fn ask(&mut self) -> &Population;
+
+    /// Learns from the population of the last `ask`: `fitness[i]` belongs to row `i`, larger is better.
+    ///
+    /// # Errors
+    /// When the count is wrong, a fitness is not finite, or nothing was asked; the state is then unchanged.
+    fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
+
+    /// `[n_params]`: the strategy's best guess, the centre of its distribution.
+    fn mean(&self) -> &[f32];
+
+    /// Generations told so far.
+    fn generation(&self) -> u64;
+
+    /// Everything needed to go on bit for bit; see [`Evolver::restore`].
+    fn state(&self) -> StateDict;
+
+    /// Takes back what [`Evolver::state`] gave.
+    ///
+    /// # Errors
+    /// When something is missing, of the wrong size, or not finite; the strategy is then unchanged.
+    fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError>;
+}
+
+/// Genomes, `[n_genomes, n_params]`, row-major.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Population {
+    genomes: Vec<f32>,
+    params: usize,
+}
+
+impl Population {
+    /// Room for `genomes` genomes of `params` parameters, all zero.
+    pub fn zeros(genomes: usize, params: usize) -> Self {
+        Population { genomes: vec![0.0; genomes * params], params }
+    }
+
+    /// How many genomes.
+    pub fn len(&self) -> usize {
+        self.genomes.len().checked_div(self.params).unwrap_or(0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.genomes.is_empty()
+    }
+
+    /// `[n_params]`: genome `index`.
+    pub fn genome(&self, index: usize) -> &[f32] {
+        &self.genomes[index * self.params..(index + 1) * self.params]
+    }
+
+    /// `[n_params]`: genome `index`, to write.
+    pub fn genome_mut(&mut self, index: usize) -> &mut [f32] {
+        &mut self.genomes[index * self.params..(index + 1) * self.params]
+    }
+}
+
+/// How a generation went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Generations told so far, this one included.
+    pub generation: u64,
+    /// Best fitness of the population.
+    pub best: f64,
+    /// Mean fitness of the population.
+    pub mean: f64,
+    /// Standard deviation of the search distribution, averaged over parameters.
+    pub sigma: f64,
+}
+
+/// Named tensors: the state of an optimiser, ready to be written by whoever owns files.
+pub type StateDict = BTreeMap<String, Tensor>;
+
+/// A flat tensor of a [`StateDict`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tensor {
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+    /// Counters and seeds.
+    U64(Vec<u64>),
+}
+
+/// What can go wrong in an evolution strategy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvolveError {
+    /// The wrong number of fitness values.
+    #[error("{given} fitness values for a population of {wanted}")]
+    FitnessCount {
+        /// Genomes in the population.
+        wanted: usize,
+        /// Values given.
+        given: usize,
+    },
+    /// A fitness is NaN or infinite.
+    #[error("the fitness of genome {genome} in generation {generation} is {value}")]
+    FitnessNotFinite {
+        /// Which genome.
+        genome: usize,
+        /// Which generation.
+        generation: u64,
+        /// The value.
+        value: f64,
+    },
+    /// `tell` without `ask`.
+    #[error("tell was called without ask")]
+    NothingAsked,
+    /// A setting that makes no sense.
+    #[error("{why}")]
+    BadConfig {
+        /// What is wrong and what to do instead.
+        why: String,
+    },
+    /// A state that does not fit.
+    #[error("the saved state does not fit this strategy: {why}")]
+    BadState {
+        /// What does not fit.
+        why: String,
+    },
+}

@@ -1,0 +1,25 @@
+//! The contracts of Foveate; everything else hangs off them.
+//!
+//! * [`Env`]: a world that can be reset, stepped, cloned and looked at.
+//! * [`Policy`]: something that looks and acts. Where it looked, its [`Gaze`], is part of every [`Decision`].
+//! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
+//! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
+//! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
+//!
+//! **Invariant:** no file, socket, thread, clock or environment variable is touched here.
+
+mod env;
+mod evaluate;
+mod evolve;
+mod image;
+mod policy;
+mod report;
+mod seed;
+
+pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Observation, ObservationSpace, Step};
+pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
+pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
+pub use image::{Image, ImageBuf};
+pub use policy::{Agent, Decision, Gaze, PatchGrid, Policy, PolicyError, Seat, TensorShape};
+pub use report::Fact;
+pub use seed::{Rng, Seed};

@@ -1,0 +1,295 @@
+//! Things that look and act.
+
+use crate::Observation;
+
+/// Something that looks and acts. Where it looked is part of the result, not a debug hook.
+///
+/// State lives in the argument `memory`, so one policy serves a thousand worlds and a checkpoint is a plain value.
+/// `memory` also holds the scratch space and the outputs of the last decision: `act` allocates nothing.
+pub trait Policy: Send + Sync {
+    /// What the policy carries from step to step, with its scratch space.
+    type Memory: Clone + Send;
+
+    /// Memory as it is at the start of an episode.
+    fn memory(&self) -> Self::Memory;
+
+    /// Forgets the episode, keeping the scratch space.
+    fn reset(&self, memory: &mut Self::Memory);
+
+    /// Looks at `observation` and decides.
+    ///
+    /// # Errors
+    /// When the observation has not the shape that the policy was built for.
+    fn act<'m>(&self, observation: Observation<'_>, memory: &'m mut Self::Memory)
+    -> Result<Decision<'m>, PolicyError>;
+
+    /// Name and shape of every parameter tensor, in the order of the flat vector.
+    fn tensors(&self) -> Vec<TensorShape>;
+
+    /// The parameters as one flat vector, in the order of [`Policy::tensors`].
+    fn params(&self) -> Vec<f32>;
+
+    /// Replaces all parameters, without allocating.
+    ///
+    /// # Errors
+    /// When the count is wrong or a value is not finite.
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
+}
+
+/// A named parameter tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorShape {
+    /// Its name, as in weight files: `query.weight`.
+    pub name: String,
+    /// Its dimensions, slowest first.
+    pub shape: Vec<usize>,
+}
+
+impl TensorShape {
+    /// How many numbers it holds.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// An action and where the policy looked to choose it.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision<'a> {
+    /// The action, in the world's own units.
+    pub action: &'a [f64],
+    /// Where the policy looked; `None` for a policy without a gaze.
+    pub gaze: Option<Gaze<'a>>,
+}
+
+/// Where a policy looked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gaze<'a> {
+    /// How the picture was cut into patches.
+    pub grid: PatchGrid,
+    /// `[n_patches]`: how important each patch was.
+    pub importance: &'a [f32],
+    /// The patches that the controller saw, most important first.
+    pub looked_at: &'a [u32],
+}
+
+/// A picture of `width` × `height` cut into square patches, row-major from the top left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatchGrid {
+    width: usize,
+    height: usize,
+    patch: usize,
+    stride: usize,
+}
+
+impl PatchGrid {
+    /// Cuts a picture of `width` × `height` pixels into patches of side `patch`, `stride` pixels apart.
+    ///
+    /// # Errors
+    /// When the patch or the stride is zero, or the patch is larger than the picture.
+    pub fn tile(width: usize, height: usize, patch: usize, stride: usize) -> Result<Self, PolicyError> {
+        if patch == 0 || stride == 0 {
+            return Err(PolicyError::BadConfig {
+                why: format!("patch ({patch} px) and stride ({stride} px) must be at least 1"),
+            });
+        }
+        if patch > width || patch > height {
+            return Err(PolicyError::PatchTooLarge { patch, width, height });
+        }
+        Ok(PatchGrid { width, height, patch, stride })
+    }
+
+    /// Width of the picture in pixels.
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Height of the picture in pixels.
+    pub const fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Side of a patch in pixels.
+    pub const fn patch(&self) -> usize {
+        self.patch
+    }
+
+    /// Distance between neighbouring patches in pixels.
+    pub const fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Patches in a row.
+    pub const fn columns(&self) -> usize {
+        (self.width - self.patch) / self.stride + 1
+    }
+
+    /// Patches in a column.
+    pub const fn rows(&self) -> usize {
+        (self.height - self.patch) / self.stride + 1
+    }
+
+    /// All patches.
+    pub const fn len(&self) -> usize {
+        self.columns() * self.rows()
+    }
+
+    /// Never: a grid has at least one patch.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Top-left pixel of patch `index`, as (column, row).
+    pub const fn corner(&self, index: usize) -> (usize, usize) {
+        (index % self.columns() * self.stride, index / self.columns() * self.stride)
+    }
+
+    /// Centre pixel of patch `index`, as (column, row): corner plus `patch / 2`.
+    pub const fn centre(&self, index: usize) -> (usize, usize) {
+        let (x, y) = self.corner(index);
+        (x + self.patch / 2, y + self.patch / 2)
+    }
+}
+
+/// A policy in its seat: the policy with its memory, behind one object-safe face.
+///
+/// This is what runs: workers clone it, give it a genome with [`Agent::set_params`], and drive. Get one from a
+/// [`Policy`] with [`Seat::new`].
+pub trait Agent: Send {
+    /// Forgets the last episode.
+    fn begin_episode(&mut self);
+
+    /// Looks and decides; see [`Policy::act`].
+    ///
+    /// # Errors
+    /// When the observation has not the shape that the policy was built for.
+    fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError>;
+
+    /// Name and shape of every parameter tensor, in the order of the flat vector.
+    fn tensors(&self) -> Vec<TensorShape>;
+
+    /// The parameters as one flat vector.
+    fn params(&self) -> Vec<f32>;
+
+    /// Replaces all parameters, without allocating.
+    ///
+    /// # Errors
+    /// When the count is wrong or a value is not finite.
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
+
+    /// A copy with its own memory.
+    fn boxed_clone(&self) -> Box<dyn Agent>;
+}
+
+/// A [`Policy`] together with its memory.
+#[derive(Debug, Clone)]
+pub struct Seat<P: Policy> {
+    /// The policy.
+    pub policy: P,
+    /// What it remembers.
+    pub memory: P::Memory,
+}
+
+impl<P: Policy> Seat<P> {
+    /// Seats `policy` with fresh memory.
+    pub fn new(policy: P) -> Self {
+        let memory = policy.memory();
+        Seat { policy, memory }
+    }
+}
+
+impl<P: Policy + Clone + 'static> Agent for Seat<P> {
+    fn begin_episode(&mut self) {
+        self.policy.reset(&mut self.memory);
+    }
+
+    fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {
+        self.policy.act(observation, &mut self.memory)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        self.policy.tensors()
+    }
+
+    fn params(&self) -> Vec<f32> {
+        self.policy.params()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.policy.set_params(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Agent> {
+        Box::new(self.clone())
+    }
+}
+
+/// What can go wrong with a policy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The patch does not fit the picture.
+    #[error("a patch of {patch} px does not fit a picture of {width}x{height}; lower patch or raise image")]
+    PatchTooLarge {
+        /// Side of the patch in pixels.
+        patch: usize,
+        /// Width of the picture.
+        width: usize,
+        /// Height of the picture.
+        height: usize,
+    },
+    /// More patches asked for than there are.
+    #[error("top_k = {wanted} but the picture holds only {available} patches; lower top_k, patch or stride")]
+    TooFewPatches {
+        /// How many were asked for.
+        wanted: usize,
+        /// How many there are.
+        available: usize,
+    },
+    /// A configuration that makes no sense.
+    #[error("{why}")]
+    BadConfig {
+        /// What is wrong and what to do instead.
+        why: String,
+    },
+    /// The wrong number of parameters.
+    #[error("{given} parameters were given, this agent has {wanted} ({tensors})")]
+    ParamCount {
+        /// Parameters the agent has.
+        wanted: usize,
+        /// Parameters given.
+        given: usize,
+        /// Count per tensor, in words.
+        tensors: String,
+    },
+    /// A parameter is NaN or infinite.
+    #[error("parameter {index} (in {tensor}) is {value}; weights must be finite, so this file or genome is broken")]
+    ParamNotFinite {
+        /// Position in the flat vector.
+        index: usize,
+        /// The tensor it belongs to.
+        tensor: String,
+        /// The value.
+        value: f32,
+    },
+    /// The observation has another shape than the policy was built for.
+    #[error("the agent was built for {wanted}, the world shows {given}")]
+    ObservationShape {
+        /// What it was built for.
+        wanted: String,
+        /// What it was given.
+        given: String,
+    },
+    /// No agent of this name.
+    #[error("no agent is called {given:?}; `foveate list` shows them: {known}")]
+    UnknownAgent {
+        /// What was asked for.
+        given: String,
+        /// What there is.
+        known: String,
+    },
+}

@@ -1,0 +1,18 @@
+//! Plain facts about a state, for logs and replays; whoever writes files turns them into JSON.
+
+/// A value in a state report; [`crate::Env::state`] says which.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    /// A real number, in full precision.
+    Number(f64),
+    /// A count.
+    Count(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// A word.
+    Text(String),
+    /// Several values in order.
+    List(Vec<Fact>),
+    /// Named values in order.
+    Group(Vec<(&'static str, Fact)>),
+}
