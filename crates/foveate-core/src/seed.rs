@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(Seed::root(0).value(), GOLDEN_ROOT);
         assert_eq!(Seed::root(1).child("generation", 12).child("genome", 7).value(), GOLDEN_PATH);
     }
-    const GOLDEN_ROOT: u64 = 0;
-    const GOLDEN_PATH: u64 = 0;
+    const GOLDEN_ROOT: u64 = 17922303456106404527;
+    const GOLDEN_PATH: u64 = 3550815320708239216;
 
     #[test]
     fn label_and_index_do_not_run_into_each_other() {

@@ -1,1 +1,17 @@
-//! placeholder
+//! Everything of Foveate that touches files, clocks, threads and processes.
+
+pub mod atomic;
+pub mod bench;
+pub mod checkpoint;
+pub mod clock;
+pub mod config;
+pub mod evaluate;
+pub mod import;
+pub mod npz;
+pub mod progress;
+pub mod replay;
+pub mod rollout;
+pub mod train;
+pub mod watch;
+pub mod weights;
+pub mod workers;

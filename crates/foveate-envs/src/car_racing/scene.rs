@@ -140,10 +140,6 @@ pub const WHEEL_HALF_WIDTH: f64 = 14.0 * 0.02;
 /// Radius of a wheel.
 pub const WHEEL_RADIUS: f64 = 27.0 * 0.02;
 
-/// The hull's four polygons in body coordinates, vertices in the order in which Box2D holds them (after its hull
-/// algorithm) and in which they are drawn. Filled by the physics from the reference's vertex lists.
-pub type Polygon = [[f32; 2]];
-
 /// How a picture looks at the world: window coordinates of the 1000 × 800 canvas, y up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {

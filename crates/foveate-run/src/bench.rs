@@ -1,0 +1,1 @@
+//! What `foveate bench` measures.

@@ -1,0 +1,1 @@
+//! A bounded reader for NumPy's npz.

@@ -1,0 +1,1 @@
+//! Live progress of a run.

@@ -1,0 +1,1 @@
+//! Weight files: safetensors with the whole configuration inside.

@@ -1,0 +1,1 @@
+//! Rollouts over all cores.
