@@ -1,1 +1,88 @@
-fn main() {}
+//! What continuous integration runs, runnable by hand.
+//!
+//! * `cargo xtask test`: everything that must pass before a change lands.
+//! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
+
+mod bench;
+mod python;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test [--only STEP]   formatting, clippy and docs with warnings denied, then all tests.
+                       Makes a pinned Python environment (.venv-oracle) for the tests that run the real
+                       Gymnasium beside ours. STEP is one of: fmt, clippy, doc, python, tests
+  bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy and torch.
+                       Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward
+  help                 this text
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => test::run(None),
+        ["test", "--only", step] => test::run(Some(step)),
+        ["bench", rows @ ..] => bench::run(rows),
+        ["help" | "--help" | "-h"] => {
+            eprint!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
+}
+
+/// A command that starts in the workspace's root.
+fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// `cargo`, the one that runs us.
+fn cargo() -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs to the end, output shown; an unsuccessful exit is an error that names the step.
+fn run(step: &str, command: &mut Command) -> Result<()> {
+    let status =
+        command.status().with_context(|| format!("{step}: could not start {}", command.get_program().display()))?;
+    if !status.success() {
+        bail!("{step} failed ({status})");
+    }
+    Ok(())
+}
+
+/// Runs to the end and gives back what it printed on stdout; stderr is shown.
+fn capture(step: &str, command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("{step}: could not start {}", command.get_program().display()))?;
+    if !output.status.success() {
+        bail!("{step} failed ({})", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{step} printed something that is not UTF-8"))
+}

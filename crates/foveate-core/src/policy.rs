@@ -20,8 +20,11 @@ pub trait Policy: Send + Sync {
     ///
     /// # Errors
     /// When the observation has not the shape that the policy was built for.
-    fn act<'m>(&self, observation: Observation<'_>, memory: &'m mut Self::Memory)
-    -> Result<Decision<'m>, PolicyError>;
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut Self::Memory,
+    ) -> Result<Decision<'m>, PolicyError>;
 
     /// Name and shape of every parameter tensor, in the order of the flat vector.
     fn tensors(&self) -> Vec<TensorShape>;
@@ -267,7 +270,9 @@ pub enum PolicyError {
         tensors: String,
     },
     /// A parameter is NaN or infinite.
-    #[error("parameter {index} (in {tensor}) is {value}; weights must be finite, so this file or genome is broken")]
+    #[error(
+        "parameter {index} (in {tensor}) is {value}; weights must be finite, so this file or genome is broken"
+    )]
     ParamNotFinite {
         /// Position in the flat vector.
         index: usize,

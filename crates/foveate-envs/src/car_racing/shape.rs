@@ -17,7 +17,8 @@ pub static HULL: LazyLock<[Polygon; 4]> = LazyLock::new(|| {
 });
 
 /// A wheel's polygon.
-pub static WHEEL: LazyLock<Polygon> = LazyLock::new(|| polygon(&[(-14, 27), (14, 27), (14, -27), (-14, -27)]));
+pub static WHEEL: LazyLock<Polygon> =
+    LazyLock::new(|| polygon(&[(-14, 27), (14, 27), (14, -27), (-14, -27)]));
 
 /// Vertices in units of 0.02, through Box2D's gift-wrapping hull: from the right-most (ties: lowest) vertex
 /// counter-clockwise, the farther of collinear candidates.

@@ -1,0 +1,54 @@
+//! `cargo xtask test`: everything that must pass before a change lands.
+
+use anyhow::{Result, bail};
+
+use crate::{cargo, python};
+
+type Check = fn() -> Result<()>;
+
+const STEPS: &[(&str, Check)] =
+    &[("fmt", fmt), ("clippy", clippy), ("doc", doc), ("python", oracle_environment), ("tests", tests)];
+
+/// Runs all steps, or only the one called `only`.
+pub(crate) fn run(only: Option<&str>) -> Result<()> {
+    let chosen: Vec<_> = STEPS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
+        bail!("no step is called {:?}; choose from: {}", only.unwrap_or_default(), names.join(", "));
+    }
+    for (name, step) in chosen {
+        eprintln!("\n── {name} ──");
+        step()?;
+    }
+    Ok(())
+}
+
+fn fmt() -> Result<()> {
+    crate::run("cargo fmt", cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    crate::run(
+        "cargo clippy",
+        cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]),
+    )
+}
+
+fn doc() -> Result<()> {
+    crate::run(
+        "cargo doc",
+        cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"),
+    )
+}
+
+fn oracle_environment() -> Result<()> {
+    python::environment(".venv-oracle", "python/requirements-oracle.txt").map(drop)
+}
+
+fn tests() -> Result<()> {
+    let python = python::environment(".venv-oracle", "python/requirements-oracle.txt")?;
+    crate::run(
+        "cargo test",
+        cargo().args(["test", "--workspace", "--no-fail-fast"]).env("FOVEATE_PYTHON", python),
+    )
+}
