@@ -67,8 +67,9 @@ fn cargo() -> Command {
 
 /// Runs to the end, output shown; an unsuccessful exit is an error that names the step.
 fn run(step: &str, command: &mut Command) -> Result<()> {
-    let status =
-        command.status().with_context(|| format!("{step}: could not start {}", command.get_program().display()))?;
+    let status = command
+        .status()
+        .with_context(|| format!("{step}: could not start {}", command.get_program().display()))?;
     if !status.success() {
         bail!("{step} failed ({status})");
     }

@@ -29,8 +29,10 @@ fn quoted(text: &str) -> Vec<&str> {
 /// Whether a quoted word is meant as a path of this repository.
 fn is_path(word: &str) -> bool {
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
-    let known_end = [".rs", ".md", ".toml", ".py", ".txt", ".png", ".svg"].iter().any(|end| word.ends_with(end));
-    let rooted = ["crates/", "xtask/", "docs/", "python/", "bench/", ".ci/"].iter().any(|top| word.starts_with(top));
+    let known_end =
+        [".rs", ".md", ".toml", ".py", ".txt", ".png", ".svg"].iter().any(|end| word.ends_with(end));
+    let rooted =
+        ["crates/", "xtask/", "docs/", "python/", "bench/", ".ci/"].iter().any(|top| word.starts_with(top));
     plain && (rooted || (known_end && !word.starts_with("runs/") && word.contains('/')))
 }
 
@@ -74,7 +76,10 @@ fn every_dependency_has_its_reason() {
         .collect();
     assert!(names.len() > 5, "only {names:?} found; does this test still read the manifest?");
     for name in names {
-        assert!(text.contains(&format!("* `{name}`: ")), "ARCHITECTURE.md gives no reason for the dependency {name}");
+        assert!(
+            text.contains(&format!("* `{name}`: ")),
+            "ARCHITECTURE.md gives no reason for the dependency {name}"
+        );
     }
 }
 
@@ -84,9 +89,8 @@ fn every_dependency_is_named_once_for_the_workspace() {
         let path = entry.expect("entry").path().join("Cargo.toml");
         let text = fs::read_to_string(&path).expect("a manifest");
         for line in text.lines() {
-            let versioned = line.contains("version = \"") || line.split_once(" = \"").is_some_and(|(_, v)| {
-                v.starts_with(|c: char| c.is_ascii_digit())
-            });
+            let versioned = line.contains("version = \"")
+                || line.split_once(" = \"").is_some_and(|(_, v)| v.starts_with(|c: char| c.is_ascii_digit()));
             assert!(!versioned, "{}: {line:?} belongs into the workspace's table", path.display());
         }
     }
