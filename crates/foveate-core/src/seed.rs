@@ -52,7 +52,7 @@ impl Seed {
     }
 }
 
-/// SplitMix64's finaliser (Steele, Lea and Flood 2014): a bijection with full avalanche.
+/// `SplitMix64`'s finaliser (Steele, Lea and Flood 2014): a bijection with full avalanche.
 const fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
