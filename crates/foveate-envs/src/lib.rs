@@ -3,3 +3,4 @@
 //! **Invariant:** no file, clock or thread is touched here; a world knows nothing of agents.
 
 pub mod car_racing;
+pub mod random;

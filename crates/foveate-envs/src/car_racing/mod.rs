@@ -3,4 +3,5 @@
 pub mod picture;
 pub mod scene;
 pub mod shape;
+pub mod track;
 pub mod variants;

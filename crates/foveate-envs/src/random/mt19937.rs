@@ -1,0 +1,108 @@
+//! The Mersenne twister (Matsumoto and Nishimura 1998) as Gym 0.15 to 0.19 seeded NumPy's `RandomState`.
+
+use sha2::{Digest, Sha512};
+
+const N: usize = 624;
+const M: usize = 397;
+
+/// `numpy.random.RandomState` after `gym.utils.seeding.np_random(seed)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mt19937 {
+    words: [u32; N],
+    next: usize,
+}
+
+impl Mt19937 {
+    /// Gym's way: the first eight bytes of the SHA-512 of the seed's decimal digits are the key.
+    pub fn gym_seeded(seed: u64) -> Self {
+        let digest = Sha512::digest(seed.to_string().as_bytes());
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&digest[..8]);
+        let hash = u64::from_le_bytes(bytes);
+        let key = [hash as u32, (hash >> 32) as u32];
+        // Gym writes the number as 32-bit digits, so a high word of zero is not there.
+        Mt19937::keyed(if key[1] == 0 { &key[..1] } else { &key })
+    }
+
+    /// `init_by_array`; `key` is not empty.
+    fn keyed(key: &[u32]) -> Self {
+        let mut words = [0_u32; N];
+        words[0] = 19_650_218;
+        for i in 1..N {
+            words[i] =
+                1_812_433_253_u32.wrapping_mul(words[i - 1] ^ words[i - 1] >> 30).wrapping_add(i as u32);
+        }
+        let mut i = 1;
+        let mut advance = |words: &mut [u32; N], multiplier: u32, add: u32| {
+            let before = words[i - 1];
+            words[i] = (words[i] ^ (before ^ before >> 30).wrapping_mul(multiplier)).wrapping_add(add);
+            i += 1;
+            if i == N {
+                words[0] = words[N - 1];
+                i = 1;
+            }
+            i as u32
+        };
+        for j in 0..N.max(key.len()) {
+            let j = j % key.len();
+            advance(&mut words, 1_664_525, key[j].wrapping_add(j as u32));
+        }
+        // The second pass subtracts the index it is about to write.
+        let mut at = ((N.max(key.len())) % (N - 1)) as u32 + 1;
+        for _ in 1..N {
+            at = advance(&mut words, 1_566_083_941, at.wrapping_neg());
+        }
+        words[0] = 0x8000_0000;
+        Mt19937 { words, next: N }
+    }
+
+    /// The next 32 bits.
+    pub fn next_u32(&mut self) -> u32 {
+        if self.next == N {
+            self.refill();
+        }
+        let mut y = self.words[self.next];
+        self.next += 1;
+        y ^= y >> 11;
+        y ^= y << 7 & 0x9d2c_5680;
+        y ^= y << 15 & 0xefc6_0000;
+        y ^ y >> 18
+    }
+
+    fn refill(&mut self) {
+        for i in 0..N {
+            let y = self.words[i] & 0x8000_0000 | self.words[(i + 1) % N] & 0x7fff_ffff;
+            let twist = if y & 1 == 1 { 0x9908_b0df } else { 0 };
+            self.words[i] = self.words[(i + M) % N] ^ y >> 1 ^ twist;
+        }
+        self.next = 0;
+    }
+
+    /// Uniform in `0.0..1.0`, 53 bits from two draws.
+    pub fn next_f64(&mut self) -> f64 {
+        let high = f64::from(self.next_u32() >> 5);
+        let low = f64::from(self.next_u32() >> 6);
+        (high * 67_108_864.0 + low) / 9_007_199_254_740_992.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authors_own_key_gives_their_numbers() {
+        // First outputs printed by the reference program for init_by_array({0x123, 0x234, 0x345, 0x456}).
+        let mut stream = Mt19937::keyed(&[0x123, 0x234, 0x345, 0x456]);
+        let first = [(); 5].map(|()| stream.next_u32());
+        assert_eq!(first, [1_067_595_299, 955_945_823, 477_289_528, 4_107_218_783, 4_228_976_476]);
+    }
+
+    #[test]
+    fn seed_one_gives_gyms_numbers() {
+        let mut stream = Mt19937::gym_seeded(1);
+        let first = [(); 3].map(|()| stream.next_f64());
+        // RandomState(…).uniform() after gym.utils.seeding.np_random(1).
+        assert_eq!(first, [0.8073904357288909, 0.5145000719859268, 0.19111815115583786]);
+    }
+}
