@@ -5,8 +5,10 @@ pub mod bench;
 pub mod checkpoint;
 pub mod clock;
 pub mod config;
+pub mod error;
 pub mod evaluate;
 pub mod import;
+pub mod npy;
 pub mod npz;
 pub mod progress;
 pub mod replay;
@@ -15,3 +17,5 @@ pub mod train;
 pub mod watch;
 pub mod weights;
 pub mod workers;
+
+pub use error::RunError;

@@ -1,0 +1,72 @@
+//! What can go wrong outside of worlds and agents.
+//!
+//! Every message is one whole line: what happened, where, with which numbers, and after the semicolon what to do next.
+//! A source is already part of its wrapper's message, so print the outermost error and nothing below it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use foveate_core::{EnvError, EvaluateError, EvolveError, PolicyError};
+
+use crate::npz::NpzError;
+
+/// What can go wrong in this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A file or folder could not be read or written.
+    #[error("cannot {doing} {}: {source}; {}", path.display(), remedy(source, doing))]
+    Io {
+        /// What was being done, as a verb: `read`, `write`, `create`.
+        doing: &'static str,
+        /// To which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A broken or foreign npz file.
+    #[error("{}: {source}", path.display())]
+    Npz {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: NpzError,
+    },
+    /// A world refused.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    /// An agent refused.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// An evolution strategy refused.
+    #[error(transparent)]
+    Evolve(#[from] EvolveError),
+    /// A rollout failed.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+}
+
+impl RunError {
+    /// For `map_err`: what was being done (a verb) and to which path.
+    pub fn io(doing: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> RunError {
+        let path = path.as_ref().to_path_buf();
+        move |source| RunError::Io { doing, path, source }
+    }
+}
+
+/// What a user can do about an I/O error.
+fn remedy(source: &io::Error, doing: &str) -> &'static str {
+    use io::ErrorKind as Kind;
+    match (source.kind(), doing) {
+        (Kind::NotFound, "read") => "check the path",
+        (Kind::NotFound, _) => "create the folder first or choose another path",
+        (Kind::PermissionDenied | Kind::ReadOnlyFilesystem, "read") => "make it readable for you",
+        (Kind::PermissionDenied | Kind::ReadOnlyFilesystem, _) => "choose a folder that you may write to",
+        (Kind::StorageFull | Kind::QuotaExceeded, _) => "free some space or choose another disk",
+        (Kind::IsADirectory, _) => "this is a folder: name a file in it",
+        (Kind::NotADirectory, _) => "part of the path is a file: choose another path",
+        (Kind::AlreadyExists, _) => "choose another name or move the old one away",
+        (Kind::InvalidFilename, _) => "choose a shorter or simpler name",
+        _ => "check the path and the disk, then try again",
+    }
+}
