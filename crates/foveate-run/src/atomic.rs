@@ -118,7 +118,7 @@ pub fn clean(folder: impl AsRef<Path>) -> Result<(), RunError> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with('.') && name.ends_with(SUFFIX) {
-            fs::remove_file(entry.path()).map_err(RunError::io("remove", entry.path()))?;
+            fs::remove_file(entry.path()).map_err(RunError::io("remove", &entry.path()))?;
         }
     }
     Ok(())

@@ -48,8 +48,8 @@ pub enum RunError {
 
 impl RunError {
     /// For `map_err`: what was being done (a verb) and to which path.
-    pub fn io(doing: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> RunError {
-        let path = path.as_ref().to_path_buf();
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunError + use<> {
+        let path = path.to_path_buf();
         move |source| RunError::Io { doing, path, source }
     }
 }

@@ -336,7 +336,7 @@ pub(crate) mod tests {
 
     fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
         let mut header = header.to_owned();
-        while (header.len() + 11) % 64 != 0 {
+        while !(header.len() + 11).is_multiple_of(64) {
             header.push(' ');
         }
         header.push('\n');
