@@ -74,6 +74,9 @@ pub enum EvaluateError {
         /// Why.
         source: PolicyError,
     },
+    /// Someone asked to stop before all jobs were done.
+    #[error("stopped before all rollouts were done")]
+    Stopped,
     /// The reward or the action was not finite, or the rollout panicked.
     #[error("genome {genome}, episode {episode} (seed {env_seed}), step {step}: {what}")]
     Broken {

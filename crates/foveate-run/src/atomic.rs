@@ -37,7 +37,7 @@ impl AtomicFile {
     /// Opens a hidden file beside `path`. A link is followed; a pipe or a device is written straight to.
     ///
     /// # Errors
-    /// As [`write`].
+    /// As [`write()`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self, RunError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = path.as_ref();

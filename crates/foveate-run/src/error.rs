@@ -32,6 +32,20 @@ pub enum RunError {
         /// What is wrong with it.
         source: NpzError,
     },
+    /// A request that cannot be met.
+    #[error("{why}")]
+    BadRequest {
+        /// What is wrong and what to do instead.
+        why: String,
+    },
+    /// A run folder that is broken, or none of ours.
+    #[error("{}: {why}", folder.display())]
+    BadRun {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
     /// A world refused.
     #[error(transparent)]
     Env(#[from] EnvError),

@@ -1,1 +1,410 @@
 //! Held-out evaluation and its statistics.
+//!
+//! An evaluation plays whole episodes, without the cut of training rollouts, and reports every one of them. Its digits
+//! are the same for any number of workers.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::ProcessCpu;
+use crate::error::RunError;
+use crate::rollout::Rules;
+use crate::workers::{Stop, Workers};
+
+/// Which episodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seeds {
+    /// The world is seeded once and its random stream goes on from episode to episode, as in the papers' test scripts.
+    Stream {
+        /// The seed.
+        seed: u64,
+        /// How many episodes.
+        episodes: usize,
+    },
+    /// Every episode has a seed of its own.
+    Each(Range<u64>),
+}
+
+impl Seeds {
+    /// How many episodes.
+    pub fn count(&self) -> usize {
+        match self {
+            Seeds::Stream { episodes, .. } => *episodes,
+            Seeds::Each(range) => range.end.saturating_sub(range.start) as usize,
+        }
+    }
+}
+
+/// Parses `0..20`: seeds 0 to 19, one episode each.
+impl FromStr for Seeds {
+    type Err = RunError;
+
+    fn from_str(text: &str) -> Result<Self, RunError> {
+        let range = text
+            .split_once("..")
+            .and_then(|(from, to)| Some(from.trim().parse().ok()?..to.trim().parse().ok()?));
+        match range {
+            Some(range) if range.start < range.end && range.end - range.start <= MAX_EPISODES => {
+                Ok(Seeds::Each(range))
+            }
+            _ => Err(RunError::BadRequest {
+                why: format!(
+                    "{text:?} is not a range of seeds; write --seeds 0..20 for the seeds 0 to 19, at most {MAX_EPISODES} of them"
+                ),
+            }),
+        }
+    }
+}
+
+/// More than anyone can wait for; keeps a typing error from asking for all the memory there is.
+const MAX_EPISODES: u64 = 1_000_000;
+
+/// An evaluation to run.
+pub struct EvalRequest<'a> {
+    /// The world; it is copied.
+    pub env: &'a dyn Env,
+    /// The agent with its weights; it is copied.
+    pub agent: &'a dyn Agent,
+    /// What to call them in the report.
+    pub labels: Labels,
+    /// Which episodes.
+    pub seeds: Seeds,
+    /// Threads; 0 for as many as there are cores.
+    pub workers: usize,
+    /// Steps after which an episode is over, if the world lets it go on for so long.
+    pub max_steps: Option<u64>,
+}
+
+/// Names for the report.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// The world.
+    pub env: String,
+    /// Its picture.
+    pub picture: String,
+    /// Its variants.
+    pub variant: String,
+    /// Where the weights came from.
+    pub weights: String,
+}
+
+/// What an evaluation found. Serialises to the object that `foveate eval --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvalReport {
+    /// The world.
+    pub env: String,
+    /// Its picture.
+    pub picture: String,
+    /// Its variants.
+    pub variant: String,
+    /// Where the weights came from.
+    pub weights: String,
+    /// The seed of the stream, or the range of seeds as text.
+    pub seed: SeedLabel,
+    /// What the returns come to.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Sum of rewards of every episode.
+    pub returns: Vec<f64>,
+    /// Steps of every episode.
+    pub lengths: Vec<u64>,
+    /// Whether the task itself ended the episode (for CarRacing: the lap was done or the field left).
+    pub terminated: Vec<bool>,
+    /// Steps by the CPU time of all threads together, resets included; the one number that differs from run to run.
+    pub steps_per_cpu_second: f64,
+}
+
+/// The `seed` of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SeedLabel {
+    /// Of a stream.
+    Stream(u64),
+    /// `0..20`.
+    Each(String),
+}
+
+/// Runs an evaluation.
+///
+/// # Errors
+/// When there are no episodes to run, a rollout fails, or someone asked to stop.
+pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunError> {
+    let EvalRequest { env, agent, labels, seeds, workers, max_steps } = request;
+    if seeds.count() == 0 {
+        return Err(RunError::BadRequest { why: "0 episodes say nothing; ask for at least 1".into() });
+    }
+    let rules = Rules { max_steps: max_steps.unwrap_or(u64::MAX), ..Rules::WHOLE };
+    let workers = if *workers == 0 { crate::workers::default_workers() } else { *workers };
+    let cpu = ProcessCpu::start();
+    let mut pool = Workers::new(*env, *agent, workers, rules, stop.clone());
+    let genome = agent.params();
+    let mut results = Vec::new();
+    let seed = match seeds {
+        Seeds::Stream { seed, episodes } => {
+            pool.evaluate_stream(&genome, *seed, *episodes, &mut results)?;
+            SeedLabel::Stream(*seed)
+        }
+        Seeds::Each(range) => {
+            results = evaluate_each(&mut pool, &genome, range.clone())?;
+            SeedLabel::Each(format!("{}..{}", range.start, range.end))
+        }
+    };
+    let seconds = cpu.elapsed().as_secs_f64();
+    let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
+    let steps: u64 = results.iter().map(|r| r.steps).sum();
+    Ok(EvalReport {
+        env: labels.env.clone(),
+        picture: labels.picture.clone(),
+        variant: labels.variant.clone(),
+        weights: labels.weights.clone(),
+        seed,
+        summary: Summary::of(&returns),
+        lengths: results.iter().map(|r| r.steps).collect(),
+        terminated: results.iter().map(|r| r.terminated).collect(),
+        returns,
+        steps_per_cpu_second: steps as f64 / seconds.max(1e-9),
+    })
+}
+
+/// One genome, one episode for each seed.
+///
+/// # Errors
+/// When a rollout fails.
+pub fn evaluate_each(
+    workers: &mut Workers,
+    genome: &[f32],
+    seeds: impl IntoIterator<Item = u64>,
+) -> Result<Vec<EpisodeResult>, RunError> {
+    let mut population = Population::zeros(1, genome.len());
+    population.genome_mut(0).copy_from_slice(genome);
+    let jobs: Vec<_> = seeds
+        .into_iter()
+        .enumerate()
+        .map(|(episode, env_seed)| RolloutJob { genome: 0, episode, env_seed })
+        .collect();
+    let mut results = Vec::with_capacity(jobs.len());
+    workers.evaluate(&population, &jobs, &mut results)?;
+    Ok(results)
+}
+
+/// What a list of returns comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report.
+    pub std: f64,
+    /// The middle; for an even number, half way between the two in the middle.
+    pub median: f64,
+    /// First quartile, linear between neighbours as `numpy.quantile`.
+    pub q25: f64,
+    /// Third quartile.
+    pub q75: f64,
+    /// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile
+    /// bootstrap, with a fixed seed). Returns pile up at the top with a long tail below, which a normal interval would
+    /// not know. With fewer than about ten episodes it is too narrow.
+    pub ci95: [f64; 2],
+}
+
+impl Summary {
+    /// Of these returns; of none, everything is 0.
+    pub fn of(returns: &[f64]) -> Self {
+        let n = returns.len();
+        if n == 0 {
+            return Summary { n, mean: 0.0, std: 0.0, median: 0.0, q25: 0.0, q75: 0.0, ci95: [0.0; 2] };
+        }
+        let mean = mean(returns);
+        let variance = returns.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / n as f64;
+        let mut sorted = returns.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let mut rng = Seed::root(0).child("bootstrap", 0).rng();
+        let mut means: Vec<f64> = (0..10_000)
+            .map(|_| (0..n).map(|_| returns[rng.below(n as u64) as usize]).sum::<f64>() / n as f64)
+            .collect();
+        means.sort_by(f64::total_cmp);
+        Summary {
+            n,
+            mean,
+            std: variance.sqrt(),
+            median: quantile(&sorted, 0.5),
+            q25: quantile(&sorted, 0.25),
+            q75: quantile(&sorted, 0.75),
+            ci95: [quantile(&means, 0.025), quantile(&means, 0.975)],
+        }
+    }
+}
+
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
+}
+
+/// Linear between neighbours; `sorted` is not empty.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let at = q * (sorted.len() - 1) as f64;
+    let (below, share) = (at.floor() as usize, at.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + share * (sorted[above] - sorted[below])
+}
+
+/// For people.
+impl fmt::Display for EvalReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { n, mean, std, median, q25, q75, ci95 } = self.summary;
+        let seed = match &self.seed {
+            SeedLabel::Stream(seed) => format!("stream of seed {seed}"),
+            SeedLabel::Each(range) => format!("seeds {range}"),
+        };
+        let min = self.returns.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = self.returns.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let steps: u64 = self.lengths.iter().sum();
+        let ended = self.terminated.iter().filter(|&&t| t).count();
+        writeln!(f, "{}", self.weights)?;
+        writeln!(f, "  on        {}, picture {}, variant {}, {seed}", self.env, self.picture, self.variant)?;
+        writeln!(
+            f,
+            "  episodes  {n}, {ended} ended by the task, {:.0} steps on average",
+            steps as f64 / n as f64
+        )?;
+        writeln!(
+            f,
+            "  return    {mean:.1} ± {std:.1} (95 % interval of the mean {:.1} … {:.1})",
+            ci95[0], ci95[1]
+        )?;
+        writeln!(f, "  spread    min {min:.1}, quartiles {q25:.1} | {median:.1} | {q75:.1}, max {max:.1}")?;
+        write!(f, "  speed     {:.0} steps per CPU second", self.steps_per_cpu_second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{ToyWorld, toy_agent};
+
+    fn request<'a>(env: &'a ToyWorld, agent: &'a dyn Agent, seeds: Seeds, workers: usize) -> EvalRequest<'a> {
+        let labels = Labels {
+            env: "toy".into(),
+            picture: "none".into(),
+            variant: "none".into(),
+            weights: "w.safetensors".into(),
+        };
+        EvalRequest { env, agent, labels, seeds, workers, max_steps: None }
+    }
+
+    fn eval(seeds: Seeds, workers: usize) -> Result<EvalReport, RunError> {
+        let (env, agent) = (ToyWorld::default(), toy_agent(-0.4));
+        run(&request(&env, &agent, seeds, workers), &Stop::default())
+    }
+
+    #[test]
+    fn the_summary_is_numpys() {
+        // numpy: r = [3, -1, 10, 7, 7.5]; mean, std, quantile(r, [.25, .5, .75])
+        let s = Summary::of(&[3.0, -1.0, 10.0, 7.0, 7.5]);
+        assert_eq!((s.n, s.mean, s.q25, s.median, s.q75), (5, 5.3, 3.0, 7.0, 7.5));
+        assert!((s.std - 3.867_815_921_162_743).abs() < 1e-12, "{}", s.std);
+        // An even number, and values between neighbours.
+        let s = Summary::of(&[4.0, 1.0, 2.0, 3.0]);
+        assert_eq!((s.q25, s.median, s.q75), (1.75, 2.5, 3.25));
+        // Nothing varies, nothing to estimate.
+        let s = Summary::of(&[7.0; 9]);
+        assert_eq!((s.std, s.ci95), (0.0, [7.0, 7.0]));
+        assert_eq!(Summary::of(&[5.0]).ci95, [5.0, 5.0]);
+        assert_eq!(Summary::of(&[]).n, 0);
+    }
+
+    #[test]
+    fn the_interval_is_that_of_the_mean() {
+        // For many well-behaved numbers the bootstrap agrees with mean ± 1.96 std / √n.
+        let mut rng = Seed::root(4).rng();
+        let returns: Vec<f64> = (0..400).map(|_| 800.0 + 100.0 * rng.normal()).collect();
+        let s = Summary::of(&returns);
+        let half = 1.96 * s.std / 20.0;
+        assert!((s.ci95[0] - (s.mean - half)).abs() < 0.5, "{s:?} ± {half}");
+        assert!((s.ci95[1] - (s.mean + half)).abs() < 0.5, "{s:?} ± {half}");
+        assert_eq!(s, Summary::of(&returns), "the same digits every time");
+    }
+
+    #[test]
+    fn digits_do_not_depend_on_the_workers() {
+        for seeds in [Seeds::Stream { seed: 1, episodes: 23 }, Seeds::Each(5..28)] {
+            let mut reports: Vec<_> =
+                [1, 2, 3, 8].map(|workers| eval(seeds.clone(), workers).expect("fine")).into();
+            for report in &mut reports {
+                assert!(report.steps_per_cpu_second > 0.0);
+                report.steps_per_cpu_second = 0.0;
+            }
+            assert!(reports.windows(2).all(|pair| pair[0] == pair[1]));
+            assert_eq!(reports[0].returns.len(), 23);
+        }
+    }
+
+    #[test]
+    fn the_two_kinds_of_seeds_meet_in_the_first_episode() {
+        let stream = eval(Seeds::Stream { seed: 7, episodes: 3 }, 2).expect("fine");
+        let each = eval(Seeds::Each(7..10), 2).expect("fine");
+        assert_eq!(stream.returns[0], each.returns[0]);
+        assert_ne!(stream.returns[1..], each.returns[1..]);
+    }
+
+    #[test]
+    fn the_json_is_one_flat_object() {
+        let report = eval(Seeds::Stream { seed: 7, episodes: 3 }, 1).expect("fine");
+        let json = serde_json::to_value(&report).expect("plain numbers");
+        let keys: Vec<_> = json.as_object().expect("an object").keys().cloned().collect();
+        let mut expect = vec![
+            "env",
+            "picture",
+            "variant",
+            "weights",
+            "seed",
+            "n",
+            "mean",
+            "std",
+            "median",
+            "q25",
+            "q75",
+            "ci95",
+            "returns",
+            "lengths",
+            "terminated",
+            "steps_per_cpu_second",
+        ];
+        expect.sort_unstable();
+        assert_eq!(keys, expect);
+        assert_eq!(json["seed"], 7);
+        assert_eq!(json["ci95"].as_array().map(Vec::len), Some(2));
+        assert_eq!(serde_json::from_value::<EvalReport>(json).expect("its own"), report);
+        let each = eval(Seeds::Each(0..2), 1).expect("fine");
+        assert_eq!(serde_json::to_value(each.seed).expect("text"), "0..2");
+    }
+
+    #[test]
+    fn a_time_limit_holds() {
+        let (env, agent) = (ToyWorld::default(), toy_agent(-0.4));
+        let mut request = request(&env, &agent, Seeds::Each(0..4), 1);
+        request.max_steps = Some(7);
+        let report = run(&request, &Stop::default()).expect("fine");
+        assert_eq!(report.lengths, [7; 4]);
+        assert_eq!(report.terminated, [false; 4]);
+    }
+
+    #[test]
+    fn requests_that_make_no_sense_say_what_to_do() {
+        for text in ["", "5", "3..3", "4..2", "a..b", "0..=3", "-1..4", "0..99999999999"] {
+            let said = text.parse::<Seeds>().expect_err(text).to_string();
+            assert!(said.contains("write --seeds 0..20") && said.contains(text), "{said}");
+        }
+        assert_eq!("2..5".parse::<Seeds>().expect("a range"), Seeds::Each(2..5));
+        let said = eval(Seeds::Stream { seed: 1, episodes: 0 }, 1).expect_err("nothing to do").to_string();
+        assert!(said.contains("at least 1"), "{said}");
+        let (env, agent) = (ToyWorld::default(), toy_agent(f32::NAN));
+        let said =
+            run(&request(&env, &agent, Seeds::Each(0..4), 2), &Stop::default()).expect_err("NaN").to_string();
+        assert!(said.contains("episode 0 (seed 0), step 1"), "{said}");
+    }
+}

@@ -13,6 +13,8 @@ pub mod npz;
 pub mod progress;
 pub mod replay;
 pub mod rollout;
+#[cfg(test)]
+mod toy;
 pub mod train;
 pub mod watch;
 pub mod weights;
