@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use foveate_core::{EnvError, EvaluateError, EvolveError, PolicyError};
 
 use crate::npz::NpzError;
+use crate::tensors::TensorsError;
 
 /// What can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,14 @@ pub enum RunError {
         folder: PathBuf,
         /// What is wrong with it and what to do.
         why: String,
+    },
+    /// A broken or foreign SafeTensors file.
+    #[error("{}: {source}", path.display())]
+    Tensors {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: TensorsError,
     },
     /// A world refused.
     #[error(transparent)]

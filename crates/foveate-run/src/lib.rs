@@ -13,6 +13,7 @@ pub mod npz;
 pub mod progress;
 pub mod replay;
 pub mod rollout;
+pub mod tensors;
 #[cfg(test)]
 mod toy;
 pub mod train;
