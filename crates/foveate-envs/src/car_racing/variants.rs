@@ -185,10 +185,10 @@ impl Variants {
     }
 
     /// Gives `video` its pictures; without a `video` it does nothing.
-    pub fn set_video(&mut self, images: Arc<Vec<ImageBuf>>) {
+    pub fn set_video(&mut self, images: &Arc<Vec<ImageBuf>>) {
         for variant in &mut self.0 {
             if let Variant::Video { frames, .. } = variant {
-                *frames = Arc::clone(&images);
+                *frames = Arc::clone(images);
             }
         }
     }

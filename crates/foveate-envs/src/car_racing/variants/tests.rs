@@ -64,7 +64,7 @@ fn the_catalogue_is_complete_and_true() {
         for parameter in info.parameters.iter().filter(|p| !p.default.is_empty()) {
             // Every default, typed out, is the variant as published.
             let text = format!("{}:{}={}", info.name, parameter.name, parameter.default);
-            assert_eq!(Variants::parse(&text).unwrap().list(), [variant.clone()], "{text}");
+            assert_eq!(Variants::parse(&text).unwrap().list(), std::slice::from_ref(&variant), "{text}");
         }
         for picture in info.pictures {
             Variants::parse(info.name).unwrap().check_picture(picture).unwrap();
@@ -174,7 +174,9 @@ fn noise_depends_on_seed_reset_step_and_place() {
     assert_eq!(one[at(12, 21)..at(14, 21)], moved[at(12, 21)..at(14, 21)]);
     // Every byte value comes up within sight.
     let mut seen = [false; 256];
-    one.iter().for_each(|&b| seen[usize::from(b)] = true);
+    for &byte in &one {
+        seen[usize::from(byte)] = true;
+    }
     assert!(seen.iter().all(|&s| s));
 }
 
@@ -199,7 +201,7 @@ fn video_shows_its_pictures_in_turn() {
     assert_eq!(variants.missing_video(), Some("frames"));
     let error = VariantState::new(variants.clone()).unwrap_err().to_string();
     assert!(error.contains("frames"), "{error}");
-    variants.set_video(Arc::new(pictures));
+    variants.set_video(&Arc::new(pictures));
     assert_eq!(variants.missing_video(), None);
     let mut state = VariantState::new(variants).unwrap();
     state.on_reset(1, 0);
