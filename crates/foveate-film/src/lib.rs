@@ -1,1 +1,23 @@
-//! placeholder
+//! Pictures and films, encoded to bytes.
+//!
+//! * [`Stage`] composes one frame: the world as people see it, beside what the agent sees, with score and action.
+//! * [`encode_png`] turns a frame into a PNG file.
+//! * [`GifFilm`] turns a sequence of frames into a film, frame by frame, holding only a few at a time.
+//!
+//! **Invariant:** pictures come in, bytes go out; no file and no clock is touched here, and the same frames give the
+//! same bytes on every machine.
+
+mod canvas;
+mod error;
+mod font;
+mod gif_film;
+mod palette;
+mod png_picture;
+mod stage;
+
+pub use canvas::Rect;
+pub use error::FilmError;
+pub use font::Face;
+pub use gif_film::GifFilm;
+pub use png_picture::encode_png;
+pub use stage::{Dial, Mark, Seen, Shot, Stage, StagePlan};

@@ -1,0 +1,262 @@
+//! One frame of a film: the world, what the agent sees, what it does and how it fares.
+
+mod layout;
+mod readout;
+
+use foveate_core::{Image, ImageBuf};
+
+use crate::canvas::{self, Rect};
+use crate::{Face, FilmError};
+use layout::Layout;
+use readout::Curve;
+
+pub(crate) const GROUND: [u8; 3] = [15, 18, 23];
+pub(crate) const SURFACE: [u8; 3] = [24, 29, 36];
+pub(crate) const TRACK: [u8; 3] = [38, 45, 55];
+pub(crate) const TEXT: [u8; 3] = [230, 234, 240];
+pub(crate) const MUTED: [u8; 3] = [134, 144, 158];
+pub(crate) const AMBER: [u8; 3] = [255, 182, 77];
+
+/// What stays the same throughout a film.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StagePlan {
+    /// Width of a frame in pixels, 320..=3840, even.
+    pub width: usize,
+    /// Height of a frame in pixels, 160..=2160, even.
+    pub height: usize,
+    /// Written above the world: its name, picture, variant and seed.
+    pub title: String,
+    /// Written above what the agent sees.
+    pub seen_title: String,
+    /// One per action dimension.
+    pub dials: Vec<Dial>,
+    /// Steps after which the episode ends, if known.
+    pub max_steps: Option<usize>,
+}
+
+/// How one action dimension is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dial {
+    /// Written beside it.
+    pub name: String,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+/// One moment of an episode.
+#[derive(Debug, Clone, Copy)]
+pub struct Shot<'a> {
+    /// The world as people see it, best of the size that [`Stage::world_size`] names; `None` without such a picture.
+    pub world: Option<Image<'a>>,
+    /// What the agent sees.
+    pub seen: Seen<'a>,
+    /// What it decided on seeing that, one number per dial; empty when it did not decide any more.
+    pub action: &'a [f64],
+    /// Sum of rewards so far.
+    pub score: f64,
+    /// Steps so far.
+    pub step: usize,
+    /// Simulated seconds so far.
+    pub time_s: f64,
+}
+
+/// An observation as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Seen<'a> {
+    /// A picture, with frames around what was looked at.
+    Picture(Image<'a>, &'a [Mark]),
+    /// Numbers, drawn as bars.
+    Numbers(&'a [f32]),
+}
+
+/// A rectangle of the observation to be framed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mark {
+    /// Left edge in pixels of the observation.
+    pub x: f32,
+    /// Top edge in pixels of the observation.
+    pub y: f32,
+    /// Width in pixels of the observation.
+    pub width: f32,
+    /// Height in pixels of the observation.
+    pub height: f32,
+    /// 0.0 is invisible, 1.0 is solid.
+    pub opacity: f32,
+}
+
+/// Composes frames.
+pub struct Stage {
+    plan: StagePlan,
+    layout: Layout,
+    /// Everything that does not move.
+    backdrop: ImageBuf,
+    frame: ImageBuf,
+    label: Face,
+    value: Face,
+    headline: Face,
+    curve: Curve,
+}
+
+impl Stage {
+    /// The size that the proportions were drawn for; both sides are multiples of 16, which films compress best.
+    pub const SIZE: (usize, usize) = (layout::WIDTH, layout::HEIGHT);
+
+    /// Prepares frames after `plan`.
+    ///
+    /// # Errors
+    /// When the size is out of range or odd.
+    pub fn new(plan: StagePlan) -> Result<Self, FilmError> {
+        let layout = Layout::new(plan.width, plan.height)?;
+        let s = layout.scale;
+        let mut backdrop = ImageBuf::black(plan.width, plan.height);
+        canvas::fill(&mut backdrop, 0.0, 0.0, plan.width as f32, plan.height as f32, GROUND, 1.0);
+        canvas::fill_round(&mut backdrop, layout.world, layout.radius, SURFACE);
+        canvas::fill_round(&mut backdrop, layout.seen, layout.radius, SURFACE);
+        let label = Face::new(9.0 * s, 1.35 * s).tracked(0.3 * s);
+        let value = Face::new(9.5 * s, 1.5 * s);
+        let headline = Face::new(17.0 * s, 2.4 * s);
+        let y = layout.title_y;
+        label.write(&mut backdrop, layout.world.x as f32, y, &plan.title, TEXT);
+        label.write(&mut backdrop, layout.seen.x as f32, y, &plan.seen_title, MUTED);
+        let mut stage = Stage {
+            frame: backdrop.clone(),
+            curve: Curve::new(layout.curve, plan.max_steps),
+            plan,
+            layout,
+            backdrop,
+            label,
+            value,
+            headline,
+        };
+        stage.draw_names();
+        Ok(stage)
+    }
+
+    /// The size at which the world is shown, (width, height); render it at this size.
+    pub fn world_size(&self) -> (usize, usize) {
+        (self.layout.world.width, self.layout.world.height)
+    }
+
+    /// The frame for one moment; `shot.step` should not go back.
+    pub fn compose(&mut self, shot: &Shot<'_>) -> &ImageBuf {
+        self.frame.rgb_mut().copy_from_slice(self.backdrop.rgb());
+        let radius = self.layout.radius;
+        if let Some(world) = shot.world {
+            canvas::put(&mut self.frame, self.layout.world, world);
+            canvas::round_off(&mut self.frame, self.layout.world, radius, GROUND);
+        }
+        match shot.seen {
+            Seen::Picture(picture, marks) => {
+                let rect = fitted(self.layout.seen, picture.width(), picture.height());
+                canvas::put(&mut self.frame, rect, picture);
+                self.draw_marks(rect, picture, marks);
+                canvas::round_off(&mut self.frame, rect, radius, GROUND);
+            }
+            Seen::Numbers(numbers) => readout::bars(&mut self.frame, self.layout.seen, numbers),
+        }
+        self.curve.take(shot.step, shot.score);
+        self.draw_readouts(shot);
+        self.draw_dials(shot.action);
+        &self.frame
+    }
+
+    fn draw_marks(&mut self, rect: Rect, picture: Image<'_>, marks: &[Mark]) {
+        let across = rect.width as f32 / picture.width() as f32;
+        let down = rect.height as f32 / picture.height() as f32;
+        let thick = (1.5 * self.layout.scale).max(1.0);
+        // The most important one last, so that it lies on top.
+        for mark in marks.iter().rev() {
+            let outline = [
+                rect.x as f32 + mark.x * across,
+                rect.y as f32 + mark.y * down,
+                mark.width * across,
+                mark.height * down,
+            ];
+            let opacity = (0.15 + 0.85 * mark.opacity).clamp(0.0, 1.0);
+            canvas::frame(&mut self.frame, outline, thick, AMBER, opacity);
+        }
+    }
+}
+
+/// The largest rectangle of the proportions `width` : `height` in the middle of `within`.
+fn fitted(within: Rect, width: usize, height: usize) -> Rect {
+    if width == 0 || height == 0 {
+        return within;
+    }
+    let by_width = (within.width, within.width * height / width);
+    let by_height = (within.height * width / height, within.height);
+    let (w, h) = if by_width.1 <= within.height { by_width } else { by_height };
+    let (w, h) = (w.max(1), h.max(1));
+    Rect { x: within.x + (within.width - w) / 2, y: within.y + (within.height - h) / 2, width: w, height: h }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(width: usize, height: usize, dials: usize) -> StagePlan {
+        StagePlan {
+            width,
+            height,
+            title: "a world   seed 1".to_owned(),
+            seen_title: "what the agent sees".to_owned(),
+            dials: (0..dials).map(|i| Dial { name: format!("dial {i}"), low: -1.0, high: 1.0 }).collect(),
+            max_steps: Some(1000),
+        }
+    }
+
+    fn shot<'a>(seen: Seen<'a>, action: &'a [f64], step: usize) -> Shot<'a> {
+        Shot { world: None, seen, action, score: step as f64 * 0.9, step, time_s: step as f64 * 0.02 }
+    }
+
+    #[test]
+    fn any_size_and_any_number_of_dials_can_be_composed() {
+        let rgb = vec![90; 96 * 96 * 3];
+        let picture = Image::new(96, 96, &rgb).expect("sizes agree");
+        let marks = [Mark { x: -5.0, y: 90.0, width: 40.0, height: 40.0, opacity: 1.0 }];
+        for (width, height) in [(320, 160), (1072, 544), (1000, 300)] {
+            for dials in [0, 1, 3, 4, 5, 17, 60] {
+                let mut stage = Stage::new(plan(width, height, dials)).expect("a size in range");
+                let action = vec![0.5; dials];
+                let empty = stage.compose(&shot(Seen::Numbers(&[]), &action, 0)).clone();
+                assert_eq!((empty.width(), empty.height()), (width, height));
+                let full = stage.compose(&shot(Seen::Picture(picture, &marks), &action, 700));
+                assert_ne!(&empty, full);
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_depends_on_its_moment_only() {
+        let numbers = [0.5, -1.0, f32::NAN, 1e30];
+        let mut stage = Stage::new(plan(640, 330, 2)).expect("a size in range");
+        let first = stage.compose(&shot(Seen::Numbers(&numbers), &[0.1, f64::NAN], 0)).clone();
+        assert_eq!(&first, stage.compose(&shot(Seen::Numbers(&numbers), &[0.1, f64::NAN], 0)));
+        assert_ne!(&first, stage.compose(&shot(Seen::Numbers(&numbers), &[0.9, f64::NAN], 0)));
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_errors() {
+        for (width, height) in
+            [(0, 0), (318, 160), (320, 158), (321, 200), (400, 201), (3842, 200), (400, 2162)]
+        {
+            let made = Stage::new(plan(width, height, 3));
+            assert!(matches!(made, Err(FilmError::Size { .. })), "{width}x{height}");
+        }
+    }
+
+    #[test]
+    fn observations_keep_their_proportions() {
+        let within = Rect { x: 10, y: 20, width: 100, height: 60 };
+        for ((width, height), expect) in [
+            ((96, 96), Rect { x: 30, y: 20, width: 60, height: 60 }),
+            ((10, 1), Rect { x: 10, y: 45, width: 100, height: 10 }),
+            ((5, 3), within),
+            ((1, 100_000), Rect { x: 59, y: 20, width: 1, height: 60 }),
+        ] {
+            assert_eq!(fitted(within, width, height), expect, "{width}x{height}");
+        }
+    }
+}
