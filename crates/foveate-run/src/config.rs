@@ -1,1 +1,355 @@
 //! Training configuration: say, check, use.
+//!
+//! A configuration is a TOML file. What it leaves out comes from a [preset](PRESETS), what `--set` says comes on top,
+//! and a key that does not exist is an error wherever it stands. A run copies the whole result into its folder.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::error::RunError;
+
+/// The presets: name and contents.
+pub const PRESETS: [(&str, &str); 1] = [("laptop", include_str!("../presets/laptop.toml"))];
+
+/// The version of the file format.
+pub const VERSION: u32 = 1;
+
+/// Larger files are refused.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Everything a training run depends on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Version of the format: [`VERSION`].
+    pub version: u32,
+    /// All randomness of the run comes from here.
+    pub seed: u64,
+    /// Threads; 0 for one per core. The digits do not depend on it.
+    pub workers: usize,
+    /// The world.
+    pub env: EnvSection,
+    /// The agent.
+    pub agent: AgentSection,
+    /// The evolution strategy.
+    pub evolution: EvolutionSection,
+    /// How genomes are tried.
+    pub rollouts: RolloutSection,
+    /// How progress is measured.
+    pub evaluation: EvaluationSection,
+    /// When to stop.
+    pub budget: BudgetSection,
+}
+
+/// The world to train in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnvSection {
+    /// Its name, as in `foveate list`.
+    pub id: String,
+    /// What the agent sees.
+    pub picture: String,
+    /// Changes of its looks, as in `--variant`.
+    pub variants: Vec<String>,
+    /// Options of the world itself.
+    #[serde(default, skip_serializing_if = "Table::is_empty")]
+    pub options: Table,
+}
+
+/// The agent to train.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSection {
+    /// Its name, as in `foveate list`.
+    pub name: String,
+    /// What replaces the agent's defaults.
+    #[serde(default)]
+    pub config: Table,
+}
+
+/// The evolution strategy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvolutionSection {
+    /// Its name: `rank-es`.
+    pub algorithm: String,
+    /// Genomes per generation.
+    pub population: usize,
+    /// Standard deviation of every parameter around the mean.
+    pub sigma: f64,
+    /// How far the mean goes towards the better genomes.
+    pub learning_rate: f64,
+    /// Share of the mean that each generation takes away.
+    pub weight_decay: f64,
+    /// Memory of the running average of the means; 0 for none.
+    pub averaging: f64,
+    /// Draw genomes in pairs, plus and minus.
+    pub mirrored: bool,
+}
+
+/// How genomes are tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RolloutSection {
+    /// Episodes per genome and generation.
+    pub episodes: usize,
+    /// Whether every genome of a generation meets the same tracks.
+    pub same_tracks: bool,
+    /// Negative rewards in a row that are put up with; one more ends the rollout. 0 for no limit.
+    pub patience: u32,
+    /// Steps after which a rollout is over.
+    pub max_steps: u64,
+}
+
+/// How progress is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationSection {
+    /// Generations from one evaluation to the next.
+    pub every: u64,
+    /// Held-out episodes.
+    pub episodes: usize,
+}
+
+/// When to stop: at the first of these limits; 0 for no limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetSection {
+    /// Generations.
+    pub generations: u64,
+    /// Steps of the world in training rollouts.
+    pub steps: u64,
+    /// Minutes on the wall.
+    pub minutes: f64,
+}
+
+impl TrainConfig {
+    /// A preset, with the contents of `file` on top if there is one, with every `key=value` of `sets` on top of that.
+    ///
+    /// Keys of `sets` are paths, `evolution.sigma=0.05`; values are TOML, and what is no TOML is a text.
+    ///
+    /// # Errors
+    /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its range.
+    pub fn load(preset: &str, file: Option<&Path>, sets: &[impl AsRef<str>]) -> Result<Self, RunError> {
+        let mut table = preset_table(preset)?;
+        if let Some(path) = file {
+            let text = read_text(path)?;
+            let on_top = parse(&text, &path.display().to_string())?;
+            merge(&mut table, on_top);
+        }
+        for set in sets {
+            let set = set.as_ref();
+            merge(&mut table, one_key(set)?);
+        }
+        let from = match (file, sets.is_empty()) {
+            (Some(path), true) => path.display().to_string(),
+            (Some(path), false) => format!("{} and --set", path.display()),
+            (None, true) => format!("preset {preset}"),
+            (None, false) => "--set".into(),
+        };
+        Self::from_table(table, &from)
+    }
+
+    /// Reads a whole configuration, as a run folder keeps it; nothing is filled in.
+    ///
+    /// # Errors
+    /// As [`TrainConfig::load`].
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        let from = path.display().to_string();
+        Self::from_table(parse(&read_text(path)?, &from)?, &from)
+    }
+
+    /// The configuration as a TOML file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("plain tables of numbers and texts can be written")
+    }
+
+    fn from_table(table: Table, from: &str) -> Result<Self, RunError> {
+        let config: TrainConfig =
+            table.try_into().map_err(|error: toml::de::Error| bad(from, one_line(&error)))?;
+        config.check().map_err(|why| bad(from, why))?;
+        Ok(config)
+    }
+
+    /// Checks what can be checked without a world or an agent.
+    fn check(&self) -> Result<(), String> {
+        if self.version != VERSION {
+            return Err(format!("version = {}; this program reads version {VERSION}", self.version));
+        }
+        let RolloutSection { episodes, max_steps, .. } = self.rollouts;
+        let counts = [
+            ("evolution.population", self.evolution.population as u64, 2, 100_000),
+            ("rollouts.episodes", episodes as u64, 1, 10_000),
+            ("rollouts.max_steps", max_steps, 1, 1_000_000_000),
+            ("evaluation.every", self.evaluation.every, 1, u64::MAX),
+            ("evaluation.episodes", self.evaluation.episodes as u64, 1, 100_000),
+            ("workers", self.workers as u64, 0, 4096),
+        ];
+        for (key, value, least, most) in counts {
+            if value < least || value > most {
+                return Err(format!("{key} = {value}; choose a number from {least} to {most}"));
+            }
+        }
+        if i64::try_from(self.seed).is_err() {
+            return Err(format!("seed = {}; choose a number below 2^63", self.seed));
+        }
+        let minutes = self.budget.minutes;
+        if !(minutes.is_finite() && minutes >= 0.0) {
+            return Err(format!("budget.minutes = {minutes}; choose 0 (no limit) or more"));
+        }
+        Ok(())
+    }
+}
+
+/// A table of the preset called `name`.
+fn preset_table(name: &str) -> Result<Table, RunError> {
+    let found = PRESETS.iter().find(|(known, _)| *known == name);
+    let (_, text) = found.ok_or_else(|| {
+        let known = PRESETS.map(|(known, _)| known).join(", ");
+        RunError::BadRequest { why: format!("no preset is called {name:?}; choose from: {known}") }
+    })?;
+    parse(text, name)
+}
+
+fn read_text(path: &Path) -> Result<String, RunError> {
+    let from = path.display().to_string();
+    let bytes = crate::npz::read_bounded(path, MAX_FILE)?
+        .map_err(|size| bad(&from, format!("{size} bytes are no configuration; is it the right file?")))?;
+    String::from_utf8(bytes).map_err(|_| bad(&from, "this is no text; give a TOML file".into()))
+}
+
+fn parse(text: &str, from: &str) -> Result<Table, RunError> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+        let at = line.map_or(from.to_owned(), |line| format!("{from} line {line}"));
+        bad(&at, one_line(&error))
+    })
+}
+
+/// `a.b=value` as a table.
+fn one_key(set: &str) -> Result<Table, RunError> {
+    let fail = |why: &str| bad(&format!("--set {set}"), why.to_owned());
+    let (path, text) =
+        set.split_once('=').ok_or_else(|| fail("a value is missing; write it as key=value"))?;
+    let text = text.trim();
+    let value = match format!("x = {text}").parse::<Table>() {
+        Ok(mut table) if table.len() == 1 => {
+            table.remove("x").ok_or_else(|| fail("a value is missing; write it as key=value"))?
+        }
+        // A bare word is a text: --set env.picture=exact.
+        _ => Value::String(text.to_owned()),
+    };
+    let mut keys = path.trim().rsplit('.');
+    let mut table = Table::new();
+    let last = keys
+        .next()
+        .filter(|key| !key.is_empty())
+        .ok_or_else(|| fail("a key is missing; write it as key=value"))?;
+    table.insert(last.to_owned(), value);
+    for key in keys {
+        let mut outer = Table::new();
+        outer.insert(key.to_owned(), Value::Table(table));
+        table = outer;
+    }
+    Ok(table)
+}
+
+/// Puts `on_top` over `table`, key by key.
+fn merge(table: &mut Table, on_top: Table) {
+    for (key, value) in on_top {
+        match (table.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            (_, value) => {
+                table.insert(key, value);
+            }
+        }
+    }
+}
+
+fn bad(from: &str, why: String) -> RunError {
+    RunError::Config { from: from.to_owned(), why }
+}
+
+/// The message of a TOML error, without its drawing of the file.
+fn one_line(error: &toml::de::Error) -> String {
+    let mut text = error.message().trim().replace('\n', " ");
+    if !text.contains(';') {
+        text.push_str("; correct it");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_SETS: [&str; 0] = [];
+
+    #[test]
+    fn presets_are_whole_and_survive_a_round_trip() {
+        for (name, _) in PRESETS {
+            let config = TrainConfig::load(name, None, &NO_SETS).expect("a preset is right");
+            let dir = tempfile::tempdir().expect("a temporary folder");
+            let path = dir.path().join("config.toml");
+            std::fs::write(&path, config.to_toml()).expect("writable");
+            assert_eq!(TrainConfig::read(&path).expect("our own file"), config);
+        }
+    }
+
+    #[test]
+    fn files_and_sets_lie_on_top() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("mine.toml");
+        let text = "seed = 5\n[evolution]\nsigma = 0.2\n[agent.config]\ntop_k = 5\n";
+        std::fs::write(&path, text).expect("writable");
+        let sets = [
+            "evolution.sigma=0.3",
+            "env.picture = classic",
+            "env.variants=[\"bar\"]",
+            "agent.config.patch=5",
+        ];
+        let config = TrainConfig::load("laptop", Some(&path), &sets).expect("right");
+        let plain = TrainConfig::load("laptop", None, &NO_SETS).expect("right");
+        assert_eq!((config.seed, config.evolution.sigma), (5, 0.3));
+        assert_eq!((&*config.env.picture, &config.env.variants), ("classic", &vec!["bar".to_owned()]));
+        assert_eq!(config.agent.config.to_string().replace('\n', ";"), "patch = 5;top_k = 5;");
+        assert_eq!(config.evolution.population, plain.evolution.population);
+    }
+
+    #[track_caller]
+    fn check_err(file: &str, sets: &[&str], expect: &str) {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("mine.toml");
+        std::fs::write(&path, file).expect("writable");
+        let said = TrainConfig::load("laptop", Some(&path), sets).expect_err("must be refused").to_string();
+        assert!(said.contains(expect), "{said}");
+        assert!(said.contains(';') && said.lines().count() == 1, "{said}");
+    }
+
+    #[test]
+    fn bad_input() {
+        check_err(
+            "",
+            &["evolution.sigm=0.3"],
+            "unknown field `sigm`, expected one of `algorithm`, `population`",
+        );
+        check_err("[evolution]\nsigm = 1", &[], "unknown field `sigm`");
+        check_err("sigma = 1", &[], "unknown field `sigma`");
+        check_err("", &["evolution.sigma=many"], "invalid type: string \"many\", expected f64");
+        check_err("", &["sigma"], "a value is missing; write it as key=value");
+        check_err("", &["=3"], "a key is missing; write it as key=value");
+        check_err("", &["evolution=3"], "invalid type: integer `3`");
+        check_err("seed = 1\nseed = 2", &[], "mine.toml line 2: duplicate key");
+        check_err("seed = = 1", &[], "mine.toml line 1");
+        check_err("version = 2", &[], "this program reads version 1");
+        check_err("", &["seed=-1"], "invalid value: integer `-1`");
+        check_err("", &["evolution.population=1"], "evolution.population = 1; choose a number from 2");
+        check_err("", &["rollouts.episodes=0"], "rollouts.episodes = 0");
+        check_err("", &["budget.minutes=nan"], "budget.minutes = NaN");
+        check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
+        let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
+        assert_eq!(said, "no preset is called \"desktop\"; choose from: laptop");
+    }
+}

@@ -55,6 +55,14 @@ pub enum RunError {
         /// What is wrong with it.
         source: TensorsError,
     },
+    /// A configuration that makes no sense.
+    #[error("{from}: {why}")]
+    Config {
+        /// The file or option.
+        from: String,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
     /// A world refused.
     #[error(transparent)]
     Env(#[from] EnvError),
