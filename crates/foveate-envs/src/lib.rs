@@ -4,3 +4,4 @@
 
 pub mod car_racing;
 pub mod random;
+pub mod registry;

@@ -1,4 +1,4 @@
-//! The car's polygons, as Box2D holds them.
+//! The car's polygons, as Box2D holds and weighs them.
 
 use std::sync::LazyLock;
 
@@ -30,6 +30,13 @@ fn polygon(vertices: &[(i32, i32)]) -> Polygon {
 
 /// Box2D 2.3's `b2PolygonShape::Set`, without vertex welding.
 pub fn gift_wrap(points: &[[f32; 2]]) -> Polygon {
+    let mut hull = Vec::with_capacity(points.len());
+    gift_wrap_each(points, |point| hull.push(point));
+    hull
+}
+
+/// Calls `take` with every vertex of the hull in [`gift_wrap`]'s order.
+pub(super) fn gift_wrap_each(points: &[[f32; 2]], mut take: impl FnMut([f32; 2])) {
     let mut start = 0;
     for (i, p) in points.iter().enumerate() {
         let best = points[start];
@@ -37,10 +44,9 @@ pub fn gift_wrap(points: &[[f32; 2]]) -> Polygon {
             start = i;
         }
     }
-    let mut hull = Vec::with_capacity(points.len());
     let mut at = start;
-    loop {
-        hull.push(points[at]);
+    for _ in 0..points.len() {
+        take(points[at]);
         let mut end = 0;
         for j in 1..points.len() {
             if end == at {
@@ -55,8 +61,97 @@ pub fn gift_wrap(points: &[[f32; 2]]) -> Polygon {
             }
         }
         at = end;
-        if at == start || hull.len() >= points.len() {
-            return hull;
+        if at == start {
+            return;
         }
+    }
+}
+
+/// What a body weighs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mass {
+    /// One over its mass.
+    pub(super) per_unit_force: f32,
+    /// One over its rotational inertia about the centre of mass.
+    pub(super) per_unit_torque: f32,
+    /// Centre of mass in body coordinates.
+    pub(super) center: [f32; 2],
+}
+
+/// Mass, first moment per mass and inertia about the body's origin of one polygon: `b2PolygonShape::ComputeMass`.
+fn weigh(polygon: &[[f32; 2]], density: f32) -> (f32, [f32; 2], f32) {
+    const THIRD: f32 = 1.0 / 3.0;
+    let (mut sx, mut sy) = (0.0_f32, 0.0_f32);
+    for p in polygon {
+        sx += p[0];
+        sy += p[1];
+    }
+    let share = 1.0 / polygon.len() as f32;
+    sx *= share;
+    sy *= share;
+    let (mut area, mut inertia) = (0.0_f32, 0.0_f32);
+    let (mut cx, mut cy) = (0.0_f32, 0.0_f32);
+    for (i, p) in polygon.iter().enumerate() {
+        let q = polygon[if i + 1 < polygon.len() { i + 1 } else { 0 }];
+        let (ax, ay) = (p[0] - sx, p[1] - sy);
+        let (bx, by) = (q[0] - sx, q[1] - sy);
+        let cross = ax * by - ay * bx;
+        let triangle = 0.5 * cross;
+        area += triangle;
+        cx += triangle * THIRD * (ax + bx);
+        cy += triangle * THIRD * (ay + by);
+        let along_x = ax * ax + bx * ax + bx * bx;
+        let along_y = ay * ay + by * ay + by * by;
+        inertia += (0.25 * THIRD * cross) * (along_x + along_y);
+    }
+    let mass = density * area;
+    cx *= 1.0 / area;
+    cy *= 1.0 / area;
+    let (x, y) = (cx + sx, cy + sy);
+    let about_origin = density * inertia + mass * ((x * x + y * y) - (cx * cx + cy * cy));
+    (mass, [x, y], about_origin)
+}
+
+/// A body of several polygons, summed as Box2D does: the last one first.
+fn body_mass(polygons: &[Polygon], density: f32) -> (Mass, f32, f32) {
+    let (mut mass, mut inertia, mut center) = (0.0_f32, 0.0_f32, [0.0_f32; 2]);
+    for polygon in polygons.iter().rev() {
+        let (m, c, i) = weigh(polygon, density);
+        mass += m;
+        center[0] += m * c[0];
+        center[1] += m * c[1];
+        inertia += i;
+    }
+    let per_unit_force = 1.0 / mass;
+    center[0] *= per_unit_force;
+    center[1] *= per_unit_force;
+    let about_center = inertia - mass * (center[0] * center[0] + center[1] * center[1]);
+    (Mass { per_unit_force, per_unit_torque: 1.0 / about_center, center }, mass, inertia)
+}
+
+/// The hull's mass: density 1.
+pub(super) static HULL_MASS: LazyLock<Mass> = LazyLock::new(|| body_mass(&*HULL, 1.0).0);
+/// A wheel's mass: density 0.1.
+pub(super) static WHEEL_MASS: LazyLock<Mass> =
+    LazyLock::new(|| body_mass(std::slice::from_ref(&WHEEL), 0.1).0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_weigh_what_box2d_says() {
+        let (hull, mass, inertia) = body_mass(&*HULL, 1.0);
+        assert_eq!((mass, inertia), (7.06, 18.260_365));
+        assert!((hull.center[0] - 1.47745e-9).abs() < 1e-14 && (hull.center[1] + 0.082_530_9).abs() < 1e-7);
+        let (wheel, mass, inertia) = body_mass(std::slice::from_ref(&WHEEL), 0.1);
+        assert_eq!((mass, inertia), (0.060_480_006, 0.007_459_201));
+        assert_eq!(wheel.center, [0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_hull_of_points_drops_what_lies_inside_or_on_an_edge() {
+        let points = [[0.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.0, 0.5], [2.0, 2.0], [0.0, 2.0]];
+        assert_eq!(gift_wrap(&points), [[2.0, 0.0], [2.0, 2.0], [0.0, 2.0], [0.0, 0.0]]);
     }
 }

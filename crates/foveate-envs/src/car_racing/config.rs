@@ -1,0 +1,122 @@
+//! What a CarRacing is made of.
+
+use foveate_core::EnvError;
+
+use super::ID;
+use super::variants::Variants;
+
+/// How to build a [`CarRacing`](super::CarRacing).
+///
+/// ```
+/// use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
+/// let config = CarRacingConfig { picture: PictureKind::None, ..CarRacingConfig::default() };
+/// let env = CarRacing::new(config)?;
+/// # Ok::<(), foveate_core::EnvError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct CarRacingConfig {
+    /// Whose tracks and rules.
+    pub seeding: Seeding,
+    /// What the agent sees.
+    pub picture: PictureKind,
+    /// Steering, gas and brake as numbers; otherwise five choices: nothing, right, left, gas, brake.
+    pub continuous: bool,
+    /// New colours of road and ground at every reset.
+    pub domain_randomize: bool,
+    /// Share of tiles after which tile 0 ends the lap. As in the reference this rule never acts at its default of 0.95:
+    /// it looks only at the first visit of tile 0, which the reset itself makes. Old Gym has no such rule.
+    pub lap_complete_percent: f64,
+    /// Steps after which an episode is truncated.
+    pub max_steps: Option<usize>,
+    /// Changes of the looks.
+    pub variants: Variants,
+}
+
+impl Default for CarRacingConfig {
+    /// Gymnasium's `CarRacing-v3`, to the byte.
+    fn default() -> Self {
+        CarRacingConfig {
+            seeding: Seeding::Gymnasium,
+            picture: PictureKind::Exact,
+            continuous: true,
+            domain_randomize: false,
+            lap_complete_percent: 0.95,
+            max_steps: Some(1000),
+            variants: Variants::none(),
+        }
+    }
+}
+
+impl CarRacingConfig {
+    /// Gym 0.15.3's `CarRacing-v0`, which AttentionAgent was trained in: its seeding, its rules, its picture.
+    pub fn classic() -> Self {
+        CarRacingConfig {
+            seeding: Seeding::Gym0153,
+            picture: PictureKind::Classic,
+            ..CarRacingConfig::default()
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), EnvError> {
+        let bad = |why: &str| Err(EnvError::BadOption { env: ID.into(), why: why.into() });
+        if self.domain_randomize && self.seeding == Seeding::Gym0153 {
+            return bad("domain_randomize needs seeding=gymnasium; old Gym had no random colours");
+        }
+        if self.max_steps == Some(0) {
+            return bad("max_steps must be at least 1, or none");
+        }
+        if !self.lap_complete_percent.is_finite() {
+            return bad("lap_complete_percent must be a finite number");
+        }
+        self.variants.check_picture(self.picture.name())
+    }
+}
+
+/// Whose random stream makes the tracks, and whose rules end the episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seeding {
+    /// Gymnasium's `CarRacing-v3`. Actions are rounded to f32 first, as its action space is f32.
+    Gymnasium,
+    /// Gym 0.15.3's `CarRacing-v0`: the same seed gives another track, and only visiting every tile ends a lap. Actions
+    /// are taken as they are.
+    Gym0153,
+}
+
+/// What the agent sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureKind {
+    /// Gymnasium's frames, byte for byte.
+    Exact,
+    /// Nearly Gymnasium's frames, drawn straight at 96 × 96, for training.
+    Fast,
+    /// Gym 0.15.3's frames: point samples, camera along the velocity.
+    Classic,
+    /// A black frame, for whoever needs the physics alone.
+    None,
+}
+
+impl PictureKind {
+    /// All of them, in the order of `foveate list`.
+    pub const ALL: [PictureKind; 4] =
+        [PictureKind::Exact, PictureKind::Fast, PictureKind::Classic, PictureKind::None];
+
+    /// The name that users type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PictureKind::Exact => "exact",
+            PictureKind::Fast => "fast",
+            PictureKind::Classic => "classic",
+            PictureKind::None => "none",
+        }
+    }
+
+    /// What it is, in one line.
+    pub const fn about(self) -> &'static str {
+        match self {
+            PictureKind::Exact => "Gymnasium's CarRacing-v3 frames, byte for byte",
+            PictureKind::Fast => "nearly the same frames, several times faster, for training",
+            PictureKind::Classic => "gym 0.15.3's CarRacing-v0: its frames, its tracks per seed, its rules",
+            PictureKind::None => "a black frame: physics alone",
+        }
+    }
+}

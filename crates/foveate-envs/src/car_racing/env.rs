@@ -1,0 +1,223 @@
+//! [`CarRacing`] as an [`Env`].
+
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Step,
+};
+
+use super::ID;
+use super::car::Controls;
+use super::config::{CarRacingConfig, PictureKind, Seeding};
+use super::picture::{FRAME_BYTES, SIDE};
+use super::scene::{Body, Scene};
+use super::track::Track;
+use super::variants::VariantState;
+use super::world::World;
+
+/// A car on a random closed track, seen from above; after Gymnasium's `car_racing.py`.
+///
+/// * observation: `[96, 96, 3]` bytes
+/// * action: steering (−1 full left to 1 full right), gas (0 to 1) and brake (0 to 1); or, when not continuous, one of
+///   nothing, right, left, gas, brake. Values outside are taken as they are, except that gas is clipped. With
+///   Gymnasium's seeding every number is first rounded to f32, because Gymnasium's action space is f32.
+/// * reward: −0.1 per step, 1000 / tiles for every tile visited first; −100 instead when the car leaves the field
+/// * end: terminated when every tile was visited or the car left the field, truncated after `max_steps`; both at once is
+///   possible, as in Gymnasium
+///
+/// A reset without a seed goes on in the random stream; the stream of a world that never got a seed is that of
+/// [`DEFAULT_SEED`](super::DEFAULT_SEED).
+#[derive(Debug, Clone)]
+pub struct CarRacing {
+    config: CarRacingConfig,
+    spec: EnvSpec,
+    world: World,
+    painter: Painter,
+    frame: Vec<u8>,
+    steps: usize,
+    running: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Painter {
+    Nothing,
+}
+
+impl Painter {
+    fn new(kind: PictureKind) -> Result<Self, EnvError> {
+        match kind {
+            PictureKind::None => Ok(Painter::Nothing),
+            PictureKind::Exact | PictureKind::Fast | PictureKind::Classic => Err(EnvError::BadOption {
+                env: ID.into(),
+                why: format!("picture {} is not built yet; choose none", kind.name()),
+            }),
+        }
+    }
+
+    fn draw(&mut self, _scene: &Scene<'_>, _frame: &mut [u8]) {
+        match self {
+            Painter::Nothing => {}
+        }
+    }
+}
+
+impl CarRacing {
+    /// Builds a world; it must be reset before the first step.
+    ///
+    /// # Errors
+    /// [`EnvError::BadOption`] when options do not go together.
+    pub fn new(config: CarRacingConfig) -> Result<Self, EnvError> {
+        config.check()?;
+        let action = if config.continuous {
+            ActionSpace::Box { low: vec![-1.0, 0.0, 0.0], high: vec![1.0, 1.0, 1.0] }
+        } else {
+            ActionSpace::Discrete { n: 5 }
+        };
+        let spec = EnvSpec {
+            id: ID.into(),
+            observation: ObservationSpace::Image { width: SIDE, height: SIDE },
+            action,
+            max_steps: config.max_steps,
+            fps: 50.0,
+        };
+        let variants = VariantState::new(config.variants.clone())?;
+        let world = World::new(&config, variants);
+        let painter = Painter::new(config.picture)?;
+        Ok(CarRacing { config, spec, world, painter, frame: vec![0; FRAME_BYTES], steps: 0, running: false })
+    }
+
+    /// How it was built.
+    pub const fn config(&self) -> &CarRacingConfig {
+        &self.config
+    }
+
+    /// The track of this episode; empty before the first reset.
+    pub const fn track(&self) -> &Track {
+        &self.world.track
+    }
+
+    /// This instant, ready to draw; before the first reset an empty one.
+    pub fn scene(&self) -> Scene<'_> {
+        self.world.scene()
+    }
+
+    /// Like [`Env::reset`], with Gymnasium's option `randomize`: with domain randomisation, `Some(false)` keeps the
+    /// colours there are.
+    pub fn reset_with(&mut self, seed: Option<u64>, randomize: Option<bool>) {
+        self.world.reset(seed, randomize.unwrap_or(true));
+        self.steps = 0;
+        self.running = true;
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        let body = &self.world.car.island.hull.body;
+        self.world.variants.on_frame(self.steps as u64, body.position, self.world.t);
+        self.painter.draw(&self.world.scene(), &mut self.frame);
+    }
+
+    fn controls(&self, action: Action<'_>) -> Result<Controls, EnvError> {
+        let wrong_kind = |wanted: &str, given: String| EnvError::ActionKind {
+            env: ID.into(),
+            wanted: wanted.into(),
+            given,
+        };
+        match action {
+            Action::Continuous(values) if self.config.continuous => {
+                let &[steer, gas, brake] = values else {
+                    return Err(EnvError::ActionLength { env: ID.into(), wanted: 3, given: values.len() });
+                };
+                let take = |index: usize, value: f64| {
+                    let taken = match self.config.seeding {
+                        Seeding::Gymnasium => f64::from(value as f32),
+                        Seeding::Gym0153 => value,
+                    };
+                    // A number too large for f32 counts as infinite where numbers are rounded to f32.
+                    if taken.is_finite() {
+                        Ok(taken)
+                    } else {
+                        Err(EnvError::ActionNotFinite { env: ID.into(), index, value })
+                    }
+                };
+                Ok(Controls { steer: -take(0, steer)?, gas: take(1, gas)?, brake: take(2, brake)? })
+            }
+            Action::Discrete(choice) if !self.config.continuous => Ok(match choice {
+                0 => Controls::default(),
+                1 => Controls { steer: -0.6, ..Controls::default() },
+                2 => Controls { steer: 0.6, ..Controls::default() },
+                3 => Controls { gas: 0.2, ..Controls::default() },
+                4 => Controls { brake: 0.8, ..Controls::default() },
+                _ => return Err(wrong_kind("a choice of 0 to 4", format!("choice {choice}"))),
+            }),
+            Action::Continuous(values) => {
+                Err(wrong_kind("a choice of 0 to 4", format!("of {} numbers", values.len())))
+            }
+            Action::Discrete(choice) => Err(wrong_kind("3 numbers", format!("choice {choice}"))),
+        }
+    }
+}
+
+impl Env for CarRacing {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        self.reset_with(seed, None);
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: ID.into() });
+        }
+        let controls = self.controls(action)?;
+        self.world.drive(&controls);
+        self.steps += 1;
+        self.draw();
+        let outcome = self.world.judge();
+        let truncated = self.config.max_steps.is_some_and(|limit| self.steps >= limit);
+        self.running = !(outcome.terminated || truncated);
+        Ok(Step { reward: outcome.reward, terminated: outcome.terminated, truncated })
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        let image = Image::new(SIDE, SIDE, &self.frame).expect("the frame has the size of the picture");
+        Observation::Image(image)
+    }
+
+    fn render(&self, _view: &mut ImageBuf) -> Result<(), EnvError> {
+        Err(EnvError::NoView { env: ID.into(), why: "the view is not built yet".into() })
+    }
+
+    /// `hull` and `wheels` as Box2D holds them (f32, widened): position of the body's origin, angle, velocity of the
+    /// centre of mass, angular velocity; `tiles_visited`; and what else decides the future: time, score, how the wheels
+    /// roll, the angles of the joints.
+    fn state(&self) -> Fact {
+        let car = &self.world.car;
+        let numbers = |values: [f64; 4]| Fact::List(values.map(Fact::Number).to_vec());
+        Fact::Group(vec![
+            ("hull", body_fact(&car.island.hull.body)),
+            ("wheels", Fact::List(car.island.wheels.iter().map(|wheel| body_fact(&wheel.body)).collect())),
+            ("tiles_visited", Fact::Count(self.world.tiles_visited as u64)),
+            ("tiles", Fact::Count(self.world.track.points.len() as u64)),
+            ("t", Fact::Number(self.world.t)),
+            ("score", Fact::Number(self.world.score)),
+            ("wheel_omega", numbers(car.omega)),
+            ("wheel_phase", numbers(car.phase)),
+            ("joint_angle", numbers(std::array::from_fn(|i| f64::from(car.island.joint_angle(i))))),
+        ])
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(self.clone())
+    }
+}
+
+fn body_fact(body: &Body) -> Fact {
+    Fact::Group(vec![
+        ("x", Fact::Number(f64::from(body.position[0]))),
+        ("y", Fact::Number(f64::from(body.position[1]))),
+        ("angle", Fact::Number(f64::from(body.angle))),
+        ("vx", Fact::Number(f64::from(body.velocity[0]))),
+        ("vy", Fact::Number(f64::from(body.velocity[1]))),
+        ("w", Fact::Number(f64::from(body.spin))),
+    ])
+}

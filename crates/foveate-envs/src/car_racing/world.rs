@@ -1,0 +1,220 @@
+//! The world without its picture: track, car, contacts, rewards and the end of the episode.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::car::{Car, Controls, DT};
+use super::config::{CarRacingConfig, Seeding};
+use super::contacts::{Bounds, Grid};
+use super::scene::{Colors, PLAYFIELD, Paint, RoadQuad, Scene};
+use super::shape::{HULL, WHEEL};
+use super::track::Track;
+use super::variants::VariantState;
+use crate::random::{Mt19937, Pcg64, Stream};
+
+/// The seed of a world that never got one.
+pub const DEFAULT_SEED: u64 = 0;
+
+/// Everything that moves, and the rules.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    seeding: Seeding,
+    lap_complete_percent: f64,
+    domain_randomize: bool,
+    stream: Stream,
+    seed: u64,
+    resets: u64,
+    pub(super) variants: VariantState,
+    pub(super) track: Track,
+    /// Quads that pictures draw: the fake lane, if any, then the track's.
+    road: Vec<RoadQuad>,
+    grid: Grid,
+    visited: Vec<bool>,
+    track_id: u64,
+    colors: Colors,
+    pub(super) car: Car,
+    pub(super) t: f64,
+    pub(super) score: f64,
+    score_before: f64,
+    pub(super) tiles_visited: usize,
+    new_lap: bool,
+}
+
+/// What a step brought, before any time limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) reward: f64,
+    pub(super) terminated: bool,
+}
+
+impl World {
+    pub(super) fn new(config: &CarRacingConfig, variants: VariantState) -> Self {
+        let mut world = World {
+            seeding: config.seeding,
+            lap_complete_percent: config.lap_complete_percent,
+            domain_randomize: config.domain_randomize,
+            stream: seeded(config.seeding, DEFAULT_SEED),
+            seed: DEFAULT_SEED,
+            resets: 0,
+            variants,
+            track: Track::default(),
+            road: Vec::new(),
+            grid: Grid::default(),
+            visited: Vec::new(),
+            track_id: 0,
+            colors: Colors::default(),
+            car: Car::default(),
+            t: 0.0,
+            score: 0.0,
+            score_before: 0.0,
+            tiles_visited: 0,
+            new_lap: false,
+        };
+        if world.domain_randomize {
+            world.draw_colors();
+        }
+        world
+    }
+
+    /// Builds a track and puts the car on it, then lets one step pass, as the reference does.
+    pub(super) fn reset(&mut self, seed: Option<u64>, randomize: bool) {
+        // Pictures keep an index of the road by this number, so no two tracks may share it.
+        static TRACKS: AtomicU64 = AtomicU64::new(1);
+        if let Some(seed) = seed {
+            self.stream = seeded(self.seeding, seed);
+            self.seed = seed;
+            self.resets = 0;
+        }
+        if self.domain_randomize && randomize {
+            self.draw_colors();
+        }
+        self.track.create(&mut self.stream);
+        self.variants.on_reset(self.seed, self.resets);
+        self.resets += 1;
+        self.track_id = TRACKS.fetch_add(1, Ordering::Relaxed);
+        self.road.clear();
+        self.variants.lay_lane(&self.track.road, &mut self.road);
+        self.road.extend_from_slice(&self.track.road);
+        let Track { road, tiles, points, .. } = &self.track;
+        self.grid.build(tiles.iter().map(|&at| &road[at as usize]));
+        self.visited.clear();
+        self.visited.resize(points.len(), false);
+        self.car = Car::at(&points[0]);
+        self.t = 0.0;
+        self.score = 0.0;
+        self.score_before = 0.0;
+        self.tiles_visited = 0;
+        self.new_lap = false;
+        self.advance();
+    }
+
+    /// Road three draws, field three, and one channel of the grass brighter by 20.
+    fn draw_colors(&mut self) {
+        let Stream::Gymnasium(stream) = &mut self.stream else { return };
+        let mut three = || [(); 3].map(|()| 0.0 + 210.0 * stream.next_f64());
+        let (road, field) = (three(), three());
+        let mut grass = field;
+        grass[stream.integers(3) as usize] += 20.0;
+        self.colors = Colors { road, field, grass };
+    }
+
+    /// Car, contacts, bodies, time: everything before the picture is taken.
+    pub(super) fn advance(&mut self) {
+        let (forces, motor_speeds) = self.car.drive();
+        self.touch();
+        self.car.island.step(&forces, &motor_speeds);
+        self.t += DT;
+    }
+
+    /// Sensor contacts, with the places from before the bodies move.
+    ///
+    /// Box2D reports new contacts of one step in the order of its proxies, last tile first while the world is new; the
+    /// only rule that could tell is the lap rule at tile 0, which therefore looks after all others.
+    fn touch(&mut self) {
+        let World { car, grid, visited, road, track, .. } = self;
+        let lane = road.len() - track.road.len();
+        let mut paint = |i: usize| road[lane + track.tiles[i] as usize].paint = Paint::Road { stripe: 0 };
+        let share = 1000.0 / visited.len() as f64;
+        let was_at_start = visited[0];
+        for i in 0..4 {
+            let body = car.island.wheels[i].body;
+            let bounds = Bounds::of_body(&body, &WHEEL);
+            let mut on_road = false;
+            grid.near(&bounds, |tile_index, tile| {
+                if !(on_road && visited[tile_index]) && tile.touches(&body, &WHEEL, &bounds) {
+                    on_road = true;
+                    if !visited[tile_index] {
+                        visited[tile_index] = true;
+                        paint(tile_index);
+                        self.score += share;
+                        self.tiles_visited += 1;
+                    }
+                }
+                true
+            });
+            car.on_road[i] = on_road;
+        }
+        if self.seeding == Seeding::Gymnasium && visited[0] && !was_at_start {
+            self.new_lap = self.tiles_visited as f64 / visited.len() as f64 > self.lap_complete_percent;
+        }
+
+        // The hull gains nothing, but it too wipes the stripes off the road.
+        let body = car.island.hull.body;
+        let bounds = HULL.each_ref().map(|polygon| Bounds::of_body(&body, polygon));
+        let around = bounds[1..].iter().fold(bounds[0], |all, b| all.with(b));
+        grid.near(&around, |tile_index, tile| {
+            let quad = &mut road[lane + track.tiles[tile_index] as usize];
+            if quad.paint != (Paint::Road { stripe: 0 })
+                && HULL.iter().zip(&bounds).any(|(polygon, bounds)| tile.touches(&body, polygon, bounds))
+            {
+                quad.paint = Paint::Road { stripe: 0 };
+            }
+            true
+        });
+    }
+
+    /// One step of the episode up to the moment of the picture.
+    pub(super) fn drive(&mut self, controls: &Controls) {
+        self.car.control(controls);
+        self.advance();
+    }
+
+    /// Reward and end of the step, after the picture: its score does not yet have this step's 0.1 taken off.
+    pub(super) fn judge(&mut self) -> Outcome {
+        self.score -= 0.1;
+        let mut reward = self.score - self.score_before;
+        self.score_before = self.score;
+        let mut terminated = self.tiles_visited == self.visited.len() || self.new_lap;
+        let [x, y] = self.car.island.hull.body.position.map(f64::from);
+        if x.abs() > PLAYFIELD || y.abs() > PLAYFIELD {
+            terminated = true;
+            reward = -100.0;
+        }
+        Outcome { reward, terminated }
+    }
+
+    /// This instant, ready to draw.
+    pub(super) fn scene(&self) -> Scene<'_> {
+        let mut scene = Scene {
+            road: &self.road,
+            track_id: self.track_id,
+            t: self.t,
+            hull: self.car.island.hull.body,
+            wheels: std::array::from_fn(|i| self.car.wheel(i)),
+            steering_angle: self.car.island.joint_angle(0),
+            score: self.score,
+            colors: self.colors,
+            backdrop: None,
+            side_bars: 0.0,
+            blob: None,
+        };
+        self.variants.dress(&mut scene);
+        scene
+    }
+}
+
+fn seeded(seeding: Seeding, seed: u64) -> Stream {
+    match seeding {
+        Seeding::Gymnasium => Stream::Gymnasium(Pcg64::seeded(seed)),
+        Seeding::Gym0153 => Stream::Gym0153(Box::new(Mt19937::gym_seeded(seed))),
+    }
+}
