@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::error::RunError;
+use crate::recipe::Recipe;
 
 /// The presets: name and contents.
 pub const PRESETS: [(&str, &str); 1] = [("laptop", include_str!("../presets/laptop.toml"))];
@@ -33,14 +34,8 @@ pub struct TrainConfig {
     pub env: EnvSection,
     /// The agent.
     pub agent: AgentSection,
-    /// The evolution strategy.
-    pub evolution: EvolutionSection,
-    /// How genomes are tried.
-    pub rollouts: RolloutSection,
-    /// How progress is measured.
-    pub evaluation: EvaluationSection,
-    /// When to stop.
-    pub budget: BudgetSection,
+    /// How it learns.
+    pub recipe: Recipe,
 }
 
 /// The world to train in.
@@ -69,66 +64,11 @@ pub struct AgentSection {
     pub config: Table,
 }
 
-/// The evolution strategy.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EvolutionSection {
-    /// Its name: `rank-es`.
-    pub algorithm: String,
-    /// Genomes per generation.
-    pub population: usize,
-    /// Standard deviation of every parameter around the mean.
-    pub sigma: f64,
-    /// How far the mean goes towards the better genomes.
-    pub learning_rate: f64,
-    /// Share of the mean that each generation takes away.
-    pub weight_decay: f64,
-    /// Memory of the running average of the means; 0 for none.
-    pub averaging: f64,
-    /// Draw genomes in pairs, plus and minus.
-    pub mirrored: bool,
-}
-
-/// How genomes are tried.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RolloutSection {
-    /// Episodes per genome and generation.
-    pub episodes: usize,
-    /// Whether every genome of a generation meets the same tracks.
-    pub same_tracks: bool,
-    /// Negative rewards in a row that are put up with; one more ends the rollout. 0 for no limit.
-    pub patience: u32,
-    /// Steps after which a rollout is over.
-    pub max_steps: u64,
-}
-
-/// How progress is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EvaluationSection {
-    /// Generations from one evaluation to the next.
-    pub every: u64,
-    /// Held-out episodes.
-    pub episodes: usize,
-}
-
-/// When to stop: at the first of these limits; 0 for no limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BudgetSection {
-    /// Generations.
-    pub generations: u64,
-    /// Steps of the world in training rollouts.
-    pub steps: u64,
-    /// Minutes on the wall.
-    pub minutes: f64,
-}
-
 impl TrainConfig {
     /// A preset, with the contents of `file` on top if there is one, with every `key=value` of `sets` on top of that.
     ///
-    /// Keys of `sets` are paths, `evolution.sigma=0.05`; values are TOML, and what is no TOML is a text.
+    /// Keys of `sets` are paths, `recipe.stage.0.sigma=0.05` for the first stage; values are TOML, and what is no TOML is a
+    /// text.
     ///
     /// # Errors
     /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its range.
@@ -178,27 +118,13 @@ impl TrainConfig {
         if self.version != VERSION {
             return Err(format!("version = {}; this program reads version {VERSION}", self.version));
         }
-        let RolloutSection { episodes, max_steps, .. } = self.rollouts;
-        let counts = [
-            ("evolution.population", self.evolution.population as u64, 2, 100_000),
-            ("rollouts.episodes", episodes as u64, 1, 10_000),
-            ("rollouts.max_steps", max_steps, 1, 1_000_000_000),
-            ("evaluation.every", self.evaluation.every, 1, u64::MAX),
-            ("evaluation.episodes", self.evaluation.episodes as u64, 1, 100_000),
-            ("workers", self.workers as u64, 0, 4096),
-        ];
-        for (key, value, least, most) in counts {
-            if value < least || value > most {
-                return Err(format!("{key} = {value}; choose a number from {least} to {most}"));
-            }
+        if self.workers > 4096 {
+            return Err(format!("workers = {}; choose a number from 0 to 4096", self.workers));
         }
         if i64::try_from(self.seed).is_err() {
             return Err(format!("seed = {}; choose a number below 2^63", self.seed));
         }
-        let minutes = self.budget.minutes;
-        if !(minutes.is_finite() && minutes >= 0.0) {
-            return Err(format!("budget.minutes = {minutes}; choose 0 (no limit) or more"));
-        }
+        self.recipe.check()?;
         Ok(())
     }
 }
@@ -261,11 +187,27 @@ fn merge(table: &mut Table, on_top: Table) {
     for (key, value) in on_top {
         match (table.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            // `stage.0.sigma`: an entry of a list by its number.
+            (Some(Value::Array(below)), Value::Table(above)) if names_entries(below, &above) => {
+                for (index, value) in above {
+                    let entry = index.parse().ok().and_then(|i: usize| below.get_mut(i));
+                    match (entry, value) {
+                        (Some(Value::Table(entry)), Value::Table(value)) => merge(entry, value),
+                        (Some(entry), value) => *entry = value,
+                        (None, _) => {}
+                    }
+                }
+            }
             (_, value) => {
                 table.insert(key, value);
             }
         }
     }
+}
+
+/// Whether every key is the number of an entry of this list.
+fn names_entries(list: &[Value], table: &Table) -> bool {
+    table.keys().all(|key| key.parse().is_ok_and(|i: usize| i < list.len()))
 }
 
 fn bad(from: &str, why: String) -> RunError {
@@ -302,20 +244,21 @@ mod tests {
     fn files_and_sets_lie_on_top() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("mine.toml");
-        let text = "seed = 5\n[evolution]\nsigma = 0.2\n[agent.config]\ntop_k = 5\n";
+        let text = "seed = 5\n[recipe]\nmax_steps = 500\n[agent.config]\ntop_k = 5\n";
         std::fs::write(&path, text).expect("writable");
         let sets = [
-            "evolution.sigma=0.3",
+            "recipe.stage.1.sigma=0.3",
             "env.picture = classic",
             "env.variants=[\"bar\"]",
             "agent.config.patch=5",
         ];
         let config = TrainConfig::load("laptop", Some(&path), &sets).expect("right");
         let plain = TrainConfig::load("laptop", None, &NO_SETS).expect("right");
-        assert_eq!((config.seed, config.evolution.sigma), (5, 0.3));
+        assert_eq!((config.seed, config.recipe.max_steps, config.recipe.stages[1].sigma), (5, 500, 0.3));
+        assert_ne!(config.recipe.stages[0].sigma, 0.3);
         assert_eq!((&*config.env.picture, &config.env.variants), ("classic", &vec!["bar".to_owned()]));
         assert_eq!(config.agent.config.to_string().replace('\n', ";"), "patch = 5;top_k = 5;");
-        assert_eq!(config.evolution.population, plain.evolution.population);
+        assert_eq!(config.recipe.selection, plain.recipe.selection);
     }
 
     #[track_caller]
@@ -330,24 +273,21 @@ mod tests {
 
     #[test]
     fn bad_input() {
-        check_err(
-            "",
-            &["evolution.sigm=0.3"],
-            "unknown field `sigm`, expected one of `algorithm`, `population`",
-        );
-        check_err("[evolution]\nsigm = 1", &[], "unknown field `sigm`");
+        check_err("", &["recipe.stage.0.sigm=0.3"], "unknown field `sigm`, expected one of `name`, `starts`");
+        check_err("[recipe.selection]\nsigm = 1", &[], "unknown field `sigm`");
         check_err("sigma = 1", &[], "unknown field `sigma`");
-        check_err("", &["evolution.sigma=many"], "invalid type: string \"many\", expected f64");
+        check_err("", &["recipe.stage.0.sigma=many"], "invalid type: string \"many\", expected f64");
         check_err("", &["sigma"], "a value is missing; write it as key=value");
         check_err("", &["=3"], "a key is missing; write it as key=value");
-        check_err("", &["evolution=3"], "invalid type: integer `3`");
+        check_err("", &["recipe=3"], "invalid type: integer `3`");
+        check_err("", &["recipe.stage.9.sigma=3"], "invalid type: map");
         check_err("seed = 1\nseed = 2", &[], "mine.toml line 2: duplicate key");
         check_err("seed = = 1", &[], "mine.toml line 1");
         check_err("version = 2", &[], "this program reads version 1");
         check_err("", &["seed=-1"], "invalid value: integer `-1`");
-        check_err("", &["evolution.population=1"], "evolution.population = 1; choose a number from 2");
-        check_err("", &["rollouts.episodes=0"], "rollouts.episodes = 0");
-        check_err("", &["budget.minutes=nan"], "budget.minutes = NaN");
+        check_err("", &["recipe.stage.0.population=1"], "population = 1; rank weights need at least 2");
+        check_err("", &["recipe.stage.0.tracks=0"], "tracks = 0 in stage \"heats\"");
+        check_err("", &["workers=5000"], "workers = 5000; choose a number from 0");
         check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
         let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
         assert_eq!(said, "no preset is called \"desktop\"; choose from: laptop");

@@ -11,6 +11,7 @@ pub mod import;
 pub mod npy;
 pub mod npz;
 pub mod progress;
+pub mod recipe;
 pub mod replay;
 pub mod rollout;
 pub mod tensors;
