@@ -1,1 +1,21 @@
-//! placeholder
+//! Agents, one file per paper.
+//!
+//! * [`attention_agent`]: AttentionAgent (Tang, Nguyen and Ha 2020): attention votes for a few patches, an LSTM acts on
+//!   what little it is told about them.
+//! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
+//!
+//! The parts that agents share: [`features`] of a patch, the [`lstm`] controller, and the [`layout`] of published weights.
+//!
+//! **Invariant:** no clock, thread, file or environment variable is touched here, and `act` allocates nothing.
+
+pub mod attention_agent;
+pub mod config;
+pub mod features;
+pub mod layout;
+pub mod lstm;
+mod params;
+pub mod registry;
+
+pub use attention_agent::{AttentionAgent, AttentionMemory};
+pub use config::AttentionAgentConfig;
+pub use layout::Layout;

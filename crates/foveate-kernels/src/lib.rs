@@ -1,1 +1,24 @@
-//! placeholder
+//! The hot loops: SIMD chosen at run time, the same bits on every instruction set.
+//!
+//! * [`Level`]: an instruction set that this processor has. [`Level::best`] is what everybody uses; tests and benches
+//!   walk through [`Level::available`].
+//! * [`project`]: a picture of bytes to the query and the key of every patch.
+//! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
+//! * [`top_k`]: the most important patches, ties in order of the index.
+//! * [`dense`] and [`lstm`]: the small controller.
+//!
+//! Kernels are written once, over vectors of 16 lanes. Every operation is exact
+//! IEEE arithmetic in an order that does not depend on the register width, fused multiply-adds included, so portable
+//! code, AVX2, AVX-512 and NEON agree to the bit. That is what makes a run on one machine a run on all.
+//!
+//! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor features.
+
+pub mod dense;
+mod lanes;
+pub mod level;
+pub mod lstm;
+pub mod project;
+pub mod top_k;
+pub mod vote;
+
+pub use level::Level;

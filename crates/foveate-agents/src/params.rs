@@ -1,0 +1,77 @@
+//! A flat vector of parameters and the tensors in it.
+
+use foveate_core::{PolicyError, TensorShape};
+use foveate_kernels::project::Linear;
+
+/// The parameters of an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Params {
+    tensors: Vec<TensorShape>,
+    starts: Vec<usize>,
+    flat: Vec<f32>,
+}
+
+impl Params {
+    /// Zeros.
+    pub(crate) fn zeros(tensors: Vec<TensorShape>) -> Self {
+        let len = tensors.iter().map(TensorShape::len).sum();
+        Params { starts: starts(&tensors), tensors, flat: vec![0.0; len] }
+    }
+
+    /// Name and shape of every tensor, in order.
+    pub(crate) fn tensors(&self) -> &[TensorShape] {
+        &self.tensors
+    }
+
+    /// All numbers.
+    pub(crate) fn flat(&self) -> &[f32] {
+        &self.flat
+    }
+
+    /// The tensor called `name`; empty when there is none.
+    pub(crate) fn get(&self, name: &str) -> &[f32] {
+        let place = self.tensors.iter().position(|tensor| tensor.name == name);
+        place.map_or(&[], |i| &self.flat[self.starts[i]..self.starts[i] + self.tensors[i].len()])
+    }
+
+    /// The tensors called `weight` and `bias`.
+    pub(crate) fn linear(&self, weight: &str, bias: &str) -> Linear<'_> {
+        Linear { weight: self.get(weight), bias: self.get(bias) }
+    }
+
+    /// Replaces all numbers, without allocating.
+    pub(crate) fn set(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        check_count(&self.tensors, flat)?;
+        if let Some(index) = flat.iter().position(|v| !v.is_finite()) {
+            let tensor = self.starts.partition_point(|&start| start <= index) - 1;
+            let tensor = self.tensors[tensor].name.clone();
+            return Err(PolicyError::ParamNotFinite { index, tensor, value: flat[index] });
+        }
+        self.flat.copy_from_slice(flat);
+        Ok(())
+    }
+}
+
+/// Where each tensor starts in the flat vector.
+pub(crate) fn starts(tensors: &[TensorShape]) -> Vec<usize> {
+    let mut next = 0;
+    tensors
+        .iter()
+        .map(|tensor| {
+            let start = next;
+            next += tensor.len();
+            start
+        })
+        .collect()
+}
+
+/// Checks the length of a flat vector.
+pub(crate) fn check_count(tensors: &[TensorShape], flat: &[f32]) -> Result<(), PolicyError> {
+    let wanted = tensors.iter().map(TensorShape::len).sum();
+    if flat.len() == wanted {
+        return Ok(());
+    }
+    let words: Vec<String> =
+        tensors.iter().map(|tensor| format!("{} {}", tensor.name, tensor.len())).collect();
+    Err(PolicyError::ParamCount { wanted, given: flat.len(), tensors: words.join(", ") })
+}

@@ -1,0 +1,216 @@
+//! What a lane can do: sixteen (or eight) floats at a time, on whatever registers there are.
+//!
+//! A [`Task`] is a kernel written once over an [`Isa`]. An `Isa` value is proof that the processor has the
+//! instructions, and vectors can only be made from one, so everything below the few `unsafe` lines of the instruction
+//! set files is safe code. All operations are exact IEEE operations and reductions follow one fixed tree: every
+//! instruction set gives the same bits.
+
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod pair;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon::run_neon;
+pub(crate) use portable::Portable;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{run_avx2, run_avx512};
+
+/// A kernel, to be compiled for every instruction set. Implementations are `#[inline(always)]`, so that they take on
+/// the target features of the function that they are inlined into.
+pub(crate) trait Task {
+    /// What it returns.
+    type Out;
+    /// Does the work.
+    fn run<I: Isa>(self, isa: I) -> Self::Out;
+}
+
+/// Proof that the processor has an instruction set.
+pub(crate) trait Isa: Copy {
+    /// Sixteen lanes.
+    type V16: Lanes<16>;
+    /// Eight lanes.
+    type V8: Lanes<8>;
+    /// Rows of the attention matrix worked on together: as many as the registers hold.
+    const ROWS: usize;
+
+    /// Sixteen times the same.
+    fn splat16(self, x: f32) -> Self::V16;
+    /// Eight times the same.
+    fn splat8(self, x: f32) -> Self::V8;
+    /// Loads sixteen lanes.
+    fn load16(self, from: &[f32; 16]) -> Self::V16;
+    /// Loads eight lanes.
+    fn load8(self, from: &[f32; 8]) -> Self::V8;
+}
+
+/// `N` floats. Comparisons treat NaN as x86 does, which the other sets imitate.
+pub(crate) trait Lanes<const N: usize>: Copy {
+    /// Writes the lanes.
+    fn store(self, to: &mut [f32; N]);
+    /// `self + b`.
+    fn add(self, b: Self) -> Self;
+    /// `self - b`.
+    fn sub(self, b: Self) -> Self;
+    /// `self * b`.
+    fn mul(self, b: Self) -> Self;
+    /// `self / b`.
+    fn div(self, b: Self) -> Self;
+    /// `self * b + c`, rounded once.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `if self < b { self } else { b }` in every lane: `b` when either is NaN.
+    fn min(self, b: Self) -> Self;
+    /// `if self > b { self } else { b }` in every lane: `b` when either is NaN.
+    fn max(self, b: Self) -> Self;
+    /// `if self < b { yes } else { no }` in every lane.
+    fn select_lt(self, b: Self, yes: Self, no: Self) -> Self;
+    /// The magnitude of `self` with the sign of `sign`.
+    fn copy_sign(self, sign: Self) -> Self;
+    /// `self * 2^n`, where `magic` is `n + 1.5 * 2^23` and the result is a normal number.
+    fn scale_by_magic(self, magic: Self) -> Self;
+    /// The sum of all lanes as a tree: lane i with lane i + N/2, and so on down to one.
+    fn sum(self) -> f32;
+    /// The largest lane, as the same tree of `max`.
+    fn largest(self) -> f32;
+}
+
+/// Sixteen floats on a cache line of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Block(pub(crate) [f32; 16]);
+
+/// Added to a number of magnitude below 2^22, this rounds it to an integer, found in the low bits of the sum.
+const MAGIC: f32 = 12_582_912.0; // 1.5 * 2^23
+
+/// 2^x for x in −126 ..= 126, relative error below 2e-7; exactly 1 at 0.
+#[inline(always)]
+#[expect(clippy::approx_constant, reason = "fitted, not ln 2")]
+pub(crate) fn exp2<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+    let magic = isa.splat16(MAGIC);
+    let rounded = x.add(magic);
+    let r = x.sub(rounded.sub(magic));
+    // Minimax fit of 2^r - 1 on -1/2 ..= 1/2, relative to 2^r, without a constant term.
+    let mut p = isa.splat16(0.001_326_472_7);
+    p = p.mul_add(r, isa.splat16(0.009_671_513));
+    p = p.mul_add(r, isa.splat16(0.055_507_336));
+    p = p.mul_add(r, isa.splat16(0.240_222_42));
+    p = p.mul_add(r, isa.splat16(0.693_147));
+    p = p.mul_add(r, isa.splat16(1.0));
+    p.scale_by_magic(rounded)
+}
+
+/// e^x, saturating near e^±87.
+#[inline(always)]
+fn exp<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+    let x = x.mul(isa.splat16(std::f32::consts::LOG2_E));
+    exp2(isa, x.min(isa.splat16(126.0)).max(isa.splat16(-126.0)))
+}
+
+/// The logistic function, absolute error below 2e-7.
+#[inline(always)]
+pub(crate) fn sigmoid<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+    let one = isa.splat16(1.0);
+    one.div(one.add(exp(isa, isa.splat16(0.0).sub(x))))
+}
+
+/// The hyperbolic tangent, relative error below 5e-7.
+#[inline(always)]
+pub(crate) fn tanh<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+    let one = isa.splat16(1.0);
+    let size = x.copy_sign(one);
+    // Far from zero: 1 - 2 / (e^2|x| + 1).
+    let far = one.sub(isa.splat16(2.0).div(exp(isa, size.add(size)).add(one)));
+    // Near zero: minimax fit of (tanh x / x - 1) / x^2 in x^2 on 0 ..= 0.625.
+    let z = x.mul(x);
+    let mut p = isa.splat16(-0.005_704_985_5);
+    p = p.mul_add(z, isa.splat16(0.020_639_086));
+    p = p.mul_add(z, isa.splat16(-0.053_739_715));
+    p = p.mul_add(z, isa.splat16(0.133_314_42));
+    p = p.mul_add(z, isa.splat16(-0.333_332_8));
+    let near = p.mul(z).mul_add(size, size);
+    size.select_lt(isa.splat16(0.625), near, far).copy_sign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+
+    struct Run<'a> {
+        xs: &'a [f32],
+        which: u8,
+    }
+
+    impl Task for Run<'_> {
+        type Out = Vec<f32>;
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) -> Vec<f32> {
+            let mut out = Vec::new();
+            for chunk in self.xs.as_chunks::<16>().0 {
+                let x = isa.load16(chunk);
+                let y = match self.which {
+                    0 => exp2(isa, x),
+                    1 => sigmoid(isa, x),
+                    2 => tanh(isa, x),
+                    3 => x.mul_add(x, isa.splat16(-1.0)),
+                    _ => isa.splat16(x.sum()).min(isa.splat16(x.largest())),
+                };
+                let mut y16 = [0.0; 16];
+                y.store(&mut y16);
+                out.extend(y16);
+            }
+            out
+        }
+    }
+
+    fn sweep(low: f32, high: f32) -> Vec<f32> {
+        (0..=160_015).map(|i| low + (high - low) * (i as f32 / 160_015.0)).collect()
+    }
+
+    /// Worst error of function `which` over `xs` against double precision, equal bits on all levels demanded.
+    fn worst(which: u8, xs: &[f32], truth: fn(f64) -> f64, relative: bool) -> f64 {
+        let portable = Level::PORTABLE.run(Run { xs, which });
+        for level in Level::available() {
+            let other = level.run(Run { xs, which });
+            for ((x, a), b) in xs.iter().zip(&portable).zip(&other) {
+                assert_eq!(a.to_bits(), b.to_bits(), "{level}: function {which} at {x}: {b} against {a}");
+            }
+        }
+        let error = |(x, y): (&f32, &f32)| {
+            let want = truth(f64::from(*x));
+            (f64::from(*y) - want).abs() / if relative && want != 0.0 { want.abs() } else { 1.0 }
+        };
+        xs.iter().zip(&portable).map(error).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn functions_are_accurate_and_equal_everywhere() {
+        let tanh = |x: f64| x.tanh();
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        assert!(worst(0, &sweep(-1.0, 1.0), f64::exp2, true) < 2e-7);
+        assert!(worst(0, &sweep(-126.0, 126.0), f64::exp2, true) < 2e-7);
+        assert!(worst(1, &sweep(-20.0, 20.0), logistic, false) < 2e-7);
+        assert!(worst(1, &sweep(-3e38, 3e38), logistic, false) < 2e-7);
+        assert!(worst(2, &sweep(-1.0, 1.0), tanh, true) < 5e-7);
+        assert!(worst(2, &sweep(-20.0, 20.0), tanh, true) < 5e-7);
+        assert!(worst(2, &sweep(-3e38, 3e38), tanh, true) < 5e-7);
+        assert!(worst(2, &sweep(-1e-38, 1e-38), tanh, true) < 5e-7);
+        assert!(worst(3, &sweep(-1.001, 1.001), |x| x.mul_add(x, -1.0), false) < 2e-7);
+    }
+
+    #[test]
+    fn reductions_are_equal_everywhere() {
+        let xs: Vec<f32> = (0..16_000_u64).map(|i| ((i * 2_654_435) % 1_000_003) as f32 / 7.0).collect();
+        let portable = Level::PORTABLE.run(Run { xs: &xs, which: 4 });
+        for level in Level::available() {
+            assert_eq!(level.run(Run { xs: &xs, which: 4 }), portable, "{level}");
+        }
+    }
+
+    #[test]
+    fn exp2_of_zero_is_one() {
+        assert_eq!(Level::best().run(Run { xs: &[0.0; 16], which: 0 }), [1.0; 16]);
+    }
+}

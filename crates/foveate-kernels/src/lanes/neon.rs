@@ -1,0 +1,148 @@
+//! NEON, four lanes a register.
+//!
+//! **Why the `unsafe` below is sound.** [`Neon`] has a private field and is made in `run_neon` alone, whose caller
+//! promises the feature. [`Quad`] is made from that token or from another `Quad`. So wherever a method on either runs,
+//! the processor has the instruction.
+
+use std::arch::aarch64::*;
+
+use super::pair::Pair;
+use super::{Isa, Lanes, Task};
+
+/// Runs `task` with NEON.
+///
+/// # Safety
+/// The processor must have `neon`.
+#[target_feature(enable = "neon")]
+pub(crate) unsafe fn run_neon<T: Task>(task: T) -> T::Out {
+    task.run(Neon(()))
+}
+
+/// Proof of `neon`.
+#[derive(Clone, Copy)]
+pub(crate) struct Neon(());
+
+impl Isa for Neon {
+    type V16 = Pair<Pair<Quad>>;
+    type V8 = Pair<Quad>;
+    const ROWS: usize = 2;
+
+    #[inline(always)]
+    fn splat16(self, x: f32) -> Pair<Pair<Quad>> {
+        let half = self.splat8(x);
+        Pair(half, half)
+    }
+    #[inline(always)]
+    fn splat8(self, x: f32) -> Pair<Quad> {
+        // SAFETY: `self` proves neon.
+        let quad = Quad(unsafe { vdupq_n_f32(x) });
+        Pair(quad, quad)
+    }
+    #[inline(always)]
+    fn load16(self, from: &[f32; 16]) -> Pair<Pair<Quad>> {
+        let from = from.as_ptr();
+        // SAFETY: `self` proves neon; 4 times 4 floats lie behind the reference.
+        unsafe {
+            Pair(
+                Pair(Quad(vld1q_f32(from)), Quad(vld1q_f32(from.add(4)))),
+                Pair(Quad(vld1q_f32(from.add(8))), Quad(vld1q_f32(from.add(12)))),
+            )
+        }
+    }
+    #[inline(always)]
+    fn load8(self, from: &[f32; 8]) -> Pair<Quad> {
+        let from = from.as_ptr();
+        // SAFETY: `self` proves neon; 4 + 4 floats lie behind the reference.
+        unsafe { Pair(Quad(vld1q_f32(from)), Quad(vld1q_f32(from.add(4)))) }
+    }
+}
+
+/// Four lanes. Exists only where `neon` does.
+#[derive(Clone, Copy)]
+pub(crate) struct Quad(float32x4_t);
+
+impl Quad {
+    /// Lanes 2 and 3 in places 0 and 1.
+    #[inline(always)]
+    fn upper(self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vextq_f32::<2>(self.0, self.0) })
+    }
+
+    /// Lanes 0 and 1.
+    #[inline(always)]
+    fn first_two(self) -> (f32, f32) {
+        // SAFETY: `self` proves neon.
+        unsafe { (vgetq_lane_f32::<0>(self.0), vgetq_lane_f32::<1>(self.0)) }
+    }
+}
+
+impl Lanes<4> for Quad {
+    #[inline(always)]
+    fn store(self, to: &mut [f32; 4]) {
+        // SAFETY: `self` proves neon; there is room for 4 floats behind the reference.
+        unsafe { vst1q_f32(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vaddq_f32(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vsubq_f32(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vmulq_f32(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vdivq_f32(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vfmaq_f32(c.0, self.0, b.0) })
+    }
+    #[inline(always)]
+    fn min(self, b: Self) -> Self {
+        // NEON's own minimum passes NaN on; a comparison and a selection do as x86 does.
+        self.select_lt(b, self, b)
+    }
+    #[inline(always)]
+    fn max(self, b: Self) -> Self {
+        b.select_lt(self, self, b)
+    }
+    #[inline(always)]
+    fn select_lt(self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vbslq_f32(vcltq_f32(self.0, b.0), yes.0, no.0) })
+    }
+    #[inline(always)]
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vbslq_f32(vdupq_n_u32(0x8000_0000), sign.0, self.0) })
+    }
+    #[inline(always)]
+    fn scale_by_magic(self, magic: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        unsafe {
+            let n = vshlq_n_u32::<23>(vreinterpretq_u32_f32(magic.0));
+            Quad(vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(self.0), n)))
+        }
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let (a, b) = self.add(self.upper()).first_two();
+        a + b
+    }
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        let (a, b) = self.max(self.upper()).first_two();
+        if a > b { a } else { b }
+    }
+}

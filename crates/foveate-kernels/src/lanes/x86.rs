@@ -1,0 +1,264 @@
+//! AVX2 with FMA, and AVX-512.
+//!
+//! **Why the `unsafe` below is sound.** [`Avx2`] and [`Avx512`] have private fields and are made in `run_avx2` and
+//! `run_avx512` alone, whose callers promise the features. [`Ymm`] and [`Zmm`] are made from those tokens or from each
+//! other. So wherever a method on a token or a vector runs, the processor has the instruction.
+
+use std::arch::x86_64::*;
+
+use super::pair::Pair;
+use super::{Isa, Lanes, Task};
+
+/// Runs `task` with AVX2 and FMA.
+///
+/// # Safety
+/// The processor must have `avx2` and `fma`.
+#[target_feature(enable = "avx2,fma")]
+pub(crate) unsafe fn run_avx2<T: Task>(task: T) -> T::Out {
+    task.run(Avx2(()))
+}
+
+/// Runs `task` with AVX-512.
+///
+/// # Safety
+/// The processor must have `avx2`, `fma`, `avx512f`, `avx512vl` and `avx512dq`.
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq")]
+pub(crate) unsafe fn run_avx512<T: Task>(task: T) -> T::Out {
+    task.run(Avx512(()))
+}
+
+/// Proof of `avx2` and `fma`.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
+
+impl Isa for Avx2 {
+    type V16 = Pair<Ymm>;
+    type V8 = Ymm;
+    const ROWS: usize = 2;
+
+    #[inline(always)]
+    fn splat16(self, x: f32) -> Pair<Ymm> {
+        let half = self.splat8(x);
+        Pair(half, half)
+    }
+    #[inline(always)]
+    fn splat8(self, x: f32) -> Ymm {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_set1_ps(x) })
+    }
+    #[inline(always)]
+    fn load16(self, from: &[f32; 16]) -> Pair<Ymm> {
+        let from = from.as_ptr();
+        // SAFETY: `self` proves avx2; 8 + 8 floats lie behind the reference.
+        unsafe { Pair(Ymm(_mm256_loadu_ps(from)), Ymm(_mm256_loadu_ps(from.add(8)))) }
+    }
+    #[inline(always)]
+    fn load8(self, from: &[f32; 8]) -> Ymm {
+        // SAFETY: `self` proves avx2; 8 floats lie behind the reference.
+        Ymm(unsafe { _mm256_loadu_ps(from.as_ptr()) })
+    }
+}
+
+/// Proof of `avx512f`, `avx512vl`, `avx512dq`, `avx2` and `fma`.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
+
+impl Isa for Avx512 {
+    type V16 = Zmm;
+    type V8 = Ymm;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    fn splat16(self, x: f32) -> Zmm {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_set1_ps(x) })
+    }
+    #[inline(always)]
+    fn splat8(self, x: f32) -> Ymm {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_set1_ps(x) })
+    }
+    #[inline(always)]
+    fn load16(self, from: &[f32; 16]) -> Zmm {
+        // SAFETY: `self` proves avx512f; 16 floats lie behind the reference.
+        Zmm(unsafe { _mm512_loadu_ps(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn load8(self, from: &[f32; 8]) -> Ymm {
+        // SAFETY: `self` proves avx2; 8 floats lie behind the reference.
+        Ymm(unsafe { _mm256_loadu_ps(from.as_ptr()) })
+    }
+}
+
+/// Eight lanes. Exists only where `avx2` and `fma` do.
+#[derive(Clone, Copy)]
+pub(crate) struct Ymm(__m256);
+
+impl Lanes<8> for Ymm {
+    #[inline(always)]
+    fn store(self, to: &mut [f32; 8]) {
+        // SAFETY: `self` proves avx2; there is room for 8 floats behind the reference.
+        unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_add_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_sub_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_mul_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_div_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: `self` proves fma.
+        Ymm(unsafe { _mm256_fmadd_ps(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn min(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_min_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn max(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_max_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn select_lt(self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, b.0)) })
+    }
+    #[inline(always)]
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        unsafe {
+            let bit = _mm256_set1_ps(-0.0);
+            Ymm(_mm256_or_ps(_mm256_andnot_ps(bit, self.0), _mm256_and_ps(bit, sign.0)))
+        }
+    }
+    #[inline(always)]
+    fn scale_by_magic(self, magic: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        unsafe {
+            let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(magic.0));
+            Ymm(_mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(self.0), n)))
+        }
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        // SAFETY: `self` proves avx2.
+        unsafe {
+            let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        // SAFETY: `self` proves avx2.
+        unsafe {
+            let four = _mm_max_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+}
+
+/// Sixteen lanes. Exists only where `avx512f`, `avx512dq`, `avx2` and `fma` do.
+#[derive(Clone, Copy)]
+pub(crate) struct Zmm(__m512);
+
+impl Zmm {
+    /// The halves.
+    #[inline(always)]
+    fn halves(self) -> (Ymm, Ymm) {
+        // SAFETY: `self` proves avx512f and avx512dq.
+        unsafe { (Ymm(_mm512_castps512_ps256(self.0)), Ymm(_mm512_extractf32x8_ps::<1>(self.0))) }
+    }
+}
+
+impl Lanes<16> for Zmm {
+    #[inline(always)]
+    fn store(self, to: &mut [f32; 16]) {
+        // SAFETY: `self` proves avx512f; there is room for 16 floats behind the reference.
+        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_add_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_sub_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_mul_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_div_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_fmadd_ps(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn min(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_min_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn max(self, b: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_max_ps(self.0, b.0) })
+    }
+    #[inline(always)]
+    fn select_lt(self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, b.0), no.0, yes.0) })
+    }
+    #[inline(always)]
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: `self` proves avx512f and avx512dq.
+        unsafe {
+            let bit = _mm512_set1_ps(-0.0);
+            Zmm(_mm512_or_ps(_mm512_andnot_ps(bit, self.0), _mm512_and_ps(bit, sign.0)))
+        }
+    }
+    #[inline(always)]
+    fn scale_by_magic(self, magic: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        unsafe {
+            let n = _mm512_slli_epi32::<23>(_mm512_castps_si512(magic.0));
+            Zmm(_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(self.0), n)))
+        }
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let (low, high) = self.halves();
+        low.add(high).sum()
+    }
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        let (low, high) = self.halves();
+        low.max(high).largest()
+    }
+}
