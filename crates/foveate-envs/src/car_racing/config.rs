@@ -28,6 +28,9 @@ pub struct CarRacingConfig {
     pub lap_complete_percent: f64,
     /// Steps after which an episode is truncated.
     pub max_steps: Option<usize>,
+    /// Whether the picture `classic` writes the score, which it does only nearly as the original did; the others always
+    /// write it.
+    pub label: bool,
     /// Changes of the looks.
     pub variants: Variants,
 }
@@ -42,6 +45,7 @@ impl Default for CarRacingConfig {
             domain_randomize: false,
             lap_complete_percent: 0.95,
             max_steps: Some(1000),
+            label: false,
             variants: Variants::none(),
         }
     }
@@ -67,6 +71,9 @@ impl CarRacingConfig {
         }
         if !self.lap_complete_percent.is_finite() {
             return bad("lap_complete_percent must be a finite number");
+        }
+        if self.label && self.picture != PictureKind::Classic {
+            return bad("label is for picture classic; exact and fast write the score in any case");
         }
         self.variants.check_picture(self.picture.name())
     }

@@ -7,6 +7,7 @@ use foveate_core::{
 use super::ID;
 use super::car::Controls;
 use super::config::{CarRacingConfig, PictureKind, Seeding};
+use super::picture::classic::ClassicPicture;
 use super::picture::{FRAME_BYTES, SIDE};
 use super::scene::{Body, Scene};
 use super::track::Track;
@@ -38,22 +39,29 @@ pub struct CarRacing {
 
 #[derive(Debug, Clone)]
 enum Painter {
+    Classic(Box<ClassicPicture>),
     Nothing,
 }
 
 impl Painter {
-    fn new(kind: PictureKind) -> Result<Self, EnvError> {
-        match kind {
+    fn new(config: &CarRacingConfig) -> Result<Self, EnvError> {
+        match config.picture {
             PictureKind::None => Ok(Painter::Nothing),
-            PictureKind::Exact | PictureKind::Fast | PictureKind::Classic => Err(EnvError::BadOption {
+            PictureKind::Classic => {
+                let mut picture = ClassicPicture::new();
+                picture.label = config.label;
+                Ok(Painter::Classic(Box::new(picture)))
+            }
+            kind @ (PictureKind::Exact | PictureKind::Fast) => Err(EnvError::BadOption {
                 env: ID.into(),
-                why: format!("picture {} is not built yet; choose none", kind.name()),
+                why: format!("picture {} is not built yet; choose classic or none", kind.name()),
             }),
         }
     }
 
-    fn draw(&mut self, _scene: &Scene<'_>, _frame: &mut [u8]) {
+    fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
         match self {
+            Painter::Classic(picture) => picture.draw(scene, frame),
             Painter::Nothing => {}
         }
     }
@@ -80,7 +88,7 @@ impl CarRacing {
         };
         let variants = VariantState::new(config.variants.clone())?;
         let world = World::new(&config, variants);
-        let painter = Painter::new(config.picture)?;
+        let painter = Painter::new(&config)?;
         Ok(CarRacing { config, spec, world, painter, frame: vec![0; FRAME_BYTES], steps: 0, running: false })
     }
 

@@ -8,7 +8,7 @@ use super::{CarRacing, ID};
 use crate::registry::{EnvInfo, EnvRequest, Line};
 
 /// Options by name: default and meaning.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 6] = [
     (
         "seeding",
         "gymnasium or gym0153: whose tracks and rules (default: gym0153 with picture classic, else gymnasium)",
@@ -16,6 +16,10 @@ const OPTIONS: [(&str, &str); 5] = [
     ("continuous", "true or false: three numbers or five choices (default: true)"),
     ("domain_randomize", "true or false: new colours at every reset (default: false)"),
     ("lap_complete_percent", "share of tiles for Gymnasium's lap rule, 0 to 1 (default: 0.95)"),
+    (
+        "label",
+        "true or false: the score in picture classic, nearly as the original wrote it (default: false)",
+    ),
     ("max_steps", "steps after which an episode is truncated, or none (default: 1000)"),
 ];
 
@@ -49,6 +53,7 @@ fn config(request: &EnvRequest) -> Result<CarRacingConfig, EnvError> {
             }
             "continuous" => config.continuous = flag("continuous", value)?,
             "domain_randomize" => config.domain_randomize = flag("domain_randomize", value)?,
+            "label" => config.label = flag("label", value)?,
             "lap_complete_percent" => config.lap_complete_percent = number(name, value)?,
             "max_steps" if value == "none" => config.max_steps = None,
             "max_steps" => config.max_steps = Some(number(name, value)?),

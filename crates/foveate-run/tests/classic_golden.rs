@@ -1,0 +1,54 @@
+//! Forty frames of an independent implementation of Gym 0.15.3's picture, with the actions that led from each to the
+//! next, against ours.
+
+use std::path::PathBuf;
+
+use foveate_core::{Action, Env, Observation};
+use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind, Seeding};
+use foveate_run::npy::ArrayData;
+use foveate_run::npz;
+
+const SIDE: usize = 96;
+
+#[test]
+fn forty_frames_of_an_independent_renderer() {
+    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
+        PathBuf::from,
+    );
+    let file = data.join("golden_attention_agent_carracing.npz");
+    if !file.exists() {
+        println!("skipped: no {}; set FOVEATE_DATA to the folder that has it", file.display());
+        return;
+    }
+    let members = npz::read(&file).unwrap();
+    let array = |name: &str| &members.iter().find(|member| member.name == name).unwrap().array.data;
+    let (ArrayData::U8(frames), ArrayData::F64(actions)) = (array("frames"), array("action")) else {
+        panic!("frames are bytes and actions f64");
+    };
+
+    // Found by search: the frames were taken on the first track of Gymnasium's seed 3, drawn in the old way.
+    let mut env = CarRacing::new(CarRacingConfig {
+        picture: PictureKind::Classic,
+        seeding: Seeding::Gymnasium,
+        ..CarRacingConfig::default()
+    })
+    .unwrap();
+    env.reset(Some(3));
+    let mut differences = Vec::new();
+    for (step, (golden, action)) in
+        frames.chunks_exact(SIDE * SIDE * 3).zip(actions.chunks_exact(3)).enumerate()
+    {
+        let Observation::Image(ours) = env.observation() else { panic!("an image") };
+        let pixels = golden.chunks_exact(3).zip(ours.rgb().chunks_exact(3)).enumerate();
+        for (i, (golden, ours)) in pixels.filter(|(_, (golden, ours))| golden != ours) {
+            differences.push(format!(
+                "step {step}, column {}, row {}: golden {golden:?}, ours {ours:?}",
+                i % SIDE,
+                i / SIDE
+            ));
+        }
+        env.step(Action::Continuous(action)).unwrap();
+    }
+    assert!(differences.is_empty(), "{} pixels differ:\n{}", differences.len(), differences.join("\n"));
+}
