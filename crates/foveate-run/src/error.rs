@@ -55,6 +55,14 @@ pub enum RunError {
         /// What is wrong with it.
         source: TensorsError,
     },
+    /// A broken picture, or a folder of pictures that cannot be used.
+    #[error("{}: {why}", path.display())]
+    Picture {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
     /// A configuration that makes no sense.
     #[error("{from}: {why}")]
     Config {

@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod import;
 pub mod npy;
 pub mod npz;
+pub mod pictures;
 pub mod progress;
 pub mod recipe;
 pub mod replay;

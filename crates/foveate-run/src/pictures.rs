@@ -1,0 +1,157 @@
+//! Pictures from a folder, for the `video` variant.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use foveate_core::ImageBuf;
+use png::{ColorType, Decoder, Limits, Transformations};
+
+use crate::error::RunError;
+
+/// More pictures are refused.
+pub const MAX_PICTURES: usize = 10_000;
+/// Pictures wider or higher are refused.
+pub const MAX_SIDE: u32 = 8192;
+/// More bytes of pixels in all are refused.
+pub const MAX_BYTES: usize = 1 << 30;
+
+/// Reads every PNG of `folder`, in the order of the numbers in their names: `2.png` comes before `10.png`.
+///
+/// Gray becomes RGB, 16 bits become 8, and transparency is ignored.
+///
+/// # Errors
+/// When the folder cannot be read, holds no PNG, or more than is [allowed](MAX_PICTURES), or a picture is broken.
+pub fn load_folder(folder: &Path) -> Result<Vec<ImageBuf>, RunError> {
+    let mut paths = vec![];
+    for entry in fs::read_dir(folder).map_err(RunError::io("read", folder))? {
+        let path = entry.map_err(RunError::io("read", folder))?.path();
+        if path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("png")) {
+            paths.push(path);
+        }
+    }
+    let bad = |why| RunError::Picture { path: folder.to_path_buf(), why };
+    if paths.is_empty() {
+        return Err(bad("the folder holds no *.png; put the pictures there, named by number".into()));
+    }
+    if paths.len() > MAX_PICTURES {
+        return Err(bad(format!("{} pictures, at most {MAX_PICTURES}; thin them out", paths.len())));
+    }
+    paths.sort_by_cached_key(|path| natural(path));
+
+    let mut room = MAX_BYTES;
+    let mut pictures = Vec::with_capacity(paths.len());
+    for path in &paths {
+        let picture = load(path, room).map_err(|why| RunError::Picture { path: path.clone(), why })?;
+        room -= picture.rgb().len();
+        pictures.push(picture);
+    }
+    Ok(pictures)
+}
+
+/// A sort key that compares runs of digits as numbers.
+fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut key = vec![];
+    let mut rest = name.as_str();
+    while !rest.is_empty() {
+        let digits_at = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(digits_at);
+        let end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+        let (digits, tail) = tail.split_at(end);
+        key.push((text.to_owned(), digits.parse().unwrap_or(u128::MAX)));
+        rest = tail;
+    }
+    (key, path.to_path_buf())
+}
+
+fn load(path: &Path, room: usize) -> Result<ImageBuf, String> {
+    let said = |error: &dyn std::fmt::Display| format!("{error}; give a good PNG file");
+    let file = File::open(path).map_err(|e| said(&e))?;
+    let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: MAX_BYTES });
+    decoder.set_transformations(Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(|e| said(&e))?;
+    let (width, height) = (reader.info().width, reader.info().height);
+    let bytes = width as usize * height as usize * 3;
+    if width > MAX_SIDE || height > MAX_SIDE || bytes > room {
+        return Err(format!(
+            "{width}x{height} pixels, at most {MAX_SIDE}x{MAX_SIDE} and {MAX_BYTES} bytes in all; make the pictures smaller"
+        ));
+    }
+    let size = reader.output_buffer_size().ok_or_else(|| said(&"too large"))?;
+    let mut raw = vec![0; size];
+    let frame = reader.next_frame(&mut raw).map_err(|e| said(&e))?;
+    raw.truncate(frame.buffer_size());
+    let rgb = match frame.color_type {
+        ColorType::Rgb => raw,
+        ColorType::Rgba => raw.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect(),
+        ColorType::Grayscale => raw.iter().flat_map(|&p| [p; 3]).collect(),
+        ColorType::GrayscaleAlpha => raw.chunks_exact(2).flat_map(|p| [p[0]; 3]).collect(),
+        ColorType::Indexed => return Err(said(&"its palette was not expanded")),
+    };
+    ImageBuf::from_rgb(width as usize, height as usize, rgb).ok_or_else(|| said(&"its size is wrong"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(color: ColorType, depth: png::BitDepth, width: u32, data: &[u8]) -> Vec<u8> {
+        let mut out = vec![];
+        let mut encoder = png::Encoder::new(&mut out, width, 1);
+        encoder.set_color(color);
+        encoder.set_depth(depth);
+        let mut writer = encoder.write_header().expect("memory takes bytes");
+        writer.write_image_data(data).expect("memory takes bytes");
+        writer.finish().expect("memory takes bytes");
+        out
+    }
+
+    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        for (name, bytes) in files {
+            fs::write(dir.path().join(name), bytes).expect("writable");
+        }
+        dir
+    }
+
+    #[test]
+    fn numbers_in_names_give_the_order_and_every_colour_type_becomes_rgb() {
+        use png::BitDepth::{Eight, One, Sixteen};
+        let dir = folder(&[
+            ("10.png", &png(ColorType::Rgb, Eight, 2, &[1, 2, 3, 4, 5, 6])),
+            ("9.png", &png(ColorType::Rgba, Eight, 1, &[7, 8, 9, 0])),
+            ("1.PNG", &png(ColorType::Grayscale, One, 2, &[0b0100_0000])),
+            ("100.png", &png(ColorType::GrayscaleAlpha, Eight, 1, &[5, 1])),
+            ("11.png", &png(ColorType::Rgb, Sixteen, 1, &[1, 99, 2, 99, 3, 99])),
+            ("notes.txt", b"no picture"),
+        ]);
+        let pictures = load_folder(dir.path()).expect("good pictures");
+        let rgb: Vec<&[u8]> = pictures.iter().map(ImageBuf::rgb).collect();
+        assert_eq!(
+            rgb,
+            [&[0, 0, 0, 255, 255, 255][..], &[7, 8, 9], &[1, 2, 3, 4, 5, 6], &[1, 2, 3], &[5, 5, 5]]
+        );
+    }
+
+    #[test]
+    fn bad_folders() {
+        let good = png(ColorType::Rgb, png::BitDepth::Eight, 2, &[1, 2, 3, 4, 5, 6]);
+        let mut wide = good.clone();
+        wide[16..20].copy_from_slice(&[0, 1, 0, 0]);
+        let mut summed = flate2::Crc::new();
+        summed.update(&wide[12..29]);
+        wide[29..33].copy_from_slice(&summed.sum().to_be_bytes());
+        for (files, wants) in [
+            (&[("a.txt", &good[..])][..], "holds no *.png"),
+            (&[("a.png", b"nothing")], "a.png: "),
+            (&[("a.png", &good), ("b.png", &good[..good.len() - 30])], "b.png: "),
+            (&[("a.png", &wide)], "65536x1 pixels"),
+        ] {
+            let said = load_folder(folder(files).path()).expect_err("must fail").to_string();
+            assert!(said.contains(wants) && said.contains(';') && said.lines().count() == 1, "{said}");
+        }
+        let said = load_folder(Path::new("/does/not/exist")).expect_err("must fail").to_string();
+        assert!(said.contains("check the path"), "{said}");
+    }
+}
