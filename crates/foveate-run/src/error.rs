@@ -55,6 +55,22 @@ pub enum RunError {
         /// What is wrong with it.
         source: TensorsError,
     },
+    /// A line of recorded actions that cannot be played.
+    #[error("{name} line {line}: {why}; write one action of this world per line")]
+    Actions {
+        /// The file.
+        name: String,
+        /// Which line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Whoever takes the output takes no more.
+    #[error("cannot write the output: {source}; {}", remedy(source, "write"))]
+    Output {
+        /// What the system said.
+        source: io::Error,
+    },
     /// A broken picture, or a folder of pictures that cannot be used.
     #[error("{}: {why}", path.display())]
     Picture {

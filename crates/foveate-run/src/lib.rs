@@ -22,5 +22,6 @@ pub mod train;
 pub mod watch;
 pub mod weights;
 pub mod workers;
+pub mod worlds;
 
 pub use error::RunError;

@@ -1,0 +1,27 @@
+//! Worlds with everything they need from files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foveate_core::Env;
+use foveate_envs::car_racing;
+use foveate_envs::car_racing::variants::Variants;
+use foveate_envs::registry::{self, EnvRequest};
+
+use crate::error::RunError;
+use crate::pictures;
+
+/// Builds the world that `request` describes, after reading the pictures that a `video` variant asks for.
+///
+/// # Errors
+/// When there is no such world, picture, variant or option, when they do not go together, or when the pictures of a
+/// video cannot be read.
+pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
+    if request.video.is_none() && request.id == car_racing::ID {
+        let variants = Variants::parse_all(&request.variants)?;
+        if let Some(folder) = variants.missing_video() {
+            request.video = Some(Arc::new(pictures::load_folder(Path::new(folder))?));
+        }
+    }
+    Ok(registry::make(&request)?)
+}
