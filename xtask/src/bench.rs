@@ -1,5 +1,159 @@
-//! `cargo xtask bench`.
-use anyhow::Result;
-pub(crate) fn run(_rows: &[&str]) -> Result<()> {
+//! `cargo xtask bench`: our speed beside what people use today.
+//!
+//! Every ratio compares two measurements of the same run on the same machine: CPU seconds, one thread. A reference
+//! is run first, its actions and frames are kept, and ours replays them, so that both do the same work; the returns
+//! of the episodes must agree to the bit, or there is no table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::{capture, cargo, command, python, root, run as run_step};
+
+const ROWS: [&str; 2] = ["world", "forward"];
+
+/// Measures the chosen rows (all when none is chosen) and prints the table.
+pub(crate) fn run(rows: &[&str]) -> Result<()> {
+    if let Some(unknown) = rows.iter().find(|row| !ROWS.contains(row)) {
+        bail!("no row is called {unknown:?}; choose from: {}", ROWS.join(", "));
+    }
+    let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
+    let python = python::environment(".venv-bench", "python/requirements-bench.txt")?;
+    run_step("cargo build", cargo().args(["build", "--release", "--quiet", "--package", "foveate-cli"]))?;
+    let folder = root().join("target/bench");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+
+    // The reference drives first: the actions that it records are what everyone replays.
+    eprintln!("running Gymnasium and EnvPool …");
+    let world = json("world.py", command(&python).arg("bench/reference/world.py").arg(&folder))?;
+    let mut table = Table::default();
+    if wanted("world") {
+        let ours = foveate(&["bench", "world", "--actions", path(&folder)?, "--json"])?;
+        world_rows(&world, &ours, &mut table)?;
+    }
+    if wanted("forward") {
+        let frames = folder.join("frames.bin");
+        let ours = foveate(&[
+            "bench",
+            "forward",
+            "--actions",
+            path(&folder)?,
+            "--frames-out",
+            path(&frames)?,
+            "--json",
+        ])?;
+        eprintln!("running numpy and torch …");
+        let theirs = json(
+            "attention_agent_forward.py",
+            command(&python).arg("bench/reference/attention_agent_forward.py").arg(&frames),
+        )?;
+        forward_rows(&theirs, &ours, &mut table)?;
+    }
+    table.print();
     Ok(())
+}
+
+/// Steps per CPU second of every picture, beside Gymnasium and EnvPool.
+fn world_rows(theirs: &Value, ours: &Value, table: &mut Table) -> Result<()> {
+    let steps = number(theirs, "steps")?;
+    let gymnasium = steps / number(theirs, "gymnasium_cpu_s")?;
+    let expected: Vec<f64> =
+        list(theirs, "episodes")?.iter().map(|episode| number(episode, "return")).collect::<Result<_>>()?;
+    for timing in list(ours, "world")? {
+        let picture = timing["picture"].as_str().context("a timing names its picture")?;
+        if picture != "classic" {
+            let returns: Vec<f64> = list(timing, "returns")?
+                .iter()
+                .map(|value| value.as_f64().context("a return"))
+                .collect::<Result<_>>()?;
+            ensure!(
+                returns == expected,
+                "{picture}: the same actions gave the returns {returns:?}, Gymnasium's are {expected:?}"
+            );
+        }
+        let speed = number(timing, "steps")? / number(timing, "cpu_s")?;
+        let what = match picture {
+            "none" => "CarRacing, physics alone".to_string(),
+            picture => format!("CarRacing, picture {picture}"),
+        };
+        table.row(&what, "steps/CPU-s", speed, "Gymnasium", gymnasium, speed / gymnasium);
+        if picture == "fast"
+            && let Some(cpu) = theirs["envpool_cpu_s"].as_f64()
+        {
+            table.row(&what, "steps/CPU-s", speed, "EnvPool", steps / cpu, speed * cpu / steps);
+        }
+    }
+    Ok(())
+}
+
+/// Microseconds per forward pass of every instruction set, beside NumPy and PyTorch.
+fn forward_rows(theirs: &Value, ours: &Value, table: &mut Table) -> Result<()> {
+    for timing in list(ours, "forward")? {
+        let level = timing["level"].as_str().context("a timing names its instruction set")?;
+        let us = number(timing, "us")?;
+        for (name, key) in [("numpy", "numpy_us"), ("torch", "torch_us")] {
+            if let Some(reference) = theirs[key].as_f64() {
+                table.row(
+                    &format!("AttentionAgent forward, {level}"),
+                    "CPU µs",
+                    us,
+                    name,
+                    reference,
+                    reference / us,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The table, printed when all of it is there.
+#[derive(Default)]
+struct Table(Vec<[String; 6]>);
+
+impl Table {
+    fn row(&mut self, what: &str, unit: &str, ours: f64, reference: &str, theirs: f64, ratio: f64) {
+        let figure = |x: f64| if x < 100.0 { format!("{x:.1}") } else { format!("{x:.0}") };
+        self.0.push([
+            what.to_string(),
+            unit.to_string(),
+            figure(ours),
+            reference.to_string(),
+            figure(theirs),
+            format!("{ratio:.1}×"),
+        ]);
+    }
+
+    #[expect(clippy::print_stdout, reason = "the table is what this command is for")]
+    fn print(&self) {
+        println!("| what | unit | Foveate | reference | its figure | ratio |\n|---|---|---:|---|---:|---:|");
+        for row in &self.0 {
+            println!("| {} |", row.join(" | "));
+        }
+    }
+}
+
+/// Runs the release binary and reads its JSON.
+fn foveate(args: &[&str]) -> Result<Value> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    json("foveate", command(target.join("release/foveate")).args(args))
+}
+
+fn json(name: &str, command: &mut std::process::Command) -> Result<Value> {
+    let text = capture(name, command)?;
+    serde_json::from_str(&text).with_context(|| format!("{name} printed no JSON: {text:?}"))
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+fn number(value: &Value, key: &str) -> Result<f64> {
+    value[key].as_f64().with_context(|| format!("no number {key:?} in {value}"))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
+    value[key].as_array().with_context(|| format!("no list {key:?} in {value}"))
 }
