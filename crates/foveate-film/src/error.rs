@@ -56,9 +56,9 @@ pub enum FilmError {
         frames: usize,
     },
     /// The PNG encoder failed.
-    #[error("encoding the picture as PNG")]
+    #[error("encoding the picture as PNG failed: {0}")]
     Png(#[from] png::EncodingError),
     /// The GIF encoder failed.
-    #[error("encoding the film as GIF")]
+    #[error("encoding the film as GIF failed: {0}")]
     Gif(#[from] gif::EncodingError),
 }

@@ -139,6 +139,11 @@ impl Stage {
         (self.layout.world.width, self.layout.world.height)
     }
 
+    /// Remembers the score of a moment that gets no frame, for the curve of the score.
+    pub fn pass(&mut self, step: usize, score: f64) {
+        self.curve.take(step, score);
+    }
+
     /// The frame for one moment; `shot.step` should not go back.
     pub fn compose(&mut self, shot: &Shot<'_>) -> &ImageBuf {
         self.frame.rgb_mut().copy_from_slice(self.backdrop.rgb());

@@ -87,6 +87,14 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
+    /// A picture or film could not be made.
+    #[error("{}: {source}", path.display())]
+    Film {
+        /// The file it was meant for.
+        path: PathBuf,
+        /// Why not.
+        source: foveate_film::FilmError,
+    },
     /// A world refused.
     #[error(transparent)]
     Env(#[from] EnvError),

@@ -101,7 +101,7 @@ pub fn drive(
 }
 
 /// Index of the largest number, the first of equals: how a row of scores becomes a choice.
-fn first_largest(scores: &[f64]) -> usize {
+pub(crate) fn first_largest(scores: &[f64]) -> usize {
     let mut best = 0;
     for (i, score) in scores.iter().enumerate() {
         if *score > scores[best] {

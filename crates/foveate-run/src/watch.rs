@@ -1,1 +1,161 @@
-//! Films of an agent driving.
+//! Films of an agent driving: the world as people see it, beside what the agent sees and where it looks.
+//!
+//! A film is encoded while the episode runs, so that its length does not matter to memory; the file takes its name
+//! only once it is whole.
+
+mod reel;
+mod scene;
+
+use std::fmt;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use foveate_core::{Agent, Env};
+use foveate_film::encode_png;
+
+use crate::RunError;
+use crate::atomic::AtomicFile;
+use crate::evaluate::Labels;
+use crate::workers::Stop;
+use reel::{Kind, Reel};
+use scene::Scene;
+
+/// Of a picture without `at`: the step that it shows, or the last one of a shorter episode.
+const PICTURE_STEP: usize = 100;
+
+/// An episode to be filmed.
+pub struct WatchRequest<'a> {
+    /// The world; it is copied.
+    pub env: &'a dyn Env,
+    /// The agent with its weights; it is copied.
+    pub agent: &'a dyn Agent,
+    /// What to call them in the title.
+    pub labels: Labels,
+    /// The world is seeded once with this.
+    pub seed: u64,
+    /// Which episode of the random stream that the seed starts: 0 is the first.
+    pub episode: usize,
+    /// Steps to film; `None` for the whole episode.
+    pub steps: Option<usize>,
+    /// Width and height of the film in pixels, even; `None` for the size that suits the format.
+    pub size: Option<(usize, usize)>,
+    /// The file to write; its ending chooses the format: `.mp4`, `.gif`, or `.png` for a picture of a single step.
+    pub out: &'a Path,
+    /// For a picture: which step it shows; 0 is the world just reset. `None` for step 100 or the last one.
+    pub at: Option<usize>,
+}
+
+/// What was filmed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchReport {
+    /// The file.
+    pub file: PathBuf,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Frames composed.
+    pub frames: usize,
+    /// Steps of the episode that were played.
+    pub steps: usize,
+    /// Sum of rewards over these steps.
+    pub score: f64,
+    /// The world ended the episode within these steps.
+    pub ended: bool,
+}
+
+impl fmt::Display for WatchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.ended { "to the end" } else { "not to the end" };
+        write!(
+            f,
+            "{}: {:.1} MB; {} steps, {how}; score {:.1}",
+            self.file.display(),
+            self.bytes as f64 / 1e6,
+            self.steps,
+            self.score
+        )
+    }
+}
+
+/// Plays one episode and films it, calling `progress` with the steps played so far.
+///
+/// Every frame shows one observation, where the agent looked in it, the action it then chose, and the score so far;
+/// the first frame is the world just reset, the last one the final observation. When someone asks to stop, the film
+/// ends there and is whole.
+///
+/// # Errors
+/// When the ending of the file is none of the three, the size is out of range, `at` is asked of a film or lies beyond
+/// the episode's end, the world or the agent refuses, or the file cannot be written. An old file is then untouched.
+pub fn run(
+    request: &WatchRequest<'_>,
+    stop: &Stop,
+    progress: &mut dyn FnMut(usize),
+) -> Result<WatchReport, RunError> {
+    let kind = Kind::of(request.out)?;
+    if request.at.is_some() && kind != Kind::Png {
+        return Err(RunError::BadRequest {
+            why: "a step can be chosen for a .png only; name a .png file or leave the step out".into(),
+        });
+    }
+    let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
+    // Whatever is wrong with size or file is said before anything is driven.
+    let scene = Scene::new(request, kind.size()).map_err(film_error)?;
+    let file = AtomicFile::create(request.out)?;
+    if kind == Kind::Png {
+        picture(request, scene, file, stop, progress)
+    } else {
+        let reel = Reel::new(kind, scene.size(), request.env.spec().fps, file, request.out)?;
+        film(request, scene, reel, stop, progress)
+    }
+}
+
+/// Films every step.
+fn film(
+    request: &WatchRequest<'_>,
+    mut scene: Scene,
+    mut reel: Reel,
+    stop: &Stop,
+    progress: &mut dyn FnMut(usize),
+) -> Result<WatchReport, RunError> {
+    let last = request.steps.unwrap_or(usize::MAX);
+    loop {
+        reel.frame(scene.compose()?.as_image())?;
+        progress(scene.steps());
+        if scene.is_over() || scene.steps() >= last || stop.asked() {
+            break;
+        }
+        scene.step()?;
+    }
+    let (frames, bytes) = reel.finish()?;
+    Ok(scene.report(request.out, bytes, frames))
+}
+
+/// Plays up to the step that the picture is to show.
+fn picture(
+    request: &WatchRequest<'_>,
+    mut scene: Scene,
+    mut file: AtomicFile,
+    stop: &Stop,
+    progress: &mut dyn FnMut(usize),
+) -> Result<WatchReport, RunError> {
+    let wanted = request.at.unwrap_or(PICTURE_STEP);
+    let last = request.steps.unwrap_or(usize::MAX);
+    while scene.steps() < wanted.min(last) && !scene.is_over() && !stop.asked() {
+        scene.step()?;
+        progress(scene.steps());
+    }
+    if request.at.is_some_and(|at| at > scene.steps()) && !stop.asked() {
+        let why = format!(
+            "step {wanted} was asked for, but there are {} steps to show; choose --at 0 to {0}",
+            scene.steps()
+        );
+        return Err(RunError::BadRequest { why });
+    }
+    let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
+    let bytes = encode_png(scene.compose()?.as_image()).map_err(film_error)?;
+    file.write_all(&bytes).map_err(RunError::io("write", request.out))?;
+    file.commit()?;
+    Ok(scene.report(request.out, bytes.len() as u64, 1))
+}
+
+#[cfg(test)]
+mod tests;

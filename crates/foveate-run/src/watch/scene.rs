@@ -1,0 +1,224 @@
+//! The episode being filmed, one moment at a time.
+
+use std::path::Path;
+
+use foveate_core::{
+    Action, ActionSpace, Agent, Env, EnvError, EvaluateError, ImageBuf, Observation, PolicyError, RolloutJob,
+};
+use foveate_explain::{gaze_marks, whiten};
+use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
+
+use super::{WatchReport, WatchRequest};
+use crate::RunError;
+use crate::rollout::first_largest;
+
+/// What the three numbers of CarRacing mean.
+const CAR_DIALS: [&str; 3] = ["steer", "gas", "brake"];
+
+pub(super) struct Scene {
+    env: Box<dyn Env>,
+    agent: Box<dyn Agent>,
+    job: RolloutJob,
+    stage: Stage,
+    size: (usize, usize),
+    view: Option<ImageBuf>,
+    /// What the agent decided on seeing the present observation; it looks once per observation.
+    decided: Option<Decided>,
+    steps: usize,
+    score: f64,
+    over: bool,
+}
+
+/// A decision, kept.
+struct Decided {
+    action: Vec<f64>,
+    /// The action as the dials show it.
+    shown: Vec<f64>,
+    /// The observation with the overlay, if it is a picture and the agent has a gaze.
+    overlaid: Option<ImageBuf>,
+    marks: Vec<Mark>,
+}
+
+impl Scene {
+    /// Resets the world to the episode that was asked for.
+    pub(super) fn new(request: &WatchRequest<'_>, usual_size: (usize, usize)) -> Result<Self, FilmError> {
+        let mut env = request.env.boxed_clone();
+        let mut agent = request.agent.boxed_clone();
+        let size = request.size.unwrap_or(usual_size);
+        let stage = Stage::new(plan(request, size))?;
+        env.reset(Some(request.seed));
+        for _ in 0..request.episode {
+            env.reset(None);
+        }
+        agent.begin_episode();
+        let (width, height) = stage.world_size();
+        Ok(Scene {
+            env,
+            agent,
+            job: RolloutJob { genome: 0, episode: request.episode, env_seed: request.seed },
+            stage,
+            size,
+            view: Some(ImageBuf::black(width, height)),
+            decided: None,
+            steps: 0,
+            score: 0.0,
+            over: false,
+        })
+    }
+
+    pub(super) fn size(&self) -> (usize, usize) {
+        self.size
+    }
+
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The frame of this moment.
+    pub(super) fn compose(&mut self) -> Result<&ImageBuf, RunError> {
+        self.decide()?;
+        if let Some(view) = &mut self.view {
+            match self.env.render(view) {
+                Ok(()) => {}
+                // A world without a picture is filmed by what the agent sees.
+                Err(EnvError::NoView { .. }) => self.view = None,
+                Err(error) => return Err(self.env_error(error)),
+            }
+        }
+        let fps = self.env.spec().fps;
+        let observation = self.env.observation();
+        let decided = self.decided.as_ref();
+        let marks = decided.map_or(&[][..], |d| &d.marks);
+        let overlaid = decided.and_then(|d| d.overlaid.as_ref());
+        let seen = match (observation, overlaid) {
+            (Observation::Image(_), Some(overlaid)) => Seen::Picture(overlaid.as_image(), marks),
+            (Observation::Image(image), None) => Seen::Picture(image, marks),
+            (Observation::Vector(numbers), _) => Seen::Numbers(numbers),
+        };
+        Ok(self.stage.compose(&Shot {
+            world: self.view.as_ref().map(ImageBuf::as_image),
+            seen,
+            // After the end it still looks, but no longer acts.
+            action: if self.over { &[] } else { decided.map_or(&[][..], |d| &d.shown) },
+            score: self.score,
+            step: self.steps,
+            time_s: self.steps as f64 / fps,
+        }))
+    }
+
+    /// One step on.
+    pub(super) fn step(&mut self) -> Result<(), RunError> {
+        self.stage.pass(self.steps, self.score);
+        self.decide()?;
+        let Some(Decided { action, .. }) = self.decided.take() else { return Ok(()) };
+        if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+            return Err(self.broken(format!("the agent's action[{i}] is {x}")));
+        }
+        let outcome = match self.env.spec().action {
+            ActionSpace::Discrete { .. } => self.env.step(Action::Discrete(first_largest(&action))),
+            ActionSpace::Box { .. } => self.env.step(Action::Continuous(&action)),
+        };
+        let outcome = outcome.map_err(|e| self.env_error(e))?;
+        if !outcome.reward.is_finite() {
+            return Err(self.broken(format!("the reward is {}", outcome.reward)));
+        }
+        self.steps += 1;
+        self.score += outcome.reward;
+        self.over = outcome.is_over();
+        Ok(())
+    }
+
+    pub(super) fn report(&self, file: &Path, bytes: u64, frames: usize) -> WatchReport {
+        let (steps, score, ended) = (self.steps, self.score, self.over);
+        WatchReport { file: file.to_path_buf(), bytes, frames, steps, score, ended }
+    }
+
+    /// Lets the agent look, once per observation, since looking changes what it remembers.
+    fn decide(&mut self) -> Result<(), RunError> {
+        if self.decided.is_some() {
+            return Ok(());
+        }
+        let observation = self.env.observation();
+        let decision = match self.agent.act(observation) {
+            Ok(decision) => decision,
+            Err(error) => return Err(self.policy_error(error)),
+        };
+        let (mut overlaid, mut marks) = (None, Vec::new());
+        if let (Observation::Image(image), Some(gaze)) = (observation, &decision.gaze) {
+            overlaid = Some(whiten(image, gaze));
+            marks.extend(gaze_marks(image.width(), image.height(), gaze).iter().map(|m| Mark {
+                x: m.x,
+                y: m.y,
+                width: m.width,
+                height: m.height,
+                opacity: m.opacity,
+            }));
+        }
+        let action = decision.action.to_vec();
+        let shown = match self.env.spec().action {
+            // The choice alone: scores have no scale of their own.
+            ActionSpace::Discrete { n } => {
+                let choice = first_largest(&action);
+                (0..n).map(|i| f64::from(u8::from(i == choice))).collect()
+            }
+            ActionSpace::Box { .. } => action.clone(),
+        };
+        self.decided = Some(Decided { action, shown, overlaid, marks });
+        Ok(())
+    }
+
+    fn env_error(&self, source: EnvError) -> RunError {
+        let RolloutJob { genome, episode, env_seed } = self.job;
+        EvaluateError::Env { genome, episode, env_seed, step: self.steps as u64 + 1, source }.into()
+    }
+
+    fn policy_error(&self, source: PolicyError) -> RunError {
+        let RolloutJob { genome, episode, env_seed } = self.job;
+        EvaluateError::Policy { genome, episode, env_seed, step: self.steps as u64 + 1, source }.into()
+    }
+
+    fn broken(&self, what: String) -> RunError {
+        let RolloutJob { genome, episode, env_seed } = self.job;
+        EvaluateError::Broken { genome, episode, env_seed, step: self.steps as u64 + 1, what }.into()
+    }
+}
+
+/// What stays the same throughout the film.
+fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePlan {
+    let spec = request.env.spec();
+    let labels = &request.labels;
+    let mut title = vec![labels.env.clone(), labels.picture.clone(), labels.variant.clone()];
+    title.retain(|part| !part.is_empty());
+    title.push(format!("seed {}", request.seed));
+    if request.episode > 0 {
+        title.push(format!("episode {}", request.episode));
+    }
+    let is_car = spec.id == "car-racing";
+    let dials = match &spec.action {
+        ActionSpace::Box { low, high } => low
+            .iter()
+            .zip(high)
+            .enumerate()
+            .map(|(i, (&low, &high))| {
+                let name =
+                    CAR_DIALS.get(i).filter(|_| is_car).map_or_else(|| format!("a{i}"), |n| (*n).to_owned());
+                Dial { name, low, high }
+            })
+            .collect(),
+        ActionSpace::Discrete { n } => {
+            (0..*n).map(|i| Dial { name: format!("choice {i}"), low: 0.0, high: 1.0 }).collect()
+        }
+    };
+    StagePlan {
+        width,
+        height,
+        title: title.join("   "),
+        seen_title: "what the agent sees".to_owned(),
+        dials,
+        max_steps: request.steps.or(spec.max_steps),
+    }
+}
