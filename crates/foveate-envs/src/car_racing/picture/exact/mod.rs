@@ -1,0 +1,45 @@
+//! The picture of Gymnasium 1.4.0's CarRacing-v3 with pygame-ce 2.5.8, to the byte.
+//!
+//! The reference paints 1000 × 800 pixels bottom up, turns them over, adds the bars and the score and shrinks all to
+//! 96 × 96. So do we: `place` projects every polygon to whole canvas pixels, `spans` and `outline` say which of
+//! them it colours, `hud` adds the bars, `shrink` holds the shrink's arithmetic, `text` the score's few pixels.
+//!
+//! What the reference does not have: a backdrop takes the place of field and grass, each canvas pixel showing the texel
+//! under its centre and black beside the backdrop; a blob is a polygon of the car, before the hull's last one; side
+//! bars are black columns of the canvas, drawn over the car and above the bar of indicators.
+
+mod hud;
+mod outline;
+mod place;
+mod reference;
+mod shrink;
+mod spans;
+mod text;
+
+use super::FRAME_BYTES;
+use crate::car_racing::scene::Scene;
+
+/// Draws the exact picture.
+#[derive(Debug, Clone, Default)]
+pub struct ExactPicture {
+    placed: place::Placed,
+    text: text::ScoreText,
+}
+
+impl ExactPicture {
+    /// A picture that has drawn nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Draws `scene` into `frame`, `[96, 96, 3]` bytes.
+    ///
+    /// # Panics
+    /// If `frame` has another length.
+    pub fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
+        assert_eq!(frame.len(), FRAME_BYTES, "a frame has 96 x 96 x 3 bytes");
+        self.placed.place(scene);
+        reference::draw(scene, &self.placed, frame);
+        self.text.draw(scene.score, frame);
+    }
+}

@@ -1,0 +1,91 @@
+//! The anti-aliased outline that ground and road get before they are filled.
+
+use super::place::{CANVAS_H, CANVAS_W};
+
+/// One edge, cut to the canvas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Edge {
+    /// The pixel that is drawn solid first.
+    pub(super) first: [i32; 2],
+    /// The end with the smaller y.
+    pub(super) low: [i32; 2],
+    /// The end with the larger y.
+    pub(super) high: [i32; 2],
+}
+
+impl Edge {
+    /// The part of the edge on the canvas, if any. Whole-pixel corners are cut with single-precision slopes and
+    /// whole-pixel steps, so the cut edge may lean differently from the full one.
+    pub(super) fn cut(mut a: [i32; 2], mut b: [i32; 2]) -> Option<Edge> {
+        const RIGHT: i32 = CANVAS_W - 1;
+        const TOP: i32 = CANVAS_H - 1;
+        loop {
+            let (mut out_a, out_b) = (outside(a), outside(b));
+            if out_a == [0, 0] && out_b == [0, 0] {
+                break;
+            }
+            if (0..2).any(|axis| out_a[axis] * out_b[axis] > 0) {
+                return None;
+            }
+            if out_a == [0, 0] {
+                (a, b, out_a) = (b, a, out_b);
+            }
+            let slope = if a[0] == b[0] { 1.0 } else { (b[1] - a[1]) as f32 / (b[0] - a[0]) as f32 };
+            let along = |dx: i32| i32::from((dx as f32 * slope) as i16);
+            let across = |dy: i32| if a[0] == b[0] { 0 } else { i32::from((dy as f32 / slope) as i16) };
+            a = match out_a {
+                [-1, _] => [0, a[1] + along(-a[0])],
+                [1, _] => [RIGHT, a[1] + along(RIGHT - a[0])],
+                [_, 1] => [a[0] + across(TOP - a[1]), TOP],
+                _ => [a[0] + across(-a[1]), 0],
+            };
+        }
+        let (low, high) = if a[1] > b[1] { (b, a) } else { (a, b) };
+        Some(Edge { first: a, low, high })
+    }
+
+    /// Calls `dot(x, y, alpha)` for every pixel in drawing order; alpha 255 is solid. Pixels may lie just off the
+    /// canvas.
+    pub(super) fn dots(&self, mut dot: impl FnMut(i32, i32, u32)) {
+        let ([x0, y0], [x1, y1]) = (self.low, self.high);
+        let (dx, dy, side) = ((x1 - x0).abs(), y1 - y0, if x1 < x0 { -1 } else { 1 });
+        if dx == 0 {
+            (y0..=y1).for_each(|y| dot(x0, y, 255));
+            return;
+        }
+        if dy == 0 {
+            (x0.min(x1)..=x0.max(x1)).for_each(|x| dot(x, y0, 255));
+            return;
+        }
+        dot(self.first[0], self.first[1], 255);
+        let (major, minor) = if dy > dx { (dy, dx) } else { (dx, dy) };
+        let step = u64::from(((minor as u32) << 16) / major as u32) << 16;
+        for k in 1..major {
+            let total = k as u64 * step;
+            let (across, weight) = ((total >> 32) as i32, (total >> 24) as u32 & 255);
+            let (near, far) = ((255 * (255 - weight)) >> 8, (255 * weight) >> 8);
+            if dy > dx {
+                dot(x0 + side * across, y0 + k, near);
+                dot(x0 + side * (across + 1), y0 + k, far);
+            } else {
+                dot(x0 + side * k, y0 + across, near);
+                dot(x0 + side * k, y0 + across + 1, far);
+            }
+        }
+    }
+}
+
+/// On which side of the canvas a pixel lies, per axis.
+fn outside([x, y]: [i32; 2]) -> [i32; 2] {
+    let side = |v: i32, size: i32| i32::from(v >= size) - i32::from(v < 0);
+    [side(x, CANVAS_W), side(y, CANVAS_H)]
+}
+
+/// A channel under a colour of some alpha.
+pub(super) fn blend(under: u8, over: u8, alpha: u32) -> u8 {
+    if alpha == 255 {
+        over
+    } else {
+        ((u32::from(under) * (256 - alpha) + u32::from(over) * alpha) >> 8) as u8
+    }
+}

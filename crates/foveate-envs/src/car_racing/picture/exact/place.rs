@@ -1,0 +1,250 @@
+//! From the world to whole canvas pixels: what the camera makes of every polygon.
+
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+use crate::car_racing::scene::{
+    Backdrop, Camera, Colors, GRASS_DIM, PLAYFIELD, Paint, Scene, WHEEL_HALF_WIDTH,
+};
+use crate::car_racing::shape;
+
+/// Width of the canvas on which the reference paints.
+pub(super) const CANVAS_W: i32 = 1000;
+/// Its height.
+pub(super) const CANVAS_H: i32 = 800;
+/// Rows above the black bar; canvas row `y` of the world shows up in row `CANVAS_H - 1 - y`.
+pub(super) const WORLD_H: i32 = 700;
+
+const WHEEL_COLOR: [u8; 3] = [0, 0, 0];
+const WHEEL_WHITE: [u8; 3] = [77, 77, 77];
+const HULL_COLOR: [u8; 3] = [204, 0, 0]; // int(0.8 * 255)
+const KERB_WHITE: [u8; 3] = [255, 255, 255];
+const KERB_RED: [u8; 3] = [255, 0, 0];
+
+/// Most corners of a polygon that the picture has.
+pub(super) const MAX_CORNERS: usize = 8;
+
+/// A polygon in canvas pixels, y up from the bottom row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    corners: [[i32; 2]; MAX_CORNERS],
+    n: usize,
+    /// Its colour.
+    pub(super) color: [u8; 3],
+    /// Whether it is drawn as ground and road are (outline, then fill) or as the car is (fill of another rule).
+    pub(super) outlined: bool,
+}
+
+impl Shape {
+    /// The corners, each in the order of the reference.
+    pub(super) fn corners(&self) -> &[[i32; 2]] {
+        &self.corners[..self.n]
+    }
+
+    /// A polygon whose corners are cut off to whole pixels, toward zero.
+    pub(super) fn cut(corners: impl IntoIterator<Item = [f64; 2]>, color: [u8; 3], outlined: bool) -> Shape {
+        let mut shape = Shape { corners: [[0; 2]; MAX_CORNERS], n: 0, color, outlined };
+        for [x, y] in corners {
+            shape.corners[shape.n] = [x as i32, y as i32];
+            shape.n += 1;
+        }
+        shape
+    }
+}
+
+/// The camera of one frame.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct View {
+    turn: Turn,
+    zoom: f64,
+    shift: [f64; 2],
+}
+
+/// A rotation as pygame's vectors do it.
+#[derive(Debug, Clone, Copy, Default)]
+enum Turn {
+    /// By so many right angles, exactly.
+    Right(u8),
+    /// By an angle: its sine and cosine.
+    By(f64, f64),
+    #[default]
+    Unset,
+}
+
+impl Turn {
+    fn new(angle: f64) -> Turn {
+        const EPSILON: f64 = 1e-6;
+        let mut angle = angle % TAU;
+        if angle < 0.0 {
+            angle += TAU;
+        }
+        if (angle + EPSILON) % FRAC_PI_2 < 2.0 * EPSILON {
+            Turn::Right(((angle + EPSILON) / FRAC_PI_2) as u8 % 4)
+        } else {
+            Turn::By(angle.sin(), angle.cos())
+        }
+    }
+
+    fn apply(self, [x, y]: [f64; 2]) -> [f64; 2] {
+        match self {
+            Turn::Right(1) => [-y, x],
+            Turn::Right(2) => [-x, -y],
+            Turn::Right(3) => [y, -x],
+            Turn::Right(_) | Turn::Unset => [x, y],
+            Turn::By(sin, cos) => [cos * x - sin * y, sin * x + cos * y],
+        }
+    }
+}
+
+impl View {
+    /// The camera that follows the hull.
+    pub(super) fn new(scene: &Scene<'_>) -> View {
+        let zoom = Camera::zoom_at(scene.t);
+        let turn = Turn::new(-f64::from(scene.hull.angle));
+        let [x, y] = scene.hull.position.map(f64::from);
+        let [dx, dy] = turn.apply([-x * zoom, -y * zoom]);
+        View { turn, zoom, shift: [f64::from(CANVAS_W) / 2.0 + dx, f64::from(CANVAS_H) / 4.0 + dy] }
+    }
+
+    /// A point of the world on the canvas.
+    pub(super) fn project(&self, point: [f64; 2]) -> [f64; 2] {
+        let [x, y] = self.turn.apply(point);
+        [x * self.zoom + self.shift[0], y * self.zoom + self.shift[1]]
+    }
+
+    /// The point of the world under a point of the canvas.
+    pub(super) fn unproject(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let (x, y) = ((x - self.shift[0]) / self.zoom, (y - self.shift[1]) / self.zoom);
+        match self.turn {
+            Turn::Right(1) => [y, -x],
+            Turn::Right(2) => [-x, -y],
+            Turn::Right(3) => [-y, x],
+            Turn::Right(_) | Turn::Unset => [x, y],
+            Turn::By(sin, cos) => [cos * x + sin * y, cos * y - sin * x],
+        }
+    }
+}
+
+/// The backdrop's texel under a canvas pixel (y up from the bottom row); black beside it.
+pub(super) fn texel(backdrop: &Backdrop<'_>, view: &View, [x, y]: [i32; 2]) -> [u8; 3] {
+    let [x, y] = view.unproject([f64::from(x) + 0.5, f64::from(y) + 0.5]);
+    let column = (x + backdrop.width as f64 / 2.0).floor();
+    let row = (backdrop.height as f64 / 2.0 - y).ceil() - 1.0;
+    if column < 0.0 || row < 0.0 || column >= backdrop.width as f64 || row >= backdrop.height as f64 {
+        return [0; 3];
+    }
+    let at = (row as usize * backdrop.width + column as usize) * 3;
+    backdrop.rgb.get(at..at + 3).map_or([0; 3], |rgb| [rgb[0], rgb[1], rgb[2]])
+}
+
+/// Everything of a scene that lies on the canvas, in drawing order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Placed {
+    /// The polygons.
+    pub(super) shapes: Vec<Shape>,
+    /// The camera they were placed with.
+    pub(super) view: View,
+}
+
+impl Placed {
+    /// Places a scene's polygons; those that cannot touch the visible rows are left out.
+    pub(super) fn place(&mut self, scene: &Scene<'_>) {
+        self.shapes.clear();
+        self.view = View::new(scene);
+        let view = self.view;
+        if scene.backdrop.is_none() {
+            let b = PLAYFIELD;
+            let field = [[b, b], [b, -b], [-b, -b], [-b, b]];
+            self.push(field.map(|p| view.project(p)), whole(scene.colors.field), true);
+            self.place_grass(whole(scene.colors.grass));
+        }
+        for quad in scene.road {
+            let color = paint(quad.paint, &scene.colors);
+            self.push(quad.corners.map(|p| view.project(p)), color, true);
+        }
+        self.place_car(scene);
+        let bar = scene.side_bars.round().clamp(0.0, f64::from(CANVAS_W));
+        if bar >= 1.0 {
+            for (left, right) in [(0.0, bar - 1.0), (f64::from(CANVAS_W) - bar, f64::from(CANVAS_W) - 1.0)] {
+                let high = f64::from(CANVAS_H - 1);
+                self.push([[left, 0.0], [right, 0.0], [right, high], [left, high]], [0; 3], false);
+            }
+        }
+    }
+
+    fn place_grass(&mut self, color: [u8; 3]) {
+        let view = self.view;
+        for x in (-20..20).step_by(2) {
+            for y in (-20..20).step_by(2) {
+                let (left, low) = (GRASS_DIM * f64::from(x), GRASS_DIM * f64::from(y));
+                let (right, high) = (left + GRASS_DIM, low + GRASS_DIM);
+                let square = [[right, low], [left, low], [left, high], [right, high]];
+                self.push(square.map(|p| view.project(p)), color, true);
+            }
+        }
+    }
+
+    fn place_car(&mut self, scene: &Scene<'_>) {
+        let view = self.view;
+        let on_canvas = |p: [f32; 2]| view.project(p.map(f64::from));
+        for wheel in &scene.wheels {
+            self.push(shape::WHEEL.iter().map(|&v| on_canvas(wheel.body.to_world(v))), WHEEL_COLOR, false);
+            if let Some([near, far]) = stripe(wheel.phase) {
+                let w = WHEEL_HALF_WIDTH;
+                let corners = [[-w, near], [w, near], [w, far], [-w, far]];
+                let corners = corners.map(|v| on_canvas(wheel.body.to_world(v.map(|c| c as f32))));
+                self.push(corners, WHEEL_WHITE, false);
+            }
+        }
+        for (i, part) in shape::HULL.iter().enumerate() {
+            if let (3, Some(blob)) = (i, scene.blob) {
+                let ([x, y], s) = (blob.corner, blob.side);
+                let corners = [[x, y], [x + s, y], [x + s, y + s], [x, y + s]];
+                self.push(corners.map(|v| on_canvas(scene.hull.to_world(v))), blob.rgb, false);
+            }
+            self.push(part.iter().map(|&v| on_canvas(scene.hull.to_world(v))), HULL_COLOR, false);
+        }
+    }
+
+    fn push(&mut self, corners: impl IntoIterator<Item = [f64; 2]>, color: [u8; 3], outlined: bool) {
+        let shape = Shape::cut(corners, color, outlined);
+        let ([mut x0, mut y0], [mut x1, mut y1]) = ([i32::MAX; 2], [i32::MIN; 2]);
+        for &[x, y] in shape.corners() {
+            (x0, x1) = (x0.min(x), x1.max(x));
+            (y0, y1) = (y0.min(y), y1.max(y));
+        }
+        // An outline reaches one pixel beyond its corners.
+        if x1 >= -1 && x0 <= CANVAS_W && y1 >= CANVAS_H - WORLD_H - 1 && y0 <= CANVAS_H {
+            self.shapes.push(shape);
+        }
+    }
+}
+
+/// A wheel's white stripe at a phase: where along the wheel it begins and ends, or that it is out of sight.
+fn stripe(phase: f64) -> Option<[f64; 2]> {
+    let (a1, a2) = (phase, phase + 1.2);
+    let (s1, s2) = (a1.sin(), a2.sin());
+    if s1 > 0.0 && s2 > 0.0 {
+        return None;
+    }
+    let end = |sin: f64, cos: f64| if sin > 0.0 { sign(cos) } else { cos };
+    // 27 * c * 0.02 in this order, as the reference multiplies.
+    Some([27.0 * end(s1, a1.cos()) * 0.02, 27.0 * end(s2, a2.cos()) * 0.02])
+}
+
+/// numpy's sign: 0 for 0.
+fn sign(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
+}
+
+fn paint(paint: Paint, colors: &Colors) -> [u8; 3] {
+    match paint {
+        Paint::Road { stripe } => whole(colors.road.map(|c| c + 0.01 * f64::from(stripe) * 255.0)),
+        Paint::White => KERB_WHITE,
+        Paint::Red => KERB_RED,
+        Paint::Rgb(rgb) => rgb,
+    }
+}
+
+fn whole(color: [f64; 3]) -> [u8; 3] {
+    color.map(|c| c as u8)
+}
