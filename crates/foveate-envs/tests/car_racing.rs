@@ -1,7 +1,25 @@
 //! The world against figures from the reference, and its behaviour as an `Env`.
 
-use foveate_core::{Action, Env, Fact};
-use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
+use foveate_core::{Action, Env, EnvError, Fact, Step};
+use foveate_envs::car_racing::{CarRacing, CarRacingConfig, DEFAULT_SEED, PictureKind, Seeding};
+
+fn build(config: CarRacingConfig) -> CarRacing {
+    CarRacing::new(config).expect("the options fit")
+}
+
+/// Drives with the same held actions for the same `seed`.
+fn drive(env: &mut dyn Env, seed: u64, steps: usize) -> Vec<Step> {
+    let mut rng = foveate_core::Seed::root(seed).rng();
+    let mut action = [0.0; 3];
+    (0..steps)
+        .map_while(|step| {
+            if step % 15 == 0 {
+                action = [rng.uniform(-1.0, 1.0), rng.uniform(0.2, 1.0), 0.0];
+            }
+            env.step(Action::Continuous(&action)).ok()
+        })
+        .collect()
+}
 
 fn blind() -> CarRacingConfig {
     CarRacingConfig { picture: PictureKind::None, ..CarRacingConfig::default() }
@@ -33,5 +51,135 @@ fn sixty_steps_end_where_gymnasium_ends() {
         }
         let state = env.state();
         assert_eq!((number(&state, &["hull", "x"]), number(&state, &["hull", "y"])), (x, y), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_copy_goes_on_bit_for_bit() {
+    for config in [blind(), CarRacingConfig { seeding: Seeding::Gym0153, ..blind() }] {
+        let mut env = build(CarRacingConfig { max_steps: Some(300), ..config });
+        env.reset(Some(5));
+        drive(&mut env, 1, 120);
+        let mut copy = env.boxed_clone();
+        // Through the end of this episode and into the next track of the stream.
+        for part in 0..3 {
+            assert_eq!(drive(&mut env, part, 400), drive(&mut *copy, part, 400));
+            assert_eq!(env.state(), copy.state());
+            env.reset(None);
+            copy.reset(None);
+            assert_eq!(env.state(), copy.state());
+        }
+    }
+}
+
+#[test]
+fn one_seed_names_a_sequence_of_tracks() {
+    let mut env = build(blind());
+    let tracks = |env: &mut CarRacing, seed| {
+        env.reset(seed);
+        let first = env.track().points.clone();
+        env.reset(None);
+        (first, env.track().points.clone())
+    };
+    let (first, second) = tracks(&mut env, Some(9));
+    assert_ne!(first, second);
+    assert_eq!(tracks(&mut env, Some(9)), (first.clone(), second.clone()));
+    assert_ne!(tracks(&mut env, Some(10)).0, first);
+
+    // Without any seed it is that of the default.
+    assert_eq!(tracks(&mut build(blind()), None), tracks(&mut env, Some(DEFAULT_SEED)));
+    // Old Gym's stream gives other tracks for the same seed.
+    let old = CarRacingConfig { seeding: Seeding::Gym0153, ..blind() };
+    assert_ne!(tracks(&mut build(old), Some(9)).0, first);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let mut env = build(blind());
+    let mut discrete = build(CarRacingConfig { continuous: false, ..blind() });
+    let mut old = build(CarRacingConfig { seeding: Seeding::Gym0153, ..blind() });
+    let go = Action::Continuous(&[0.0, 0.5, 0.0]);
+    let refused =
+        |env: &mut CarRacing, action: Action<'_>| env.step(action).expect_err("it does not fit").to_string();
+
+    assert_eq!(env.step(go), Err(EnvError::NeedsReset { env: "car-racing".into() }));
+    for env in [&mut env, &mut discrete, &mut old] {
+        env.reset(Some(1));
+    }
+    let before = env.state();
+    for (action, message) in [
+        (Action::Continuous(&[0.0, 0.5]), "an action of 2 numbers was given, car-racing takes 3"),
+        (Action::Continuous(&[0.0; 4]), "an action of 4 numbers was given, car-racing takes 3"),
+        (Action::Discrete(0), "car-racing does not take the action choice 0; it takes 3 numbers"),
+        (Action::Continuous(&[0.0, f64::NAN, 0.0]), "action[1] is NaN; car-racing takes finite numbers only"),
+        (
+            Action::Continuous(&[0.0, 0.0, f64::NEG_INFINITY]),
+            "action[2] is -inf; car-racing takes finite numbers only",
+        ),
+    ] {
+        assert_eq!(refused(&mut env, action), message);
+    }
+    // Beyond f32 is beyond Gymnasium's action space; old Gym took any f64.
+    assert!(refused(&mut env, Action::Continuous(&[1e300, 0.0, 0.0])).starts_with("action[0]"));
+    assert!(old.step(Action::Continuous(&[1e300, 1e300, 1e300])).is_ok());
+    assert_eq!(env.state(), before);
+
+    assert_eq!(
+        refused(&mut discrete, Action::Discrete(5)),
+        "car-racing does not take the action choice 5; it takes a choice of 0 to 4"
+    );
+    assert!(refused(&mut discrete, go).contains("of 3 numbers"));
+    assert!(discrete.step(Action::Discrete(4)).is_ok());
+}
+
+#[test]
+fn the_time_limit_truncates_and_may_coincide_with_the_end() {
+    let full_gas = Action::Continuous(&[0.0, 1.0, 0.0]);
+    let mut free = build(CarRacingConfig { max_steps: None, ..blind() });
+    free.reset(Some(6));
+    let last = (1..2000)
+        .find(|_| free.step(full_gas).is_ok_and(|step| step.is_over()))
+        .expect("full gas leaves the field");
+    for (limit, terminated, truncated) in
+        [(last - 1, false, true), (last, true, true), (last + 1, true, false)]
+    {
+        let mut env = build(CarRacingConfig { max_steps: Some(limit), ..blind() });
+        env.reset(Some(6));
+        let steps: Vec<Step> = (0..last + 2).map_while(|_| env.step(full_gas).ok()).collect();
+        let (end, before) = steps.split_last().expect("there were steps");
+        assert!(before.iter().all(|step| !step.is_over()));
+        assert_eq!((end.terminated, end.truncated), (terminated, truncated), "limit {limit}, end at {last}");
+        assert_eq!(end.reward == -100.0, terminated);
+        assert!(matches!(env.step(full_gas), Err(EnvError::NeedsReset { .. })));
+    }
+}
+
+#[test]
+fn rewards_add_up() {
+    let mut env = build(blind());
+    env.reset(Some(3));
+    let steps = drive(&mut env, 2, 200);
+    let Fact::Group(state) = env.state() else { panic!("the state is a group") };
+    let count = |name| match state.iter().find(|(key, _)| *key == name) {
+        Some((_, Fact::Count(n))) => *n as f64,
+        other => panic!("{name} is {other:?}"),
+    };
+    let expected = count("tiles_visited") * 1000.0 / count("tiles") - 0.1 * steps.len() as f64;
+    let total: f64 = steps.iter().map(|step| step.reward).sum();
+    assert!(count("tiles_visited") > 5.0 && (total - expected).abs() < 1e-9, "{total} {expected}");
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    for (config, part) in [
+        (CarRacingConfig { max_steps: Some(0), ..blind() }, "max_steps"),
+        (CarRacingConfig { lap_complete_percent: f64::NAN, ..blind() }, "lap_complete_percent"),
+        (
+            CarRacingConfig { domain_randomize: true, seeding: Seeding::Gym0153, ..blind() },
+            "seeding=gymnasium",
+        ),
+    ] {
+        let error = CarRacing::new(config).expect_err("they do not fit").to_string();
+        assert!(error.contains(part), "{error}");
     }
 }

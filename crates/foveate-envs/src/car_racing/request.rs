@@ -54,9 +54,9 @@ fn config(request: &EnvRequest) -> Result<CarRacingConfig, EnvError> {
             "continuous" => config.continuous = flag("continuous", value)?,
             "domain_randomize" => config.domain_randomize = flag("domain_randomize", value)?,
             "label" => config.label = flag("label", value)?,
-            "lap_complete_percent" => config.lap_complete_percent = number(name, value)?,
+            "lap_complete_percent" => config.lap_complete_percent = number(name, "a number", value)?,
             "max_steps" if value == "none" => config.max_steps = None,
-            "max_steps" => config.max_steps = Some(number(name, value)?),
+            "max_steps" => config.max_steps = Some(number(name, "a whole number or none", value)?),
             _ => {
                 let known = OPTIONS.map(|(name, _)| name).join(", ");
                 return Err(EnvError::UnknownOption {
@@ -92,9 +92,8 @@ fn flag(what: &'static str, given: &str) -> Result<bool, EnvError> {
     choose(what, given, [("true", true), ("false", false)])
 }
 
-fn number<T: std::str::FromStr>(name: &str, given: &str) -> Result<T, EnvError> {
-    given.parse().map_err(|_| EnvError::BadOption {
-        env: ID.into(),
-        why: format!("{name} is a number, not {given:?}"),
-    })
+fn number<T: std::str::FromStr>(name: &str, what: &str, given: &str) -> Result<T, EnvError> {
+    given
+        .parse()
+        .map_err(|_| EnvError::BadOption { env: ID.into(), why: format!("{name} is {what}, not {given:?}") })
 }

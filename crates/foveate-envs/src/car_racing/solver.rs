@@ -471,3 +471,59 @@ fn iterate(joints: &[Prepared; 4], masses: [f32; 4], now: &mut Velocities, sums:
         look = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foveate_core::{Rng, Seed};
+
+    /// All iterations, one by one.
+    fn iterate_plainly(
+        joints: &[Prepared; 4],
+        masses: [f32; 4],
+        now: &mut Velocities,
+        sums: &mut [[f32; 2]; 4],
+    ) {
+        for _ in 0..VELOCITY_ITERATIONS {
+            for i in (0..4).rev() {
+                let impulse = joints[i].iterate(
+                    masses,
+                    &mut now.hull,
+                    &mut now.wheels[i],
+                    &mut now.motor[i],
+                    &mut now.limit[i],
+                );
+                sums[i][0] += impulse[0];
+                sums[i][1] += impulse[1];
+            }
+        }
+    }
+
+    #[test]
+    fn skipped_iterations_change_nothing() {
+        let mut rng = Seed::root(8).rng();
+        let three = |rng: &mut Rng, size: f64| [(); 3].map(|()| rng.uniform(-size, size) as f32);
+        let (hull, wheel) = (*HULL_MASS, *WHEEL_MASS);
+        let masses = [hull.per_unit_force, hull.per_unit_torque, wheel.per_unit_force, wheel.per_unit_torque];
+        for round in 0..2000 {
+            // From nearly at rest, where states repeat at once, to wild.
+            let size = 10_f64.powf(rng.uniform(-6.0, 2.0));
+            let mut now = Velocities { hull: three(&mut rng, size), ..Velocities::default() };
+            let mut joints = [Prepared::default(); 4];
+            for i in 0..4 {
+                let limit =
+                    [Limit::Inactive, Limit::Inactive, Limit::Lower, Limit::Upper][rng.below(4) as usize];
+                let arm = [rng.uniform(-2.0, 2.0) as f32, rng.uniform(-2.0, 2.0) as f32];
+                joints[i] = Prepared::new(arm, masses, rng.uniform(-3.0, 3.0) as f32, limit);
+                now.wheels[i] = three(&mut rng, size);
+            }
+            let (mut plain, mut plain_sums) = (now, [[0.0; 2]; 4]);
+            let mut sums = plain_sums;
+            iterate_plainly(&joints, masses, &mut plain, &mut plain_sums);
+            iterate(&joints, masses, &mut now, &mut sums);
+            assert!(now.same(&plain), "round {round}, size {size}");
+            let bits = |sums: [[f32; 2]; 4]| sums.map(|sum| sum.map(f32::to_bits));
+            assert_eq!(bits(sums), bits(plain_sums), "round {round}, size {size}");
+        }
+    }
+}

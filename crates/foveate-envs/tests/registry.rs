@@ -1,0 +1,48 @@
+//! Worlds by name, and what misspelt names are answered.
+
+use foveate_envs::registry::{EnvRequest, make};
+
+fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)]) -> EnvRequest {
+    EnvRequest {
+        id: id.into(),
+        picture: Some(picture.into()),
+        variants: variants.iter().map(|&v| v.into()).collect(),
+        options: options.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+        video: None,
+    }
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_right_ones() {
+    for (request, message) in [
+        (request("cart-racing", "none", &[], &[]), "no environment is called \"cart-racing\""),
+        (
+            request("car-racing", "exakt", &[], &[]),
+            "picture \"exakt\"; choose from: exact, fast, classic, none",
+        ),
+        (request("car-racing", "none", &["bra"], &[]), "\"bra\""),
+        (request("car-racing", "none", &[], &[("seed", "1")]), "option \"seed\"; choose from: seeding,"),
+        (
+            request("car-racing", "none", &[], &[("seeding", "gym")]),
+            "\"gym\"; choose from: gymnasium, gym0153",
+        ),
+        (request("car-racing", "none", &[], &[("continuous", "1")]), "\"1\"; choose from: true, false"),
+        (request("car-racing", "none", &[], &[("max_steps", "-1")]), "max_steps is a whole number or none"),
+        (
+            request("car-racing", "none", &[], &[("lap_complete_percent", "all")]),
+            "lap_complete_percent is a number",
+        ),
+        (request("car-racing", "none", &["bar"], &[]), "picture none does not show the variant bar"),
+    ] {
+        let Err(error) = make(&request) else { panic!("{request:?} was made") };
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn options_reach_the_world() {
+    let options = [("max_steps", "none"), ("continuous", "false"), ("seeding", "gym0153")];
+    let env = make(&request("car-racing", "none", &[], &options)).expect("the options fit");
+    assert_eq!(env.spec().max_steps, None);
+    assert_eq!(env.spec().action, foveate_core::ActionSpace::Discrete { n: 5 });
+}
