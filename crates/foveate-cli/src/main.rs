@@ -1,2 +1,61 @@
-//! The `foveate` command.
-fn main() {}
+//! The `foveate` command: a thin door onto `foveate-run`.
+//!
+//! Each command has its file in [`commands`]: its flags, its help, and how its result is shown. Errors are one line on
+//! stderr that ends with what to do next; the exit code is then 1, or 2 when the command line itself is wrong.
+
+mod commands;
+mod out;
+mod world_args;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// See what a small agent looks at while it learns to drive.
+#[derive(Debug, Parser)]
+#[command(name = "foveate", version, propagate_version = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+const EXAMPLES: &str = "\
+Start here:
+  foveate list                                  worlds, pictures, variants, agents
+Every command has examples of its own: foveate replay --help";
+
+fn main() -> ExitCode {
+    match Cli::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has read enough.
+        Err(error) if out::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", out::one_line(&error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn flags_do_not_clash() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_every_flag_is_explained() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} has no help");
+            assert!(command.get_after_help().is_some(), "{name} has no examples");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{name}: {} has no help", argument.get_id());
+            }
+        }
+    }
+}

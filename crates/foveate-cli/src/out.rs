@@ -1,0 +1,51 @@
+//! What goes to the terminal.
+
+use std::io::{self, ErrorKind, Write};
+
+use foveate_run::RunError;
+use serde_json::Value;
+
+/// Writes `text` and the end of the line to stdout. A reader who left is an error of its own kind, not a panic.
+pub(crate) fn say(text: &str) -> Result<(), RunError> {
+    let mut to = io::stdout().lock();
+    to.write_all(text.as_bytes())
+        .and_then(|()| to.write_all(b"\n"))
+        .and_then(|()| to.flush())
+        .map_err(|source| RunError::Output { source })
+}
+
+/// Writes `value` as one JSON object to stdout.
+pub(crate) fn say_json(value: &Value) -> Result<(), RunError> {
+    say(&format!("{value:#}"))
+}
+
+/// Whether the reader of our output left: `foveate list | head -1`.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::Output { source }) if source.kind() == ErrorKind::BrokenPipe)
+}
+
+/// `text` without line breaks and other control characters, which may come in with a file name.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Names and their meanings, in two columns.
+pub(crate) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let width = lines.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    lines.map(|(name, about)| format!("  {name:width$}  {about}\n")).collect::<Vec<_>>().concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_stay_on_one_line() {
+        assert_eq!(one_line("a\nb\u{1b}[31mé"), "a b [31mé");
+    }
+
+    #[test]
+    fn columns_line_up() {
+        assert_eq!(columns([("a", "one"), ("bcd", "two")].into_iter()), "  a    one\n  bcd  two\n");
+    }
+}
