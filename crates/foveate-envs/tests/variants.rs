@@ -184,7 +184,7 @@ fn every_catalogue_entry_shows_in_every_picture_it_claims() {
             let picture =
                 picture.unwrap_or_else(|| panic!("{} claims the unknown picture {name}", info.name));
             if CarRacing::new(CarRacingConfig { picture, ..CarRacingConfig::default() }).is_err() {
-                println!("skipped: picture {name} is not part of the world yet");
+                eprintln!("skipped: picture {name} is not part of the world yet");
                 continue;
             }
             let (plain, rewards) = episode(&mut build(picture, "original"));

@@ -18,7 +18,7 @@ fn forty_frames_of_an_independent_renderer() {
     );
     let file = data.join("golden_attention_agent_carracing.npz");
     if !file.exists() {
-        println!("skipped: no {}; set FOVEATE_DATA to the folder that has it", file.display());
+        eprintln!("skipped: no {}; set FOVEATE_DATA to the folder that has it", file.display());
         return;
     }
     let members = npz::read(&file).unwrap();
