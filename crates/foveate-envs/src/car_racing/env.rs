@@ -8,6 +8,7 @@ use super::ID;
 use super::car::Controls;
 use super::config::{CarRacingConfig, PictureKind, Seeding};
 use super::picture::classic::ClassicPicture;
+use super::picture::exact::ExactPicture;
 use super::picture::{FRAME_BYTES, SIDE};
 use super::scene::{Body, Scene};
 use super::track::Track;
@@ -39,6 +40,7 @@ pub struct CarRacing {
 
 #[derive(Debug, Clone)]
 enum Painter {
+    Exact(Box<ExactPicture>),
     Classic(Box<ClassicPicture>),
     Nothing,
 }
@@ -52,15 +54,17 @@ impl Painter {
                 picture.label = config.label;
                 Ok(Painter::Classic(Box::new(picture)))
             }
-            kind @ (PictureKind::Exact | PictureKind::Fast) => Err(EnvError::BadOption {
+            PictureKind::Exact => Ok(Painter::Exact(Box::new(ExactPicture::new()))),
+            kind @ PictureKind::Fast => Err(EnvError::BadOption {
                 env: ID.into(),
-                why: format!("picture {} is not built yet; choose classic or none", kind.name()),
+                why: format!("picture {} is not built yet; choose exact, classic or none", kind.name()),
             }),
         }
     }
 
     fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
         match self {
+            Painter::Exact(picture) => picture.draw(scene, frame),
             Painter::Classic(picture) => picture.draw(scene, frame),
             Painter::Nothing => {}
         }
