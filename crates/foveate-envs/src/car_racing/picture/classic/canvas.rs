@@ -101,11 +101,12 @@ impl Canvas {
 
     /// Copies the canvas into `frame`, `[96, 96, 3]` bytes.
     pub(super) fn write(&self, frame: &mut [u8]) {
-        // Four pixels are three words.
-        for (four, bytes) in self.pixels.chunks_exact(4).zip(frame.chunks_exact_mut(12)) {
-            bytes[..4].copy_from_slice(&(four[0] | four[1] << 24).to_le_bytes());
-            bytes[4..8].copy_from_slice(&(four[1] >> 8 | four[2] << 16).to_le_bytes());
-            bytes[8..].copy_from_slice(&(four[2] >> 16 | four[3] << 8).to_le_bytes());
+        // Eight pixels of three bytes fill three words.
+        for (pixels, bytes) in self.pixels.chunks_exact(8).zip(frame.chunks_exact_mut(24)) {
+            let p = |i: usize| u64::from(pixels[i]);
+            bytes[..8].copy_from_slice(&(p(0) | p(1) << 24 | p(2) << 48).to_le_bytes());
+            bytes[8..16].copy_from_slice(&(p(2) >> 16 | p(3) << 8 | p(4) << 32 | p(5) << 56).to_le_bytes());
+            bytes[16..].copy_from_slice(&(p(5) >> 8 | p(6) << 16 | p(7) << 40).to_le_bytes());
         }
     }
 }
