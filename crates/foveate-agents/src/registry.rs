@@ -55,6 +55,16 @@ pub fn full_config(name: &str, config: &Value) -> Result<Value, PolicyError> {
         .map_err(|error| PolicyError::BadConfig { why: format!("agent {name}: {error}") })
 }
 
+/// Name and shape of every tensor of the agent called `name`, without making it.
+///
+/// # Errors
+/// As [`make`].
+pub fn tensors(name: &str, config: &Value) -> Result<Vec<TensorShape>, PolicyError> {
+    let config = parse(name, config)?;
+    config.check()?;
+    Ok(config.tensors())
+}
+
 /// First parameters for the agent called `name`, in the order of its flat vector.
 ///
 /// # Errors

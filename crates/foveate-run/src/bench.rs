@@ -44,7 +44,8 @@ impl WorldTiming {
 pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> Result<WorldTiming, EnvError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
     let mut env = registry::make(&request)?;
-    let mut timing = WorldTiming { picture: picture.into(), steps: 0, cpu_s: f64::INFINITY, returns: Vec::new() };
+    let mut timing =
+        WorldTiming { picture: picture.into(), steps: 0, cpu_s: f64::INFINITY, returns: Vec::new() };
     // The first pass warms the caches and every buffer of the world.
     for pass in 0..=passes.max(1) {
         timing.steps = 0;

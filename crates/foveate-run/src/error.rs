@@ -10,6 +10,7 @@ use foveate_core::{EnvError, EvaluateError, EvolveError, PolicyError};
 
 use crate::npz::NpzError;
 use crate::tensors::TensorsError;
+use crate::weights::WeightsError;
 
 /// What can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,22 @@ pub enum RunError {
         path: PathBuf,
         /// What is wrong with it.
         source: TensorsError,
+    },
+    /// A weight file that holds no agent of ours, or a broken one.
+    #[error("{}: {source}", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: WeightsError,
+    },
+    /// Published weights that are not those of the agent.
+    #[error("{}: {why}", path.display())]
+    Import {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
     },
     /// A line of recorded actions that cannot be played.
     #[error("{name} line {line}: {why}; write one action of this world per line")]

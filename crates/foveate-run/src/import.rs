@@ -1,1 +1,200 @@
 //! Published weights into our own files.
+//!
+//! The publications keep all parameters as one flat vector in an npz file. Which number is which weight is not in the
+//! file: the [`Layout`] says it, and a wrong one gives a broken agent without any error, so it is chosen by hand.
+
+use std::path::Path;
+
+use foveate_agents::{Layout, registry};
+use foveate_core::{PolicyError, TensorShape};
+use serde_json::Value;
+
+use crate::error::RunError;
+use crate::npy::{Array, ArrayData};
+use crate::npz;
+use crate::weights::{AgentFile, check_params};
+
+/// Reads the one vector of the npz file at `path` as the parameters of the agent called `agent`.
+///
+/// `config` is the agent's configuration; what it leaves out is at its default.
+///
+/// # Errors
+/// When the file is broken, holds another number of arrays than one, the array is no vector of floating-point numbers,
+/// or its length is not the agent's (the error lists the count per tensor), or a number is not finite (the error names
+/// its place in the file and its tensor).
+pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Result<AgentFile, RunError> {
+    let config = registry::full_config(agent, config)?;
+    let tensors = registry::tensors(agent, &config)?;
+    let members = npz::read(path)?;
+    let bad = |why: String| RunError::Import { path: path.to_path_buf(), why };
+    let [member] = &members[..] else {
+        let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+        let (count, names) = (names.len(), names.join(", "));
+        return Err(bad(format!(
+            "it holds {count} arrays ({names}), weights are exactly one; save that one alone with numpy.savez"
+        )));
+    };
+    let flat = vector(&member.array).map_err(&bad)?;
+
+    check_params(&layout_tensors(layout, &tensors)?, &flat).map_err(|error| match error {
+        PolicyError::ParamCount { .. } => {
+            bad(format!("{error}; give the configuration that the weights were trained with (--config)"))
+        }
+        _ => bad(error.to_string()),
+    })?;
+    let ours = layout.to_ours(&tensors, &flat)?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let file = AgentFile::new(agent, &config, ours)?;
+    Ok(file.note("source", format!("imported from {name}, layout {layout}")))
+}
+
+/// The tensors in the order in which `layout` has them, so that an error names the right one.
+fn layout_tensors(layout: Layout, tensors: &[TensorShape]) -> Result<Vec<TensorShape>, PolicyError> {
+    let numbered: Vec<f32> = tensors.iter().enumerate().flat_map(|(i, t)| vec![i as f32; t.len()]).collect();
+    let mut order: Vec<usize> =
+        layout.from_ours(tensors, &numbered)?.into_iter().map(|number| number as usize).collect();
+    order.dedup();
+    Ok(order.into_iter().map(|i| tensors[i].clone()).collect())
+}
+
+/// The numbers of a vector in single precision.
+fn vector(array: &Array) -> Result<Vec<f32>, String> {
+    if array.shape.len() != 1 {
+        return Err(format!("its array has the shape {:?}, weights are one vector; flatten it", array.shape));
+    }
+    match &array.data {
+        ArrayData::F32(numbers) => Ok(numbers.clone()),
+        ArrayData::F64(numbers) => {
+            // A number too large for f32 would become infinite without a word.
+            match numbers.iter().position(|x| x.is_finite() && x.abs() > f64::from(f32::MAX)) {
+                Some(index) => Err(format!(
+                    "number {index} is {:e}, too large for f32; is it the right file?",
+                    numbers[index]
+                )),
+                None => Ok(numbers.iter().map(|&x| x as f32).collect()),
+            }
+        }
+        other => {
+            let dtype = other.dtype();
+            Err(format!(
+                "its array holds whole numbers ({dtype}), weights are <f4 or <f8; is it the right file?"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::npy::tests::npy;
+    use crate::npz::tests::archive;
+
+    const AGENT: &str = "attention-agent";
+
+    /// 2 + 2·27 twice for query and key, 8 + 8 + 16 + 48 for the LSTM, 1 + 2 for the output.
+    fn small() -> Value {
+        json!({
+            "image": [12, 10], "patch": 3, "stride": 2, "query_dim": 2, "top_k": 3, "hidden": 2,
+            "actions": [[-1.0, 1.0]],
+        })
+    }
+    const COUNT: usize = 112 + 80 + 3;
+
+    fn counting() -> Vec<f32> {
+        (0..COUNT).map(|i| i as f32).collect()
+    }
+
+    fn f4(numbers: &[f32]) -> Vec<u8> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        npy("<f4", &format!("({},)", numbers.len()), &bytes)
+    }
+
+    fn run(members: &[(&str, Vec<u8>)], layout: Layout) -> Result<AgentFile, RunError> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("weights.npz");
+        std::fs::write(&path, archive(members)).expect("writable");
+        import(&path, AGENT, &small(), layout)
+    }
+
+    #[test]
+    fn both_layouts_put_every_number_in_its_tensor() {
+        let sorted = run(&[("params.npy", f4(&counting()))], Layout::Sorted).expect("good");
+        assert_eq!(sorted.params(), counting());
+        assert_eq!(sorted.about["source"], "imported from weights.npz, layout sorted");
+
+        let registered = run(&[("params.npy", f4(&counting()))], Layout::Registration).expect("good");
+        let mut at = 0;
+        // Where each of our tensors begins in the other layout, counted by hand.
+        let starts = [
+            ("query.bias", 54),
+            ("query.weight", 0),
+            ("key.bias", 110),
+            ("key.weight", 56),
+            ("lstm.bias_hh", 184),
+            ("lstm.bias_ih", 176),
+            ("lstm.weight_hh", 160),
+            ("lstm.weight_ih", 112),
+            ("output.bias", 194),
+            ("output.weight", 192),
+        ];
+        for (tensor, (name, start)) in registered.tensors().iter().zip(starts) {
+            assert_eq!(tensor.name, name);
+            let expect: Vec<f32> = (start..start + tensor.len()).map(|i| i as f32).collect();
+            assert_eq!(registered.params()[at..at + tensor.len()], expect, "{name}");
+            at += tensor.len();
+        }
+    }
+
+    #[test]
+    fn double_precision_is_rounded() {
+        let bytes: Vec<u8> =
+            counting().iter().flat_map(|&x| (f64::from(x) * (1.0 + 1e-12)).to_le_bytes()).collect();
+        let file = run(&[("params.npy", npy("<f8", &format!("({COUNT},)"), &bytes))], Layout::Sorted);
+        assert_eq!(file.expect("good").params(), counting());
+    }
+
+    #[track_caller]
+    fn check_err(members: &[(&str, Vec<u8>)], layout: Layout, wants: &[&str]) {
+        let said = run(members, layout).expect_err("must be refused").to_string();
+        for want in wants.iter().chain(&["weights.npz: "]) {
+            assert!(said.contains(want), "{said}");
+        }
+        assert!(said.contains([';', '?']) && said.lines().count() == 1, "{said}");
+    }
+
+    #[test]
+    fn wrong_weights_say_what_is_wrong() {
+        let with = |index: usize, value: f32| {
+            let mut numbers = counting();
+            numbers[index] = value;
+            vec![("params.npy", f4(&numbers))]
+        };
+        let (sorted, registered) = (Layout::Sorted, Layout::Registration);
+        check_err(&with(58, f32::NAN), sorted, &["parameter 58 (in key.weight) is NaN"]);
+        check_err(&with(110, f32::NEG_INFINITY), sorted, &["parameter 110 (in key.weight) is -inf"]);
+        check_err(&with(110, f32::NAN), registered, &["parameter 110 (in key.bias) is NaN"]);
+        check_err(&with(194, f32::NAN), registered, &["parameter 194 (in output.bias)"]);
+        let counts = "query.bias 2, query.weight 54, key.bias 2, key.weight 54, lstm.bias_hh 8";
+        check_err(
+            &[("params.npy", f4(&counting()[1..]))],
+            sorted,
+            &["194 parameters were given, this agent has 195", counts, "--config"],
+        );
+        check_err(&[("params.npy", f4(&[&counting()[..], &[0.0]].concat()))], sorted, &["196 parameters"]);
+        check_err(&[], sorted, &["it holds 0 arrays"]);
+        check_err(
+            &[("a.npy", f4(&counting())), ("b.npy", f4(&[1.0]))],
+            sorted,
+            &["it holds 2 arrays (a, b)"],
+        );
+        check_err(&[("a.npy", npy("|u1", "(3,)", &[1, 2, 3]))], sorted, &["whole numbers (|u1)"]);
+        check_err(&[("a.npy", npy("<f4", "(1, 2)", &[0; 8]))], sorted, &["shape [1, 2]"]);
+        check_err(
+            &[("a.npy", npy("<f8", "(1,)", &1e300_f64.to_le_bytes()))],
+            sorted,
+            &["number 0 is 1e300, too large for f32"],
+        );
+    }
+}

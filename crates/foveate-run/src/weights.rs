@@ -1,1 +1,396 @@
-//! Weight files: safetensors with the whole configuration inside.
+//! Weight files: SafeTensors with the agent's whole configuration inside.
+//!
+//! One file is one agent: its tensors by name, and in the metadata the agent's name, every setting of its
+//! configuration, a checksum, and notes on where the weights come from. Nothing else is needed to drive with it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use foveate_agents::registry;
+use foveate_core::{Agent, PolicyError, Tensor, TensorShape};
+use serde_json::Value;
+
+use crate::atomic;
+use crate::error::RunError;
+use crate::replay::sha256_hex;
+use crate::tensors::{NamedTensor, TensorFile};
+
+/// Says what a file is, and in which version.
+const FORMAT: &str = "foveate-agent-1";
+/// The metadata that is ours; everything else is a note.
+const KEYS: [&str; 4] = ["format", "agent", "config", "sha256"];
+
+/// An agent as a file holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentFile {
+    agent: String,
+    config: Value,
+    tensors: Vec<TensorShape>,
+    params: Vec<f32>,
+    /// Notes: `env` and `picture` that the weights are for, `source`, and whatever else is worth knowing.
+    pub about: BTreeMap<String, String>,
+}
+
+/// The ways in which a weight file can be broken or foreign, beyond those of its [container](crate::tensors).
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// A SafeTensors file of another program, or another kind of file of ours.
+    #[error(
+        "this safetensors file holds no agent of ours ({found}); give one that `foveate train` or `foveate import` wrote"
+    )]
+    Foreign {
+        /// What it says it is.
+        found: String,
+    },
+    /// Something is missing that every weight file has.
+    #[error("its metadata lacks {key:?}; the file is broken, fetch it again")]
+    MissingKey {
+        /// What is missing.
+        key: &'static str,
+    },
+    /// The configuration is no JSON.
+    #[error("its configuration cannot be read ({why}); the file is broken, fetch it again")]
+    Config {
+        /// Why.
+        why: String,
+    },
+    /// A tensor that the agent has and the file has not.
+    #[error("tensor {name:?} is missing; the file is broken, fetch it again")]
+    MissingTensor {
+        /// The tensor.
+        name: String,
+    },
+    /// A tensor that the file has and the agent has not.
+    #[error("tensor {name:?} does not belong to this agent; the file is broken, fetch it again")]
+    ForeignTensor {
+        /// The tensor.
+        name: String,
+    },
+    /// A tensor of another shape or type than the configuration says.
+    #[error(
+        "tensor {name:?} is {given}, its configuration says {wanted}; the file is broken, fetch it again"
+    )]
+    Shape {
+        /// The tensor.
+        name: String,
+        /// Type and shape as they should be.
+        wanted: String,
+        /// Type and shape as they are.
+        given: String,
+    },
+    /// The weights are not those that were written.
+    #[error("its weights are not those that were written (checksum); fetch it again")]
+    Checksum,
+    /// No agent can be made of it.
+    #[error("{0}")]
+    Agent(PolicyError),
+}
+
+impl AgentFile {
+    /// Puts name, configuration and parameters together; `config` may leave out what is at its default.
+    ///
+    /// # Errors
+    /// When there is no such agent, its configuration makes no sense, or the parameters are too few, too many or not
+    /// finite.
+    pub fn new(agent: &str, config: &Value, params: Vec<f32>) -> Result<Self, PolicyError> {
+        let config = registry::full_config(agent, config)?;
+        let tensors = registry::tensors(agent, &config)?;
+        check_params(&tensors, &params)?;
+        Ok(AgentFile { agent: agent.to_owned(), config, tensors, params, about: BTreeMap::new() })
+    }
+
+    /// Adds a note.
+    #[must_use]
+    pub fn note(mut self, name: &str, text: impl Into<String>) -> Self {
+        self.about.insert(name.to_owned(), text.into());
+        self
+    }
+
+    /// The registered name of the agent.
+    pub fn name(&self) -> &str {
+        &self.agent
+    }
+
+    /// The agent's configuration, every setting written out.
+    pub const fn config(&self) -> &Value {
+        &self.config
+    }
+
+    /// The parameters in the order of [`AgentFile::tensors`].
+    pub fn params(&self) -> &[f32] {
+        &self.params
+    }
+
+    /// Name and shape of every tensor.
+    pub fn tensors(&self) -> &[TensorShape] {
+        &self.tensors
+    }
+
+    /// The agent itself, ready to drive.
+    ///
+    /// # Errors
+    /// Never for a file that was loaded or made by [`AgentFile::new`], unless memory is too small for it.
+    pub fn agent(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        let mut agent = registry::make(&self.agent, &self.config)?;
+        agent.set_params(&self.params)?;
+        Ok(agent)
+    }
+
+    /// SHA-256 of the parameters as little-endian bytes: which weights these are, whatever the file is called.
+    pub fn sha256(&self) -> String {
+        sha256_hex(&self.params.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written; an old file is then untouched.
+    pub fn save(&self, path: &Path) -> Result<(), RunError> {
+        atomic::write(path, self.to_bytes())
+    }
+
+    /// The bytes of the file: the same for the same agent, on every machine.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut metadata = self.about.clone();
+        let values = [FORMAT.to_owned(), self.agent.clone(), self.config.to_string(), self.sha256()];
+        metadata.extend(KEYS.map(str::to_owned).into_iter().zip(values));
+        let mut rest = &self.params[..];
+        let mut tensors = vec![];
+        for TensorShape { name, shape } in &self.tensors {
+            let (head, tail) = rest.split_at(shape.iter().product());
+            tensors.push(NamedTensor {
+                name: name.clone(),
+                shape: shape.clone(),
+                data: Tensor::F32(head.to_vec()),
+            });
+            rest = tail;
+        }
+        TensorFile { metadata, tensors }.to_bytes()
+    }
+
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read, for any [`crate::tensors::TensorsError`], and for any [`WeightsError`].
+    pub fn load(path: &Path) -> Result<Self, RunError> {
+        Self::from_tensors(TensorFile::read(path)?)
+            .map_err(|source| RunError::Weights { path: path.to_path_buf(), source })
+    }
+
+    /// Makes sense of a SafeTensors file.
+    ///
+    /// # Errors
+    /// Any [`WeightsError`].
+    pub fn from_tensors(file: TensorFile) -> Result<Self, WeightsError> {
+        let TensorFile { metadata: mut about, mut tensors } = file;
+        match about.get("format").map(String::as_str) {
+            Some(FORMAT) => {}
+            Some(other) => return Err(WeightsError::Foreign { found: format!("format {other:?}") }),
+            None => return Err(WeightsError::Foreign { found: "no format in its metadata".into() }),
+        }
+        let mut take = |key| about.remove(key).ok_or(WeightsError::MissingKey { key });
+        let [_format, agent, config, sha256] = KEYS.map(&mut take);
+        let (agent, sha256) = (agent?, sha256?);
+        let config: Value = serde_json::from_str(&config?)
+            .map_err(|error| WeightsError::Config { why: error.to_string() })?;
+        let config = registry::full_config(&agent, &config).map_err(WeightsError::Agent)?;
+        let shapes = registry::tensors(&agent, &config).map_err(WeightsError::Agent)?;
+
+        // Every tensor is there with its shape before room is made for all of them.
+        let mut params = vec![];
+        for TensorShape { name, shape } in &shapes {
+            let Some(at) = tensors.iter().position(|t| t.name == *name) else {
+                return Err(WeightsError::MissingTensor { name: name.clone() });
+            };
+            let tensor = tensors.swap_remove(at);
+            match tensor.data {
+                Tensor::F32(numbers) if tensor.shape == *shape => params.extend(numbers),
+                other => {
+                    return Err(WeightsError::Shape {
+                        name: name.clone(),
+                        wanted: format!("F32 {shape:?}"),
+                        given: format!("{} {:?}", dtype(&other), tensor.shape),
+                    });
+                }
+            }
+        }
+        if let Some(tensor) = tensors.first() {
+            return Err(WeightsError::ForeignTensor { name: tensor.name.clone() });
+        }
+        check_params(&shapes, &params).map_err(WeightsError::Agent)?;
+        let file = AgentFile { agent, config, tensors: shapes, params, about };
+        if file.sha256() == sha256 { Ok(file) } else { Err(WeightsError::Checksum) }
+    }
+}
+
+const fn dtype(data: &Tensor) -> &'static str {
+    match data {
+        Tensor::F32(_) => "F32",
+        Tensor::F64(_) => "F64",
+        Tensor::U64(_) => "U64",
+    }
+}
+
+/// Counts the parameters and looks for numbers that are none.
+///
+/// # Errors
+/// [`PolicyError::ParamCount`] with the count per tensor, [`PolicyError::ParamNotFinite`] with index and tensor.
+pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<(), PolicyError> {
+    let wanted = tensors.iter().map(TensorShape::len).sum();
+    if params.len() != wanted {
+        let counts: Vec<String> = tensors.iter().map(|t| format!("{} {}", t.name, t.len())).collect();
+        return Err(PolicyError::ParamCount { wanted, given: params.len(), tensors: counts.join(", ") });
+    }
+    if let Some(index) = params.iter().position(|x| !x.is_finite()) {
+        let mut end = 0;
+        let tensor = tensors.iter().find(|t| {
+            end += t.len();
+            index < end
+        });
+        let tensor = tensor.map_or_else(String::new, |t| t.name.clone());
+        return Err(PolicyError::ParamNotFinite { index, tensor, value: params[index] });
+    }
+    Ok(())
+}
+
+/// The weights at `path`: a file, or the folder of a run, which holds its best or else its last weights. Also says
+/// which file it was.
+///
+/// # Errors
+/// As [`AgentFile::load`]; and when a folder holds no weights.
+pub fn load_weights_or_run(path: &Path) -> Result<(AgentFile, PathBuf), RunError> {
+    if !path.is_dir() {
+        return Ok((AgentFile::load(path)?, path.to_path_buf()));
+    }
+    for name in ["best.safetensors", "last.safetensors"] {
+        let file = path.join(name);
+        if file.exists() {
+            return Ok((AgentFile::load(&file)?, file));
+        }
+    }
+    Err(RunError::BadRun {
+        folder: path.to_path_buf(),
+        why: "the folder holds neither best.safetensors nor last.safetensors; give a run that has finished its \
+              first validation, or a weight file"
+            .into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use foveate_core::{ImageBuf, Observation};
+    use serde_json::json;
+
+    use super::*;
+
+    const AGENT: &str = "attention-agent";
+
+    fn small() -> Value {
+        json!({ "image": [12, 10], "patch": 3, "stride": 2, "query_dim": 2, "top_k": 3, "hidden": 2 })
+    }
+
+    fn sample() -> AgentFile {
+        let tensors = registry::tensors(AGENT, &small()).expect("a good configuration");
+        let count: usize = tensors.iter().map(TensorShape::len).sum();
+        let params = (0..count).map(|i| (i as f32 * 0.7).sin()).collect();
+        AgentFile::new(AGENT, &small(), params).expect("right count").note("source", "a test; nothing\nmore")
+    }
+
+    #[test]
+    fn round_trip_to_the_bit_and_the_same_decisions() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("a.safetensors");
+        sample().save(&path).expect("writable");
+        let again = AgentFile::load(&path).expect("our own file");
+        assert_eq!(again, sample());
+        assert_eq!(fs::read(&path).expect("readable"), sample().to_bytes());
+        assert_eq!(again.config()["scale"], "sqrt_d_in", "defaults are written out");
+
+        let mut picture = ImageBuf::black(12, 10);
+        picture.rgb_mut().iter_mut().enumerate().for_each(|(i, byte)| *byte = (i * 37 % 251) as u8);
+        let mut direct = registry::make(AGENT, &small()).expect("a good configuration");
+        direct.set_params(sample().params()).expect("right count");
+        let mut loaded = again.agent().expect("a good file");
+        let frame = Observation::Image(picture.as_image());
+        assert_eq!(
+            direct.act(frame).expect("right size").action,
+            loaded.act(frame).expect("right size").action
+        );
+    }
+
+    #[test]
+    fn a_run_gives_its_best_or_else_its_last_weights() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let run = dir.path();
+        let said = load_weights_or_run(run).expect_err("nothing there").to_string();
+        assert!(said.contains("neither best.safetensors nor last"), "{said}");
+        sample().note("which", "last").save(&run.join("last.safetensors")).expect("writable");
+        assert_eq!(load_weights_or_run(run).expect("last").0.about["which"], "last");
+        sample().note("which", "best").save(&run.join("best.safetensors")).expect("writable");
+        let (file, path) = load_weights_or_run(run).expect("best");
+        assert_eq!((&*file.about["which"], path), ("best", run.join("best.safetensors")));
+        let said = load_weights_or_run(&run.join("none")).expect_err("no file").to_string();
+        assert!(said.contains("cannot read") && said.contains("check the path"), "{said}");
+    }
+
+    #[track_caller]
+    fn check_err(change: impl FnOnce(&mut TensorFile), expect: &str) {
+        let mut file = TensorFile::from_bytes(&sample().to_bytes()).expect("our own file");
+        change(&mut file);
+        let error = AgentFile::from_tensors(file).expect_err("must be refused");
+        assert!(format!("{error:?}").starts_with(expect), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains([';', ',']) && said.lines().count() == 1, "{said}");
+    }
+
+    fn tensor<'a>(file: &'a mut TensorFile, name: &str) -> &'a mut NamedTensor {
+        file.tensors.iter_mut().find(|t| t.name == name).expect("it is there")
+    }
+
+    #[test]
+    fn every_lie_has_its_variant() {
+        let set = |key: &'static str, text: &'static str| {
+            move |file: &mut TensorFile| {
+                file.metadata.insert(key.into(), text.into());
+            }
+        };
+        let drop = |key: &'static str| {
+            move |file: &mut TensorFile| {
+                file.metadata.remove(key);
+            }
+        };
+        check_err(|f| f.metadata.clear(), "Foreign { found: \"no format");
+        check_err(set("format", "pt"), "Foreign { found: \"format \\\"pt\\\"\"");
+        check_err(set("format", "foveate-agent-2"), "Foreign");
+        check_err(drop("agent"), "MissingKey { key: \"agent\"");
+        check_err(drop("config"), "MissingKey { key: \"config\"");
+        check_err(drop("sha256"), "MissingKey { key: \"sha256\"");
+        check_err(set("sha256", "0"), "Checksum");
+        check_err(set("agent", "nobody"), "Agent(UnknownAgent");
+        check_err(set("config", "{"), "Config");
+        check_err(set("config", "{\"top_q\":3}"), "Agent(BadConfig");
+        check_err(set("config", "{\"patch\":97}"), "Agent(PatchTooLarge");
+        check_err(set("config", "{\"top_k\":530}"), "Agent(TooFewPatches");
+        check_err(
+            set("config", "{}"),
+            "Shape { name: \"query.bias\", wanted: \"F32 [4]\", given: \"F32 [2]\"",
+        );
+        check_err(|f| f.tensors.retain(|t| t.name != "key.bias"), "MissingTensor { name: \"key.bias\"");
+        check_err(
+            |f| f.tensors.push(NamedTensor::flat("key.more", Tensor::F32(vec![]))),
+            "ForeignTensor { name: \"key.more\"",
+        );
+        check_err(|f| tensor(f, "key.bias").data = Tensor::F64(vec![0.0; 2]), "Shape");
+        check_err(|f| tensor(f, "key.weight").shape.reverse(), "Shape");
+        for wrong in [f32::NAN, f32::INFINITY] {
+            check_err(
+                |f| tensor(f, "key.bias").data = Tensor::F32(vec![0.0, wrong]),
+                "Agent(ParamNotFinite { index: 57, tensor: \"key.bias\"",
+            );
+        }
+        check_err(|f| tensor(f, "key.bias").data = Tensor::F32(vec![0.0; 2]), "Checksum");
+    }
+}

@@ -129,6 +129,11 @@ impl Archive {
     }
 }
 
+/// A good archive of these members, for tests elsewhere.
+pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    Archive::of(members.iter().map(|(name, raw)| Part::stored(name, raw)).collect()).bytes()
+}
+
 fn two() -> [u8; 8] {
     [0, 0, 128, 63, 0, 0, 0, 192]
 }

@@ -1,0 +1,62 @@
+//! The published CarRacing weights, imported, saved, loaded, and driven over forty recorded frames.
+
+use std::path::PathBuf;
+
+use foveate_agents::Layout;
+use foveate_core::{Image, Observation};
+use foveate_run::import::import;
+use foveate_run::npy::ArrayData;
+use foveate_run::npz;
+use foveate_run::weights::AgentFile;
+use serde_json::json;
+
+const SIDE: usize = 96;
+
+#[test]
+fn imported_weights_act_as_published() {
+    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
+        PathBuf::from,
+    );
+    let (weights, golden) =
+        (data.join("attention_agent_carracing.npz"), data.join("golden_attention_agent_carracing.npz"));
+    if !weights.exists() || !golden.exists() {
+        eprintln!(
+            "skipped: {} lacks the published weights; set FOVEATE_DATA to the folder that has them",
+            data.display()
+        );
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let saved = dir.path().join("published.safetensors");
+    let file = import(&weights, "attention-agent", &json!({}), Layout::Sorted).expect("the published file");
+    assert_eq!(file.params().len(), 3667);
+    file.save(&saved).expect("writable");
+    let mut agent = AgentFile::load(&saved).expect("our own file").agent().expect("a whole agent");
+
+    let members = npz::read(&golden).expect("the golden file");
+    let array = |name: &str| &members.iter().find(|member| member.name == name).expect(name).array.data;
+    let (ArrayData::U8(frames), ArrayData::F64(actions), ArrayData::F32(importance), ArrayData::I64(top)) =
+        (array("frames"), array("action"), array("importance"), array("topk"))
+    else {
+        panic!("the golden file holds bytes, numbers and indices");
+    };
+    agent.begin_episode();
+    let mut steps = 0;
+    for (i, frame) in frames.chunks_exact(SIDE * SIDE * 3).enumerate() {
+        let image = Image::new(SIDE, SIDE, frame).expect("a whole frame");
+        let decision = agent.act(Observation::Image(image)).expect("the right size");
+        for (ours, golden) in decision.action.iter().zip(&actions[3 * i..3 * i + 3]) {
+            assert!((ours - golden).abs() < 1e-4, "step {i}: {:?}", decision.action);
+        }
+        let gaze = decision.gaze.expect("this agent looks somewhere");
+        let n = gaze.importance.len();
+        for (ours, golden) in gaze.importance.iter().zip(&importance[n * i..n * (i + 1)]) {
+            assert!((ours - golden).abs() <= 1e-4 * golden.abs(), "step {i}: {ours} for {golden}");
+        }
+        let ours: Vec<i64> = gaze.looked_at.iter().map(|&p| i64::from(p)).collect();
+        assert_eq!(ours, top[10 * i..10 * (i + 1)], "step {i}");
+        steps += 1;
+    }
+    assert_eq!(steps, 40);
+}
