@@ -67,7 +67,7 @@ struct Tally {
 
 impl Tally {
     fn compare(&mut self, oracle: &mut Oracle, env: &CarRacing, place: &dyn Fn() -> String) {
-        let mut theirs = [0; FRAME_BYTES];
+        let mut theirs = vec![0; FRAME_BYTES];
         oracle.raw(&mut theirs);
         let Observation::Image(image) = env.observation() else { panic!("the world shows pictures") };
         self.frames += 1;

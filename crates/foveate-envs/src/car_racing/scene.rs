@@ -8,7 +8,8 @@
 pub struct Scene<'a> {
     /// Road tiles and kerbs in draw order, each kerb right after its tile.
     pub road: &'a [RoadQuad],
-    /// Counts resets, so that a picture can keep an index of the road for as long as the track stays.
+    /// A number that no other reset in this process has, so that a picture can keep an index of the road for as long as
+    /// it stays the same.
     pub track_id: u64,
     /// Time since the start of the episode in seconds, as the world counts it (0.02 after reset).
     pub t: f64,
