@@ -6,13 +6,15 @@
 //! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
 //! * [`top_k`]: the most important patches, ties in order of the index.
 //! * [`dense`] and [`lstm`]: the small controller.
+//! * [`coverage`]: accumulated coverage to the bytes of a picture.
 //!
-//! Kernels are written once, over vectors of 16 lanes. Every operation is exact
+//! The agent's kernels are written once, over vectors of 16 lanes. Every operation is exact
 //! IEEE arithmetic in an order that does not depend on the register width, fused multiply-adds included, so portable
 //! code, AVX2, AVX-512 and NEON agree to the bit. That is what makes a run on one machine a run on all.
 //!
 //! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor features.
 
+pub mod coverage;
 pub mod dense;
 mod lanes;
 pub mod level;

@@ -1,1 +1,135 @@
-//! To be written.
+//! The picture for training: what Gymnasium shows, computed directly at 96 × 96.
+//!
+//! Gymnasium paints 1000 × 800 pixels and shrinks them. This picture asks instead how much of each cell every polygon
+//! covers: exact areas, polygons widened by the half pixel that the original's fill and outline add, vertices on the
+//! same whole canvas pixels. It differs from the exact picture by less than 0.1 of 255 on average, mostly at kerbs.
+//!
+//! [`FastPicture::draw`] works on rows from the top, in blocks of eight cells; a block that no edge touches is a copy of
+//! the one above. All arithmetic is plain f32 in a fixed order, so equal scenes give equal bytes on every machine.
+
+mod car;
+mod ground;
+mod hud;
+mod layer;
+mod lens;
+mod road;
+mod spans;
+
+use super::{FRAME_BYTES, SIDE};
+use crate::car_racing::scene::Scene;
+use car::Car;
+use foveate_kernels::coverage::{BLOCK, Ground, blend};
+use layer::{BLOCKS, Layer, ROWS};
+use lens::Lens;
+use road::RoadIndex;
+
+/// Draws the fast picture. Holds buffers and the index of the current track, nothing that shows in a frame.
+#[derive(Debug, Clone)]
+pub struct FastPicture {
+    grass: Layer<1>,
+    field: Layer<1>,
+    road: Layer<4>,
+    index: RoadIndex,
+    car: Car,
+}
+
+impl Default for FastPicture {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FastPicture {
+    /// A picture without history.
+    pub fn new() -> Self {
+        FastPicture {
+            grass: Layer::new(),
+            field: Layer::new(),
+            road: Layer::new(),
+            index: RoadIndex::default(),
+            car: Car::new(),
+        }
+    }
+
+    /// Draws `scene` into `frame`, `[96, 96, 3]` bytes. The same scene always gives the same bytes.
+    ///
+    /// # Panics
+    /// When `frame` is not [`FRAME_BYTES`] long.
+    pub fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
+        assert_eq!(frame.len(), FRAME_BYTES, "a frame is [96, 96, 3] bytes");
+        let lens = Lens::new(scene);
+        let bounded = !ground::field_fills(&lens);
+        if bounded {
+            ground::field(&lens, &mut self.field);
+        }
+        ground::grass(&lens, &mut self.grass);
+        self.index.draw(scene, &lens, &mut self.road);
+        self.car.draw(scene, &lens);
+        self.resolve(scene, bounded, frame);
+        hud::draw(scene, frame);
+    }
+
+    /// Sums the layers up, row by row, and writes the world's part of the frame.
+    fn resolve(&mut self, scene: &Scene<'_>, bounded: bool, frame: &mut [u8]) {
+        let field_color = scene.colors.field.map(|c| c as u8 as f32);
+        let grass_color = scene.colors.grass.map(|c| c as u8 as f32);
+        let ground = Ground { base: field_color, lift: [0, 1, 2].map(|k| grass_color[k] - field_color[k]) };
+        let mut grass = [[[0.0; 1]; BLOCK]; BLOCKS];
+        let mut field = [[[0.0; 1]; BLOCK]; BLOCKS];
+        let mut road = [[[0.0; 4]; BLOCK]; BLOCKS];
+        for row in 0..ROWS {
+            let (above, here) = frame.split_at_mut(row * SIDE * 3);
+            let out = &mut here[..SIDE * 3];
+            let mut fresh = self.grass.take(row, &mut grass) | self.road.take(row, &mut road);
+            if bounded {
+                fresh |= self.field.take(row, &mut field);
+            }
+            if row == 0 {
+                fresh = u16::MAX >> (16 - BLOCKS);
+            } else {
+                out.copy_from_slice(&above[(row - 1) * SIDE * 3..]);
+            }
+            let car_row = self.car.row(row);
+            if car_row.is_some() || self.car.row(row.wrapping_sub(1)).is_some() {
+                fresh |= car::BLOCKS_MASK;
+            }
+            if bounded || car_row.is_some() {
+                let mut over = road;
+                if bounded {
+                    beyond_the_field(&mut over, &field, field_color);
+                }
+                if let Some(car) = car_row {
+                    car::cover(car, &mut over);
+                }
+                blend(fresh, &ground, &grass, &over, BIAS, out);
+            } else {
+                blend(fresh, &ground, &grass, &road, BIAS, out);
+            }
+        }
+        self.grass.finish();
+        self.field.finish();
+        self.road.finish();
+    }
+}
+
+/// Shrinking cuts twice, so a flat colour loses exactly 2; half a level of this is the rounding to the nearest.
+const BIAS: f32 = 1.502;
+
+/// The byte that the reference's shrinking leaves of a value.
+fn tone(value: f32) -> u8 {
+    (value - BIAS).round() as u8
+}
+
+/// Black where the field does not reach.
+fn beyond_the_field(
+    over: &mut [[[f32; 4]; BLOCK]; BLOCKS],
+    field: &[[[f32; 1]; BLOCK]; BLOCKS],
+    color: [f32; 3],
+) {
+    for (cell, &[field]) in over.as_flattened_mut().iter_mut().zip(field.as_flattened()) {
+        let missing = (1.0 - field) * (1.0 - cell[3]);
+        for (value, color) in cell.iter_mut().zip(color) {
+            *value -= missing * color;
+        }
+    }
+}

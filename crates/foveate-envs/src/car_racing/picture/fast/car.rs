@@ -1,0 +1,272 @@
+//! The car: whole canvas pixels in a small window, then a box filter.
+//!
+//! The car is small, so its cells are all edges, and smooth coverage would miss the reference's rounding. One bit per
+//! canvas pixel and colour is cheap: a row of the window is a word. Only where bits change along a row is there
+//! anything to add up.
+
+use super::layer::BLOCKS;
+use super::lens::{CELL_HEIGHT, CELL_WIDTH, Lens};
+use super::spans::fill;
+use crate::car_racing::scene::{Body, Scene, WHEEL_HALF_WIDTH, WHEEL_RADIUS, Wheel};
+use crate::car_racing::shape;
+use foveate_kernels::coverage::BLOCK;
+
+/// Left edge of the window, canvas pixels.
+const LEFT: i32 = 468;
+/// Pixels of a row: one bit of the word stays free for the end of a run.
+const WIDTH: i32 = 63;
+/// Upper edge of the window, canvas pixels, y down.
+const TOP: i32 = 536;
+/// Rows of the window.
+const HEIGHT: usize = 128;
+/// First column of cells that the window reaches.
+const FIRST_COLUMN: usize = 44;
+/// First row of cells that the window reaches.
+const FIRST_ROW: usize = 64;
+/// Columns of cells.
+const COLUMNS: usize = 8;
+/// Rows of cells.
+const ROWS: usize = 16;
+/// The blocks of columns that the window reaches.
+pub(super) const BLOCKS_MASK: u16 = 1 << (FIRST_COLUMN / BLOCK) | 1 << ((FIRST_COLUMN + COLUMNS - 1) / BLOCK);
+
+/// One colour's pixels: per row of the window a word, bit 0 on the left.
+type Mask = [u64; HEIGHT];
+/// One colour's coverage: per cell the change from its left neighbour; the last column takes what lies beyond.
+type Changes = [[f32; COLUMNS + 2]; ROWS];
+
+/// The car of one frame.
+#[derive(Debug, Clone)]
+pub(super) struct Car {
+    hull: Hull,
+    black: Mask,
+    grey: Mask,
+    /// Per cell R, G, B to add and the share of the ground that stays visible.
+    cells: [[[f32; 4]; COLUMNS]; ROWS],
+}
+
+/// The hull's pixels. They follow from its corners' pixels, which stand still while the camera does not zoom.
+#[derive(Debug, Clone)]
+struct Hull {
+    corners: [[[i32; 2]; 8]; 4],
+    red: Mask,
+    changes: Changes,
+}
+
+impl Car {
+    pub(super) fn new() -> Self {
+        let hull = Hull { corners: [[[0; 2]; 8]; 4], red: [0; HEIGHT], changes: [[0.0; COLUMNS + 2]; ROWS] };
+        Car { hull, black: [0; HEIGHT], grey: [0; HEIGHT], cells: [[[0.0; 4]; COLUMNS]; ROWS] }
+    }
+
+    /// Paints wheels, stripes, hull and blob and filters them.
+    pub(super) fn draw(&mut self, scene: &Scene<'_>, lens: &Lens) {
+        self.black = [0; HEIGHT];
+        self.grey = [0; HEIGHT];
+        for wheel in &scene.wheels {
+            let ends = corners(&wheel.body, &shape::WHEEL, lens);
+            paint(&ends[..4], |row, span| {
+                self.black[row] |= span;
+                self.grey[row] &= !span;
+            });
+            if let Some(stripe) = stripe(wheel) {
+                let ends = corners(&wheel.body, &stripe, lens);
+                paint(&ends[..4], |row, span| {
+                    self.grey[row] |= span;
+                    self.black[row] &= !span;
+                });
+            }
+        }
+        self.hull.update(&scene.hull, lens);
+        let mut blob = [0; HEIGHT];
+        if let Some(square) = scene.blob {
+            let ([x, y], side) = (square.corner, square.side);
+            let square = [[x, y], [x + side, y], [x + side, y + side], [x, y + side]];
+            paint(&corners(&scene.hull, &square, lens)[..4], |row, span| blob[row] |= span);
+            // The hull's last polygon lies over it.
+            paint(&self.hull.corners[3][..4], |row, span| blob[row] &= !span);
+        }
+        self.filter(&blob, scene.blob.map_or([0; 3], |b| b.rgb).map(f32::from));
+    }
+
+    /// What of the car lies in row `row` of the picture.
+    pub(super) fn row(&self, row: usize) -> Option<&[[f32; 4]; COLUMNS]> {
+        self.cells.get(row.checked_sub(FIRST_ROW)?)
+    }
+
+    /// Shares of the colours in every cell.
+    fn filter(&mut self, blob: &Mask, blob_rgb: [f32; 3]) {
+        let mut black = [[0.0; COLUMNS + 2]; ROWS];
+        let mut grey = [[0.0; COLUMNS + 2]; ROWS];
+        let mut other = [[0.0; COLUMNS + 2]; ROWS];
+        let mut own = None;
+        for row in 0..HEIGHT {
+            let (red, blob) = (self.hull.red[row], blob[row]);
+            add_row(&mut black, row, self.black[row] & !red & !blob);
+            add_row(&mut grey, row, self.grey[row] & !red & !blob);
+            if blob != 0 {
+                let red = own.get_or_insert_with(|| self.hull.changes);
+                add_row(&mut other, row, blob);
+                // Blob over hull: that much red goes.
+                subtract_row(red, row, self.hull.red[row] & blob);
+            }
+        }
+        let red = own.as_ref().unwrap_or(&self.hull.changes);
+        for (row, cells) in self.cells.iter_mut().enumerate() {
+            let mut sums = [0.0; 4];
+            for (column, cell) in cells.iter_mut().enumerate() {
+                sums[0] += black[row][column];
+                sums[1] += grey[row][column];
+                sums[2] += red[row][column];
+                sums[3] += other[row][column];
+                let [black, grey, red, blob] = sums;
+                *cell = [
+                    77.0 * grey + 204.0 * red + blob_rgb[0] * blob,
+                    77.0 * grey + blob_rgb[1] * blob,
+                    77.0 * grey + blob_rgb[2] * blob,
+                    1.0 - black - grey - red - blob,
+                ];
+            }
+        }
+    }
+}
+
+/// Lays a row of the car over what is there: R, G, B (premultiplied) and coverage.
+pub(super) fn cover(row: &[[f32; 4]; COLUMNS], over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
+    for (over, &[r, g, b, keep]) in over.as_flattened_mut()[FIRST_COLUMN..].iter_mut().zip(row) {
+        let [or, og, ob, cover] = *over;
+        *over = [or * keep + r, og * keep + g, ob * keep + b, 1.0 - (1.0 - cover) * keep];
+    }
+}
+
+impl Hull {
+    fn update(&mut self, body: &Body, lens: &Lens) {
+        let mut ends = [[[0; 2]; 8]; 4];
+        for (ends, polygon) in ends.iter_mut().zip(shape::HULL.iter()) {
+            *ends = corners(body, polygon, lens);
+        }
+        if ends == self.corners {
+            return;
+        }
+        self.corners = ends;
+        self.red = [0; HEIGHT];
+        for (ends, polygon) in ends.iter().zip(shape::HULL.iter()) {
+            paint(&ends[..polygon.len().min(8)], |row, span| self.red[row] |= span);
+        }
+        self.changes = [[0.0; COLUMNS + 2]; ROWS];
+        for row in 0..HEIGHT {
+            add_row(&mut self.changes, row, self.red[row]);
+        }
+    }
+}
+
+/// Whole canvas pixels of a polygon's corners, y up.
+fn corners(body: &Body, polygon: &[[f32; 2]], lens: &Lens) -> [[i32; 2]; 8] {
+    let mut ends = [[0; 2]; 8];
+    for (end, &corner) in ends.iter_mut().zip(polygon) {
+        let [x, y] = lens.canvas(body.to_world(corner).map(f64::from));
+        *end = [x as i32, y as i32];
+    }
+    ends
+}
+
+/// Calls `set(row of the window, bits)` for the spans of a polygon.
+fn paint(ends: &[[i32; 2]], mut set: impl FnMut(usize, u64)) {
+    fill(ends, |y, x0, x1| {
+        let row = 799 - y - TOP;
+        let (a, b) = ((x0 - LEFT).max(0), (x1 - LEFT).min(WIDTH - 1));
+        if a <= b && (0..HEIGHT as i32).contains(&row) {
+            set(row as usize, (u64::MAX >> (63 - (b - a))) << a);
+        }
+    });
+}
+
+fn add_row(changes: &mut Changes, row: usize, mask: u64) {
+    if mask != 0 {
+        change_row(changes, row, mask, 1.0);
+    }
+}
+
+fn subtract_row(changes: &mut Changes, row: usize, mask: u64) {
+    if mask != 0 {
+        change_row(changes, row, mask, -1.0);
+    }
+}
+
+/// Adds what a row of pixels contributes to the one or two rows of cells it falls into.
+fn change_row(changes: &mut Changes, row: usize, mask: u64, sign: f32) {
+    let Place { cell, near, far } = DOWN[row];
+    let mut ends = mask ^ (mask << 1);
+    let mut sign = sign;
+    while ends != 0 {
+        let at = &ACROSS[ends.trailing_zeros() as usize];
+        let amount = sign * near;
+        changes[cell][at.cell] += amount * at.near;
+        changes[cell][at.cell + 1] += amount * at.far;
+        if far > 0.0 {
+            let amount = sign * far;
+            changes[cell + 1][at.cell] += amount * at.near;
+            changes[cell + 1][at.cell + 1] += amount * at.far;
+        }
+        sign = -sign;
+        ends &= ends - 1;
+    }
+}
+
+/// Where something of the window falls among the cells.
+#[derive(Clone, Copy)]
+struct Place {
+    cell: usize,
+    near: f32,
+    far: f32,
+}
+
+/// For a run that starts at pixel `i`: its first cell, the part of that cell right of the start, and the rest, which the
+/// next cell has more.
+const ACROSS: [Place; 64] = {
+    let mut places = [Place { cell: 0, near: 0.0, far: 0.0 }; 64];
+    let mut i = 0;
+    while i < 64 {
+        let at = (LEFT + i as i32) as f32 / CELL_WIDTH - FIRST_COLUMN as f32;
+        let cell = at as usize;
+        places[i] = Place { cell, near: 1.0 - (at - cell as f32), far: at - cell as f32 };
+        i += 1;
+    }
+    places
+};
+
+/// For row `i`: its first row of cells, its share of that, and its share of the next one.
+const DOWN: [Place; HEIGHT] = {
+    let mut places = [Place { cell: 0, near: 0.0, far: 0.0 }; HEIGHT];
+    let mut i = 0;
+    while i < HEIGHT {
+        let top = (TOP + i as i32) as f32 / CELL_HEIGHT - FIRST_ROW as f32;
+        let cell = top as usize;
+        let height = 1.0 / CELL_HEIGHT;
+        let room = (cell + 1) as f32 - top;
+        // A sliver below is rounding, not a second row.
+        let far = if room + 1e-4 < height { height - room } else { 0.0 };
+        places[i] = Place { cell, near: height - far, far };
+        i += 1;
+    }
+    places
+};
+
+/// The light stripe of a wheel that rolls, in wheel coordinates, when it is on the upper side (`Car.draw`).
+pub(super) fn stripe(wheel: &Wheel) -> Option<[[f32; 2]; 4]> {
+    let (a1, a2) = (wheel.phase, wheel.phase + 1.2);
+    let (s1, mut c1) = a1.sin_cos();
+    let (s2, mut c2) = a2.sin_cos();
+    if s1 > 0.0 && s2 > 0.0 {
+        return None;
+    }
+    let sign = |v: f64| if v == 0.0 { 0.0 } else { v.signum() };
+    if s1 > 0.0 {
+        c1 = sign(c1);
+    }
+    if s2 > 0.0 {
+        c2 = sign(c2);
+    }
+    let (w, y1, y2) = (WHEEL_HALF_WIDTH as f32, (WHEEL_RADIUS * c1) as f32, (WHEEL_RADIUS * c2) as f32);
+    Some([[-w, y1], [w, y1], [w, y2], [-w, y2]])
+}

@@ -1,0 +1,58 @@
+//! Field and grass.
+
+use super::layer::Layer;
+use super::lens::{CELL_HEIGHT, CELL_WIDTH, Lens, Reach, grow};
+use crate::car_racing::scene::{GRASS_DIM, PLAYFIELD};
+
+/// Corners of what the picture shows of the world, canvas pixels, y down.
+const VIEW: [[f64; 2]; 4] = [[0.0, 0.0], [1000.0, 0.0], [1000.0, 700.0], [0.0, 700.0]];
+
+/// Adds the squares of grass that may show.
+pub(super) fn grass(lens: &Lens, layer: &mut Layer<1>) {
+    let view = VIEW.map(|corner| lens.world(corner));
+    let range = |k: usize| {
+        let low = view.iter().fold(f64::INFINITY, |m, p| m.min(p[k]));
+        let high = view.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p[k]));
+        // Squares start at the even multiples of their side from -20 to 18.
+        let first = ((low / GRASS_DIM - 1.2) * 0.5).ceil().clamp(-10.0, 10.0) as i32;
+        let last = ((high / GRASS_DIM + 0.2) * 0.5).floor().clamp(-11.0, 9.0) as i32;
+        first..last + 1
+    };
+    for i in range(0) {
+        for j in range(1) {
+            let (x, y) = (GRASS_DIM * f64::from(2 * i), GRASS_DIM * f64::from(2 * j));
+            let (right, up) = (x + GRASS_DIM, y + GRASS_DIM);
+            let corners = [[right, y], [x, y], [x, up], [right, up]].map(|corner| lens.pixel(corner));
+            if let Some(points) = grow(corners, [Reach::Out; 4]) {
+                layer.polygon(&points, [1.0]);
+            }
+        }
+    }
+}
+
+/// Whether the field fills the view.
+pub(super) fn field_fills(lens: &Lens) -> bool {
+    let edge = PLAYFIELD - 2.0 / lens.zoom;
+    VIEW.iter().all(|&corner| {
+        let [x, y] = lens.world(corner);
+        x.abs() < edge && y.abs() < edge
+    })
+}
+
+/// Adds the field.
+pub(super) fn field(lens: &Lens, layer: &mut Layer<1>) {
+    let b = PLAYFIELD;
+    let corners = [[b, b], [b, -b], [-b, -b], [-b, b]].map(|corner| lens.pixel(corner));
+    if let Some(points) = grow(corners, [Reach::Out; 4]) {
+        layer.polygon(&points, [1.0]);
+    }
+}
+
+/// Where the centre of a cell lies in the world, and how it moves from cell to cell: `[origin, per column, per row]`.
+pub(super) fn cells(lens: &Lens) -> [[f64; 2]; 3] {
+    let at = |column: f64, row: f64| {
+        lens.world([(column + 0.5) * f64::from(CELL_WIDTH), (row + 0.5) * f64::from(CELL_HEIGHT)])
+    };
+    let (origin, right, down) = (at(0.0, 0.0), at(1.0, 0.0), at(0.0, 1.0));
+    [origin, [right[0] - origin[0], right[1] - origin[1]], [down[0] - origin[0], down[1] - origin[1]]]
+}

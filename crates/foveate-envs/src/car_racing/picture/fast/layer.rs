@@ -1,0 +1,184 @@
+//! Exact area coverage of polygons, accumulated as differences down each column.
+//!
+//! An edge adds, to the cells it crosses and the ones just below, how much the area under it grows from one row to the
+//! next. A running sum down a column then yields the coverage of every cell, and rows that no edge touched need no work
+//! at all: they equal the row above. Signed-area accumulation is how font rasterisers work; here it runs along columns
+//! so that a whole row of sums advances at once.
+
+use crate::car_racing::picture::SIDE;
+use foveate_kernels::coverage::{BLOCK, take};
+
+/// Rows that show the world; the twelve below show the instruments.
+pub(super) const ROWS: usize = 84;
+/// Blocks in a row.
+pub(super) const BLOCKS: usize = SIDE / BLOCK;
+
+/// `N` quantities per cell: differences down the columns.
+#[derive(Debug, Clone)]
+pub(super) struct Layer<const N: usize> {
+    /// `[ROWS + 2, SIDE]`; all zero between frames.
+    cells: Vec<[f32; N]>,
+    /// Per row, which blocks are not zero.
+    touched: [u16; ROWS + 2],
+}
+
+impl<const N: usize> Layer<N> {
+    pub(super) fn new() -> Self {
+        Layer { cells: vec![[0.0; N]; (ROWS + 2) * SIDE], touched: [0; ROWS + 2] }
+    }
+
+    /// Adds the differences of `row` to `sums` (`[BLOCKS, BLOCK]` cells), zeroes them, and says which blocks changed.
+    pub(super) fn take(&mut self, row: usize, sums: &mut [[[f32; N]; BLOCK]; BLOCKS]) -> u16 {
+        let (deltas, _) = self.cells[row * SIDE..(row + 1) * SIDE].as_chunks_mut::<BLOCK>();
+        take(self.touched[row], sums, deltas);
+        self.touched[row]
+    }
+
+    /// Zeroes what lies below the last row and the record of what changed.
+    pub(super) fn finish(&mut self) {
+        for row in ROWS..ROWS + 2 {
+            if self.touched[row] != 0 {
+                self.cells[row * SIDE..(row + 1) * SIDE].fill([0.0; N]);
+            }
+        }
+        self.touched = [0; ROWS + 2];
+    }
+
+    /// Adds a closed polygon. `points` are in cells, x to the right, y down; clockwise polygons count positive.
+    pub(super) fn polygon(&mut self, points: &[[f32; 2]], weight: [f32; N]) {
+        let mut from = points[points.len() - 1];
+        for &to in points {
+            self.edge(from, to, weight);
+            from = to;
+        }
+    }
+
+    /// Adds the area below the edge, positive when it runs to the right.
+    pub(super) fn edge(&mut self, from: [f32; 2], to: [f32; 2], weight: [f32; N]) {
+        let (mut a, mut b, weight) = if from[0] < to[0] {
+            (from, to, weight)
+        } else if from[0] > to[0] {
+            (to, from, weight.map(|w| -w))
+        } else {
+            return;
+        };
+        let width = SIDE as f32;
+        let bottom = ROWS as f32;
+        if b[0] <= 0.0 || a[0] >= width || (a[1] >= bottom && b[1] >= bottom) {
+            return;
+        }
+        let slope = (b[1] - a[1]) / (b[0] - a[0]);
+        if a[0] < 0.0 {
+            a = [0.0, a[1] - a[0] * slope];
+        }
+        if b[0] > width {
+            b = [width, b[1] + (width - b[0]) * slope];
+        }
+        // What lies above the picture covers its columns from the first row on.
+        if a[1] < 0.0 || b[1] < 0.0 {
+            if a[1] <= 0.0 && b[1] <= 0.0 {
+                self.flat(a[0], b[0], weight);
+                return;
+            }
+            let cut = (a[0] - a[1] / slope).clamp(a[0], b[0]);
+            if a[1] < 0.0 {
+                self.flat(a[0], cut, weight);
+                a = [cut, 0.0];
+            } else {
+                self.flat(cut, b[0], weight);
+                b = [cut, 0.0];
+            }
+        }
+        if a[1] > bottom || b[1] > bottom {
+            if a[1] >= bottom && b[1] >= bottom {
+                return;
+            }
+            let cut = (a[0] + (bottom - a[1]) / slope).clamp(a[0], b[0]);
+            if a[1] > bottom {
+                a = [cut, bottom];
+            } else {
+                b = [cut, bottom];
+            }
+        }
+        self.inside(a, b, weight);
+    }
+
+    /// An edge along the top of the picture from `x0` to `x1`.
+    fn flat(&mut self, x0: f32, x1: f32, weight: [f32; N]) {
+        if x1 > x0 {
+            self.inside([x0, 0.0], [x1, 0.0], weight);
+        }
+    }
+
+    /// An edge within the picture, `a` left of `b`.
+    #[inline]
+    fn inside(&mut self, a: [f32; 2], b: [f32; 2], weight: [f32; N]) {
+        let run = b[0] - a[0];
+        if run <= 0.0 {
+            return;
+        }
+        let slope = (b[1] - a[1]) / run;
+        let first = a[0] as usize;
+        let last = (b[0].ceil() as usize).min(SIDE);
+        let mut x = a[0];
+        let mut y = a[1];
+        for column in first..last {
+            let (next_x, next_y) = if column + 1 == last {
+                (b[0], b[1])
+            } else {
+                let next_x = (column + 1) as f32;
+                (next_x, a[1] + (next_x - a[0]) * slope)
+            };
+            self.column(column, next_x - x, y.max(0.0), next_y.max(0.0), weight);
+            (x, y) = (next_x, next_y);
+        }
+    }
+
+    /// The piece of an edge within one column, `d` wide, from `y0` to `y1`.
+    #[inline]
+    fn column(&mut self, column: usize, d: f32, y0: f32, y1: f32, weight: [f32; N]) {
+        let (low, high) = if y0 < y1 { (y0, y1) } else { (y1, y0) };
+        let row = (low as usize).min(ROWS);
+        let top = row as f32;
+        let last = (high as usize).min(ROWS);
+        if row == last {
+            let below = d * (0.5 * (low + high) - top);
+            self.add(row, column, d - below, weight);
+            self.add(row + 1, column, below, weight);
+            self.touch(row, row + 1, column);
+            return;
+        }
+        // Cumulative area under the edge's share of each row: quadratic in the first and last row, linear between.
+        let per_row = d / (high - low);
+        let into = 1.0 - (low - top);
+        let head = 0.5 * per_row * into * into;
+        self.add(row, column, head, weight);
+        let mut done = head;
+        for r in row + 1..last {
+            let reached = per_row * ((r as f32) - low + 0.5);
+            self.add(r, column, reached - done, weight);
+            done = reached;
+        }
+        let tail = high - last as f32;
+        let reached = d - 0.5 * per_row * tail * tail;
+        self.add(last, column, reached - done, weight);
+        self.add(last + 1, column, d - reached, weight);
+        self.touch(row, last + 1, column);
+    }
+
+    #[inline]
+    fn add(&mut self, row: usize, column: usize, amount: f32, weight: [f32; N]) {
+        let cell = &mut self.cells[row * SIDE + column];
+        for (c, w) in cell.iter_mut().zip(weight) {
+            *c += amount * w;
+        }
+    }
+
+    #[inline]
+    fn touch(&mut self, first: usize, last: usize, column: usize) {
+        let bit = 1 << (column / BLOCK);
+        for touched in &mut self.touched[first..=last] {
+            *touched |= bit;
+        }
+    }
+}
