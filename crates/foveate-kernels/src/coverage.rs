@@ -158,7 +158,10 @@ mod sse2 {
                 }
                 let keep = _mm_sub_ps(one, over[3]);
                 let channel = |k: usize| {
-                    let ground = _mm_add_ps(_mm_set1_ps(ground.base[k]), _mm_mul_ps(_mm_set1_ps(ground.lift[k]), share));
+                    let ground = _mm_add_ps(
+                        _mm_set1_ps(ground.base[k]),
+                        _mm_mul_ps(_mm_set1_ps(ground.lift[k]), share),
+                    );
                     let value = _mm_sub_ps(_mm_add_ps(_mm_mul_ps(ground, keep), over[k]), _mm_set1_ps(bias));
                     let value = _mm_add_ps(_mm_max_ps(value, zero), _mm_set1_ps(ROUND));
                     _mm_and_si128(_mm_castps_si128(value), _mm_set1_epi32(255))
@@ -207,7 +210,8 @@ mod avx2 {
         );
         let close_gap = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
         for block in ones(mask) {
-            let (shares, over, out) = (shares[block].as_flattened(), over[block].as_flattened(), block_bytes(out, block));
+            let (shares, over, out) =
+                (shares[block].as_flattened(), over[block].as_flattened(), block_bytes(out, block));
             // SAFETY: `shares` has 8 floats, `over` 32, in four pieces of 8.
             let (share, cells) = unsafe {
                 let cells = |i: usize| _mm256_loadu_ps(over.as_ptr().add(i * 8));
@@ -286,7 +290,7 @@ mod tests {
             assert_eq!(got, want, "round {round}");
             for block in 0..3 {
                 let bytes = &want[block * 24..][..24];
-                assert_eq!(bytes.iter().all(|&b| b == 7), round % 8 & (1 << block) == 0, "round {round}");
+                assert_eq!(bytes.iter().all(|&b| b == 7), (round % 8) & (1 << block) == 0, "round {round}");
             }
         }
     }
@@ -300,7 +304,9 @@ mod tests {
     #[test]
     fn sse2_gives_the_portable_bytes() {
         // SAFETY: SSE2 is part of every x86-64.
-        check(|mask, ground, shares, over, bias, out| unsafe { sse2::blend(mask, ground, shares, over, bias, out) });
+        check(|mask, ground, shares, over, bias, out| unsafe {
+            sse2::blend(mask, ground, shares, over, bias, out)
+        });
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! [`FastPicture::draw`] works on rows from the top, in blocks of eight cells; a block that no edge touches is a copy of
 //! the one above. All arithmetic is plain f32 in a fixed order, so equal scenes give equal bytes on every machine.
 
+mod backdrop;
 mod car;
 mod ground;
 mod hud;
@@ -17,10 +18,11 @@ mod spans;
 
 use super::{FRAME_BYTES, SIDE};
 use crate::car_racing::scene::Scene;
+use backdrop::Sampler;
 use car::Car;
 use foveate_kernels::coverage::{BLOCK, Ground, blend};
 use layer::{BLOCKS, Layer, ROWS};
-use lens::Lens;
+use lens::{CELL_WIDTH, Lens};
 use road::RoadIndex;
 
 /// Draws the fast picture. Holds buffers and the index of the current track, nothing that shows in a frame.
@@ -58,22 +60,30 @@ impl FastPicture {
     pub fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
         assert_eq!(frame.len(), FRAME_BYTES, "a frame is [96, 96, 3] bytes");
         let lens = Lens::new(scene);
-        let bounded = !ground::field_fills(&lens);
+        let bounded = scene.backdrop.is_none() && !ground::field_fills(&lens);
         if bounded {
             ground::field(&lens, &mut self.field);
         }
-        ground::grass(&lens, &mut self.grass);
+        if scene.backdrop.is_none() {
+            ground::grass(&lens, &mut self.grass);
+        }
         self.index.draw(scene, &lens, &mut self.road);
         self.car.draw(scene, &lens);
-        self.resolve(scene, bounded, frame);
+        self.resolve(scene, &lens, bounded, frame);
         hud::draw(scene, frame);
     }
 
     /// Sums the layers up, row by row, and writes the world's part of the frame.
-    fn resolve(&mut self, scene: &Scene<'_>, bounded: bool, frame: &mut [u8]) {
+    fn resolve(&mut self, scene: &Scene<'_>, lens: &Lens, bounded: bool, frame: &mut [u8]) {
+        let sampler = scene.backdrop.map(|backdrop| (Sampler::new(lens, &backdrop), backdrop));
+        let bars = scene.side_bars.round().clamp(0.0, 1000.0) as f32 / CELL_WIDTH;
         let field_color = scene.colors.field.map(|c| c as u8 as f32);
         let grass_color = scene.colors.grass.map(|c| c as u8 as f32);
-        let ground = Ground { base: field_color, lift: [0, 1, 2].map(|k| grass_color[k] - field_color[k]) };
+        let ground = if sampler.is_some() {
+            Ground { base: [0.0; 3], lift: [0.0; 3] }
+        } else {
+            Ground { base: field_color, lift: [0, 1, 2].map(|k| grass_color[k] - field_color[k]) }
+        };
         let mut grass = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut field = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut road = [[[0.0; 4]; BLOCK]; BLOCKS];
@@ -85,7 +95,7 @@ impl FastPicture {
                 fresh |= self.field.take(row, &mut field);
             }
             if row == 0 {
-                fresh = u16::MAX >> (16 - BLOCKS);
+                fresh = ALL_BLOCKS;
             } else {
                 out.copy_from_slice(&above[(row - 1) * SIDE * 3..]);
             }
@@ -93,13 +103,22 @@ impl FastPicture {
             if car_row.is_some() || self.car.row(row.wrapping_sub(1)).is_some() {
                 fresh |= car::BLOCKS_MASK;
             }
-            if bounded || car_row.is_some() {
+            if sampler.is_some() {
+                fresh = ALL_BLOCKS;
+            }
+            if bounded || car_row.is_some() || sampler.is_some() || bars > 0.0 {
                 let mut over = road;
-                if bounded {
+                share_out(&mut over);
+                if let Some((sampler, backdrop)) = &sampler {
+                    sampler.lay_under(row, backdrop, &mut over);
+                } else if bounded {
                     beyond_the_field(&mut over, &field, field_color);
                 }
                 if let Some(car) = car_row {
                     car::cover(car, &mut over);
+                }
+                if bars > 0.0 {
+                    side_bars(bars, &mut over);
                 }
                 blend(fresh, &ground, &grass, &over, BIAS, out);
             } else {
@@ -112,12 +131,36 @@ impl FastPicture {
     }
 }
 
+/// Every block of a row.
+const ALL_BLOCKS: u16 = u16::MAX >> (16 - BLOCKS);
+
 /// Shrinking cuts twice, so a flat colour loses exactly 2; half a level of this is the rounding to the nearest.
 const BIAS: f32 = 1.502;
 
 /// The byte that the reference's shrinking leaves of a value.
 fn tone(value: f32) -> u8 {
     (value - BIAS).round() as u8
+}
+
+/// Where the track runs over itself, quads share the cell.
+fn share_out(over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
+    for cell in over.as_flattened_mut() {
+        if cell[3] > 1.001 {
+            let share = 1.0 / cell[3];
+            *cell = cell.map(|v| v * share);
+        }
+    }
+}
+
+/// Black bars, `width` cells wide, at both sides.
+fn side_bars(width: f32, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
+    let cells = over.as_flattened_mut();
+    for i in 0..cells.len() {
+        let from_edge = i.min(cells.len() - 1 - i) as f32;
+        let keep = (1.0 - (width - from_edge)).clamp(0.0, 1.0);
+        let [r, g, b, cover] = cells[i];
+        cells[i] = [r * keep, g * keep, b * keep, 1.0 - (1.0 - cover) * keep];
+    }
 }
 
 /// Black where the field does not reach.

@@ -105,7 +105,7 @@ impl Car {
             add_row(&mut black, row, self.black[row] & !red & !blob);
             add_row(&mut grey, row, self.grey[row] & !red & !blob);
             if blob != 0 {
-                let red = own.get_or_insert_with(|| self.hull.changes);
+                let red = own.get_or_insert(self.hull.changes);
                 add_row(&mut other, row, blob);
                 // Blob over hull: that much red goes.
                 subtract_row(red, row, self.hull.red[row] & blob);

@@ -1,7 +1,7 @@
 //! Field and grass.
 
 use super::layer::Layer;
-use super::lens::{CELL_HEIGHT, CELL_WIDTH, Lens, Reach, grow};
+use super::lens::{Lens, Reach, grow};
 use crate::car_racing::scene::{GRASS_DIM, PLAYFIELD};
 
 /// Corners of what the picture shows of the world, canvas pixels, y down.
@@ -46,13 +46,4 @@ pub(super) fn field(lens: &Lens, layer: &mut Layer<1>) {
     if let Some(points) = grow(corners, [Reach::Out; 4]) {
         layer.polygon(&points, [1.0]);
     }
-}
-
-/// Where the centre of a cell lies in the world, and how it moves from cell to cell: `[origin, per column, per row]`.
-pub(super) fn cells(lens: &Lens) -> [[f64; 2]; 3] {
-    let at = |column: f64, row: f64| {
-        lens.world([(column + 0.5) * f64::from(CELL_WIDTH), (row + 0.5) * f64::from(CELL_HEIGHT)])
-    };
-    let (origin, right, down) = (at(0.0, 0.0), at(1.0, 0.0), at(0.0, 1.0));
-    [origin, [right[0] - origin[0], right[1] - origin[1]], [down[0] - origin[0], down[1] - origin[1]]]
 }

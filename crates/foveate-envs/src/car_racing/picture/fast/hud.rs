@@ -6,7 +6,6 @@ use crate::car_racing::scene::Scene;
 
 /// First row of the instruments.
 const FIRST_ROW: usize = 84;
-const ROWS: usize = SIDE - FIRST_ROW;
 
 /// Paints the rows below the world.
 pub(super) fn draw(scene: &Scene<'_>, frame: &mut [u8]) {
@@ -16,7 +15,12 @@ pub(super) fn draw(scene: &Scene<'_>, frame: &mut [u8]) {
     let speed = f64::from(scene.hull.velocity[0]).hypot(f64::from(scene.hull.velocity[1]));
     let mut vertical = |place: f64, scale: f64, value: f64, color: [u8; 3]| {
         if value.abs() > 1e-4 {
-            rectangle(bar, [place * 25.0, (place + 1.0) * 25.0], [780.0 - 20.0 * (scale * value), 780.0], color);
+            rectangle(
+                bar,
+                [place * 25.0, (place + 1.0) * 25.0],
+                [780.0 - 20.0 * (scale * value), 780.0],
+                color,
+            );
         }
     };
     vertical(5.0, 0.02, speed, [255; 3]);

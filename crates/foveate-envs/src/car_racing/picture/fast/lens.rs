@@ -90,7 +90,11 @@ pub(super) fn grow(corners: [[f32; 2]; 4], reach: [Reach; 4]) -> Option<[[f32; 2
         let ([ax, ay], a) = edges[(i + 3) % 4];
         let ([bx, by], b) = edges[i];
         let det = ax * by - ay * bx;
-        let [x, y] = if det == 0.0 { [0.0; 2] } else { [sign * (a * by - b * ay) / det, sign * (ax * b - bx * a) / det] };
+        let [x, y] = if det == 0.0 {
+            [0.0; 2]
+        } else {
+            [sign * (a * by - b * ay) / det, sign * (ax * b - bx * a) / det]
+        };
         let x = corners[i][0] + x.clamp(-1.5, 1.5);
         let y = corners[i][1] + y.clamp(-1.5, 1.5);
         grown[i] = [x * (1.0 / CELL_WIDTH), y * (1.0 / CELL_HEIGHT)];

@@ -42,10 +42,12 @@ impl RoadIndex {
         self.visible.reserve(road.len());
         for (i, quad) in road.iter().enumerate() {
             let centre = [0, 1].map(|k| quad.corners.iter().map(|c| c[k]).sum::<f64>() * 0.25);
-            let radius = quad.corners.iter().map(|c| (c[0] - centre[0]).hypot(c[1] - centre[1])).fold(0.0, f64::max);
+            let radius =
+                quad.corners.iter().map(|c| (c[0] - centre[0]).hypot(c[1] - centre[1])).fold(0.0, f64::max);
             self.circles.push([centre[0] as f32, centre[1] as f32, radius as f32 + 0.01]);
             // Neighbours follow closely in draw order; the last ones close the loop with the first.
-            let later = (i + 1..(i + 4).min(road.len())).chain(road.len().saturating_sub(2).max(i + 4)..road.len());
+            let later =
+                (i + 1..(i + 4).min(road.len())).chain(road.len().saturating_sub(2).max(i + 4)..road.len());
             let mut reach = [Reach::Out; 4];
             for other in later.map(|j| &road[j]) {
                 for (e, reach) in reach.iter_mut().enumerate() {
