@@ -1,6 +1,6 @@
 """Drives the real CarRacing-v3 and writes to stdout what a picture needs and the picture it made.
 
-Usage: frames.py quick|full|bench
+Usage: frames.py sparse|quick|full|bench
 
 The stream is little endian, a record after another, each opened by one byte:
 
@@ -45,11 +45,12 @@ def paint(color, road):
 class Recorder:
     """An environment that writes its scene whenever a picture is wanted."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, dense=1, **kwargs):
         self.env = gym.make("CarRacing-v3", **kwargs).unwrapped
         self.render = self.env._render
         self.env._render = self.draw
         self.wanted = True
+        self.dense = dense
         self.frames = 0
 
     def reset(self, seed=None, options=None):
@@ -85,10 +86,11 @@ class Recorder:
         return frame
 
     def run(self, drive, steps, every, beyond=0):
-        """Up to `steps` steps, each `every`-th with its picture; the first second entire; `beyond` after the end."""
+        """Up to `steps` steps, each `every`-th with its picture; the first second more densely; `beyond` after the end."""
         ended = 0
         for i in range(steps):
-            self.wanted = i < 52 or i % every == 0 or ended > 0
+            dense = i < 52 or ended > 0
+            self.wanted = i % (self.dense if dense else every) == 0
             _, _, over, _, _ = self.env.step(np.asarray(drive(self, i), np.float32))
             ended += bool(over)
             if ended > beyond:
@@ -157,9 +159,9 @@ def bench():
     OUT.write(struct.pack("<cId", b"C", 300, cpu))
 
 
-def frames(n):
-    """`n` thins the long drives."""
-    r = Recorder()
+def frames(n, dense=1):
+    """`n` thins the long drives, `dense` what is otherwise drawn entirely."""
+    r = Recorder(dense)
     for seed in (0, 1, 2):
         r.reset(seed=seed)
         r.run(lambda *_: (0.1, 0.3, 0.0), 60, 1)
@@ -186,7 +188,7 @@ def frames(n):
             b.position = (b.position[0] + shift[0], b.position[1] + shift[1])
         r.env.car.hull.angle = angle
         r.run(lambda *_: (0.3, 1.0, 0.0), 90, 2 * n, beyond=90)
-    r = Recorder(domain_randomize=True)
+    r = Recorder(dense, domain_randomize=True)
     for seed in (20, 21, 22, 23):
         r.reset(seed=seed)
         r.run(hold(seed), 300, 3 * n)
@@ -200,7 +202,7 @@ if __name__ == "__main__":
     if kind == "bench":
         bench()
     else:
-        frames({"quick": 3, "full": 1}[kind])
-        texts({"quick": 7, "full": 1}[kind])
+        frames(*{"sparse": (9, 5), "quick": (3,), "full": (1,)}[kind])
+        texts({"sparse": 100, "quick": 7, "full": 1}[kind])
     OUT.write(b"Z")
     OUT.flush()

@@ -9,6 +9,7 @@ use super::car::Controls;
 use super::config::{CarRacingConfig, PictureKind, Seeding};
 use super::picture::classic::ClassicPicture;
 use super::picture::exact::ExactPicture;
+use super::picture::fast::FastPicture;
 use super::picture::{FRAME_BYTES, SIDE};
 use super::scene::{Body, Scene};
 use super::track::Track;
@@ -42,6 +43,7 @@ pub struct CarRacing {
 enum Painter {
     Exact(Box<ExactPicture>),
     Classic(Box<ClassicPicture>),
+    Fast(Box<FastPicture>),
     Nothing,
 }
 
@@ -54,11 +56,8 @@ impl Painter {
                 picture.label = config.label;
                 Ok(Painter::Classic(Box::new(picture)))
             }
-            PictureKind::Exact => Ok(Painter::Exact(Box::new(ExactPicture::new()))),
-            kind @ PictureKind::Fast => Err(EnvError::BadOption {
-                env: ID.into(),
-                why: format!("picture {} is not built yet; choose exact, classic or none", kind.name()),
-            }),
+            PictureKind::Exact => Ok(Painter::Exact(Box::default())),
+            PictureKind::Fast => Ok(Painter::Fast(Box::default())),
         }
     }
 
@@ -66,6 +65,7 @@ impl Painter {
         match self {
             Painter::Exact(picture) => picture.draw(scene, frame),
             Painter::Classic(picture) => picture.draw(scene, frame),
+            Painter::Fast(picture) => picture.draw(scene, frame),
             Painter::Nothing => {}
         }
     }

@@ -16,6 +16,7 @@ mod lens;
 mod road;
 mod spans;
 
+use super::exact::ScoreText;
 use super::{FRAME_BYTES, SIDE};
 use crate::car_racing::scene::Scene;
 use backdrop::Sampler;
@@ -33,6 +34,7 @@ pub struct FastPicture {
     road: Layer<4>,
     index: RoadIndex,
     car: Car,
+    score: ScoreText,
 }
 
 impl Default for FastPicture {
@@ -50,6 +52,7 @@ impl FastPicture {
             road: Layer::new(),
             index: RoadIndex::default(),
             car: Car::new(),
+            score: ScoreText::default(),
         }
     }
 
@@ -71,6 +74,7 @@ impl FastPicture {
         self.car.draw(scene, &lens);
         self.resolve(scene, &lens, bounded, frame);
         hud::draw(scene, frame);
+        self.score.draw(scene.score, frame);
     }
 
     /// Sums the layers up, row by row, and writes the world's part of the frame.

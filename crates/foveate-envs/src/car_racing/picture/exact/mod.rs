@@ -16,6 +16,8 @@ mod shrink;
 mod spans;
 mod text;
 
+pub(super) use text::ScoreText;
+
 use super::FRAME_BYTES;
 use crate::car_racing::scene::Scene;
 
@@ -23,7 +25,7 @@ use crate::car_racing::scene::Scene;
 #[derive(Debug, Clone, Default)]
 pub struct ExactPicture {
     placed: place::Placed,
-    text: text::ScoreText,
+    text: ScoreText,
 }
 
 impl ExactPicture {

@@ -40,14 +40,14 @@ const MINUS: usize = 10;
 
 /// The text of one score as grey levels; kept until the text changes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ScoreText {
+pub(in crate::car_racing::picture) struct ScoreText {
     chars: [u8; MAX_CHARS],
     cells: [[u8; ROWS]; COLUMNS],
 }
 
 impl ScoreText {
     /// Writes the score over the lower left corner of `frame`.
-    pub(super) fn draw(&mut self, score: f64, frame: &mut [u8]) {
+    pub(in crate::car_racing::picture) fn draw(&mut self, score: f64, frame: &mut [u8]) {
         let mut chars = [0; MAX_CHARS];
         // Longer text is cut off.
         let _ = write!(&mut chars[..], "{score:04.0}");

@@ -164,8 +164,8 @@ impl Hull {
 fn corners(body: &Body, polygon: &[[f32; 2]], lens: &Lens) -> [[i32; 2]; 8] {
     let mut ends = [[0; 2]; 8];
     for (end, &corner) in ends.iter_mut().zip(polygon) {
-        let [x, y] = lens.canvas(body.to_world(corner).map(f64::from));
-        *end = [x as i32, y as i32];
+        // A body that is nowhere near the hull is out of the window in any case.
+        *end = lens.canvas(body.to_world(corner).map(f64::from)).map(|v| v.clamp(-1e6, 1e6) as i32);
     }
     ends
 }
