@@ -48,7 +48,7 @@ impl Differences {
             rest -= n;
             rest * 1000 <= all
         });
-        println!(
+        eprintln!(
             "track {:2}: {:4} frames, mean error {:.4}, identical {:.2} %, 99.9th percentile {}, largest {}",
             self.track,
             self.frames,

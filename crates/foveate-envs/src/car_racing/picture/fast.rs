@@ -33,6 +33,7 @@ pub struct FastPicture {
     field: Layer<1>,
     road: Layer<4>,
     index: RoadIndex,
+    blob: Layer<1>,
     car: Car,
     score: ScoreText,
 }
@@ -51,6 +52,7 @@ impl FastPicture {
             field: Layer::new(),
             road: Layer::new(),
             index: RoadIndex::default(),
+            blob: Layer::new(),
             car: Car::new(),
             score: ScoreText::default(),
         }
@@ -71,6 +73,9 @@ impl FastPicture {
             ground::grass(&lens, &mut self.grass);
         }
         self.index.draw(scene, &lens, &mut self.road);
+        if let Some(blob) = scene.blob {
+            ground::blob(&blob, &scene.hull, &lens, &mut self.blob);
+        }
         self.car.draw(scene, &lens);
         self.resolve(scene, &lens, bounded, frame);
         hud::draw(scene, frame);
@@ -80,6 +85,7 @@ impl FastPicture {
     /// Sums the layers up, row by row, and writes the world's part of the frame.
     fn resolve(&mut self, scene: &Scene<'_>, lens: &Lens, bounded: bool, frame: &mut [u8]) {
         let sampler = scene.backdrop.map(|backdrop| (Sampler::new(lens, &backdrop), backdrop));
+        let blob = scene.blob.map(|blob| (blob.rgb.map(f32::from), self.car.tail()));
         let bars = scene.side_bars.round().clamp(0.0, 1000.0) as f32 / CELL_WIDTH;
         let field_color = scene.colors.field.map(|c| c as u8 as f32);
         let grass_color = scene.colors.grass.map(|c| c as u8 as f32);
@@ -91,12 +97,16 @@ impl FastPicture {
         let mut grass = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut field = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut road = [[[0.0; 4]; BLOCK]; BLOCKS];
+        let mut spot = [[[0.0; 1]; BLOCK]; BLOCKS];
         for row in 0..ROWS {
             let (above, here) = frame.split_at_mut(row * SIDE * 3);
             let out = &mut here[..SIDE * 3];
             let mut fresh = self.grass.take(row, &mut grass) | self.road.take(row, &mut road);
             if bounded {
                 fresh |= self.field.take(row, &mut field);
+            }
+            if blob.is_some() {
+                fresh |= self.blob.take(row, &mut spot);
             }
             if row == 0 {
                 fresh = ALL_BLOCKS;
@@ -110,7 +120,7 @@ impl FastPicture {
             if sampler.is_some() {
                 fresh = ALL_BLOCKS;
             }
-            if bounded || car_row.is_some() || sampler.is_some() || bars > 0.0 {
+            if bounded || car_row.is_some() || sampler.is_some() || blob.is_some() || bars > 0.0 {
                 let mut over = road;
                 share_out(&mut over);
                 if let Some((sampler, backdrop)) = &sampler {
@@ -120,6 +130,12 @@ impl FastPicture {
                 }
                 if let Some(car) = car_row {
                     car::cover(car, &mut over);
+                }
+                if let Some((color, tail)) = &blob {
+                    lay_over(&mut over, &spot, *color);
+                    if let Some(tail) = row.checked_sub(car::FIRST_ROW).and_then(|row| tail.get(row)) {
+                        car::cover(tail, &mut over);
+                    }
                 }
                 if bars > 0.0 {
                     side_bars(bars, &mut over);
@@ -132,6 +148,7 @@ impl FastPicture {
         self.grass.finish();
         self.field.finish();
         self.road.finish();
+        self.blob.finish();
     }
 }
 
@@ -153,6 +170,15 @@ fn share_out(over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
             let share = 1.0 / cell[3];
             *cell = cell.map(|v| v * share);
         }
+    }
+}
+
+/// Lays one colour over what is there.
+fn lay_over(over: &mut [[[f32; 4]; BLOCK]; BLOCKS], shares: &[[[f32; 1]; BLOCK]; BLOCKS], color: [f32; 3]) {
+    for (cell, &[share]) in over.as_flattened_mut().iter_mut().zip(shares.as_flattened()) {
+        let ([r, g, b, cover], keep) = (*cell, 1.0 - share);
+        let add = color.map(|c| c * share);
+        *cell = [r * keep + add[0], g * keep + add[1], b * keep + add[2], 1.0 - (1.0 - cover) * keep];
     }
 }
 

@@ -22,7 +22,7 @@ const HEIGHT: usize = 128;
 /// First column of cells that the window reaches.
 const FIRST_COLUMN: usize = 44;
 /// First row of cells that the window reaches.
-const FIRST_ROW: usize = 64;
+pub(super) const FIRST_ROW: usize = 64;
 /// Columns of cells.
 const COLUMNS: usize = 8;
 /// Rows of cells.
@@ -34,6 +34,9 @@ pub(super) const BLOCKS_MASK: u16 = 1 << (FIRST_COLUMN / BLOCK) | 1 << ((FIRST_C
 type Mask = [u64; HEIGHT];
 /// One colour's coverage: per cell the change from its left neighbour; the last column takes what lies beyond.
 type Changes = [[f32; COLUMNS + 2]; ROWS];
+const NO_CHANGES: Changes = [[0.0; COLUMNS + 2]; ROWS];
+/// A row of cells: per cell R, G, B to add and the share of the ground that stays visible.
+pub(super) type Row = [[f32; 4]; COLUMNS];
 
 /// The car of one frame.
 #[derive(Debug, Clone)]
@@ -41,8 +44,7 @@ pub(super) struct Car {
     hull: Hull,
     black: Mask,
     grey: Mask,
-    /// Per cell R, G, B to add and the share of the ground that stays visible.
-    cells: [[[f32; 4]; COLUMNS]; ROWS],
+    cells: [Row; ROWS],
 }
 
 /// The hull's pixels. They follow from its corners' pixels, which stand still while the camera does not zoom.
@@ -55,11 +57,11 @@ struct Hull {
 
 impl Car {
     pub(super) fn new() -> Self {
-        let hull = Hull { corners: [[[0; 2]; 8]; 4], red: [0; HEIGHT], changes: [[0.0; COLUMNS + 2]; ROWS] };
+        let hull = Hull { corners: [[[0; 2]; 8]; 4], red: [0; HEIGHT], changes: NO_CHANGES };
         Car { hull, black: [0; HEIGHT], grey: [0; HEIGHT], cells: [[[0.0; 4]; COLUMNS]; ROWS] }
     }
 
-    /// Paints wheels, stripes, hull and blob and filters them.
+    /// Paints wheels, stripes and hull and filters them.
     pub(super) fn draw(&mut self, scene: &Scene<'_>, lens: &Lens) {
         self.black = [0; HEIGHT];
         self.grey = [0; HEIGHT];
@@ -78,61 +80,54 @@ impl Car {
             }
         }
         self.hull.update(&scene.hull, lens);
-        let mut blob = [0; HEIGHT];
-        if let Some(square) = scene.blob {
-            let ([x, y], side) = (square.corner, square.side);
-            let square = [[x, y], [x + side, y], [x + side, y + side], [x, y + side]];
-            paint(&corners(&scene.hull, &square, lens)[..4], |row, span| blob[row] |= span);
-            // The hull's last polygon lies over it.
-            paint(&self.hull.corners[3][..4], |row, span| blob[row] &= !span);
-        }
-        self.filter(&blob, scene.blob.map_or([0; 3], |b| b.rgb).map(f32::from));
+        self.filter();
     }
 
     /// What of the car lies in row `row` of the picture.
-    pub(super) fn row(&self, row: usize) -> Option<&[[f32; 4]; COLUMNS]> {
+    pub(super) fn row(&self, row: usize) -> Option<&Row> {
         self.cells.get(row.checked_sub(FIRST_ROW)?)
     }
 
-    /// Shares of the colours in every cell.
-    fn filter(&mut self, blob: &Mask, blob_rgb: [f32; 3]) {
-        let mut black = [[0.0; COLUMNS + 2]; ROWS];
-        let mut grey = [[0.0; COLUMNS + 2]; ROWS];
-        let mut other = [[0.0; COLUMNS + 2]; ROWS];
-        let mut own = None;
-        for row in 0..HEIGHT {
-            let (red, blob) = (self.hull.red[row], blob[row]);
-            add_row(&mut black, row, self.black[row] & !red & !blob);
-            add_row(&mut grey, row, self.grey[row] & !red & !blob);
-            if blob != 0 {
-                let red = own.get_or_insert(self.hull.changes);
-                add_row(&mut other, row, blob);
-                // Blob over hull: that much red goes.
-                subtract_row(red, row, self.hull.red[row] & blob);
-            }
+    /// What of the hull's last polygon, which lies over a blob, is in each cell; same layout as the car's rows.
+    pub(super) fn tail(&self) -> [Row; ROWS] {
+        let mut mask = [0; HEIGHT];
+        paint(&self.hull.corners[3][..4], |row, span| mask[row] |= span);
+        let mut changes = NO_CHANGES;
+        for (row, &mask) in mask.iter().enumerate() {
+            add_row(&mut changes, row, mask);
         }
-        let red = own.as_ref().unwrap_or(&self.hull.changes);
+        changes.map(|row| {
+            let mut red = 0.0;
+            std::array::from_fn(|column| {
+                red += row[column];
+                [204.0 * red, 0.0, 0.0, 1.0 - red]
+            })
+        })
+    }
+
+    /// Shares of the colours in every cell.
+    fn filter(&mut self) {
+        let (mut black, mut grey) = (NO_CHANGES, NO_CHANGES);
+        for row in 0..HEIGHT {
+            let red = self.hull.red[row];
+            add_row(&mut black, row, self.black[row] & !red);
+            add_row(&mut grey, row, self.grey[row] & !red);
+        }
         for (row, cells) in self.cells.iter_mut().enumerate() {
-            let mut sums = [0.0; 4];
+            let mut sums = [0.0; 3];
             for (column, cell) in cells.iter_mut().enumerate() {
                 sums[0] += black[row][column];
                 sums[1] += grey[row][column];
-                sums[2] += red[row][column];
-                sums[3] += other[row][column];
-                let [black, grey, red, blob] = sums;
-                *cell = [
-                    77.0 * grey + 204.0 * red + blob_rgb[0] * blob,
-                    77.0 * grey + blob_rgb[1] * blob,
-                    77.0 * grey + blob_rgb[2] * blob,
-                    1.0 - black - grey - red - blob,
-                ];
+                sums[2] += self.hull.changes[row][column];
+                let [black, grey, red] = sums;
+                *cell = [77.0 * grey + 204.0 * red, 77.0 * grey, 77.0 * grey, 1.0 - black - grey - red];
             }
         }
     }
 }
 
 /// Lays a row of the car over what is there: R, G, B (premultiplied) and coverage.
-pub(super) fn cover(row: &[[f32; 4]; COLUMNS], over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
+pub(super) fn cover(row: &Row, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
     for (over, &[r, g, b, keep]) in over.as_flattened_mut()[FIRST_COLUMN..].iter_mut().zip(row) {
         let [or, og, ob, cover] = *over;
         *over = [or * keep + r, og * keep + g, ob * keep + b, 1.0 - (1.0 - cover) * keep];
@@ -153,7 +148,7 @@ impl Hull {
         for (ends, polygon) in ends.iter().zip(shape::HULL.iter()) {
             paint(&ends[..polygon.len().min(8)], |row, span| self.red[row] |= span);
         }
-        self.changes = [[0.0; COLUMNS + 2]; ROWS];
+        self.changes = NO_CHANGES;
         for row in 0..HEIGHT {
             add_row(&mut self.changes, row, self.red[row]);
         }
@@ -181,23 +176,11 @@ fn paint(ends: &[[i32; 2]], mut set: impl FnMut(usize, u64)) {
     });
 }
 
-fn add_row(changes: &mut Changes, row: usize, mask: u64) {
-    if mask != 0 {
-        change_row(changes, row, mask, 1.0);
-    }
-}
-
-fn subtract_row(changes: &mut Changes, row: usize, mask: u64) {
-    if mask != 0 {
-        change_row(changes, row, mask, -1.0);
-    }
-}
-
 /// Adds what a row of pixels contributes to the one or two rows of cells it falls into.
-fn change_row(changes: &mut Changes, row: usize, mask: u64, sign: f32) {
+fn add_row(changes: &mut Changes, row: usize, mask: u64) {
     let Place { cell, near, far } = DOWN[row];
     let mut ends = mask ^ (mask << 1);
-    let mut sign = sign;
+    let mut sign = 1.0;
     while ends != 0 {
         let at = &ACROSS[ends.trailing_zeros() as usize];
         let amount = sign * near;

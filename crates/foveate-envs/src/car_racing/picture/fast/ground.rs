@@ -1,8 +1,8 @@
-//! Field and grass.
+//! Single quadrilaterals: field, grass, a blob.
 
 use super::layer::Layer;
 use super::lens::{Lens, Reach, grow};
-use crate::car_racing::scene::{GRASS_DIM, PLAYFIELD};
+use crate::car_racing::scene::{Blob, Body, GRASS_DIM, PLAYFIELD};
 
 /// Corners of what the picture shows of the world, canvas pixels, y down.
 const VIEW: [[f64; 2]; 4] = [[0.0, 0.0], [1000.0, 0.0], [1000.0, 700.0], [0.0, 700.0]];
@@ -43,6 +43,16 @@ pub(super) fn field_fills(lens: &Lens) -> bool {
 pub(super) fn field(lens: &Lens, layer: &mut Layer<1>) {
     let b = PLAYFIELD;
     let corners = [[b, b], [b, -b], [-b, -b], [-b, b]].map(|corner| lens.pixel(corner));
+    if let Some(points) = grow(corners, [Reach::Out; 4]) {
+        layer.polygon(&points, [1.0]);
+    }
+}
+
+/// Adds the blob. It turns with the camera, so its edges run along rows and columns.
+pub(super) fn blob(blob: &Blob, hull: &Body, lens: &Lens, layer: &mut Layer<1>) {
+    let ([x, y], side) = (blob.corner, blob.side);
+    let corners = [[x, y], [x + side, y], [x + side, y + side], [x, y + side]];
+    let corners = corners.map(|corner| lens.pixel(hull.to_world(corner).map(f64::from)));
     if let Some(points) = grow(corners, [Reach::Out; 4]) {
         layer.polygon(&points, [1.0]);
     }
