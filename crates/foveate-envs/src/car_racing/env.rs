@@ -48,16 +48,16 @@ enum Painter {
 }
 
 impl Painter {
-    fn new(config: &CarRacingConfig) -> Result<Self, EnvError> {
+    fn new(config: &CarRacingConfig) -> Self {
         match config.picture {
-            PictureKind::None => Ok(Painter::Nothing),
+            PictureKind::Exact => Painter::Exact(Box::default()),
+            PictureKind::Fast => Painter::Fast(Box::default()),
             PictureKind::Classic => {
                 let mut picture = ClassicPicture::new();
                 picture.label = config.label;
-                Ok(Painter::Classic(Box::new(picture)))
+                Painter::Classic(Box::new(picture))
             }
-            PictureKind::Exact => Ok(Painter::Exact(Box::default())),
-            PictureKind::Fast => Ok(Painter::Fast(Box::default())),
+            PictureKind::None => Painter::Nothing,
         }
     }
 
@@ -92,7 +92,7 @@ impl CarRacing {
         };
         let variants = VariantState::new(config.variants.clone())?;
         let world = World::new(&config, variants);
-        let painter = Painter::new(&config)?;
+        let painter = Painter::new(&config);
         Ok(CarRacing { config, spec, world, painter, frame: vec![0; FRAME_BYTES], steps: 0, running: false })
     }
 
