@@ -1,6 +1,6 @@
 //! Worlds by name, and what misspelt names are answered.
 
-use foveate_envs::registry::{EnvRequest, make};
+use foveate_envs::registry::{EnvRequest, list, make};
 
 fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)]) -> EnvRequest {
     EnvRequest {
@@ -9,6 +9,18 @@ fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)])
         variants: variants.iter().map(|&v| v.into()).collect(),
         options: options.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
         video: None,
+    }
+}
+
+#[test]
+fn everything_listed_can_be_made() {
+    for info in list() {
+        for picture in &info.pictures {
+            let env = make(&request(info.id, &picture.name, &[], &[])).expect("a listed picture");
+            assert_eq!(env.spec().id, info.id);
+        }
+        let lines = info.pictures.iter().chain(&info.variants).chain(&info.options);
+        assert!(lines.clone().count() > 5 && lines.clone().all(|line| !line.about.is_empty()));
     }
 }
 

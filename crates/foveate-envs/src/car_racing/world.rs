@@ -52,7 +52,10 @@ impl World {
             seeding: config.seeding,
             lap_complete_percent: config.lap_complete_percent,
             domain_randomize: config.domain_randomize,
-            stream: seeded(config.seeding, DEFAULT_SEED),
+            stream: match config.seeding {
+                Seeding::Gymnasium => Stream::Gymnasium(Pcg64::seeded(DEFAULT_SEED)),
+                Seeding::Gym0153 => Stream::Gym0153(Box::new(Mt19937::gym_seeded(DEFAULT_SEED))),
+            },
             seed: DEFAULT_SEED,
             resets: 0,
             variants,
@@ -80,7 +83,7 @@ impl World {
         // Pictures keep an index of the road by this number, so no two tracks may share it.
         static TRACKS: AtomicU64 = AtomicU64::new(1);
         if let Some(seed) = seed {
-            self.stream = seeded(self.seeding, seed);
+            self.stream.reseed(seed);
             self.seed = seed;
             self.resets = 0;
         }
@@ -209,12 +212,5 @@ impl World {
         };
         self.variants.dress(&mut scene);
         scene
-    }
-}
-
-fn seeded(seeding: Seeding, seed: u64) -> Stream {
-    match seeding {
-        Seeding::Gymnasium => Stream::Gymnasium(Pcg64::seeded(seed)),
-        Seeding::Gym0153 => Stream::Gym0153(Box::new(Mt19937::gym_seeded(seed))),
     }
 }

@@ -20,6 +20,14 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// Starts the same kind of stream afresh from `seed`, without allocating.
+    pub fn reseed(&mut self, seed: u64) {
+        match self {
+            Stream::Gymnasium(stream) => *stream = Pcg64::seeded(seed),
+            Stream::Gym0153(stream) => **stream = Mt19937::gym_seeded(seed),
+        }
+    }
+
     /// Uniform in `0.0..1.0`, 53 bits.
     pub fn next_f64(&mut self) -> f64 {
         match self {

@@ -15,7 +15,15 @@ pub struct Mt19937 {
 impl Mt19937 {
     /// Gym's way: the first eight bytes of the SHA-512 of the seed's decimal digits are the key.
     pub fn gym_seeded(seed: u64) -> Self {
-        let digest = Sha512::digest(seed.to_string().as_bytes());
+        let mut digits = [0; 20];
+        let mut first = digits.len();
+        let mut rest = seed;
+        while rest > 0 || first == digits.len() {
+            first -= 1;
+            digits[first] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        let digest = Sha512::digest(&digits[first..]);
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&digest[..8]);
         let hash = u64::from_le_bytes(bytes);
@@ -24,7 +32,7 @@ impl Mt19937 {
         Mt19937::keyed(if key[1] == 0 { &key[..1] } else { &key })
     }
 
-    /// `init_by_array`; `key` is not empty.
+    /// `init_by_array`; `key` is neither empty nor longer than the state.
     fn keyed(key: &[u32]) -> Self {
         let mut words = [0_u32; N];
         words[0] = 19_650_218;
@@ -32,25 +40,19 @@ impl Mt19937 {
             words[i] =
                 1_812_433_253_u32.wrapping_mul(words[i - 1] ^ words[i - 1] >> 30).wrapping_add(i as u32);
         }
-        let mut i = 1;
-        let mut advance = |words: &mut [u32; N], multiplier: u32, add: u32| {
-            let before = words[i - 1];
-            words[i] = (words[i] ^ (before ^ before >> 30).wrapping_mul(multiplier)).wrapping_add(add);
-            i += 1;
-            if i == N {
-                words[0] = words[N - 1];
-                i = 1;
+        // Two rounds over words 1 to 623: N steps mix the key in, N - 1 more mix on, each where the last one stopped.
+        for step in 0..2 * N - 1 {
+            let i = 1 + step % (N - 1);
+            let before = words[i - 1] ^ words[i - 1] >> 30;
+            words[i] = if step < N {
+                let j = step % key.len();
+                (words[i] ^ before.wrapping_mul(1_664_525)).wrapping_add(key[j]).wrapping_add(j as u32)
+            } else {
+                (words[i] ^ before.wrapping_mul(1_566_083_941)).wrapping_sub(i as u32)
+            };
+            if i == N - 1 {
+                words[0] = words[i];
             }
-            i as u32
-        };
-        for j in 0..N.max(key.len()) {
-            let j = j % key.len();
-            advance(&mut words, 1_664_525, key[j].wrapping_add(j as u32));
-        }
-        // The second pass subtracts the index it is about to write.
-        let mut at = ((N.max(key.len())) % (N - 1)) as u32 + 1;
-        for _ in 1..N {
-            at = advance(&mut words, 1_566_083_941, at.wrapping_neg());
         }
         words[0] = 0x8000_0000;
         Mt19937 { words, next: N }
