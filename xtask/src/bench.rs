@@ -25,31 +25,16 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
 
-    // The reference drives first: the actions that it records are what everyone replays.
-    eprintln!("running Gymnasium and EnvPool …");
-    let world = json("world.py", command(&python).arg("bench/reference/world.py").arg(&folder))?;
     let mut table = Table::default();
     if wanted("world") {
+        // The reference drives first: the actions that it records are what everyone replays.
+        eprintln!("running Gymnasium and EnvPool …");
+        let world = json("world.py", command(&python).arg("bench/reference/world.py").arg(&folder))?;
         let ours = foveate(&["bench", "world", "--actions", path(&folder)?, "--json"])?;
         world_rows(&world, &ours, &mut table)?;
     }
     if wanted("forward") {
-        let frames = folder.join("frames.bin");
-        let ours = foveate(&[
-            "bench",
-            "forward",
-            "--actions",
-            path(&folder)?,
-            "--frames-out",
-            path(&frames)?,
-            "--json",
-        ])?;
-        eprintln!("running numpy and torch …");
-        let theirs = json(
-            "attention_agent_forward.py",
-            command(&python).arg("bench/reference/attention_agent_forward.py").arg(&frames),
-        )?;
-        forward_rows(&theirs, &ours, &mut table)?;
+        forward_rows(&python, &mut table)?;
     }
     table.print();
     Ok(())
@@ -88,11 +73,41 @@ fn world_rows(theirs: &Value, ours: &Value, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Microseconds per forward pass of every instruction set, beside NumPy and PyTorch.
-fn forward_rows(theirs: &Value, ours: &Value, table: &mut Table) -> Result<()> {
-    for timing in list(ours, "forward")? {
-        let level = timing["level"].as_str().context("a timing names its instruction set")?;
-        let us = number(timing, "us")?;
+/// Microseconds per decision of every instruction set, beside NumPy and PyTorch, on the same frames and weights.
+fn forward_rows(python: &Path, table: &mut Table) -> Result<()> {
+    let data = std::env::var_os("FOVEATE_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let (frames, weights) =
+        (data.join("golden_attention_agent_carracing.npz"), data.join("attention_agent_carracing.npz"));
+    let ours = json(
+        "the forward example",
+        cargo().args([
+            "run",
+            "--release",
+            "--quiet",
+            "-p",
+            "foveate-agents",
+            "--example",
+            "forward",
+            "--",
+            "--json",
+        ]),
+    )?;
+    eprintln!("running numpy and torch …");
+    let mut reference = command(python);
+    reference.arg("bench/reference/attention_agent_forward.py");
+    // Published weights and golden frames when they are there, else both sides draw the same.
+    if frames.exists() && weights.exists() {
+        reference.arg(&frames).arg("--weights").arg(&weights);
+    }
+    let theirs = json("attention_agent_forward.py", &mut reference)?;
+    ensure!(
+        ours["chosen_sum"] == theirs["chosen_sum"],
+        "the patches chosen by ours sum to {}, by numpy to {}",
+        ours["chosen_sum"],
+        theirs["chosen_sum"]
+    );
+    for level in ["avx512", "avx2", "neon", "portable"] {
+        let Some(us) = ours[format!("{level}_us")].as_f64() else { continue };
         for (name, key) in [("numpy", "numpy_us"), ("torch", "torch_us")] {
             if let Some(reference) = theirs[key].as_f64() {
                 table.row(

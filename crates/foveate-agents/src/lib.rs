@@ -18,4 +18,5 @@ pub mod registry;
 
 pub use attention_agent::{AttentionAgent, AttentionMemory};
 pub use config::AttentionAgentConfig;
+pub use foveate_kernels::Level;
 pub use layout::Layout;

@@ -2,11 +2,18 @@
 //!
 //! `cargo xtask bench` puts these figures beside Gymnasium, EnvPool, NumPy and PyTorch, measured in the same run.
 
-use foveate_core::{Action, Env, EnvError, ImageBuf};
+use std::path::Path;
+
+use foveate_agents::registry::{Init, initial_attention_params};
+use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
+use foveate_core::{Action, Agent, Env, EnvError, ImageBuf, Observation, Policy, PolicyError, Seat, Seed};
 use foveate_envs::registry::{self, EnvRequest};
 use serde::Serialize;
 
-use crate::clock::ThreadCpu;
+use crate::RunError;
+use crate::clock::{ProcessCpu, ThreadCpu, Wall};
+use crate::rollout::Rules;
+use crate::workers::{Stop, Workers};
 
 /// One recorded episode: the seed of its reset and its actions.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,36 +104,104 @@ pub fn held_random(steps: usize) -> Vec<Recorded> {
         .collect()
 }
 
-/// CPU time of an agent's forward pass.
+/// The episodes recorded in `folder`: a file `actions_SEED.jsonl` each, one JSON array of numbers per line.
+///
+/// # Errors
+/// When the folder or a file in it cannot be read, or holds something else.
+pub fn recorded(folder: &Path) -> Result<Vec<Recorded>, RunError> {
+    let mut episodes = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(RunError::io("read", folder))? {
+        let path = entry.map_err(RunError::io("read", folder))?.path();
+        let seed = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix("actions_")?.strip_suffix(".jsonl")?.parse().ok());
+        let Some(seed) = seed else { continue };
+        let text = std::fs::read_to_string(&path).map_err(RunError::io("read", &path))?;
+        let actions = text
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()
+            .map_err(|error| RunError::io("read", &path)(error.into()))?;
+        episodes.push(Recorded { seed, actions });
+    }
+    episodes.sort_by_key(|episode| episode.seed);
+    Ok(episodes)
+}
+
+/// CPU time of `AttentionAgent`'s forward pass on one instruction set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ForwardTiming {
+    /// The instruction set.
+    pub level: String,
     /// Microseconds of CPU per decision, one thread, the fastest of several passes.
     pub us: f64,
     /// Frames in a pass.
     pub frames: usize,
 }
 
-/// Times `agent` on `frames`, in order, `passes` times over, and keeps the fastest pass.
+/// Times the published configuration of `AttentionAgent` on `frames`, on every instruction set of this machine.
 ///
 /// # Errors
-/// When the agent was built for another picture.
-pub fn forward(
-    agent: &mut dyn foveate_core::Agent,
-    frames: &[ImageBuf],
-    passes: usize,
-) -> Result<ForwardTiming, foveate_core::PolicyError> {
-    let mut best = f64::INFINITY;
-    for pass in 0..=passes.max(1) {
-        agent.begin_episode();
-        let clock = ThreadCpu::start();
-        for frame in frames {
-            std::hint::black_box(agent.act(foveate_core::Observation::Image(frame.as_image()))?.action);
+/// When the frames have another size than the agent was built for.
+pub fn forward(frames: &[ImageBuf], passes: usize) -> Result<Vec<ForwardTiming>, PolicyError> {
+    let config = AttentionAgentConfig::default();
+    let params = initial_attention_params(&config, Init::default(), Seed::root(1));
+    let mut timings = Vec::new();
+    for level in Level::available() {
+        let mut policy = AttentionAgent::new(config.clone())?.with_level(level);
+        policy.set_params(&params)?;
+        let mut agent = Seat::new(policy);
+        let mut best = f64::INFINITY;
+        for pass in 0..=passes.max(1) {
+            agent.begin_episode();
+            let clock = ThreadCpu::start();
+            for frame in frames {
+                std::hint::black_box(agent.act(Observation::Image(frame.as_image()))?.action);
+            }
+            if pass > 0 {
+                best = best.min(clock.elapsed().as_secs_f64());
+            }
         }
-        if pass > 0 {
-            best = best.min(clock.elapsed().as_secs_f64());
-        }
+        let us = best * 1e6 / frames.len().max(1) as f64;
+        timings.push(ForwardTiming { level: level.name().into(), us, frames: frames.len() });
     }
-    Ok(ForwardTiming { us: best * 1e6 / frames.len().max(1) as f64, frames: frames.len() })
+    Ok(timings)
+}
+
+/// Whole rollouts, world and picture and agent, on several workers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RolloutTiming {
+    /// Threads.
+    pub workers: usize,
+    /// Steps taken, all threads together.
+    pub steps: u64,
+    /// CPU seconds, all threads together.
+    pub cpu_s: f64,
+    /// Seconds on the wall.
+    pub wall_s: f64,
+}
+
+/// Times `episodes` whole episodes of `agent` in `env` on `workers` threads.
+///
+/// # Errors
+/// When a rollout fails.
+pub fn rollouts(
+    env: &dyn Env,
+    agent: &dyn Agent,
+    workers: usize,
+    episodes: usize,
+) -> Result<RolloutTiming, RunError> {
+    let genome = agent.params();
+    let mut crew = Workers::new(env, agent, workers, Rules::WHOLE, Stop::default());
+    let mut results = Vec::new();
+    let (cpu, wall) = (ProcessCpu::start(), Wall::start());
+    crew.evaluate_stream(&genome, 1, episodes, &mut results)?;
+    Ok(RolloutTiming {
+        workers: crew.count(),
+        steps: results.iter().map(|result| result.steps).sum(),
+        cpu_s: cpu.elapsed().as_secs_f64(),
+        wall_s: wall.elapsed().as_secs_f64(),
+    })
 }
 
 /// Frames of a recorded episode in the world `id` with `picture`, every `every`-th, at most `at_most`.
@@ -147,7 +222,7 @@ pub fn frames(
     for (t, action) in episode.actions.iter().enumerate() {
         if t % every.max(1) == 0
             && frames.len() < at_most
-            && let foveate_core::Observation::Image(image) = env.observation()
+            && let Observation::Image(image) = env.observation()
         {
             frames.extend(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec()));
         }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod completions;
 mod list;
 mod replay;
@@ -11,6 +12,7 @@ use clap::Subcommand;
 pub(crate) enum Command {
     Replay(replay::Replay),
     List(list::List),
+    Bench(bench::Bench),
     Completions(completions::Completions),
 }
 
@@ -19,6 +21,7 @@ impl Command {
         match self {
             Command::Replay(command) => command.run(),
             Command::List(command) => command.run(),
+            Command::Bench(command) => command.run(),
             Command::Completions(command) => command.run(),
         }
     }

@@ -1,0 +1,131 @@
+//! `foveate bench`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use foveate_envs::registry::EnvRequest;
+use foveate_run::bench::{self, ForwardTiming, RolloutTiming, WorldTiming};
+use foveate_run::workers::default_workers;
+use foveate_run::worlds;
+use serde_json::{Map, Value, json};
+
+use crate::out;
+
+/// Measure the speed of this machine: the world, the agent, whole rollouts
+#[derive(Debug, Args)]
+#[command(after_help = "\
+World and agent are measured in CPU time of one thread, the fastest of several passes, so that other work on the
+machine disturbs little. `cargo xtask bench`, in the source tree, puts the same figures beside Gymnasium, EnvPool,
+NumPy and PyTorch.
+
+Examples:
+  foveate bench
+  foveate bench world --json
+  foveate bench world --actions drives/     # drives/actions_SEED.jsonl, one [steer, gas, brake] a line")]
+pub(crate) struct Bench {
+    /// What to measure; everything when nothing is named
+    #[arg(value_enum)]
+    what: Vec<What>,
+    /// A folder of recorded episodes to drive, instead of held random actions
+    #[arg(long, value_name = "FOLDER")]
+    actions: Option<PathBuf>,
+    /// How often each measurement is repeated
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    passes: u16,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Steps of CarRacing with each picture
+    World,
+    /// AttentionAgent's decision on each instruction set
+    Forward,
+    /// World, picture and agent together, on one thread and on all
+    Rollout,
+}
+
+const WORLD: &str = "car-racing";
+/// Steps of an episode of held random actions.
+const STEPS: usize = 1000;
+
+impl Bench {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let wanted = |what| self.what.is_empty() || self.what.contains(&what);
+        let passes = usize::from(self.passes);
+        let episodes = match &self.actions {
+            Some(folder) => bench::recorded(folder)?,
+            None => bench::held_random(STEPS),
+        };
+        anyhow::ensure!(
+            !episodes.is_empty(),
+            "the folder holds no actions_SEED.jsonl; record some, or leave --actions out"
+        );
+        let mut found = Map::new();
+        let mut text = String::new();
+        if wanted(What::World) {
+            let timings = ["none", "classic", "fast", "exact"]
+                .iter()
+                .map(|picture| bench::world(WORLD, picture, &episodes, passes))
+                .collect::<Result<Vec<_>, _>>()?;
+            text += &world_text(&timings);
+            found.insert("world".into(), json!(timings));
+        }
+        if wanted(What::Forward) {
+            let frames = bench::frames(WORLD, "exact", &episodes[0], 20, 40)?;
+            let timings = bench::forward(&frames, passes)?;
+            text += &forward_text(&timings);
+            found.insert("forward".into(), json!(timings));
+        }
+        if wanted(What::Rollout) {
+            let request =
+                EnvRequest { id: WORLD.into(), picture: Some("fast".into()), ..EnvRequest::default() };
+            let env = worlds::make(request)?;
+            let agent = foveate_agents::registry::make("attention-agent", &Value::Object(Map::new()))?;
+            let workers = default_workers();
+            let timings = [1, workers]
+                .iter()
+                .map(|&workers| bench::rollouts(&*env, &*agent, workers, 4 * workers))
+                .collect::<Result<Vec<_>, _>>()?;
+            text += &rollout_text(&timings);
+            found.insert("rollout".into(), json!(timings));
+        }
+        if self.json { Ok(out::say_json(&Value::Object(found))?) } else { Ok(out::say(text.trim_end())?) }
+    }
+}
+
+fn world_text(timings: &[WorldTiming]) -> String {
+    let mut text = "CarRacing, one thread:\n".to_string();
+    for timing in timings {
+        let speed = timing.steps_per_cpu_second();
+        let what = match timing.picture.as_str() {
+            "none" => "no picture".to_string(),
+            picture => format!("picture {picture}"),
+        };
+        text += &format!("  {what:16} {speed:9.0} steps per CPU second  {:8.1} µs a step\n", 1e6 / speed);
+    }
+    text
+}
+
+fn forward_text(timings: &[ForwardTiming]) -> String {
+    let mut text = "AttentionAgent, one decision, one thread:\n".to_string();
+    for timing in timings {
+        text += &format!("  {:16} {:8.1} µs\n", timing.level, timing.us);
+    }
+    text
+}
+
+fn rollout_text(timings: &[RolloutTiming]) -> String {
+    let mut text = "Rollouts, world with picture fast and agent:\n".to_string();
+    for timing in timings {
+        text += &format!(
+            "  {:2} workers {:9.0} steps per CPU second  {:9.0} steps per second\n",
+            timing.workers,
+            timing.steps as f64 / timing.cpu_s,
+            timing.steps as f64 / timing.wall_s
+        );
+    }
+    text
+}
