@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foveate_core::{Env, EnvError, ImageBuf};
 
 use crate::car_racing;
+pub use crate::car_racing::variants::{Parameter, VariantInfo};
 
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,7 +33,7 @@ pub struct EnvInfo {
     /// Its pictures, the default first.
     pub pictures: Vec<Line>,
     /// Its variants.
-    pub variants: Vec<Line>,
+    pub variants: &'static [VariantInfo],
     /// Its options.
     pub options: Vec<Line>,
 }

@@ -1,7 +1,7 @@
 //! `foveate list`
 
 use clap::Args;
-use foveate_envs::registry::{self, Line};
+use foveate_envs::registry::{self, Line, VariantInfo};
 use foveate_run::config::PRESETS;
 use serde_json::{Value, json};
 
@@ -31,7 +31,10 @@ fn as_text() -> String {
         parts.push(format!("world {}: {}\n", env.id, env.about));
         for (title, lines) in [
             ("pictures (--picture), the first is the default", &env.pictures),
-            ("variants (--variant)", &env.variants),
+            (
+                "variants (--variant NAME:PARAMETER=VALUE+NAME…), each with its parameters",
+                &variants(env.variants),
+            ),
             ("options (--option KEY=VALUE)", &env.options),
         ] {
             parts.push(format!("\n {title}:\n{}", columns(lines)));
@@ -39,6 +42,20 @@ fn as_text() -> String {
     }
     parts.push(format!("\npresets for training: {}\n", PRESETS.map(|(name, _)| name).join(", ")));
     parts.concat()
+}
+
+/// A line for each variant and, below it, one for each of its parameters.
+fn variants(infos: &[VariantInfo]) -> Vec<Line> {
+    let line = |name: String, about: String| Line { name, about };
+    let of_one = |info: &VariantInfo| {
+        let about = format!("{} ({})", info.about, info.source);
+        let parameters = info
+            .parameters
+            .iter()
+            .map(move |p| line(format!("  :{}={}", p.name, p.default), p.about.to_owned()));
+        std::iter::once(line(info.name.to_owned(), about)).chain(parameters).collect::<Vec<_>>()
+    };
+    infos.iter().flat_map(of_one).collect()
 }
 
 fn columns(lines: &[Line]) -> String {
@@ -49,6 +66,20 @@ fn as_json() -> Value {
     let lines = |lines: &[Line]| -> Vec<Value> {
         lines.iter().map(|line| json!({ "name": line.name, "about": line.about })).collect()
     };
+    let variant = |info: &VariantInfo| {
+        let parameters: Vec<Value> = info
+            .parameters
+            .iter()
+            .map(|p| json!({ "name": p.name, "default": p.default, "about": p.about }))
+            .collect();
+        json!({
+            "name": info.name,
+            "about": info.about,
+            "parameters": parameters,
+            "source": info.source,
+            "pictures": info.pictures,
+        })
+    };
     let worlds: Vec<Value> = registry::list()
         .iter()
         .map(|env| {
@@ -56,7 +87,7 @@ fn as_json() -> Value {
                 "name": env.id,
                 "about": env.about,
                 "pictures": lines(&env.pictures),
-                "variants": lines(&env.variants),
+                "variants": env.variants.iter().map(variant).collect::<Vec<_>>(),
                 "options": lines(&env.options),
             })
         })

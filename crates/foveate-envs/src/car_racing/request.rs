@@ -28,7 +28,7 @@ pub(crate) fn info() -> EnvInfo {
         id: ID,
         about: "a car on a random closed track seen from above, after Gymnasium's CarRacing-v3",
         pictures: PictureKind::ALL.map(|kind| Line::new(kind.name(), kind.about())).to_vec(),
-        variants: variants::catalogue().iter().map(|info| Line::new(info.name, info.about)).collect(),
+        variants: variants::catalogue(),
         options: OPTIONS.map(|(name, about)| Line::new(name, about)).to_vec(),
     }
 }

@@ -62,8 +62,8 @@ pub(super) fn published(name: &str) -> Option<Variant> {
 }
 
 const EVERY_PICTURE: &[&str] = &["classic", "exact", "fast"];
-const PAPER: &str = "Tang, Nguyen and Ha 2020";
-const EXTENSION: &str = "CarRacingExtension, Tang, Nguyen and Ha";
+const PAPER: &str = "Tang et al. 2020";
+const EXTENSION: &str = "CarRacingExtension of the same authors";
 
 const AMPLITUDE: Parameter = Parameter {
     name: "amplitude",
@@ -148,7 +148,7 @@ static CATALOGUE: [VariantInfo; 7] = [
             Parameter { name: "width", default: "13.3", about: "in world units, above 0, up to 100" },
             Parameter { name: "color", default: "#6666cc", about: "#rrggbb" },
         ],
-        source: "after the discussion in Tang, Nguyen and Ha 2020; the numbers are ours",
+        source: "after the discussion in Tang et al. 2020; our measures",
         pictures: EVERY_PICTURE,
     },
 ];
