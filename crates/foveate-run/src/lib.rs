@@ -5,6 +5,8 @@ pub mod bench;
 pub mod checkpoint;
 pub mod clock;
 pub mod config;
+pub mod course;
+pub mod curve;
 pub mod error;
 pub mod evaluate;
 pub mod import;

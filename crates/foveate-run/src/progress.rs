@@ -1,1 +1,265 @@
-//! Live progress of a run.
+//! Live progress of a run: what a user sees while it goes on.
+
+use std::collections::VecDeque;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::course::Event;
+
+/// A line of the log: what happened, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+    /// Seconds of wall time that the run has taken so far, without the time it lay stopped.
+    pub seconds: f64,
+    /// Seconds of CPU time, all threads together.
+    pub cpu_seconds: f64,
+}
+
+/// How to show progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// For a terminal: a status line that is rewritten every generation, and a lasting line for everything else.
+    Live,
+    /// For a pipe or a file: the lasting lines alone.
+    Plain,
+    /// For programs: every line of the log as it is.
+    Json,
+    /// Nothing.
+    Silent,
+}
+
+/// Shows progress; see [`Style`]. What cannot be written is not shown: a closed window must not end a run.
+pub struct Reporter {
+    style: Style,
+    out: Box<dyn Write>,
+    /// (seconds, steps) of the last events, for speed and time left.
+    recent: VecDeque<(f64, u64)>,
+    last_validation: Option<f64>,
+    /// Whether the cursor stands behind a status line.
+    status: bool,
+}
+
+impl Reporter {
+    /// Shows progress on `out`.
+    pub fn new(style: Style, out: Box<dyn Write>) -> Self {
+        Reporter { style, out, recent: VecDeque::new(), last_validation: None, status: false }
+    }
+
+    /// A remark for people.
+    pub fn note(&mut self, text: &str) {
+        if matches!(self.style, Style::Live | Style::Plain) {
+            self.lasting(text);
+        }
+    }
+
+    /// Something happened, after `steps` steps of the run, with about `steps_left` to go.
+    pub fn event(&mut self, line: &LogLine, steps: u64, steps_left: u64) {
+        self.recent.push_back((line.seconds, steps));
+        if self.recent.len() > 40 {
+            self.recent.pop_front();
+        }
+        match self.style {
+            Style::Silent => {}
+            Style::Json => {
+                let text = serde_json::to_string(line).unwrap_or_default();
+                let _ = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+            }
+            Style::Live | Style::Plain => self.show(&line.event, line.seconds, steps_left),
+        }
+    }
+
+    fn show(&mut self, event: &Event, seconds: f64, steps_left: u64) {
+        match event {
+            Event::Generation { generation, stage, start, best, mean, .. } => {
+                if self.style == Style::Live {
+                    let validated = self.last_validation.map_or("–".into(), |v| format!("{v:.0}"));
+                    let text = format!(
+                        "generation {generation} ({stage} {start})  best {best:.0}  mean {mean:.0}  validation {validated}{}",
+                        self.pace(steps_left)
+                    );
+                    // Back to the start of the line, and clear what was there.
+                    let _ = write!(self.out, "\r\x1b[2K{text}").and_then(|()| self.out.flush());
+                    self.status = true;
+                }
+            }
+            Event::Validation { generation, steps, stage, start, summary, best } => {
+                self.last_validation = Some(summary.mean);
+                let text = format!(
+                    "{} validation {:>6.1} ± {:<5.1} over {} tracks, generation {generation} ({stage} {start}), {:.2} M steps{}{}",
+                    clock(seconds),
+                    summary.mean,
+                    summary.std,
+                    summary.n,
+                    *steps as f64 / 1e6,
+                    self.pace(steps_left),
+                    if *best { "  best so far" } else { "" }
+                );
+                self.lasting(&text);
+            }
+            Event::Chosen { stage, generation, mean } => {
+                let text =
+                    format!("{} {stage}: going on from generation {generation} ({mean:.1})", clock(seconds));
+                self.lasting(&text);
+            }
+            Event::Final { generation, summary, best } => {
+                let text = format!(
+                    "{} finalist   {:>6.1} ± {:<5.1} over {} tracks, generation {generation}{}",
+                    clock(seconds),
+                    summary.mean,
+                    summary.std,
+                    summary.n,
+                    if *best { "  best so far" } else { "" }
+                );
+                self.lasting(&text);
+            }
+            Event::Report { generation, summary, .. } => {
+                let text = format!(
+                    "{} result     {:>6.1} ± {:<5.1} over {} tracks that nothing was chosen on (95 % interval {:.0} … {:.0}, median {:.0}), generation {generation}",
+                    clock(seconds),
+                    summary.mean,
+                    summary.std,
+                    summary.n,
+                    summary.ci95[0],
+                    summary.ci95[1],
+                    summary.median
+                );
+                self.lasting(&text);
+            }
+        }
+    }
+
+    /// Speed and time left, from the last events.
+    fn pace(&self, steps_left: u64) -> String {
+        let (Some(first), Some(last)) = (self.recent.front(), self.recent.back()) else {
+            return String::new();
+        };
+        let (seconds, steps) = (last.0 - first.0, last.1.saturating_sub(first.1));
+        if seconds <= 0.0 || steps == 0 {
+            return String::new();
+        }
+        let speed = steps as f64 / seconds;
+        format!("  {speed:.0} steps/s  {} left", clock(steps_left as f64 / speed))
+    }
+
+    fn lasting(&mut self, text: &str) {
+        let clear = if self.status { "\r\x1b[2K" } else { "" };
+        let _ = writeln!(self.out, "{clear}{text}").and_then(|()| self.out.flush());
+        self.status = false;
+    }
+}
+
+/// `m:ss`, or `h:mm:ss`.
+fn clock(seconds: f64) -> String {
+    let s = seconds.max(0.0).round() as u64;
+    match s / 3600 {
+        0 => format!("{}:{:02}", s / 60, s % 60),
+        h => format!("{h}:{:02}:{:02}", s / 60 % 60, s % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::evaluate::Summary;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("one thread").write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn shown(style: Style) -> String {
+        let generation = |generation, seconds| LogLine {
+            event: Event::Generation {
+                generation,
+                steps: generation * 1000,
+                stage: "learn".into(),
+                start: 1,
+                best: 312.4,
+                mean: 99.6,
+                length: 31.0,
+                norm: 15.0,
+            },
+            seconds,
+            cpu_seconds: seconds,
+        };
+        let validation = LogLine {
+            event: Event::Validation {
+                generation: 2,
+                steps: 2000,
+                stage: "learn".into(),
+                start: 1,
+                summary: Summary::of(&[700.0, 800.0]),
+                best: true,
+            },
+            seconds: 3.0,
+            cpu_seconds: 5.0,
+        };
+        let page = Page::default();
+        let mut reporter = Reporter::new(style, Box::new(page.clone()));
+        reporter.note("hello");
+        reporter.event(&generation(1, 1.0), 1000, 600_000);
+        reporter.event(&generation(2, 2.0), 2000, 599_000);
+        reporter.event(&validation, 4000, 597_000);
+        reporter.event(&generation(3, 4.0), 5000, 596_000);
+        let bytes = page.0.lock().expect("one thread").clone();
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn a_terminal_gets_a_line_that_lives() {
+        let text = shown(Style::Live);
+        assert!(
+            text.contains(
+                "\r\x1b[2Kgeneration 2 (learn 1)  best 312  mean 100  validation –  1000 steps/s  9:59 left"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "\r\x1b[2K0:03 validation  750.0 ± 50.0  over 2 tracks, generation 2 (learn 1), 0.00 M steps"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("best so far\n"), "{text}");
+        assert!(text.ends_with("validation 750  1333 steps/s  7:27 left"), "{text}");
+    }
+
+    #[test]
+    fn a_pipe_gets_whole_lines_only() {
+        let text = shown(Style::Plain);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.starts_with("hello\n") && text.ends_with('\n') && !text.contains('\x1b'), "{text}");
+    }
+
+    #[test]
+    fn programs_get_the_log() {
+        let text = shown(Style::Json);
+        let lines: Vec<LogLine> =
+            text.lines().map(|l| serde_json::from_str(l).expect("a log line")).collect();
+        assert_eq!(lines.len(), 4);
+        assert!(matches!(lines[2].event, Event::Validation { best: true, .. }));
+        assert_eq!(shown(Style::Silent), "");
+    }
+
+    #[test]
+    fn times() {
+        for (seconds, text) in
+            [(0.0, "0:00"), (59.6, "1:00"), (3599.0, "59:59"), (3600.0, "1:00:00"), (-1.0, "0:00")]
+        {
+            assert_eq!(clock(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The learning curve of a run as an SVG picture.
+
+use std::fmt::Write as _;
+
+use crate::course::Event;
+
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 420.0;
+/// Left, top, right and bottom of the plot within the picture.
+const PLOT: [f64; 4] = [64.0, 40.0, 830.0, 372.0];
+/// More points than pixels would only make the file larger.
+const POINTS: usize = 760;
+
+/// Draws returns over training steps: what the population reached (mean and best of each generation, thinned out to
+/// the mean of neighbours), what the mean weights reached on the validation tracks, and the final report.
+pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
+    let (mut mean, mut best, mut validation) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut report, mut chosen) = (None, Vec::new());
+    let mut now = 0.0;
+    for event in events {
+        match event {
+            Event::Generation { steps, mean: m, best: b, .. } => {
+                now = *steps as f64;
+                mean.push((now, *m));
+                best.push((now, *b));
+            }
+            Event::Validation { steps, summary, .. } => validation.push((*steps as f64, summary.mean)),
+            Event::Chosen { .. } => chosen.push(now),
+            Event::Report { summary, .. } => report = Some((now, summary.mean, summary.ci95)),
+            Event::Final { .. } => {}
+        }
+    }
+    let most = now.max(1.0);
+    let values = mean.iter().chain(&best).chain(&validation).map(|p| p.1);
+    let (low, high) = values.fold((0.0_f64, 100.0_f64), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) = ((low / 100.0).floor() * 100.0, (high / 100.0).ceil() * 100.0);
+    let [left, top, right, bottom] = PLOT;
+    let x = |steps: f64| left + (right - left) * steps / most;
+    let y = |value: f64| bottom - (bottom - top) * (value - low) / (high - low);
+
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
+         font-size=\"12\" fill=\"#333\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
+         <text x=\"{left}\" y=\"24\" font-size=\"15\">{}</text>\n",
+        escape(title)
+    );
+    let lines = ((high - low) / 100.0).round() as usize;
+    let every = lines.div_ceil(10).max(1);
+    for i in (0..=lines).step_by(every) {
+        let value = low + 100.0 * i as f64;
+        let at = y(value);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value:.0}</text>",
+            left - 8.0,
+            at + 4.0
+        );
+    }
+    for i in 0..=4 {
+        let steps = most * f64::from(i) / 4.0;
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{:.2} M</text>",
+            x(steps),
+            bottom + 20.0,
+            steps / 1e6
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">training steps</text>",
+        f64::midpoint(left, right),
+        bottom + 40.0
+    );
+    for steps in chosen {
+        let _ = writeln!(
+            out,
+            "<path d=\"M{:.1} {top}V{bottom}\" stroke=\"#bbb\" stroke-dasharray=\"4 4\"/>",
+            x(steps)
+        );
+    }
+    for (points, colour, width) in [(&best, "#c9d7ee", 1.0), (&mean, "#5b84c4", 1.5)] {
+        let _ = writeln!(
+            out,
+            "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>",
+            path(&thin(points), x, y)
+        );
+    }
+    for &(steps, value) in &validation {
+        let _ = writeln!(
+            out,
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"#d0541b\"/>",
+            x(steps),
+            y(value)
+        );
+    }
+    let mut legend = vec![("best of a generation", "#c9d7ee"), ("mean of a generation", "#5b84c4")];
+    legend.push(("validation", "#d0541b"));
+    if let Some((steps, value, ci95)) = report {
+        let at = x(steps);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"#111\" stroke-width=\"2\"/><circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4.5\" fill=\"#111\"/>",
+            y(ci95[0]),
+            y(ci95[1]),
+            y(value)
+        );
+        legend.push(("final report, 95 %", "#111"));
+    }
+    for (i, (text, colour)) in legend.iter().enumerate() {
+        let (x, y) = (right - 160.0, bottom - 14.0 * (legend.len() - i) as f64);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{colour}\"/><text x=\"{}\" y=\"{y:.1}\">{text}</text>",
+            y - 9.0,
+            x + 16.0
+        );
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// At most [`POINTS`] points: means of neighbours.
+fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let group = points.len().div_ceil(POINTS).max(1);
+    let mean = |group: &[(f64, f64)]| {
+        let n = group.len() as f64;
+        (group.iter().map(|p| p.0).sum::<f64>() / n, group.iter().map(|p| p.1).sum::<f64>() / n)
+    };
+    points.chunks(group).map(mean).collect()
+}
+
+fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+    let mut out = String::new();
+    for (i, &(steps, value)) in points.iter().enumerate() {
+        let _ = write!(out, "{}{:.1} {:.1}", if i == 0 { 'M' } else { 'L' }, x(steps), y(value));
+    }
+    out
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Summary;
+
+    fn generation(i: u64) -> Event {
+        Event::Generation {
+            generation: i,
+            steps: i * 1000,
+            stage: "learn".into(),
+            start: 1,
+            best: 900.0,
+            mean: -40.0 + i as f64,
+            length: 100.0,
+            norm: 1.0,
+        }
+    }
+
+    #[test]
+    fn the_curve_holds_everything_and_stays_small() {
+        let mut events: Vec<Event> = (1..=5000).map(generation).collect();
+        let summary = Summary::of(&[700.0, 800.0]);
+        events.push(Event::Validation {
+            generation: 5000,
+            steps: 2_500_000,
+            stage: "learn".into(),
+            start: 1,
+            summary,
+            best: true,
+        });
+        events.push(Event::Report { generation: 1, steps: 1, judging_steps: 1, summary, returns: vec![] });
+        let svg = svg("a <run> & its curve", &events);
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        assert!(svg.contains("a &lt;run&gt; &amp; its curve"));
+        assert!(svg.len() < 40_000, "{} bytes", svg.len());
+        // Half of the steps is the middle of the plot; 750 of -100..5000 is where it should be.
+        let y = PLOT[3] - (PLOT[3] - PLOT[1]) * (750.0 + 100.0) / 5100.0;
+        assert!(
+            svg.contains(&format!("<circle cx=\"{:.1}\" cy=\"{y:.1}\"", f64::midpoint(PLOT[0], PLOT[2]))),
+            "{svg}"
+        );
+        assert!(svg.contains(">5.00 M<") && svg.contains("final report"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+
+    #[test]
+    fn nothing_yet_is_a_picture_too() {
+        for events in [vec![], vec![generation(1)]] {
+            let svg = svg("empty", &events);
+            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+}
