@@ -1,41 +1,98 @@
 //! Flags that choose a world, shared by several commands.
 
 use clap::Args;
-use foveate_envs::registry::EnvRequest;
+use foveate_envs::registry::{self, EnvRequest};
+use foveate_run::evaluate::Labels;
 
 /// Which world.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "World")]
 pub(crate) struct WorldArgs {
-    /// The world; `foveate list` shows them
-    #[arg(long, value_name = "NAME", default_value = "car-racing")]
-    pub(crate) env: String,
-    /// What the agent sees; without it the world's own picture
+    /// The world; `foveate list` shows them [default: that of the weights, or car-racing]
     #[arg(long, value_name = "NAME")]
-    pub(crate) picture: Option<String>,
+    env: Option<String>,
+    /// What the agent sees [default: that of the weights, or the world's own]
+    #[arg(long, value_name = "NAME")]
+    picture: Option<String>,
     /// A change of the world's looks, as in `bar` or `blob:side=4`; several are combined
     #[arg(long = "variant", value_name = "NAME")]
-    pub(crate) variants: Vec<String>,
+    variants: Vec<String>,
     /// An option of the world, as in `continuous=false`; may be given several times
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) options: Vec<(String, String)>,
+    options: Vec<(String, String)>,
 }
 
 impl WorldArgs {
-    /// What to ask the registry for.
-    pub(crate) fn request(&self) -> EnvRequest {
-        EnvRequest {
-            id: self.env.clone(),
-            picture: self.picture.clone(),
-            variants: self.variants.clone(),
-            options: self.options.iter().cloned().collect(),
-            video: None,
+    /// What to ask the registry for. `noted` is the world that weights were made for; what the flags say comes first.
+    pub(crate) fn request(&self, noted: Option<EnvRequest>) -> EnvRequest {
+        let known = noted.filter(|noted| self.env.as_ref().is_none_or(|id| *id == noted.id));
+        let mut request = known.unwrap_or_else(|| EnvRequest {
+            id: self.env.clone().unwrap_or_else(|| "car-racing".into()),
+            ..EnvRequest::default()
+        });
+        if self.picture.is_some() {
+            request.picture.clone_from(&self.picture);
         }
+        if !self.variants.is_empty() {
+            request.variants.clone_from(&self.variants);
+        }
+        request.options.extend(self.options.iter().cloned());
+        request
     }
+}
+
+/// What to call this world, and these weights, in reports and films.
+pub(crate) fn labels(request: &EnvRequest, weights: String) -> Labels {
+    let own = || registry::list().into_iter().find(|env| env.id == request.id)?.pictures.into_iter().next();
+    let picture = request.picture.clone().or_else(|| Some(own()?.name)).unwrap_or_default();
+    let variant = if request.variants.is_empty() { "original".into() } else { request.variants.join("+") };
+    Labels { env: request.id.clone(), picture, variant, weights }
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("write it as key=value".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        world: WorldArgs,
+    }
+
+    #[test]
+    fn flags_come_before_notes_and_notes_before_defaults() {
+        let noted = EnvRequest {
+            id: "car-racing".into(),
+            picture: Some("fast".into()),
+            variants: vec!["bar".into()],
+            options: [("max_steps".into(), "50".into())].into(),
+            video: None,
+        };
+        let request = |flags: &[&str], noted: Option<&EnvRequest>| {
+            Line::parse_from([&["x"], flags].concat()).world.request(noted.cloned())
+        };
+        let plain = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
+        assert_eq!(request(&[], None), plain);
+        assert_eq!(request(&[], Some(&noted)), noted);
+        assert_eq!(
+            request(&["--env", "car-racing", "--picture", "exact", "--variant", "blob"], Some(&noted)),
+            EnvRequest { picture: Some("exact".into()), variants: vec!["blob".into()], ..noted.clone() }
+        );
+        assert_eq!(request(&["--option", "max_steps = 7"], Some(&noted)).options["max_steps"], "7");
+        assert_eq!(request(&["--env", "other"], Some(&noted)), EnvRequest { id: "other".into(), ..plain });
+        assert!(Line::try_parse_from(["x", "--option", "max_steps"]).is_err());
+
+        let told = labels(&request(&[], None), "w".into());
+        assert_eq!((&*told.picture, &*told.variant), ("exact", "original"));
+        assert_eq!(labels(&noted, "w".into()).variant, "bar");
     }
 }

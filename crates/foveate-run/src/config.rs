@@ -129,6 +129,16 @@ impl TrainConfig {
     }
 }
 
+/// Reads settings of an agent from a TOML file, for [`foveate_agents::registry::make`].
+///
+/// # Errors
+/// When the file cannot be read or is no TOML. Whether the keys exist is for the registry to say.
+pub fn agent_settings(path: &Path) -> Result<serde_json::Value, RunError> {
+    let from = path.display().to_string();
+    let table = parse(&read_text(path)?, &from)?;
+    serde_json::to_value(table).map_err(|error| bad(&from, format!("{error}; use numbers and texts")))
+}
+
 /// A table of the preset called `name`.
 fn preset_table(name: &str) -> Result<Table, RunError> {
     let found = PRESETS.iter().find(|(known, _)| *known == name);

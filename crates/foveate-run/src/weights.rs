@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use foveate_agents::registry;
 use foveate_core::{Agent, PolicyError, Tensor, TensorShape};
-use serde_json::Value;
+use foveate_envs::registry::EnvRequest;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::atomic;
 use crate::error::RunError;
@@ -19,6 +21,8 @@ use crate::tensors::{NamedTensor, TensorFile};
 const FORMAT: &str = "foveate-agent-1";
 /// The metadata that is ours; everything else is a note.
 const KEYS: [&str; 4] = ["format", "agent", "config", "sha256"];
+/// The note that says which world the weights were made for.
+const WORLD: &str = "world";
 
 /// An agent as a file holds it.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +31,7 @@ pub struct AgentFile {
     config: Value,
     tensors: Vec<TensorShape>,
     params: Vec<f32>,
-    /// Notes: `env` and `picture` that the weights are for, `source`, and whatever else is worth knowing.
+    /// Notes: `source`, and whatever else is worth knowing; see also [`AgentFile::made_for`].
     pub about: BTreeMap<String, String>,
 }
 
@@ -105,6 +109,27 @@ impl AgentFile {
     pub fn note(mut self, name: &str, text: impl Into<String>) -> Self {
         self.about.insert(name.to_owned(), text.into());
         self
+    }
+
+    /// Notes the world that the weights were made for.
+    #[must_use]
+    pub fn made_for(self, world: &EnvRequest) -> Self {
+        let EnvRequest { id, picture, variants, options, .. } = world;
+        let text = json!({ "id": id, "picture": picture, "variants": variants, "options": options });
+        self.note(WORLD, text.to_string())
+    }
+
+    /// The world that the weights were made for, if that was noted (and can be read: it is a note, no promise).
+    pub fn world(&self) -> Option<EnvRequest> {
+        #[derive(Deserialize)]
+        struct World {
+            id: String,
+            picture: Option<String>,
+            variants: Vec<String>,
+            options: BTreeMap<String, String>,
+        }
+        let World { id, picture, variants, options } = serde_json::from_str(self.about.get(WORLD)?).ok()?;
+        Some(EnvRequest { id, picture, variants, options, video: None })
     }
 
     /// The registered name of the agent.
@@ -281,10 +306,8 @@ pub fn load_weights_or_run(path: &Path) -> Result<(AgentFile, PathBuf), RunError
 mod tests {
     use std::fs;
 
-    use foveate_core::{ImageBuf, Observation};
-    use serde_json::json;
-
     use super::*;
+    use foveate_core::{ImageBuf, Observation};
 
     const AGENT: &str = "attention-agent";
 
@@ -319,6 +342,20 @@ mod tests {
             direct.act(frame).expect("right size").action,
             loaded.act(frame).expect("right size").action
         );
+    }
+
+    #[test]
+    fn the_world_is_noted() {
+        assert_eq!(sample().world(), None);
+        let world = EnvRequest {
+            id: "car-racing".into(),
+            picture: Some("fast".into()),
+            variants: vec!["bar".into(), "video:folder=/a b".into()],
+            options: [("max_steps".into(), "50".into())].into(),
+            video: None,
+        };
+        assert_eq!(sample().made_for(&world).world(), Some(world));
+        assert_eq!(sample().note(WORLD, "{").world(), None);
     }
 
     #[test]

@@ -2,15 +2,21 @@
 
 mod bench;
 mod completions;
+mod eval;
+mod import;
 mod list;
 mod replay;
+mod watch;
 
 use clap::Subcommand;
 
 /// What `foveate` can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Eval(eval::Eval),
+    Watch(watch::Watch),
     Replay(replay::Replay),
+    Import(import::Import),
     List(list::List),
     Bench(bench::Bench),
     Completions(completions::Completions),
@@ -19,6 +25,9 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
+            Command::Eval(command) => command.run(),
+            Command::Watch(command) => command.run(),
+            Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Bench(command) => command.run(),

@@ -41,7 +41,7 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut env = worlds::make(self.world.request())?;
+        let mut env = worlds::make(self.world.request(None))?;
         let mut actions = open(&self.actions)?;
         let name = self.actions.display().to_string();
         let played = if self.out == Path::new("-") {

@@ -1,0 +1,119 @@
+//! `foveate import`
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use foveate_agents::Layout;
+use foveate_run::config::agent_settings;
+use foveate_run::import::import;
+use foveate_run::weights::AgentFile;
+use serde_json::{Value, json};
+
+use crate::out;
+
+/// Turn published weights (.npz) into a weight file of our own
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Published weights are one flat vector. Which number is which weight is not in the file, and a wrong choice gives an
+agent that cannot drive without any error:
+  --layout sorted        the AttentionAgent release: bias before weight, for the LSTM hh before ih
+  --layout registration  its simplified branch and the AttentionNeuron release: weight before bias, ih before hh
+  --scale                what queries times keys were divided by: the square root of the numbers in a patch (the
+                         AttentionAgent release), the square root of the query's length (the agent in the
+                         AttentionNeuron release), or one
+
+Examples:
+  foveate import attention_agent_carracing.npz --agent attention-agent
+  foveate import simplified.npz --layout registration --out simplified.safetensors
+  foveate eval attention_agent_carracing.safetensors --picture classic")]
+pub(crate) struct Import {
+    /// The npz file
+    #[arg(value_name = "FILE.npz")]
+    file: PathBuf,
+    /// The agent that the weights are for; `foveate list` shows them
+    #[arg(long, value_name = "NAME", default_value = "attention-agent")]
+    agent: String,
+    /// The order of the weights in the vector
+    #[arg(long, value_parser = ["sorted", "registration"], default_value = "sorted")]
+    layout: String,
+    /// What queries times keys are divided by [default: sqrt-d-in]
+    #[arg(long, value_parser = ["sqrt-d-in", "sqrt-d", "one"])]
+    scale: Option<String>,
+    /// Settings of the agent that are not at their defaults, as TOML: `top_k = 5`
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+    /// Where to write [default: FILE.safetensors beside the npz file]
+    #[arg(long, value_name = "FILE.safetensors")]
+    out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Import {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut config = match &self.config {
+            Some(path) => agent_settings(path)?,
+            None => json!({}),
+        };
+        if let Some(scale) = &self.scale {
+            config["scale"] = scale.replace('-', "_").into();
+        }
+        let layout = Layout::named(&self.layout).ok_or_else(|| anyhow!("no layout {:?}", self.layout))?;
+        let file = import(&self.file, &self.agent, &config, layout)?;
+        let out = self.out.unwrap_or_else(|| self.file.with_extension("safetensors"));
+        file.save(&out)?;
+
+        let spread = Spread::of(file.params());
+        if self.json {
+            let tensors: Vec<Value> =
+                file.tensors().iter().map(|t| json!({ "name": t.name, "shape": t.shape })).collect();
+            return Ok(out::say_json(&json!({
+                "file": out.display().to_string(),
+                "agent": file.name(),
+                "config": file.config(),
+                "layout": self.layout,
+                "params": file.params().len(),
+                "sha256": file.sha256(),
+                "min": spread.min,
+                "max": spread.max,
+                "mean": spread.mean,
+                "std": spread.std,
+                "tensors": tensors,
+            }))?);
+        }
+        Ok(out::say(&format!("{}: {}", out.display(), describe(&file, &spread)))?)
+    }
+}
+
+fn describe(file: &AgentFile, spread: &Spread) -> String {
+    let Spread { min, max, mean, std } = spread;
+    let lines: Vec<(String, String)> =
+        file.tensors().iter().map(|t| (t.name.clone(), format!("{:?}", t.shape))).collect();
+    format!(
+        "{}, {} weights from {min:.3} to {max:.3}, mean {mean:.4}, std {std:.4}\n{}",
+        file.name(),
+        file.params().len(),
+        out::columns(lines.iter().map(|(name, shape)| (&**name, &**shape))).trim_end()
+    )
+}
+
+/// What shows at a glance whether these are the right numbers.
+struct Spread {
+    min: f32,
+    max: f32,
+    mean: f64,
+    std: f64,
+}
+
+impl Spread {
+    fn of(params: &[f32]) -> Self {
+        let n = params.len() as f64;
+        let mean = params.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+        let variance = params.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n;
+        let min = params.iter().copied().fold(f32::INFINITY, f32::min);
+        let max = params.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        Spread { min, max, mean, std: variance.sqrt() }
+    }
+}

@@ -1,0 +1,88 @@
+//! `foveate watch`
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+
+use clap::Args;
+use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::watch::{WatchRequest, run};
+use foveate_run::weights::load_weights_or_run;
+use foveate_run::worlds;
+
+use crate::out;
+use crate::world_args::{WorldArgs, labels};
+
+/// Film an episode: the world, what the agent sees of it, and where it looks
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The left half is the world as people see it, the right half what the agent sees, with the patches it looks at: the
+whiter, the more important. Ctrl-C ends the film where it is; the file is whole.
+
+Examples:
+  foveate watch runs/car-racing --out drive.gif
+  foveate watch attention_agent_carracing.safetensors --picture classic --seed 1 --episode 3 --out drive.gif
+  foveate watch runs/car-racing --variant bar --at 250 --out look.png")]
+pub(crate) struct Watch {
+    /// A weight file, or the folder of a run (its best weights)
+    #[arg(value_name = "WEIGHTS|RUN")]
+    weights: PathBuf,
+    #[command(flatten)]
+    world: WorldArgs,
+    /// The seed of the world's random stream
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Which episode of that stream; 0 is the first
+    #[arg(long, default_value_t = 0)]
+    episode: usize,
+    /// Steps to film [default: the whole episode]
+    #[arg(long)]
+    steps: Option<usize>,
+    /// Width and height in pixels, even
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    size: Option<(usize, usize)>,
+    /// The file; its ending chooses what it becomes: .gif a film, .png a picture of one step
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Of a picture: which step it shows; 0 is the world just reset [default: 100]
+    #[arg(long, value_name = "STEP")]
+    at: Option<usize>,
+}
+
+impl Watch {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (file, path) = load_weights_or_run(&self.weights)?;
+        let request = self.world.request(file.world());
+        let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
+        let stop = stop_on_ctrl_c()?;
+        let live = stderr().is_terminal();
+        let report = run(
+            &WatchRequest {
+                env: &*env,
+                agent: &*agent,
+                labels: labels(&request, path.display().to_string()),
+                seed: self.seed,
+                episode: self.episode,
+                steps: self.steps,
+                size: self.size,
+                out: &self.out,
+                at: self.at,
+            },
+            &stop,
+            &mut |steps| {
+                if live && steps % 10 == 0 {
+                    eprint!("\rstep {steps}");
+                }
+            },
+        );
+        if live {
+            eprint!("\r          \r");
+        }
+        Ok(out::say(&report?.to_string())?)
+    }
+}
+
+/// `960x540`
+fn size(text: &str) -> Result<(usize, usize), String> {
+    let sides = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    sides.ok_or_else(|| "write it as 960x540".into())
+}
