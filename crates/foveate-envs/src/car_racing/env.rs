@@ -10,7 +10,7 @@ use super::config::{CarRacingConfig, PictureKind, Seeding};
 use super::picture::classic::ClassicPicture;
 use super::picture::exact::ExactPicture;
 use super::picture::fast::FastPicture;
-use super::picture::{FRAME_BYTES, SIDE};
+use super::picture::{FRAME_BYTES, SIDE, view};
 use super::scene::{Body, Scene};
 use super::track::Track;
 use super::variants::VariantState;
@@ -195,8 +195,9 @@ impl Env for CarRacing {
         Observation::Image(image)
     }
 
-    fn render(&self, _view: &mut ImageBuf) -> Result<(), EnvError> {
-        Err(EnvError::NoView { env: ID.into(), why: "the view is not built yet".into() })
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        view::draw(&self.scene(), view);
+        Ok(())
     }
 
     /// `hull` and `wheels` as Box2D holds them (f32, widened): position of the body's origin, angle, velocity of the

@@ -20,6 +20,8 @@ use super::exact::ScoreText;
 use super::{FRAME_BYTES, SIDE};
 use crate::car_racing::scene::Scene;
 use backdrop::Sampler;
+pub(super) use car::stripe;
+
 use car::Car;
 use foveate_kernels::coverage::{BLOCK, Ground, blend};
 use layer::{BLOCKS, Layer, ROWS};

@@ -236,7 +236,7 @@ const DOWN: [Place; HEIGHT] = {
 };
 
 /// The light stripe of a wheel that rolls, in wheel coordinates, when it is on the upper side (`Car.draw`).
-pub(super) fn stripe(wheel: &Wheel) -> Option<[[f32; 2]; 4]> {
+pub(in crate::car_racing::picture) fn stripe(wheel: &Wheel) -> Option<[[f32; 2]; 4]> {
     let (a1, a2) = (wheel.phase, wheel.phase + 1.2);
     let (s1, mut c1) = a1.sin_cos();
     let (s2, mut c2) = a2.sin_cos();
