@@ -1,6 +1,10 @@
 //! The bars at the bottom.
 
-use super::place::{CANVAS_H, CANVAS_W, Shape};
+use super::cells::{BANDS, COLUMNS, high, narrow_cell};
+use super::palette::pixel;
+use super::place::{CANVAS_H, CANVAS_W, Shape, WORLD_H};
+use super::shrink::{Axis, Cell};
+use crate::car_racing::picture::SIDE;
 use crate::car_racing::scene::Scene;
 
 /// The bar of black and the indicators on it, in canvas pixels with y **down** from the top row.
@@ -38,4 +42,106 @@ pub(super) fn bars(scene: &Scene<'_>) -> impl Iterator<Item = Shape> {
     .into_iter()
     .filter(|(value, ..)| value.abs() > 1e-4)
     .map(|(_, corners, color)| Shape::cut(corners, color, false))
+}
+
+/// Pixels to the left and right of the canvas that a window of pixels may reach over.
+const PAD: usize = 16;
+const BARS: usize = 8;
+
+/// A bar: columns and rows, first and last.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Bar {
+    x: [i32; 2],
+    y: [i32; 2],
+    color: u32,
+}
+
+/// Shrinks the rows of the bar of indicators straight into the frame.
+#[derive(Debug, Clone)]
+pub(super) struct Hud {
+    pixels: [u32; CANVAS_W as usize + 2 * PAD],
+    narrow: [[u16; 4]; SIDE],
+}
+
+impl Default for Hud {
+    fn default() -> Self {
+        Hud { pixels: [0; CANVAS_W as usize + 2 * PAD], narrow: [[0; 4]; SIDE] }
+    }
+}
+
+impl Hud {
+    /// Draws the lowest rows of `frame`. All bars are rectangles, so a row differs from the one above only where a bar
+    /// begins or ends.
+    pub(super) fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
+        let mut bars = [Bar::default(); BARS];
+        let mut n = 0;
+        // The first is the black ground.
+        for shape in self::bars(scene).skip(1) {
+            let (mut x, mut y) = ([i32::MAX, i32::MIN], [i32::MAX, i32::MIN]);
+            for &[cx, cy] in shape.corners() {
+                (x, y) = ([x[0].min(cx), x[1].max(cx)], [y[0].min(cy), y[1].max(cy)]);
+            }
+            x = [x[0].max(0), x[1].min(CANVAS_W - 1)];
+            if x[0] <= x[1] && y[1] >= WORLD_H && y[0] < CANVAS_H {
+                bars[n] = Bar { x, y: [y[0].max(WORLD_H), y[1]], color: pixel(shape.color) };
+                n += 1;
+            }
+        }
+        let bars = &bars[..n];
+        self.pixels.fill(0);
+        self.narrow.fill([0; 4]);
+        let mut sum = [[0u16; 4]; SIDE];
+        let mut cell = BANDS;
+        for y in WORLD_H..CANVAS_H {
+            for bar in bars.iter().filter(|b| b.y[0] == y || b.y[1] + 1 == y) {
+                self.update(bar.x, y, bars);
+            }
+            // A row belongs to one cell, or is split between one and the next.
+            let Cell { end, tail, .. } = Axis::Y.cells[cell];
+            if (y as usize) < end {
+                add(&mut sum, &self.narrow);
+                continue;
+            }
+            add_part(&mut sum, &self.narrow, tail as u16);
+            let out = &mut frame[cell * SIDE * 3..][..SIDE * 3];
+            for (out, sum) in out.chunks_exact_mut(3).zip(&sum) {
+                (0..3).for_each(|c| out[c] = high(sum[c], Axis::Y.recip as u16) as u8);
+            }
+            sum.fill([0; 4]);
+            cell += 1;
+            if cell < SIDE {
+                add_part(&mut sum, &self.narrow, Axis::Y.cells[cell].head as u16);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Paints columns `x` anew as they are in row `y`.
+    fn update(&mut self, x: [i32; 2], y: i32, bars: &[Bar]) {
+        self.pixels[PAD + x[0] as usize..=PAD + x[1] as usize].fill(0);
+        for bar in bars.iter().filter(|b| b.y[0] <= y && y <= b.y[1]) {
+            let (a, b) = (bar.x[0].max(x[0]), bar.x[1].min(x[1]));
+            if a <= b {
+                self.pixels[PAD + a as usize..=PAD + b as usize].fill(bar.color);
+            }
+        }
+        let Some([first, last]) = COLUMNS.touched(x[0], x[1]) else { return };
+        for column in first..=last {
+            let window = self.pixels[PAD + Axis::X.cells[column].start - 1..].first_chunk().expect("there is a pad");
+            self.narrow[column] = narrow_cell(window, column);
+        }
+    }
+}
+
+fn add(sum: &mut [[u16; 4]; SIDE], row: &[[u16; 4]; SIDE]) {
+    for (sum, row) in sum.as_flattened_mut().iter_mut().zip(row.as_flattened()) {
+        *sum += row;
+    }
+}
+
+fn add_part(sum: &mut [[u16; 4]; SIDE], row: &[[u16; 4]; SIDE], weight: u16) {
+    for (sum, row) in sum.as_flattened_mut().iter_mut().zip(row.as_flattened()) {
+        *sum += high(row * 4, weight);
+    }
 }

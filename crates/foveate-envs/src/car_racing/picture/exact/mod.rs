@@ -8,9 +8,13 @@
 //! under its centre and black beside the backdrop; a blob is a polygon of the car, before the hull's last one; side
 //! bars are black columns of the canvas, drawn over the car and above the bar of indicators.
 
+mod cells;
 mod hud;
 mod outline;
+mod painter;
+mod palette;
 mod place;
+#[cfg(test)]
 mod reference;
 mod shrink;
 mod spans;
@@ -25,6 +29,10 @@ use crate::car_racing::scene::Scene;
 #[derive(Debug, Clone, Default)]
 pub struct ExactPicture {
     placed: place::Placed,
+    palette: palette::Palette,
+    painter: painter::Painter,
+    cells: cells::Cells,
+    hud: hud::Hud,
     text: ScoreText,
 }
 
@@ -41,7 +49,22 @@ impl ExactPicture {
     pub fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
         assert_eq!(frame.len(), FRAME_BYTES, "a frame has 96 x 96 x 3 bytes");
         self.placed.place(scene);
-        reference::draw(scene, &self.placed, frame);
+        self.palette.begin();
+        if let Some(backdrop) = &scene.backdrop {
+            self.cells.show(backdrop, &self.placed.view);
+        } else {
+            let black = self.palette.number([0; 3]).unwrap_or(cells::MIXED);
+            self.cells.clear(black);
+        }
+        for shape in &self.placed.shapes {
+            self.painter.paint(shape, &mut self.palette, &mut self.cells);
+        }
+        // A bar may reach into the world.
+        for bar in hud::bars(scene).skip(1).map(place::Shape::turned_over) {
+            self.painter.paint(&bar, &mut self.palette, &mut self.cells);
+        }
+        self.cells.shrink(&self.palette, frame);
+        self.hud.draw(scene, frame);
         self.text.draw(scene.score, frame);
     }
 }

@@ -44,6 +44,21 @@ impl Edge {
         Some(Edge { first: a, low, high })
     }
 
+    /// The columns that the edge's pixels in rows `y0..=y1`, all of them rows of the edge, may lie in.
+    pub(super) fn reach(&self, y0: i32, y1: i32) -> [i32; 2] {
+        let ([x0, low], [x1, high]) = (self.low, self.high);
+        let (dx, dy, side) = ((x1 - x0).abs(), high - low, if x1 < x0 { -1 } else { 1 });
+        if dx == 0 || dy == 0 {
+            return [x0.min(x1), x0.max(x1)];
+        }
+        // One pixel to spare on either side, and the far pixel of a step.
+        let at = |k: i32| x0 + side * (i64::from(k) * i64::from(dx) / i64::from(dy)) as i32;
+        let slack = 2 + dx / dy;
+        let (a, b) = (at(y0 - low), at(y1 - low));
+        let (a, b) = (a.min(b) - slack, a.max(b) + slack);
+        [a.max(x0.min(x1) - 1), b.min(x0.max(x1) + 1)]
+    }
+
     /// Calls `dot(x, y, alpha)` for every pixel in drawing order; alpha 255 is solid. Pixels may lie just off the
     /// canvas.
     pub(super) fn dots(&self, mut dot: impl FnMut(i32, i32, u32)) {

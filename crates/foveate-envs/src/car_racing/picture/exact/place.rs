@@ -40,6 +40,12 @@ impl Shape {
         &self.corners[..self.n]
     }
 
+    /// The same polygon with y counted from the other end of the canvas.
+    pub(super) fn turned_over(mut self) -> Shape {
+        self.corners[..self.n].iter_mut().for_each(|c| c[1] = CANVAS_H - 1 - c[1]);
+        self
+    }
+
     /// A polygon whose corners are cut off to whole pixels, toward zero.
     pub(super) fn cut(corners: impl IntoIterator<Item = [f64; 2]>, color: [u8; 3], outlined: bool) -> Shape {
         let mut shape = Shape { corners: [[0; 2]; MAX_CORNERS], n: 0, color, outlined };

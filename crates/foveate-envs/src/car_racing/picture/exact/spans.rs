@@ -1,6 +1,6 @@
 //! Which pixels of a row a polygon fills: one rule for ground and road, another for the car and the bars.
 
-use super::place::{MAX_CORNERS, Shape};
+use super::place::{CANVAS_H, MAX_CORNERS, Shape};
 
 /// The inclusive pixel ranges that a polygon fills in one row.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,4 +81,72 @@ pub(super) fn fill(shape: &Shape, y: i32) -> RowSpans {
 /// 16.16 fixed point to the nearest whole number, halves up.
 pub(super) fn round16(x: i32) -> i32 {
     (x >> 16) + ((x & 0x8000) >> 15)
+}
+
+/// Fills in the spans of an outlined polygon whose every row has just one: `spans[i]` is row `top + i` from the top.
+/// False if it is not of that kind, or if it is of no height.
+pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
+    let corners = shape.corners();
+    let n = corners.len();
+    // One chain of edges goes up and one goes down if the direction changes just twice on the way around.
+    let mut turns = 0;
+    let mut heading = 0;
+    for i in (0..n).chain(0..n) {
+        let dy = (corners[(i + 1) % n][1] - corners[i][1]).signum();
+        if dy != 0 && dy != heading {
+            turns += i32::from(heading != 0);
+            heading = dy;
+        }
+    }
+    // Twice around: three turns if it begins at one, four otherwise.
+    if heading == 0 || turns > 4 {
+        return false;
+    }
+    let (low, high) = rows(shape);
+    let (y_first, y_last) = (CANVAS_H - top - spans.len() as i32, CANVAS_H - 1 - top);
+    for i in 0..n {
+        let (c, d) = (corners[i], corners[(i + 1) % n]);
+        if c[1] == d[1] {
+            continue;
+        }
+        let upward = usize::from(c[1] < d[1]);
+        let ([x1, y1], [x2, y2]) = if upward == 1 { (c, d) } else { (d, c) };
+        let (dx, dy) = (x2 - x1, y2 - y1);
+        let end = if y2 == high { y2 } else { y2 - 1 };
+        let (from, to) = (y1.max(y_first), end.min(y_last));
+        if from > to {
+            continue;
+        }
+        // Quotient and remainder of 65536 * (y - y1) / dy, one row after another.
+        let (step, more) = (65536 / dy, 65536 % dy);
+        let (mut quotient, mut rest) = (65536 * (from - y1) / dy, 65536 * (from - y1) % dy);
+        let mut at = (CANVAS_H - 1 - top - from) as usize;
+        for _ in from..=to {
+            spans[at][upward] = quotient.wrapping_mul(dx).wrapping_add(65536i32.wrapping_mul(x1));
+            (quotient, rest) = (quotient + step, rest + more);
+            if rest >= dy {
+                (quotient, rest) = (quotient + 1, rest - dy);
+            }
+            at = at.wrapping_sub(1);
+        }
+    }
+    debug_assert!(low < high);
+    for span in spans {
+        let (a, b) = (span[0].min(span[1]), span[0].max(span[1]));
+        let (a, b) = (round16(a.wrapping_add(1)), round16(b.wrapping_sub(1)));
+        *span = [a.min(b), a.max(b)];
+    }
+    true
+}
+
+/// Fills in the spans of a polygon of the car, as [`ground`] does for the others.
+pub(super) fn car(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
+    for (i, span) in spans.iter_mut().enumerate() {
+        let row = fill(shape, CANVAS_H - 1 - top - i as i32);
+        match row.as_slice() {
+            &[only] => *span = only,
+            _ => return false,
+        }
+    }
+    true
 }

@@ -1,0 +1,259 @@
+//! The cells of the small picture's upper part on the canvas: one colour each, or mixed.
+//!
+//! A cell that one polygon covers entirely is one flat colour, and what the shrink makes of it is known beforehand.
+//! Only the cells that an edge crosses need canvas pixels; those of the other cells are never read.
+
+use super::palette::{Palette, pixel};
+use super::place::{CANVAS_H, CANVAS_W, View, WORLD_H, texel};
+use super::shrink::{Axis, Cell};
+use crate::car_racing::picture::SIDE;
+use crate::car_racing::scene::Backdrop;
+
+/// Rows of cells above the bar of indicators.
+pub(super) const BANDS: usize = 84;
+/// Canvas columns to the left and right of the visible ones, so that a pixel just beside them needs no test.
+pub(super) const PAD: i32 = 24;
+const STRIDE: usize = (CANVAS_W + 2 * PAD) as usize;
+/// One row above, and as many below as the last cells' window reaches.
+const ROWS: usize = WORLD_H as usize + 12;
+/// Most pixels of a cell in x and in y.
+pub(super) const WINDOW: [usize; 2] = [12, 10];
+
+/// State of a cell whose pixels differ.
+pub(super) const MIXED: u8 = 255;
+
+/// Where the cells of an axis lie.
+#[derive(Debug)]
+pub(super) struct Grid<const PIXELS: usize> {
+    /// First and last pixel of a cell, including those that it shares with its neighbours.
+    pub(super) extent: [[i32; 2]; SIDE],
+    /// First and last cell that a pixel belongs to.
+    pub(super) of: [[u8; 2]; PIXELS],
+}
+
+/// Columns of cells.
+pub(super) static COLUMNS: Grid<{ CANVAS_W as usize }> = Grid::new(&Axis::X);
+/// Rows of cells.
+pub(super) static BAND_ROWS: Grid<{ WORLD_H as usize }> = Grid::new(&Axis::Y);
+
+impl<const PIXELS: usize> Grid<PIXELS> {
+    const fn new(axis: &Axis) -> Self {
+        let mut grid = Grid { extent: [[0; 2]; SIDE], of: [[SIDE as u8, 0]; PIXELS] };
+        let mut i = 0;
+        while i < SIDE {
+            let Cell { head, start, end, .. } = axis.cells[i];
+            if start >= PIXELS {
+                break; // It may own a part of the last pixel, but one too small to show.
+            }
+            let mut pixel = if head > 0 { start - 1 } else { start };
+            grid.extent[i] = [pixel as i32, end as i32];
+            while pixel <= end && pixel < PIXELS {
+                if grid.of[pixel][0] as usize == SIDE {
+                    grid.of[pixel][0] = i as u8;
+                }
+                grid.of[pixel][1] = i as u8;
+                pixel += 1;
+            }
+            i += 1;
+        }
+        grid
+    }
+
+    /// The cells that pixels `a..=b` touch; the range is cut to the canvas first. None if it lies outside.
+    pub(super) fn touched(&self, a: i32, b: i32) -> Option<[usize; 2]> {
+        let (a, b) = (a.max(0), b.min(PIXELS as i32 - 1));
+        (a <= b).then(|| [usize::from(self.of[a as usize][0]), usize::from(self.of[b as usize][1])])
+    }
+
+    /// The cells that lie wholly within pixels `a..=b`, `[first, end)`.
+    pub(super) fn covered(&self, a: i32, b: i32) -> [usize; 2] {
+        let last = PIXELS as i32 - 1;
+        if a > b || a > last || b < 0 {
+            return [0, 0];
+        }
+        let first = if a <= 0 {
+            0
+        } else {
+            let j = usize::from(self.of[a as usize][0]);
+            j + usize::from(self.extent[j][0] < a)
+        };
+        let end = if b >= last {
+            usize::from(self.of[last as usize][1]) + 1
+        } else {
+            let j = usize::from(self.of[b as usize][1]);
+            j + usize::from(self.extent[j][1] <= b)
+        };
+        [first, end.max(first)]
+    }
+}
+
+/// Canvas and cells.
+#[derive(Debug, Clone)]
+pub(super) struct Cells {
+    /// What each cell shows: a number of the palette, or [`MIXED`].
+    pub(super) state: Vec<[u8; SIDE]>,
+    pixels: Vec<u32>,
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Cells { state: vec![[0; SIDE]; BANDS], pixels: vec![0; ROWS * STRIDE] }
+    }
+}
+
+impl Cells {
+    /// Makes all of one colour.
+    pub(super) fn clear(&mut self, state: u8) {
+        self.state.fill([state; SIDE]);
+    }
+
+    /// Fills the canvas with a backdrop.
+    pub(super) fn show(&mut self, backdrop: &Backdrop<'_>, view: &View) {
+        self.clear(MIXED);
+        for row in 0..WORLD_H {
+            for x in 0..CANVAS_W {
+                self.row(row)[(x + PAD) as usize] = pixel(texel(backdrop, view, [x, CANVAS_H - 1 - row]));
+            }
+        }
+    }
+
+    /// Canvas row `row` (from the top); index 0 is column `-PAD`.
+    pub(super) fn row(&mut self, row: i32) -> &mut [u32] {
+        &mut self.pixels[(row + 1) as usize * STRIDE..][..STRIDE]
+    }
+
+    /// Paints columns `a..=b` of a row.
+    pub(super) fn fill(&mut self, row: i32, a: i32, b: i32, color: u32) {
+        if a <= b {
+            self.row(row)[(a + PAD) as usize..=(b + PAD) as usize].fill(color);
+        }
+    }
+
+    /// Blends a colour into a pixel; `alpha` 255 replaces it. Columns just beside the canvas are allowed.
+    pub(super) fn blend(&mut self, row: i32, x: i32, color: u32, alpha: u32) {
+        let pixel = &mut self.row(row)[(x + PAD) as usize];
+        *pixel = blend(*pixel, color, alpha);
+    }
+
+    /// Gives a flat cell its pixels.
+    pub(super) fn mix(&mut self, band: usize, column: usize, color: u32) {
+        self.state[band][column] = MIXED;
+        let [y0, y1] = BAND_ROWS.extent[band];
+        let [x0, x1] = COLUMNS.extent[column];
+        for y in y0..=y1 {
+            let row = &mut self.row(y)[(x0 + PAD) as usize..=(x1 + PAD) as usize];
+            // Two lengths known when compiling are faster than one that is not.
+            match row.len() {
+                12 => row[..12].fill(color),
+                11 => row[..11].fill(color),
+                _ => row.fill(color),
+            }
+        }
+    }
+
+    /// Shrinks everything into the upper rows of `frame`.
+    pub(super) fn shrink(&self, palette: &Palette, frame: &mut [u8]) {
+        for (band, (states, out)) in self.state.iter().zip(frame.chunks_exact_mut(SIDE * 3)).enumerate() {
+            for (column, (&state, out)) in states.iter().zip(out.chunks_exact_mut(3)).enumerate() {
+                if state == MIXED {
+                    out.copy_from_slice(&self.shrunk(band, column));
+                } else {
+                    out.copy_from_slice(&palette.flat(state)[band][column]);
+                }
+            }
+        }
+    }
+
+    /// What the shrink makes of a mixed cell.
+    fn shrunk(&self, band: usize, column: usize) -> [u8; 3] {
+        let (x, y) = (&WEIGHTS_X[column], &WEIGHTS_Y[band]);
+        let first = Axis::Y.cells[band].start * STRIDE + Axis::X.cells[column].start + PAD as usize - 1;
+        let mut sum = [0u16; 4];
+        for i in 0..WINDOW[1] {
+            let row: &[u32; WINDOW[0]] = self.pixels[first + i * STRIDE..].first_chunk().expect("the canvas is padded");
+            let narrow = narrow(row, x);
+            match i {
+                1..=7 => (0..4).for_each(|c| sum[c] += narrow[c]),
+                _ => {
+                    let w = y[if i == 0 { 0 } else { i - 7 }];
+                    (0..4).for_each(|c| sum[c] += high(narrow[c] * 4, w));
+                }
+            }
+        }
+        let [r, g, b, _] = sum.map(|s| high(s, Axis::Y.recip as u16) as u8);
+        [r, g, b]
+    }
+}
+
+/// Weights of the pixels 0, 10 and 11 of a window, which may be split; 2^14 is a whole pixel.
+static WEIGHTS_X: [[[u16; 8]; 2]; SIDE] = weights_x();
+/// Weights of the rows 0, 8 and 9.
+static WEIGHTS_Y: [[u16; 3]; SIDE] = weights_y();
+
+const fn weights(cell: Cell, plain: usize) -> [u16; 3] {
+    let n = cell.end - cell.start;
+    assert!(n == plain || n == plain + 1);
+    if n == plain { [cell.head as u16, cell.tail as u16, 0] } else { [cell.head as u16, 1 << 14, cell.tail as u16] }
+}
+
+const fn weights_x() -> [[[u16; 8]; 2]; SIDE] {
+    let mut all = [[[0; 8]; 2]; SIDE];
+    let mut i = 0;
+    while i < SIDE {
+        let cell = Axis::X.cells[i];
+        // The first cell has one pixel more, for want of a part of the pixel before it.
+        let [a, b, c] = weights(cell, 9);
+        let one = 1 << 14;
+        all[i] = [[a, a, a, a, one, one, one, one], [b, b, b, b, c, c, c, c]];
+        i += 1;
+    }
+    all
+}
+
+const fn weights_y() -> [[u16; 3]; SIDE] {
+    let mut all = [[0; 3]; SIDE];
+    let mut i = 0;
+    while i < SIDE {
+        all[i] = weights(Axis::Y.cells[i], 7);
+        i += 1;
+    }
+    all
+}
+
+/// A row of one column's pixels, shrunk to one.
+pub(super) fn narrow_cell(row: &[u32; WINDOW[0]], column: usize) -> [u16; 4] {
+    narrow(row, &WEIGHTS_X[column])
+}
+
+/// Upper half of a product.
+pub(super) fn high(a: u16, b: u16) -> u16 {
+    ((u32::from(a) * u32::from(b)) >> 16) as u16
+}
+
+/// One row of a cell, shrunk to one pixel.
+fn narrow(row: &[u32; 12], weights: &[[u16; 8]; 2]) -> [u16; 4] {
+    let pair = |i: usize| -> [u16; 8] {
+        let [a, b] = [row[2 * i].to_le_bytes(), row[2 * i + 1].to_le_bytes()];
+        std::array::from_fn(|l| u16::from(if l < 4 { a[l] } else { b[l - 4] }))
+    };
+    let (first, last) = (pair(0), pair(5));
+    let mut sum: [u16; 8] = std::array::from_fn(|l| high(first[l] * 4, weights[0][l]) + high(last[l] * 4, weights[1][l]));
+    for i in 1..5 {
+        let pair = pair(i);
+        (0..8).for_each(|l| sum[l] += pair[l]);
+    }
+    std::array::from_fn(|c| high(sum[c] + sum[c + 4], Axis::X.recip as u16))
+}
+
+/// A colour of bytes R, G, B, 0 over another.
+pub(super) fn blend(under: u32, over: u32, alpha: u32) -> u32 {
+    if alpha == 255 {
+        return over;
+    }
+    const RB: u32 = 0x00FF_00FF;
+    const G: u32 = 0x0000_FF00;
+    let keep = 256 - alpha;
+    let rb = ((under & RB) * keep + (over & RB) * alpha) >> 8 & RB;
+    let g = ((under & G) * keep + (over & G) * alpha) >> 8 & G;
+    rb | g
+}
