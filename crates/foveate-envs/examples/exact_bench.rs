@@ -17,7 +17,8 @@ use frames::{Frames, Record};
 /// CPU time of this process in seconds, from the kernel's books (ticks of a hundredth).
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux keeps scheduler statistics");
-    let nanoseconds: f64 = stat.split(' ').next().and_then(|n| n.parse().ok()).expect("the first is a number");
+    let nanoseconds: f64 =
+        stat.split(' ').next().and_then(|n| n.parse().ok()).expect("the first is a number");
     nanoseconds * 1e-9
 }
 
@@ -42,7 +43,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             Record::Cpu(steps, theirs) => {
                 let (ours, theirs) = (seconds / f64::from(n) * 1e6, theirs / f64::from(steps) * 1e6);
-                println!("exact picture {ours:.1} us, Gymnasium's step {theirs:.0} us, ratio {:.1}", theirs / ours);
+                println!(
+                    "exact picture {ours:.1} us, Gymnasium's step {theirs:.0} us, ratio {:.1}",
+                    theirs / ours
+                );
             }
             Record::Text(..) => {}
         }

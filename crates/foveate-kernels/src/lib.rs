@@ -7,6 +7,7 @@
 //! * [`top_k`]: the most important patches, ties in order of the index.
 //! * [`dense`] and [`lstm`]: the small controller.
 //! * [`coverage`]: accumulated coverage to the bytes of a picture.
+//! * [`pixels`]: small windows of pixels shrunk to one.
 //!
 //! The agent's kernels are written once, over vectors of 16 lanes. Every operation is exact
 //! IEEE arithmetic in an order that does not depend on the register width, fused multiply-adds included, so portable
@@ -19,6 +20,7 @@ pub mod dense;
 mod lanes;
 pub mod level;
 pub mod lstm;
+pub mod pixels;
 pub mod project;
 pub mod top_k;
 pub mod vote;

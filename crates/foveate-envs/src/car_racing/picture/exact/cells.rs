@@ -3,6 +3,8 @@
 //! A cell that one polygon covers entirely is one flat colour, and what the shrink makes of it is known beforehand.
 //! Only the cells that an edge crosses need canvas pixels; those of the other cells are never read.
 
+use foveate_kernels::pixels::{self, Reciprocals, Weights};
+
 use super::palette::{Palette, pixel};
 use super::place::{CANVAS_H, CANVAS_W, View, WORLD_H, texel};
 use super::shrink::{Axis, Cell};
@@ -16,9 +18,6 @@ pub(super) const PAD: i32 = 24;
 const STRIDE: usize = (CANVAS_W + 2 * PAD) as usize;
 /// One row above, and as many below as the last cells' window reaches.
 const ROWS: usize = WORLD_H as usize + 12;
-/// Most pixels of a cell in x and in y.
-pub(super) const WINDOW: [usize; 2] = [12, 10];
-
 /// State of a cell whose pixels differ.
 pub(super) const MIXED: u8 = 255;
 
@@ -166,83 +165,58 @@ impl Cells {
 
     /// What the shrink makes of a mixed cell.
     fn shrunk(&self, band: usize, column: usize) -> [u8; 3] {
-        let (x, y) = (&WEIGHTS_X[column], &WEIGHTS_Y[band]);
         let first = Axis::Y.cells[band].start * STRIDE + Axis::X.cells[column].start + PAD as usize - 1;
-        let mut sum = [0u16; 4];
-        for i in 0..WINDOW[1] {
-            let row: &[u32; WINDOW[0]] = self.pixels[first + i * STRIDE..].first_chunk().expect("the canvas is padded");
-            let narrow = narrow(row, x);
-            match i {
-                1..=7 => (0..4).for_each(|c| sum[c] += narrow[c]),
-                _ => {
-                    let w = y[if i == 0 { 0 } else { i - 7 }];
-                    (0..4).for_each(|c| sum[c] += high(narrow[c] * 4, w));
-                }
-            }
-        }
-        let [r, g, b, _] = sum.map(|s| high(s, Axis::Y.recip as u16) as u8);
+        let [r, g, b, _] =
+            pixels::shrink(&self.pixels[first..], STRIDE, &WEIGHTS_X[column], &WEIGHTS_Y[band], RECIPROCALS);
         [r, g, b]
     }
 }
 
-/// Weights of the pixels 0, 10 and 11 of a window, which may be split; 2^14 is a whole pixel.
-static WEIGHTS_X: [[[u16; 8]; 2]; SIDE] = weights_x();
-/// Weights of the rows 0, 8 and 9.
-static WEIGHTS_Y: [[u16; 3]; SIDE] = weights_y();
+const RECIPROCALS: Reciprocals = Reciprocals { x: Axis::X.recip as u16, y: Axis::Y.recip as u16 };
+static WEIGHTS_X: [Weights; SIDE] = weights_x();
+static WEIGHTS_Y: [Weights; SIDE] = weights_y();
 
+/// A cell has 9 or 10 whole pixels in x, 7 or 8 in y; only those that are always whole go without a weight.
 const fn weights(cell: Cell, plain: usize) -> [u16; 3] {
     let n = cell.end - cell.start;
     assert!(n == plain || n == plain + 1);
-    if n == plain { [cell.head as u16, cell.tail as u16, 0] } else { [cell.head as u16, 1 << 14, cell.tail as u16] }
+    if n == plain {
+        [cell.head as u16, cell.tail as u16, 0]
+    } else {
+        [cell.head as u16, pixels::ONE, cell.tail as u16]
+    }
 }
 
-const fn weights_x() -> [[[u16; 8]; 2]; SIDE] {
-    let mut all = [[[0; 8]; 2]; SIDE];
+const fn weights_x() -> [Weights; SIDE] {
+    let mut all = [Weights::across(0, 0, 0); SIDE];
     let mut i = 0;
     while i < SIDE {
-        let cell = Axis::X.cells[i];
-        // The first cell has one pixel more, for want of a part of the pixel before it.
-        let [a, b, c] = weights(cell, 9);
-        let one = 1 << 14;
-        all[i] = [[a, a, a, a, one, one, one, one], [b, b, b, b, c, c, c, c]];
+        let [a, b, c] = weights(Axis::X.cells[i], 9);
+        all[i] = Weights::across(a, b, c);
         i += 1;
     }
     all
 }
 
-const fn weights_y() -> [[u16; 3]; SIDE] {
-    let mut all = [[0; 3]; SIDE];
+const fn weights_y() -> [Weights; SIDE] {
+    let mut all = [Weights::down(0, 0, 0); SIDE];
     let mut i = 0;
     while i < SIDE {
-        all[i] = weights(Axis::Y.cells[i], 7);
+        let [a, b, c] = weights(Axis::Y.cells[i], 7);
+        all[i] = Weights::down(a, b, c);
         i += 1;
     }
     all
 }
 
 /// A row of one column's pixels, shrunk to one.
-pub(super) fn narrow_cell(row: &[u32; WINDOW[0]], column: usize) -> [u16; 4] {
-    narrow(row, &WEIGHTS_X[column])
+pub(super) fn narrow_cell(row: &[u32; pixels::WIDTH], column: usize) -> [u16; 4] {
+    pixels::narrow(row, &WEIGHTS_X[column], RECIPROCALS.x)
 }
 
 /// Upper half of a product.
 pub(super) fn high(a: u16, b: u16) -> u16 {
     ((u32::from(a) * u32::from(b)) >> 16) as u16
-}
-
-/// One row of a cell, shrunk to one pixel.
-fn narrow(row: &[u32; 12], weights: &[[u16; 8]; 2]) -> [u16; 4] {
-    let pair = |i: usize| -> [u16; 8] {
-        let [a, b] = [row[2 * i].to_le_bytes(), row[2 * i + 1].to_le_bytes()];
-        std::array::from_fn(|l| u16::from(if l < 4 { a[l] } else { b[l - 4] }))
-    };
-    let (first, last) = (pair(0), pair(5));
-    let mut sum: [u16; 8] = std::array::from_fn(|l| high(first[l] * 4, weights[0][l]) + high(last[l] * 4, weights[1][l]));
-    for i in 1..5 {
-        let pair = pair(i);
-        (0..8).for_each(|l| sum[l] += pair[l]);
-    }
-    std::array::from_fn(|c| high(sum[c] + sum[c + 4], Axis::X.recip as u16))
 }
 
 /// A colour of bytes R, G, B, 0 over another.

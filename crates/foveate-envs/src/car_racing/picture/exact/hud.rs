@@ -128,7 +128,8 @@ impl Hud {
         }
         let Some([first, last]) = COLUMNS.touched(x[0], x[1]) else { return };
         for column in first..=last {
-            let window = self.pixels[PAD + Axis::X.cells[column].start - 1..].first_chunk().expect("there is a pad");
+            let window =
+                self.pixels[PAD + Axis::X.cells[column].start - 1..].first_chunk().expect("there is a pad");
             self.narrow[column] = narrow_cell(window, column);
         }
     }

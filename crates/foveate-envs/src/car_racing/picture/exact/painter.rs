@@ -69,7 +69,14 @@ impl Painter {
     }
 
     /// Finds out what the polygon does to each of its bands.
-    fn survey(&mut self, shape: &Shape, [first, last]: [usize; 2], top: i32, simple: bool, edges: &[Option<Edge>]) {
+    fn survey(
+        &mut self,
+        shape: &Shape,
+        [first, last]: [usize; 2],
+        top: i32,
+        simple: bool,
+        edges: &[Option<Edge>],
+    ) {
         self.bands.clear();
         let bottom = top + self.spans.len() as i32 - 1;
         if !simple {

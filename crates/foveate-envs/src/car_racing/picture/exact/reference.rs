@@ -1,10 +1,10 @@
-//! The plain way: every pixel of the canvas, in order.
+//! The plain way: every pixel of the canvas, in order. The fast way is held against it.
 
 use super::place::{CANVAS_H, CANVAS_W, Placed, Shape};
 use super::shrink::{Axis, part};
-use super::{hud, outline, place, spans};
-use crate::car_racing::picture::SIDE;
-use crate::car_racing::scene::Scene;
+use super::{ExactPicture, hud, outline, place, spans};
+use crate::car_racing::picture::{FRAME_BYTES, SIDE};
+use crate::car_racing::scene::{Backdrop, Blob, Body, Colors, Paint, RoadQuad, Scene, Wheel};
 
 /// `[800][1000]` pixels, row 0 on top.
 struct Canvas(Vec<[u8; 3]>);
@@ -84,4 +84,105 @@ fn line(axis: &Axis, pixel: impl Fn(usize) -> [u8; 3]) -> [[u8; 3]; SIDE] {
             ((sum * axis.recip) >> 16) as u8
         })
     })
+}
+
+/// What the plain way makes of a scene, but for the score.
+fn plain(scene: &Scene<'_>) -> Vec<u8> {
+    let mut placed = Placed::default();
+    placed.place(scene);
+    let mut frame = vec![0; FRAME_BYTES];
+    draw(scene, &placed, &mut frame);
+    frame
+}
+
+/// Numbers from 0 to 1.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f64 / f64::from(1 << 24)
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.next()
+    }
+}
+
+fn body(random: &mut Random, near: [f32; 2], spread: f64) -> Body {
+    let angle = random.between(-10.0, 10.0) as f32;
+    Body {
+        position: near.map(|p| p + random.between(-spread, spread) as f32),
+        angle,
+        sin: angle.sin(),
+        cos: angle.cos(),
+        velocity: [random.between(-60.0, 60.0) as f32, random.between(-60.0, 60.0) as f32],
+        spin: random.between(-9.0, 9.0) as f32,
+    }
+}
+
+/// Quads of any shape, crossed ones among them, around a point; some are rectangles along the axes.
+fn quads(random: &mut Random, near: [f32; 2], n: usize) -> Vec<RoadQuad> {
+    let near = near.map(f64::from);
+    let any = |random: &mut Random| {
+        let centre = near.map(|p| p + random.between(-40.0, 40.0));
+        let size = random.between(0.01, 12.0);
+        let mut corners = [[0.0; 2]; 4].map(|_| centre.map(|c| c + random.between(-size, size)));
+        if random.next() < 0.2 {
+            let [[x0, y0], _, [x1, y1], _] = corners;
+            corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
+        }
+        let paint = match (random.next() * 6.0) as u8 {
+            0 => Paint::White,
+            1 => Paint::Red,
+            2 => Paint::Rgb([0; 3].map(|_: u8| (random.next() * 256.0) as u8)),
+            n => Paint::Road { stripe: n - 3 },
+        };
+        RoadQuad { corners, paint }
+    };
+    (0..n).map(|_| any(random)).collect()
+}
+
+#[test]
+fn cells_show_what_the_whole_canvas_shows() {
+    let mut random = Random(7);
+    let mut picture = ExactPicture::new();
+    let texels: Vec<u8> = (0..90 * 70 * 3).map(|_| (random.next() * 256.0) as u8).collect();
+    let backdrop = Backdrop { width: 90, height: 70, rgb: &texels };
+    for round in 0..160 {
+        let wide = if round % 4 == 0 { 360.0 } else { 30.0 };
+        let hull = Body { ..body(&mut random, [0.0; 2], wide) };
+        // Angles at which nothing is rounded come up in the reference's first steps.
+        let hull = if round % 5 == 0 { Body { angle: 0.0, sin: 0.0, cos: 1.0, ..hull } } else { hull };
+        let road = quads(&mut random, hull.position, 60);
+        let mut wheel = || Wheel {
+            body: body(&mut random, hull.position, 3.0),
+            phase: random.between(-9.0, 9.0),
+            omega: random.between(-450.0, 450.0),
+        };
+        let wheels = [wheel(), wheel(), wheel(), wheel()];
+        let scene = Scene {
+            road: &road,
+            track_id: 1,
+            t: if round % 3 == 0 { random.next() } else { 2.0 },
+            hull,
+            wheels,
+            steering_angle: random.between(-0.5, 0.5) as f32,
+            score: f64::NAN,
+            colors: Colors { road: [0.0; 3].map(|_| random.between(0.0, 210.0)), ..Colors::default() },
+            backdrop: (round % 40 == 1).then_some(backdrop),
+            side_bars: if round % 7 == 0 { 75.0 } else { 0.0 },
+            blob: (round % 3 == 1).then_some(Blob { corner: [0.42, 0.15], side: 0.16, rgb: [255, 0, 9] }),
+        };
+        let mut frame = vec![0; FRAME_BYTES];
+        picture.draw(&scene, &mut frame);
+        let plain = plain(&scene);
+        let differing: Vec<usize> = (0..FRAME_BYTES).filter(|&i| frame[i] != plain[i]).collect();
+        assert!(
+            differing.is_empty(),
+            "round {round}: {} bytes differ, first {:?}",
+            differing.len(),
+            &differing[..1]
+        );
+    }
 }
