@@ -1,10 +1,12 @@
 //! Frames into a file that is whole or absent.
 
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foveate_core::Image;
-use foveate_film::{FilmError, GifFilm, Stage};
+use foveate_film::{FilmError, GifFilm, Mp4Film, Stage};
 
 use crate::RunError;
 use crate::atomic::AtomicFile;
@@ -12,6 +14,7 @@ use crate::atomic::AtomicFile;
 /// Formats, by the ending of the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    Mp4,
     Gif,
     Png,
 }
@@ -20,11 +23,12 @@ impl Kind {
     pub(super) fn of(out: &Path) -> Result<Self, RunError> {
         let ending = out.extension().map(|e| e.to_string_lossy().to_lowercase());
         match ending.as_deref() {
+            Some("mp4") => Ok(Kind::Mp4),
             Some("gif") => Ok(Kind::Gif),
             Some("png") => Ok(Kind::Png),
             _ => Err(RunError::BadRequest {
                 why: format!(
-                    "{}: end the name in .gif for a film or .png for a picture of a single step",
+                    "{}: end the name in .mp4 or .gif for a film, or in .png for a picture of a single step",
                     out.display()
                 ),
             }),
@@ -35,6 +39,7 @@ impl Kind {
     pub(super) fn size(self) -> (usize, usize) {
         let (width, height) = Stage::SIZE;
         match self {
+            Kind::Mp4 => (width, height),
             Kind::Gif => (width * 3 / 4, height * 3 / 4),
             Kind::Png => (width * 3 / 2, height * 3 / 2),
         }
@@ -43,7 +48,7 @@ impl Kind {
 
 /// A film being written.
 pub(super) struct Reel {
-    encoder: GifFilm,
+    film: Film,
     file: AtomicFile,
     path: PathBuf,
     ready: Vec<u8>,
@@ -51,30 +56,56 @@ pub(super) struct Reel {
     bytes: u64,
 }
 
+enum Film {
+    Gif(GifFilm),
+    /// The head of an MP4 file, which comes first, is known last; the body waits for it on the disk.
+    Mp4(Box<Mp4Film>, Spool),
+}
+
 impl Reel {
     pub(super) fn new(
-        _kind: Kind,
+        kind: Kind,
         (width, height): (usize, usize),
         fps: f64,
         file: AtomicFile,
         path: &Path,
     ) -> Result<Self, RunError> {
-        let path = path.to_path_buf();
-        let failed = |source: FilmError| RunError::Film { path: path.clone(), source };
-        let encoder = GifFilm::new(width, height, fps).map_err(failed)?;
-        Ok(Reel { encoder, file, path, ready: Vec::new(), frames: 0, bytes: 0 })
+        let film = if kind == Kind::Mp4 {
+            let film = Mp4Film::new(width, height, fps).map_err(|e| failed(path, e))?;
+            Film::Mp4(Box::new(film), Spool::beside(path)?)
+        } else {
+            Film::Gif(GifFilm::new(width, height, fps).map_err(|e| failed(path, e))?)
+        };
+        Ok(Reel { film, file, path: path.to_path_buf(), ready: Vec::new(), frames: 0, bytes: 0 })
     }
 
     pub(super) fn frame(&mut self, frame: Image<'_>) -> Result<(), RunError> {
-        self.encoder.frame(frame, &mut self.ready).map_err(|e| failed(&self.path, e))?;
+        let (taken, to): (_, &mut dyn Write) = match &mut self.film {
+            Film::Gif(film) => (film.frame(frame, &mut self.ready), &mut self.file),
+            Film::Mp4(film, spool) => (film.frame(frame, &mut self.ready), &mut spool.file),
+        };
+        taken.map_err(|e| failed(&self.path, e))?;
+        to.write_all(&self.ready).map_err(RunError::io("write", &self.path))?;
         self.frames += 1;
-        write_out(&mut self.file, &mut self.ready, &mut self.bytes, &self.path)
+        self.bytes += self.ready.len() as u64;
+        self.ready.clear();
+        Ok(())
     }
 
     /// Ends the film; gives its frames and bytes.
     pub(super) fn finish(mut self) -> Result<(usize, u64), RunError> {
-        self.encoder.finish(&mut self.ready).map_err(|e| failed(&self.path, e))?;
-        write_out(&mut self.file, &mut self.ready, &mut self.bytes, &self.path)?;
+        let written = match self.film {
+            Film::Gif(film) => {
+                film.finish(&mut self.ready).map_err(|e| failed(&self.path, e))?;
+                self.file.write_all(&self.ready)
+            }
+            Film::Mp4(film, spool) => {
+                self.ready = film.finish().map_err(|e| failed(&self.path, e))?;
+                self.file.write_all(&self.ready).and_then(|()| spool.pour(&mut self.file))
+            }
+        };
+        written.map_err(RunError::io("write", &self.path))?;
+        self.bytes += self.ready.len() as u64;
         self.file.commit()?;
         Ok((self.frames, self.bytes))
     }
@@ -84,14 +115,45 @@ fn failed(path: &Path, source: FilmError) -> RunError {
     RunError::Film { path: path.to_path_buf(), source }
 }
 
-fn write_out(
-    file: &mut AtomicFile,
-    ready: &mut Vec<u8>,
-    bytes: &mut u64,
-    path: &Path,
-) -> Result<(), RunError> {
-    file.write_all(ready).map_err(RunError::io("write", path))?;
-    *bytes += ready.len() as u64;
-    ready.clear();
-    Ok(())
+/// A hidden file for what has to wait; it is gone when dropped.
+struct Spool {
+    file: File,
+    path: PathBuf,
+}
+
+impl Spool {
+    /// Beside `out`; where that is no place for files, as beside a pipe, in the system's folder for temporary files.
+    fn beside(out: &Path) -> Result<Self, RunError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = out.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let hidden = format!(".{name}.{}-{count}-body.foveate-tmp", std::process::id());
+        let create = |path: PathBuf| {
+            let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+            Ok(Spool { file, path })
+        };
+        create(out.with_file_name(&hidden))
+            .or_else(|_: io::Error| create(std::env::temp_dir().join(&hidden)))
+            .map_err(RunError::io("write", out))
+    }
+
+    /// Copies everything to `to`.
+    fn pour(mut self, to: &mut impl Write) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let count = self.file.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(());
+            }
+            to.write_all(&buffer[..count])?;
+        }
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        // Nothing more can be done about a file that does not go away; `atomic::clean` tries again.
+        let _ = fs::remove_file(&self.path);
+    }
 }

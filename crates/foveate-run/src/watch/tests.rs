@@ -156,13 +156,21 @@ fn a_film_shows_the_reset_and_every_step() {
     for (steps, expect, ended) in
         [(None, 7, true), (Some(4), 4, false), (Some(0), 0, false), (Some(99), 7, true)]
     {
-        let filmed = dawn(7, "a.gif", |r| r.steps = steps);
-        let report = filmed.result.expect("films");
-        assert_eq!((report.steps, report.score, report.ended), (expect, expect as f64, ended), "{steps:?}");
-        assert_eq!(report.frames, expect + 1);
-        assert_eq!(filmed.progress, (0..=expect).collect::<Vec<_>>());
-        assert_eq!(filmed.bytes.map(|b| b.len() as u64), Some(report.bytes));
-        assert_eq!(filmed.left_over, 0);
+        for (name, magic) in [("a.gif", &b"GIF89a"[..]), ("a.mp4", b"\0\0\0\x20ftypisom")] {
+            let filmed = dawn(7, name, |r| r.steps = steps);
+            let report = filmed.result.expect("films");
+            assert_eq!(
+                (report.steps, report.score, report.ended),
+                (expect, expect as f64, ended),
+                "{steps:?}"
+            );
+            assert_eq!(report.frames, expect + 1);
+            assert_eq!(filmed.progress, (0..=expect).collect::<Vec<_>>());
+            let bytes = filmed.bytes.expect("a file");
+            assert_eq!(bytes.len() as u64, report.bytes);
+            assert!(bytes.starts_with(magic));
+            assert_eq!(filmed.left_over, 0);
+        }
     }
 }
 
@@ -197,7 +205,7 @@ fn worlds_without_a_view_and_agents_without_a_gaze_are_filmed_too() {
 
 #[test]
 fn wrong_requests_say_what_to_do() {
-    refused(&dawn(9, "a.avi", |_| {}), ".gif");
+    refused(&dawn(9, "a.avi", |_| {}), ".mp4 or .gif");
     refused(&dawn(9, "noending", |_| {}), ".png");
     refused(&dawn(9, "a.gif", |r| r.at = Some(3)), "name a .png");
     refused(&dawn(9, "a.png", |r| r.at = Some(10)), "choose --at 0 to 9");
