@@ -8,11 +8,11 @@
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{Decision, Gaze, Image, Observation, PatchGrid, Policy, PolicyError, TensorShape};
-use foveate_kernels::Level;
 use foveate_kernels::lstm::CellWeights;
 use foveate_kernels::project::{Projector, Strip};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::vote::Votes;
+use foveate_kernels::{Embedded, Level};
 
 use crate::config::AttentionAgentConfig;
 use crate::features::Features;
@@ -49,8 +49,7 @@ pub struct AttentionAgent {
 pub struct AttentionMemory {
     lstm: LstmState,
     strip: Strip,
-    /// `[patches, row_len]`: query and key of each patch.
-    embedded: Vec<f32>,
+    embedded: Embedded,
     votes: Votes,
     importance: Vec<f32>,
     looked_at: Vec<u32>,
@@ -159,12 +158,12 @@ impl Policy for AttentionAgent {
     type Memory = AttentionMemory;
 
     fn memory(&self) -> AttentionMemory {
-        let (patches, row_len) = (self.grid.len(), self.projector.row_len());
+        let patches = self.grid.len();
         AttentionMemory {
             lstm: LstmState::new(self.config.hidden),
             strip: self.projector.strip(),
-            embedded: vec![0.0; patches * row_len],
-            votes: Votes::new(patches, self.config.query_dim, row_len),
+            embedded: self.projector.embedded(),
+            votes: Votes::new(patches, self.config.query_dim),
             importance: vec![0.0; patches],
             looked_at: vec![0; self.config.top_k],
             order: Vec::with_capacity(patches),

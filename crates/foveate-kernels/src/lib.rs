@@ -2,7 +2,7 @@
 //!
 //! * [`Level`]: an instruction set that this processor has. [`Level::best`] is what everybody uses; tests and benches
 //!   walk through [`Level::available`].
-//! * [`project`]: a picture of bytes to the query and the key of every patch.
+//! * [`project`]: a picture of bytes to the query and the key of every patch, an [`Embedded`].
 //! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
 //! * [`top_k`]: the most important patches, ties in order of the index.
 //! * [`dense`] and [`lstm`]: the small controller.
@@ -17,6 +17,7 @@
 
 pub mod coverage;
 pub mod dense;
+mod embedded;
 mod lanes;
 pub mod level;
 pub mod lstm;
@@ -25,4 +26,5 @@ pub mod project;
 pub mod top_k;
 pub mod vote;
 
+pub use embedded::Embedded;
 pub use level::Level;

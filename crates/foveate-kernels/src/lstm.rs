@@ -2,7 +2,7 @@
 //! h ← σ(o)·tanh(c) (Hochreiter and Schmidhuber 1997 with a forget gate; gate order as in PyTorch).
 
 use crate::Level;
-use crate::lanes::{Block, Isa, Lanes, Task, sigmoid, tanh};
+use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
 
 /// The cell's weights, packed.
 #[derive(Debug, Clone)]
@@ -59,13 +59,6 @@ impl CellState {
     pub fn c(&self) -> &[f32] {
         &flat(&self.c)[..self.hidden]
     }
-}
-
-/// Blocks as one slice of numbers.
-fn flat(blocks: &[Block]) -> &[f32] {
-    // SAFETY: `Block` is `repr(C)` with 64 bytes of f32 and alignment 64, so there is no padding: n blocks are 16 n
-    // consecutive f32, and the slice borrows them for as long.
-    unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), blocks.len() * 16) }
 }
 
 impl Cell {

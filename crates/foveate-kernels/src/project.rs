@@ -1,13 +1,8 @@
 //! From a picture of bytes to the query and the key of every patch.
 
 use crate::Level;
-use crate::lanes::{Isa, Lanes, Task};
-
-/// Queries and keys beyond ± this saturate, so that their products stay finite whatever the weights.
-pub const LIMIT: f32 = 1e15;
-
-/// Patches whose sums are kept in registers together.
-const TOGETHER: usize = 8;
+use crate::embedded::{Embedded, LIMIT};
+use crate::lanes::{Block, Eight, Isa, Lanes, Task, flat};
 
 /// A linear layer, borrowed: `weight` is `[outputs, inputs]` row-major, `bias` is `[outputs]`.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +15,7 @@ pub struct Linear<'a> {
 
 /// Two linear layers over every patch of an RGB picture, the bytes divided by 255 along the way.
 ///
-/// A patch is flattened row by row, pixel by pixel, channel by channel. One row of the result holds the query, the key
-/// and zeros up to [`Projector::row_len`].
+/// A patch is flattened row by row, pixel by pixel, channel by channel.
 #[derive(Debug, Clone)]
 pub struct Projector {
     width: usize,
@@ -29,15 +23,15 @@ pub struct Projector {
     patch: usize,
     stride: usize,
     dim: usize,
-    /// `[row_len / 8, patch * patch * 3, 8]`
-    taps: Vec<[f32; 8]>,
-    /// `[row_len / 8, 8]`
-    bias: Vec<[f32; 8]>,
+    /// `[per_row, patch * patch * 3, 8]`
+    taps: Vec<Eight>,
+    /// `[per_row, 8]`
+    bias: Vec<Eight>,
 }
 
 /// Scratch space of [`Projector::project`]: the pixel rows under one row of patches.
 #[derive(Debug, Clone)]
-pub struct Strip(Vec<f32>);
+pub struct Strip(Vec<Block>);
 
 impl Projector {
     /// A projector with zero weights for pictures of `width` × `height`, patches of side `patch` every `stride`
@@ -55,24 +49,24 @@ impl Projector {
             patch,
             stride,
             dim,
-            taps: vec![[0.0; 8]; eights * patch * patch * 3],
-            bias: vec![[0.0; 8]; eights],
+            taps: vec![Eight::default(); eights * patch * patch * 3],
+            bias: vec![Eight::default(); eights],
         }
     }
 
-    /// Numbers per patch in the result: query and key, rounded up to a multiple of 8.
-    pub const fn row_len(&self) -> usize {
-        self.bias.len() * 8
-    }
-
-    /// Patches.
-    pub const fn patches(&self) -> usize {
-        self.rows() * self.columns()
+    /// Room for the result of [`Projector::project`].
+    pub fn embedded(&self) -> Embedded {
+        Embedded::new(self.rows() * self.columns(), self.dim)
     }
 
     /// Scratch space for [`Projector::project`].
     pub fn strip(&self) -> Strip {
-        Strip(vec![0.0; self.patch * self.width * 3])
+        Strip(vec![Block::default(); self.patch * self.pitch()])
+    }
+
+    /// Blocks per pixel row in the strip.
+    const fn pitch(&self) -> usize {
+        (self.width * 3).div_ceil(16)
     }
 
     /// Takes new weights for pixels in 0 ..= 1; every query is multiplied by `query_scale` besides.
@@ -87,23 +81,24 @@ impl Projector {
             for (row, (weights, &bias)) in layer.weight.chunks_exact(inputs).zip(layer.bias).enumerate() {
                 let output = which * self.dim + row;
                 let (eight, lane) = (output / 8, output % 8);
-                self.bias[eight][lane] = (f64::from(bias) * scale) as f32;
+                self.bias[eight].0[lane] = (f64::from(bias) * scale) as f32;
                 for (tap, &w) in self.taps[eight * inputs..].iter_mut().zip(weights) {
-                    tap[lane] = (f64::from(w) * scale / 255.0) as f32;
+                    tap.0[lane] = (f64::from(w) * scale / 255.0) as f32;
                 }
             }
         }
     }
 
-    /// Projects `rgb`, `[height, width, 3]`, into `out`, `[patches, row_len]`.
+    /// Projects `rgb`, `[height, width, 3]`.
     ///
     /// # Panics
-    /// When a slice has the wrong length.
-    pub fn project(&self, level: Level, rgb: &[u8], strip: &mut Strip, out: &mut [f32]) {
+    /// When the picture has another size, or `strip` or `out` come from a projector of other sizes.
+    pub fn project(&self, level: Level, rgb: &[u8], strip: &mut Strip, out: &mut Embedded) {
         assert_eq!(rgb.len(), self.width * self.height * 3, "bytes of the picture");
-        assert_eq!(strip.0.len(), self.patch * self.width * 3, "scratch space of another projector");
-        assert_eq!(out.len(), self.patches() * self.row_len(), "numbers in the result");
-        level.run(Project { with: self, rgb, strip: &mut strip.0, out });
+        assert_eq!(strip.0.len(), self.patch * self.pitch(), "scratch space of another projector");
+        assert_eq!(out.patches(), self.rows() * self.columns(), "patches");
+        assert_eq!(out.dim(), self.dim, "length of a query");
+        level.run(Project { with: self, rgb, strip: &mut strip.0, out: out.rows_mut() });
     }
 
     const fn columns(&self) -> usize {
@@ -118,8 +113,8 @@ impl Projector {
 struct Project<'a> {
     with: &'a Projector,
     rgb: &'a [u8],
-    strip: &'a mut [f32],
-    out: &'a mut [f32],
+    strip: &'a mut [Block],
+    out: &'a mut [Eight],
 }
 
 impl Task for Project<'_> {
@@ -127,66 +122,86 @@ impl Task for Project<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let &Projector { width, patch, stride, .. } = self.with;
-        let (columns, row_len, line) = (self.with.columns(), self.with.row_len(), width * 3);
-        for (row, out) in self.out.chunks_exact_mut(columns * row_len).enumerate() {
-            // Pixel rows shared with the row of patches above are moved up, the others are converted.
-            let kept = if row == 0 { 0 } else { patch.saturating_sub(stride) };
-            self.strip.copy_within((patch - kept) * line.., 0);
-            let fresh = &self.rgb[(row * stride + kept) * line..(row * stride + patch) * line];
-            for (to, &byte) in self.strip[kept * line..].iter_mut().zip(fresh) {
-                *to = f32::from(byte);
+        // A stride known at compile time makes the addresses of neighbours constants apart.
+        match self.with.stride {
+            4 => project::<I, 4>(isa, self),
+            _ => project::<I, 0>(isa, self),
+        }
+    }
+}
+
+/// `S` is the stride when it is known at compile time, else 0.
+#[inline(always)]
+fn project<I: Isa, const S: usize>(isa: I, Project { with, rgb, strip, out }: Project<'_>) {
+    let &Projector { width, patch, stride, .. } = with;
+    let (columns, per_row, pitch, line) = (with.columns(), with.bias.len(), with.pitch(), width * 3);
+    let mut converted = 0;
+    for (row, out) in out.chunks_exact_mut(columns * per_row).enumerate() {
+        // Pixel row y lies in line y % patch of the strip; rows shared with the patches above are there already.
+        let (top, end) = (row * stride, row * stride + patch);
+        for y in top.max(converted)..end {
+            let bytes = &rgb[y * line..(y + 1) * line];
+            for (to, bytes) in strip[y % patch * pitch..][..pitch].iter_mut().zip(bytes.chunks(16)) {
+                for (to, &byte) in to.0.iter_mut().zip(bytes) {
+                    *to = f32::from(byte);
+                }
             }
-            for eight in 0..row_len / 8 {
-                let mut column = 0;
-                while column < columns {
-                    if column + TOGETHER <= columns {
-                        some::<I, TOGETHER>(isa, self.with, self.strip, eight, column, out);
-                        column += TOGETHER;
-                    } else if columns >= TOGETHER {
-                        // The last few once more with their neighbours to the left: cheaper than one by one.
-                        some::<I, TOGETHER>(isa, self.with, self.strip, eight, columns - TOGETHER, out);
-                        column = columns;
-                    } else {
-                        some::<I, 1>(isa, self.with, self.strip, eight, column, out);
-                        column += 1;
-                    }
+        }
+        converted = end;
+        let strip = flat(strip);
+        for eight in 0..per_row {
+            let mut column = 0;
+            while column < columns {
+                // As many as fit the registers. The last ones take their neighbours to the left along once more: that
+                // is cheaper than one by one.
+                let left = columns - column;
+                if left > 8 && columns >= 12 {
+                    some::<I, 12, S>(isa, with, strip, top, eight, column.min(columns - 12), out);
+                    column += 12;
+                } else if columns >= 8 {
+                    some::<I, 8, S>(isa, with, strip, top, eight, column.min(columns - 8), out);
+                    column += 8;
+                } else {
+                    some::<I, 1, S>(isa, with, strip, top, eight, column, out);
+                    column += 1;
                 }
             }
         }
     }
 }
 
-/// Eight outputs of `P` neighbouring patches, the first in `column`. Each sum runs over the taps in order, so that it
-/// does not matter which patches are taken together.
+/// Eight outputs of `P` neighbouring patches, the first in `column`, their first pixel row being `top`. Each sum runs
+/// over the taps in order, so that it does not matter which patches are taken together.
 #[inline(always)]
-fn some<I: Isa, const P: usize>(
+fn some<I: Isa, const P: usize, const S: usize>(
     isa: I,
     with: &Projector,
     strip: &[f32],
+    top: usize,
     eight: usize,
     column: usize,
-    out: &mut [f32],
+    out: &mut [Eight],
 ) {
-    let (line, taps, row_len) = (with.width * 3, with.patch * 3, with.row_len());
+    let stride = if S == 0 { with.stride } else { S };
+    let (line, taps) = (with.pitch() * 16, with.patch * 3);
     let weights = &with.taps[eight * with.patch * taps..(eight + 1) * with.patch * taps];
-    let mut sums = [isa.load8(&with.bias[eight]); P];
-    for (weights, line) in weights.chunks_exact(taps).zip(strip.chunks_exact(line)) {
+    let mut sums = [isa.load8(&with.bias[eight].0); P];
+    for (dy, weights) in weights.chunks_exact(taps).enumerate() {
+        let window = (top + dy) % with.patch * line + column * stride * 3;
+        let window = &strip[window..window + (P - 1) * stride * 3 + taps];
         let mut pixels: [&[f32]; P] = [&[]; P];
         for (p, pixels) in pixels.iter_mut().enumerate() {
-            let start = (column + p) * with.stride * 3;
-            *pixels = &line[start..start + taps];
+            *pixels = &window[p * stride * 3..p * stride * 3 + taps];
         }
         for t in 0..taps {
-            let weight = isa.load8(&weights[t]);
+            let weight = isa.load8(&weights[t].0);
             for p in 0..P {
                 sums[p] = weight.mul_add(isa.splat8(pixels[p][t]), sums[p]);
             }
         }
     }
     for (p, sum) in sums.into_iter().enumerate() {
-        let to = (column + p) * row_len + eight * 8;
-        let to = out[to..to + 8].first_chunk_mut().expect("a slice of 8");
-        sum.min(isa.splat8(LIMIT)).max(isa.splat8(-LIMIT)).store(to);
+        let to = &mut out[(column + p) * with.bias.len() + eight];
+        sum.min(isa.splat8(LIMIT)).max(isa.splat8(-LIMIT)).store(&mut to.0);
     }
 }

@@ -29,17 +29,23 @@ pub fn top_k(values: &[f32], best: &mut [u32], scratch: &mut Vec<u32>) {
     }
     let mut sizes = [0.0_f32; BY_INSERTION];
     let mut held = 0;
-    for (index, &value) in values.iter().enumerate() {
-        if held == k && value <= sizes[k - 1] {
+    for (chunk, of_chunk) in values.chunks(16).enumerate() {
+        // Most chunks hold nothing of interest, and that is quickly seen.
+        if held == k && of_chunk.iter().all(|&value| value <= sizes[k - 1]) {
             continue;
         }
-        // Strictly larger: an equal value found earlier keeps its place.
-        let place = sizes[..held].iter().rposition(|&size| size >= value).map_or(0, |p| p + 1);
-        held = (held + 1).min(k);
-        sizes.copy_within(place..held - 1, place + 1);
-        best.copy_within(place..held - 1, place + 1);
-        sizes[place] = value;
-        best[place] = index as u32;
+        for (i, &value) in of_chunk.iter().enumerate() {
+            if held == k && value <= sizes[k - 1] {
+                continue;
+            }
+            // Strictly larger: an equal value found earlier keeps its place.
+            let place = sizes[..held].iter().rposition(|&size| size >= value).map_or(0, |p| p + 1);
+            held = (held + 1).min(k);
+            sizes.copy_within(place..held - 1, place + 1);
+            best.copy_within(place..held - 1, place + 1);
+            sizes[place] = value;
+            best[place] = (chunk * 16 + i) as u32;
+        }
     }
 }
 

@@ -3,13 +3,14 @@
 //! Patch i spreads one vote over all patches j in proportion to 2^(qᵢ·kⱼ); the importance of j is the sum over i. The
 //! N × N matrix is never stored: rows are worked on a few at a time, and memory is O(N · d).
 //!
-//! Two things make it fast. Patches with equal queries and keys, bit for bit, are merged first: a merged row casts its
-//! votes `multiplicity` times, a merged column counts `multiplicity` times in the row sums, and each of its patches gets the
-//! column's votes. And the row maximum is only sought for where |qᵢ| · max |kⱼ| says that a power of two might
+//! Two things make it fast. Patches with equal queries and keys, bit for bit, are merged first: a row of m patches casts
+//! m votes, a column of m patches takes part in the row sums m times (log2 m is added to its logits), and each of its
+//! patches gets an m-th of the column's votes. And the row maximum is only sought for where |qᵢ| · max |kⱼ| says that a power of two might
 //! overflow; elsewhere the softmax needs none.
 
 use crate::Level;
-use crate::lanes::{Block, Isa, Lanes, Task, exp2};
+use crate::embedded::Embedded;
+use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2};
 
 /// Largest |logit|, as a power of two, that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and
 /// the reciprocal above 2^-120.
@@ -23,53 +24,54 @@ pub const MAX_PATCHES: usize = 1 << 20;
 pub struct Votes {
     patches: usize,
     dim: usize,
-    row_len: usize,
     /// Hash table from a row of queries and keys to its number among the distinct ones, plus one; 0 is empty.
     slots: Vec<u32>,
     /// `[patches]`: which distinct row a patch has.
     group: Vec<u32>,
+    /// How many different rows there are.
+    distinct: usize,
     /// `[distinct]`: the first patch with this row.
     first: Vec<u32>,
     /// `[distinct]`: patches with this row.
     multiplicity: Vec<f32>,
-    /// `[distinct]`: whether the row's logits may be large.
-    large: Vec<bool>,
-    /// `[distinct / 16, dim, 16]`: keys, the last one repeated to fill up.
+    /// `[patches + 1]`: binary logarithms of whole numbers.
+    logarithms: Vec<f32>,
+    /// `[distinct / 16, 1 + dim, 16]`: the logarithm of the multiplicity and the key; [`ABSENT`] and zeros to fill up.
     keys: Vec<Block>,
-    /// `[distinct / 16, 16]`: multiplicities, zeros to fill up.
-    weights: Vec<Block>,
+    /// Square of the length of the longest key.
+    longest: f32,
     /// `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
     rows: Vec<Block>,
     /// `[distinct / 16, 16]`: votes so far.
     columns: Vec<Block>,
 }
 
+/// Stands for the logarithm of a multiplicity of zero: against a row sum above 2^-100, 2^-125 is next to nothing.
+const ABSENT: f32 = -125.0;
+
 /// Most rows of the attention matrix that any instruction set works on together.
 const MOST_ROWS: usize = 4;
 
 impl Votes {
-    /// Scratch space for `patches` rows of `row_len` numbers that hold a query of `dim`, a key of `dim`, and zeros.
+    /// Scratch space for `patches` patches with queries of `dim` numbers.
     ///
     /// # Panics
-    /// When `row_len` is not a multiple of 8 with room for query and key, or `patches` is 0 or above [`MAX_PATCHES`].
-    pub fn new(patches: usize, dim: usize, row_len: usize) -> Self {
+    /// When `dim` is 0, or `patches` is 0 or above [`MAX_PATCHES`].
+    pub fn new(patches: usize, dim: usize) -> Self {
         assert!((1..=MAX_PATCHES).contains(&patches), "{patches} patches, up to {MAX_PATCHES} are possible");
-        assert!(
-            dim > 0 && row_len >= 2 * dim && row_len.is_multiple_of(8),
-            "rows of {row_len} for dim {dim}"
-        );
+        assert!(dim > 0, "queries need a length of at least 1");
         let blocks = patches.div_ceil(16);
         Votes {
             patches,
             dim,
-            row_len,
             slots: vec![0; (2 * patches).next_power_of_two()],
             group: vec![0; patches],
-            first: Vec::with_capacity(patches),
-            multiplicity: Vec::with_capacity(patches),
-            large: Vec::with_capacity(patches),
-            keys: vec![Block::default(); blocks * dim],
-            weights: vec![Block::default(); blocks],
+            first: vec![0; patches],
+            distinct: 0,
+            multiplicity: vec![0.0; patches],
+            logarithms: (0..=patches as u32).map(log2).collect(),
+            keys: vec![Block::default(); blocks * (1 + dim)],
+            longest: 0.0,
             rows: vec![Block::default(); blocks * MOST_ROWS],
             columns: vec![Block::default(); blocks],
         }
@@ -77,17 +79,19 @@ impl Votes {
 
     /// How many different rows the last [`Votes::cast`] found.
     pub const fn distinct(&self) -> usize {
-        self.first.len()
+        self.distinct
     }
 
-    /// Counts the votes: `embedded` is `[patches, row_len]`, finite and within ±1e15 as [`crate::project`] leaves it,
-    /// queries pre-multiplied so that a vote is 2^(q·k); `importance` is `[patches]` and sums to the number of patches.
+    /// Counts the votes, queries being pre-multiplied so that a vote is 2^(q·k); `importance` is `[patches]` and sums
+    /// to the number of patches.
     ///
     /// # Panics
-    /// When a slice has the wrong length.
-    pub fn cast(&mut self, level: Level, embedded: &[f32], importance: &mut [f32]) {
-        assert_eq!(embedded.len(), self.patches * self.row_len, "numbers in the rows");
+    /// When `embedded` or `importance` is for another number of patches, or another length of queries.
+    pub fn cast(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
+        assert_eq!(embedded.patches(), self.patches, "patches");
+        assert_eq!(embedded.dim(), self.dim, "length of a query");
         assert_eq!(importance.len(), self.patches, "patches");
+        let embedded = embedded.rows();
         if self.dim == 4 {
             level.run(Cast::<4> { votes: self, embedded, importance });
         } else {
@@ -95,73 +99,104 @@ impl Votes {
         }
     }
 
-    /// Finds the distinct rows.
+    /// Groups of eight numbers per patch.
     #[inline(always)]
-    fn merge(&mut self, embedded: &[f32]) {
-        self.slots.fill(0);
-        self.first.clear();
-        self.multiplicity.clear();
-        let mask = self.slots.len() - 1;
-        for (patch, row) in embedded.chunks_exact(self.row_len).enumerate() {
-            let eights = row.as_chunks::<8>().0;
-            let mut slot = hash(eights) as usize & mask;
-            self.group[patch] = loop {
-                let Some(known) = self.slots[slot].checked_sub(1) else {
-                    let new = self.first.len() as u32;
-                    self.slots[slot] = new + 1;
-                    self.first.push(patch as u32);
-                    self.multiplicity.push(1.0);
-                    break new;
-                };
-                let start = self.first[known as usize] as usize * self.row_len;
-                if same(eights, embedded[start..start + self.row_len].as_chunks::<8>().0) {
-                    self.multiplicity[known as usize] += 1.0;
-                    break known;
-                }
-                slot = (slot + 1) & mask;
-            };
-        }
+    const fn per_row<const D: usize>(&self) -> usize {
+        if D == 0 { (2 * self.dim).div_ceil(8) } else { (2 * D).div_ceil(8) }
     }
 
-    /// Lays the distinct keys out for the kernel and finds the rows whose logits may be large.
+    /// Finds the distinct rows.
     #[inline(always)]
-    fn lay_out(&mut self, embedded: &[f32]) {
-        let (dim, distinct) = (self.dim, self.first.len());
-        let mut longest = 0.0_f32;
-        for place in 0..distinct.next_multiple_of(16) {
-            let number = place.min(distinct - 1);
-            let (block, lane) = (place / 16, place % 16);
-            self.weights[block].0[lane] = if place == number { self.multiplicity[number] } else { 0.0 };
-            let key = self.first[number] as usize * self.row_len + dim;
-            let key = &embedded[key..key + dim];
-            let mut square = 0.0;
-            for (keys, &k) in self.keys[block * dim..(block + 1) * dim].iter_mut().zip(key) {
-                keys.0[lane] = k;
-                square += k * k;
+    fn merge<const D: usize>(&mut self, embedded: &[Eight]) {
+        let per_row = self.per_row::<D>();
+        let (slots, group) = (self.slots.as_mut_slice(), self.group.as_mut_slice());
+        let (first, multiplicity) = (self.first.as_mut_slice(), self.multiplicity.as_mut_slice());
+        slots.fill(0);
+        multiplicity.fill(0.0);
+        let mask = slots.len() - 1;
+        let mut distinct = 0;
+        for (patch, (row, group)) in embedded.chunks_exact(per_row).zip(group).enumerate() {
+            let mut slot = hash(row) as usize & mask;
+            loop {
+                // Whether a row is new cannot be predicted, so there is no branch on it: an empty slot leads to the
+                // row itself, which equals itself.
+                let entry = slots[slot] as usize;
+                let new = entry == 0;
+                let known = first[entry.saturating_sub(1)] as usize;
+                let other = if new { patch } else { known } * per_row;
+                if same(row, &embedded[other..other + per_row]) {
+                    let number = if new { distinct } else { entry - 1 };
+                    slots[slot] = number as u32 + 1;
+                    *group = number as u32;
+                    first[number] = (other / per_row) as u32;
+                    multiplicity[number] += 1.0;
+                    distinct += usize::from(new);
+                    break;
+                }
+                slot = (slot + 1) & mask;
             }
-            longest = longest.max(square);
         }
-        self.large.clear();
-        for &first in &self.first {
-            let query = first as usize * self.row_len;
-            let square: f32 = embedded[query..query + dim].iter().map(|q| q * q).sum();
-            // Not `<=`: an infinite or undefined bound is a large one.
-            let small = square * longest <= SAFE * SAFE;
-            self.large.push(!small);
-        }
+        self.distinct = distinct;
     }
+
+    /// Lays the distinct keys out for the kernel.
+    #[inline(always)]
+    fn lay_out<I: Isa, const D: usize>(&mut self, isa: I, embedded: &[Eight]) {
+        let dim = if D == 0 { self.dim } else { D };
+        let per_row = self.per_row::<D>();
+        let distinct = self.distinct;
+        let blocks = distinct.div_ceil(16);
+        self.keys[(blocks - 1) * (1 + dim)..blocks * (1 + dim)].fill(Block::default());
+        self.keys[(blocks - 1) * (1 + dim)] = Block([ABSENT; 16]);
+        let (keys, logarithms) = (self.keys.as_mut_slice(), self.logarithms.as_slice());
+        let numbers = self.first[..distinct].iter().zip(&self.multiplicity);
+        for (number, (&first, &multiplicity)) in numbers.enumerate() {
+            let (block, lane) = (number / 16, number % 16);
+            let block = &mut keys[block * (1 + dim)..(block + 1) * (1 + dim)];
+            block[0].0[lane] = logarithms[multiplicity as usize];
+            let row = &embedded[first as usize * per_row..(first as usize + 1) * per_row];
+            for (t, to) in block[1..].iter_mut().enumerate() {
+                to.0[lane] = row[(dim + t) / 8].0[(dim + t) % 8];
+            }
+        }
+        let mut longest = isa.splat16(0.0);
+        for block in self.keys[..blocks * (1 + dim)].chunks_exact(1 + dim) {
+            let mut square = isa.splat16(0.0);
+            for k in &block[1..] {
+                let k = isa.load16(&k.0);
+                square = k.mul_add(k, square);
+            }
+            longest = square.max(longest);
+        }
+        self.longest = longest.largest();
+    }
+}
+
+/// log2 of a whole number, 0 for 0, from the four basic operations: a library's logarithm would differ between
+/// machines.
+fn log2(n: u32) -> f32 {
+    let Some(whole) = n.checked_ilog2() else { return 0.0 };
+    // n = 2^whole · f with f in 1 ..= 2, and ln f = 2 artanh s with s in 0 ..= 1/3.
+    let f = f64::from(n) / (1_u64 << whole) as f64;
+    let s = (f - 1.0) / (f + 1.0);
+    let (mut power, mut sum) = (s, 0.0);
+    for odd in 0..20 {
+        sum += power / f64::from(2 * odd + 1);
+        power *= s * s;
+    }
+    (f64::from(whole) + 2.0 * sum * std::f64::consts::LOG2_E) as f32
 }
 
 /// Mixes the bits of a row.
 #[inline(always)]
-fn hash(row: &[[f32; 8]]) -> u64 {
+fn hash(row: &[Eight]) -> u64 {
     // Odd constants with well-mixed bits; the best bits of a product are its highest.
     const K: [u64; 4] =
         [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
     let mut hash = 0_u64;
     for eight in row {
         for (i, &k) in K.iter().enumerate() {
-            let word = u64::from(eight[2 * i].to_bits()) | u64::from(eight[2 * i + 1].to_bits()) << 32;
+            let word = u64::from(eight.0[2 * i].to_bits()) | u64::from(eight.0[2 * i + 1].to_bits()) << 32;
             hash ^= word.wrapping_mul(k);
         }
         hash = (hash ^ hash >> 32).wrapping_mul(K[0]);
@@ -171,14 +206,20 @@ fn hash(row: &[[f32; 8]]) -> u64 {
 
 /// Whether two rows are equal to the bit.
 #[inline(always)]
-fn same(a: &[[f32; 8]], b: &[[f32; 8]]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a.map(f32::to_bits) == b.map(f32::to_bits))
+fn same(a: &[Eight], b: &[Eight]) -> bool {
+    a.iter().zip(b).all(|(a, b)| {
+        let mut difference = 0;
+        for i in 0..8 {
+            difference |= a.0[i].to_bits() ^ b.0[i].to_bits();
+        }
+        difference == 0
+    })
 }
 
 /// `D` is the dimension when it is known at compile time, else 0.
 struct Cast<'a, const D: usize> {
     votes: &'a mut Votes,
-    embedded: &'a [f32],
+    embedded: &'a [Eight],
     importance: &'a mut [f32],
 }
 
@@ -188,18 +229,21 @@ impl<const D: usize> Task for Cast<'_, D> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let votes = self.votes;
-        votes.merge(self.embedded);
-        votes.lay_out(self.embedded);
-        let blocks = votes.distinct().div_ceil(16);
+        votes.merge::<D>(self.embedded);
+        votes.lay_out::<I, D>(isa, self.embedded);
+        let blocks = votes.distinct.div_ceil(16);
         votes.columns[..blocks].fill(Block::default());
         if I::ROWS == 4 {
             count::<I, D, 4>(isa, votes, self.embedded);
         } else {
             count::<I, D, 2>(isa, votes, self.embedded);
         }
-        let columns = votes.columns.as_slice();
+        // Each patch of a column gets its part; the multiplicities have served their turn.
+        for (number, share) in votes.multiplicity[..votes.distinct].iter_mut().enumerate() {
+            *share = votes.columns[number / 16].0[number % 16] / *share;
+        }
         for (importance, &group) in self.importance.iter_mut().zip(&votes.group) {
-            *importance = columns[group as usize / 16].0[group as usize % 16];
+            *importance = votes.multiplicity[group as usize];
         }
     }
 }
@@ -207,59 +251,70 @@ impl<const D: usize> Task for Cast<'_, D> {
 /// Goes through the distinct rows, `R` at a time. Sums run over columns in blocks of 16 and over rows one after the
 /// other, so `R` does not show in the result.
 #[inline(always)]
-fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embedded: &[f32]) {
+fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embedded: &[Eight]) {
     let dim = if D == 0 { votes.dim } else { D };
-    let distinct = votes.first.len();
+    let per_row = votes.per_row::<D>();
+    let distinct = votes.distinct;
     let blocks = distinct.div_ceil(16);
-    let keys = &votes.keys[..blocks * dim];
-    let weights = &votes.weights[..blocks];
+    let keys = &votes.keys[..blocks * (1 + dim)];
     let columns = &mut votes.columns[..blocks];
     let matrix = &mut votes.rows.as_chunks_mut::<R>().0[..blocks];
     let zero = isa.splat16(0.0);
 
     for start in (0..distinct).step_by(R) {
         // Beyond the last row, the last row again, with no vote.
-        let number: [usize; R] = std::array::from_fn(|r| (start + r).min(distinct - 1));
-        let mut queries: [&[f32]; R] = [&[]; R];
+        let mut queries: [&[Eight]; R] = [&[]; R];
         let mut splats = [[zero; D]; R];
+        let mut large = [false; R];
         for r in 0..R {
-            let query = votes.first[number[r]] as usize * votes.row_len;
-            queries[r] = &embedded[query..query + dim];
-            for t in 0..D {
-                splats[r][t] = isa.splat16(queries[r][t]);
+            let first = votes.first[(start + r).min(distinct - 1)] as usize;
+            queries[r] = &embedded[first * per_row..(first + 1) * per_row];
+            let mut square = 0.0;
+            for t in 0..dim {
+                let q = queries[r][t / 8].0[t % 8];
+                square += q * q;
+                if D > 0 {
+                    splats[r][t] = isa.splat16(q);
+                }
             }
+            // Whatever is not known to be small, an infinite bound too, counts as large.
+            let small = square * votes.longest <= SAFE * SAFE;
+            large[r] = !small;
         }
 
         let mut sums = [zero; R];
-        if number.iter().any(|&n| votes.large[n]) {
+        if large.contains(&true) {
             // Logits first, to find their maximum; where the row needs none, it is taken as 0, which changes nothing.
             let mut peaks = [isa.splat16(f32::MIN); R];
-            for (keys, out) in keys.chunks_exact(dim).zip(matrix.iter_mut()) {
+            for (keys, out) in keys.chunks_exact(1 + dim).zip(matrix.iter_mut()) {
+                let (bias, keys) = (isa.load16(&keys[0].0), &keys[1..]);
+                // What is absent must not be the maximum. A row without one gets the same numbers as on the other path:
+                // which rows share a block must not show.
+                let below_all = bias.select_lt(zero, isa.splat16(-1e38), bias);
                 for r in 0..R {
-                    let x = logit::<I, D>(isa, &splats[r], queries[r], keys);
+                    let bias = if large[r] { below_all } else { bias };
+                    let x = logit::<I, D>(isa, &splats[r], queries[r], bias, keys);
                     peaks[r] = x.max(peaks[r]);
                     x.store(&mut out[r].0);
                 }
             }
             for r in 0..R {
-                let peak = if votes.large[number[r]] { peaks[r].largest() } else { 0.0 };
-                peaks[r] = isa.splat16(peak);
+                peaks[r] = isa.splat16(if large[r] { peaks[r].largest() } else { 0.0 });
             }
-            for (weights, out) in weights.iter().zip(matrix.iter_mut()) {
-                let weights = isa.load16(&weights.0);
+            for out in matrix.iter_mut() {
                 for r in 0..R {
                     let x = isa.load16(&out[r].0).sub(peaks[r]).max(isa.splat16(-126.0));
                     let e = exp2(isa, x);
-                    sums[r] = e.mul_add(weights, sums[r]);
+                    sums[r] = sums[r].add(e);
                     e.store(&mut out[r].0);
                 }
             }
         } else {
-            for ((keys, weights), out) in keys.chunks_exact(dim).zip(weights).zip(matrix.iter_mut()) {
-                let weights = isa.load16(&weights.0);
+            for (keys, out) in keys.chunks_exact(1 + dim).zip(matrix.iter_mut()) {
+                let (bias, keys) = (isa.load16(&keys[0].0), &keys[1..]);
                 for r in 0..R {
-                    let e = exp2(isa, logit::<I, D>(isa, &splats[r], queries[r], keys));
-                    sums[r] = e.mul_add(weights, sums[r]);
+                    let e = exp2(isa, logit::<I, D>(isa, &splats[r], queries[r], bias, keys));
+                    sums[r] = sums[r].add(e);
                     e.store(&mut out[r].0);
                 }
             }
@@ -267,7 +322,7 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
 
         let mut shares = [zero; R];
         for r in 0..R {
-            let voters = if start + r < distinct { votes.multiplicity[number[r]] } else { 0.0 };
+            let voters = if start + r < distinct { votes.multiplicity[start + r] } else { 0.0 };
             shares[r] = isa.splat16(voters / sums[r].sum());
         }
         for (column, rows) in columns.iter_mut().zip(matrix.iter()) {
@@ -280,19 +335,24 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
     }
 }
 
-/// q·k of one query with sixteen keys.
+/// q·k of one query with sixteen keys, plus a bias.
 #[inline(always)]
-fn logit<I: Isa, const D: usize>(isa: I, splats: &[I::V16; D], query: &[f32], keys: &[Block]) -> I::V16 {
+fn logit<I: Isa, const D: usize>(
+    isa: I,
+    splats: &[I::V16; D],
+    query: &[Eight],
+    bias: I::V16,
+    keys: &[Block],
+) -> I::V16 {
+    let mut x = bias;
     if D > 0 {
-        let mut x = splats[0].mul(isa.load16(&keys[0].0));
-        for t in 1..D {
+        for t in 0..D {
             x = splats[t].mul_add(isa.load16(&keys[t].0), x);
         }
-        return x;
-    }
-    let mut x = isa.splat16(query[0]).mul(isa.load16(&keys[0].0));
-    for (&q, k) in query.iter().zip(keys).skip(1) {
-        x = isa.splat16(q).mul_add(isa.load16(&k.0), x);
+    } else {
+        for (q, k) in query.iter().flat_map(|eight| &eight.0).zip(keys) {
+            x = isa.splat16(*q).mul_add(isa.load16(&k.0), x);
+        }
     }
     x
 }

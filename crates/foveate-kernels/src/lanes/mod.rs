@@ -81,6 +81,18 @@ pub(crate) trait Lanes<const N: usize>: Copy {
 #[repr(C, align(64))]
 pub(crate) struct Block(pub(crate) [f32; 16]);
 
+/// Blocks as one slice of numbers.
+pub(crate) fn flat(blocks: &[Block]) -> &[f32] {
+    // SAFETY: `Block` is `repr(C)` with 64 bytes of f32 and alignment 64, so there is no padding: n blocks are 16 n
+    // consecutive f32, and the slice borrows them for as long.
+    unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), blocks.len() * 16) }
+}
+
+/// Eight floats in half a cache line.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C, align(32))]
+pub(crate) struct Eight(pub(crate) [f32; 8]);
+
 /// Added to a number of magnitude below 2^22, this rounds it to an integer, found in the low bits of the sum.
 const MAGIC: f32 = 12_582_912.0; // 1.5 * 2^23
 
@@ -119,6 +131,8 @@ pub(crate) fn sigmoid<I: Isa>(isa: I, x: I::V16) -> I::V16 {
 #[inline(always)]
 pub(crate) fn tanh<I: Isa>(isa: I, x: I::V16) -> I::V16 {
     let one = isa.splat16(1.0);
+    // Beyond ±10 it is ±1 in f32. NaN becomes 10, on every processor alike, whatever its sign.
+    let x = x.min(isa.splat16(10.0)).max(isa.splat16(-10.0));
     let size = x.copy_sign(one);
     // Far from zero: 1 - 2 / (e^2|x| + 1).
     let far = one.sub(isa.splat16(2.0).div(exp(isa, size.add(size)).add(one)));

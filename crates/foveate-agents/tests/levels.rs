@@ -1,0 +1,92 @@
+//! Every instruction set decides the same, to the bit, over thousands of pictures: drawn roads, golden frames, noise,
+//! coloured boxes, and pictures of one colour, with weights from tiny to large.
+
+#[allow(dead_code, reason = "other tests need the rest")]
+mod common;
+#[allow(dead_code, reason = "other programs need the rest")]
+#[path = "common/synthetic.rs"]
+mod synthetic;
+
+use foveate_agents::registry::{Init, initial_attention_params};
+use foveate_agents::{AttentionAgent, AttentionAgentConfig};
+use foveate_core::{Image, ImageBuf, Observation, Policy, Rng, Seed};
+use foveate_kernels::Level;
+
+/// Feeds `frames` to one agent per level and compares all that comes out.
+#[track_caller]
+fn check(params: &[f32], frames: &[&[u8]]) {
+    let config = AttentionAgentConfig::default;
+    let mut seats: Vec<_> = Level::available()
+        .map(|level| {
+            let mut agent = AttentionAgent::new(config()).expect("the defaults are valid").with_level(level);
+            agent.set_params(params).expect("3667 finite numbers");
+            (level, agent.memory(), agent)
+        })
+        .collect();
+    for (t, rgb) in frames.iter().enumerate() {
+        let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
+        let mut portable: Option<(Vec<u32>, Vec<u32>, Vec<u64>)> = None;
+        for (level, memory, agent) in &mut seats {
+            let decision = agent.act(Observation::Image(frame), memory).expect("the right size");
+            let gaze = decision.gaze.expect("this agent has a gaze");
+            let outcome = (
+                gaze.looked_at.to_vec(),
+                gaze.importance.iter().map(|v| v.to_bits()).collect(),
+                decision.action.iter().map(|v| v.to_bits()).collect(),
+            );
+            assert_eq!(&outcome, portable.get_or_insert(outcome.clone()), "{level}, picture {t}");
+        }
+    }
+}
+
+/// Noise, or boxes of one colour on another, or one colour alone.
+fn draw(rng: &mut Rng) -> Vec<u8> {
+    let mut picture = ImageBuf::black(96, 96);
+    match rng.below(4) {
+        0 => picture.rgb_mut().fill_with(|| rng.below(256) as u8),
+        kind => {
+            let boxes = if kind == 1 { 1 } else { 2 + rng.below(12) };
+            for i in 0..boxes {
+                let colour = [rng.below(256) as u8, rng.below(256) as u8, rng.below(256) as u8];
+                let at = |rng: &mut Rng| if i == 0 { (0, 96) } else { (rng.below(96), 1 + rng.below(60)) };
+                let ((x, w), (y, h)) = (at(rng), at(rng));
+                for y in y..(y + h).min(96) {
+                    for x in x..(x + w).min(96) {
+                        let start = (y * 96 + x) as usize * 3;
+                        picture.rgb_mut()[start..start + 3].copy_from_slice(&colour);
+                    }
+                }
+            }
+        }
+    }
+    picture.rgb().to_vec()
+}
+
+#[test]
+fn the_same_on_every_level() {
+    let config = AttentionAgentConfig::default();
+    let mut rng = Seed::root(17).rng();
+    let roads = synthetic::frames(200);
+    for scale in [0.05, 1.0, 6.0, 200.0] {
+        let mut params = initial_attention_params(&config, Init::Torch, Seed::root(3));
+        for w in &mut params {
+            *w *= scale;
+        }
+        let drawn: Vec<Vec<u8>> = (0..320).map(|_| draw(&mut rng)).collect();
+        let frames: Vec<&[u8]> =
+            roads.chunks_exact(96 * 96 * 3).chain(drawn.iter().map(Vec::as_slice)).collect();
+        check(&params, &frames);
+    }
+}
+
+#[test]
+fn the_same_on_every_level_with_published_weights() {
+    let Some(weights) = common::data("attention_agent_carracing.npz") else { return };
+    let Some(golden) = common::data("golden_attention_agent_carracing.npz") else { return };
+    let params = common::read_npz(&weights)["params"].f32();
+    let golden = common::read_npz(&golden);
+    let roads = synthetic::frames(100);
+    let frames: Vec<&[u8]> =
+        golden["frames"].u8().chunks_exact(96 * 96 * 3).chain(roads.chunks_exact(96 * 96 * 3)).collect();
+    check(&params, &frames);
+}
