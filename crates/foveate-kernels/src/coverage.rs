@@ -25,11 +25,12 @@ const ROUND: f32 = 8_388_608.0;
 pub fn take<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas: &mut [[[f32; N]; BLOCK]]) {
     for block in ones(mask) {
         if let (Some(sums), Some(deltas)) = (sums.get_mut(block), deltas.get_mut(block)) {
-            let (sums, deltas) = (sums.as_flattened_mut(), deltas.as_flattened_mut());
-            for (sum, delta) in sums.iter_mut().zip(deltas) {
-                *sum += *delta;
-                *delta = 0.0;
+            for i in 0..BLOCK {
+                for k in 0..N {
+                    sums[i][k] += deltas[i][k];
+                }
             }
+            *deltas = [[0.0; N]; BLOCK];
         }
     }
 }

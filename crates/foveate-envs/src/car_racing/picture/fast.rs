@@ -96,6 +96,7 @@ impl FastPicture {
         } else {
             Ground { base: field_color, lift: [0, 1, 2].map(|k| grass_color[k] - field_color[k]) }
         };
+        let extras = bounded || sampler.is_some() || blob.is_some() || bars > 0.0;
         let mut grass = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut field = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut road = [[[0.0; 4]; BLOCK]; BLOCKS];
@@ -122,9 +123,9 @@ impl FastPicture {
             if sampler.is_some() {
                 fresh = ALL_BLOCKS;
             }
-            if bounded || car_row.is_some() || sampler.is_some() || blob.is_some() || bars > 0.0 {
+            if extras {
                 let mut over = road;
-                share_out(&mut over);
+                share_out(over.as_flattened_mut());
                 if let Some((sampler, backdrop)) = &sampler {
                     sampler.lay_under(row, backdrop, &mut over);
                 } else if bounded {
@@ -143,6 +144,12 @@ impl FastPicture {
                     side_bars(bars, &mut over);
                 }
                 blend(fresh, &ground, &grass, &over, BIAS, out);
+            } else if let Some(car) = car_row {
+                let below = *car::window(&mut road);
+                share_out(car::window(&mut road));
+                car::cover(car, &mut road);
+                blend(fresh, &ground, &grass, &road, BIAS, out);
+                *car::window(&mut road) = below;
             } else {
                 blend(fresh, &ground, &grass, &road, BIAS, out);
             }
@@ -166,8 +173,8 @@ fn tone(value: f32) -> u8 {
 }
 
 /// Where the track runs over itself, quads share the cell.
-fn share_out(over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
-    for cell in over.as_flattened_mut() {
+fn share_out(over: &mut [[f32; 4]]) {
+    for cell in over {
         if cell[3] > 1.001 {
             let share = 1.0 / cell[3];
             *cell = cell.map(|v| v * share);

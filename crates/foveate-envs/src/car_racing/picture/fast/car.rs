@@ -45,6 +45,8 @@ pub(super) struct Car {
     black: Mask,
     grey: Mask,
     cells: [Row; ROWS],
+    /// Which rows of cells hold anything.
+    rows: u32,
 }
 
 /// The hull's pixels. They follow from its corners' pixels, which stand still while the camera does not zoom.
@@ -58,7 +60,7 @@ struct Hull {
 impl Car {
     pub(super) fn new() -> Self {
         let hull = Hull { corners: [[[0; 2]; 8]; 4], red: [0; HEIGHT], changes: NO_CHANGES };
-        Car { hull, black: [0; HEIGHT], grey: [0; HEIGHT], cells: [[[0.0; 4]; COLUMNS]; ROWS] }
+        Car { hull, black: [0; HEIGHT], grey: [0; HEIGHT], cells: [[[0.0; 4]; COLUMNS]; ROWS], rows: 0 }
     }
 
     /// Paints wheels, stripes and hull and filters them.
@@ -85,7 +87,8 @@ impl Car {
 
     /// What of the car lies in row `row` of the picture.
     pub(super) fn row(&self, row: usize) -> Option<&Row> {
-        self.cells.get(row.checked_sub(FIRST_ROW)?)
+        let row = row.checked_sub(FIRST_ROW)?;
+        self.cells.get(row).filter(|_| self.rows & (1 << row) != 0)
     }
 
     /// What of the hull's last polygon, which lies over a blob, is in each cell; same layout as the car's rows.
@@ -113,7 +116,12 @@ impl Car {
             add_row(&mut black, row, self.black[row] & !red);
             add_row(&mut grey, row, self.grey[row] & !red);
         }
+        self.rows = 0;
         for (row, cells) in self.cells.iter_mut().enumerate() {
+            if [&black[row], &grey[row], &self.hull.changes[row]].iter().all(|changes| **changes == NO_CHANGES[0]) {
+                continue;
+            }
+            self.rows |= 1 << row;
             let mut sums = [0.0; 3];
             for (column, cell) in cells.iter_mut().enumerate() {
                 sums[0] += black[row][column];
@@ -128,10 +136,16 @@ impl Car {
 
 /// Lays a row of the car over what is there: R, G, B (premultiplied) and coverage.
 pub(super) fn cover(row: &Row, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
-    for (over, &[r, g, b, keep]) in over.as_flattened_mut()[FIRST_COLUMN..].iter_mut().zip(row) {
+    for (over, &[r, g, b, keep]) in window(over).iter_mut().zip(row) {
         let [or, og, ob, cover] = *over;
         *over = [or * keep + r, og * keep + g, ob * keep + b, 1.0 - (1.0 - cover) * keep];
     }
+}
+
+/// The window's cells of a row.
+pub(super) fn window(over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) -> &mut Row {
+    let cells = &mut over.as_flattened_mut()[FIRST_COLUMN..FIRST_COLUMN + COLUMNS];
+    cells.try_into().expect("COLUMNS cells")
 }
 
 impl Hull {

@@ -118,52 +118,60 @@ impl<const N: usize> Layer<N> {
             return;
         }
         let slope = (b[1] - a[1]) / run;
-        let first = a[0] as usize;
-        let last = (b[0].ceil() as usize).min(SIDE);
-        let mut x = a[0];
-        let mut y = a[1];
-        for column in first..last {
-            let (next_x, next_y) = if column + 1 == last {
-                (b[0], b[1])
+        let mut column = a[0] as i32;
+        let mut from = a;
+        let mut row = a[1] as i32;
+        while column < SIDE as i32 {
+            let right = (column + 1) as f32;
+            let done = right >= b[0];
+            let to = if done { b } else { [right, a[1] + (right - a[0]) * slope] };
+            let next_row = to[1] as i32;
+            let d = to[0] - from[0];
+            if row == next_row {
+                let below = d * (0.5 * (from[1] + to[1]) - row as f32);
+                self.add(row as usize, column as usize, d - below, weight);
+                self.add(row as usize + 1, column as usize, below, weight);
+                self.touch(row as usize, row as usize + 1, column as usize);
+            } else if row < next_row {
+                self.steep(column as usize, d, [from[1], to[1]], [row as usize, next_row as usize], weight);
             } else {
-                let next_x = (column + 1) as f32;
-                (next_x, a[1] + (next_x - a[0]) * slope)
-            };
-            self.column(column, next_x - x, y.max(0.0), next_y.max(0.0), weight);
-            (x, y) = (next_x, next_y);
+                self.steep(column as usize, d, [to[1], from[1]], [next_row as usize, row as usize], weight);
+            }
+            if done {
+                return;
+            }
+            (from, row) = (to, next_row);
+            column += 1;
         }
     }
 
-    /// The piece of an edge within one column, `d` wide, from `y0` to `y1`.
+    /// The piece of an edge within one column, `d` wide, that runs between `low` in row `first` and `high` in a later
+    /// row `last`.
     #[inline]
-    fn column(&mut self, column: usize, d: f32, y0: f32, y1: f32, weight: [f32; N]) {
-        let (low, high) = if y0 < y1 { (y0, y1) } else { (y1, y0) };
-        let row = (low as usize).min(ROWS);
-        let top = row as f32;
-        let last = (high as usize).min(ROWS);
-        if row == last {
-            let below = d * (0.5 * (low + high) - top);
-            self.add(row, column, d - below, weight);
-            self.add(row + 1, column, below, weight);
-            self.touch(row, row + 1, column);
-            return;
-        }
-        // Cumulative area under the edge's share of each row: quadratic in the first and last row, linear between.
+    fn steep(
+        &mut self,
+        column: usize,
+        d: f32,
+        [low, high]: [f32; 2],
+        [first, last]: [usize; 2],
+        weight: [f32; N],
+    ) {
+        // Area under the edge, row by row: quadratic in the first and last row, linear between.
         let per_row = d / (high - low);
-        let into = 1.0 - (low - top);
-        let head = 0.5 * per_row * into * into;
-        self.add(row, column, head, weight);
-        let mut done = head;
-        for r in row + 1..last {
-            let reached = per_row * ((r as f32) - low + 0.5);
-            self.add(r, column, reached - done, weight);
+        let into = 1.0 - (low - first as f32);
+        let mut done = 0.5 * per_row * into * into;
+        self.add(first, column, done, weight);
+        let mut reached = per_row * (into + 0.5);
+        for row in first + 1..last {
+            self.add(row, column, reached - done, weight);
             done = reached;
+            reached += per_row;
         }
         let tail = high - last as f32;
         let reached = d - 0.5 * per_row * tail * tail;
         self.add(last, column, reached - done, weight);
         self.add(last + 1, column, d - reached, weight);
-        self.touch(row, last + 1, column);
+        self.touch(first, last + 1, column);
     }
 
     #[inline]
