@@ -169,7 +169,8 @@ const BIAS: f32 = 1.502;
 
 /// The byte that the reference's shrinking leaves of a value.
 fn tone(value: f32) -> u8 {
-    (value - BIAS).round() as u8
+    // Adding 2^23 rounds to the nearest integer and leaves it in the low bits.
+    ((value - BIAS).max(0.0) + 8_388_608.0).to_bits() as u8
 }
 
 /// Where the track runs over itself, quads share the cell.

@@ -118,7 +118,10 @@ impl Car {
         }
         self.rows = 0;
         for (row, cells) in self.cells.iter_mut().enumerate() {
-            if [&black[row], &grey[row], &self.hull.changes[row]].iter().all(|changes| **changes == NO_CHANGES[0]) {
+            if [&black[row], &grey[row], &self.hull.changes[row]]
+                .iter()
+                .all(|changes| **changes == NO_CHANGES[0])
+            {
                 continue;
             }
             self.rows |= 1 << row;

@@ -23,8 +23,8 @@ pub(super) fn grass(lens: &Lens, layer: &mut Layer<1>) {
             let (x, y) = (GRASS_DIM * f64::from(2 * i), GRASS_DIM * f64::from(2 * j));
             let (right, up) = (x + GRASS_DIM, y + GRASS_DIM);
             let corners = [[right, y], [x, y], [x, up], [right, up]].map(|corner| lens.pixel(corner));
-            if let Some(points) = grow(corners, [Reach::Out; 4]) {
-                layer.polygon(&points, [1.0]);
+            if let Some((points, sign)) = grow(corners, [Reach::Out; 4]) {
+                layer.polygon(&points, [sign]);
             }
         }
     }
@@ -43,8 +43,8 @@ pub(super) fn field_fills(lens: &Lens) -> bool {
 pub(super) fn field(lens: &Lens, layer: &mut Layer<1>) {
     let b = PLAYFIELD;
     let corners = [[b, b], [b, -b], [-b, -b], [-b, b]].map(|corner| lens.pixel(corner));
-    if let Some(points) = grow(corners, [Reach::Out; 4]) {
-        layer.polygon(&points, [1.0]);
+    if let Some((points, sign)) = grow(corners, [Reach::Out; 4]) {
+        layer.polygon(&points, [sign]);
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn blob(blob: &Blob, hull: &Body, lens: &Lens, layer: &mut Layer<1>) 
     let ([x, y], side) = (blob.corner, blob.side);
     let corners = [[x, y], [x + side, y], [x + side, y + side], [x, y + side]];
     let corners = corners.map(|corner| lens.pixel(hull.to_world(corner).map(f64::from)));
-    if let Some(points) = grow(corners, [Reach::Out; 4]) {
-        layer.polygon(&points, [1.0]);
+    if let Some((points, sign)) = grow(corners, [Reach::Out; 4]) {
+        layer.polygon(&points, [sign]);
     }
 }

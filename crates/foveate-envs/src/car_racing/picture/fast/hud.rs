@@ -41,12 +41,14 @@ pub(super) fn draw(scene: &Scene<'_>, frame: &mut [u8]) {
 fn rectangle(bar: &mut [u8], x: [f64; 2], y: [f64; 2], color: [u8; 3]) {
     let ends = |[a, b]: [f64; 2], cell: f32| {
         let (a, b) = (a as i32, b as i32);
-        [a.min(b) as f32 / cell, (a.max(b) + 1) as f32 / cell]
+        [a.min(b) as f32 / cell, a.max(b).saturating_add(1) as f32 / cell]
     };
     let ([left, right], [top, bottom]) = (ends(x, CELL_WIDTH), ends(y, CELL_HEIGHT));
-    let rows = (top.max(FIRST_ROW as f32) as usize)..(bottom.ceil().clamp(0.0, SIDE as f32) as usize);
-    let columns = (left.max(0.0) as usize)..(right.ceil().clamp(0.0, SIDE as f32) as usize);
-    let share = |low: f32, high: f32, at: usize| high.min(at as f32 + 1.0) - low.max(at as f32);
+    let cells = |low: f32, high: f32, first: usize| {
+        (low.max(0.0) as usize).max(first)..((high.max(0.0) as usize) + 1).min(SIDE)
+    };
+    let (rows, columns) = (cells(top, bottom, FIRST_ROW), cells(left, right, 0));
+    let share = |low: f32, high: f32, at: usize| (high.min(at as f32 + 1.0) - low.max(at as f32)).max(0.0);
     for row in rows {
         let down = share(top, bottom, row);
         for column in columns.clone() {

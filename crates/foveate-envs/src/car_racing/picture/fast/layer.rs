@@ -44,7 +44,8 @@ impl<const N: usize> Layer<N> {
         self.touched = [0; ROWS + 2];
     }
 
-    /// Adds a closed polygon. `points` are in cells, x to the right, y down; clockwise polygons count positive.
+    /// Adds a closed polygon. `points` are in cells, x to the right, y down. Clockwise polygons count
+    /// `weight`, others its opposite.
     pub(super) fn polygon(&mut self, points: &[[f32; 2]], weight: [f32; N]) {
         let mut from = points[points.len() - 1];
         for &to in points {
@@ -127,15 +128,14 @@ impl<const N: usize> Layer<N> {
             let to = if done { b } else { [right, a[1] + (right - a[0]) * slope] };
             let next_row = to[1] as i32;
             let d = to[0] - from[0];
-            if row == next_row {
+            let (at, first, last) = (column as usize, row.min(next_row) as usize, row.max(next_row) as usize);
+            if first == last {
                 let below = d * (0.5 * (from[1] + to[1]) - row as f32);
-                self.add(row as usize, column as usize, d - below, weight);
-                self.add(row as usize + 1, column as usize, below, weight);
-                self.touch(row as usize, row as usize + 1, column as usize);
-            } else if row < next_row {
-                self.steep(column as usize, d, [from[1], to[1]], [row as usize, next_row as usize], weight);
+                self.add(first, at, d - below, weight);
+                self.add(first + 1, at, below, weight);
+                self.touch(first, first + 1, at);
             } else {
-                self.steep(column as usize, d, [to[1], from[1]], [next_row as usize, row as usize], weight);
+                self.steep(at, d, [from[1].min(to[1]), from[1].max(to[1])], [first, last], weight);
             }
             if done {
                 return;

@@ -59,9 +59,10 @@ pub(super) enum Reach {
 }
 
 /// Moves the edges of a quadrilateral (pixel centres, y down) by what the fill and the smoothed outline of the reference
-/// add, and changes from pixels to cells. Returns the corners clockwise; `None` when nothing of it shows.
+/// add, and changes from pixels to cells. Returns the corners and whether they run clockwise (1) or not (-1); `None` when
+/// nothing of it shows.
 #[inline]
-pub(super) fn grow(corners: [[f32; 2]; 4], reach: [Reach; 4]) -> Option<[[f32; 2]; 4]> {
+pub(super) fn grow(corners: [[f32; 2]; 4], reach: [Reach; 4]) -> Option<([[f32; 2]; 4], f32)> {
     let low = |k: usize| corners.iter().fold(f32::INFINITY, |m, c| m.min(c[k]));
     let high = |k: usize| corners.iter().fold(f32::NEG_INFINITY, |m, c| m.max(c[k]));
     if high(0) < -2.0 || low(0) > 1002.0 || high(1) < -2.0 || low(1) > 702.0 {
@@ -99,8 +100,5 @@ pub(super) fn grow(corners: [[f32; 2]; 4], reach: [Reach; 4]) -> Option<[[f32; 2
         let y = corners[i][1] + y.clamp(-1.5, 1.5);
         grown[i] = [x * (1.0 / CELL_WIDTH), y * (1.0 / CELL_HEIGHT)];
     }
-    if sign < 0.0 {
-        grown.reverse();
-    }
-    Some(grown)
+    Some((grown, sign))
 }

@@ -7,15 +7,35 @@ use super::layer::Layer;
 use super::lens::{Lens, Reach, grow};
 use crate::car_racing::scene::{Colors, Paint, RoadQuad, Scene};
 
-/// Where each quad is and which of its edges a later quad covers; built once per track.
+/// What follows from the track alone, built once per track.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoadIndex {
     built: Option<(u64, usize)>,
-    /// Centre and radius.
+    /// Centre and radius of each quad.
     circles: Vec<[f32; 3]>,
+    /// Which edges of each quad a later quad covers.
     reach: Vec<[Reach; 4]>,
+    /// The earlier quad whose first edge is this one's third, as in a chain of tiles or kerbs.
+    before: Vec<Option<u32>>,
     visible: Vec<u32>,
+    /// Of each quad, its place among the pieces of this frame.
+    places: Vec<u32>,
+    pieces: Vec<Piece>,
 }
+
+/// A quad as it appears in this frame.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    /// Corners in cells.
+    corners: [[f32; 2]; 4],
+    weight: [f32; 4],
+    /// Third edge: it is the first edge of an earlier piece, which takes care of it.
+    joined: bool,
+    /// First edge: what it weighs, the joined piece deducted.
+    front: [f32; 4],
+}
+
+const NOWHERE: u32 = u32::MAX;
 
 impl RoadIndex {
     /// Adds the quads that may show.
@@ -25,36 +45,83 @@ impl RoadIndex {
             self.built = Some((scene.track_id, scene.road.len()));
         }
         self.cull(lens);
+        self.place(scene, lens);
+        for piece in &self.pieces {
+            let [a, b, c, d] = piece.corners;
+            if piece.front != [0.0; 4] {
+                layer.edge(a, b, piece.front);
+            }
+            layer.edge(b, c, piece.weight);
+            if !piece.joined {
+                layer.edge(c, d, piece.weight);
+            }
+            layer.edge(d, a, piece.weight);
+        }
+    }
+
+    /// Turns visible quads into pieces. Two that follow each other share one edge with the difference of their colours;
+    /// where the colour is the same, nothing is left to draw.
+    fn place(&mut self, scene: &Scene<'_>, lens: &Lens) {
+        /// Corners that are apart by less than this share of a cell are one.
+        const NEAR: f32 = 0.05;
         let palette = Palette::new(&scene.colors);
+        self.pieces.clear();
         for &at in &self.visible {
             let quad = &scene.road[at as usize];
             let corners = quad.corners.map(|corner| lens.pixel(corner));
-            if let Some(points) = grow(corners, self.reach[at as usize]) {
-                layer.polygon(&points, palette.weight(quad.paint));
+            let Some((mut corners, sign)) = grow(corners, self.reach[at as usize]) else { continue };
+            let weight = palette.weight(quad.paint).map(|w| w * sign);
+            let mut joined = false;
+            let before = self.before[at as usize].map(|before| self.places[before as usize]);
+            if let Some(before) = before.and_then(|place| self.pieces.get_mut(place as usize)) {
+                let near =
+                    |a: [f32; 2], b: [f32; 2]| (a[0] - b[0]).abs() < NEAR && (a[1] - b[1]).abs() < NEAR;
+                if near(before.corners[0], corners[3]) && near(before.corners[1], corners[2]) {
+                    corners[3] = before.corners[0];
+                    corners[2] = before.corners[1];
+                    joined = true;
+                    for (front, weight) in before.front.iter_mut().zip(weight) {
+                        *front -= weight;
+                    }
+                }
             }
+            self.places[at as usize] = self.pieces.len() as u32;
+            self.pieces.push(Piece { corners, weight, joined, front: weight });
+        }
+        for &at in &self.visible {
+            self.places[at as usize] = NOWHERE;
         }
     }
 
     fn build(&mut self, road: &[RoadQuad]) {
         self.circles.clear();
         self.reach.clear();
+        self.before.clear();
+        self.before.resize(road.len(), None);
+        self.places.clear();
+        self.places.resize(road.len(), NOWHERE);
         self.visible.clear();
         self.visible.reserve(road.len());
+        self.pieces.clear();
+        self.pieces.reserve(road.len());
         for (i, quad) in road.iter().enumerate() {
             let centre = [0, 1].map(|k| quad.corners.iter().map(|c| c[k]).sum::<f64>() * 0.25);
             let radius =
                 quad.corners.iter().map(|c| (c[0] - centre[0]).hypot(c[1] - centre[1])).fold(0.0, f64::max);
             self.circles.push([centre[0] as f32, centre[1] as f32, radius as f32 + 0.01]);
             // Neighbours follow closely in draw order; the last ones close the loop with the first.
-            let later =
-                (i + 1..(i + 4).min(road.len())).chain(road.len().saturating_sub(2).max(i + 4)..road.len());
+            let near = i + 1..(i + 6).min(road.len());
+            let later = near.clone().chain(road.len().saturating_sub(3).max(near.end)..road.len());
             let mut reach = [Reach::Out; 4];
-            for other in later.map(|j| &road[j]) {
+            for j in later {
+                let other = &road[j].corners;
                 for (e, reach) in reach.iter_mut().enumerate() {
-                    let edge = [quad.corners[e], quad.corners[(e + 1) % 4]];
-                    if other.corners.contains(&edge[0]) && other.corners.contains(&edge[1]) {
+                    if other.contains(&quad.corners[e]) && other.contains(&quad.corners[(e + 1) % 4]) {
                         *reach = Reach::In;
                     }
+                }
+                if other[3] == quad.corners[0] && other[2] == quad.corners[1] {
+                    self.before[j] = Some(i as u32);
                 }
             }
             self.reach.push(reach);
