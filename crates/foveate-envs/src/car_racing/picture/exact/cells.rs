@@ -111,27 +111,35 @@ impl Cells {
         self.clear(MIXED);
         for row in 0..WORLD_H {
             for x in 0..CANVAS_W {
-                self.row(row)[(x + PAD) as usize] = pixel(texel(backdrop, view, [x, CANVAS_H - 1 - row]));
+                self.pixels[Self::at(row) + x as usize] =
+                    pixel(texel(backdrop, view, [x, CANVAS_H - 1 - row]));
             }
         }
     }
 
-    /// Canvas row `row` (from the top); index 0 is column `-PAD`.
-    pub(super) fn row(&mut self, row: i32) -> &mut [u32] {
-        &mut self.pixels[(row + 1) as usize * STRIDE..][..STRIDE]
+    /// Where column 0 of a row lies.
+    fn at(row: i32) -> usize {
+        (row + 1) as usize * STRIDE + PAD as usize
     }
 
     /// Paints columns `a..=b` of a row.
     pub(super) fn fill(&mut self, row: i32, a: i32, b: i32, color: u32) {
         if a <= b {
-            self.row(row)[(a + PAD) as usize..=(b + PAD) as usize].fill(color);
+            let at = Self::at(row);
+            self.pixels[at + a as usize..=at + b as usize].fill(color);
         }
     }
 
-    /// Blends a colour into a pixel; `alpha` 255 replaces it. Columns just beside the canvas are allowed.
-    pub(super) fn blend(&mut self, row: i32, x: i32, color: u32, alpha: u32) {
-        let pixel = &mut self.row(row)[(x + PAD) as usize];
-        *pixel = blend(*pixel, color, alpha);
+    /// Blends a colour into a pixel. Columns just beside the canvas are allowed.
+    #[inline]
+    pub(super) fn blend(&mut self, row: i32, x: i32, over: Over) {
+        let pixel = &mut self.pixels[Self::at(row).wrapping_add_signed(x as isize)];
+        *pixel = over.blend(*pixel);
+    }
+
+    /// Whether any of the cells has pixels.
+    pub(super) fn any_mixed(&self, bands: [usize; 2], columns: [usize; 2]) -> bool {
+        (bands[0]..=bands[1]).any(|band| self.state[band][columns[0]..=columns[1]].contains(&MIXED))
     }
 
     /// Gives a flat cell its pixels.
@@ -139,26 +147,30 @@ impl Cells {
         self.state[band][column] = MIXED;
         let [y0, y1] = BAND_ROWS.extent[band];
         let [x0, x1] = COLUMNS.extent[column];
-        for y in y0..=y1 {
-            let row = &mut self.row(y)[(x0 + PAD) as usize..=(x1 + PAD) as usize];
-            // Two lengths known when compiling are faster than one that is not.
-            match row.len() {
-                12 => row[..12].fill(color),
-                11 => row[..11].fill(color),
-                _ => row.fill(color),
+        let mut at = Self::at(y0) + x0 as usize;
+        // Lengths known when compiling are faster.
+        let wide = x1 - x0 == 11;
+        for _ in y0..=y1 {
+            if wide {
+                self.pixels[at..at + 12].fill(color);
+            } else {
+                self.pixels[at..at + 11].fill(color);
             }
+            at += STRIDE;
         }
     }
 
     /// Shrinks everything into the upper rows of `frame`.
     pub(super) fn shrink(&self, palette: &Palette, frame: &mut [u8]) {
-        for (band, (states, out)) in self.state.iter().zip(frame.chunks_exact_mut(SIDE * 3)).enumerate() {
-            for (column, (&state, out)) in states.iter().zip(out.chunks_exact_mut(3)).enumerate() {
-                if state == MIXED {
-                    out.copy_from_slice(&self.shrunk(band, column));
+        let (rows, _) = frame.as_chunks_mut::<{ SIDE * 3 }>();
+        for (band, (states, row)) in self.state.iter().zip(rows).enumerate() {
+            let (out, _) = row.as_chunks_mut::<3>();
+            for (column, (&state, out)) in states.iter().zip(out).enumerate() {
+                *out = if state == MIXED {
+                    self.shrunk(band, column)
                 } else {
-                    out.copy_from_slice(&palette.flat(state)[band][column]);
-                }
+                    palette.flat(state)[band][column]
+                };
             }
         }
     }
@@ -219,15 +231,31 @@ pub(super) fn high(a: u16, b: u16) -> u16 {
     ((u32::from(a) * u32::from(b)) >> 16) as u16
 }
 
-/// A colour of bytes R, G, B, 0 over another.
-pub(super) fn blend(under: u32, over: u32, alpha: u32) -> u32 {
-    if alpha == 255 {
-        return over;
+/// A colour that is laid over others, with some opacity.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Over {
+    weighted: u64,
+    keep: u64,
+}
+
+impl Over {
+    /// `alpha` in 256ths; 255 replaces what is there.
+    #[inline]
+    pub(super) fn new(color: u64, alpha: u32) -> Over {
+        let alpha = u64::from(alpha) + u64::from(alpha == 255);
+        Over { weighted: color * alpha, keep: 256 - alpha }
     }
-    const RB: u32 = 0x00FF_00FF;
-    const G: u32 = 0x0000_FF00;
-    let keep = 256 - alpha;
-    let rb = ((under & RB) * keep + (over & RB) * alpha) >> 8 & RB;
-    let g = ((under & G) * keep + (over & G) * alpha) >> 8 & G;
-    rb | g
+
+    /// Three channels, 16 bits apart.
+    #[inline]
+    pub(super) fn spread(pixel: u32) -> u64 {
+        u64::from(pixel & 0x00FF_00FF) | u64::from(pixel & 0xFF00) << 24
+    }
+
+    #[inline]
+    fn blend(self, under: u32) -> u32 {
+        // At most 255 * 256 in each 16 bits.
+        let mixed = (Self::spread(under) * self.keep + self.weighted) >> 8;
+        mixed as u32 & 0x00FF_00FF | (mixed >> 24) as u32 & 0xFF00
+    }
 }

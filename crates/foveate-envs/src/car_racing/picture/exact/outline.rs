@@ -59,34 +59,75 @@ impl Edge {
         [a.max(x0.min(x1) - 1), b.min(x0.max(x1) + 1)]
     }
 
+    /// How the pixels of the edge follow each other.
+    pub(super) fn course(&self) -> Course {
+        let ([x0, y0], [x1, y1]) = (self.low, self.high);
+        let (dx, dy, side) = ((x1 - x0).abs(), y1 - y0, if x1 < x0 { -1 } else { 1 });
+        if dx == 0 || dy == 0 {
+            return Course::Straight;
+        }
+        let (major, minor) = if dy > dx { (dy, dx) } else { (dx, dy) };
+        let step = u64::from(((minor as u32) << 16) / major as u32) << 16;
+        let line = Line { side, major, step };
+        if dy > dx { Course::Steep(line) } else { Course::Shallow(line) }
+    }
+
     /// Calls `dot(x, y, alpha)` for every pixel in drawing order; alpha 255 is solid. Pixels may lie just off the
     /// canvas.
     pub(super) fn dots(&self, mut dot: impl FnMut(i32, i32, u32)) {
         let ([x0, y0], [x1, y1]) = (self.low, self.high);
-        let (dx, dy, side) = ((x1 - x0).abs(), y1 - y0, if x1 < x0 { -1 } else { 1 });
-        if dx == 0 {
-            (y0..=y1).for_each(|y| dot(x0, y, 255));
-            return;
-        }
-        if dy == 0 {
-            (x0.min(x1)..=x0.max(x1)).for_each(|x| dot(x, y0, 255));
+        let course = self.course();
+        if let Course::Straight = course {
+            for y in y0..=y1 {
+                (x0.min(x1)..=x0.max(x1)).for_each(|x| dot(x, y, 255));
+            }
             return;
         }
         dot(self.first[0], self.first[1], 255);
-        let (major, minor) = if dy > dx { (dy, dx) } else { (dx, dy) };
-        let step = u64::from(((minor as u32) << 16) / major as u32) << 16;
-        for k in 1..major {
-            let total = k as u64 * step;
-            let (across, weight) = ((total >> 32) as i32, (total >> 24) as u32 & 255);
-            let (near, far) = ((255 * (255 - weight)) >> 8, (255 * weight) >> 8);
-            if dy > dx {
-                dot(x0 + side * across, y0 + k, near);
-                dot(x0 + side * (across + 1), y0 + k, far);
-            } else {
-                dot(x0 + side * k, y0 + across, near);
-                dot(x0 + side * k, y0 + across + 1, far);
-            }
+        match course {
+            Course::Straight => {}
+            Course::Steep(line) => (1..line.major).for_each(|k| {
+                let (across, near, far) = line.at(k);
+                dot(x0 + line.side * across, y0 + k, near);
+                dot(x0 + line.side * (across + 1), y0 + k, far);
+            }),
+            Course::Shallow(line) => (1..line.major).for_each(|k| {
+                let (across, near, far) = line.at(k);
+                dot(x0 + line.side * k, y0 + across, near);
+                dot(x0 + line.side * k, y0 + across + 1, far);
+            }),
         }
+    }
+}
+
+/// The kinds of edges.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Course {
+    /// Along an axis: every pixel solid.
+    Straight,
+    /// Two pixels in every row but the first and the last one.
+    Steep(Line),
+    /// Two pixels in every column but the first and the last one.
+    Shallow(Line),
+}
+
+/// Steps along the longer axis of an edge.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line {
+    /// 1 if x grows with y, else -1.
+    pub(super) side: i32,
+    /// Length along the longer axis; steps `1..major` have pixels.
+    pub(super) major: i32,
+    step: u64,
+}
+
+impl Line {
+    /// After `k` steps: how far the line has come along the other axis, and the opacities there and one further.
+    #[inline]
+    pub(super) fn at(&self, k: i32) -> (i32, u32, u32) {
+        let total = k as u64 * self.step;
+        let weight = (total >> 24) as u32 & 255;
+        ((total >> 32) as i32, (255 * (255 - weight)) >> 8, (255 * weight) >> 8)
     }
 }
 
@@ -94,13 +135,4 @@ impl Edge {
 fn outside([x, y]: [i32; 2]) -> [i32; 2] {
     let side = |v: i32, size: i32| i32::from(v >= size) - i32::from(v < 0);
     [side(x, CANVAS_W), side(y, CANVAS_H)]
-}
-
-/// A channel under a colour of some alpha.
-pub(super) fn blend(under: u8, over: u8, alpha: u32) -> u8 {
-    if alpha == 255 {
-        over
-    } else {
-        ((u32::from(under) * (256 - alpha) + u32::from(over) * alpha) >> 8) as u8
-    }
 }

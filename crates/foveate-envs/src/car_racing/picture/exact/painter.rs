@@ -2,176 +2,266 @@
 //!
 //! For every band of rows a polygon says which cells it covers entirely (they become its colour) and which only in
 //! part (they get pixels, unless it is of their colour already); pixels are then painted in the latter alone.
+//!
+//! An outline's pixels within the polygon are overwritten by its fill, so it matters not what becomes of them here; and
+//! pixels of cells of one colour are never read.
 
-use super::cells::{BAND_ROWS, BANDS, COLUMNS, Cells, MIXED, PAD};
-use super::outline::Edge;
+use super::cells::{BAND_ROWS, BANDS, COLUMNS, Cells, MIXED, Over, PAD};
+use super::outline::{Course, Edge, Line};
 use super::palette::{Palette, pixel};
-use super::place::{CANVAS_H, CANVAS_W, Shape, WORLD_H};
+use super::place::{CANVAS_H, CANVAS_W, MAX_CORNERS, Shape, WORLD_H};
 use super::spans;
 
 /// Scratch space of the painter.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Painter {
-    /// First and last filled column of each row, from the top.
+    /// First and last filled column of each row of the polygon, from its top.
     spans: Vec<[i32; 2]>,
-    /// Per band, the columns that are touched and the columns that are covered in all its rows.
-    bands: Vec<Band>,
+    /// What the polygon does to each band.
+    bands: [Band; BANDS],
+}
+
+impl Default for Painter {
+    fn default() -> Self {
+        Painter { spans: vec![[0; 2]; WORLD_H as usize], bands: [Band::default(); BANDS] }
+    }
 }
 
 /// What a polygon does to a band, in columns; empty where the first exceeds the second.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Band {
+    /// Columns of which some row is painted.
     touched: [i32; 2],
+    /// Columns that are filled in all rows.
     covered: [i32; 2],
-    /// Cells that are covered.
-    cells: [usize; 2],
+    /// Cells that are touched, first and last.
+    cells: Option<[usize; 2]>,
+    /// Cells that are covered, first and end.
+    whole: [usize; 2],
+}
+
+/// A polygon under way.
+struct Job<'a> {
+    shape: &'a Shape,
+    /// First and last row from the top, on the canvas above the bar of indicators.
+    rows: [i32; 2],
+    /// First and last band.
+    bands: [usize; 2],
+    /// Whether every row has just one span.
+    simple: bool,
+    edges: [Option<Edge>; MAX_CORNERS],
+    number: Option<u8>,
+    color: u32,
 }
 
 impl Painter {
     /// Paints a polygon over what is there.
     pub(super) fn paint(&mut self, shape: &Shape, palette: &mut Palette, cells: &mut Cells) {
         let (low, high) = spans::rows(shape);
-        let (top, bottom) = ((CANVAS_H - 1 - high).max(0), (CANVAS_H - 1 - low).min(WORLD_H - 1));
-        let Some([first, last]) = BAND_ROWS.touched(top, bottom) else { return };
+        let rows @ [top, bottom] = [(CANVAS_H - 1 - high).max(0), (CANVAS_H - 1 - low).min(WORLD_H - 1)];
+        let Some(bands) = BAND_ROWS.touched(top, bottom) else { return };
+        let spans = &mut self.spans[..=(bottom - top) as usize];
+        let simple =
+            if shape.outlined { spans::ground(shape, top, spans) } else { spans::car(shape, top, spans) };
         let number = palette.number(shape.color);
-        self.spans.clear();
-        self.spans.resize((bottom - top + 1) as usize, [i32::MAX, i32::MIN]);
-        let simple = number.is_some()
-            && if shape.outlined {
-                spans::ground(shape, top, &mut self.spans)
-            } else {
-                spans::car(shape, top, &mut self.spans)
-            };
-        let mut edges = [None; 8];
-        if shape.outlined {
-            let corners = shape.corners();
-            let mut before = corners[corners.len() - 1];
-            for (edge, &corner) in edges.iter_mut().zip(corners) {
-                *edge = Edge::cut(before, corner);
-                before = corner;
-            }
-        }
-        self.survey(shape, [first, last], top, simple, &edges);
-        let color = pixel(shape.color);
-        self.claim([first, last], number, color, palette, cells);
-        for edge in edges.iter().flatten() {
-            self.outline(edge, top, simple, color, cells);
+        let edges = if shape.outlined { edges(shape) } else { [None; MAX_CORNERS] };
+        let job = Job { shape, rows, bands, simple, edges, number, color: pixel(shape.color) };
+        self.survey(&job);
+        self.claim(&job, palette, cells);
+        for edge in job.edges.iter().flatten() {
+            self.outline(edge, &job, cells);
         }
         if simple {
-            self.fill([first, last], top, color, cells);
+            self.fill(&job, cells);
         } else {
             for row in top..=bottom {
                 for &[a, b] in spans::fill(shape, CANVAS_H - 1 - row).as_slice() {
-                    cells.fill(row, a.max(0), b.min(CANVAS_W - 1), color);
+                    cells.fill(row, a.max(0), b.min(CANVAS_W - 1), job.color);
                 }
             }
         }
     }
 
     /// Finds out what the polygon does to each of its bands.
-    fn survey(
-        &mut self,
-        shape: &Shape,
-        [first, last]: [usize; 2],
-        top: i32,
-        simple: bool,
-        edges: &[Option<Edge>],
-    ) {
-        self.bands.clear();
-        let bottom = top + self.spans.len() as i32 - 1;
-        if !simple {
+    fn survey(&mut self, job: &Job<'_>) {
+        let &Job { rows: [top, bottom], bands: [first, last], .. } = job;
+        if !job.simple {
             // Whatever lies within the bounds counts as touched.
-            let xs = shape.corners().iter().map(|c| c[0]);
+            let xs = job.shape.corners().iter().map(|c| c[0]);
             let touched = [xs.clone().min().unwrap_or(0) - 1, xs.max().unwrap_or(0) + 1];
-            self.bands.resize(last + 1 - first, Band { touched, covered: [1, 0], cells: [0, 0] });
+            self.bands[first..=last].fill(Band { touched, covered: [1, 0], ..Band::default() });
             return;
+        }
+        // Between corners both sides of the polygon are monotonous, so the first and the last row tell all.
+        let mut bent = [false; BANDS];
+        for corner in job.shape.corners() {
+            let row = CANVAS_H - 1 - corner[1];
+            if let Some([b0, b1]) = BAND_ROWS.touched(row - 1, row + 1) {
+                bent[b0..=b1].fill(true);
+            }
         }
         for band in first..=last {
             let [y0, y1] = BAND_ROWS.extent[band];
             let rows = &self.spans[(y0.max(top) - top) as usize..=(y1.min(bottom) - top) as usize];
-            let (mut touched, mut covered) = ([i32::MAX, i32::MIN], [i32::MIN, i32::MAX]);
-            for &[a, b] in rows {
-                touched = [touched[0].min(a), touched[1].max(b)];
-                covered = [covered[0].max(a), covered[1].min(b)];
+            let ([a0, b0], [a1, b1]) = (rows[0], rows[rows.len() - 1]);
+            let (mut touched, mut covered) = ([a0.min(a1), b0.max(b1)], [a0.max(a1), b0.min(b1)]);
+            if bent[band] || !job.shape.outlined {
+                for &[a, b] in rows {
+                    touched = [touched[0].min(a), touched[1].max(b)];
+                    covered = [covered[0].max(a), covered[1].min(b)];
+                }
             }
             if y0 < top || y1 > bottom {
                 covered = [1, 0];
             }
-            self.bands.push(Band { touched, covered, cells: [0, 0] });
+            self.bands[band] = Band { touched, covered, ..Band::default() };
         }
-        for edge in edges.iter().flatten() {
+        for edge in job.edges.iter().flatten() {
             let (from, to) = (CANVAS_H - 1 - edge.high[1], (CANVAS_H - 1 - edge.low[1]).min(WORLD_H - 1));
             let Some([b0, b1]) = BAND_ROWS.touched(from, to) else { continue };
             for band in b0.max(first)..=b1.min(last) {
                 let [y0, y1] = BAND_ROWS.extent[band];
                 let [x0, x1] = edge.reach(CANVAS_H - 1 - y1.min(to), CANVAS_H - 1 - y0.max(from));
-                let touched = &mut self.bands[band - first].touched;
+                let touched = &mut self.bands[band].touched;
                 *touched = [touched[0].min(x0), touched[1].max(x1)];
             }
         }
     }
 
     /// Gives covered cells the polygon's colour, and cells that it touches pixels.
-    fn claim(
-        &mut self,
-        [first, last]: [usize; 2],
-        number: Option<u8>,
-        color: u32,
-        palette: &Palette,
-        cells: &mut Cells,
-    ) {
-        for band in first..=last {
-            let on = &mut self.bands[band - first];
-            let Some([left, right]) = COLUMNS.touched(on.touched[0], on.touched[1]) else { continue };
-            let [c0, c1] = COLUMNS.covered(on.covered[0], on.covered[1]);
-            on.cells = [c0, c1];
-            let states = &mut cells.state[band];
-            if let (Some(number), true) = (number, c0 < c1) {
-                states[c0..c1].fill(number);
+    fn claim(&mut self, job: &Job<'_>, palette: &Palette, cells: &mut Cells) {
+        for band in job.bands[0]..=job.bands[1] {
+            let on = &mut self.bands[band];
+            on.cells = COLUMNS.touched(on.touched[0], on.touched[1]);
+            let Some([left, right]) = on.cells else { continue };
+            let whole = COLUMNS.covered(on.covered[0], on.covered[1]);
+            if let (Some(number), true) = (job.number, whole[0] < whole[1]) {
+                cells.state[band][whole[0]..whole[1]].fill(number);
+                on.whole = whole;
+            } else {
+                on.whole = [right + 1; 2];
             }
-            let (to, from) = if c0 < c1 { (c0, c1) } else { (right + 1, right + 1) };
-            for column in (left..to).chain(from..right + 1) {
+            for column in (left..on.whole[0]).chain(on.whole[1]..right + 1) {
                 let state = cells.state[band][column];
-                if state != MIXED && Some(state) != number {
+                if state != MIXED && Some(state) != job.number {
                     cells.mix(band, column, palette.pixel(state));
                 }
             }
         }
-        let _ = color;
     }
 
-    /// Draws an edge's pixels that lie outside the polygon's own span.
-    fn outline(&self, edge: &Edge, top: i32, simple: bool, color: u32, cells: &mut Cells) {
-        edge.dots(|x, y, alpha| {
+    /// Draws an edge's pixels, at least those that lie outside the polygon's own span in cells with pixels.
+    fn outline(&self, edge: &Edge, job: &Job<'_>, cells: &mut Cells) {
+        let over = Over::spread(job.color);
+        let mut dot = |x: i32, y: i32, alpha: u32| {
             let row = CANVAS_H - 1 - y;
-            if !(0..WORLD_H).contains(&row) || x < -1 || x > CANVAS_W {
-                return;
+            if row < WORLD_H {
+                cells.blend(row, x, Over::new(over, alpha));
             }
-            if simple {
-                let [a, b] = self.spans[(row - top) as usize];
-                if a <= x && x <= b {
-                    return;
+        };
+        match edge.course() {
+            Course::Straight => edge.dots(dot),
+            Course::Steep(line) => {
+                dot(edge.first[0], edge.first[1], 255);
+                self.steep(edge, line, job, cells);
+            }
+            Course::Shallow(line) => {
+                dot(edge.first[0], edge.first[1], 255);
+                self.shallow(edge, line, job, cells);
+            }
+        }
+    }
+
+    /// The first and last column that the polygon fills in a row, if that is known.
+    #[inline]
+    fn span(&self, row: i32, job: &Job<'_>) -> [i32; 2] {
+        if job.simple { self.spans[(row - job.rows[0]) as usize] } else { [i32::MAX, i32::MAX] }
+    }
+
+    fn steep(&self, edge: &Edge, line: Line, job: &Job<'_>, cells: &mut Cells) {
+        let over = Over::spread(job.color);
+        let [x0, y0] = edge.low;
+        // Rows from the top: step k lies in row `base - k`.
+        let base = CANVAS_H - 1 - y0;
+        let mut k = (base - (WORLD_H - 1)).max(1);
+        while k < line.major {
+            // On to the first row of the band, which it may share with the band above.
+            let [above, band] = BAND_ROWS.of[(base - k) as usize].map(usize::from);
+            let end = (base - BAND_ROWS.extent[above][0] + 1).min(line.major);
+            let ends = [x0 + line.side * line.at(k).0, x0 + line.side * (line.at(end - 1).0 + 1)];
+            let columns = COLUMNS.touched(ends[0].min(ends[1]), ends[0].max(ends[1]));
+            let upper = usize::from(BAND_ROWS.of[(base - end + 1) as usize][0]);
+            if !columns.is_some_and(|columns| cells.any_mixed([upper, band], columns)) {
+                k = end;
+                continue;
+            }
+            for k in k..end {
+                let (across, near, far) = line.at(k);
+                let row = base - k;
+                let x = x0 + line.side * across;
+                let [a, b] = self.span(row, job);
+                let (near_out, far_out) = (x < a || x > b, x + line.side < a || x + line.side > b);
+                let (at, alpha) = if near_out { (x, near) } else { (x + line.side, far) };
+                cells.blend(row, at, Over::new(over, alpha));
+                if near_out && far_out {
+                    cells.blend(row, x + line.side, Over::new(over, far));
                 }
             }
-            cells.blend(row, x, color, alpha);
-        });
+            k = end;
+        }
+    }
+
+    fn shallow(&self, edge: &Edge, line: Line, job: &Job<'_>, cells: &mut Cells) {
+        let over = Over::spread(job.color);
+        let [x0, y0] = edge.low;
+        let base = CANVAS_H - 1 - y0;
+        let mut k = 1;
+        while k < line.major {
+            // On to the end of the cell in the direction of the line.
+            let [before, after] = COLUMNS.of[(x0 + line.side * k) as usize].map(usize::from);
+            let end =
+                if line.side > 0 { COLUMNS.extent[after][1] - x0 } else { x0 - COLUMNS.extent[before][0] };
+            let end = (end + 1).min(line.major);
+            let (from, to) = (base - line.at(end - 1).0 - 1, base - line.at(k).0);
+            let other = COLUMNS.of[(x0 + line.side * (end - 1)) as usize].map(usize::from);
+            let columns = [before.min(other[0]), after.max(other[1])];
+            let bands = BAND_ROWS.touched(from, to);
+            if !bands.is_some_and(|bands| cells.any_mixed(bands, columns)) {
+                k = end;
+                continue;
+            }
+            for k in k..end {
+                let (across, near, far) = line.at(k);
+                let x = x0 + line.side * k;
+                let row = base - across;
+                for (row, alpha) in [(row, near), (row - 1, far)] {
+                    if row >= WORLD_H {
+                        continue;
+                    }
+                    let [a, b] = self.span(row, job);
+                    if x < a || x > b {
+                        cells.blend(row, x, Over::new(over, alpha));
+                    }
+                }
+            }
+            k = end;
+        }
     }
 
     /// Fills the parts of the spans that lie in cells with pixels.
-    fn fill(&self, [first, last]: [usize; 2], top: i32, color: u32, cells: &mut Cells) {
-        let bottom = top + self.spans.len() as i32 - 1;
+    fn fill(&self, job: &Job<'_>, cells: &mut Cells) {
+        let &Job { rows: [top, bottom], bands: [first, last], color, .. } = job;
         for band in first..=last {
-            let on = &self.bands[band - first];
-            let Some([left, right]) = COLUMNS.touched(on.touched[0], on.touched[1]) else { continue };
+            let on = &self.bands[band];
+            let Some([left, right]) = on.cells else { continue };
             let [y0, y1] = BAND_ROWS.extent[band];
-            let [c0, c1] = on.cells;
-            let parts = if c0 < c1 { [[left, c0], [c1, right + 1]] } else { [[left, right + 1], [0, 0]] };
-            for [from, to] in parts {
+            let rows = y0.max(top)..=y1.min(bottom);
+            for [from, to] in [[left, on.whole[0]], [on.whole[1], right + 1]] {
                 if from >= to || !cells.state[band][from..to].contains(&MIXED) {
                     continue;
                 }
                 let (x0, x1) = (COLUMNS.extent[from][0], COLUMNS.extent[to - 1][1]);
-                for row in y0.max(top)..=y1.min(bottom) {
+                for row in rows.clone() {
                     let [a, b] = self.spans[(row - top) as usize];
                     cells.fill(row, a.max(x0), b.min(x1), color);
                 }
@@ -180,5 +270,17 @@ impl Painter {
     }
 }
 
-/// Numbers of bands and pads that the painter relies on.
-const _: () = assert!(BANDS == 84 && PAD >= 2);
+/// A polygon's edges as far as they lie on the canvas.
+fn edges(shape: &Shape) -> [Option<Edge>; MAX_CORNERS] {
+    let mut edges = [None; MAX_CORNERS];
+    let corners = shape.corners();
+    let mut before = corners[corners.len() - 1];
+    for (edge, &corner) in edges.iter_mut().zip(corners) {
+        *edge = Edge::cut(before, corner);
+        before = corner;
+    }
+    edges
+}
+
+/// An outline's pixels may lie one column beside the canvas.
+const _: () = assert!(PAD >= 2);

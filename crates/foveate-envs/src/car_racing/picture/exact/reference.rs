@@ -25,7 +25,7 @@ impl Canvas {
                 if let Some(edge) = outline::Edge::cut(before, corner) {
                     edge.dots(|x, y, alpha| {
                         if let Some(pixel) = self.at(x, row(y)) {
-                            *pixel = std::array::from_fn(|c| outline::blend(pixel[c], shape.color[c], alpha));
+                            *pixel = std::array::from_fn(|c| blend(pixel[c], shape.color[c], alpha));
                         }
                     });
                 }
@@ -42,6 +42,15 @@ impl Canvas {
                 }
             }
         }
+    }
+}
+
+/// A channel under a colour of some alpha.
+fn blend(under: u8, over: u8, alpha: u32) -> u8 {
+    if alpha == 255 {
+        over
+    } else {
+        ((u32::from(under) * (256 - alpha) + u32::from(over) * alpha) >> 8) as u8
     }
 }
 

@@ -131,12 +131,16 @@ pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
         }
     }
     debug_assert!(low < high);
+    let (mut forth, mut back) = (false, false);
     for span in spans {
+        forth |= span[0] < span[1];
+        back |= span[0] > span[1];
         let (a, b) = (span[0].min(span[1]), span[0].max(span[1]));
         let (a, b) = (round16(a.wrapping_add(1)), round16(b.wrapping_sub(1)));
         *span = [a.min(b), a.max(b)];
     }
-    true
+    // Chains that cross would make the spans narrower between two corners than at either.
+    !(forth && back)
 }
 
 /// Fills in the spans of a polygon of the car, as [`ground`] does for the others.
