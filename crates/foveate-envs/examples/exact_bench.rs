@@ -3,18 +3,21 @@
 //! Usage: `cargo run --release -p foveate-envs --example exact_bench -- RECORDING`, where RECORDING is what
 //! `python oracle/frames.py bench` wrote. Prints microseconds per frame, ours and Gymnasium's whole step.
 
+#![allow(clippy::print_stdout)] // its result is for people
+
 use std::fs::File;
 use std::io::BufReader;
 
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::picture::exact::ExactPicture;
 
+#[allow(dead_code)] // other programs read the other records
 #[path = "../oracle/frames.rs"]
 mod frames;
 
 use frames::{Frames, Record};
 
-/// CPU time of this process in seconds, from the kernel's books (ticks of a hundredth).
+/// CPU time of this thread in seconds, from the scheduler's books.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux keeps scheduler statistics");
     let nanoseconds: f64 =

@@ -41,7 +41,7 @@ pub(super) fn bars(scene: &Scene<'_>) -> impl Iterator<Item = Shape> {
     ]
     .into_iter()
     .filter(|(value, ..)| value.abs() > 1e-4)
-    .map(|(_, corners, color)| Shape::cut(corners, color, false))
+    .map(|(_, corners, color)| Shape::cut(&corners, color, false))
 }
 
 /// Pixels to the left and right of the canvas that a window of pixels may reach over.

@@ -100,12 +100,12 @@ impl Painter {
                 bent[b0..=b1].fill(true);
             }
         }
-        for band in first..=last {
+        for (band, bent) in (first..=last).zip(&bent[first..]) {
             let [y0, y1] = BAND_ROWS.extent[band];
             let rows = &self.spans[(y0.max(top) - top) as usize..=(y1.min(bottom) - top) as usize];
             let ([a0, b0], [a1, b1]) = (rows[0], rows[rows.len() - 1]);
             let (mut touched, mut covered) = ([a0.min(a1), b0.max(b1)], [a0.max(a1), b0.min(b1)]);
-            if bent[band] || !job.shape.outlined {
+            if *bent || !job.shape.outlined {
                 for &[a, b] in rows {
                     touched = [touched[0].min(a), touched[1].max(b)];
                     covered = [covered[0].max(a), covered[1].min(b)];
@@ -141,7 +141,7 @@ impl Painter {
             } else {
                 on.whole = [right + 1; 2];
             }
-            for column in (left..on.whole[0]).chain(on.whole[1]..right + 1) {
+            for column in (left..on.whole[0]).chain(on.whole[1]..=right) {
                 let state = cells.state[band][column];
                 if state != MIXED && Some(state) != job.number {
                     cells.mix(band, column, palette.pixel(state));

@@ -7,17 +7,18 @@ use crate::car_racing::picture::SIDE;
 /// Colours are forgotten when there are more.
 const MOST: usize = 64;
 
-type Flat = [[[u8; 3]; SIDE]; BANDS];
+/// `[84, 96, 3]` bytes.
+type Flat = Box<[[[u8; 3]; SIDE]]>;
 
 /// Colours seen so far; it keeps them from frame to frame.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Palette {
     colors: Vec<[u8; 3]>,
-    flats: Vec<Box<Flat>>,
+    flats: Vec<Flat>,
 }
 
 impl Palette {
-    /// Makes room for a frame of `n` polygons, so that no number changes while it is drawn.
+    /// Begins a frame: the one moment at which old colours may be forgotten.
     pub(super) fn begin(&mut self) {
         if self.colors.len() > MOST {
             self.colors.clear();
@@ -44,7 +45,7 @@ impl Palette {
     }
 
     /// The shrunken canvas of nothing but this colour.
-    pub(super) fn flat(&self, number: u8) -> &Flat {
+    pub(super) fn flat(&self, number: u8) -> &[[[u8; 3]; SIDE]] {
         &self.flats[usize::from(number)]
     }
 }
@@ -54,8 +55,8 @@ pub(super) fn pixel([r, g, b]: [u8; 3]) -> u32 {
     u32::from_le_bytes([r, g, b, 0])
 }
 
-fn flat(color: [u8; 3]) -> Box<Flat> {
-    let mut out = Box::new([[[0; 3]; SIDE]; BANDS]);
+fn flat(color: [u8; 3]) -> Flat {
+    let mut out = vec![[[0; 3]; SIDE]; BANDS].into_boxed_slice();
     for (c, &value) in color.iter().enumerate() {
         let narrow = Axis::X.cells.map(|cell| shrunk(value, cell, Axis::X.recip));
         for (band, row) in out.iter_mut().enumerate() {

@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use crate::car_racing::scene::{
-    Backdrop, Camera, Colors, GRASS_DIM, PLAYFIELD, Paint, Scene, WHEEL_HALF_WIDTH,
+    Backdrop, Body, Camera, Colors, GRASS_DIM, PLAYFIELD, Paint, Scene, WHEEL_HALF_WIDTH,
 };
 use crate::car_racing::shape;
 
@@ -47,11 +47,10 @@ impl Shape {
     }
 
     /// A polygon whose corners are cut off to whole pixels, toward zero.
-    pub(super) fn cut(corners: impl IntoIterator<Item = [f64; 2]>, color: [u8; 3], outlined: bool) -> Shape {
-        let mut shape = Shape { corners: [[0; 2]; MAX_CORNERS], n: 0, color, outlined };
-        for [x, y] in corners {
-            shape.corners[shape.n] = [x as i32, y as i32];
-            shape.n += 1;
+    pub(super) fn cut(corners: &[[f64; 2]], color: [u8; 3], outlined: bool) -> Shape {
+        let mut shape = Shape { corners: [[0; 2]; MAX_CORNERS], n: corners.len(), color, outlined };
+        for (cut, &[x, y]) in shape.corners.iter_mut().zip(corners) {
+            *cut = [x as i32, y as i32];
         }
         shape
     }
@@ -156,63 +155,90 @@ impl Placed {
     pub(super) fn place(&mut self, scene: &Scene<'_>) {
         self.shapes.clear();
         self.view = View::new(scene);
-        let view = self.view;
+        let [x, y] = scene.hull.position.map(f64::from);
+        // From the hull at (500, 200) to the farthest visible corner of the canvas it is 781 pixels.
+        let sight = 785.0 / self.view.zoom;
         if scene.backdrop.is_none() {
             let b = PLAYFIELD;
-            let field = [[b, b], [b, -b], [-b, -b], [-b, b]];
-            self.push(field.map(|p| view.project(p)), whole(scene.colors.field), true);
-            self.place_grass(whole(scene.colors.grass));
+            self.ground(&[[b, b], [b, -b], [-b, -b], [-b, b]], whole(scene.colors.field));
+            let color = whole(scene.colors.grass);
+            for i in (-20..20).step_by(2) {
+                let left = GRASS_DIM * f64::from(i);
+                let right = left + GRASS_DIM;
+                if left > x + sight || right < x - sight {
+                    continue;
+                }
+                for j in (-20..20).step_by(2) {
+                    let low = GRASS_DIM * f64::from(j);
+                    let high = low + GRASS_DIM;
+                    if low <= y + sight && high >= y - sight {
+                        self.ground(&[[right, low], [left, low], [left, high], [right, high]], color);
+                    }
+                }
+            }
         }
         for quad in scene.road {
-            let color = paint(quad.paint, &scene.colors);
-            self.push(quad.corners.map(|p| view.project(p)), color, true);
+            let [[x0, y0], [x1, y1], [x2, y2], [x3, y3]] = quad.corners;
+            let reach = sight
+                + (x1 - x0).abs().max((x2 - x0).abs()).max((x3 - x0).abs())
+                + (y1 - y0).abs().max((y2 - y0).abs()).max((y3 - y0).abs());
+            let (dx, dy) = (x0 - x, y0 - y);
+            if dx * dx + dy * dy <= reach * reach {
+                self.ground(&quad.corners, paint(quad.paint, &scene.colors));
+            }
         }
         self.place_car(scene);
         let bar = scene.side_bars.round().clamp(0.0, f64::from(CANVAS_W));
         if bar >= 1.0 {
             for (left, right) in [(0.0, bar - 1.0), (f64::from(CANVAS_W) - bar, f64::from(CANVAS_W) - 1.0)] {
                 let high = f64::from(CANVAS_H - 1);
-                self.push([[left, 0.0], [right, 0.0], [right, high], [left, high]], [0; 3], false);
-            }
-        }
-    }
-
-    fn place_grass(&mut self, color: [u8; 3]) {
-        let view = self.view;
-        for x in (-20..20).step_by(2) {
-            for y in (-20..20).step_by(2) {
-                let (left, low) = (GRASS_DIM * f64::from(x), GRASS_DIM * f64::from(y));
-                let (right, high) = (left + GRASS_DIM, low + GRASS_DIM);
-                let square = [[right, low], [left, low], [left, high], [right, high]];
-                self.push(square.map(|p| view.project(p)), color, true);
+                self.push(Shape::cut(
+                    &[[left, 0.0], [right, 0.0], [right, high], [left, high]],
+                    [0; 3],
+                    false,
+                ));
             }
         }
     }
 
     fn place_car(&mut self, scene: &Scene<'_>) {
-        let view = self.view;
-        let on_canvas = |p: [f32; 2]| view.project(p.map(f64::from));
         for wheel in &scene.wheels {
-            self.push(shape::WHEEL.iter().map(|&v| on_canvas(wheel.body.to_world(v))), WHEEL_COLOR, false);
-            if let Some([near, far]) = stripe(wheel.phase) {
-                let w = WHEEL_HALF_WIDTH;
-                let corners = [[-w, near], [w, near], [w, far], [-w, far]];
-                let corners = corners.map(|v| on_canvas(wheel.body.to_world(v.map(|c| c as f32))));
-                self.push(corners, WHEEL_WHITE, false);
+            self.part(&wheel.body, &shape::WHEEL, WHEEL_COLOR);
+            if let Some(ends) = stripe(wheel.phase) {
+                let (w, [near, far]) = (WHEEL_HALF_WIDTH as f32, [ends[0] as f32, ends[1] as f32]);
+                self.part(&wheel.body, &[[-w, near], [w, near], [w, far], [-w, far]], WHEEL_WHITE);
             }
         }
         for (i, part) in shape::HULL.iter().enumerate() {
             if let (3, Some(blob)) = (i, scene.blob) {
                 let ([x, y], s) = (blob.corner, blob.side);
-                let corners = [[x, y], [x + s, y], [x + s, y + s], [x, y + s]];
-                self.push(corners.map(|v| on_canvas(scene.hull.to_world(v))), blob.rgb, false);
+                self.part(&scene.hull, &[[x, y], [x + s, y], [x + s, y + s], [x, y + s]], blob.rgb);
             }
-            self.push(part.iter().map(|&v| on_canvas(scene.hull.to_world(v))), HULL_COLOR, false);
+            self.part(&scene.hull, part, HULL_COLOR);
         }
     }
 
-    fn push(&mut self, corners: impl IntoIterator<Item = [f64; 2]>, color: [u8; 3], outlined: bool) {
-        let shape = Shape::cut(corners, color, outlined);
+    /// Adds a polygon of the ground.
+    fn ground(&mut self, corners: &[[f64; 2]; 4], color: [u8; 3]) {
+        let mut placed = [[0.0; 2]; 4];
+        for (placed, &corner) in placed.iter_mut().zip(corners) {
+            *placed = self.view.project(corner);
+        }
+        self.push(Shape::cut(&placed, color, true));
+    }
+
+    /// Adds a polygon fixed to a body.
+    fn part(&mut self, body: &Body, corners: &[[f32; 2]], color: [u8; 3]) {
+        let mut placed = [[0.0; 2]; MAX_CORNERS];
+        for (placed, &corner) in placed.iter_mut().zip(corners) {
+            let [x, y] = body.to_world(corner);
+            *placed = self.view.project([f64::from(x), f64::from(y)]);
+        }
+        self.push(Shape::cut(&placed[..corners.len()], color, false));
+    }
+
+    /// Adds a polygon if it may touch the visible rows.
+    fn push(&mut self, shape: Shape) {
         let ([mut x0, mut y0], [mut x1, mut y1]) = ([i32::MAX; 2], [i32::MIN; 2]);
         for &[x, y] in shape.corners() {
             (x0, x1) = (x0.min(x), x1.max(x));
