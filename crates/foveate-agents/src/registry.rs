@@ -105,6 +105,8 @@ fn parse(name: &str, config: &Value) -> Result<AttentionAgentConfig, PolicyError
     if config.is_null() {
         return Ok(AttentionAgentConfig::default());
     }
-    serde::Deserialize::deserialize(config)
-        .map_err(|error: serde_json::Error| PolicyError::BadConfig { why: format!("agent {name}: {error}") })
+    serde_path_to_error::deserialize(config).map_err(|error| {
+        let (key, error) = (error.path(), error.inner());
+        PolicyError::BadConfig { why: format!("agent {name}: {key}: {error}; correct it") }
+    })
 }

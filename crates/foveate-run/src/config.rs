@@ -107,8 +107,8 @@ impl TrainConfig {
     }
 
     fn from_table(table: Table, from: &str) -> Result<Self, RunError> {
-        let config: TrainConfig =
-            table.try_into().map_err(|error: toml::de::Error| bad(from, one_line(&error)))?;
+        let config: TrainConfig = serde_path_to_error::deserialize(table)
+            .map_err(|error| bad(from, format!("{}: {}", error.path(), one_line(error.inner()))))?;
         config.check().map_err(|why| bad(from, why))?;
         Ok(config)
     }

@@ -123,11 +123,10 @@ impl Parts {
             registry::initial_params(&fresh_name, &fresh_settings, Init::Torch, seed)
                 .expect("it was checked with another seed")
         });
-        let (env_id, picture, seed) = (env_section.id.clone(), env_section.picture.clone(), *seed);
+        let (world, seed) = (env_request(config), *seed);
         let save: SaveWeights = Box::new(move |path, weights, generation| {
             AgentFile::new(&name, &settings, weights.to_vec())?
-                .note("env", &env_id)
-                .note("picture", &picture)
+                .made_for(&world)
                 .note("source", format!("foveate train, seed {seed}, generation {generation}"))
                 .save(path)
         });

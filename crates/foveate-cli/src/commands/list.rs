@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::out;
 
-/// Show the worlds, pictures, variants and presets
+/// Show the worlds, pictures, variants, agents and presets
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,8 +40,27 @@ fn as_text() -> String {
             parts.push(format!("\n {title}:\n{}", columns(lines)));
         }
     }
+    for agent in foveate_agents::registry::list() {
+        parts.push(format!("\nagent {}: {}\n", agent.name, agent.summary));
+        parts.push(
+            "\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n".into(),
+        );
+        let lines: Vec<Line> = settings(agent.name)
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| Line { name: name.clone(), about: value.to_string() })
+            .collect();
+        parts.push(columns(&lines));
+    }
     parts.push(format!("\npresets for training: {}\n", PRESETS.map(|(name, _)| name).join(", ")));
     parts.concat()
+}
+
+/// Every setting of an agent, at its default.
+fn settings(agent: &str) -> Value {
+    foveate_agents::registry::full_config(agent, &Value::Null)
+        .expect("the defaults of a registered agent are good")
 }
 
 /// A line for each variant and, below it, one for each of its parameters.
@@ -92,5 +111,9 @@ fn as_json() -> Value {
             })
         })
         .collect();
-    json!({ "worlds": worlds, "presets": PRESETS.map(|(name, _)| name) })
+    let agents: Vec<Value> = foveate_agents::registry::list()
+        .iter()
+        .map(|agent| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) }))
+        .collect();
+    json!({ "worlds": worlds, "agents": agents, "presets": PRESETS.map(|(name, _)| name) })
 }

@@ -6,6 +6,7 @@ mod eval;
 mod import;
 mod list;
 mod replay;
+mod train;
 mod watch;
 
 use clap::Subcommand;
@@ -13,6 +14,7 @@ use clap::Subcommand;
 /// What `foveate` can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Train(train::Train),
     Eval(eval::Eval),
     Watch(watch::Watch),
     Replay(replay::Replay),
@@ -25,6 +27,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
+            Command::Train(command) => command.run(),
             Command::Eval(command) => command.run(),
             Command::Watch(command) => command.run(),
             Command::Import(command) => command.run(),

@@ -1,0 +1,86 @@
+//! `foveate train`
+
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+
+use clap::Args;
+use foveate_run::config::TrainConfig;
+use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::progress::{Reporter, Style};
+use foveate_run::train::{TrainRequest, resume, run};
+
+/// Let an agent learn by evolution
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without any file, the preset `laptop` trains a small agent on all cores until its budget is used up. Curve, log,
+checkpoints and weights go to runs/NAME. Ctrl-C stops safely at any moment; --resume goes on exactly: the result is the
+same to the bit as if nothing had happened, with any number of workers.
+
+A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys. --set changes one of
+them: `--set recipe.stage.0.sigma=0.05` is the first stage's.
+
+Examples:
+  foveate train car-racing
+  foveate train car-racing --seed 2 --name second --set env.picture=classic
+  foveate train --config mine.toml
+  foveate train --resume runs/car-racing")]
+pub(crate) struct Train {
+    /// The world; `foveate list` shows them [default: that of the configuration]
+    #[arg(value_name = "WORLD")]
+    world: Option<String>,
+    /// Go on with a run
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs"])]
+    resume: Option<PathBuf>,
+    /// Where everything comes from that is not said otherwise
+    #[arg(long, value_name = "NAME", default_value = "laptop")]
+    preset: String,
+    /// A TOML file with what differs from the preset
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// One key of the configuration; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The seed that all randomness of the run comes from [default: that of the configuration]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Threads; 0 for one per core [default: that of the configuration]
+    #[arg(long)]
+    workers: Option<usize>,
+    /// What to call the run [default: the world's name, numbered]
+    #[arg(long)]
+    name: Option<String>,
+    /// The folder of all runs
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    runs: PathBuf,
+    /// Print the log as it is written, one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Train {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let style = match (self.json, stdout().is_terminal()) {
+            (true, _) => Style::Json,
+            (false, true) => Style::Live,
+            (false, false) => Style::Plain,
+        };
+        let mut reporter = Reporter::new(style, Box::new(stdout()));
+        let stop = stop_on_ctrl_c()?;
+        if let Some(folder) = &self.resume {
+            resume(folder, self.workers, &mut reporter, &stop)?;
+            return Ok(());
+        }
+        let mut sets = self.set;
+        sets.extend(self.world.map(|world| format!("env.id={}", quoted(&world))));
+        sets.extend(self.seed.map(|seed| format!("seed={seed}")));
+        sets.extend(self.workers.map(|workers| format!("workers={workers}")));
+        let config = TrainConfig::load(&self.preset, self.config.as_deref(), &sets)?;
+        run(&TrainRequest { config, runs: self.runs, name: self.name }, &mut reporter, &stop)?;
+        Ok(())
+    }
+}
+
+/// `text` as TOML writes it, so that a name stays a name.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,195 @@
+//! Whatever is wrong is said in one line with its remedy, and nothing is lost.
+
+mod common;
+
+use common::{Dir, check_fails, made_up, npz, weights};
+
+#[test]
+fn broken_npz_files() {
+    let dir = Dir::new();
+    let good = npz(&made_up());
+    let with = |index: usize, value: f32| {
+        let mut params = made_up();
+        params[index] = value;
+        npz(&params)
+    };
+    let long = [made_up(), vec![0.0]].concat();
+    dir.write("out.safetensors", "an old file that must stay");
+    for (bytes, wants) in [
+        (&good[..good.len() / 2], &["truncated", "fetch it again"][..]),
+        (&good[..good.len() - 1], &["truncated", "fetch it again"]),
+        (&[&good[..], b"more"].concat(), &["over-long: 4 bytes follow", "fetch it again"]),
+        (b"", &["not an npz file", "numpy.savez"]),
+        (b"hello", &["not an npz file"]),
+        (&npz(&made_up()[1..]), &["3666 parameters", "3667", "lstm.weight_ih 1280", "--config"]),
+        (&npz(&long), &["3668 parameters", "query.weight 588", "--config"]),
+        (&with(600, f32::NAN), &["parameter 600 (in key.weight) is NaN", "must be finite"]),
+        (&with(3666, f32::INFINITY), &["parameter 3666 (in output.weight) is inf"]),
+    ] {
+        dir.write("in.npz", bytes);
+        let wants = [&["in.npz: "], wants].concat();
+        check_fails(&dir, &["import", "in.npz", "--out", "out.safetensors"], &wants);
+        check_fails(&dir, &["import", "in.npz"], &wants);
+    }
+    dir.write("in.npz", with(600, f32::NAN));
+    check_fails(&dir, &["import", "in.npz", "--layout", "registration"], &["600 (in key.weight)"]);
+    check_fails(&dir, &["import", "none.npz"], &["cannot read none.npz", "check the path"]);
+}
+
+#[test]
+fn impossible_agents() {
+    let dir = Dir::new();
+    dir.write("in.npz", npz(&made_up()));
+    for (config, wants) in [
+        ("patch = 97", &["a patch of 97 px does not fit", "96x96", "lower patch"][..]),
+        ("top_k = 530", &["top_k = 530", "529 patches", "lower top_k"]),
+        ("top_q = 3", &["unknown field `top_q`", "`top_k`"]),
+        ("top_k = \"ten\"", &["top_k", "ten"]),
+        ("top_k = ", &["config.toml line 1"]),
+        ("image = [0, 96]", &["image width is 0"]),
+    ] {
+        dir.write("config.toml", config);
+        check_fails(&dir, &["import", "in.npz", "--config", "config.toml"], wants);
+    }
+    check_fails(
+        &dir,
+        &["import", "in.npz", "--agent", "nobody"],
+        &["no agent is called \"nobody\"", "attention-agent"],
+    );
+    check_fails(
+        &dir,
+        &["import", "in.npz", "--config", "none.toml"],
+        &["cannot read none.toml", "check the path"],
+    );
+}
+
+#[test]
+fn unknown_worlds() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    dir.write("actions.jsonl", "[0, 0, 0]\n");
+    dir.write("file", "");
+    for (flags, wants) in [
+        (&["--env", "moon"][..], &["no environment is called \"moon\"", "foveate list", "car-racing"][..]),
+        (&["--picture", "sharp"], &["no picture \"sharp\"", "exact", "fast", "classic"]),
+        (&["--variant", "baa"], &["no variant \"baa\"", "bar", "blob"]),
+        (&["--variant", "bar:width=-1"], &["width", "from 0 to 500"]),
+        (&["--variant", "bar:size=1"], &["\"size\"", "width"]),
+        (&["--variant", "bar", "--variant", "bar"], &["bar", "keep one of them"]),
+        (&["--variant", "video"], &["video", "folder"]),
+        (&["--variant", "video:folder=none"], &["cannot read none", "check the path"]),
+        (&["--variant", "video:folder=."], &["holds no *.png"]),
+        (&["--option", "wheels=5"], &["no option \"wheels\"", "continuous"]),
+        (&["--option", "continuous=maybe"], &["\"maybe\"", "true, false"]),
+    ] {
+        let replay = ["replay", "--actions", "actions.jsonl", "--out", "trace.jsonl"];
+        check_fails(&dir, &[&replay, flags].concat(), wants);
+        check_fails(&dir, &[&["eval", "w.safetensors", "--episodes", "1"], flags].concat(), wants);
+        check_fails(&dir, &[&["watch", "w.safetensors", "--out", "a.gif"], flags].concat(), wants);
+    }
+}
+
+#[test]
+fn broken_weight_files() {
+    let dir = Dir::new();
+    let good = weights();
+    let mut nan = good.clone();
+    let last = nan.len() - 4;
+    nan[last..].copy_from_slice(&f32::NAN.to_le_bytes());
+    let mut changed = good.clone();
+    changed[last] ^= 1;
+    let header = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    let foreign = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &[0; 4]].concat();
+    std::fs::create_dir(dir.path("run")).expect("writable");
+    for (bytes, wants) in [
+        (&good[..good.len() - 1], &["truncated", "fetch it again"][..]),
+        (&good[..100], &["header claims"]),
+        (&[&good[..], b"x"].concat(), &["over-long"]),
+        (&nan, &["parameter 3666 (in output.weight) is NaN"]),
+        (&changed, &["not those that were written"]),
+        (&foreign[..], &["no agent of ours", "foveate import"]),
+        (&npz(&made_up()), &["not a safetensors file", "foveate import"]),
+        (b"", &["not a safetensors file"]),
+    ] {
+        dir.write("w.safetensors", bytes);
+        dir.write("run/best.safetensors", bytes);
+        check_fails(
+            &dir,
+            &["eval", "w.safetensors", "--episodes", "1"],
+            &[&["w.safetensors: "], wants].concat(),
+        );
+        check_fails(&dir, &["watch", "run", "--out", "a.png"], &[&["best.safetensors: "], wants].concat());
+    }
+    check_fails(&dir, &["eval", "none"], &["cannot read none", "check the path"]);
+    std::fs::remove_file(dir.path("run/best.safetensors")).expect("it is there");
+    check_fails(&dir, &["eval", "run"], &["neither best.safetensors nor last.safetensors"]);
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let dir = Dir::new();
+    dir.write("in.npz", npz(&made_up()));
+    dir.write("w.safetensors", weights());
+    dir.write("actions.jsonl", "[0, 0, 0]\n");
+    std::fs::create_dir(dir.path("folder")).expect("writable");
+    for (out, wants) in [
+        ("none/out", &["cannot write none/out", "create the folder first"][..]),
+        ("in.npz/out", &["cannot write in.npz/out", "part of the path is a file"]),
+        ("folder", &["cannot write folder", "this is a folder"]),
+        // The file system of the kernel's own files takes no new ones, from root neither.
+        ("/proc/out", &["cannot write /proc/out", "folder"]),
+    ] {
+        if out.starts_with("/proc") && !std::path::Path::new("/proc").exists() {
+            continue;
+        }
+        check_fails(&dir, &["import", "in.npz", "--out", out], wants);
+        check_fails(&dir, &["replay", "--actions", "actions.jsonl", "--out", out], wants);
+    }
+    let film = ["watch", "w.safetensors", "--steps", "2", "--out"];
+    check_fails(
+        &dir,
+        &[&film[..], &["none/a.gif"]].concat(),
+        &["cannot write none/a.gif", "create the folder"],
+    );
+    check_fails(&dir, &[&film[..], &["a.bmp"]].concat(), &["a.bmp", ".gif"]);
+    check_fails(&dir, &[&film[..], &["a.gif", "--at", "3"]].concat(), &[".png"]);
+}
+
+#[test]
+fn recorded_actions_that_cannot_be_played() {
+    let dir = Dir::new();
+    let replay = ["replay", "--actions", "actions.jsonl", "--out", "trace.jsonl"];
+    dir.write("trace.jsonl", "an old trace that must stay");
+    check_fails(&dir, &replay, &["cannot read actions.jsonl", "check the path"]);
+    for (actions, wants) in [
+        (
+            "[0, 0, 0]\n[0, 0]\n",
+            &["actions.jsonl line 2", "2 numbers was given", "takes 3", "one action of this world per line"]
+                [..],
+        ),
+        ("[0, 0, null]\n", &["actions.jsonl line 1", "list of numbers"]),
+        ("3\n", &["actions.jsonl line 1", "list of numbers"]),
+    ] {
+        dir.write("actions.jsonl", actions);
+        check_fails(&dir, &replay, wants);
+    }
+}
+
+#[test]
+fn a_wrong_command_line_shows_the_usage() {
+    let dir = Dir::new();
+    for args in [
+        &["drive"][..],
+        &[],
+        &["eval"],
+        &["eval", "w", "--seeds", "5..1"],
+        &["eval", "w", "--seeds", "0..3", "--seed", "1"],
+        &["import", "in.npz", "--layout", "random"],
+        &["watch", "w", "--out", "a.gif", "--size", "big"],
+        &["replay", "--out", "x", "--actions", "y", "--option", "z"],
+    ] {
+        let done = dir.run(args);
+        assert_eq!(done.code, Some(2), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains("--help") || done.stderr.contains("Usage"), "{args:?}: {}", done.stderr);
+    }
+}

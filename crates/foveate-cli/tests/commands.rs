@@ -1,0 +1,172 @@
+//! What the commands do when all is well.
+
+mod common;
+
+use common::{Dir, made_up, npz, weights, with_input};
+use serde_json::{Value, json};
+
+#[test]
+fn import_then_evaluate() {
+    let dir = Dir::new();
+    dir.write("published.npz", npz(&made_up()));
+    let told = dir.json(&["import", "published.npz", "--json"]);
+    assert_eq!((&told["params"], &told["file"]), (&json!(3667), &json!("published.safetensors")));
+    assert_eq!(told["config"]["top_k"], 10);
+    assert!(dir.ok(&["import", "published.npz"]).contains("3667 weights"));
+
+    // Another divisor is another agent with the same weights.
+    let scaled = ["import", "published.npz", "--scale", "sqrt-d", "--out", "scaled.safetensors", "--json"];
+    let scaled = dir.json(&scaled);
+    assert_eq!((&scaled["config"]["scale"], &scaled["sha256"]), (&json!("sqrt_d"), &told["sha256"]));
+    let other = ["import", "published.npz", "--layout", "registration", "--out", "o.safetensors", "--json"];
+    assert_ne!(dir.json(&other)["sha256"], told["sha256"]);
+
+    let eval = ["eval", "published.safetensors", "--picture", "classic", "--max-steps", "40", "--json"];
+    let run = |more: &[&str]| {
+        let mut report = dir.json(&[&eval, more].concat());
+        let speed = report["steps_per_cpu_second"].take();
+        assert!(speed.as_f64().is_some_and(|s| s > 0.0), "{speed}");
+        report
+    };
+    let report = run(&["--episodes", "3", "--seed", "1", "--workers", "1"]);
+    assert_eq!(report, run(&["--episodes", "3", "--seed", "1", "--workers", "3"]), "any number of workers");
+    let keys: Vec<&str> =
+        report.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+    for key in [
+        "env",
+        "picture",
+        "variant",
+        "weights",
+        "seed",
+        "n",
+        "mean",
+        "std",
+        "median",
+        "q25",
+        "q75",
+        "ci95",
+        "returns",
+        "lengths",
+        "terminated",
+        "steps_per_cpu_second",
+    ] {
+        assert!(keys.contains(&key), "{key} is missing from {keys:?}");
+    }
+    assert_eq!(
+        json!([report["env"], report["picture"], report["variant"], report["seed"], report["n"]]),
+        json!(["car-racing", "classic", "original", 1, 3])
+    );
+    assert_eq!(report["ci95"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["lengths"], json!([40, 40, 40]));
+    let bar = run(&["--seeds", "5..7", "--variant", "bar", "--variant", "blob:side=4"]);
+    assert_eq!(json!([bar["variant"], bar["seed"], bar["n"]]), json!(["bar+blob:side=4", "5..7", 2]));
+    let text = dir.ok(&["eval", "published.safetensors", "--max-steps", "5", "--episodes", "2"]);
+    assert!(text.contains("published.safetensors") && text.contains("picture exact"), "{text}");
+}
+
+#[test]
+fn replay_writes_a_trace() {
+    let dir = Dir::new();
+    dir.write("actions.jsonl", "[0, 1, 0]\n".repeat(30));
+    let replay = ["replay", "--env", "car-racing", "--seed", "7", "--actions", "actions.jsonl", "--out"];
+    dir.ok(&[&replay[..], &["trace.jsonl"]].concat());
+    let trace = String::from_utf8(dir.read("trace.jsonl")).expect("text");
+    let lines: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 31);
+    for (t, line) in lines.iter().enumerate() {
+        assert_eq!(line["t"], t);
+        let sum = line["frame_sha256"].as_str().unwrap_or_default();
+        assert!(sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit()), "{sum}");
+        for key in ["x", "y", "angle", "vx", "vy", "w"] {
+            assert!(line["state"]["hull"][key].is_number(), "{key}");
+            assert!((0..4).all(|wheel| line["state"]["wheels"][wheel][key].is_number()), "{key}");
+        }
+        assert!(line["state"]["tiles_visited"].is_u64());
+        assert!(
+            line["reward"].is_number() && line["terminated"].is_boolean() && line["truncated"].is_boolean()
+        );
+    }
+    assert!(
+        lines[30]["state"]["hull"]["vy"].as_f64() > lines[0]["state"]["hull"]["vy"].as_f64(),
+        "it drives"
+    );
+
+    assert_eq!(dir.ok(&[&replay[..], &["-"]].concat()), trace, "stdout gets the same");
+    let mut from_stdin = replay.map(str::to_owned);
+    from_stdin[6] = "-".into();
+    let args: Vec<&str> = from_stdin.iter().map(String::as_str).chain(["-"]).collect();
+    let out = with_input(dir.command(&args), &dir.read("actions.jsonl"));
+    assert_eq!(String::from_utf8_lossy(&out.stdout), trace, "stdin gives the same");
+    let other =
+        dir.ok(&[&replay[..], &["-", "--picture", "classic", "--option", "seeding=gymnasium"]].concat());
+    let first =
+        |text: &str| serde_json::from_str::<Value>(text.lines().next().unwrap_or_default()).expect("JSON");
+    assert_eq!(first(&other)["state"], first(&trace)["state"]);
+    assert_ne!(first(&other)["frame_sha256"], first(&trace)["frame_sha256"]);
+}
+
+#[test]
+fn watch_films() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    for (name, magic) in [("a.gif", &b"GIF89a"[..]), ("a.png", b"\x89PNG\r\n\x1a\n")] {
+        let told = dir.ok(&["watch", "w.safetensors", "--picture", "classic", "--steps", "3", "--out", name]);
+        assert!(told.starts_with(name), "{told}");
+        assert!(dir.read(name).starts_with(magic), "{name}");
+    }
+}
+
+#[test]
+fn list_names_everything_that_other_commands_take() {
+    let dir = Dir::new();
+    let (text, list) = (dir.ok(&["list"]), dir.json(&["list", "--json"]));
+    for world in list["worlds"].as_array().expect("a list") {
+        for kind in ["pictures", "variants", "options"] {
+            for item in world[kind].as_array().expect("a list") {
+                let name = item["name"].as_str().expect("a name");
+                assert!(text.contains(name), "{name}");
+            }
+        }
+    }
+    let agent = &list["agents"][0];
+    assert_eq!((&agent["name"], &agent["config"]["top_k"]), (&json!("attention-agent"), &json!(10)));
+    assert!(text.contains("top_k"));
+    assert_eq!(list["presets"][0], "laptop");
+}
+
+#[test]
+fn help_and_completions() {
+    let dir = Dir::new();
+    let help = dir.ok(&["--help"]);
+    for line in
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty())
+    {
+        let command = line.split_whitespace().next().expect("a name");
+        if command != "help" {
+            assert!(dir.ok(&[command, "--help"]).contains("Examples:"), "{command}");
+        }
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = dir.ok(&["completions", shell]);
+        assert!(script.contains("variant") && script.contains("replay"), "{shell}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let dir = Dir::new();
+    let mut command = dir.command(&["replay", "--actions", "-", "--out", "-"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().expect("it was piped");
+    let feeder = std::thread::spawn(move || {
+        let _ = std::io::Write::write_all(&mut stdin, "[0, 0, 0]\n".repeat(1000).as_bytes());
+    });
+    let out = child.wait_with_output().expect("it ends");
+    feeder.join().expect("it does not panic");
+    assert_eq!(out.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&out.stderr), "");
+}

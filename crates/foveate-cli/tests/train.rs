@@ -1,0 +1,165 @@
+//! A whole run, small: started, interrupted, resumed, broken.
+
+mod common;
+
+use common::{Dir, check_fails};
+use serde_json::Value;
+
+/// A world and a recipe for seconds, not minutes.
+const TINY: &str = "
+[env]
+picture = \"none\"
+
+[agent.config]
+image = [96, 96]
+patch = 24
+stride = 24
+top_k = 2
+query_dim = 2
+hidden = 2
+
+[recipe]
+max_steps = 30
+selection = { every = 400, tracks = 2, finalists = 1, final_tracks = 2, report_tracks = 3 }
+stage = [{ name = \"only\", steps = 1200, population = 4, sigma = 0.1, learning_rate = 1.0 }]
+";
+
+fn start(dir: &Dir, more: &[&str]) -> String {
+    dir.write("tiny.toml", TINY);
+    dir.ok(&[&["train", "car-racing", "--config", "tiny.toml"], more].concat())
+}
+
+#[test]
+fn a_run_leaves_what_it_promises() {
+    let dir = Dir::new();
+    let told = start(&dir, &["--workers", "2"]);
+    assert!(told.contains("runs/car-racing/best.safetensors"), "{told}");
+    for name in
+        ["config.toml", "about.json", "log.jsonl", "curve.svg", "best.safetensors", "last.safetensors"]
+    {
+        assert!(!dir.read(&format!("runs/car-racing/{name}")).is_empty(), "{name}");
+    }
+
+    // The weights know their world.
+    let report = dir.json(&["eval", "runs/car-racing", "--episodes", "1", "--max-steps", "3", "--json"]);
+    assert_eq!((report["env"].as_str(), report["picture"].as_str()), (Some("car-racing"), Some("none")));
+
+    // The same seed gives the same weights, whatever the number of workers, and never the same folder.
+    start(&dir, &["--workers", "1", "--json"]);
+    start(&dir, &["--seed", "2", "--name", "other", "--runs", "elsewhere"]);
+    let weights = |run: &str| dir.read(&format!("{run}/last.safetensors"));
+    assert!(weights("runs/car-racing") == weights("runs/car-racing-1"));
+    assert!(weights("runs/car-racing") != weights("elsewhere/other"));
+
+    // Going on with a finished run changes nothing.
+    let before = weights("runs/car-racing");
+    dir.ok(&["train", "--resume", "runs/car-racing"]);
+    assert!(weights("runs/car-racing") == before);
+    let log = String::from_utf8(dir.read("runs/car-racing/log.jsonl")).expect("text");
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_safely_and_resume_ends_with_the_same_weights() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let dir = Dir::new();
+    let more = ["--set", "recipe.stage.0.steps=8000", "--workers", "1"];
+    start(&dir, &[&more[..], &["--name", "whole"]].concat());
+
+    let args = [&["train", "--config", "tiny.toml", "--json", "--name", "cut"], &more[..]].concat();
+    let mut child = dir.command(&args).stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
+    lines.nth(3).expect("a generation").expect("text");
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.expect("kill exists").success());
+    lines.for_each(drop);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+
+    let told = dir.ok(&["train", "--resume", "runs/cut", "--workers", "2"]);
+    assert!(told.contains("going on with runs/cut"), "{told}");
+    for name in ["best.safetensors", "last.safetensors"] {
+        let same = dir.read(&format!("runs/whole/{name}")) == dir.read(&format!("runs/cut/{name}"));
+        assert!(same, "{name}");
+    }
+}
+
+#[test]
+fn bad_configurations() {
+    let dir = Dir::new();
+    dir.write("tiny.toml", TINY);
+    dir.write("twice.toml", "seed = 1\nseed = 2\n");
+    dir.write("typo.toml", "[recipe]\nalgoritm = \"rank-es\"\n");
+    dir.write("file", "");
+    for (flags, wants) in [
+        (&["--set", "recipe.stage.0.sigm=1"][..], &["unknown field `sigm`", "`sigma`"][..]),
+        (&["--set", "recipe.stage.0.sigma=-1"], &["sigma"]),
+        (&["--set", "recipe.algorithm=magic"], &["\"magic\"", "rank-es"]),
+        (&["--set", "seed"], &["--set seed", "write it as key=value"]),
+        (&["--set", "seed=many"], &["seed", "\"many\""]),
+        (&["--set", "agent.config.top_q=1"], &["unknown field `top_q`", "`top_k`"]),
+        (&["--set", "agent.config.patch=97"], &["a patch of 97 px does not fit", "lower patch"]),
+        (&["--set", "agent.config.top_k=17"], &["top_k = 17", "16 patches", "lower top_k"]),
+        (&["--set", "agent.name=nobody"], &["no agent is called \"nobody\"", "attention-agent"]),
+        (&["--set", "env.picture=sharp"], &["no picture \"sharp\"", "exact"]),
+        (&["--set", "env.variants=[\"baa\"]"], &["no variant \"baa\"", "bar"]),
+        (&["--preset", "desktop"], &["no preset is called \"desktop\"", "laptop"]),
+        (&["--runs", "file"], &["file", "choose another"]),
+        (&["--runs", "/proc/runs"], &["cannot create /proc/runs", "choose another path"]),
+        (&["--name", "a/b"], &["\"a/b\"", "plain word"]),
+    ] {
+        if flags[1].starts_with("/proc") && !std::path::Path::new("/proc").exists() {
+            continue;
+        }
+        check_fails(&dir, &[&["train", "--config", "tiny.toml"], flags].concat(), wants);
+    }
+    check_fails(&dir, &["train", "moon"], &["no environment is called \"moon\"", "car-racing"]);
+    check_fails(&dir, &["train", "--config", "none.toml"], &["cannot read none.toml", "check the path"]);
+    check_fails(&dir, &["train", "--config", "twice.toml"], &["twice.toml line 2", "duplicate key"]);
+    check_fails(&dir, &["train", "--config", "typo.toml"], &["typo.toml", "`algoritm`", "`algorithm`"]);
+}
+
+#[test]
+fn broken_and_foreign_runs() {
+    let dir = Dir::new();
+    let resume = ["train", "--resume", "runs/car-racing"];
+    check_fails(&dir, &resume, &["runs/car-racing: there is no such folder", "foveate train"]);
+    start(&dir, &[]);
+    check_fails(
+        &dir,
+        &["train", "--config", "tiny.toml", "--name", "car-racing"],
+        &["--resume", "another --name"],
+    );
+
+    let run = dir.path("runs/car-racing");
+    let config = dir.read("runs/car-racing/config.toml");
+    let text = String::from_utf8(config.clone()).expect("text");
+    dir.write("runs/car-racing/config.toml", text.replace("sigma = 0.1", "sigma = 0.2"));
+    check_fails(&dir, &resume, &["config.toml was changed", "put it back"]);
+    dir.write("runs/car-racing/config.toml", "");
+    check_fails(&dir, &resume, &["config.toml"]);
+    dir.write("runs/car-racing/config.toml", &config);
+
+    // Every checkpoint cut short.
+    let checkpoints: Vec<_> = std::fs::read_dir(run.join("checkpoints"))
+        .expect("it is there")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    assert!(!checkpoints.is_empty());
+    for path in &checkpoints {
+        let bytes = std::fs::read(path).expect("readable");
+        std::fs::write(path, &bytes[..bytes.len() / 2]).expect("writable");
+    }
+    check_fails(&dir, &resume, &["no checkpoint can be read", "train anew"]);
+    for path in &checkpoints {
+        std::fs::remove_file(path).expect("it is there");
+    }
+    check_fails(&dir, &resume, &["checkpoints are missing", "train anew"]);
+
+    // A folder of something else.
+    std::fs::create_dir(dir.path("photos")).expect("writable");
+    dir.write("photos/beach.jpg", "sun");
+    check_fails(&dir, &["train", "--resume", "photos"], &["photos: config.toml is missing", "foveate train"]);
+}
