@@ -179,8 +179,8 @@ impl FakeLane {
 
 /// Fills the texels within sight of `hull` with random bytes.
 fn draw_noise(size: usize, rgb: &mut [u8], seed: u64, hull: [f32; 2], t: f64) {
-    // The far corners of the 1000 x 800 canvas are 781 canvas pixels from the car.
-    let reach = 790.0 / Camera::zoom_at(t) + 2.0;
+    // The far corners of the 1000 x 800 canvas are 781 canvas pixels from the car, those of a wide film 1100.
+    let reach = 1120.0 / Camera::zoom_at(t) + 2.0;
     let half = size as f64 / 2.0;
     let range = |centre: f64| {
         let clip = |x: f64| (x.max(0.0) as usize).min(size);
