@@ -23,6 +23,18 @@ const ROUND: f32 = 8_388_608.0;
 
 /// Adds `deltas` to `sums` and zeroes `deltas`, in the blocks of `mask`. Both are `[blocks]`.
 pub fn take<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas: &mut [[[f32; N]; BLOCK]]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: AVX2 was just detected.
+        unsafe { avx2::take(mask, sums, deltas) };
+        return;
+    }
+    take_blocks(mask, sums, deltas);
+}
+
+/// [`take`], for whatever the caller is compiled for.
+#[inline(always)]
+fn take_blocks<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas: &mut [[[f32; N]; BLOCK]]) {
     for block in ones(mask) {
         if let (Some(sums), Some(deltas)) = (sums.get_mut(block), deltas.get_mut(block)) {
             for i in 0..BLOCK {
@@ -186,8 +198,17 @@ mod sse2 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{BLOCK, FULL, Ground, ROUND, block_bytes, ones};
+    use super::{BLOCK, FULL, Ground, ROUND, block_bytes, ones, take_blocks};
     use std::arch::x86_64::*;
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn take<const N: usize>(
+        mask: u16,
+        sums: &mut [[[f32; N]; BLOCK]],
+        deltas: &mut [[[f32; N]; BLOCK]],
+    ) {
+        take_blocks(mask, sums, deltas);
+    }
 
     #[target_feature(enable = "avx2")]
     pub(super) fn blend(

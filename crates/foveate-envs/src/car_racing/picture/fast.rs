@@ -5,7 +5,8 @@
 //! same whole canvas pixels. It differs from the exact picture by less than 0.1 of 255 on average, mostly at kerbs.
 //!
 //! [`FastPicture::draw`] works on rows from the top, in blocks of eight cells; a block that no edge touches is a copy of
-//! the one above. All arithmetic is plain f32 in a fixed order, so equal scenes give equal bytes on every machine.
+//! the one above. Apart from the platform's sine and cosine, all arithmetic is plain and in a fixed order, so equal scenes
+//! give equal bytes whatever instructions the processor has.
 
 mod backdrop;
 mod car;
