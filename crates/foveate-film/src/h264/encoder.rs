@@ -11,8 +11,11 @@ use super::residue::{Counts, Quantisers, Residue};
 use super::tables::Tables;
 use super::transform::{Quantiser, chroma_qp};
 
-/// Quantiser parameter of all pictures; 24 keeps drawn edges crisp (each 6 more halve the quality).
-pub(crate) const QP: i32 = 25;
+/// Quantiser parameter of blocks with edges, where every 6 more double the step; slices start from it.
+pub(crate) const QP: i32 = 30;
+/// Finer quantisers for calmer blocks, by how far apart their brightest and darkest luma may lie. Drawn worlds have
+/// large areas of one colour, in which the eye finds any stain, and to keep them clean costs little.
+const CALM: [(u8, i32); 2] = [(3, 13), (24, 21)];
 
 /// Encodes a film; see the [module](super).
 pub(crate) struct Encoder {
@@ -29,6 +32,11 @@ pub(crate) struct Encoder {
     writer: BitWriter,
     residue: Residue,
     half: HalfPixels,
+    /// What the last coded macroblock was quantised with.
+    qp: i32,
+    /// By grade; see [`grade`].
+    inter: [Quantisers; GRADES],
+    intra: [Quantisers; GRADES],
     /// Pictures coded, and how many since the last key picture.
     pictures: u32,
     since_key: u32,
@@ -39,6 +47,8 @@ pub(crate) struct Encoder {
 struct Block {
     column: usize,
     row: usize,
+    /// How calm it is, for the choice of the quantiser.
+    grade: usize,
     luma: [u8; 256],
     chroma: [[u8; 64]; 2],
 }
@@ -66,6 +76,9 @@ impl Encoder {
             writer: BitWriter::default(),
             residue: Residue::new(),
             half: HalfPixels::new(),
+            qp: QP,
+            inter: quantisers(false),
+            intra: quantisers(true),
             pictures: 0,
             since_key: 0,
             key_every: key_every.max(1),
@@ -120,31 +133,30 @@ impl Encoder {
             w.flag(false); // references slide on
         }
         w.se(0); // the quantiser of the parameter set
+        self.qp = QP;
         w.ue(1); // no deblocking
     }
 
     fn intra_picture(&mut self) {
-        let quantisers = quantisers(true);
         for row in 0..self.format.rows() {
             for column in 0..self.format.columns() {
                 let block = self.block(column, row);
                 let mut luma = [0; 256];
                 let (mode, _) =
                     intra::best(&self.coded.planes[0], &block.luma, column * 16, row * 16, &mut luma);
-                self.write_intra(&block, mode, luma, 0, &quantisers);
+                self.write_intra(&block, mode, luma, 0);
             }
         }
     }
 
     fn inter_picture(&mut self) {
-        let (inter, intra_quantisers) = (quantisers(false), quantisers(true));
-        // What a bit is worth in absolute difference: the usual law, 2^((qp - 12) / 6).
-        let weight = 2_f64.powf(f64::from(QP - 12) / 6.0).round() as u32;
         let mut skipped = 0;
         for row in 0..self.format.rows() {
             for column in 0..self.format.columns() {
                 let block = self.block(column, row);
                 let (x, y) = (column * 16, row * 16);
+                let inter = self.inter[block.grade];
+                let weight = inter.weight;
                 let around = Neighbours::of(&self.motions, column, row, self.format.columns());
                 let skip = around.skip();
                 let mut guess = Guess { luma: [0; 256], chroma: [[0; 64]; 2] };
@@ -178,13 +190,13 @@ impl Encoder {
                     weight,
                     &mut self.half,
                 );
-                if found.cost > INTRA_LIMIT {
+                if found.cost > INTRA_LIMIT * weight {
                     let mut luma = [0; 256];
                     let (mode, difference) = intra::best(&self.coded.planes[0], &block.luma, x, y, &mut luma);
                     if difference + INTRA_BITS * weight < found.cost {
                         self.writer.ue(skipped);
                         skipped = 0;
-                        self.write_intra(&block, mode, luma, 5, &intra_quantisers);
+                        self.write_intra(&block, mode, luma, 5);
                         continue;
                     }
                 }
@@ -205,7 +217,8 @@ impl Encoder {
                 let pattern = self.residue.pattern();
                 self.writer.ue(u32::from(self.tables.inter_pattern[usize::from(pattern)]));
                 if pattern != 0 {
-                    self.writer.se(0); // the quantiser stays
+                    self.writer.se(inter.qp - self.qp);
+                    self.qp = inter.qp;
                     self.residue.write(&mut self.writer, &self.tables, &mut self.counts, column, row);
                 }
                 self.residue.add_luma(&mut guess.luma, &inter.luma);
@@ -221,19 +234,21 @@ impl Encoder {
     }
 
     /// Codes a macroblock from its neighbours; `base` is where the intra types start in this kind of slice.
-    fn write_intra(&mut self, block: &Block, mode: intra::Mode, luma: [u8; 256], base: u32, q: &Quantisers) {
+    fn write_intra(&mut self, block: &Block, mode: intra::Mode, luma: [u8; 256], base: u32) {
         let (column, row) = (block.column, block.row);
+        let q = self.intra[block.grade];
         let mut guess = Guess { luma, chroma: [[0; 64]; 2] };
         for (plane, out) in guess.chroma.iter_mut().enumerate() {
             intra::chroma_means(&self.coded, plane + 1, column * 8, row * 8, out);
         }
         self.residue.take_intra(&block.luma, &guess.luma, &q.luma);
-        self.take_chroma(block, &guess, q);
+        self.take_chroma(block, &guess, &q);
         let kind = u32::from(self.residue.chroma_kind);
         let all = u32::from(self.residue.quadrants != 0);
         self.writer.ue(base + 1 + mode as u32 + 4 * kind + 12 * all);
         self.writer.ue(0); // chroma by means
-        self.writer.se(0); // the quantiser stays
+        self.writer.se(q.qp - self.qp);
+        self.qp = q.qp;
         self.residue.write(&mut self.writer, &self.tables, &mut self.counts, column, row);
         self.residue.add_luma(&mut guess.luma, &q.luma);
         for plane in 0..2 {
@@ -245,7 +260,8 @@ impl Encoder {
     fn block(&self, column: usize, row: usize) -> Block {
         let [luma, blue, red] = &self.source.planes;
         let chroma = [blue, red].map(|plane| plane.block::<8, 64>(column * 8, row * 8));
-        Block { column, row, luma: luma.block::<16, 256>(column * 16, row * 16), chroma }
+        let luma = luma.block::<16, 256>(column * 16, row * 16);
+        Block { column, row, grade: grade(&luma), luma, chroma }
     }
 
     fn guess_chroma(&self, block: &Block, motion: Motion, guess: &mut Guess) {
@@ -255,13 +271,13 @@ impl Encoder {
     }
 
     fn take_inter(&mut self, block: &Block, guess: &Guess, q: &Quantisers) {
-        self.residue.take_inter(&block.luma, &guess.luma, &q.luma);
+        self.residue.take_inter(&block.luma, &guess.luma, q);
         self.take_chroma(block, guess, q);
     }
 
     fn take_chroma(&mut self, block: &Block, guess: &Guess, q: &Quantisers) {
         let ([a, b], [c, d]) = (&block.chroma, &guess.chroma);
-        self.residue.take_chroma([a, b], [c, d], &q.chroma);
+        self.residue.take_chroma([a, b], [c, d], q);
     }
 
     /// Puts the macroblock, as a decoder will have it, into the coded picture.
@@ -276,13 +292,32 @@ impl Encoder {
 
 /// Differences above this are no candidates for skipping; below, the quantiser decides.
 const SKIP_LIMIT: u32 = 1200;
-/// Matches cheaper than this are taken without a look at intra prediction.
-const INTRA_LIMIT: u32 = 1500;
+/// Matches cheaper than this many bits are taken without a look at intra prediction.
+const INTRA_LIMIT: u32 = 300;
 /// What an intra macroblock costs more in bits, roughly.
 const INTRA_BITS: u32 = 24;
 
-fn quantisers(intra: bool) -> Quantisers {
-    Quantisers { luma: Quantiser::new(QP, intra), chroma: Quantiser::new(chroma_qp(QP), intra) }
+const GRADES: usize = CALM.len() + 1;
+
+/// The quantisers of every grade.
+fn quantisers(intra: bool) -> [Quantisers; GRADES] {
+    std::array::from_fn(|grade| {
+        let qp = CALM.get(grade).map_or(QP, |(_, qp)| *qp);
+        Quantisers {
+            qp,
+            luma: Quantiser::new(qp, intra),
+            chroma: Quantiser::new(chroma_qp(qp), intra),
+            // The usual law: 2^((qp - 12) / 6).
+            weight: 2_f64.powf(f64::from(qp - 12) / 6.0).round() as u32,
+            frugal: qp == QP,
+        }
+    })
+}
+
+/// How calm a block is: the first entry of [`CALM`] that holds for it, or one more.
+fn grade(luma: &[u8; 256]) -> usize {
+    let (low, high) = luma.iter().fold((u8::MAX, u8::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+    CALM.iter().position(|(range, _)| high - low <= *range).unwrap_or(CALM.len())
 }
 
 fn difference(a: &[u8; 256], b: &[u8; 256]) -> u32 {

@@ -8,10 +8,17 @@ use super::transform::{Quantiser, ZIGZAG, forward, hadamard2, hadamard4, inverse
 /// Row-major index of the n-th 4 x 4 luma block in coding order: quadrants first, then blocks within.
 pub(crate) const BLOCK_ORDER: [usize; 16] = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15];
 
-/// Quantisers of one picture.
+/// How a macroblock is quantised.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Quantisers {
+    /// Luma's parameter.
+    pub(crate) qp: i32,
     pub(crate) luma: Quantiser,
     pub(crate) chroma: Quantiser,
+    /// What a bit is worth in absolute difference.
+    pub(crate) weight: u32,
+    /// Whether levels that cost more bits than they give quality are dropped.
+    pub(crate) frugal: bool,
 }
 
 /// A macroblock's levels. Blocks are row-major in the macroblock, levels row-major in the block.
@@ -47,21 +54,21 @@ impl Residue {
     }
 
     /// Quantises luma that was predicted from another picture.
-    pub(crate) fn take_inter(&mut self, block: &[u8; 256], guess: &[u8; 256], quantiser: &Quantiser) {
+    pub(crate) fn take_inter(&mut self, block: &[u8; 256], guess: &[u8; 256], q: &Quantisers) {
         self.apart = false;
         self.quadrants = 0;
         let mut scores = [0; 4];
         for (i, levels) in self.luma.iter_mut().enumerate() {
             subtract::<16>(block, guess, i % 4 * 4, i / 4 * 4, levels);
             forward(levels);
-            if quantiser.quantise(levels, 0) {
+            if q.luma.quantise(levels, 0) {
                 scores[i / 8 * 2 + i % 4 / 2] += worth(levels, 0);
             }
         }
         // A few stray ones cost more bits than they give quality.
         let total: u32 = scores.iter().sum();
         for (quadrant, score) in scores.into_iter().enumerate() {
-            if score >= QUADRANT_WORTH && total >= BLOCK_WORTH {
+            if score > 0 && (!q.frugal || score >= QUADRANT_WORTH && total >= BLOCK_WORTH) {
                 self.quadrants |= 1 << quadrant;
             } else {
                 for i in 0..4 {
@@ -91,12 +98,7 @@ impl Residue {
     }
 
     /// Quantises both chroma planes.
-    pub(crate) fn take_chroma(
-        &mut self,
-        blocks: [&[u8; 64]; 2],
-        guesses: [&[u8; 64]; 2],
-        quantiser: &Quantiser,
-    ) {
+    pub(crate) fn take_chroma(&mut self, blocks: [&[u8; 64]; 2], guesses: [&[u8; 64]; 2], q: &Quantisers) {
         self.chroma_kind = 0;
         for plane in 0..2 {
             let mut score = 0;
@@ -106,15 +108,15 @@ impl Residue {
                 forward(levels);
                 self.chroma_means[plane][i] = levels[0];
                 levels[0] = 0;
-                if quantiser.quantise(levels, 1) {
+                if q.chroma.quantise(levels, 1) {
                     score += worth(levels, 1);
                 }
             }
             hadamard2(&mut self.chroma_means[plane]);
-            if quantiser.quantise_means(&mut self.chroma_means[plane]) {
+            if q.chroma.quantise_means(&mut self.chroma_means[plane]) {
                 self.chroma_kind = self.chroma_kind.max(1);
             }
-            if score >= CHROMA_WORTH {
+            if score > 0 && (!q.frugal || score >= CHROMA_WORTH) {
                 self.chroma_kind = 2;
             } else {
                 self.chroma[plane] = [[0; 16]; 4];
