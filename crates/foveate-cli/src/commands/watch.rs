@@ -19,7 +19,7 @@ The left half is the world as people see it, the right half what the agent sees,
 whiter, the more important. Ctrl-C ends the film where it is; the file is whole.
 
 Examples:
-  foveate watch runs/car-racing --out drive.gif
+  foveate watch runs/car-racing --out drive.mp4
   foveate watch attention_agent_carracing.safetensors --picture classic --seed 1 --episode 3 --out drive.gif
   foveate watch runs/car-racing --variant bar --at 250 --out look.png")]
 pub(crate) struct Watch {
@@ -40,7 +40,7 @@ pub(crate) struct Watch {
     /// Width and height in pixels, even
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<(usize, usize)>,
-    /// The file; its ending chooses what it becomes: .gif a film, .png a picture of one step
+    /// The file; its ending chooses what it becomes: .mp4 or .gif a film, .png a picture of one step
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Of a picture: which step it shows; 0 is the world just reset [default: 100]
