@@ -22,7 +22,7 @@ struct Cli {
 const EXAMPLES: &str = "\
 Start here:
   foveate train car-racing                              learn to drive, from nothing
-  foveate watch runs/car-racing --out drive.gif         see it drive, and where it looks
+  foveate watch runs/car-racing --out drive.mp4         see it drive, and where it looks
   foveate eval runs/car-racing                          how well, over many tracks
   foveate list                                          worlds, pictures, variants, agents
 Every command has examples of its own, as in `foveate train --help`.";

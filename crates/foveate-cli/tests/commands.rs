@@ -109,7 +109,7 @@ fn replay_writes_a_trace() {
 fn watch_films() {
     let dir = Dir::new();
     dir.write("w.safetensors", weights());
-    for (name, magic) in [("a.gif", &b"GIF89a"[..]), ("a.png", b"\x89PNG\r\n\x1a\n")] {
+    for (name, magic) in [("a.gif", &b"GIF89a"[..]), ("a.png", b"\x89PNG\r\n\x1a\n"), ("a.mp4", b"\0\0\0")] {
         let told = dir.ok(&["watch", "w.safetensors", "--picture", "classic", "--steps", "3", "--out", name]);
         assert!(told.starts_with(name), "{told}");
         assert!(dir.read(name).starts_with(magic), "{name}");

@@ -1,0 +1,267 @@
+//! Thousands of damaged files: every one is refused or read, none panics, none makes a reader take much memory.
+//!
+//! `fuzz/` holds the same readers for a coverage-guided fuzzer; this is what every test run does.
+
+use std::io::Write;
+
+use flate2::Crc;
+use flate2::write::DeflateEncoder;
+use foveate_run::npz;
+use foveate_run::tensors::TensorFile;
+use foveate_run::weights::AgentFile;
+use peak_alloc::PeakAlloc;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::json;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// One piece of damage; places are taken modulo the length of the file.
+#[derive(Debug, Clone)]
+enum Damage {
+    Byte {
+        at: usize,
+        value: u8,
+    },
+    Bit {
+        at: usize,
+        bit: u8,
+    },
+    /// A little-endian number of 2, 4 or 8 bytes.
+    Number {
+        at: usize,
+        width: usize,
+        value: u64,
+    },
+    /// Characters that mean something in a header.
+    Text {
+        at: usize,
+        text: &'static str,
+    },
+    Cut {
+        at: usize,
+    },
+    Remove {
+        at: usize,
+        length: usize,
+    },
+    Insert {
+        at: usize,
+        bytes: Vec<u8>,
+    },
+    /// A piece of the file once more, somewhere else.
+    Copy {
+        from: usize,
+        to: usize,
+        length: usize,
+    },
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = || any::<usize>();
+    let numbers = prop::sample::select(vec![
+        0,
+        1,
+        2,
+        7,
+        8,
+        0x7f,
+        0xff,
+        0x100,
+        1000,
+        0xffff,
+        0x1_0000,
+        0x7fff_ffff,
+        0xffff_fffe,
+        0xffff_ffff,
+        0x1_0000_0000,
+        1 << 40,
+        u64::MAX >> 1,
+        u64::MAX,
+    ]);
+    let texts = prop::sample::select(vec![
+        "0",
+        "9",
+        "99999999999999999999",
+        "-1",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        "'",
+        "\"",
+        "\\",
+        "<f8",
+        ">f4",
+        "|O",
+        "True",
+        "F64",
+        "U64",
+        "F16",
+        "null",
+        "1e999",
+        "\u{0}",
+        "[[[[[[[[",
+        "{\"a\":",
+        "\"__metadata__\":",
+        "PK\u{1}\u{2}",
+        "PK\u{5}\u{6}",
+    ]);
+    prop_oneof![
+        4 => (at(), any::<u8>()).prop_map(|(at, value)| Damage::Byte { at, value }),
+        2 => (at(), 0..8_u8).prop_map(|(at, bit)| Damage::Bit { at, bit }),
+        4 => (at(), prop::sample::select(vec![2, 4, 8]), numbers)
+            .prop_map(|(at, width, value)| Damage::Number { at, width, value }),
+        3 => (at(), texts).prop_map(|(at, text)| Damage::Text { at, text }),
+        1 => at().prop_map(|at| Damage::Cut { at }),
+        1 => (at(), 1..64_usize).prop_map(|(at, length)| Damage::Remove { at, length }),
+        1 => (at(), prop::collection::vec(any::<u8>(), 1..64))
+            .prop_map(|(at, bytes)| Damage::Insert { at, bytes }),
+        1 => (at(), at(), 1..128_usize).prop_map(|(from, to, length)| Damage::Copy { from, to, length }),
+    ]
+}
+
+fn apply(file: &mut Vec<u8>, damage: &Damage) {
+    if file.is_empty() {
+        return;
+    }
+    let n = file.len();
+    let overwrite = |file: &mut Vec<u8>, at: usize, bytes: &[u8]| {
+        for (to, from) in file[at..].iter_mut().zip(bytes) {
+            *to = *from;
+        }
+    };
+    match damage {
+        Damage::Byte { at, value } => file[at % n] = *value,
+        Damage::Bit { at, bit } => file[at % n] ^= 1 << bit,
+        Damage::Number { at, width, value } => overwrite(file, at % n, &value.to_le_bytes()[..*width]),
+        Damage::Text { at, text } => overwrite(file, at % n, text.as_bytes()),
+        Damage::Cut { at } => file.truncate(at % n),
+        Damage::Remove { at, length } => drop(file.drain(at % n..(at % n + length).min(n))),
+        Damage::Insert { at, bytes } => drop(file.splice(at % n..at % n, bytes.iter().copied())),
+        Damage::Copy { from, to, length } => {
+            let piece = file[from % n..(from % n + length).min(n)].to_vec();
+            overwrite(file, to % n, &piece);
+        }
+    }
+}
+
+/// Where damage hurts most: places in the headers, for files whose data are long.
+fn focused(damage: Damage, places: usize) -> Damage {
+    match damage {
+        Damage::Byte { at, value } => Damage::Byte { at: at % places, value },
+        Damage::Bit { at, bit } => Damage::Bit { at: at % places, bit },
+        Damage::Number { at, width, value } => Damage::Number { at: at % places, width, value },
+        Damage::Text { at, text } => Damage::Text { at: at % places, text },
+        other => other,
+    }
+}
+
+/// Damages `good` in `cases` ways; `read` may refuse what it gets but must neither panic nor take more memory than
+/// `per_byte` times the file's length (and a little for error messages). Returns how many files were still readable.
+fn check(cases: u32, good: &[u8], per_byte: usize, read: impl Fn(&[u8]) -> bool) -> u32 {
+    assert!(read(good), "the undamaged file is good");
+    let readable = std::cell::Cell::new(0);
+    let strategy = (prop::collection::vec(damage(), 1..5), any::<bool>());
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&strategy, |(damages, focus)| {
+        let mut file = good.to_vec();
+        for damage in damages {
+            apply(&mut file, &if focus { focused(damage, 400) } else { damage });
+        }
+        MEMORY.reset_peak_usage();
+        let before = MEMORY.current_usage();
+        let ok = read(&file);
+        let taken = MEMORY.peak_usage().saturating_sub(before);
+        let allowed = per_byte * file.len() + (64 << 10);
+        prop_assert!(taken <= allowed, "{taken} bytes for a file of {}, allowed {allowed}", file.len());
+        readable.set(readable.get() + u32::from(ok));
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+    readable.get()
+}
+
+fn npy(dtype: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    out.extend((header.len() as u16).to_le_bytes());
+    out.extend(header.as_bytes());
+    out.extend(data);
+    out
+}
+
+/// A zip archive as NumPy writes it: the first member stored, the others deflated.
+fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let (mut out, mut directory) = (vec![], vec![]);
+    for (i, (name, raw)) in members.iter().enumerate() {
+        let mut encoder = DeflateEncoder::new(vec![], flate2::Compression::default());
+        encoder.write_all(raw).expect("memory takes bytes");
+        let deflated = encoder.finish().expect("memory takes bytes");
+        let (method, data) = if i == 0 { (0_u8, raw) } else { (8, &deflated) };
+        let mut crc = Crc::new();
+        crc.update(raw);
+        let mut common = vec![20, 0, 0, 0, method, 0, 0, 0, 0, 0];
+        for number in [crc.sum(), data.len() as u32, raw.len() as u32] {
+            common.extend(number.to_le_bytes());
+        }
+        common.extend([name.len() as u8, 0, 0, 0]);
+        directory.extend(b"PK\x01\x02\x14\x00");
+        directory.extend(&common);
+        directory.extend([0; 10]);
+        directory.extend((out.len() as u32).to_le_bytes());
+        directory.extend(name.as_bytes());
+        out.extend(b"PK\x03\x04");
+        out.extend(&common);
+        out.extend(name.as_bytes());
+        out.extend(data);
+    }
+    let start = out.len() as u32;
+    out.extend(&directory);
+    let count = members.len() as u8;
+    out.extend(b"PK\x05\x06\x00\x00\x00\x00");
+    out.extend([count, 0, count, 0]);
+    out.extend((directory.len() as u32).to_le_bytes());
+    out.extend(start.to_le_bytes());
+    out.extend([0, 0]);
+    out
+}
+
+/// One test, so that nothing else takes memory meanwhile.
+#[test]
+fn damaged_files_are_refused_in_peace() {
+    let small =
+        archive(&[("a.npy", npy("<f4", "(3,)", &[1; 12])), ("b.npy", npy("<i8", "(2, 1)", &[7; 16]))]);
+    let zeros = archive(&[
+        ("a.npy", npy("|u1", "(2,)", &[1; 2])),
+        ("b.npy", npy("|u1", "(60, 1000)", &vec![0; 60_000])),
+    ]);
+    // Deflate unpacks 1 byte to at most 1032; the bytes are then copied once into their type.
+    let read_npz = |bytes: &[u8]| npz::parse(bytes).is_ok();
+    let unharmed = check(6000, &small, 2 * 1032, read_npz) + check(3000, &zeros, 2 * 1032, read_npz);
+    // Almost any damage shows: what stays readable was hit where nothing is looked at, such as the time of a member.
+    eprintln!("{unharmed} of 9000 damaged npz files were still read");
+    assert!(unharmed < 1000);
+
+    let config =
+        json!({ "image": [12, 10], "patch": 3, "stride": 4, "query_dim": 1, "top_k": 1, "hidden": 1 });
+    let count = foveate_agents::registry::tensors("attention-agent", &config)
+        .expect("a good configuration")
+        .iter()
+        .map(foveate_core::TensorShape::len)
+        .sum();
+    let agent = AgentFile::new("attention-agent", &config, vec![0.25; count]).expect("the right count");
+    let read_weights =
+        |bytes: &[u8]| TensorFile::from_bytes(bytes).is_ok_and(|f| AgentFile::from_tensors(f).is_ok());
+    let bytes = agent.note("source", "a test").to_bytes();
+    let unharmed = check(9000, &bytes, 64, read_weights);
+    eprintln!("{unharmed} of 9000 damaged weight files were still read");
+    assert!(unharmed < 1000);
+}
