@@ -90,3 +90,28 @@ fn the_same_on_every_level_with_published_weights() {
         golden["frames"].u8().chunks_exact(96 * 96 * 3).chain(roads.chunks_exact(96 * 96 * 3)).collect();
     check(&params, &frames);
 }
+
+/// The digest below was taken on x86-64 and stands for every machine, instruction set and build.
+#[test]
+fn the_same_on_every_machine() {
+    let mut agent = AttentionAgent::new(AttentionAgentConfig::default()).expect("the defaults are valid");
+    agent.set_params(&synthetic::params(3667)).expect("3667 finite numbers");
+    let mut memory = agent.memory();
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a
+    let mut take = |bits: u64| digest = (digest ^ bits).wrapping_mul(0x0100_0000_01b3);
+    for rgb in synthetic::frames(60).chunks_exact(96 * 96 * 3) {
+        let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
+        let decision = agent.act(Observation::Image(frame), &mut memory).expect("the right size");
+        let gaze = decision.gaze.expect("this agent has a gaze");
+        for v in gaze.importance {
+            take(u64::from(v.to_bits()));
+        }
+        for &patch in gaze.looked_at {
+            take(u64::from(patch));
+        }
+        for v in decision.action {
+            take(v.to_bits());
+        }
+    }
+    assert_eq!(digest, 0x902e_0e83_4b70_eaf2, "{digest:#x}");
+}
