@@ -7,7 +7,8 @@ the same whole-number recipe as in crates/foveate-agents/tests/common/synthetic.
 
 Prints one JSON object: CPU microseconds per decision on one thread, the fastest of many passes through the frames
 (`numpy_us`, `torch_us`; null when PyTorch is missing), and `chosen_sum`, the sum of all chosen patch indices over the
-first pass, which `cargo run --release -p foveate-agents --example forward` prints for the same frames and weights.
+first pass, which `cargo run --release -p foveate-agents --example forward` prints for the same frames and weights;
+sums may differ where two patches are equally important but for rounding.
 """
 
 import argparse

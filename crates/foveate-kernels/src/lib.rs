@@ -9,9 +9,9 @@
 //! * [`coverage`]: accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: small windows of pixels shrunk to one.
 //!
-//! The agent's kernels are written once, over vectors of 16 lanes. Every operation is exact
-//! IEEE arithmetic in an order that does not depend on the register width, fused multiply-adds included, so portable
-//! code, AVX2, AVX-512 and NEON agree to the bit. That is what makes a run on one machine a run on all.
+//! The agent's kernels are written once, over vectors of 16 lanes. Every operation is exact IEEE arithmetic in an order
+//! that does not depend on the register width, fused multiply-adds included, so portable code, AVX2, AVX-512 and NEON
+//! agree to the bit. That is what makes a run on one machine a run on all.
 //!
 //! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor features.
 

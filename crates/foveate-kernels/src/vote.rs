@@ -3,17 +3,20 @@
 //! Patch i spreads one vote over all patches j in proportion to 2^(qᵢ·kⱼ); the importance of j is the sum over i. The
 //! N × N matrix is never stored: rows are worked on a few at a time, and memory is O(N · d).
 //!
-//! Two things make it fast. Patches with equal queries and keys, bit for bit, are merged first: a row of m patches casts
-//! m votes, a column of m patches takes part in the row sums m times (log2 m is added to its logits), and each of its
-//! patches gets an m-th of the column's votes. And the row maximum is only sought for where |qᵢ| · max |kⱼ| says that a power of two might
-//! overflow; elsewhere the softmax needs none.
+//! Two things make it fast. Patches with equal queries and keys, bit for bit, are merged first: a row of m patches
+//! casts m votes, a column of m patches takes part in the row sums m times (log2 m is added to its logits), and each of
+//! its patches gets an m-th of the column's votes. And the row maximum is only sought for where |qᵢ| · max |kⱼ| says
+//! that a power of two might overflow; elsewhere the softmax needs none.
+//!
+//! Equal bits on every instruction set: a row's sum has sixteen parts, one per lane, added up in a fixed tree; a
+//! column's sum takes the rows one after the other; so the rows worked on together do not show.
 
 use crate::Level;
 use crate::embedded::Embedded;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2};
 
-/// Largest |logit|, as a power of two, that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and
-/// the reciprocal above 2^-120.
+/// Largest |logit| that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and its reciprocal is a
+/// normal number.
 const SAFE: f32 = 100.0;
 
 /// Most patches that [`Votes`] takes.
