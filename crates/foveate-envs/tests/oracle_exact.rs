@@ -45,7 +45,7 @@ fn frames_equal_gymnasiums() {
         eprintln!("skipped: FOVEATE_PYTHON names no Python with Gymnasium; run cargo xtask test");
         return;
     };
-    let kind = std::env::var("FOVEATE_FRAMES").unwrap_or_else(|_| "quick".to_owned());
+    let kind = std::env::var("FOVEATE_FRAMES").unwrap_or_else(|_| "full".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle/frames.py");
     let mut child = Command::new(python)
         .args([script, &kind])
@@ -84,7 +84,7 @@ fn frames_equal_gymnasiums() {
     }
     assert!(child.wait().expect("the oracle ends").success());
     eprintln!("{n_frames} frames and {n_texts} scores compared");
-    assert!(n_frames > 500 && n_texts > 300, "the oracle gave {n_frames} frames and {n_texts} scores");
+    assert!(n_frames > 1000 && n_texts > 300, "the oracle gave {n_frames} frames and {n_texts} scores");
     assert_eq!((differences.bytes, differences.pictures), (0, 0), "differing bytes, in so many pictures");
 }
 
