@@ -65,14 +65,11 @@ pub struct WatchReport {
 impl fmt::Display for WatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.ended { "to the end" } else { "not to the end" };
-        write!(
-            f,
-            "{}: {:.1} MB; {} steps, {how}; score {:.1}",
-            self.file.display(),
-            self.bytes as f64 / 1e6,
-            self.steps,
-            self.score
-        )
+        let size = match self.bytes {
+            0..1_000_000 => format!("{} kB", self.bytes.div_ceil(1000)),
+            bytes => format!("{:.1} MB", bytes as f64 / 1e6),
+        };
+        write!(f, "{}: {size}; {} steps, {how}; score {:.1}", self.file.display(), self.steps, self.score)
     }
 }
 
