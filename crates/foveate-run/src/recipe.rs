@@ -3,7 +3,8 @@
 //! A run is a list of stages, one after the other, each with its own population, step size and budget of environment
 //! steps. A stage with several `starts` is run that many times with other random numbers, and the start that validates
 //! best goes on: seeds differ several-fold in how soon they learn to drive, and a few short heats are cheaper than one
-//! unlucky run. The budget counts environment steps, never seconds, so a run gives the same weights on every machine.
+//! unlucky run. The budget counts environment steps, never seconds, so a slow machine and a fast one end with the same
+//! weights.
 //!
 //! Three kinds of tracks never mix: those trained on, those that choose (validation and finals), and those of the final
 //! report, which nothing has seen before.
