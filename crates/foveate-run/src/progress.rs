@@ -56,6 +56,13 @@ impl Reporter {
         }
     }
 
+    /// Something that happened before a resumed run was stopped.
+    pub fn before(&mut self, event: &Event) {
+        if let Event::Validation { summary, .. } = event {
+            self.last_validation = Some(summary.mean);
+        }
+    }
+
     /// Something happened, after `steps` steps of the run, with about `steps_left` to go.
     pub fn event(&mut self, line: &LogLine, steps: u64, steps_left: u64) {
         self.recent.push_back((line.seconds, steps));
@@ -77,8 +84,9 @@ impl Reporter {
             Event::Generation { generation, stage, start, best, mean, .. } => {
                 if self.style == Style::Live {
                     let validated = self.last_validation.map_or("–".into(), |v| format!("{v:.0}"));
+                    // Short enough for 80 columns: a line that wraps cannot be rewritten.
                     let text = format!(
-                        "generation {generation} ({stage} {start})  best {best:.0}  mean {mean:.0}  validation {validated}{}",
+                        "gen {generation} {stage} {start}: best {best:.0} mean {mean:.0}, validated {validated}{}",
                         self.pace(steps_left)
                     );
                     // Back to the start of the line, and clear what was there.
@@ -96,7 +104,7 @@ impl Reporter {
                     summary.n,
                     *steps as f64 / 1e6,
                     self.pace(steps_left),
-                    if *best { "  best so far" } else { "" }
+                    if *best { ", best so far" } else { "" }
                 );
                 self.lasting(&text);
             }
@@ -112,7 +120,7 @@ impl Reporter {
                     summary.mean,
                     summary.std,
                     summary.n,
-                    if *best { "  best so far" } else { "" }
+                    if *best { ", best so far" } else { "" }
                 );
                 self.lasting(&text);
             }
@@ -142,7 +150,7 @@ impl Reporter {
             return String::new();
         }
         let speed = steps as f64 / seconds;
-        format!("  {speed:.0} steps/s  {} left", clock(steps_left as f64 / speed))
+        format!(", {speed:.0} steps/s, {} left", clock(steps_left as f64 / speed))
     }
 
     fn lasting(&mut self, text: &str) {
@@ -222,9 +230,7 @@ mod tests {
     fn a_terminal_gets_a_line_that_lives() {
         let text = shown(Style::Live);
         assert!(
-            text.contains(
-                "\r\x1b[2Kgeneration 2 (learn 1)  best 312  mean 100  validation –  1000 steps/s  9:59 left"
-            ),
+            text.contains("\r\x1b[2Kgen 2 learn 1: best 312 mean 100, validated –, 1000 steps/s, 9:59 left"),
             "{text}"
         );
         assert!(
@@ -234,7 +240,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("best so far\n"), "{text}");
-        assert!(text.ends_with("validation 750  1333 steps/s  7:27 left"), "{text}");
+        assert!(text.ends_with("validated 750, 1333 steps/s, 7:27 left"), "{text}");
     }
 
     #[test]

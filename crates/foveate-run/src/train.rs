@@ -207,13 +207,21 @@ impl Run {
                 )
             })?;
             before = (line.seconds, line.cpu_seconds);
+            reporter.before(&line.event);
             events.push(line.event);
         }
-        reporter.note(&format!(
-            "going on with {} from generation {}",
-            folder.path().display(),
-            parts.course.generation()
-        ));
+        if let Some(Event::Report { summary, .. }) = events.last() {
+            reporter.note(&format!(
+                "this run is finished: {:.1} ± {:.1} over {} tracks that nothing was chosen on",
+                summary.mean, summary.std, summary.n
+            ));
+        } else {
+            reporter.note(&format!(
+                "going on with {} from generation {}",
+                folder.path().display(),
+                parts.course.generation()
+            ));
+        }
         Ok(Run { parts, folder, events, before })
     }
 
