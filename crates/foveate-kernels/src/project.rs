@@ -141,10 +141,15 @@ fn project<I: Isa, const S: usize>(isa: I, Project { with, rgb, strip, out }: Pr
         let (top, end) = (row * stride, row * stride + patch);
         for y in top.max(converted)..end {
             let bytes = &rgb[y * line..(y + 1) * line];
-            for (to, bytes) in strip[y % patch * pitch..][..pitch].iter_mut().zip(bytes.chunks(16)) {
-                for (to, &byte) in to.0.iter_mut().zip(bytes) {
-                    *to = f32::from(byte);
-                }
+            let to = &mut strip[y % patch * pitch..][..pitch];
+            // Sixteen at a time without a question, then what is left of the line.
+            let (whole, rest) = bytes.as_chunks::<16>();
+            let (whole_to, rest_to) = to.split_at_mut(whole.len());
+            for (to, bytes) in whole_to.iter_mut().zip(whole) {
+                *to = Block(bytes.map(f32::from));
+            }
+            for (to, &byte) in rest_to.iter_mut().flat_map(|to| &mut to.0).zip(rest) {
+                *to = f32::from(byte);
             }
         }
         converted = end;

@@ -13,11 +13,11 @@
 
 use crate::Level;
 use crate::embedded::Embedded;
-use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2};
+use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2_by_table};
 
 /// Largest |logit| that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and its reciprocal is a
 /// normal number.
-const SAFE: f32 = 100.0;
+const SAFE: f32 = 98.0;
 
 /// Most patches that [`Votes`] takes.
 pub const MAX_PATCHES: usize = 1 << 20;
@@ -49,8 +49,8 @@ pub struct Votes {
     columns: Vec<Block>,
 }
 
-/// Stands for the logarithm of a multiplicity of zero: against a row sum above 2^-100, 2^-125 is next to nothing.
-const ABSENT: f32 = -125.0;
+/// Stands for the logarithm of a multiplicity of zero: against a row sum above 2^-98, 2^-123 is next to nothing.
+const ABSENT: f32 = -123.0;
 
 /// Most rows of the attention matrix that any instruction set works on together.
 const MOST_ROWS: usize = 4;
@@ -306,8 +306,8 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
             }
             for out in matrix.iter_mut() {
                 for r in 0..R {
-                    let x = isa.load16(&out[r].0).sub(peaks[r]).max(isa.splat16(-126.0));
-                    let e = exp2(isa, x);
+                    let x = isa.load16(&out[r].0).sub(peaks[r]).max(isa.splat16(ABSENT));
+                    let e = exp2_by_table(isa, x);
                     sums[r] = sums[r].add(e);
                     e.store(&mut out[r].0);
                 }
@@ -316,7 +316,7 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
             for (keys, out) in keys.chunks_exact(1 + dim).zip(matrix.iter_mut()) {
                 let (bias, keys) = (isa.load16(&keys[0].0), &keys[1..]);
                 for r in 0..R {
-                    let e = exp2(isa, logit::<I, D>(isa, &splats[r], queries[r], bias, keys));
+                    let e = exp2_by_table(isa, logit::<I, D>(isa, &splats[r], queries[r], bias, keys));
                     sums[r] = sums[r].add(e);
                     e.store(&mut out[r].0);
                 }

@@ -44,6 +44,9 @@ pub(crate) trait Isa: Copy {
     fn load16(self, from: &[f32; 16]) -> Self::V16;
     /// Loads eight lanes.
     fn load8(self, from: &[f32; 8]) -> Self::V8;
+    /// In every lane, the entry `n mod 16` of `table`, its bits plus `n * 2^19`, where `sixteenths` is `n / 16 + 1.5 *
+    /// 2^19`. With `i * 2^19` taken off the bits of entry i, that is the entry times 2^⌊n / 16⌋.
+    fn look_up16(self, table: Self::V16, sixteenths: Self::V16) -> Self::V16;
 }
 
 /// `N` floats. Comparisons treat NaN as x86 does, which the other sets imitate.
@@ -113,6 +116,48 @@ pub(crate) fn exp2<I: Isa>(isa: I, x: I::V16) -> I::V16 {
     p.scale_by_magic(rounded)
 }
 
+/// Added to a number of magnitude below 2^18, this rounds it to sixteenths, whose number is found in the low bits.
+const MAGIC_16: f32 = 786_432.0; // 1.5 * 2^19
+
+/// 2^x for x in −123 ..= 123, relative error below 1e-6: less work than [`exp2`].
+///
+/// x is a multiple of 1/16, whose power comes from a table, plus a rest. For |rest| ≤ 1/32, 2^rest is within 7e-7 of a
+/// · ((rest + c)² + b); that the best c is so close to 23/16 saves an operation, for adding it costs none.
+#[inline(always)]
+pub(crate) fn exp2_by_table<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+    const TABLE: [f32; 16] = {
+        // a · 2^(i / 16), minimax together with b.
+        let mut table = [
+            0.241_112_53,
+            0.251_787_48,
+            0.262_935_07,
+            0.274_576_22,
+            0.286_732_73,
+            0.299_427_48,
+            0.312_684_27,
+            0.326_527_98,
+            0.340_984_6,
+            0.356_081_28,
+            0.371_846_35,
+            0.388_309_4,
+            0.405_501_3,
+            0.423_454_4,
+            0.442_202_33,
+            0.461_780_28,
+        ];
+        let mut i = 0;
+        while i < 16 {
+            table[i] = f32::from_bits(f32::to_bits(table[i]) - ((i as u32) << 19));
+            i += 1;
+        }
+        table
+    };
+    let rounded = x.add(isa.splat16(MAGIC_16));
+    let r = x.sub(rounded.sub(isa.splat16(MAGIC_16 + 23.0 / 16.0)));
+    let power = isa.look_up16(isa.load16(&TABLE), rounded);
+    r.mul_add(r, isa.splat16(2.081_033_7)).mul(power)
+}
+
 /// e^x, saturating near e^±87.
 #[inline(always)]
 fn exp<I: Isa>(isa: I, x: I::V16) -> I::V16 {
@@ -168,6 +213,7 @@ mod tests {
                     0 => exp2(isa, x),
                     1 => sigmoid(isa, x),
                     2 => tanh(isa, x),
+                    5 => exp2_by_table(isa, x),
                     3 => x.mul_add(x, isa.splat16(-1.0)),
                     _ => isa.splat16(x.sum()).min(isa.splat16(x.largest())),
                 };
@@ -205,6 +251,8 @@ mod tests {
         let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
         assert!(worst(0, &sweep(-1.0, 1.0), f64::exp2, true) < 2e-7);
         assert!(worst(0, &sweep(-126.0, 126.0), f64::exp2, true) < 2e-7);
+        assert!(worst(5, &sweep(-1.0, 1.0), f64::exp2, true) < 1e-6);
+        assert!(worst(5, &sweep(-123.0, 123.0), f64::exp2, true) < 1e-6);
         assert!(worst(1, &sweep(-20.0, 20.0), logistic, false) < 2e-7);
         assert!(worst(1, &sweep(-3e38, 3e38), logistic, false) < 2e-7);
         assert!(worst(2, &sweep(-1.0, 1.0), tanh, true) < 5e-7);

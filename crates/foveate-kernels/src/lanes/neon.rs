@@ -55,6 +55,27 @@ impl Isa for Neon {
         // SAFETY: `self` proves neon; 4 + 4 floats lie behind the reference.
         unsafe { Pair(Quad(vld1q_f32(from)), Quad(vld1q_f32(from.add(4)))) }
     }
+    #[inline(always)]
+    fn look_up16(self, table: Pair<Pair<Quad>>, sixteenths: Pair<Pair<Quad>>) -> Pair<Pair<Quad>> {
+        let bytes = |quad: Quad| {
+            // SAFETY: `self` proves neon.
+            unsafe { vreinterpretq_u8_f32(quad.0) }
+        };
+        let table = uint8x16x4_t(bytes(table.0.0), bytes(table.0.1), bytes(table.1.0), bytes(table.1.1));
+        let four = |n: Quad| {
+            // SAFETY: `self` proves neon.
+            unsafe {
+                let n = vreinterpretq_u32_f32(n.0);
+                // Four bytes make an entry: bytes 4 i to 4 i + 3.
+                let i = vandq_u32(n, vdupq_n_u32(15));
+                let at = vmlaq_u32(vdupq_n_u32(0x0302_0100), i, vdupq_n_u32(0x0404_0404));
+                let entry = vreinterpretq_u32_u8(vqtbl4q_u8(table, vreinterpretq_u8_u32(at)));
+                Quad(vreinterpretq_f32_u32(vaddq_u32(entry, vshlq_n_u32::<19>(n))))
+            }
+        };
+        let Pair(low, high) = sixteenths;
+        Pair(Pair(four(low.0), four(low.1)), Pair(four(high.0), four(high.1)))
+    }
 }
 
 /// Four lanes. Exists only where `neon` does.

@@ -27,6 +27,13 @@ impl Isa for Portable {
     fn load8(self, from: &[f32; 8]) -> Array<8> {
         Array(*from)
     }
+    #[inline(always)]
+    fn look_up16(self, table: Array<16>, sixteenths: Array<16>) -> Array<16> {
+        Array(sixteenths.0.map(|n| {
+            let n = n.to_bits();
+            f32::from_bits(table.0[n as usize % 16].to_bits().wrapping_add(n << 19))
+        }))
+    }
 }
 
 /// Lanes in an array; the compiler makes of it what it can.

@@ -57,6 +57,22 @@ impl Isa for Avx2 {
         // SAFETY: `self` proves avx2; 8 floats lie behind the reference.
         Ymm(unsafe { _mm256_loadu_ps(from.as_ptr()) })
     }
+    #[inline(always)]
+    fn look_up16(self, table: Pair<Ymm>, sixteenths: Pair<Ymm>) -> Pair<Ymm> {
+        let eight = |n: Ymm| {
+            // SAFETY: `self` proves avx2.
+            unsafe {
+                let n = _mm256_castps_si256(n.0);
+                let (low, high) =
+                    (_mm256_permutevar8x32_ps(table.0.0, n), _mm256_permutevar8x32_ps(table.1.0, n));
+                // Bit 3 chooses the half, as the sign.
+                let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(n));
+                let entry = _mm256_castps_si256(_mm256_blendv_ps(low, high, half));
+                Ymm(_mm256_castsi256_ps(_mm256_add_epi32(entry, _mm256_slli_epi32::<19>(n))))
+            }
+        };
+        Pair(eight(sixteenths.0), eight(sixteenths.1))
+    }
 }
 
 /// Proof of `avx512f`, `avx512vl`, `avx512dq`, `avx2` and `fma`.
@@ -87,6 +103,15 @@ impl Isa for Avx512 {
     fn load8(self, from: &[f32; 8]) -> Ymm {
         // SAFETY: `self` proves avx2; 8 floats lie behind the reference.
         Ymm(unsafe { _mm256_loadu_ps(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn look_up16(self, table: Zmm, sixteenths: Zmm) -> Zmm {
+        // SAFETY: `self` proves avx512f.
+        unsafe {
+            let n = _mm512_castps_si512(sixteenths.0);
+            let entry = _mm512_castps_si512(_mm512_permutexvar_ps(n, table.0));
+            Zmm(_mm512_castsi512_ps(_mm512_add_epi32(entry, _mm512_slli_epi32::<19>(n))))
+        }
     }
 }
 
