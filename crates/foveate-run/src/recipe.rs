@@ -214,9 +214,9 @@ mod tests {
             (|r| r.max_steps = 0, "max_steps = 0"),
             (|r| r.selection.every = 0, "selection.every = 0"),
             (|r| r.selection.finalists = 0, "selection.finalists = 0"),
-            (|r| r.stages[1].starts = 0, "starts = 0 in stage \"learn\""),
+            (|r| r.stages[1].starts = 0, "starts = 0 in stage \"refine\""),
             (|r| r.stages[0].steps = 0, "steps = 0 in stage \"heats\""),
-            (|r| r.stages[2].sigma = -1.0, "stage \"refine\" of the recipe: sigma = -1"),
+            (|r| r.stages[1].sigma = -1.0, "stage \"refine\" of the recipe: sigma = -1"),
             (|r| r.stages[0].population = 1, "population = 1"),
         ];
         for (change, why) in cases {
