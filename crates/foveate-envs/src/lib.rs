@@ -5,3 +5,8 @@
 pub mod car_racing;
 pub mod random;
 pub mod registry;
+
+/// The README's example, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
