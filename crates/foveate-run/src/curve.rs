@@ -110,6 +110,14 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
         );
         legend.push(("final report, 95 %", "#111"));
     }
+    // Curves pass behind the legend.
+    let height = 14.0 * legend.len() as f64 + 6.0;
+    let _ = writeln!(
+        out,
+        "<rect x=\"{}\" y=\"{:.1}\" width=\"168\" height=\"{height:.1}\" fill=\"#fff\" fill-opacity=\"0.88\"/>",
+        right - 168.0,
+        bottom - height - 8.0
+    );
     for (i, (text, colour)) in legend.iter().enumerate() {
         let (x, y) = (right - 160.0, bottom - 14.0 * (legend.len() - i) as f64);
         let _ = writeln!(
