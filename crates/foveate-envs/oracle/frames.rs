@@ -1,6 +1,7 @@
 //! Reads what `frames.py` writes.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::scene::{Body, Colors, Paint, RoadQuad, Scene, Wheel};
@@ -26,6 +27,25 @@ pub(crate) struct Frames<R> {
     hull: Body,
     wheels: [Wheel; 4],
     steering_angle: f32,
+}
+
+/// Starts `frames.py` with the runs that `FOVEATE_FRAMES` names, else `kind`; the child is to be waited for when its
+/// stream is at the end. `None`, with a word to the reader, when there is no Python to start it with.
+pub(crate) fn start(kind: &str) -> Option<(Child, Frames<BufReader<ChildStdout>>)> {
+    let Ok(python) = std::env::var("FOVEATE_PYTHON") else {
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with Gymnasium; run cargo xtask test");
+        return None;
+    };
+    let kind = std::env::var("FOVEATE_FRAMES").unwrap_or_else(|_| kind.to_owned());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle/frames.py");
+    let mut child = Command::new(python)
+        .args([script, &kind])
+        .env("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the Python that FOVEATE_PYTHON names starts");
+    let stream = BufReader::with_capacity(1 << 20, child.stdout.take().expect("stdout is piped"));
+    Some((child, Frames::new(stream)))
 }
 
 impl<R: Read> Frames<R> {

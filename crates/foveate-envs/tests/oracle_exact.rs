@@ -1,8 +1,5 @@
 //! The exact picture against Gymnasium's own frames, byte for byte.
 
-use std::io::BufReader;
-use std::process::{Command, Stdio};
-
 use foveate_envs::car_racing::picture::exact::ExactPicture;
 use foveate_envs::car_racing::picture::{FRAME_BYTES, SIDE};
 use foveate_envs::car_racing::scene::{Body, Colors, Scene, Wheel};
@@ -11,7 +8,7 @@ use foveate_envs::car_racing::scene::{Body, Colors, Scene, Wheel};
 #[path = "../oracle/frames.rs"]
 mod frames;
 
-use frames::{Frames, Record};
+use frames::Record;
 
 /// Counts differing bytes and prints the first few.
 #[derive(Default)]
@@ -41,20 +38,7 @@ impl Differences {
 
 #[test]
 fn frames_equal_gymnasiums() {
-    let Ok(python) = std::env::var("FOVEATE_PYTHON") else {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with Gymnasium; run cargo xtask test");
-        return;
-    };
-    let kind = std::env::var("FOVEATE_FRAMES").unwrap_or_else(|_| "full".to_owned());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle/frames.py");
-    let mut child = Command::new(python)
-        .args([script, &kind])
-        .env("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the Python that FOVEATE_PYTHON names starts");
-    let mut stream =
-        Frames::new(BufReader::with_capacity(1 << 20, child.stdout.take().expect("stdout is piped")));
+    let Some((mut child, mut stream)) = frames::start("full") else { return };
     let mut picture = ExactPicture::new();
     let mut frame = vec![0; FRAME_BYTES];
     let mut differences = Differences::default();

@@ -1,8 +1,5 @@
 //! The fast picture beside Gymnasium's own frames: how far apart they are, run by run.
 
-use std::io::BufReader;
-use std::process::{Command, Stdio};
-
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::picture::fast::FastPicture;
 
@@ -10,7 +7,7 @@ use foveate_envs::car_racing::picture::fast::FastPicture;
 #[allow(dead_code, reason = "texts and CPU times are for other tests")]
 mod frames;
 
-use frames::{Frames, Record};
+use frames::Record;
 
 /// Mean absolute error that a run may have, in levels of 255. Measured: 0.01 to 0.03.
 const ALLOWED: f64 = 0.1;
@@ -63,20 +60,7 @@ impl Differences {
 
 #[test]
 fn frames_are_close_to_gymnasiums() {
-    let Ok(python) = std::env::var("FOVEATE_PYTHON") else {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with Gymnasium; run cargo xtask test");
-        return;
-    };
-    let kind = std::env::var("FOVEATE_FRAMES").unwrap_or_else(|_| "sparse".to_owned());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle/frames.py");
-    let mut child = Command::new(python)
-        .args([script, &kind])
-        .env("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the Python that FOVEATE_PYTHON names starts");
-    let mut stream =
-        Frames::new(BufReader::with_capacity(1 << 20, child.stdout.take().expect("stdout is piped")));
+    let Some((mut child, mut stream)) = frames::start("sparse") else { return };
     let mut picture = FastPicture::new();
     let mut frame = vec![0; FRAME_BYTES];
     let mut runs: Vec<Differences> = Vec::new();
