@@ -10,14 +10,35 @@ pub trait Evolver: Send {
     /// The genomes of this generation.
     fn ask(&mut self) -> &Population;
 
+    /// The genomes of the last `ask`, to repair (see [`Evolver::tell`]) or to replace by some from elsewhere.
+    fn population_mut(&mut self) -> &mut Population;
+
     /// Learns from the population of the last `ask`: `fitness[i]` belongs to row `i`, larger is better.
+    ///
+    /// What is learnt from are the genomes as they lie there now: rounded to single precision, and repaired if someone
+    /// did so through [`Evolver::population_mut`].
     ///
     /// # Errors
     /// When the count is wrong, a fitness is not finite, or nothing was asked; the state is then unchanged.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
 
-    /// `[n_params]`: the strategy's best guess, the centre of its distribution.
+    /// `[n_params]`: the centre of the search, rounded for those who drive with it.
     fn mean(&self) -> &[f32];
+
+    /// `[n_params]`: the centre of the search in double precision: the mean of the distribution that genomes are drawn
+    /// from, or the elite of a strategy that has no distribution.
+    fn centre(&self) -> &[f64];
+
+    /// `[n_params]`: the weights to validate and to hand on. The centre, unless the strategy knows better: an average
+    /// of its means, the centre kept within bounds, that of an earlier restart.
+    fn recommended(&self) -> &[f64] {
+        self.centre()
+    }
+
+    /// Euclidean length of the centre.
+    fn norm(&self) -> f64 {
+        self.centre().iter().map(|x| x * x).sum::<f64>().sqrt()
+    }
 
     /// Generations told so far.
     fn generation(&self) -> u64;
@@ -43,6 +64,11 @@ impl Population {
     /// Room for `genomes` genomes of `params` parameters, all zero.
     pub fn zeros(genomes: usize, params: usize) -> Self {
         Population { genomes: vec![0.0; genomes * params], params }
+    }
+
+    /// How many parameters a genome has.
+    pub const fn params(&self) -> usize {
+        self.params
     }
 
     /// How many genomes.

@@ -22,9 +22,11 @@
 //! (Polyak averaging) for those who want to drive with something steadier.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use serde::{Deserialize, Serialize};
 
 /// Settings of a [`RankEs`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RankEsConfig {
     /// λ: genomes per generation, at least 2; even when `mirrored`.
     pub population: usize,
@@ -172,19 +174,9 @@ impl RankEs {
         &self.config
     }
 
-    /// `[n_params]`: the mean in double precision.
-    pub fn centre(&self) -> &[f64] {
-        &self.mean
-    }
-
     /// `[n_params]`: the moving average of the means, see [`RankEsConfig::averaging`].
     pub fn average(&self) -> &[f64] {
         &self.average
-    }
-
-    /// Euclidean length of the mean.
-    pub fn norm(&self) -> f64 {
-        self.mean.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
     fn sample(&mut self) {
@@ -273,8 +265,21 @@ impl Evolver for RankEs {
         })
     }
 
+    fn population_mut(&mut self) -> &mut Population {
+        &mut self.population
+    }
+
     fn mean(&self) -> &[f32] {
         &self.mean_f32
+    }
+
+    fn centre(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// The average of the means.
+    fn recommended(&self) -> &[f64] {
+        &self.average
     }
 
     fn generation(&self) -> u64 {

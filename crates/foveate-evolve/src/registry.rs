@@ -1,0 +1,167 @@
+//! Every strategy by its name: settings as a user writes them, and the strategy they make.
+//!
+//! ```
+//! use foveate_core::{Evolver, Seed};
+//! use foveate_evolve::{StrategyConfig, make};
+//!
+//! let config = StrategyConfig::named("rank-es")?;
+//! let mut strategy = make(&config, vec![0.0; 10], Seed::root(1))?;
+//! assert_eq!(strategy.ask().len(), config.population(10));
+//! # Ok::<(), foveate_core::EvolveError>(())
+//! ```
+
+use foveate_core::{EvolveError, Evolver, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::rank_es::{RankEs, RankEsConfig};
+
+/// A strategy with its settings. In TOML its keys stand side by side; those left out have their defaults:
+///
+/// ```toml
+/// algorithm = "rank-es"
+/// population = 64
+/// sigma = 0.05
+/// ```
+///
+/// It may be flattened into a larger table (`#[serde(flatten)]`), which then must not deny unknown keys itself: those
+/// that the table does not know end up here, and here they are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StrategyConfig {
+    /// Which strategy, with the settings that are its own.
+    #[serde(flatten)]
+    pub algorithm: Algorithm,
+}
+
+/// The strategies, each with its own settings; `algorithm` is the key that tells them apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "algorithm", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// See [`rank_es`](crate::rank_es).
+    RankEs(RankEsConfig),
+}
+
+/// A strategy for people who look for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Described {
+    /// The name that configurations use.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub what: &'static str,
+}
+
+/// All strategies.
+pub const fn list() -> &'static [Described] {
+    &[Described {
+        name: "rank-es",
+        what: "log-rank weights, one constant step size; small populations (default)",
+    }]
+}
+
+impl StrategyConfig {
+    /// The defaults of the strategy with this name.
+    ///
+    /// # Errors
+    /// When there is none; the message lists those there are.
+    pub fn named(name: &str) -> Result<Self, EvolveError> {
+        let all = [Algorithm::RankEs(RankEsConfig::default())].map(|algorithm| StrategyConfig { algorithm });
+        all.into_iter().find(|config| config.name() == name).ok_or_else(|| {
+            let names: Vec<_> = list().iter().map(|d| d.name).collect();
+            let why = format!("no evolution strategy is called {name:?}; choose from: {}", names.join(", "));
+            EvolveError::BadConfig { why }
+        })
+    }
+
+    /// The name of the strategy.
+    pub const fn name(&self) -> &'static str {
+        match self.algorithm {
+            Algorithm::RankEs(_) => "rank-es",
+        }
+    }
+
+    /// Genomes of the first generation, for genomes of `params` parameters. Later ones may have more, see
+    /// [`Evolver::ask`].
+    pub const fn population(&self, _params: usize) -> usize {
+        match &self.algorithm {
+            Algorithm::RankEs(config) => config.population,
+        }
+    }
+
+    /// Checks that the numbers make sense.
+    ///
+    /// # Errors
+    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    pub fn check(&self) -> Result<(), EvolveError> {
+        match &self.algorithm {
+            Algorithm::RankEs(config) => config.check(),
+        }
+    }
+}
+
+impl Default for StrategyConfig {
+    fn default() -> Self {
+        StrategyConfig { algorithm: Algorithm::RankEs(RankEsConfig::default()) }
+    }
+}
+
+/// Makes the strategy, around `mean` (`[n_params]`), with all randomness below `seed`.
+///
+/// # Errors
+/// When a setting makes no sense, or `mean` is empty or not finite.
+pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
+    config.check()?;
+    Ok(match &config.algorithm {
+        Algorithm::RankEs(config) => Box::new(RankEs::from_mean(config.clone(), mean, seed)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_defaults_that_work_and_survive_toml() {
+        for Described { name, what } in list() {
+            let config = StrategyConfig::named(name).expect(what);
+            assert_eq!(config.name(), *name);
+            config.check().expect("the defaults");
+            let text = toml::to_string(&config).expect("plain values");
+            assert!(text.contains(&format!("algorithm = {name:?}")), "{text}");
+            assert_eq!(toml::from_str::<StrategyConfig>(&text).expect("its own"), config);
+            let short = format!("algorithm = {name:?}");
+            assert_eq!(toml::from_str::<StrategyConfig>(&short).expect("all by default"), config);
+            let mut strategy = make(&config, vec![0.5; 7], Seed::root(1)).expect("fine");
+            assert_eq!(strategy.ask().len(), config.population(7));
+            assert_eq!((strategy.ask().params(), strategy.generation()), (7, 0));
+            assert_eq!((strategy.centre(), strategy.recommended()), (&[0.5; 7][..], &[0.5; 7][..]));
+            assert!((strategy.norm() - 7.0_f64.sqrt() / 2.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn what_is_misspelt_is_refused() {
+        #[derive(Debug, Deserialize)]
+        #[allow(dead_code)]
+        struct Table {
+            name: String,
+            #[serde(flatten)]
+            strategy: StrategyConfig,
+        }
+        let cases = [
+            ("algorithm = 'rank-se'", "rank-es"),
+            ("algorithm = 'rank-es'\ncolour = 3", "unknown field `colour`, expected one of `population`"),
+            ("algorithm = 'rank-es'\nsigma = 'big'", "invalid type: string \"big\", expected f64"),
+            ("sigma = 1", "missing field `algorithm`"),
+        ];
+        for (text, why) in cases {
+            let error = toml::from_str::<StrategyConfig>(text).expect_err(why).to_string();
+            assert!(error.contains(why), "{error} / {why}");
+            let error = toml::from_str::<Table>(&format!("name = 'x'\n{text}")).expect_err(why).to_string();
+            assert!(error.contains(why), "within a table: {error} / {why}");
+        }
+        let table: Table = toml::from_str("name = 'x'\nalgorithm = 'rank-es'\nsigma = 1").expect("fine");
+        assert!(matches!(table.strategy.algorithm, Algorithm::RankEs(RankEsConfig { sigma: 1.0, .. })));
+        let error = StrategyConfig::named("cma").expect_err("no such name").to_string();
+        assert!(error.contains("\"cma\"; choose from: rank-es"), "{error}");
+    }
+}
