@@ -19,7 +19,8 @@ pub trait Evolver: Send {
     /// did so through [`Evolver::population_mut`].
     ///
     /// # Errors
-    /// When the count is wrong, a fitness is not finite, or nothing was asked; the state is then unchanged.
+    /// When the count is wrong, a fitness is not finite, nothing was asked, or the search diverges; the state is then
+    /// unchanged.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
 
     /// `[n_params]`: the centre of the search, rounded for those who drive with it.
@@ -144,6 +145,17 @@ pub enum EvolveError {
     /// `tell` without `ask`.
     #[error("tell was called without ask")]
     NothingAsked,
+    /// The search ran out of the range of its numbers.
+    #[error(
+        "the search diverged in generation {generation}: {what}; start closer, with a smaller step size, or bound the \
+         parameters"
+    )]
+    Diverged {
+        /// Which generation.
+        generation: u64,
+        /// What is out of range.
+        what: String,
+    },
     /// A setting that makes no sense.
     #[error("{why}")]
     BadConfig {

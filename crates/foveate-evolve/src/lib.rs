@@ -1,14 +1,37 @@
 //! Evolution strategies, one file per algorithm, behind [`foveate_core::Evolver`].
 //!
 //! * [`RankEs`]: small populations, rank weights, one constant step size.
+//! * [`Snes`]: rank weights and a step size of its own for each parameter.
+//! * [`OpenAiEs`]: centred ranks and Adam.
+//! * [`Pgpe`]: symmetric pairs, `ClipUp` and a step size of its own for each parameter.
+//! * [`SimpleGa`]: the best have mutated children.
 //!
-//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it, [`list`] says what there is.
+//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it, [`list`] says what there is. Any
+//! of them can be kept within [`Bounds`] and begun anew when it stands still ([`Restarts`]).
 //!
 //! **Invariant:** a strategy knows genomes and fitness, never worlds, agents, files or clocks; its randomness comes
 //! from the seed path of the generation alone.
 
+mod base;
+pub mod bounds;
+mod check;
+pub mod openai_es;
+mod optimizer;
+pub mod pgpe;
 pub mod rank_es;
 mod registry;
+pub mod restarts;
+mod shaping;
+pub mod simple_ga;
+pub mod snes;
 
+pub use bounds::{Bounds, Repair};
+pub use openai_es::{OpenAiEs, OpenAiEsConfig};
+pub use optimizer::OptimizerKind;
+pub use pgpe::{Pgpe, PgpeConfig};
 pub use rank_es::{RankEs, RankEsConfig};
 pub use registry::{Algorithm, Described, StrategyConfig, list, make};
+pub use restarts::Restarts;
+pub use shaping::Shaping;
+pub use simple_ga::{SimpleGa, SimpleGaConfig};
+pub use snes::{Snes, SnesConfig};

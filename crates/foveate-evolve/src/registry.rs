@@ -13,7 +13,13 @@
 use foveate_core::{EvolveError, Evolver, Seed};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{Bounded, Bounds};
+use crate::openai_es::{OpenAiEs, OpenAiEsConfig};
+use crate::pgpe::{Pgpe, PgpeConfig};
 use crate::rank_es::{RankEs, RankEsConfig};
+use crate::restarts::{Restarting, Restarts};
+use crate::simple_ga::{SimpleGa, SimpleGaConfig};
+use crate::snes::{Snes, SnesConfig};
 
 /// A strategy with its settings. In TOML its keys stand side by side; those left out have their defaults:
 ///
@@ -21,6 +27,8 @@ use crate::rank_es::{RankEs, RankEsConfig};
 /// algorithm = "rank-es"
 /// population = 64
 /// sigma = 0.05
+/// bounds = { low = -3.0, high = 3.0 }
+/// restarts = { after = 50 }
 /// ```
 ///
 /// It may be flattened into a larger table (`#[serde(flatten)]`), which then must not deny unknown keys itself: those
@@ -30,6 +38,19 @@ pub struct StrategyConfig {
     /// Which strategy, with the settings that are its own.
     #[serde(flatten)]
     pub algorithm: Algorithm,
+    /// Where genomes may be; anywhere by default. See [`bounds`](crate::bounds).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+    /// When to begin anew; never by default. See [`restarts`](crate::restarts).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<Restarts>,
+}
+
+impl From<Algorithm> for StrategyConfig {
+    /// Without bounds or restarts.
+    fn from(algorithm: Algorithm) -> Self {
+        StrategyConfig { algorithm, bounds: None, restarts: None }
+    }
 }
 
 /// The strategies, each with its own settings; `algorithm` is the key that tells them apart.
@@ -39,6 +60,27 @@ pub struct StrategyConfig {
 pub enum Algorithm {
     /// See [`rank_es`](crate::rank_es).
     RankEs(RankEsConfig),
+    /// See [`snes`](crate::snes).
+    Snes(SnesConfig),
+    /// See [`openai_es`](crate::openai_es).
+    OpenaiEs(OpenAiEsConfig),
+    /// See [`pgpe`](crate::pgpe).
+    Pgpe(PgpeConfig),
+    /// See [`simple_ga`](crate::simple_ga).
+    SimpleGa(SimpleGaConfig),
+}
+
+/// The same question to whichever it is.
+macro_rules! each {
+    ($algorithm:expr, $config:ident => $answer:expr) => {
+        match $algorithm {
+            Algorithm::RankEs($config) => $answer,
+            Algorithm::Snes($config) => $answer,
+            Algorithm::OpenaiEs($config) => $answer,
+            Algorithm::Pgpe($config) => $answer,
+            Algorithm::SimpleGa($config) => $answer,
+        }
+    };
 }
 
 /// A strategy for people who look for one.
@@ -52,10 +94,18 @@ pub struct Described {
 
 /// All strategies.
 pub const fn list() -> &'static [Described] {
-    &[Described {
-        name: "rank-es",
-        what: "log-rank weights, one constant step size; small populations (default)",
-    }]
+    const fn entry(name: &'static str, what: &'static str) -> Described {
+        Described { name, what }
+    }
+    const {
+        &[
+            entry("rank-es", "log-rank weights, one constant step size; for small populations (default)"),
+            entry("snes", "natural evolution: log-rank weights, a step size for each parameter"),
+            entry("openai-es", "mirrored pairs, centred ranks, Adam, one given step size"),
+            entry("pgpe", "symmetric pairs, ClipUp or Adam, a step size for each parameter"),
+            entry("simple-ga", "genetic algorithm: the best have mutated children, elites stay"),
+        ]
+    }
 }
 
 impl StrategyConfig {
@@ -64,7 +114,14 @@ impl StrategyConfig {
     /// # Errors
     /// When there is none; the message lists those there are.
     pub fn named(name: &str) -> Result<Self, EvolveError> {
-        let all = [Algorithm::RankEs(RankEsConfig::default())].map(|algorithm| StrategyConfig { algorithm });
+        let all = [
+            Algorithm::RankEs(RankEsConfig::default()),
+            Algorithm::Snes(SnesConfig::default()),
+            Algorithm::OpenaiEs(OpenAiEsConfig::default()),
+            Algorithm::Pgpe(PgpeConfig::default()),
+            Algorithm::SimpleGa(SimpleGaConfig::default()),
+        ]
+        .map(StrategyConfig::from);
         all.into_iter().find(|config| config.name() == name).ok_or_else(|| {
             let names: Vec<_> = list().iter().map(|d| d.name).collect();
             let why = format!("no evolution strategy is called {name:?}; choose from: {}", names.join(", "));
@@ -76,15 +133,17 @@ impl StrategyConfig {
     pub const fn name(&self) -> &'static str {
         match self.algorithm {
             Algorithm::RankEs(_) => "rank-es",
+            Algorithm::Snes(_) => "snes",
+            Algorithm::OpenaiEs(_) => "openai-es",
+            Algorithm::Pgpe(_) => "pgpe",
+            Algorithm::SimpleGa(_) => "simple-ga",
         }
     }
 
     /// Genomes of the first generation, for genomes of `params` parameters. Later ones may have more, see
     /// [`Evolver::ask`].
     pub const fn population(&self, _params: usize) -> usize {
-        match &self.algorithm {
-            Algorithm::RankEs(config) => config.population,
-        }
+        each!(&self.algorithm, config => config.population)
     }
 
     /// Checks that the numbers make sense.
@@ -92,15 +151,18 @@ impl StrategyConfig {
     /// # Errors
     /// [`EvolveError::BadConfig`] names the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
-        match &self.algorithm {
-            Algorithm::RankEs(config) => config.check(),
+        each!(&self.algorithm, config => config.check())?;
+        self.bounds.as_ref().map_or(Ok(()), Bounds::check)?;
+        match &self.restarts {
+            Some(restarts) => restarts.check(each!(&self.algorithm, config => config.population)),
+            None => Ok(()),
         }
     }
 }
 
 impl Default for StrategyConfig {
     fn default() -> Self {
-        StrategyConfig { algorithm: Algorithm::RankEs(RankEsConfig::default()) }
+        Algorithm::RankEs(RankEsConfig::default()).into()
     }
 }
 
@@ -110,8 +172,34 @@ impl Default for StrategyConfig {
 /// When a setting makes no sense, or `mean` is empty or not finite.
 pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
     config.check()?;
-    Ok(match &config.algorithm {
-        Algorithm::RankEs(config) => Box::new(RankEs::from_mean(config.clone(), mean, seed)?),
+    let StrategyConfig { algorithm, bounds, restarts } = config.clone();
+    let Some(restarts) = restarts else { return within(bounds, algorithm, mean, seed) };
+    let population = config.population(mean.len());
+    let make = move |population, mean, seed| {
+        let mut algorithm = algorithm.clone();
+        each!(&mut algorithm, config => config.population = population);
+        within(bounds, algorithm, mean, seed)
+    };
+    Ok(Box::new(Restarting::new(restarts, population, mean, bounds, seed, Box::new(make))?))
+}
+
+/// The strategy, kept within bounds if there are any.
+fn within(
+    bounds: Option<Bounds>,
+    algorithm: Algorithm,
+    mean: Vec<f64>,
+    seed: Seed,
+) -> Result<Box<dyn Evolver>, EvolveError> {
+    let inner: Box<dyn Evolver> = match algorithm {
+        Algorithm::RankEs(config) => Box::new(RankEs::from_mean(config, mean, seed)?),
+        Algorithm::Snes(config) => Box::new(Snes::from_mean(config, mean, seed)?),
+        Algorithm::OpenaiEs(config) => Box::new(OpenAiEs::from_mean(config, mean, seed)?),
+        Algorithm::Pgpe(config) => Box::new(Pgpe::from_mean(config, mean, seed)?),
+        Algorithm::SimpleGa(config) => Box::new(SimpleGa::from_mean(config, mean, seed)?),
+    };
+    Ok(match bounds {
+        Some(bounds) => Box::new(Bounded::new(bounds, inner)?),
+        None => inner,
     })
 }
 

@@ -1,0 +1,248 @@
+//! What the strategies share: where the search stands, how genomes are drawn, and how all of it is saved.
+
+use foveate_core::{EvolveError, Population, Progress, Seed, StateDict, Tensor};
+
+/// Larger numbers than this have left the search; genomes are of single precision and end at 3e38.
+const TOO_LARGE: f64 = 1e30;
+
+/// The smallest sigma at mean `m`: the spacing of single-precision numbers there, below which genomes could not differ.
+pub(crate) fn sigma_floor(m: f64) -> f64 {
+    f64::from(f32::EPSILON) * m.abs().max(1e-30)
+}
+
+/// Where a search stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    seed: Seed,
+    generation: u64,
+    /// `[n_params]`
+    mean: Vec<f64>,
+    /// `[n_params]`: the mean, rounded.
+    mean_f32: Vec<f32>,
+    population: Population,
+    asked: bool,
+}
+
+impl Base {
+    pub(crate) fn new(mean: Vec<f64>, population: usize, seed: Seed) -> Result<Self, EvolveError> {
+        if mean.is_empty() {
+            return Err(EvolveError::BadConfig { why: "there is nothing to evolve: 0 parameters".into() });
+        }
+        if let Some((i, x)) = mean.iter().enumerate().find(|(_, x)| x.is_nan() || x.abs() > TOO_LARGE) {
+            let why =
+                format!("parameter {i} of the start is {x}; it must be a number of at most {TOO_LARGE:e}");
+            return Err(EvolveError::BadConfig { why });
+        }
+        Ok(Base {
+            seed,
+            generation: 0,
+            mean_f32: mean.iter().map(|&x| x as f32).collect(),
+            population: Population::zeros(population, mean.len()),
+            mean,
+            asked: false,
+        })
+    }
+
+    pub(crate) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(crate) fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    pub(crate) fn mean_f32(&self) -> &[f32] {
+        &self.mean_f32
+    }
+
+    /// The genomes as they were or will be evaluated.
+    pub(crate) const fn population(&self) -> &Population {
+        &self.population
+    }
+
+    pub(crate) const fn population_mut(&mut self) -> &mut Population {
+        &mut self.population
+    }
+
+    /// Whether a population has to be drawn; from now on there is one.
+    pub(crate) const fn must_sample(&mut self) -> bool {
+        !std::mem::replace(&mut self.asked, true)
+    }
+
+    /// The path of a genome of this generation.
+    pub(crate) const fn genome_seed(&self, index: usize) -> Seed {
+        self.seed.child("generation", self.generation).child("genome", index as u64)
+    }
+
+    /// Draws the population around the mean, parameter `j` with standard deviation `sigma(j)`; in opposite pairs, one
+    /// behind the other, when `mirrored`.
+    pub(crate) fn sample(&mut self, mirrored: bool, sigma: impl Fn(usize) -> f64) {
+        for i in 0..self.population.len() {
+            let (draw, sign) = if mirrored { (i / 2, if i % 2 == 1 { -1.0 } else { 1.0 }) } else { (i, 1.0) };
+            let mut rng = self.genome_seed(draw).rng();
+            let genome = self.population.genome_mut(i);
+            for (j, (x, m)) in genome.iter_mut().zip(&self.mean).enumerate() {
+                *x = (m + sign * sigma(j) * rng.normal()) as f32;
+            }
+        }
+    }
+
+    /// Whether this may be told.
+    pub(crate) fn check_fitness(&self, fitness: &[f64]) -> Result<(), EvolveError> {
+        let wanted = self.population.len();
+        if !self.asked {
+            return Err(EvolveError::NothingAsked);
+        }
+        if fitness.len() != wanted {
+            return Err(EvolveError::FitnessCount { wanted, given: fitness.len() });
+        }
+        if let Some((genome, &value)) = fitness.iter().enumerate().find(|(_, f)| !f.is_finite()) {
+            return Err(EvolveError::FitnessNotFinite { genome, generation: self.generation, value });
+        }
+        Ok(())
+    }
+
+    /// Whether numbers that a generation led to may be gone on with.
+    pub(crate) fn check_range(&self, what: &'static str, values: &[f64]) -> Result<(), EvolveError> {
+        match values.iter().enumerate().find(|(_, x)| x.is_nan() || x.abs() > TOO_LARGE) {
+            None => Ok(()),
+            Some((parameter, &value)) => {
+                let what = format!("{what} of parameter {parameter} is {value}");
+                Err(EvolveError::Diverged { generation: self.generation, what })
+            }
+        }
+    }
+
+    /// Ends the generation: `step` moves the mean.
+    pub(crate) fn told(&mut self, fitness: &[f64], sigma: f64, step: impl FnOnce(&mut [f64])) -> Progress {
+        step(&mut self.mean);
+        self.round();
+        self.generation += 1;
+        self.asked = false;
+        Progress {
+            generation: self.generation,
+            best: fitness.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            mean: fitness.iter().sum::<f64>() / fitness.len() as f64,
+            sigma,
+        }
+    }
+
+    fn round(&mut self) {
+        for (m32, m) in self.mean_f32.iter_mut().zip(&self.mean) {
+            *m32 = *m as f32;
+        }
+    }
+
+    /// What every state holds; `settings` recognise those made with others.
+    pub(crate) fn state(&self, settings: Vec<f64>) -> StateDict {
+        StateDict::from([
+            ("mean".into(), Tensor::F64(self.mean.clone())),
+            ("generation".into(), Tensor::U64(vec![self.generation])),
+            ("seed".into(), Tensor::U64(vec![self.seed.value()])),
+            ("settings".into(), Tensor::F64(settings)),
+        ])
+    }
+
+    /// What [`Base::state`] saved: the mean and the generation, checked but not yet taken.
+    pub(crate) fn saved<'a>(
+        &self,
+        state: Saved<'a>,
+        settings: &[f64],
+    ) -> Result<(&'a [f64], u64), EvolveError> {
+        let saved = state.f64s("settings", settings.len())?;
+        if saved != settings {
+            return Err(bad(format!("it was made with the settings {saved:?}, these are {settings:?}")));
+        }
+        if state.counts("seed", 1)?[0] != self.seed.value() {
+            return Err(bad("it was made with another seed".into()));
+        }
+        Ok((state.f64s("mean", self.mean.len())?, state.counts("generation", 1)?[0]))
+    }
+
+    /// Takes what [`Base::saved`] found.
+    pub(crate) fn restore(&mut self, (mean, generation): (&[f64], u64)) {
+        self.mean.copy_from_slice(mean);
+        self.round();
+        self.generation = generation;
+        self.asked = false;
+    }
+}
+
+pub(crate) fn bad(why: String) -> EvolveError {
+    EvolveError::BadState { why }
+}
+
+/// A state to be read, with errors that name what does not fit.
+#[derive(Clone, Copy)]
+pub(crate) struct Saved<'a>(pub(crate) &'a StateDict);
+
+impl<'a> Saved<'a> {
+    /// `count` finite numbers of double precision.
+    pub(crate) fn f64s(self, name: &str, count: usize) -> Result<&'a [f64], EvolveError> {
+        match self.0.get(name) {
+            Some(Tensor::F64(v)) if v.len() == count => match v.iter().find(|x| !x.is_finite()) {
+                None => Ok(v),
+                Some(x) => Err(bad(format!("{name} holds {x}"))),
+            },
+            Some(Tensor::F64(v)) => Err(bad(format!("{name} has {} numbers, {count} are due", v.len()))),
+            Some(_) => Err(bad(format!("{name} is not of double precision"))),
+            None => Err(bad(format!("{name} is missing"))),
+        }
+    }
+
+    /// `count` standard deviations.
+    pub(crate) fn sigmas(self, name: &str, count: usize) -> Result<&'a [f64], EvolveError> {
+        let values = self.f64s(name, count)?;
+        match values.iter().find(|&&x| x <= 0.0) {
+            None => Ok(values),
+            Some(x) => Err(bad(format!("{name} holds {x}, which must be above 0"))),
+        }
+    }
+
+    /// Finite numbers of single precision, a multiple of `of`.
+    pub(crate) fn f32s(self, name: &str, of: usize) -> Result<&'a [f32], EvolveError> {
+        match self.0.get(name) {
+            Some(Tensor::F32(v)) if v.len().is_multiple_of(of) => match v.iter().find(|x| !x.is_finite()) {
+                None => Ok(v),
+                Some(x) => Err(bad(format!("{name} holds {x}"))),
+            },
+            Some(Tensor::F32(v)) => {
+                Err(bad(format!("{name} has {} numbers, a multiple of {of} is due", v.len())))
+            }
+            Some(_) => Err(bad(format!("{name} is not of single precision"))),
+            None => Err(bad(format!("{name} is missing"))),
+        }
+    }
+
+    /// `count` integers.
+    pub(crate) fn counts(self, name: &str, count: usize) -> Result<&'a [u64], EvolveError> {
+        match self.0.get(name) {
+            Some(Tensor::U64(v)) if v.len() == count => Ok(v),
+            Some(_) if count == 1 => Err(bad(format!("{name} is not one integer"))),
+            Some(_) => Err(bad(format!("{name} is not {count} integers"))),
+            None => Err(bad(format!("{name} is missing"))),
+        }
+    }
+}
+
+/// The methods of [`foveate_core::Evolver`] that a strategy with a field `base: Base` answers by it alone.
+macro_rules! answered_by_base {
+    () => {
+        fn population_mut(&mut self) -> &mut Population {
+            self.base.population_mut()
+        }
+
+        fn mean(&self) -> &[f32] {
+            self.base.mean_f32()
+        }
+
+        fn centre(&self) -> &[f64] {
+            self.base.mean()
+        }
+
+        fn generation(&self) -> u64 {
+            self.base.generation()
+        }
+    };
+}
+pub(crate) use answered_by_base;

@@ -1,0 +1,291 @@
+//! Restarts around any strategy that stands still, with a larger population each time.
+//!
+//! Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005 (IPOP). When the best
+//! of the population has not risen by more than `tolerance` for `after` generations, the strategy is begun anew: with
+//! other random numbers, `population_factor` times the genomes, and, if `spread` says so, from another place. All of
+//! it follows from the seed path and the number of the restart.
+//!
+//! Where fitness is noisy, the best of a population is a noisy number and its record stands for long; choose `after`
+//! generously there.
+
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Saved, bad};
+use crate::bounds::Bounds;
+use crate::check;
+
+/// When and how to begin anew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Restarts {
+    /// Generations without a better best that lead to a restart, at least 1.
+    pub after: u64,
+    /// What counts as better: a best of more than this above the former, 0 or more.
+    pub tolerance: f64,
+    /// What every restart multiplies the population by, 1 or more.
+    pub population_factor: f64,
+    /// Where the population stops growing.
+    pub max_population: usize,
+    /// How many restarts at most; left out, any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+    /// Standard deviation, around the first start, of the place where each restart begins; 0 for the same place.
+    pub spread: f64,
+}
+
+impl Default for Restarts {
+    fn default() -> Self {
+        Restarts {
+            after: 100,
+            tolerance: 1e-9,
+            population_factor: 2.0,
+            max_population: 4096,
+            max: None,
+            spread: 0.0,
+        }
+    }
+}
+
+impl Restarts {
+    /// Checks that the numbers make sense; `population` is that of the first start.
+    ///
+    /// # Errors
+    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    pub fn check(&self, population: usize) -> Result<(), EvolveError> {
+        let refuse = |why| Err(EvolveError::BadConfig { why });
+        if self.after == 0 {
+            return refuse("restarts.after = 0; choose 1 generation or more, or leave restarts out".into());
+        }
+        let factor = self.population_factor;
+        if !(factor >= 1.0 && factor.is_finite()) {
+            return refuse(format!("restarts.population_factor = {factor}; it must be 1 or more"));
+        }
+        if self.max_population < population {
+            let max = self.max_population;
+            return refuse(format!("restarts.max_population = {max}; the first population is {population}"));
+        }
+        check::not_negative(&[("restarts.tolerance", self.tolerance), ("restarts.spread", self.spread)])
+    }
+
+    /// Genomes per generation after `restarts` restarts; even when the first number was.
+    fn population(&self, first: usize, restarts: u64) -> usize {
+        let exponent = i32::try_from(restarts).unwrap_or(i32::MAX);
+        let grown = (first as f64 * self.population_factor.powi(exponent)).round();
+        let most = self.max_population.max(first);
+        let grown = if grown < most as f64 { grown as usize } else { most };
+        if first.is_multiple_of(2) { grown - grown % 2 } else { grown }
+    }
+}
+
+/// Makes the strategy for a population, a start and a seed.
+pub(crate) type Maker = Box<dyn Fn(usize, Vec<f64>, Seed) -> Result<Box<dyn Evolver>, EvolveError> + Send>;
+
+/// A strategy that begins anew when it stands still; see the [module's words](self).
+///
+/// Recommended are the weights that the restart with the best genome so far recommended in the end; those of the
+/// restart under way as soon as it has a better one.
+pub struct Restarting {
+    config: Restarts,
+    make: Maker,
+    first_population: usize,
+    /// `[n_params]`
+    start: Vec<f64>,
+    /// What keeps later starts inside, as it keeps genomes.
+    bounds: Option<Bounds>,
+    seed: Seed,
+    inner: Box<dyn Evolver>,
+    at: Counts,
+    /// Best fitness since the last restart.
+    best: Option<f64>,
+    /// Of the restarts before this one: the best fitness and what was then recommended.
+    before: Option<(f64, Vec<f64>)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    restarts: u64,
+    /// Generations told before the last restart.
+    generations: u64,
+    /// Generations since the best rose.
+    still: u64,
+}
+
+impl Restarting {
+    pub(crate) fn new(
+        config: Restarts,
+        first_population: usize,
+        start: Vec<f64>,
+        bounds: Option<Bounds>,
+        seed: Seed,
+        make: Maker,
+    ) -> Result<Self, EvolveError> {
+        config.check(first_population)?;
+        let inner = make(first_population, start.clone(), seed)?;
+        let at = Counts::default();
+        Ok(Restarting {
+            config,
+            make,
+            first_population,
+            start,
+            bounds,
+            seed,
+            inner,
+            at,
+            best: None,
+            before: None,
+        })
+    }
+
+    /// Restarts so far.
+    pub const fn restarts(&self) -> u64 {
+        self.at.restarts
+    }
+
+    /// The strategy after `restarts` restarts, at its beginning.
+    fn begin(&self, restarts: u64) -> Result<Box<dyn Evolver>, EvolveError> {
+        // The first start is exactly the strategy without restarts.
+        let seed = if restarts == 0 { self.seed } else { self.seed.child("restart", restarts) };
+        let mut start = self.start.clone();
+        if restarts > 0 && self.config.spread > 0.0 {
+            let mut rng = seed.child("start", 0).rng();
+            for x in &mut start {
+                *x += self.config.spread * rng.normal();
+                if let Some(bounds) = &self.bounds {
+                    *x = f64::from(bounds.repair(*x as f32));
+                }
+            }
+        }
+        (self.make)(self.config.population(self.first_population, restarts), start, seed)
+    }
+
+    fn restart(&mut self) -> Result<(), EvolveError> {
+        let next = self.begin(self.at.restarts + 1)?;
+        if let Some(best) = self.best.take()
+            && self.before.as_ref().is_none_or(|(before, _)| best > *before)
+        {
+            self.before = Some((best, self.inner.recommended().to_vec()));
+        }
+        self.at = Counts {
+            restarts: self.at.restarts + 1,
+            generations: self.at.generations + self.inner.generation(),
+            still: 0,
+        };
+        self.inner = next;
+        Ok(())
+    }
+
+    fn settings(&self) -> Vec<f64> {
+        let Restarts { after, tolerance, population_factor, max_population, max, spread } = self.config;
+        vec![
+            after as f64,
+            tolerance,
+            population_factor,
+            max_population as f64,
+            max.map_or(-1.0, |max| max as f64),
+            spread,
+            self.first_population as f64,
+        ]
+    }
+}
+
+impl Evolver for Restarting {
+    fn ask(&mut self) -> &Population {
+        self.inner.ask()
+    }
+
+    fn population_mut(&mut self) -> &mut Population {
+        self.inner.population_mut()
+    }
+
+    fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
+        let before = self.at.generations;
+        let mut progress = self.inner.tell(fitness).map_err(|error| match error {
+            EvolveError::FitnessNotFinite { genome, generation, value } => {
+                EvolveError::FitnessNotFinite { genome, generation: before + generation, value }
+            }
+            EvolveError::Diverged { generation, what } => {
+                EvolveError::Diverged { generation: before + generation, what }
+            }
+            other => other,
+        })?;
+        progress.generation += before;
+        if self.best.is_none_or(|best| progress.best > best + self.config.tolerance) {
+            self.best = Some(progress.best);
+            self.at.still = 0;
+        } else {
+            self.at.still += 1;
+        }
+        let more = self.config.max.is_none_or(|max| self.at.restarts < max);
+        if self.at.still >= self.config.after && more {
+            self.restart()?;
+        }
+        Ok(progress)
+    }
+
+    fn mean(&self) -> &[f32] {
+        self.inner.mean()
+    }
+
+    fn centre(&self) -> &[f64] {
+        self.inner.centre()
+    }
+
+    fn recommended(&self) -> &[f64] {
+        match &self.before {
+            Some((before, recommended)) if self.best.is_none_or(|best| best <= *before) => recommended,
+            _ => self.inner.recommended(),
+        }
+    }
+
+    fn generation(&self) -> u64 {
+        self.at.generations + self.inner.generation()
+    }
+
+    fn state(&self) -> StateDict {
+        let mut state: StateDict =
+            self.inner.state().into_iter().map(|(name, tensor)| (format!("inner.{name}"), tensor)).collect();
+        let Counts { restarts, generations, still } = self.at;
+        state.insert("restarts.at".into(), Tensor::U64(vec![restarts, generations, still]));
+        state.insert("restarts.settings".into(), Tensor::F64(self.settings()));
+        state.insert("restarts.start".into(), Tensor::F64(self.start.clone()));
+        state.insert("restarts.best".into(), Tensor::F64(self.best.into_iter().collect()));
+        if let Some((best, recommended)) = &self.before {
+            state.insert("restarts.before".into(), Tensor::F64(vec![*best]));
+            state.insert("restarts.recommended".into(), Tensor::F64(recommended.clone()));
+        }
+        state
+    }
+
+    fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        let saved = Saved(state);
+        let n = self.start.len();
+        let settings = self.settings();
+        let theirs = saved.f64s("restarts.settings", settings.len())?;
+        if theirs != settings {
+            return Err(bad(format!("it was made with the settings {theirs:?}, these are {settings:?}")));
+        }
+        if saved.f64s("restarts.start", n)? != self.start {
+            return Err(bad("it was made from another start".into()));
+        }
+        let at = saved.counts("restarts.at", 3)?;
+        let at = Counts { restarts: at[0], generations: at[1], still: at[2] };
+        let inner_state: StateDict = state
+            .iter()
+            .filter_map(|(name, tensor)| Some((name.strip_prefix("inner.")?.to_owned(), tensor.clone())))
+            .collect();
+        let mut inner = self.begin(at.restarts)?;
+        inner.restore(&inner_state)?;
+        // There is a best as soon as there is a generation, and an earlier one as soon as there was a restart.
+        let told = usize::from(inner.generation() > 0);
+        let best = saved.f64s("restarts.best", told)?.first().copied();
+        let before = if at.restarts > 0 {
+            let recommended = saved.f64s("restarts.recommended", n)?.to_vec();
+            Some((saved.f64s("restarts.before", 1)?[0], recommended))
+        } else {
+            None
+        };
+        (self.at, self.best, self.before, self.inner) = (at, best, before, inner);
+        Ok(())
+    }
+}
