@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::error::RunError;
+use crate::initial;
 use crate::recipe::Recipe;
 
 /// The presets: name and contents.
@@ -89,7 +90,10 @@ impl TrainConfig {
             (None, true) => format!("preset {preset}"),
             (None, false) => "--set".into(),
         };
-        Self::from_table(table, &from)
+        let mut config = Self::from_table(table, &from)?;
+        config.recipe.complete().map_err(|why| bad(&from, why))?;
+        initial::pin(&mut config.recipe.init)?;
+        Ok(config)
     }
 
     /// Reads a whole configuration, as a run folder keeps it; nothing is filled in.
@@ -258,17 +262,22 @@ mod tests {
         std::fs::write(&path, text).expect("writable");
         let sets = [
             "recipe.stage.1.sigma=0.3",
+            "recipe.stage.0.sigma.to=0.3",
+            "recipe.stage.0.sigma.from=0.2",
             "env.picture = classic",
             "env.variants=[\"bar\"]",
             "agent.config.patch=5",
         ];
         let config = TrainConfig::load("laptop", Some(&path), &sets).expect("right");
         let plain = TrainConfig::load("laptop", None, &NO_SETS).expect("right");
-        assert_eq!((config.seed, config.recipe.max_steps, config.recipe.stages[1].sigma), (5, 500, 0.3));
-        assert_ne!(config.recipe.stages[0].sigma, 0.3);
+        let sigma = |stage: usize| config.recipe.stages[stage].options["sigma"].clone();
+        assert_eq!((config.seed, config.recipe.max_steps, sigma(1)), (5, 500, Value::Float(0.3)));
+        assert_eq!(sigma(0).to_string(), "{ from = 0.2, to = 0.3 }");
         assert_eq!((&*config.env.picture, &config.env.variants), ("classic", &vec!["bar".to_owned()]));
         assert_eq!(config.agent.config.to_string().replace('\n', ";"), "patch = 5;top_k = 5;");
-        assert_eq!(config.recipe.selection, plain.recipe.selection);
+        assert_eq!(config.recipe.selection.every, plain.recipe.selection.every);
+        // Half as long, evaluations may come twice as often.
+        assert_eq!(config.recipe.selection.evaluation_every, Some(2));
     }
 
     #[track_caller]
@@ -283,7 +292,11 @@ mod tests {
 
     #[test]
     fn bad_input() {
-        check_err("", &["recipe.stage.0.sigm=0.3"], "unknown field `sigm`, expected one of `name`, `starts`");
+        check_err(
+            "",
+            &["recipe.stage.0.sigm=0.3"],
+            "unknown field `sigm`, expected one of `population`, `sigma`",
+        );
         check_err("[recipe.selection]\nsigm = 1", &[], "unknown field `sigm`");
         check_err("sigma = 1", &[], "unknown field `sigma`");
         check_err("", &["recipe.stage.0.sigma=many"], "invalid type: string \"many\", expected f64");
@@ -296,7 +309,19 @@ mod tests {
         check_err("version = 2", &[], "this program reads version 1");
         check_err("", &["seed=-1"], "invalid value: integer `-1`");
         check_err("", &["recipe.stage.0.population=1"], "population = 1; rank weights need at least 2");
-        check_err("", &["recipe.stage.0.tracks=0"], "tracks = 0 in stage \"heats\"");
+        check_err(
+            "",
+            &["recipe.stage.0.tracks=0"],
+            "tracks = 0; choose 1 or more (in stage \"heats\" of the recipe)",
+        );
+        check_err(
+            "",
+            &["recipe.stage.0.patience=never"],
+            "recipe.stage[0].patience: \"never\", expected a number",
+        );
+        check_err("", &["recipe.selection.every=-1"], "recipe.selection.every: -1, expected training steps");
+        check_err("", &["recipe.init=ones"], "recipe.init: no beginning is called \"ones\"; choose");
+        check_err("", &["recipe.init.weights=nowhere.safetensors"], "nowhere.safetensors");
         check_err("", &["workers=5000"], "workers = 5000; choose a number from 0");
         check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
         let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();

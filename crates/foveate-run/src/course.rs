@@ -4,12 +4,19 @@
 //! rollouts driven by anyone, give it the results, and so on until there is no task. It is a plain state machine; its
 //! [`Course::state`] after any task is enough to go on bit for bit.
 
-use foveate_core::{EpisodeResult, EvolveError, Evolver, Population, RolloutJob, Seed, StateDict, Tensor};
-use foveate_evolve::RankEs;
-use serde::{Deserialize, Serialize};
+mod event;
+mod finals;
+mod hard;
+mod state;
 
+use foveate_core::{EpisodeResult, EvolveError, Evolver, Population, RolloutJob, Seed};
+use foveate_evolve::{StrategyConfig, make};
+
+pub use self::event::Event;
+use self::finals::{Finals, standings};
+use self::hard::{HardTracks, Track};
 use crate::evaluate::Summary;
-use crate::recipe::{Purpose, Recipe, Selection, track_seed};
+use crate::recipe::{Interval, Purpose, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
 use crate::rollout::Rules;
 
 /// Makes the weights that a start begins with; the same seed gives the same weights.
@@ -22,7 +29,11 @@ pub struct Course {
     fresh: FreshWeights,
     at: Position,
     /// The strategy of the start under way; in the end that of the last.
-    es: RankEs,
+    es: Box<dyn Evolver>,
+    /// Its settings at this moment.
+    settings: StrategyConfig,
+    /// The hard tracks of the start under way.
+    hard: HardTracks,
     progress: Counts,
     /// `[n_params]`: the weights that the stage under way began with; the first stage makes fresh ones.
     base: Vec<f64>,
@@ -30,7 +41,7 @@ pub struct Course {
     leader: Option<Weights>,
     /// The best validated weights of the run, best first.
     candidates: Vec<Weights>,
-    /// What the finalists reached, in the order of `candidates`.
+    /// What the finalists reached, in the order they drove, see [`standings`].
     finals: Vec<f64>,
 }
 
@@ -39,9 +50,11 @@ pub struct Course {
 enum Position {
     /// A generation of start `start` of stage `stage` is due.
     Learn { stage: usize, start: usize },
+    /// An evaluation is due there, and then a validation.
+    Evaluate { stage: usize, start: usize },
     /// A validation is due there.
     Validate { stage: usize, start: usize },
-    /// The finalist with the next number is due.
+    /// The next finalist is due.
     Finals,
     /// The report is due.
     Report,
@@ -57,6 +70,10 @@ struct Counts {
     start_steps: u64,
     /// Training steps of this start at its last validation.
     validated_at: u64,
+    /// Generations of this start at its last validation.
+    validated_generation: u64,
+    /// Validations of the whole run.
+    validations: u64,
     /// Generations of the whole run.
     generation: u64,
     /// Steps driven to validate and to report.
@@ -85,80 +102,6 @@ pub struct Task {
     pub rules: Rules,
 }
 
-/// What a task led to: a line of the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
-    /// A generation.
-    Generation {
-        /// Generations of the run so far, all stages and starts together.
-        generation: u64,
-        /// Training steps of the run so far.
-        steps: u64,
-        /// The stage's name.
-        stage: String,
-        /// Which of its starts, from 1.
-        start: usize,
-        /// Best return of the population.
-        best: f64,
-        /// Mean return of the population.
-        mean: f64,
-        /// Mean length of the training rollouts.
-        length: f64,
-        /// Euclidean length of the mean weights.
-        norm: f64,
-    },
-    /// The mean weights on the validation tracks, whole episodes.
-    Validation {
-        /// Generations so far.
-        generation: u64,
-        /// Training steps so far.
-        steps: u64,
-        /// The stage's name.
-        stage: String,
-        /// Which of its starts, from 1.
-        start: usize,
-        /// What the returns come to.
-        #[serde(flatten)]
-        summary: Summary,
-        /// Whether no validation was better so far.
-        best: bool,
-    },
-    /// The start that a stage with several goes on with.
-    Chosen {
-        /// The stage's name.
-        stage: String,
-        /// Generation of the chosen weights.
-        generation: u64,
-        /// What they validated.
-        mean: f64,
-    },
-    /// A finalist on the tracks of the finals.
-    Final {
-        /// Generation of the weights.
-        generation: u64,
-        /// What the returns come to.
-        #[serde(flatten)]
-        summary: Summary,
-        /// Whether no finalist was better so far.
-        best: bool,
-    },
-    /// The best weights on tracks that nothing was chosen on.
-    Report {
-        /// Generation of the weights.
-        generation: u64,
-        /// Training steps of the run.
-        steps: u64,
-        /// Steps driven to validate and to report.
-        judging_steps: u64,
-        /// What the returns come to.
-        #[serde(flatten)]
-        summary: Summary,
-        /// Return of every track.
-        returns: Vec<f64>,
-    },
-}
-
 impl Course {
     /// The beginning of a run. `recipe` has passed its [`Recipe::check`].
     ///
@@ -167,71 +110,106 @@ impl Course {
     pub fn new(recipe: Recipe, seed: u64, fresh: FreshWeights) -> Result<Self, EvolveError> {
         let seed = Seed::root(seed);
         let weights = fresh(start_seed(seed, 0, 0).child("init", 0));
-        let es = RankEs::new(recipe.stages[0].evolution(), &weights, start_seed(seed, 0, 0))?;
+        let base: Vec<f64> = weights.iter().map(|&w| f64::from(w)).collect();
+        let settings = settings(&recipe, 0, 0)?;
+        let es = make(&settings, base.clone(), start_seed(seed, 0, 0))?;
         Ok(Course {
             recipe,
             seed,
             fresh,
             at: Position::Learn { stage: 0, start: 0 },
             es,
+            settings,
+            hard: HardTracks::default(),
             progress: Counts::default(),
             leader: None,
             candidates: Vec::new(),
             finals: Vec::new(),
-            base: weights.iter().map(|&w| f64::from(w)).collect(),
+            base,
         })
     }
 
     /// What to drive next; `None` when the run is done. The same until [`Course::learn`] takes its results.
     pub fn task(&mut self) -> Option<Task> {
-        let Selection { tracks, final_tracks, report_tracks, .. } = self.recipe.selection;
+        let Selection { tracks, final_tracks, report_tracks, evaluation_tracks, .. } = self.recipe.selection;
         match self.at {
-            Position::Learn { stage, start } => {
-                let settings = &self.recipe.stages[stage];
-                let generation =
-                    start_seed(self.seed, stage, start).child("generation", self.es.generation());
-                let seeds: Vec<u64> = (0..settings.tracks)
-                    .map(|t| track_seed(generation.child("track", t as u64), Purpose::Training))
-                    .collect();
-                let jobs = (0..settings.population)
-                    .flat_map(|genome| {
-                        seeds.iter().enumerate().map(move |(episode, &env_seed)| RolloutJob {
-                            genome,
-                            episode,
-                            env_seed,
-                        })
-                    })
-                    .collect();
-                let rules = Rules { max_steps: self.recipe.max_steps, patience: Some(settings.patience) };
-                Some(Task { population: self.es.ask().clone(), jobs, rules })
+            Position::Learn { stage, start } => Some(self.generation_task(stage, start)),
+            Position::Evaluate { .. } => {
+                Some(self.judge(self.es.recommended(), 0..evaluation_tracks, Purpose::Evaluation))
             }
             Position::Validate { .. } => {
-                let weights = self.es.average().to_vec();
-                Some(self.judge(&weights, tracks, Purpose::Validation))
+                Some(self.judge(self.es.recommended(), 0..tracks, Purpose::Validation))
             }
             Position::Finals => {
-                Some(self.judge(&self.candidates[self.finals.len()].values, final_tracks, Purpose::Finals))
+                let (finalist, round) = self.standings().next?;
+                let tracks = round * final_tracks..(round + 1) * final_tracks;
+                Some(self.judge(&self.candidates[finalist].values, tracks, Purpose::Finals))
             }
-            Position::Report => Some(self.judge(&self.best()?.values, report_tracks, Purpose::Report)),
+            Position::Report => Some(self.judge(&self.best()?.values, 0..report_tracks, Purpose::Report)),
             Position::Done => None,
         }
     }
 
-    /// One genome on tracks that were not trained on.
-    fn judge(&self, weights: &[f64], tracks: usize, purpose: Purpose) -> Task {
-        let mut population = Population::zeros(1, weights.len());
-        for (to, &from) in population.genome_mut(0).iter_mut().zip(weights) {
-            *to = from as f32;
-        }
-        let label = match purpose {
-            Purpose::Training => "training",
-            Purpose::Validation => "validation",
-            Purpose::Finals => "finals",
-            Purpose::Report => "report",
+    /// The training rollouts of a generation: genome by genome, and then those that find out how hard the tracks are.
+    fn generation_task(&mut self, stage: usize, start: usize) -> Task {
+        let tracks = self.tracks(stage, start);
+        let seed = self.generation_seed(stage, start);
+        let settings = &self.recipe.stages[stage];
+        let limit = settings.max_steps.as_ref().map(|s| s.at(self.progress.start_steps, settings.steps));
+        let rules = Rules {
+            max_steps: limit.map_or(self.recipe.max_steps, |limit| limit.round() as u64),
+            patience: settings.patience.0,
         };
-        let jobs = (0..tracks)
-            .map(|episode| {
-                let job = self.seed.child(label, episode as u64);
+        let mut population = self.es.ask().clone();
+        let genomes = population.len();
+        let mut jobs = Vec::with_capacity((genomes + 1) * settings.tracks);
+        for genome in 0..genomes {
+            jobs.extend(tracks.iter().enumerate().map(|(episode, track)| {
+                let env_seed = match settings.track_seeds {
+                    TrackSeeds::Common => track.seed,
+                    TrackSeeds::Separate => {
+                        let track = seed.child("genome", genome as u64).child("track", episode as u64);
+                        track_seed(track, Purpose::Training)
+                    }
+                };
+                RolloutJob { genome, episode, env_seed }
+            }));
+        }
+        if settings.replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean) {
+            let mut larger = Population::zeros(genomes + 1, population.params());
+            for genome in 0..genomes {
+                larger.genome_mut(genome).copy_from_slice(population.genome(genome));
+            }
+            round_into(larger.genome_mut(genomes), self.es.recommended());
+            population = larger;
+            let judged = tracks.iter().enumerate();
+            jobs.extend(judged.map(|(episode, track)| RolloutJob {
+                genome: genomes,
+                episode,
+                env_seed: track.seed,
+            }));
+        }
+        Task { population, jobs, rules }
+    }
+
+    /// The tracks of the generation that is due, if all genomes drive the same ones.
+    fn tracks(&self, stage: usize, start: usize) -> Vec<Track> {
+        let settings = &self.recipe.stages[stage];
+        self.hard.draw(settings.replay.as_ref(), self.generation_seed(stage, start), settings.tracks)
+    }
+
+    fn generation_seed(&self, stage: usize, start: usize) -> Seed {
+        start_seed(self.seed, stage, start).child("generation", self.es.generation())
+    }
+
+    /// One genome on tracks that were not trained on.
+    fn judge(&self, weights: &[f64], tracks: std::ops::Range<usize>, purpose: Purpose) -> Task {
+        let mut population = Population::zeros(1, weights.len());
+        round_into(population.genome_mut(0), weights);
+        let jobs = tracks
+            .enumerate()
+            .map(|(episode, track)| {
+                let job = self.seed.child(purpose.label(), track as u64);
                 RolloutJob { genome: 0, episode, env_seed: track_seed(job, purpose) }
             })
             .collect();
@@ -248,43 +226,33 @@ impl Course {
         let mut events = Vec::new();
         match self.at {
             Position::Learn { stage, start } => {
-                let settings = &self.recipe.stages[stage];
-                if results.len() != settings.population * settings.tracks {
-                    let wanted = settings.population * settings.tracks;
-                    return Err(EvolveError::FitnessCount { wanted, given: results.len() });
-                }
-                let fitness: Vec<f64> = returns
-                    .chunks(settings.tracks)
-                    .map(|of_one| of_one.iter().sum::<f64>() / of_one.len() as f64)
-                    .collect();
-                let told = self.es.tell(&fitness)?;
-                self.progress.generation += 1;
-                self.progress.steps += steps;
-                self.progress.start_steps += steps;
-                events.push(Event::Generation {
+                events.push(self.learn_generation(stage, start, &returns, steps)?);
+            }
+            Position::Evaluate { stage, start } => {
+                let seeds = self.seeds_driven();
+                let summary = self.judged(&returns, steps)?;
+                events.push(Event::Evaluation {
                     generation: self.progress.generation,
                     steps: self.progress.steps,
-                    stage: settings.name.clone(),
+                    stage: self.recipe.stages[stage].name.clone(),
                     start: start + 1,
-                    best: told.best,
-                    mean: told.mean,
-                    length: steps as f64 / results.len() as f64,
-                    norm: self.es.norm(),
+                    summary,
+                    seeds,
+                    returns,
                 });
-                let since = self.progress.start_steps - self.progress.validated_at;
-                if self.progress.start_steps >= settings.steps || since >= self.recipe.selection.every {
-                    self.at = Position::Validate { stage, start };
-                }
+                self.at = Position::Validate { stage, start };
             }
             Position::Validate { stage, start } => {
                 let summary = self.judged(&returns, steps)?;
                 self.progress.validated_at = self.progress.start_steps;
+                self.progress.validated_generation = self.es.generation();
+                self.progress.validations += 1;
                 let best = self.candidates.first().is_none_or(|c| summary.mean > c.score);
                 let weights = Weights {
                     score: summary.mean,
                     generation: self.progress.generation,
                     steps: self.progress.steps,
-                    values: self.es.average().to_vec(),
+                    values: self.es.recommended().to_vec(),
                 };
                 events.push(Event::Validation {
                     generation: weights.generation,
@@ -298,36 +266,136 @@ impl Course {
                 let rank = self.candidates.partition_point(|c| c.score >= weights.score);
                 self.candidates.insert(rank, weights.clone());
                 self.candidates.truncate(self.recipe.selection.finalists);
-                if self.progress.start_steps >= self.recipe.stages[stage].steps {
+                if self.start_is_over(stage) {
                     events.extend(self.end_start(stage, start, weights)?);
                 } else {
                     self.at = Position::Learn { stage, start };
                 }
             }
             Position::Finals => {
+                let Some((finalist, round)) = self.standings().next else {
+                    return Err(EvolveError::NothingAsked);
+                };
                 let summary = self.judged(&returns, steps)?;
-                let best = self.finals.iter().all(|&f| summary.mean > f);
-                events.push(Event::Final {
-                    generation: self.candidates[self.finals.len()].generation,
-                    summary,
-                    best,
-                });
                 self.finals.push(summary.mean);
-                if self.finals.len() == self.candidates.len() {
+                let now = self.standings();
+                events.push(Event::Final {
+                    generation: self.candidates[finalist].generation,
+                    round: round + 1,
+                    summary,
+                    best: now.leader == finalist,
+                });
+                if now.next.is_none() {
                     self.at = Position::Report;
                 }
             }
             Position::Report => {
+                let seeds = self.seeds_driven();
                 let summary = self.judged(&returns, steps)?;
                 let generation = self.best().map_or(0, |best| best.generation);
                 let Counts { steps, judging_steps, .. } = self.progress;
-                events.push(Event::Report { generation, steps, judging_steps, summary, returns });
+                events.push(Event::Report { generation, steps, judging_steps, summary, seeds, returns });
                 self.at = Position::Done;
             }
             Position::Done => return Err(EvolveError::NothingAsked),
         }
         self.progress.tasks += 1;
         Ok(events)
+    }
+
+    /// A generation is driven.
+    fn learn_generation(
+        &mut self,
+        stage: usize,
+        start: usize,
+        returns: &[f64],
+        steps: u64,
+    ) -> Result<Event, EvolveError> {
+        let tracks = self.tracks(stage, start);
+        let genomes = self.es.ask().len();
+        let settings = &self.recipe.stages[stage];
+        let judge = settings.replay.as_ref().map(|replay| replay.judge);
+        let wanted = (genomes + usize::from(judge == Some(ReplayJudge::Mean))) * settings.tracks;
+        if returns.len() != wanted {
+            return Err(EvolveError::FitnessCount { wanted, given: returns.len() });
+        }
+        let (of_genomes, of_mean) = returns.split_at(genomes * settings.tracks);
+        let fitness: Vec<f64> =
+            of_genomes.chunks(settings.tracks).map(|of_one| settings.fitness.of(of_one)).collect();
+        // The strategy refuses a fitness that is not finite, but a median may hide a return that is not.
+        if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+            let genome = job / settings.tracks;
+            return Err(EvolveError::FitnessNotFinite { genome, generation: self.es.generation(), value });
+        }
+        let told = self.es.tell(&fitness)?;
+        if let Some(replay) = &settings.replay {
+            let scores: Vec<f64> = match replay.judge {
+                ReplayJudge::Mean => of_mean.to_vec(),
+                ReplayJudge::Population => (0..settings.tracks)
+                    .map(|t| of_genomes.iter().skip(t).step_by(settings.tracks).sum::<f64>() / genomes as f64)
+                    .collect(),
+            };
+            self.hard.hear(replay, &tracks, &scores);
+        }
+        self.progress.generation += 1;
+        self.progress.steps += steps;
+        self.progress.start_steps += steps;
+        let event = Event::Generation {
+            generation: self.progress.generation,
+            steps: self.progress.steps,
+            stage: settings.name.clone(),
+            start: start + 1,
+            best: told.best,
+            mean: told.mean,
+            length: steps as f64 / returns.len() as f64,
+            norm: self.es.norm(),
+            sigma: told.sigma,
+            replayed: tracks.iter().filter(|track| track.again).count(),
+        };
+        let Selection { every, .. } = self.recipe.selection;
+        let due = match every {
+            Interval::Steps(every) => self.progress.start_steps - self.progress.validated_at >= every,
+            Interval::Generations(every) => {
+                self.es.generation() - self.progress.validated_generation >= every
+            }
+        };
+        if due || self.start_is_over(stage) {
+            let next = self.progress.validations + 1;
+            let evaluated = self.recipe.evaluation_every().is_some_and(|every| next.is_multiple_of(every));
+            self.at = if evaluated {
+                Position::Evaluate { stage, start }
+            } else {
+                Position::Validate { stage, start }
+            };
+        }
+        self.follow_schedules(stage, start)?;
+        Ok(event)
+    }
+
+    /// Gives the strategy the settings that are due now.
+    fn follow_schedules(&mut self, stage: usize, start: usize) -> Result<(), EvolveError> {
+        let due = settings(&self.recipe, stage, self.progress.start_steps)?;
+        if due != self.settings {
+            let seed = start_seed(self.seed, stage, start);
+            let mut es = make(&due, self.es.centre().to_vec(), seed)?;
+            es.restore(&state::with_settings_of(&*es, self.es.state()))?;
+            (self.es, self.settings) = (es, due);
+        }
+        Ok(())
+    }
+
+    fn start_is_over(&self, stage: usize) -> bool {
+        let settings = &self.recipe.stages[stage];
+        self.progress.start_steps >= settings.steps
+            || settings.generations.is_some_and(|most| self.es.generation() >= most)
+    }
+
+    fn seeds_driven(&mut self) -> Vec<u64> {
+        self.task().map_or_else(Vec::new, |task| task.jobs.iter().map(|job| job.env_seed).collect())
+    }
+
+    fn standings(&self) -> Finals {
+        standings(self.candidates.len(), 1 + self.recipe.selection.reevaluate, &self.finals)
     }
 
     fn judged(&mut self, returns: &[f64], steps: u64) -> Result<Summary, EvolveError> {
@@ -353,7 +421,6 @@ impl Course {
             self.leader = Some(weights);
         }
         let starts = self.recipe.stages[stage].starts;
-        (self.progress.start_steps, self.progress.validated_at) = (0, 0);
         if start + 1 < starts {
             // The mean that the stage began with: fresh weights, or what the stage before handed on.
             self.begin(stage, start + 1)?;
@@ -376,12 +443,16 @@ impl Course {
 
     fn begin(&mut self, stage: usize, start: usize) -> Result<(), EvolveError> {
         let seed = start_seed(self.seed, stage, start);
+        (self.progress.start_steps, self.progress.validated_at, self.progress.validated_generation) =
+            (0, 0, 0);
         let mean = if stage == 0 {
             (self.fresh)(seed.child("init", 0)).iter().map(|&w| f64::from(w)).collect()
         } else {
             self.base.clone()
         };
-        self.es = RankEs::from_mean(self.recipe.stages[stage].evolution(), mean, seed)?;
+        self.settings = settings(&self.recipe, stage, 0)?;
+        self.es = make(&self.settings, mean, seed)?;
+        self.hard = HardTracks::default();
         self.at = Position::Learn { stage, start };
         Ok(())
     }
@@ -396,18 +467,12 @@ impl Course {
     }
 
     fn best(&self) -> Option<&Weights> {
-        let mut best = 0;
-        for (i, &score) in self.finals.iter().enumerate() {
-            if score > self.finals[best] {
-                best = i;
-            }
-        }
-        self.candidates.get(best)
+        self.candidates.get(self.standings().leader)
     }
 
     /// The weights that would be validated now.
     pub fn last_weights(&self) -> Vec<f32> {
-        to_f32(self.es.average())
+        to_f32(self.es.recommended())
     }
 
     /// Generations so far, all stages and starts together.
@@ -432,138 +497,43 @@ impl Course {
 
     /// About how many steps are left to drive, if every judging episode took its whole time.
     pub fn steps_left(&self) -> u64 {
-        let Selection { every, tracks, finalists, final_tracks, report_tracks } = self.recipe.selection;
-        let judged = match self.at {
+        let Selection {
+            tracks, finalists, final_tracks, reevaluate, report_tracks, evaluation_tracks, ..
+        } = self.recipe.selection;
+        let training = match self.at {
+            Position::Done | Position::Report | Position::Finals => 0,
+            _ => self.recipe.training_steps().saturating_sub(self.progress.steps),
+        };
+        let finals = match self.at {
             Position::Done => return 0,
-            Position::Report => return self.recipe.max_steps * report_tracks as u64,
-            Position::Finals => (finalists - self.finals.len()) * final_tracks + report_tracks,
-            Position::Learn { .. } | Position::Validate { .. } => finalists * final_tracks + report_tracks,
+            Position::Report => 0,
+            Position::Finals => self.standings().left,
+            _ => standings(finalists, 1 + reevaluate, &[]).left,
         };
-        let training = if self.at == Position::Finals {
-            0
-        } else {
-            self.recipe.training_steps().saturating_sub(self.progress.steps)
-        };
-        training + self.recipe.max_steps * (judged as u64 + training / every * tracks as u64)
-    }
-
-    /// Everything needed to go on bit for bit; see [`Course::restore`].
-    pub fn state(&self) -> StateDict {
-        let mut state: StateDict =
-            self.es.state().into_iter().map(|(name, tensor)| (format!("evolution.{name}"), tensor)).collect();
-        let (kind, stage, start) = match self.at {
-            Position::Learn { stage, start } => (0, stage, start),
-            Position::Validate { stage, start } => (1, stage, start),
-            Position::Finals => (2, 0, 0),
-            Position::Report => (3, 0, 0),
-            Position::Done => (4, 0, 0),
-        };
-        let Counts { steps, start_steps, validated_at, generation, judging_steps, tasks } = self.progress;
-        let counts = vec![steps, start_steps, validated_at, generation, judging_steps, tasks];
-        state.insert("course.position".into(), Tensor::U64(vec![kind, stage as u64, start as u64]));
-        state.insert("course.counts".into(), Tensor::U64(counts));
-        state.insert("course.base".into(), Tensor::F64(self.base.clone()));
-        state.insert("course.finals".into(), Tensor::F64(self.finals.clone()));
-        let kept = self.candidates.iter().enumerate().map(|(i, c)| (format!("candidate.{i}"), c));
-        for (name, kept) in kept.chain(self.leader.iter().map(|leader| ("leader".into(), leader))) {
-            state.insert(format!("{name}.weights"), Tensor::F64(kept.values.clone()));
-            state.insert(format!("{name}.score"), Tensor::F64(vec![kept.score]));
-            state.insert(format!("{name}.at"), Tensor::U64(vec![kept.generation, kept.steps]));
-        }
-        state
-    }
-
-    /// Takes back what [`Course::state`] gave; the recipe, the seed and the fresh weights must be the same as then.
-    ///
-    /// # Errors
-    /// When something is missing, of the wrong size, not finite, or does not fit the recipe; nothing changes then.
-    pub fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let bad = |why: String| EvolveError::BadState { why };
-        let n = self.base.len();
-        let u64s = |name: &str, wanted: usize| match state.get(name) {
-            Some(Tensor::U64(v)) if v.len() == wanted => Ok(v.clone()),
-            _ => Err(bad(format!("{name} is not {wanted} integers"))),
-        };
-        let f64s = |name: &str, wanted: usize| match state.get(name) {
-            Some(Tensor::F64(v)) if v.len() == wanted && v.iter().all(|x| x.is_finite()) => Ok(v.clone()),
-            _ => Err(bad(format!("{name} is not {wanted} finite numbers"))),
-        };
-        let weights = |name: &str| -> Result<Weights, EvolveError> {
-            let at = u64s(&format!("{name}.at"), 2)?;
-            Ok(Weights {
-                score: f64s(&format!("{name}.score"), 1)?[0],
-                generation: at[0],
-                steps: at[1],
-                values: f64s(&format!("{name}.weights"), n)?,
-            })
-        };
-
-        let position = u64s("course.position", 3)?;
-        let (stage, start) = (position[1] as usize, position[2] as usize);
-        let at = match position[0] {
-            0 => Position::Learn { stage, start },
-            1 => Position::Validate { stage, start },
-            2 => Position::Finals,
-            3 => Position::Report,
-            4 => Position::Done,
-            other => return Err(bad(format!("course.position is {other}"))),
-        };
-        let learning = matches!(at, Position::Learn { .. } | Position::Validate { .. });
-        let (stage, start) = if learning {
-            (stage, start)
-        } else {
-            let last = self.recipe.stages.len() - 1;
-            (last, self.recipe.stages[last].starts - 1)
-        };
-        if self.recipe.stages.get(stage).is_none_or(|settings| start >= settings.starts) {
-            return Err(bad(format!("stage {stage}, start {start} is not in the recipe")));
-        }
-        let base = f64s("course.base", n)?;
-        let evolution: StateDict = state
-            .iter()
-            .filter_map(|(name, tensor)| Some((name.strip_prefix("evolution.")?.to_owned(), tensor.clone())))
-            .collect();
-        let seed = start_seed(self.seed, stage, start);
-        let mut es = RankEs::from_mean(self.recipe.stages[stage].evolution(), base.clone(), seed)?;
-        es.restore(&evolution)?;
-
-        let counts = u64s("course.counts", 6)?;
-        let mut candidates = Vec::new();
-        while state.contains_key(&format!("candidate.{}.at", candidates.len())) {
-            candidates.push(weights(&format!("candidate.{}", candidates.len()))?);
-        }
-        let leader = state.contains_key("leader.at").then(|| weights("leader")).transpose()?;
-        let finals = match state.get("course.finals") {
-            Some(Tensor::F64(v)) if v.len() <= candidates.len() && v.iter().all(|x| x.is_finite()) => {
-                v.clone()
-            }
-            _ => return Err(bad("course.finals does not fit the candidates".into())),
-        };
-        let complete = match at {
-            Position::Learn { .. } | Position::Validate { .. } => finals.is_empty(),
-            Position::Finals => finals.len() < candidates.len(),
-            Position::Report | Position::Done => !candidates.is_empty() && finals.len() == candidates.len(),
-        };
-        if !complete || candidates.len() > self.recipe.selection.finalists {
-            return Err(bad("its position and its finalists contradict each other".into()));
-        }
-
-        self.progress = Counts {
-            steps: counts[0],
-            start_steps: counts[1],
-            validated_at: counts[2],
-            generation: counts[3],
-            judging_steps: counts[4],
-            tasks: counts[5],
-        };
-        (self.at, self.es, self.base, self.leader) = (at, es, base, leader);
-        (self.candidates, self.finals) = (candidates, finals);
-        Ok(())
+        let validations = training / self.recipe.interval_steps();
+        let evaluations = self.recipe.evaluation_every().map_or(0, |every| validations / every);
+        let judged = (finals * final_tracks + report_tracks) as u64
+            + validations * tracks as u64
+            + evaluations * evaluation_tracks as u64;
+        training + self.recipe.max_steps * judged
     }
 }
 
 fn to_f32(weights: &[f64]) -> Vec<f32> {
     weights.iter().map(|&w| w as f32).collect()
+}
+
+fn round_into(to: &mut [f32], weights: &[f64]) {
+    for (to, &from) in to.iter_mut().zip(weights) {
+        *to = from as f32;
+    }
+}
+
+/// The settings of a stage's strategy after `done` steps of a start.
+fn settings(recipe: &Recipe, stage: usize, done: u64) -> Result<StrategyConfig, EvolveError> {
+    recipe.stages[stage]
+        .strategy(&recipe.algorithm, done)
+        .map_err(|why| EvolveError::BadConfig { why: format!("{why} (in stage {stage} of the recipe)") })
 }
 
 fn start_seed(run: Seed, stage: usize, start: usize) -> Seed {

@@ -12,9 +12,11 @@ const PLOT: [f64; 4] = [64.0, 40.0, 830.0, 372.0];
 const POINTS: usize = 760;
 
 /// Draws returns over training steps: what the population reached (mean and best of each generation, thinned out to
-/// the mean of neighbours), what the mean weights reached on the validation tracks, and the final report.
+/// the mean of neighbours), what the mean weights reached on the validation tracks and on those of the evaluations, and the
+/// final report.
 pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
-    let (mut mean, mut best, mut validation) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut mean, mut best, mut validation, mut evaluation) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut report, mut chosen) = (None, Vec::new());
     let mut now = 0.0;
     for event in events {
@@ -25,13 +27,14 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
                 best.push((now, *b));
             }
             Event::Validation { steps, summary, .. } => validation.push((*steps as f64, summary.mean)),
+            Event::Evaluation { steps, summary, .. } => evaluation.push((*steps as f64, summary.mean)),
             Event::Chosen { .. } => chosen.push(now),
             Event::Report { summary, .. } => report = Some((now, summary.mean, summary.ci95)),
             Event::Final { .. } => {}
         }
     }
     let most = now.max(1.0);
-    let values = mean.iter().chain(&best).chain(&validation).map(|p| p.1);
+    let values = mean.iter().chain(&best).chain(&validation).chain(&evaluation).map(|p| p.1);
     let (low, high) = values.fold((0.0_f64, 100.0_f64), |(low, high), v| (low.min(v), high.max(v)));
     let (low, high) = ((low / 100.0).floor() * 100.0, (high / 100.0).ceil() * 100.0);
     let [left, top, right, bottom] = PLOT;
@@ -89,16 +92,21 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
             path(&thin(points), x, y)
         );
     }
-    for &(steps, value) in &validation {
-        let _ = writeln!(
-            out,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"#d0541b\"/>",
-            x(steps),
-            y(value)
-        );
+    for (points, colour) in [(&validation, "#d0541b"), (&evaluation, "#2b8a5a")] {
+        for &(steps, value) in points {
+            let _ = writeln!(
+                out,
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"{colour}\"/>",
+                x(steps),
+                y(value)
+            );
+        }
     }
     let mut legend = vec![("best of a generation", "#c9d7ee"), ("mean of a generation", "#5b84c4")];
     legend.push(("validation", "#d0541b"));
+    if !evaluation.is_empty() {
+        legend.push(("evaluation", "#2b8a5a"));
+    }
     if let Some((steps, value, ci95)) = report {
         let at = x(steps);
         let _ = writeln!(
@@ -168,6 +176,8 @@ mod tests {
             mean: -40.0 + i as f64,
             length: 100.0,
             norm: 1.0,
+            sigma: 0.1,
+            replayed: 0,
         }
     }
 
@@ -183,7 +193,23 @@ mod tests {
             summary,
             best: true,
         });
-        events.push(Event::Report { generation: 1, steps: 1, judging_steps: 1, summary, returns: vec![] });
+        events.push(Event::Evaluation {
+            generation: 5000,
+            steps: 5_000_000,
+            stage: "learn".into(),
+            start: 1,
+            summary,
+            seeds: vec![],
+            returns: vec![],
+        });
+        events.push(Event::Report {
+            generation: 1,
+            steps: 1,
+            judging_steps: 1,
+            summary,
+            seeds: vec![],
+            returns: vec![],
+        });
         let svg = svg("a <run> & its curve", &events);
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("a &lt;run&gt; &amp; its curve"));
@@ -194,6 +220,7 @@ mod tests {
             svg.contains(&format!("<circle cx=\"{:.1}\" cy=\"{y:.1}\"", f64::midpoint(PLOT[0], PLOT[2]))),
             "{svg}"
         );
+        assert_eq!(svg.matches("#2b8a5a").count(), 2, "a point and its legend");
         assert!(svg.contains(">5.00 M<") && svg.contains("final report"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
     }

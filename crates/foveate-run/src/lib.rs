@@ -10,6 +10,7 @@ pub mod curve;
 pub mod error;
 pub mod evaluate;
 pub mod import;
+pub mod initial;
 pub mod interrupt;
 pub mod npy;
 pub mod npz;

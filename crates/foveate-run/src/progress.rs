@@ -108,18 +108,29 @@ impl Reporter {
                 );
                 self.lasting(&text);
             }
+            Event::Evaluation { generation, summary, .. } => {
+                let text = format!(
+                    "{} evaluation {:>6.1} ± {:<5.1} over {} other tracks that choose nothing, generation {generation}",
+                    clock(seconds),
+                    summary.mean,
+                    summary.std,
+                    summary.n,
+                );
+                self.lasting(&text);
+            }
             Event::Chosen { stage, generation, mean } => {
                 let text =
                     format!("{} {stage}: going on from generation {generation} ({mean:.1})", clock(seconds));
                 self.lasting(&text);
             }
-            Event::Final { generation, summary, best } => {
+            Event::Final { generation, round, summary, best } => {
                 let text = format!(
-                    "{} finalist   {:>6.1} ± {:<5.1} over {} tracks, generation {generation}{}",
+                    "{} finalist   {:>6.1} ± {:<5.1} over {} tracks, generation {generation}{}{}",
                     clock(seconds),
                     summary.mean,
                     summary.std,
                     summary.n,
+                    if *round > 1 { format!(", round {round}") } else { String::new() },
                     if *best { ", best so far" } else { "" }
                 );
                 self.lasting(&text);
@@ -199,6 +210,8 @@ mod tests {
                 mean: 99.6,
                 length: 31.0,
                 norm: 15.0,
+                sigma: 0.1,
+                replayed: 0,
             },
             seconds,
             cpu_seconds: seconds,

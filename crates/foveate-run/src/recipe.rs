@@ -1,28 +1,40 @@
 //! How a run learns: the numbers of evolution, budget and selection, as a user may write them in TOML.
 //!
-//! A run is a list of stages, one after the other, each with its own population, step size and budget of environment
+//! A run is a list of stages, one after the other, each with its own strategy, settings and budget of environment
 //! steps. A stage with several `starts` is run that many times with other random numbers, and the start that validates
 //! best goes on: seeds differ several-fold in how soon they learn to drive, and a few short heats are cheaper than one
 //! unlucky run. The budget counts environment steps, never seconds, so a slow machine and a fast one end with the same
 //! weights.
 //!
-//! Three kinds of tracks never mix: those trained on, those that choose (validation and finals), and those of the final
-//! report, which nothing has seen before.
+//! Tracks for different purposes never mix: those trained on, those that choose (validation and finals), those that
+//! only show how the run is doing (evaluation), and those of the final report, which nothing has seen before.
 
-use foveate_core::Seed;
-use foveate_evolve::RankEsConfig;
+mod schedule;
+mod stage;
+mod tracks;
+mod values;
+
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
+pub use self::schedule::Schedule;
+pub use self::stage::Stage;
+pub use self::tracks::{Purpose, track_seed};
+pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, TrackSeeds};
 use crate::rollout::Rules;
 
 /// How a run learns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The evolution strategy: `rank-es`, see [`foveate_evolve::rank_es`].
+    /// The evolution strategy of stages that name none: `rank-es`, `cma-es`, …, see [`foveate_evolve::list`].
+    #[serde(default = "rank_es")]
     pub algorithm: String,
-    /// Steps after which an episode is over, in training and in evaluation.
+    /// Steps after which an episode is over; in training a stage may end it sooner.
     pub max_steps: u64,
+    /// The weights that the starts of the first stage begin with.
+    #[serde(default)]
+    pub init: Init,
     /// How weights are chosen and judged.
     pub selection: Selection,
     /// What happens, in order. The file writes them as `[[…stage]]`.
@@ -30,63 +42,39 @@ pub struct Recipe {
     pub stages: Vec<Stage>,
 }
 
-/// A part of a run with settings of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stage {
-    /// What to call it in logs.
-    pub name: String,
-    /// Independent tries; the best goes on. In the first stage each begins with fresh weights.
-    #[serde(default = "one")]
-    pub starts: usize,
-    /// Environment steps of each start. The generation that reaches the number is finished.
-    pub steps: u64,
-    /// Genomes per generation.
-    pub population: usize,
-    /// Tracks per generation; all genomes drive the same ones.
-    #[serde(default = "one")]
-    pub tracks: usize,
-    /// Standard deviation of the genomes around the mean.
-    pub sigma: f64,
-    /// How far the mean follows, see [`RankEsConfig`].
-    pub learning_rate: f64,
-    /// Share of the mean taken away each generation.
-    #[serde(default)]
-    pub weight_decay: f64,
-    /// Memory of the averaged mean, which is what is validated and handed on; 0 for no averaging.
-    #[serde(default)]
-    pub averaging: f64,
-    /// Genomes in opposite pairs.
-    #[serde(default)]
-    pub mirrored: bool,
-    /// Negative rewards in a row that a training rollout survives.
-    #[serde(default = "twenty")]
-    pub patience: u32,
-}
-
 /// How weights are chosen and judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
-    /// Training steps between validations; the end of a start is always validated.
-    pub every: u64,
+    /// Training between validations; the end of a start is always validated.
+    pub every: Interval,
     /// Tracks of a validation, always the same.
     pub tracks: usize,
     /// How many of the best validated weights enter the finals.
     pub finalists: usize,
     /// Tracks of the finals, others than those of validation; the best there is `best`.
     pub final_tracks: usize,
+    /// Further rounds of the finals: each time the better half drives as many tracks again, others than before, and the
+    /// mean of all of a finalist's tracks counts. 0 for one round.
+    #[serde(default)]
+    pub reevaluate: usize,
     /// Tracks of the report on `best`, which chose nothing.
     pub report_tracks: usize,
+    /// Tracks of an evaluation: a look at how the run is doing on tracks of its own, always the same, that chooses
+    /// nothing. 0 for none.
+    #[serde(default)]
+    pub evaluation_tracks: usize,
+    /// Validations from one evaluation to the next; if nothing is said as few as cost at most 5 % of the training steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation_every: Option<u64>,
 }
 
-const fn one() -> usize {
-    1
+fn rank_es() -> String {
+    "rank-es".into()
 }
 
-const fn twenty() -> u32 {
-    20
-}
+/// More tracks than this are a slip of the finger.
+const MOST_TRACKS: usize = 1_000_000;
 
 impl Recipe {
     /// Checks that the numbers make sense together.
@@ -94,152 +82,132 @@ impl Recipe {
     /// # Errors
     /// When one does not; the message names it, its stage and its range.
     pub fn check(&self) -> Result<(), String> {
-        let bad = Err;
-        if self.algorithm != "rank-es" {
-            return bad(format!(
-                "no evolution strategy is called {:?}; choose from: rank-es",
-                self.algorithm
+        if self.stages.is_empty() {
+            return Err("the recipe has no stage; write at least one".to_owned());
+        }
+        if self.max_steps == 0 {
+            return Err("max_steps = 0 in the recipe; choose 1 or more".into());
+        }
+        if let Init::Uniform(bound) = self.init
+            && !(bound.is_finite() && bound > 0.0)
+        {
+            return Err(format!(
+                "init: uniform = {bound} in the recipe; choose a number above 0, or \"zeros\""
             ));
         }
-        if self.stages.is_empty() {
-            return bad("the recipe has no stage; write at least one".to_owned());
-        }
-        let Selection { every, tracks, finalists, final_tracks, report_tracks } = self.selection;
-        for (name, value) in [
-            ("max_steps", self.max_steps),
-            ("selection.every", every),
-            ("selection.tracks", tracks as u64),
-            ("selection.finalists", finalists as u64),
-            ("selection.final_tracks", final_tracks as u64),
-            ("selection.report_tracks", report_tracks as u64),
-        ] {
-            if value == 0 {
-                return bad(format!("{name} = 0 in the recipe; choose 1 or more"));
-            }
-        }
+        self.selection.check()?;
         for stage in &self.stages {
-            let name = &stage.name;
-            for (key, value) in
-                [("starts", stage.starts as u64), ("steps", stage.steps), ("tracks", stage.tracks as u64)]
-            {
-                if value == 0 {
-                    return bad(format!("{key} = 0 in stage {name:?} of the recipe; choose 1 or more"));
-                }
-            }
-            if let Err(error) = stage.evolution().check() {
-                return bad(format!("stage {name:?} of the recipe: {error}"));
-            }
+            stage
+                .check(&self.algorithm, self.max_steps)
+                .map_err(|why| format!("{why} (in stage {:?} of the recipe)", stage.name))?;
         }
         Ok(())
     }
 
+    /// Writes out every default, so that those of later versions change nothing.
+    ///
+    /// # Errors
+    /// As [`Recipe::check`].
+    pub fn complete(&mut self) -> Result<(), String> {
+        self.check()?;
+        for stage in &mut self.stages {
+            stage.complete(&self.algorithm)?;
+        }
+        self.selection.evaluation_every = self.evaluation_every();
+        Ok(())
+    }
+
+    /// Which recipe this is: SHA-256 of all its settings.
+    pub fn digest(&self) -> [u64; 4] {
+        let text = toml::to_string(self).expect("plain tables of numbers and texts can be written");
+        let mut words = Sha256::digest(text)
+            .chunks_exact(8)
+            .map(|word| word.iter().fold(0, |n, &b| n << 8 | u64::from(b)))
+            .collect::<Vec<u64>>()
+            .into_iter();
+        std::array::from_fn(|_| words.next().unwrap_or(0))
+    }
+
     /// Environment steps of training, all stages and starts together.
     pub fn training_steps(&self) -> u64 {
-        self.stages.iter().map(|s| s.steps * s.starts as u64).sum()
+        let steps = self.stages.iter().map(|s| s.steps.saturating_mul(s.starts as u64));
+        steps.fold(0, u64::saturating_add)
     }
 
     /// What ends an episode that judges.
     pub fn whole_episodes(&self) -> Rules {
         Rules { max_steps: self.max_steps, patience: None }
     }
-}
 
-impl Stage {
-    /// The settings of the strategy.
-    pub fn evolution(&self) -> RankEsConfig {
-        RankEsConfig {
-            population: self.population,
-            sigma: self.sigma,
-            learning_rate: self.learning_rate,
-            weight_decay: self.weight_decay,
-            averaging: self.averaging,
-            mirrored: self.mirrored,
+    /// Validations from one evaluation to the next; `None` if there is none.
+    pub fn evaluation_every(&self) -> Option<u64> {
+        let Selection { evaluation_tracks, evaluation_every, .. } = self.selection;
+        if evaluation_tracks == 0 {
+            return None;
         }
+        // An episode that takes its whole time costs most.
+        let cost = (evaluation_tracks as u64).saturating_mul(self.max_steps);
+        Some(evaluation_every.unwrap_or_else(|| cost.saturating_mul(20).div_ceil(self.interval_steps())))
+    }
+
+    /// About how many steps of training there are between validations.
+    pub(crate) fn interval_steps(&self) -> u64 {
+        match self.selection.every {
+            Interval::Steps(steps) => steps,
+            Interval::Generations(generations) => {
+                let rollouts = |stage: &Stage| {
+                    let population = stage.strategy(&self.algorithm, 0).map_or(2, |s| s.population(1));
+                    (population * stage.tracks) as u64
+                };
+                let fewest = self.stages.iter().map(rollouts).min().unwrap_or(1);
+                // Training rollouts are short for a long time.
+                generations.saturating_mul(fewest).saturating_mul(self.max_steps.div_ceil(10))
+            }
+        }
+        .max(1)
     }
 }
 
-/// What a track is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// To learn.
-    Training,
-    /// To choose while the run goes on.
-    Validation,
-    /// To choose in the end.
-    Finals,
-    /// To report.
-    Report,
-}
-
-/// The world's seed for a job: tracks of different purposes are never the same, and none has a small number, so that
-/// whoever evaluates with `--seeds 0..100` later meets tracks that were not trained on.
-pub fn track_seed(job: Seed, purpose: Purpose) -> u64 {
-    let class = match purpose {
-        Purpose::Training => 0,
-        Purpose::Validation => 1,
-        Purpose::Finals => 2,
-        Purpose::Report => 3,
-    };
-    // 31 bits are what Gymnasium takes: one that keeps clear of small numbers, 28 of the job, two of the purpose.
-    (1 << 30) | (job.env_seed() & 0x3fff_fffc) | class
+impl Selection {
+    fn check(&self) -> Result<(), String> {
+        let every = match self.every {
+            Interval::Steps(n) | Interval::Generations(n) => n,
+        };
+        for (name, value) in [
+            ("every", every),
+            ("finalists", self.finalists as u64),
+            ("evaluation_every", self.evaluation_every.unwrap_or(1)),
+            ("tracks", self.tracks as u64),
+            ("final_tracks", self.final_tracks as u64),
+            ("report_tracks", self.report_tracks as u64),
+        ] {
+            if value == 0 {
+                return Err(format!("selection.{name} = 0 in the recipe; choose 1 or more"));
+            }
+        }
+        for (name, value, most) in [
+            ("tracks", self.tracks, MOST_TRACKS),
+            ("final_tracks", self.final_tracks, MOST_TRACKS),
+            ("report_tracks", self.report_tracks, MOST_TRACKS),
+            ("evaluation_tracks", self.evaluation_tracks, MOST_TRACKS),
+            ("finalists", self.finalists, 1000),
+            ("reevaluate", self.reevaluate, 10),
+        ] {
+            if value > most {
+                return Err(format!("selection.{name} = {value} in the recipe; choose at most {most}"));
+            }
+        }
+        if self.evaluation_tracks == 0
+            && let Some(every) = self.evaluation_every
+        {
+            return Err(format!(
+                "selection.evaluation_every = {every} in the recipe without evaluation_tracks; choose how many tracks, \
+                 or leave it out"
+            ));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::TrainConfig;
-
-    fn preset() -> Recipe {
-        TrainConfig::load("laptop", None, &[""; 0]).expect("the preset is right").recipe
-    }
-
-    #[test]
-    fn the_preset_passes_its_own_check_and_survives_toml() {
-        let recipe = preset();
-        recipe.check().expect("the preset");
-        let text = toml::to_string(&recipe).expect("plain values");
-        assert_eq!(toml::from_str::<Recipe>(&text).expect("its own"), recipe);
-        assert!(
-            toml::from_str::<Recipe>(&format!("colour = 3\n{text}")).is_err(),
-            "a misspelt key is an error"
-        );
-    }
-
-    #[test]
-    fn numbers_that_make_no_sense_are_refused() {
-        type Change = fn(&mut Recipe);
-        let cases: [(Change, &str); 9] = [
-            (|r| r.stages.clear(), "no stage"),
-            (|r| r.algorithm = "cma".into(), "is called \"cma\"; choose from: rank-es"),
-            (|r| r.max_steps = 0, "max_steps = 0"),
-            (|r| r.selection.every = 0, "selection.every = 0"),
-            (|r| r.selection.finalists = 0, "selection.finalists = 0"),
-            (|r| r.stages[1].starts = 0, "starts = 0 in stage \"refine\""),
-            (|r| r.stages[0].steps = 0, "steps = 0 in stage \"heats\""),
-            (|r| r.stages[1].sigma = -1.0, "stage \"refine\" of the recipe: sigma = -1"),
-            (|r| r.stages[0].population = 1, "population = 1"),
-        ];
-        for (change, why) in cases {
-            let mut recipe = preset();
-            change(&mut recipe);
-            let said = recipe.check().expect_err(why);
-            assert!(said.contains(why), "{said}");
-        }
-    }
-
-    #[test]
-    fn tracks_of_different_purposes_never_meet() {
-        use Purpose::{Finals, Report, Training, Validation};
-        let mut seen = std::collections::BTreeMap::new();
-        for i in 0..20_000 {
-            let job = Seed::root(3).child("track", i);
-            for purpose in [Training, Validation, Finals, Report] {
-                let seed = track_seed(job, purpose);
-                assert!((1 << 30..1 << 31).contains(&seed));
-                if let Some(other) = seen.insert(seed, purpose) {
-                    assert_eq!(other, purpose);
-                }
-            }
-        }
-    }
-}
+mod tests;

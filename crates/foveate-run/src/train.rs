@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use foveate_agents::registry::{self, Init};
+use foveate_agents::registry;
 use foveate_core::{Agent, Env, EvaluateError, Evaluator};
 use foveate_envs::registry::EnvRequest;
 use serde_json::json;
@@ -15,9 +15,10 @@ use crate::atomic;
 use crate::checkpoint::RunFolder;
 use crate::clock::{ProcessCpu, Wall, utc_now};
 use crate::config::TrainConfig;
-use crate::course::{Course, Event, FreshWeights};
+use crate::course::{Course, Event};
 use crate::curve;
 use crate::error::RunError;
+use crate::initial;
 use crate::progress::{LogLine, Reporter};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, Workers, default_workers};
@@ -116,13 +117,7 @@ impl Parts {
             .map_err(|error| RunError::BadRequest { why: format!("agent.config: {error}") })?;
         let agent = registry::make(&agent_section.name, &settings)?;
         let name = agent_section.name.clone();
-        // Checked here once, so that it cannot fail later.
-        registry::initial_params(&name, &settings, Init::Torch, foveate_core::Seed::root(0))?;
-        let (fresh_name, fresh_settings) = (name.clone(), settings.clone());
-        let fresh: FreshWeights = Box::new(move |seed| {
-            registry::initial_params(&fresh_name, &fresh_settings, Init::Torch, seed)
-                .expect("it was checked with another seed")
-        });
+        let fresh = initial::fresh(&recipe.init, &name, &settings)?;
         let (world, seed) = (env_request(config), *seed);
         let save: SaveWeights = Box::new(move |path, weights, generation| {
             AgentFile::new(&name, &settings, weights.to_vec())?
@@ -308,31 +303,30 @@ mod tests {
     use std::{fs, thread};
 
     use super::*;
+    use crate::course::FreshWeights;
     use crate::progress::Style;
-    use crate::recipe::{Recipe, Selection, Stage};
+    use crate::recipe::{Init, Interval, Recipe, Selection, Stage};
     use crate::toy::{ToyWorld, toy_agent};
 
     fn recipe() -> Recipe {
-        let stage = Stage {
-            name: "heats".into(),
-            starts: 2,
-            steps: 2500,
-            population: 6,
-            tracks: 1,
-            sigma: 0.3,
-            learning_rate: 1.0,
-            weight_decay: 0.0,
-            averaging: 0.0,
-            mirrored: false,
-            patience: 20,
-        };
+        let stage = Stage { starts: 2, ..Stage::new("heats", 2500).with("population", 6).with("sigma", 0.3) };
         Recipe {
             algorithm: "rank-es".into(),
             max_steps: 50,
-            selection: Selection { every: 900, tracks: 4, finalists: 2, final_tracks: 5, report_tracks: 6 },
+            init: Init::Torch,
+            selection: Selection {
+                every: Interval::Steps(900),
+                tracks: 4,
+                finalists: 2,
+                final_tracks: 5,
+                reevaluate: 1,
+                report_tracks: 6,
+                evaluation_tracks: 3,
+                evaluation_every: Some(2),
+            },
             stages: vec![
                 stage.clone(),
-                Stage { name: "learn".into(), starts: 1, tracks: 2, averaging: 0.5, ..stage },
+                Stage { name: "learn".into(), starts: 1, tracks: 2, ..stage.with("averaging", 0.5) },
             ],
         }
     }

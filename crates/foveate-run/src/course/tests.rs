@@ -1,34 +1,32 @@
 //! A whole course on a toy world, stopped and restored anywhere.
 
-use foveate_core::Evaluator;
+use foveate_core::{Evaluator, StateDict, Tensor};
 
 use super::*;
-use crate::recipe::Stage;
+use crate::recipe::{Fitness, Init, Patience, Replay, Schedule, Stage};
 use crate::toy::{ToyWorld, toy_agent};
 use crate::workers::{Stop, Workers};
 
 fn recipe() -> Recipe {
-    let stage = Stage {
-        name: "heats".into(),
-        starts: 3,
-        steps: 1500,
-        population: 8,
-        tracks: 1,
-        sigma: 0.3,
-        learning_rate: 1.0,
-        weight_decay: 0.0,
-        averaging: 0.0,
-        mirrored: false,
-        patience: 20,
-    };
+    let stage = Stage { starts: 3, ..Stage::new("heats", 1500).with("population", 8).with("sigma", 0.3) };
     Recipe {
         algorithm: "rank-es".into(),
         max_steps: 50,
-        selection: Selection { every: 700, tracks: 5, finalists: 3, final_tracks: 6, report_tracks: 7 },
+        init: Init::Torch,
+        selection: Selection {
+            every: Interval::Steps(700),
+            tracks: 5,
+            finalists: 3,
+            final_tracks: 6,
+            reevaluate: 0,
+            report_tracks: 7,
+            evaluation_tracks: 0,
+            evaluation_every: None,
+        },
         stages: vec![
             stage.clone(),
-            Stage { name: "learn".into(), starts: 1, tracks: 2, averaging: 0.5, ..stage.clone() },
-            Stage { name: "forks".into(), starts: 2, sigma: 0.1, mirrored: true, ..stage },
+            Stage { name: "learn".into(), starts: 1, tracks: 2, ..stage.clone().with("averaging", 0.5) },
+            Stage { name: "forks".into(), starts: 2, ..stage.with("sigma", 0.1).with("mirrored", true) },
         ],
     }
 }
@@ -77,6 +75,7 @@ fn a_run_goes_through_its_stages_and_learns() {
         let line = match event {
             Event::Generation { stage, start, .. } => format!("{stage} {start}"),
             Event::Validation { .. } => "validation".into(),
+            Event::Evaluation { .. } => "evaluation".into(),
             Event::Chosen { stage, .. } => format!("chosen {stage}"),
             Event::Final { .. } => "final".into(),
             Event::Report { .. } => "report".into(),
@@ -159,26 +158,288 @@ fn the_choice_is_by_validation_then_by_the_finals() {
     assert_eq!((starts.len(), finals.len()), (3, 3));
 }
 
+/// A table of TOML.
+fn toml(text: &str) -> toml::Value {
+    let mut table: toml::Table = format!("x = {text}").parse().expect("TOML");
+    table.remove("x").expect("it was written")
+}
+
+/// Recipes with every option, by name.
+fn recipes() -> Vec<(&'static str, Recipe)> {
+    type Change = fn(&mut Recipe);
+    let cases: [(&str, Change); 12] = [
+        ("plain", |_| {}),
+        ("tracks of one's own", |r| each(r, |s| (s.tracks, s.track_seeds) = (2, TrackSeeds::Separate))),
+        ("median", |r| each(r, |s| (s.tracks, s.fitness) = (3, Fitness::Median))),
+        ("cvar", |r| each(r, |s| (s.tracks, s.fitness) = (4, Fitness::Cvar(0.5)))),
+        ("little patience", |r| each(r, |s| s.patience = Patience(Some(1)))),
+        ("longer and longer", |r| {
+            each(r, |s| {
+                s.max_steps =
+                    Some(Schedule::from_value(&toml("{ from = 10, to = 50, over = 900 }")).expect("fine"));
+            });
+        }),
+        ("hard tracks", |r| {
+            each(r, |s| {
+                (s.tracks, s.steps) = (2, 6000);
+                s.replay = Some(Replay { share: 0.9, keep: 3, judge: ReplayJudge::Population });
+            });
+        }),
+        ("hard tracks by the mean", |r| {
+            each(r, |s| {
+                (s.tracks, s.steps) = (2, 6000);
+                s.replay = Some(Replay { share: 0.9, keep: 9, judge: ReplayJudge::Mean });
+            });
+        }),
+        ("smaller steps", |r| {
+            each(r, |s| {
+                *s = s
+                    .clone()
+                    .with("sigma", toml("{ from = 0.3, to = 0.1, shape = 'cosine' }"))
+                    .with("learning_rate", toml("[[0, 1.0], [700, 0.5]]"));
+            });
+        }),
+        ("more genomes", |r| each(r, |s| *s = s.clone().with("population", toml("[[0, 6], [500, 10]]")))),
+        ("generations", |r| {
+            r.selection.every = Interval::Generations(2);
+            each(r, |s| s.generations = Some(5));
+        }),
+        ("evaluations and rounds", |r| {
+            (r.selection.evaluation_tracks, r.selection.evaluation_every) = (4, Some(2));
+            r.selection.reevaluate = 2;
+        }),
+    ];
+    cases
+        .into_iter()
+        .map(|(name, change)| {
+            let mut recipe = recipe();
+            change(&mut recipe);
+            recipe.check().expect(name);
+            (name, recipe)
+        })
+        .collect()
+}
+
+fn each(recipe: &mut Recipe, change: fn(&mut Stage)) {
+    recipe.stages.iter_mut().for_each(change);
+}
+
 #[test]
 fn a_run_stopped_after_any_task_goes_on_bit_for_bit() {
-    let (mut straight, mut workers) = (course(2), workers(1));
-    let mut stopped = course(2);
-    let mut tasks = 0;
-    loop {
-        // A fresh process each time: nothing but the state goes over.
-        let mut next = course(2);
-        next.restore(&stopped.state()).expect("its own state");
-        stopped = next;
-        assert_eq!(stopped.state(), straight.state());
-        let (a, b) = (step(&mut straight, &mut workers), step(&mut stopped, &mut workers));
-        assert_eq!(a, b, "task {tasks}");
-        if a.is_none() {
-            break;
+    let mut ends = Vec::new();
+    for (name, recipe) in recipes() {
+        let course = || Course::new(recipe.clone(), 2, fresh()).expect("fine");
+        let (mut straight, mut one, mut three) = (course(), workers(1), workers(3));
+        let mut stopped = course();
+        let mut tasks = 0;
+        loop {
+            // A fresh process each time: nothing but the state goes over.
+            let mut next = course();
+            next.restore(&stopped.state()).expect("its own state");
+            stopped = next;
+            assert_eq!(stopped.state(), straight.state(), "{name}: before task {tasks}");
+            let (a, b) = (step(&mut straight, &mut one), step(&mut stopped, &mut three));
+            assert_eq!(a, b, "{name}: task {tasks}");
+            if a.is_none() {
+                break;
+            }
+            tasks += 1;
+            assert_eq!(straight.tasks(), tasks);
         }
-        tasks += 1;
-        assert_eq!(straight.tasks(), tasks);
+        assert!(tasks > 20, "{name}: {tasks}");
+        ends.push((name, straight.last_weights()));
     }
-    assert!(tasks > 20);
+    for (i, (name, weights)) in ends.iter().enumerate() {
+        let same = ends[..i].iter().find(|other| other.1 == *weights);
+        // Watching and choosing are no part of learning.
+        let expect = (*name == "evaluations and rounds").then_some("plain");
+        assert_eq!(same.map(|other| other.0), expect, "{name} makes a difference");
+    }
+}
+
+#[test]
+fn a_changed_recipe_is_refused_unless_it_is_meant() {
+    let (mut course, mut workers) = (course(2), workers(1));
+    for _ in 0..12 {
+        step(&mut course, &mut workers);
+    }
+    let state = course.state();
+    let weights = course.last_weights();
+    for (name, recipe) in recipes().into_iter().skip(1) {
+        let mut other = Course::new(recipe, 2, fresh()).expect("fine");
+        let before = other.state();
+        let said = other.restore(&state).expect_err(name).to_string();
+        assert!(said.contains("it was made with another recipe"), "{name}: {said}");
+        assert_eq!(other.state(), before);
+        other.restore_changed(&state).expect(name);
+        assert_eq!((other.last_weights(), other.tasks()), (weights.clone(), 12), "{name}");
+        while step(&mut other, &mut workers).is_some() {}
+        assert!(other.is_done(), "{name}");
+    }
+    // Where the run stood must still exist.
+    let mut shorter = recipe();
+    shorter.stages.truncate(1);
+    shorter.stages[0].starts = 1;
+    let mut other = Course::new(shorter, 2, fresh()).expect("fine");
+    let said = other.restore_changed(&state).expect_err("it stood in the second start").to_string();
+    assert!(said.contains("is not in the recipe"), "{said}");
+}
+
+/// The jobs of the first generation, and the one after the first that differs from a plain run.
+fn jobs(change: fn(&mut Stage), skip: usize) -> (Vec<RolloutJob>, Population, Rules) {
+    let mut recipe = recipe();
+    each(&mut recipe, change);
+    let mut course = Course::new(recipe, 1, fresh()).expect("fine");
+    for _ in 0..skip {
+        step(&mut course, &mut workers(1));
+    }
+    let task = course.task().expect("a generation");
+    (task.jobs, task.population, task.rules)
+}
+
+#[test]
+fn tracks_of_a_generation() {
+    let (common, population, rules) = jobs(|s| s.tracks = 2, 0);
+    assert_eq!((common.len(), population.len(), rules.patience), (16, 8, Some(20)));
+    for job in &common {
+        assert_eq!(job.env_seed, common[job.episode].env_seed, "all drive the same");
+    }
+    assert_ne!(common[0].env_seed, common[1].env_seed);
+    let (own, _, _) = jobs(|s| (s.tracks, s.track_seeds) = (2, TrackSeeds::Separate), 0);
+    let seeds: std::collections::BTreeSet<u64> = own.iter().map(|job| job.env_seed).collect();
+    assert_eq!(seeds.len(), 16, "every rollout has its own");
+    let (_, _, rules) = jobs(|s| s.patience = Patience(None), 0);
+    assert_eq!(rules, Rules { max_steps: 50, patience: None });
+    let short = |s: &mut Stage| {
+        s.max_steps = Some(Schedule::from_value(&toml("[[0, 10], [200, 30]]")).expect("fine"));
+    };
+    assert_eq!(jobs(short, 0).2.max_steps, 10);
+    assert_eq!(jobs(short, 4).2.max_steps, 30, "4 generations of 8 rollouts of 10 steps");
+
+    // The recommended weights drive every track once more, and teach nothing.
+    let with_mean = |s: &mut Stage| s.replay = Some(Replay { share: 0.5, keep: 9, judge: ReplayJudge::Mean });
+    let (judged, population, _) = jobs(with_mean, 0);
+    assert_eq!((judged.len(), population.len()), (9, 9));
+    let mut mean = Course::new(recipe(), 1, fresh()).expect("fine");
+    assert_eq!(population.genome(8), mean.last_weights());
+    assert_eq!(judged[8], RolloutJob { genome: 8, episode: 0, env_seed: judged[0].env_seed });
+    assert_eq!(&judged[..8], mean.task().expect("a generation").jobs);
+}
+
+#[test]
+fn hard_tracks_come_again() {
+    let mut recipe = recipe();
+    let replay = Replay { share: 0.5, keep: 5, judge: ReplayJudge::Population };
+    recipe.stages.truncate(1);
+    recipe.stages[0] = Stage { steps: 20_000, replay: Some(replay), ..recipe.stages[0].clone() };
+    let (mut course, mut workers) = (Course::new(recipe, 1, fresh()).expect("fine"), workers(1));
+    let mut seen = std::collections::BTreeSet::new();
+    let (mut again, mut generations) = (0, 0);
+    for _ in 0..60 {
+        let task = course.task().expect("long enough");
+        for event in step(&mut course, &mut workers).expect("long enough") {
+            if let Event::Generation { replayed, .. } = event {
+                let known = !seen.insert(task.jobs[0].env_seed);
+                assert_eq!(usize::from(known), replayed, "what came again had been there");
+                generations += 1;
+                again += replayed;
+            }
+        }
+    }
+    // Less than the share, because there is none again while nothing is behind the usual.
+    assert!((5..2 * generations / 3).contains(&again), "{again} of {generations}");
+}
+
+#[test]
+fn evaluations_watch_and_change_nothing() {
+    let run = |tracks| {
+        let mut recipe = recipe();
+        (recipe.selection.evaluation_tracks, recipe.selection.evaluation_every) =
+            (tracks, (tracks > 0).then_some(2));
+        let (mut course, mut workers) = (Course::new(recipe, 1, fresh()).expect("fine"), workers(1));
+        let mut events = Vec::new();
+        while let Some(more) = step(&mut course, &mut workers) {
+            events.extend(more);
+        }
+        events
+    };
+    let (without, with) = (run(0), run(4));
+    let mut validations = 0;
+    let mut plain = Vec::new();
+    let mut all_seeds = Vec::new();
+    for (i, event) in with.iter().enumerate() {
+        match event {
+            Event::Evaluation { seeds, returns, summary, generation, .. } => {
+                assert_eq!((seeds.len(), returns.len(), summary.n), (4, 4, 4));
+                all_seeds.push(seeds.clone());
+                assert_eq!(validations % 2, 1, "before every second validation");
+                let Event::Validation { generation: validated, .. } = &with[i + 1] else {
+                    panic!("a validation follows")
+                };
+                assert_eq!(generation, validated);
+            }
+            Event::Validation { .. } => {
+                validations += 1;
+                plain.push(event.clone());
+            }
+            Event::Report { generation, steps, summary, seeds, returns, .. } => plain.push(Event::Report {
+                generation: *generation,
+                steps: *steps,
+                summary: *summary,
+                seeds: seeds.clone(),
+                returns: returns.clone(),
+                judging_steps: 0,
+            }),
+            other => plain.push(other.clone()),
+        }
+    }
+    let without: Vec<Event> = without
+        .into_iter()
+        .map(|event| match event {
+            Event::Report { generation, steps, summary, seeds, returns, .. } => {
+                assert!(seeds.iter().all(|seed| !all_seeds[0].contains(seed)));
+                Event::Report { generation, steps, summary, seeds, returns, judging_steps: 0 }
+            }
+            other => other,
+        })
+        .collect();
+    assert_eq!(plain, without, "but for the evaluations the runs are the same");
+    assert_eq!(all_seeds.len(), validations / 2);
+    assert!(all_seeds.iter().all(|seeds| *seeds == all_seeds[0]), "the same tracks each time");
+}
+
+#[test]
+fn rounds_of_finals_drive_other_tracks() {
+    let mut recipe = recipe();
+    (recipe.selection.reevaluate, recipe.selection.finalists) = (1, 4);
+    let (mut course, mut workers) = (Course::new(recipe, 1, fresh()).expect("fine"), workers(1));
+    let mut driven: Vec<(Vec<u64>, u64, f64, usize)> = Vec::new();
+    while let Some(task) = course.task() {
+        let seeds: Vec<u64> = task.jobs.iter().map(|job| job.env_seed).collect();
+        for event in step(&mut course, &mut workers).expect("there is a task") {
+            match event {
+                Event::Final { generation, summary, round, .. } => {
+                    driven.push((seeds.clone(), generation, summary.mean, round));
+                }
+                Event::Report { generation, .. } => {
+                    let both: Vec<_> = driven[4..]
+                        .iter()
+                        .map(|later| {
+                            let first =
+                                driven[..4].iter().find(|first| first.1 == later.1).expect("it drove before");
+                            (first.2 + later.2, later.1)
+                        })
+                        .collect();
+                    let best = both.iter().copied().fold((f64::MIN, 0), |a, b| if b.0 > a.0 { b } else { a });
+                    assert_eq!(generation, best.1, "of {both:?}");
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(driven.iter().map(|d| d.3).collect::<Vec<_>>(), [1, 1, 1, 1, 2, 2]);
+    assert!(driven[1..4].iter().all(|d| d.0 == driven[0].0) && driven[4].0 == driven[5].0);
+    assert!(driven[0].0.iter().all(|seed| !driven[4].0.contains(seed)));
 }
 
 #[test]
@@ -226,7 +487,9 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         (set("course.position", Tensor::U64(vec![9, 0, 0])), "course.position is 9"),
         (set("course.position", Tensor::U64(vec![3, 0, 0])), ""),
         (set("course.base", Tensor::F64(vec![f64::NAN; 3])), "course.base is not 3 finite numbers"),
-        (set("course.finals", Tensor::F64(vec![1.0; 9])), "course.finals does not fit"),
+        (set("course.finals", Tensor::F64(vec![1.0; 9])), "its position and its finalists contradict"),
+        (set("course.finals", Tensor::F64(vec![f64::NAN])), "course.finals is not some finite numbers"),
+        (set("course.recipe", Tensor::U64(vec![1, 2, 3, 4])), "it was made with another recipe"),
         (set("evolution.mean", Tensor::F64(vec![1.0; 4])), "mean has 4 numbers"),
     ];
     for name in good.keys() {

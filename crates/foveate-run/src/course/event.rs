@@ -1,0 +1,118 @@
+//! What happens in a course.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::Summary;
+
+/// What a task led to: a line of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A generation.
+    Generation {
+        /// Generations of the run so far, all stages and starts together.
+        generation: u64,
+        /// Training steps of the run so far.
+        steps: u64,
+        /// The stage's name.
+        stage: String,
+        /// Which of its starts, from 1.
+        start: usize,
+        /// Best return of the population.
+        best: f64,
+        /// Mean return of the population.
+        mean: f64,
+        /// Mean length of the training rollouts.
+        length: f64,
+        /// Euclidean length of the mean weights.
+        norm: f64,
+        /// Standard deviation of the genomes around the mean, averaged over parameters.
+        #[serde(default)]
+        sigma: f64,
+        /// Tracks that were driven again because they are hard.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        replayed: usize,
+    },
+    /// The mean weights on the validation tracks, whole episodes.
+    Validation {
+        /// Generations so far.
+        generation: u64,
+        /// Training steps so far.
+        steps: u64,
+        /// The stage's name.
+        stage: String,
+        /// Which of its starts, from 1.
+        start: usize,
+        /// What the returns come to.
+        #[serde(flatten)]
+        summary: Summary,
+        /// Whether no validation was better so far.
+        best: bool,
+    },
+    /// The mean weights on tracks of their own, whole episodes, to see how the run is doing; chooses nothing.
+    Evaluation {
+        /// Generations so far.
+        generation: u64,
+        /// Training steps so far.
+        steps: u64,
+        /// The stage's name.
+        stage: String,
+        /// Which of its starts, from 1.
+        start: usize,
+        /// What the returns come to.
+        #[serde(flatten)]
+        summary: Summary,
+        /// The world's seeds, the same in every evaluation of the run.
+        seeds: Vec<u64>,
+        /// Return of every track.
+        returns: Vec<f64>,
+    },
+    /// The start that a stage with several goes on with.
+    Chosen {
+        /// The stage's name.
+        stage: String,
+        /// Generation of the chosen weights.
+        generation: u64,
+        /// What they validated.
+        mean: f64,
+    },
+    /// A finalist on the tracks of the finals.
+    Final {
+        /// Generation of the weights.
+        generation: u64,
+        /// Which round, from 1; each has tracks of its own.
+        #[serde(default = "one")]
+        round: usize,
+        /// What the returns of this round come to.
+        #[serde(flatten)]
+        summary: Summary,
+        /// Whether no finalist was better so far, all rounds together.
+        best: bool,
+    },
+    /// The best weights on tracks that nothing was chosen on.
+    Report {
+        /// Generation of the weights.
+        generation: u64,
+        /// Training steps of the run.
+        steps: u64,
+        /// Steps driven to validate and to report.
+        judging_steps: u64,
+        /// What the returns come to.
+        #[serde(flatten)]
+        summary: Summary,
+        /// The world's seeds.
+        #[serde(default)]
+        seeds: Vec<u64>,
+        /// Return of every track.
+        returns: Vec<f64>,
+    },
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+const fn one() -> usize {
+    1
+}

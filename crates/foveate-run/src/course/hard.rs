@@ -1,0 +1,177 @@
+//! Tracks that are hard, to be driven again.
+
+use foveate_core::{EvolveError, Seed, StateDict, Tensor};
+
+use crate::recipe::{Purpose, Replay, track_seed};
+
+/// Memory of what is usual: about the last ten tracks.
+const MEMORY: f64 = 0.9;
+
+/// The hard tracks of a start, see [`Replay`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct HardTracks {
+    /// The world's seeds with how far behind the usual each was when it was last driven; hardest first, all below 0.
+    tracks: Vec<(u64, f64)>,
+    /// Moving average of what fresh tracks come to.
+    usual: f64,
+    /// How many fresh tracks there were.
+    heard: u64,
+}
+
+/// A track of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Track {
+    pub(super) seed: u64,
+    pub(super) again: bool,
+}
+
+impl HardTracks {
+    /// The tracks of a generation: each a fresh one, or with the replay's share one of the hard ones, none twice.
+    pub(super) fn draw(&self, replay: Option<&Replay>, generation: Seed, count: usize) -> Vec<Track> {
+        let mut left: Vec<u64> = self.tracks.iter().map(|t| t.0).collect();
+        let draw = |number| {
+            let mut rng = generation.child("replay", number).rng();
+            if replay.is_some_and(|replay| rng.next_f64() < replay.share) && !left.is_empty() {
+                return Track { seed: left.remove(rng.below(left.len() as u64) as usize), again: true };
+            }
+            let fresh = generation.child("track", number);
+            Track { seed: track_seed(fresh, Purpose::Training), again: false }
+        };
+        (0..count as u64).map(draw).collect()
+    }
+
+    /// Takes note of what each of these tracks came to.
+    pub(super) fn hear(&mut self, replay: &Replay, tracks: &[Track], scores: &[f64]) {
+        for (track, &score) in tracks.iter().zip(scores) {
+            // Of the very first track no one knows whether it is usual.
+            let behind = if self.heard == 0 { 0.0 } else { score - self.usual };
+            self.tracks.retain(|known| known.0 != track.seed);
+            if behind < 0.0 {
+                let rank = self.tracks.partition_point(|known| known.1 <= behind);
+                self.tracks.insert(rank, (track.seed, behind));
+            }
+            if !track.again {
+                self.heard += 1;
+                // While young, the average weighs all tracks alike.
+                let keep = MEMORY.min(1.0 - 1.0 / self.heard as f64);
+                self.usual = keep * self.usual + (1.0 - keep) * score;
+            }
+        }
+        self.tracks.truncate(replay.keep);
+    }
+
+    pub(super) fn save(&self, state: &mut StateDict) {
+        let (seeds, behind) = self.tracks.iter().copied().unzip();
+        state.insert("replay.seeds".into(), Tensor::U64(seeds));
+        state.insert("replay.behind".into(), Tensor::F64(behind));
+        state.insert("replay.usual".into(), Tensor::F64(vec![self.usual]));
+        state.insert("replay.heard".into(), Tensor::U64(vec![self.heard]));
+    }
+
+    pub(super) fn load(replay: &Replay, state: &StateDict) -> Result<Self, EvolveError> {
+        let bad = |what: &str| EvolveError::BadState { why: format!("the hard tracks are broken: {what}") };
+        let (Some(Tensor::U64(seeds)), Some(Tensor::F64(behind))) =
+            (state.get("replay.seeds"), state.get("replay.behind"))
+        else {
+            return Err(bad("replay.seeds or replay.behind is missing"));
+        };
+        let (Some(Tensor::F64(usual)), Some(Tensor::U64(heard))) =
+            (state.get("replay.usual"), state.get("replay.heard"))
+        else {
+            return Err(bad("replay.usual or replay.heard is missing"));
+        };
+        let (&[usual], &[heard]) = (&usual[..], &heard[..]) else {
+            return Err(bad("replay.usual and replay.heard are not one number each"));
+        };
+        let hard = behind.iter().all(|b| b.is_finite() && *b < 0.0) && behind.is_sorted();
+        if seeds.len() != behind.len() || seeds.len() > replay.keep || !hard || !usual.is_finite() {
+            return Err(bad("its numbers contradict each other"));
+        }
+        let tracks = seeds.iter().copied().zip(behind.iter().copied()).collect();
+        Ok(HardTracks { tracks, usual, heard })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::ReplayJudge;
+
+    const REPLAY: Replay = Replay { share: 0.5, keep: 3, judge: ReplayJudge::Population };
+
+    fn fresh(seed: u64) -> Track {
+        Track { seed, again: false }
+    }
+
+    #[test]
+    fn the_hardest_are_kept_until_they_are_mastered() {
+        let mut hard = HardTracks::default();
+        let seeds = |hard: &HardTracks| hard.tracks.iter().map(|t| t.0).collect::<Vec<_>>();
+        hard.hear(&REPLAY, &[fresh(1)], &[-900.0]);
+        assert_eq!(seeds(&hard), [0; 0], "nothing to compare with");
+        // The usual is -900, -450, -300, …
+        hard.hear(&REPLAY, &[fresh(2), fresh(3)], &[0.0, -500.0]);
+        assert_eq!(seeds(&hard), [3]);
+        let mut hard = HardTracks { usual: 500.0, heard: 100, ..HardTracks::default() };
+        hard.hear(&REPLAY, &[fresh(4), fresh(5), fresh(6), fresh(7)], &[400.0, 100.0, 300.0, 200.0]);
+        assert_eq!(seeds(&hard), [5, 7, 6], "the hardest three, hardest first");
+        let usual = hard.usual;
+        let again = |seed| Track { seed, again: true };
+        hard.hear(&REPLAY, &[again(7), again(5)], &[usual + 1.0, usual - 1.0]);
+        assert_eq!(seeds(&hard), [6, 5], "7 is mastered, 5 nearly");
+        assert_eq!(hard.usual, usual, "replayed tracks say nothing about usual ones");
+        assert_eq!(hard.heard, 104);
+    }
+
+    #[test]
+    fn the_share_is_replayed_and_the_others_are_those_of_a_run_without() {
+        let hard = HardTracks { tracks: vec![(11, -5.0), (12, -4.0), (13, -3.0)], usual: 0.0, heard: 9 };
+        let (mut again, mut total) = (0, 0);
+        for generation in 0..2000 {
+            let generation = Seed::root(1).child("generation", generation);
+            let plain = hard.draw(None, generation, 2);
+            assert!(plain.iter().all(|t| !t.again));
+            let tracks = hard.draw(Some(&REPLAY), generation, 2);
+            assert_eq!(hard.draw(Some(&REPLAY), generation, 2), tracks);
+            assert_ne!(tracks[0].seed, tracks[1].seed);
+            for (track, plain) in tracks.iter().zip(plain) {
+                assert!(if track.again { (11..14).contains(&track.seed) } else { *track == plain });
+                again += usize::from(track.again);
+                total += 1;
+            }
+        }
+        assert!((f64::from(again as u32) / f64::from(total) - 0.5).abs() < 0.03, "{again} of {total}");
+        // More tracks than there are hard ones.
+        let many = hard.draw(Some(&Replay { share: 0.99, ..REPLAY }), Seed::root(2), 10);
+        assert_eq!(many.iter().filter(|t| t.again).count(), 3);
+        let none = HardTracks::default().draw(Some(&REPLAY), Seed::root(2), 10);
+        assert!(none.iter().all(|t| !t.again));
+    }
+
+    #[test]
+    fn broken_states_are_refused() {
+        let hard = HardTracks { tracks: vec![(11, -5.0), (12, -4.0)], usual: 3.0, heard: 9 };
+        let mut good = StateDict::new();
+        hard.save(&mut good);
+        assert_eq!(HardTracks::load(&REPLAY, &good), Ok(hard));
+        let cases = [
+            ("replay.seeds", Tensor::U64(vec![1])),
+            ("replay.seeds", Tensor::F64(vec![1.0, 2.0])),
+            ("replay.behind", Tensor::F64(vec![-4.0, -5.0])),
+            ("replay.behind", Tensor::F64(vec![-4.0, 5.0])),
+            ("replay.behind", Tensor::F64(vec![f64::NAN, -1.0])),
+            ("replay.usual", Tensor::F64(vec![f64::INFINITY])),
+            ("replay.usual", Tensor::F64(vec![])),
+            ("replay.heard", Tensor::U64(vec![1, 2])),
+        ];
+        for (name, tensor) in cases {
+            let mut state = good.clone();
+            state.insert(name.into(), tensor);
+            assert!(HardTracks::load(&REPLAY, &state).is_err(), "{name}");
+            state.remove(name);
+            assert!(HardTracks::load(&REPLAY, &state).is_err(), "no {name}");
+        }
+        let small = Replay { keep: 1, ..REPLAY };
+        assert!(HardTracks::load(&small, &good).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! How a course is saved and taken back.
+
+use foveate_core::{EvolveError, Evolver, StateDict, Tensor};
+use foveate_evolve::make;
+
+use super::finals::standings;
+use super::hard::HardTracks;
+use super::{Counts, Course, Position, Weights, settings, start_seed};
+
+impl Course {
+    /// Everything needed to go on bit for bit; see [`Course::restore`].
+    pub fn state(&self) -> StateDict {
+        let mut state: StateDict =
+            self.es.state().into_iter().map(|(name, tensor)| (format!("evolution.{name}"), tensor)).collect();
+        let (kind, stage, start) = match self.at {
+            Position::Learn { stage, start } => (0, stage, start),
+            Position::Validate { stage, start } => (1, stage, start),
+            Position::Finals => (2, 0, 0),
+            Position::Report => (3, 0, 0),
+            Position::Done => (4, 0, 0),
+            Position::Evaluate { stage, start } => (5, stage, start),
+        };
+        let Counts {
+            steps,
+            start_steps,
+            validated_at,
+            generation,
+            judging_steps,
+            tasks,
+            validated_generation,
+            validations,
+        } = self.progress;
+        let counts = vec![
+            steps,
+            start_steps,
+            validated_at,
+            generation,
+            judging_steps,
+            tasks,
+            validated_generation,
+            validations,
+        ];
+        state.insert("course.recipe".into(), Tensor::U64(self.recipe.digest().to_vec()));
+        if self.learns_again() {
+            self.hard.save(&mut state);
+        }
+        state.insert("course.position".into(), Tensor::U64(vec![kind, stage as u64, start as u64]));
+        state.insert("course.counts".into(), Tensor::U64(counts));
+        state.insert("course.base".into(), Tensor::F64(self.base.clone()));
+        state.insert("course.finals".into(), Tensor::F64(self.finals.clone()));
+        let kept = self.candidates.iter().enumerate().map(|(i, c)| (format!("candidate.{i}"), c));
+        for (name, kept) in kept.chain(self.leader.iter().map(|leader| ("leader".into(), leader))) {
+            state.insert(format!("{name}.weights"), Tensor::F64(kept.values.clone()));
+            state.insert(format!("{name}.score"), Tensor::F64(vec![kept.score]));
+            state.insert(format!("{name}.at"), Tensor::U64(vec![kept.generation, kept.steps]));
+        }
+        state
+    }
+
+    /// Whether hard tracks are kept now.
+    fn learns_again(&self) -> bool {
+        match self.at {
+            Position::Learn { stage, .. }
+            | Position::Evaluate { stage, .. }
+            | Position::Validate { stage, .. } => self.recipe.stages[stage].replay.is_some(),
+            Position::Finals | Position::Report | Position::Done => false,
+        }
+    }
+
+    /// Takes back what [`Course::state`] gave; the recipe, the seed and the fresh weights must be the same as then.
+    ///
+    /// # Errors
+    /// When something is missing, of the wrong size, not finite, or does not fit the recipe; nothing changes then.
+    pub fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        self.take_back(state, false)
+    }
+
+    /// As [`Course::restore`], with a recipe that was changed on purpose since then: the run goes on from where it
+    /// stood, under the new rules.
+    ///
+    /// # Errors
+    /// As [`Course::restore`]; also when the strategy or the number of parameters is another, or the place where the run
+    /// stood is not in the new recipe.
+    pub fn restore_changed(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        self.take_back(state, true)
+    }
+
+    fn take_back(&mut self, state: &StateDict, changed: bool) -> Result<(), EvolveError> {
+        let bad = |why: String| EvolveError::BadState { why };
+        let n = self.base.len();
+        let u64s = |name: &str, wanted: usize| match state.get(name) {
+            Some(Tensor::U64(v)) if v.len() == wanted => Ok(v.clone()),
+            _ => Err(bad(format!("{name} is not {wanted} integers"))),
+        };
+        let f64s = |name: &str, wanted: usize| match state.get(name) {
+            Some(Tensor::F64(v)) if v.len() == wanted && v.iter().all(|x| x.is_finite()) => Ok(v.clone()),
+            _ => Err(bad(format!("{name} is not {wanted} finite numbers"))),
+        };
+        let weights = |name: &str| -> Result<Weights, EvolveError> {
+            let at = u64s(&format!("{name}.at"), 2)?;
+            Ok(Weights {
+                score: f64s(&format!("{name}.score"), 1)?[0],
+                generation: at[0],
+                steps: at[1],
+                values: f64s(&format!("{name}.weights"), n)?,
+            })
+        };
+
+        if !changed && u64s("course.recipe", 4)? != self.recipe.digest() {
+            return Err(bad("it was made with another recipe".into()));
+        }
+        let position = u64s("course.position", 3)?;
+        let (stage, start) = (position[1] as usize, position[2] as usize);
+        let at = match position[0] {
+            0 => Position::Learn { stage, start },
+            1 => Position::Validate { stage, start },
+            2 => Position::Finals,
+            3 => Position::Report,
+            4 => Position::Done,
+            5 => Position::Evaluate { stage, start },
+            other => return Err(bad(format!("course.position is {other}"))),
+        };
+        let learning = !matches!(at, Position::Finals | Position::Report | Position::Done);
+        let (stage, start) = if learning {
+            (stage, start)
+        } else {
+            let last = self.recipe.stages.len() - 1;
+            (last, self.recipe.stages[last].starts - 1)
+        };
+        if self.recipe.stages.get(stage).is_none_or(|settings| start >= settings.starts) {
+            return Err(bad(format!("stage {stage}, start {start} is not in the recipe")));
+        }
+        let base = f64s("course.base", n)?;
+        let evolution: StateDict = state
+            .iter()
+            .filter_map(|(name, tensor)| Some((name.strip_prefix("evolution.")?.to_owned(), tensor.clone())))
+            .collect();
+        let counts = u64s("course.counts", 8)?;
+        let settings = settings(&self.recipe, stage, counts[1])?;
+        let mut es = make(&settings, base.clone(), start_seed(self.seed, stage, start))?;
+        es.restore(&if changed { with_settings_of(&*es, evolution) } else { evolution })?;
+        let hard = match &self.recipe.stages[stage].replay {
+            Some(_) if changed && !state.contains_key("replay.seeds") => HardTracks::default(),
+            Some(replay) if learning => HardTracks::load(replay, state)?,
+            _ => HardTracks::default(),
+        };
+
+        let mut candidates = Vec::new();
+        while state.contains_key(&format!("candidate.{}.at", candidates.len())) {
+            candidates.push(weights(&format!("candidate.{}", candidates.len()))?);
+        }
+        let leader = state.contains_key("leader.at").then(|| weights("leader")).transpose()?;
+        let finals = match state.get("course.finals") {
+            Some(Tensor::F64(v)) if v.iter().all(|x| x.is_finite()) => v.clone(),
+            _ => return Err(bad("course.finals is not some finite numbers".into())),
+        };
+        let rounds = 1 + self.recipe.selection.reevaluate;
+        let all = standings(candidates.len(), rounds, &[]).left;
+        let complete = match at {
+            Position::Finals => finals.len() < all,
+            Position::Report | Position::Done => !candidates.is_empty() && finals.len() == all,
+            _ => finals.is_empty(),
+        };
+        if !complete || candidates.len() > self.recipe.selection.finalists {
+            return Err(bad("its position and its finalists contradict each other".into()));
+        }
+
+        self.progress = Counts {
+            steps: counts[0],
+            start_steps: counts[1],
+            validated_at: counts[2],
+            generation: counts[3],
+            judging_steps: counts[4],
+            tasks: counts[5],
+            validated_generation: counts[6],
+            validations: counts[7],
+        };
+        (self.at, self.es, self.base, self.leader) = (at, es, base, leader);
+        (self.settings, self.hard) = (settings, hard);
+        (self.candidates, self.finals) = (candidates, finals);
+        Ok(())
+    }
+}
+
+/// `state` of a strategy, with the settings that `other` has instead of its own; also those of a strategy within it.
+pub(super) fn with_settings_of(other: &dyn Evolver, mut state: StateDict) -> StateDict {
+    for (name, tensor) in other.state() {
+        if name.rsplit('.').next() == Some("settings") {
+            state.insert(name, tensor);
+        }
+    }
+    state
+}

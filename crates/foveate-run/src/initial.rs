@@ -1,0 +1,157 @@
+//! The weights that a run begins with, see [`Init`].
+
+use std::path::{Path, absolute};
+
+use foveate_agents::registry;
+use foveate_core::Seed;
+use serde_json::Value;
+
+use crate::course::FreshWeights;
+use crate::error::RunError;
+use crate::recipe::Init;
+use crate::weights::{AgentFile, load_weights_or_run};
+
+/// Names the weights of `init` by their content and the file by its whole path, so that a run can be gone on with from
+/// anywhere and never with other weights.
+///
+/// # Errors
+/// When the file cannot be read or holds no weights.
+pub fn pin(init: &mut Init) -> Result<(), RunError> {
+    if let Init::Weights { weights, sha256 } = init {
+        *weights = absolute(&*weights).map_err(RunError::io("read", weights))?;
+        let found = load(weights, sha256.as_deref())?.sha256();
+        *sha256 = Some(found);
+    }
+    Ok(())
+}
+
+/// Makes the weights of `init` for the agent called `agent`, from a seed.
+///
+/// # Errors
+/// When the agent or its settings make no sense, the file cannot be read, it holds weights of another agent, or not the
+/// ones that the run began with.
+pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights, RunError> {
+    let published = match init {
+        Init::Torch => registry::Init::Torch,
+        _ => registry::Init::Zeros,
+    };
+    // Checked here once, so that it cannot fail later.
+    let count = registry::initial_params(agent, settings, published, Seed::root(0))?.len();
+    Ok(match init {
+        Init::Torch | Init::Zeros => {
+            let (agent, settings) = (agent.to_owned(), settings.clone());
+            Box::new(move |seed| {
+                registry::initial_params(&agent, &settings, published, seed)
+                    .expect("it was checked with another seed")
+            })
+        }
+        Init::Uniform(bound) => {
+            let bound = *bound;
+            Box::new(move |seed| {
+                let mut rng = seed.rng();
+                (0..count).map(|_| rng.uniform(-bound, bound) as f32).collect()
+            })
+        }
+        Init::Weights { weights, sha256 } => {
+            let file = load(weights, sha256.as_deref())?;
+            let wanted = registry::tensors(agent, settings)?;
+            if file.name() != agent || file.tensors() != wanted {
+                return Err(RunError::BadRequest {
+                    why: format!(
+                        "init: {} holds {} parameters of {}, {count} of {agent} as [agent.config] has it are due; \
+                         use the settings that the weights were made with",
+                        weights.display(),
+                        file.params().len(),
+                        file.name(),
+                    ),
+                });
+            }
+            let params = file.params().to_vec();
+            Box::new(move |_| params.clone())
+        }
+    })
+}
+
+fn load(path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
+    let (file, path) = load_weights_or_run(path)?;
+    let found = file.sha256();
+    match sha256 {
+        Some(wanted) if wanted != found => Err(RunError::BadRequest {
+            why: format!(
+                "init: {} now holds the weights {found}, the configuration names {wanted}; bring the file back or \
+                 begin a new run",
+                path.display()
+            ),
+        }),
+        _ => Ok(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AGENT: &str = "attention-agent";
+
+    fn small() -> Value {
+        serde_json::json!({ "top_k": 3, "hidden": 4 })
+    }
+
+    fn make(init: &Init, settings: &Value, seed: u64) -> Vec<f32> {
+        fresh(init, AGENT, settings).expect("fine")(Seed::root(seed))
+    }
+
+    #[test]
+    fn beginnings() {
+        let torch = make(&Init::Torch, &small(), 1);
+        let expect = registry::initial_params(AGENT, &small(), registry::Init::Torch, Seed::root(1));
+        assert_eq!(torch, expect.expect("fine"));
+        assert_ne!(torch, make(&Init::Torch, &small(), 2));
+        assert_eq!(make(&Init::Zeros, &small(), 1), vec![0.0; torch.len()]);
+        let uniform = make(&Init::Uniform(0.5), &small(), 1);
+        assert_eq!(uniform.len(), torch.len());
+        assert_ne!(uniform, make(&Init::Uniform(0.5), &small(), 2));
+        let (low, high) = uniform.iter().fold((0.0_f32, 0.0_f32), |(l, h), &x| (l.min(x), h.max(x)));
+        assert!(low > -0.5 && high < 0.5 && high - low > 0.95, "{low} {high}");
+    }
+
+    #[test]
+    fn a_file_is_pinned_by_its_content() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("start.safetensors");
+        let params = make(&Init::Torch, &small(), 7);
+        let file = AgentFile::new(AGENT, &small(), params.clone()).expect("fine");
+        file.save(&path).expect("writable");
+        let mut init = Init::Weights { weights: path.clone(), sha256: None };
+        pin(&mut init).expect("fine");
+        assert_eq!(init, Init::Weights { weights: path.clone(), sha256: Some(file.sha256()) });
+        assert_eq!(make(&init, &small(), 1), params);
+        assert_eq!(make(&init, &small(), 2), params, "every start begins with them");
+
+        // The same weights with other remarks are the same; one bit of a weight is not.
+        file.clone().note("remark", "copied").save(&path).expect("writable");
+        assert_eq!(make(&init, &small(), 1), params);
+        let mut other = params.clone();
+        other[5] = f32::from_bits(other[5].to_bits() ^ 1);
+        AgentFile::new(AGENT, &small(), other).expect("fine").save(&path).expect("writable");
+        for error in [fresh(&init, AGENT, &small()).err(), pin(&mut init).err()] {
+            let said = error.expect("other weights").to_string();
+            assert!(said.contains("now holds the weights") && said.contains(&file.sha256()), "{said}");
+        }
+    }
+
+    #[test]
+    fn weights_that_do_not_fit_are_refused() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("start.safetensors");
+        let missing = Init::Weights { weights: path.clone(), sha256: None };
+        let said = fresh(&missing, AGENT, &small()).err().expect("no file").to_string();
+        assert!(said.contains("check the path"), "{said}");
+        let params = make(&Init::Torch, &small(), 7);
+        AgentFile::new(AGENT, &small(), params).expect("fine").save(&path).expect("writable");
+        let said = fresh(&missing, AGENT, &Value::Null).err().expect("too few").to_string();
+        assert!(said.contains("3667 of attention-agent as [agent.config] has it are due; use"), "{said}");
+        let said = fresh(&Init::Torch, "no-agent", &Value::Null).err().expect("none").to_string();
+        assert!(said.contains("no-agent"), "{said}");
+    }
+}

@@ -1,0 +1,219 @@
+//! A stage: a part of a run with a strategy and settings of its own.
+
+use foveate_evolve::StrategyConfig;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::schedule::Schedule;
+use super::values::{Fitness, Patience, Replay, TrackSeeds};
+
+/// A part of a run with settings of its own.
+///
+/// Keys that are none of these are the settings of the strategy, such as `population`, `sigma`, `learning_rate`; see
+/// [`foveate_evolve`]. With a strategy whose step size is not its own business any number among them may be a
+/// [`Schedule`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// What to call it in logs.
+    pub name: String,
+    /// Independent tries; the best goes on. In the first stage each begins with weights of its own.
+    #[serde(default = "one")]
+    pub starts: usize,
+    /// Environment steps of each start. The generation that reaches the number is finished.
+    pub steps: u64,
+    /// Generations after which a start ends in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generations: Option<u64>,
+    /// Tracks that every genome drives in a generation.
+    #[serde(default = "one")]
+    pub tracks: usize,
+    /// Whether all genomes drive the same ones.
+    #[serde(default)]
+    pub track_seeds: TrackSeeds,
+    /// What the returns of a genome's tracks come to.
+    #[serde(default)]
+    pub fitness: Fitness,
+    /// Negative rewards in a row that a training rollout survives.
+    #[serde(default)]
+    pub patience: Patience,
+    /// Steps after which a training rollout is over; those of the recipe if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<Schedule>,
+    /// Drives hard tracks again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
+    /// The strategy; that of the recipe if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+    /// The strategy's settings.
+    #[serde(flatten)]
+    pub options: Table,
+}
+
+const fn one() -> usize {
+    1
+}
+
+/// Its keys, for those who misspell one.
+const KEYS: &str =
+    "name, starts, steps, generations, tracks, track_seeds, fitness, patience, max_steps, replay, algorithm";
+
+/// Strategies whose settings may change while they go on: those that do not adapt them by themselves.
+const ADJUSTABLE: [&str; 1] = ["rank-es"];
+
+/// More genomes or tracks than this are a slip of the finger.
+const MOST: usize = 1 << 16;
+
+impl Stage {
+    /// A stage with all defaults.
+    pub fn new(name: &str, steps: u64) -> Self {
+        Stage {
+            name: name.to_owned(),
+            starts: 1,
+            steps,
+            generations: None,
+            tracks: 1,
+            track_seeds: TrackSeeds::Common,
+            fitness: Fitness::Mean,
+            patience: Patience::default(),
+            max_steps: None,
+            replay: None,
+            algorithm: None,
+            options: Table::new(),
+        }
+    }
+
+    /// The same with a setting of the strategy.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.options.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The strategy with its settings after `done` steps of a start; `default` is the strategy if the stage names none.
+    ///
+    /// # Errors
+    /// When there is no such strategy, or a setting is unknown or of the wrong kind.
+    pub fn strategy(&self, default: &str, done: u64) -> Result<StrategyConfig, String> {
+        let algorithm = self.algorithm.as_deref().unwrap_or(default);
+        // Also says which strategies there are.
+        StrategyConfig::named(algorithm).map_err(|error| error.to_string())?;
+        let mut settings = Table::new();
+        settings.insert("algorithm".into(), algorithm.into());
+        for (key, value) in &self.options {
+            let now = if Schedule::is_schedule(value) {
+                Schedule::from_value(value).map_err(|why| format!("{key}: {why}"))?.value_at(done, self.steps)
+            } else {
+                value.clone()
+            };
+            settings.insert(key.clone(), now);
+        }
+        settings.try_into().map_err(|error: toml::de::Error| {
+            let said = error.message().trim().to_owned();
+            if said.contains("unknown field") {
+                format!("{said} ({algorithm}); or those of any stage: {KEYS}")
+            } else {
+                format!("{said} ({algorithm}); correct it")
+            }
+        })
+    }
+
+    /// Writes out the strategy and all of its settings, so that defaults of later versions change nothing.
+    pub(super) fn complete(&mut self, default: &str) -> Result<(), String> {
+        let algorithm = self.algorithm.clone().unwrap_or_else(|| default.to_owned());
+        let strategy = self.strategy(default, 0)?;
+        let all = Table::try_from(&strategy).map_err(|error| error.to_string())?;
+        for (key, value) in all {
+            if key != "algorithm" && !self.options.contains_key(&key) {
+                self.options.insert(key, value);
+            }
+        }
+        self.algorithm = Some(algorithm);
+        Ok(())
+    }
+
+    /// Checks that the numbers make sense together; `default` is the strategy if the stage names none, `max_steps` the
+    /// length of whole episodes.
+    pub(super) fn check(&self, default: &str, max_steps: u64) -> Result<(), String> {
+        for (key, value) in [
+            ("starts", self.starts as u64),
+            ("steps", self.steps),
+            ("generations", self.generations.unwrap_or(1)),
+            ("tracks", self.tracks as u64),
+        ] {
+            if value == 0 {
+                return Err(format!("{key} = 0; choose 1 or more"));
+            }
+        }
+        if self.tracks > MOST {
+            return Err(format!("tracks = {}; choose at most {MOST}", self.tracks));
+        }
+        match self.fitness {
+            Fitness::Cvar(share) if !(share > 0.0 && share <= 1.0) => {
+                return Err(format!("fitness: cvar = {share}; choose a share above 0 and at most 1"));
+            }
+            Fitness::Cvar(_) | Fitness::Median if self.tracks == 1 => {
+                return Err(
+                    "tracks = 1, and of one track mean, median and cvar are the same; raise tracks or leave \
+                            fitness out"
+                        .into(),
+                );
+            }
+            _ => {}
+        }
+        if let Some(length) = &self.max_steps {
+            let (least, most) = (length.smallest(), length.largest());
+            if least < 1.0 || most > max_steps as f64 {
+                let wrong = if least < 1.0 { least } else { most };
+                return Err(format!(
+                    "max_steps = {wrong}; choose from 1 to {max_steps}, the max_steps of the recipe"
+                ));
+            }
+        }
+        if let Some(replay) = &self.replay {
+            if !(replay.share > 0.0 && replay.share < 1.0) {
+                return Err(format!(
+                    "replay: share = {}; choose one above 0 and below 1, or leave replay out",
+                    replay.share
+                ));
+            }
+            if replay.keep == 0 || replay.keep > MOST {
+                return Err(format!("replay: keep = {}; choose from 1 to {MOST}", replay.keep));
+            }
+            if self.track_seeds == TrackSeeds::Separate {
+                return Err("replay and track_seeds = \"separate\"; only tracks that all genomes drive tell which are \
+                            hard: choose \"common\" or leave replay out"
+                    .into());
+            }
+        }
+        self.check_strategy(default)
+    }
+
+    fn check_strategy(&self, default: &str) -> Result<(), String> {
+        let algorithm = self.algorithm.as_deref().unwrap_or(default);
+        let mut corners = vec![0];
+        for (key, value) in self.options.iter().filter(|(_, value)| Schedule::is_schedule(value)) {
+            if !ADJUSTABLE.contains(&algorithm) && StrategyConfig::named(algorithm).is_ok() {
+                return Err(format!(
+                    "{key} = {value}, but {algorithm} has its own ways with its settings; write one value, or choose \
+                     from: {}",
+                    ADJUSTABLE.join(", ")
+                ));
+            }
+            if self.options.contains_key("restarts") {
+                return Err(format!("{key} = {value} and restarts; choose one of the two"));
+            }
+            let schedule = Schedule::from_value(value).map_err(|why| format!("{key}: {why}"))?;
+            corners.extend(schedule.corners(self.steps));
+        }
+        for at in corners {
+            let strategy = self.strategy(default, at)?;
+            strategy.check().map_err(|error| error.to_string())?;
+            let population = strategy.population(1);
+            if population > MOST {
+                return Err(format!("population = {population}; choose at most {MOST}"));
+            }
+        }
+        Ok(())
+    }
+}
