@@ -87,6 +87,15 @@ impl Base {
         }
     }
 
+    /// Lays genome `i` at the mean plus `step(i, j)` in parameter `j`.
+    pub(crate) fn place(&mut self, step: impl Fn(usize, usize) -> f64) {
+        for i in 0..self.population.len() {
+            for (j, (x, m)) in self.population.genome_mut(i).iter_mut().zip(&self.mean).enumerate() {
+                *x = (m + step(i, j)) as f32;
+            }
+        }
+    }
+
     /// Whether this may be told.
     pub(crate) fn check_fitness(&self, fitness: &[f64]) -> Result<(), EvolveError> {
         let wanted = self.population.len();
@@ -188,6 +197,18 @@ impl<'a> Saved<'a> {
             Some(_) => Err(bad(format!("{name} is not of double precision"))),
             None => Err(bad(format!("{name} is missing"))),
         }
+    }
+
+    /// Vectors of `n` finite numbers, any count of them, one behind the other.
+    pub(crate) fn vectors(self, name: &str, n: usize) -> Result<&'a [f64], EvolveError> {
+        let count = match self.0.get(name) {
+            Some(Tensor::F64(v)) if v.len().is_multiple_of(n) => v.len(),
+            Some(Tensor::F64(v)) => {
+                return Err(bad(format!("{name} has {} numbers, a multiple of {n} is due", v.len())));
+            }
+            _ => n,
+        };
+        self.f64s(name, count)
     }
 
     /// `count` standard deviations.

@@ -4,6 +4,8 @@
 //! * [`Snes`]: rank weights and a step size of its own for each parameter.
 //! * [`OpenAiEs`]: centred ranks and Adam.
 //! * [`Pgpe`]: symmetric pairs, `ClipUp` and a step size of its own for each parameter.
+//! * [`CmaEs`]: learns which steps go together, with a full covariance matrix.
+//! * [`SepCmaEs`]: the same with a diagonal one.
 //! * [`SimpleGa`]: the best have mutated children.
 //!
 //! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it, [`list`] says what there is. Any
@@ -15,23 +17,27 @@
 mod base;
 pub mod bounds;
 mod check;
+pub mod cma_es;
 pub mod openai_es;
 mod optimizer;
 pub mod pgpe;
 pub mod rank_es;
 mod registry;
 pub mod restarts;
+pub mod sep_cma_es;
 mod shaping;
 pub mod simple_ga;
 pub mod snes;
 
 pub use bounds::{Bounds, Repair};
+pub use cma_es::{CmaEs, CmaEsConfig, Form};
 pub use openai_es::{OpenAiEs, OpenAiEsConfig};
 pub use optimizer::OptimizerKind;
 pub use pgpe::{Pgpe, PgpeConfig};
 pub use rank_es::{RankEs, RankEsConfig};
 pub use registry::{Algorithm, Described, StrategyConfig, list, make};
 pub use restarts::Restarts;
+pub use sep_cma_es::{SepCmaEs, SepCmaEsConfig};
 pub use shaping::Shaping;
 pub use simple_ga::{SimpleGa, SimpleGaConfig};
 pub use snes::{Snes, SnesConfig};

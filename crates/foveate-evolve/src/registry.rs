@@ -14,10 +14,12 @@ use foveate_core::{EvolveError, Evolver, Seed};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounded, Bounds};
+use crate::cma_es::{CmaEs, CmaEsConfig, default_population};
 use crate::openai_es::{OpenAiEs, OpenAiEsConfig};
 use crate::pgpe::{Pgpe, PgpeConfig};
 use crate::rank_es::{RankEs, RankEsConfig};
 use crate::restarts::{Restarting, Restarts};
+use crate::sep_cma_es::{SepCmaEs, SepCmaEsConfig};
 use crate::simple_ga::{SimpleGa, SimpleGaConfig};
 use crate::snes::{Snes, SnesConfig};
 
@@ -66,6 +68,10 @@ pub enum Algorithm {
     OpenaiEs(OpenAiEsConfig),
     /// See [`pgpe`](crate::pgpe).
     Pgpe(PgpeConfig),
+    /// See [`cma_es`](crate::cma_es).
+    CmaEs(CmaEsConfig),
+    /// See [`sep_cma_es`](crate::sep_cma_es).
+    SepCmaEs(SepCmaEsConfig),
     /// See [`simple_ga`](crate::simple_ga).
     SimpleGa(SimpleGaConfig),
 }
@@ -78,9 +84,37 @@ macro_rules! each {
             Algorithm::Snes($config) => $answer,
             Algorithm::OpenaiEs($config) => $answer,
             Algorithm::Pgpe($config) => $answer,
+            Algorithm::CmaEs($config) => $answer,
+            Algorithm::SepCmaEs($config) => $answer,
             Algorithm::SimpleGa($config) => $answer,
         }
     };
+}
+
+/// The population that a configuration names, or leaves to the number of parameters.
+trait Genomes {
+    fn or_default(&self, params: usize) -> usize;
+    fn put(&mut self, population: usize);
+}
+
+impl Genomes for usize {
+    fn or_default(&self, _params: usize) -> usize {
+        *self
+    }
+
+    fn put(&mut self, population: usize) {
+        *self = population;
+    }
+}
+
+impl Genomes for Option<usize> {
+    fn or_default(&self, params: usize) -> usize {
+        self.unwrap_or_else(|| default_population(params))
+    }
+
+    fn put(&mut self, population: usize) {
+        *self = Some(population);
+    }
 }
 
 /// A strategy for people who look for one.
@@ -103,6 +137,8 @@ pub const fn list() -> &'static [Described] {
             entry("snes", "natural evolution: log-rank weights, a step size for each parameter"),
             entry("openai-es", "mirrored pairs, centred ranks, Adam, one given step size"),
             entry("pgpe", "symmetric pairs, ClipUp or Adam, a step size for each parameter"),
+            entry("cma-es", "learns which steps go together: a full covariance matrix, as pycma"),
+            entry("sep-cma-es", "the same with a diagonal covariance matrix, for many parameters"),
             entry("simple-ga", "genetic algorithm: the best have mutated children, elites stay"),
         ]
     }
@@ -119,6 +155,8 @@ impl StrategyConfig {
             Algorithm::Snes(SnesConfig::default()),
             Algorithm::OpenaiEs(OpenAiEsConfig::default()),
             Algorithm::Pgpe(PgpeConfig::default()),
+            Algorithm::CmaEs(CmaEsConfig::default()),
+            Algorithm::SepCmaEs(SepCmaEsConfig::default()),
             Algorithm::SimpleGa(SimpleGaConfig::default()),
         ]
         .map(StrategyConfig::from);
@@ -136,14 +174,16 @@ impl StrategyConfig {
             Algorithm::Snes(_) => "snes",
             Algorithm::OpenaiEs(_) => "openai-es",
             Algorithm::Pgpe(_) => "pgpe",
+            Algorithm::CmaEs(_) => "cma-es",
+            Algorithm::SepCmaEs(_) => "sep-cma-es",
             Algorithm::SimpleGa(_) => "simple-ga",
         }
     }
 
     /// Genomes of the first generation, for genomes of `params` parameters. Later ones may have more, see
     /// [`Evolver::ask`].
-    pub const fn population(&self, _params: usize) -> usize {
-        each!(&self.algorithm, config => config.population)
+    pub fn population(&self, params: usize) -> usize {
+        each!(&self.algorithm, config => config.population.or_default(params))
     }
 
     /// Checks that the numbers make sense.
@@ -154,7 +194,7 @@ impl StrategyConfig {
         each!(&self.algorithm, config => config.check())?;
         self.bounds.as_ref().map_or(Ok(()), Bounds::check)?;
         match &self.restarts {
-            Some(restarts) => restarts.check(each!(&self.algorithm, config => config.population)),
+            Some(restarts) => restarts.check(self.population(1)),
             None => Ok(()),
         }
     }
@@ -177,7 +217,7 @@ pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<d
     let population = config.population(mean.len());
     let make = move |population, mean, seed| {
         let mut algorithm = algorithm.clone();
-        each!(&mut algorithm, config => config.population = population);
+        each!(&mut algorithm, config => config.population.put(population));
         within(bounds, algorithm, mean, seed)
     };
     Ok(Box::new(Restarting::new(restarts, population, mean, bounds, seed, Box::new(make))?))
@@ -195,6 +235,8 @@ fn within(
         Algorithm::Snes(config) => Box::new(Snes::from_mean(config, mean, seed)?),
         Algorithm::OpenaiEs(config) => Box::new(OpenAiEs::from_mean(config, mean, seed)?),
         Algorithm::Pgpe(config) => Box::new(Pgpe::from_mean(config, mean, seed)?),
+        Algorithm::CmaEs(config) => Box::new(CmaEs::from_mean(config, mean, seed)?),
+        Algorithm::SepCmaEs(config) => Box::new(SepCmaEs::from_mean(config, mean, seed)?),
         Algorithm::SimpleGa(config) => Box::new(SimpleGa::from_mean(config, mean, seed)?),
     };
     Ok(match bounds {
