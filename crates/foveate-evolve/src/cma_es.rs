@@ -14,8 +14,9 @@
 //! σ  ← σ exp(c_σ / d (‖p_σ‖ / E‖N(0, I)‖ − 1))
 //! ```
 //!
-//! `s` is 1 until the variances of C differ by a factor of 10⁸; then C becomes a correlation matrix and `s` takes the
-//! scales (as pycma's `conditioncov_alleviate`; [`Form::Eigen`] alone needs it).
+//! `s` is 1, until the variances of C differ by a factor of 10⁸: then C becomes a correlation matrix and `s` takes the
+//! scales (as pycma's `conditioncov_alleviate`; [`Form::Eigen`] alone needs it). It also takes what σ has grown by when
+//! that is 10⁹.
 //!
 //! # Two roots of one matrix
 //!
@@ -32,6 +33,7 @@
 //! * Populations below 6 have no mirrored genomes (its `CMA_mirrors: 0`).
 //! * A condition above 10¹² is no reason for new coordinates; at 10¹⁴, where pycma would stop, the diagonal is raised
 //!   to hold it there.
+//! * When σ has grown by 10⁹ the scales take it and nothing else changes; pycma's `p_c` keeps its old units there.
 //! * There are no termination criteria: when to stop is for others to say.
 //!
 //! # Size of the state
@@ -57,6 +59,9 @@ pub(crate) use weights::{Rates, Weights};
 
 /// Variances of C further apart than this go into the scales.
 const SCALE_CONDITION: f64 = 1e8; // pycma's conditioncov_alleviate
+
+/// What σ may have grown by before the scales take it.
+const MOST_GROWTH: f64 = 1e9; // pycma's _redistribute_sigma_above
 
 /// Which root of the covariance matrix samples are made with; see the [module's words](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -245,6 +250,11 @@ impl CmaEs {
         &self.scale
     }
 
+    /// Generations from one factorisation of C to the next.
+    pub fn interval(&self) -> u64 {
+        (self.gap.ceil() as u64).max(1)
+    }
+
     /// `[n_params, n_params]`, row-major: C with all that was learnt. A copy, for people who look.
     pub fn covariance(&self) -> Vec<f64> {
         self.covariance.to_rows()
@@ -356,6 +366,7 @@ impl CmaEs {
             *next = self.base.mean()[j] + self.sigma * self.scale[j] * self.step_y[j];
         }
         check_sigma(&self.base, sigma)?;
+        check_sigma(&self.base, sigma * self.scale.iter().copied().fold(0.0, f64::max))?;
         self.base.check_range("the mean", &self.next_mean)?;
         Ok(sigma)
     }
@@ -390,6 +401,18 @@ impl CmaEs {
             f64::from(u8::from(self.config.active)),
             f64::from(u8::from(self.config.form == Form::Cholesky)),
         ]
+    }
+}
+
+/// Hands σ over to the scales when it has grown out of all proportion: on a function that keeps pushing the variances
+/// down, σ drifts up to make good for it. Distribution and paths are what they were.
+pub(crate) fn balance(first: f64, sigma: &mut f64, scale: &mut [f64]) {
+    if *sigma > MOST_GROWTH * first {
+        let factor = *sigma / first;
+        *sigma = first;
+        for s in scale {
+            *s *= factor;
+        }
     }
 }
 
@@ -439,6 +462,7 @@ impl Evolver for CmaEs {
         let spread = self.variances.iter().zip(&self.scale).map(|(v, s)| s * v.sqrt()).sum::<f64>();
         let sigma = sigma * spread / self.scale.len() as f64;
         let progress = self.base.told(fitness, sigma, |mean| mean.copy_from_slice(&self.next_mean));
+        balance(self.config.sigma, &mut self.sigma, &mut self.scale);
         self.refresh();
         Ok(progress)
     }

@@ -22,7 +22,7 @@
 //! σ   ← σ exp(c_σ / d (‖p_σ‖ / E‖N(0, I)‖ − 1))
 //! ```
 //!
-//! As for the full matrix: σ follows the path at any n, and populations below 6 have no mirrored genomes (pycma's
+//! As for the full matrix: the scales take what σ has grown by when that is 10⁹, σ follows the path at any n, and populations below 6 have no mirrored genomes (pycma's
 //! `AdaptSigma: CMAAdaptSigmaCSA` and `CMA_mirrors: 0`).
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{Base, Saved, answered_by_base};
 use crate::cma_es::{
-    Rates, StepSize, Weights, check_normals, check_settings, check_sigma, default_population, rank,
+    Rates, StepSize, Weights, balance, check_normals, check_settings, check_sigma, default_population, rank,
 };
 
 /// Settings of a [`SepCmaEs`].
@@ -263,6 +263,7 @@ impl Evolver for SepCmaEs {
         std::mem::swap(&mut self.path_sigma, &mut self.next_path_sigma);
         std::mem::swap(&mut self.path_c, &mut self.next_path_c);
         std::mem::swap(&mut self.scale, &mut self.next_scale);
+        balance(self.config.sigma, &mut self.sigma, &mut self.scale);
         let sigma = self.sigma * self.scale.iter().sum::<f64>() / self.scale.len() as f64;
         Ok(self.base.told(fitness, sigma, |mean| mean.copy_from_slice(&self.next_mean)))
     }
