@@ -106,7 +106,6 @@ def torch_agent(params):
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    parts = {name: torch.from_numpy(value) for name, value in split(params).items()}
 
     class TorchAgent:
         def __init__(self):
@@ -114,6 +113,13 @@ def torch_agent(params):
             self.key = torch.nn.Linear(D_IN, D)
             self.cell = torch.nn.LSTMCell(2 * K, HIDDEN)
             self.out = torch.nn.Linear(HIDDEN, ACTIONS)
+            index = torch.arange(GRID) * STRIDE + PATCH // 2
+            self.centres = torch.cartesian_prod(index, index).float() / SIDE
+            self.load(params)
+            self.reset()
+
+        def load(self, params):
+            parts = split(params)
             for target, name in [
                 (self.query.weight, "query_w"), (self.query.bias, "query_b"),
                 (self.key.weight, "key_w"), (self.key.bias, "key_b"),
@@ -121,10 +127,7 @@ def torch_agent(params):
                 (self.cell.bias_ih, "b_ih"), (self.cell.bias_hh, "b_hh"),
                 (self.out.weight, "out_w"), (self.out.bias, "out_b"),
             ]:  # fmt: skip
-                target.copy_(parts[name])
-            index = torch.arange(GRID) * STRIDE + PATCH // 2
-            self.centres = torch.cartesian_prod(index, index).float() / SIDE
-            self.reset()
+                target.copy_(torch.from_numpy(parts[name]))
 
         def reset(self):
             self.state = torch.zeros(1, HIDDEN), torch.zeros(1, HIDDEN)

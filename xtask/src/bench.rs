@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 2] = ["world", "forward"];
+const ROWS: [&str; 3] = ["world", "forward", "train"];
 
 /// Measures the chosen rows (all when none is chosen) and prints the table.
 pub(crate) fn run(rows: &[&str]) -> Result<()> {
@@ -35,6 +35,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("forward") {
         forward_rows(&python, &mut table)?;
+    }
+    if wanted("train") {
+        train_rows(&python, &mut table)?;
     }
     table.print();
     Ok(())
@@ -119,6 +122,45 @@ fn forward_rows(python: &Path, table: &mut Table) -> Result<()> {
                     reference / us,
                 );
             }
+        }
+    }
+    Ok(())
+}
+
+/// Steps of training per CPU second, evolution included, beside the Python stacks.
+fn train_rows(python: &Path, table: &mut Table) -> Result<()> {
+    eprintln!("running Gymnasium and EnvPool with pycma (some minutes) …");
+    let champion = "champions/car-racing.safetensors";
+    let theirs = json("train.py", command(python).arg("bench/reference/train.py").arg(champion))?;
+    let driven = foveate(&["eval", "--seeds", "0..2", "--json"])?;
+    // Rounding may change a gaze here and there; another agent, track or rule would change everything.
+    for (ours, theirs) in list(&driven, "returns")?.iter().zip(list(&theirs, "checks")?) {
+        let (ours, theirs) = (ours.as_f64().context("a return")?, theirs.as_f64().context("a return")?);
+        ensure!(
+            (ours - theirs).abs() < 150.0,
+            "the champion reaches {theirs} in Gymnasium where it reaches {ours} here: not the same work"
+        );
+    }
+    for timing in list(&foveate(&["bench", "train", "--json"])?, "train")? {
+        let start = timing["start"].as_str().context("a timing names its start")?;
+        let what = match start {
+            "fresh" => "Training, first generations",
+            _ => "Training, around trained weights",
+        };
+        let speed = number(timing, "steps")? / number(timing, "cpu_s")?;
+        for (key, name) in
+            [("gymnasium", "Gymnasium + PyTorch + pycma"), ("envpool", "EnvPool + NumPy + pycma")]
+        {
+            let reference = &theirs[key][start];
+            let (steps, rollouts) = (number(reference, "steps")?, number(reference, "rollouts")?);
+            let (cpu, evolution) = (number(reference, "cpu_s")?, number(reference, "evolution_cpu_s")?);
+            table.row(what, "steps/CPU-s", speed, name, steps / cpu, speed * cpu / steps);
+            eprintln!(
+                "{what}, {name}: {steps} steps, {:.0} a rollout (ours {:.0}); {:.1} without pycma's time",
+                steps / rollouts,
+                number(timing, "steps")? / number(timing, "rollouts")?,
+                steps / (cpu - evolution),
+            );
         }
     }
     Ok(())

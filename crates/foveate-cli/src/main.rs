@@ -5,6 +5,7 @@
 
 mod commands;
 mod out;
+mod weights_arg;
 mod world_args;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Start here:
+  foveate watch                                         the trained champion drives: drive.mp4
   foveate train car-racing                              learn to drive, from nothing
   foveate watch runs/car-racing --out drive.mp4         see it drive, and where it looks
   foveate eval runs/car-racing                          how well, over many tracks

@@ -120,6 +120,7 @@ fn broken_weight_files() {
         );
         check_fails(&dir, &["watch", "run", "--out", "a.png"], &[&["best.safetensors: "], wants].concat());
     }
+    check_fails(&dir, &["eval", "--env", "moon"], &["no trained agent for \"moon\"", "name a weight file"]);
     check_fails(&dir, &["eval", "none"], &["cannot read none", "check the path"]);
     std::fs::remove_file(dir.path("run/best.safetensors")).expect("it is there");
     check_fails(&dir, &["eval", "run"], &["neither best.safetensors nor last.safetensors"]);
@@ -181,7 +182,7 @@ fn a_wrong_command_line_shows_the_usage() {
     for args in [
         &["drive"][..],
         &[],
-        &["eval"],
+        &["eval", "--each-variant", "--variant", "bar"],
         &["eval", "w", "--seeds", "5..1"],
         &["eval", "w", "--seeds", "0..3", "--seed", "1"],
         &["import", "in.npz", "--layout", "random"],

@@ -117,6 +117,47 @@ fn watch_films() {
 }
 
 #[test]
+fn the_champion_drives_when_no_weights_are_named() {
+    let dir = Dir::new();
+    let told = dir.ok(&["watch", "--steps", "2"]);
+    assert!(told.starts_with("drive.mp4: ") && told.ends_with("; car-racing champion\n"), "{told}");
+    assert!(dir.read("drive.mp4").starts_with(b"\0\0\0"));
+    let text = dir.ok(&["eval", "--max-steps", "5", "--episodes", "2"]);
+    assert!(text.starts_with("car-racing champion\n") && text.contains("picture exact"), "{text}");
+}
+
+#[test]
+fn every_variant_in_one_table() {
+    let dir = Dir::new();
+    let short = ["--each-variant", "--picture", "fast", "--max-steps", "5", "--seeds", "3..5"];
+    let list = dir.json(&[&["eval", "--json"], &short[..]].concat());
+    let list = list.as_array().expect("a list");
+    let names: Vec<&str> = list.iter().filter_map(|report| report["variant"].as_str()).collect();
+    assert_eq!(names, ["original", "color", "color3", "bar", "blob", "noise", "fake-lane"]);
+    let table = dir.ok(&[&["eval"], &short[..]].concat());
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 3 + list.len(), "{table}");
+    for (line, report) in lines[3..].iter().zip(list) {
+        let (name, mean) =
+            (report["variant"].as_str().expect("a name"), report["mean"].as_f64().expect("a number"));
+        assert!(line.starts_with(&format!("| fast | {name} | 2 | {mean:.1} ± ")), "{line}");
+    }
+    let bar = dir.json(&[
+        "eval",
+        "--json",
+        "--variant",
+        "bar",
+        "--picture",
+        "fast",
+        "--max-steps",
+        "5",
+        "--seeds",
+        "3..5",
+    ]);
+    assert_eq!(bar["returns"], list[3]["returns"], "the same as by itself");
+}
+
+#[test]
 fn list_names_everything_that_other_commands_take() {
     let dir = Dir::new();
     let (text, list) = (dir.ok(&["list"]), dir.json(&["list", "--json"]));

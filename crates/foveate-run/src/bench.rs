@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask bench` puts these figures beside Gymnasium, EnvPool, NumPy and PyTorch, measured in the same run.
 
+mod train;
+
 use std::path::Path;
 
 use foveate_agents::registry::{Init, initial_attention_params};
@@ -14,6 +16,8 @@ use crate::RunError;
 use crate::clock::{ProcessCpu, ThreadCpu, Wall};
 use crate::rollout::Rules;
 use crate::workers::{Stop, Workers};
+
+pub use train::{Start, TrainTiming, train};
 
 /// One recorded episode: the seed of its reset and its actions.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,6 +2,7 @@
 
 pub mod atomic;
 pub mod bench;
+pub mod champion;
 pub mod checkpoint;
 pub mod clock;
 pub mod config;
@@ -19,6 +20,7 @@ pub mod progress;
 pub mod recipe;
 pub mod replay;
 pub mod rollout;
+mod schedule;
 pub mod tensors;
 #[cfg(test)]
 mod toy;

@@ -132,6 +132,11 @@ impl AgentFile {
         Some(EnvRequest { id, picture, variants, options, video: None })
     }
 
+    /// Drops the note on the world, so that the agent drives wherever it is put.
+    pub fn forget_world(&mut self) {
+        self.about.remove(WORLD);
+    }
+
     /// The registered name of the agent.
     pub fn name(&self) -> &str {
         &self.agent
@@ -356,6 +361,9 @@ mod tests {
         };
         assert_eq!(sample().made_for(&world).world(), Some(world));
         assert_eq!(sample().note(WORLD, "{").world(), None);
+        let mut file = sample().made_for(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() });
+        file.forget_world();
+        assert_eq!(file, sample());
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! Rollouts over all cores.
 //!
-//! Every worker owns a world and an agent for life and takes the next job when it is done with one, so that long and
-//! short episodes even out; a generation is over when its last rollout is. What a job gives depends on the job alone:
-//! any number of workers, in any order, gives the same digits.
+//! Every worker owns a world and an agent for life and takes the job that is expected to be the longest when it is done
+//! with one; a generation is over when its last rollout is. The caller's own thread is the first worker, the others
+//! wait for work as long as the [`Workers`] live, and a batch like the last one allocates nothing. What a job gives
+//! depends on the job alone: any number of workers, in any order, gives the same digits.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
 
 use foveate_core::{Agent, Env, EpisodeResult, EvaluateError, Evaluator, Population, RolloutJob};
 
 use crate::rollout::{self, Rules};
+use crate::schedule::Schedule;
 
 /// A flag to ask for an early end: clones share it. Set it from a signal handler; nothing is lost but the rollouts
 /// under way.
@@ -38,9 +40,11 @@ pub fn default_workers() -> usize {
 
 /// Threads that drive; see the [module](self).
 pub struct Workers {
-    seats: Vec<Seat>,
+    /// The caller's own; each thread has another.
+    seat: Seat,
+    threads: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
     rules: Rules,
-    stop: Stop,
 }
 
 /// A worker's world and agent.
@@ -51,25 +55,73 @@ struct Seat {
     spare: (Box<dyn Env>, Box<dyn Agent>),
 }
 
-/// Drives job number `usize`, counting the steps begun.
-type Drive<'a, J> = dyn Fn(&mut Seat, usize, J, &mut u64) -> Result<EpisodeResult, EvaluateError> + Sync + 'a;
+/// What all workers see. No lock is held while anyone drives, except that of `batch` for reading.
+struct Shared {
+    batch: RwLock<Batch>,
+    table: Mutex<Table>,
+    turn: Mutex<Turn>,
+    /// A turn began, or all is over.
+    begin: Condvar,
+    /// The last thread is done with its turn.
+    end: Condvar,
+    stop: Stop,
+}
+
+/// What is to be driven.
+#[derive(Default)]
+struct Batch {
+    /// `[n_genomes, n_params]`
+    genomes: Vec<f32>,
+    params: usize,
+    jobs: Vec<RolloutJob>,
+    rules: Option<Rules>,
+}
+
+/// What is still to do, and what was done.
+#[derive(Default)]
+struct Table {
+    schedule: Schedule,
+    /// Of a stream of episodes: its world, and how many episodes were taken from it.
+    stream: Option<(Box<dyn Env>, usize)>,
+    outcomes: Vec<Option<Result<EpisodeResult, EvaluateError>>>,
+}
+
+/// Whose turn it is: the threads' while `busy` is not 0, else the caller's.
+#[derive(Default)]
+struct Turn {
+    number: u64,
+    busy: usize,
+    over: bool,
+    /// What a thread said that panicked outside of a rollout.
+    died: Option<String>,
+}
 
 impl Workers {
-    /// `count` workers (at least one) with copies of this world and this agent.
+    /// `count` workers (at least one) with copies of this world and this agent; fewer if the system refuses threads.
     pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, rules: Rules, stop: Stop) -> Self {
-        let seats = (0..count.max(1))
-            .map(|_| Seat {
-                env: env.boxed_clone(),
-                agent: agent.boxed_clone(),
-                spare: (env.boxed_clone(), agent.boxed_clone()),
-            })
-            .collect();
-        Workers { seats, rules, stop }
+        let seat = || Seat {
+            env: env.boxed_clone(),
+            agent: agent.boxed_clone(),
+            spare: (env.boxed_clone(), agent.boxed_clone()),
+        };
+        let shared = Arc::new(Shared {
+            batch: RwLock::default(),
+            table: Mutex::default(),
+            turn: Mutex::default(),
+            begin: Condvar::new(),
+            end: Condvar::new(),
+            stop,
+        });
+        let threads = (1..count.max(1)).map_while(|number| {
+            let (seat, shared) = (seat(), Arc::clone(&shared));
+            thread::Builder::new().name(format!("worker {number}")).spawn(move || shared.serve(seat)).ok()
+        });
+        Workers { seat: seat(), threads: threads.collect(), shared, rules }
     }
 
     /// How many workers.
     pub fn count(&self) -> usize {
-        self.seats.len()
+        1 + self.threads.len()
     }
 
     /// Sets what ends an episode from now on.
@@ -91,91 +143,82 @@ impl Workers {
         episodes: usize,
         results: &mut Vec<EpisodeResult>,
     ) -> Result<(), EvaluateError> {
-        let name = |episode| RolloutJob { genome: 0, episode, env_seed: seed };
-        let source = Mutex::new((self.seats[0].spare.0.boxed_clone(), 0));
-        let rules = self.rules;
-        self.pool(
-            episodes,
-            &name,
-            // Whoever asks resets the common world and leaves with a copy.
-            &|| {
-                let mut source = source.lock().ok()?;
-                let (env, next) = &mut *source;
-                if *next >= episodes {
-                    return None;
-                }
-                env.reset((*next == 0).then_some(seed));
-                *next += 1;
-                Some((*next - 1, env.boxed_clone()))
-            },
-            &|seat, episode, mut env, step| {
-                let job = name(episode);
-                set_params(seat, genome, job)?;
-                rollout::drive(&mut *env, &mut *seat.agent, job, rules, step)
-            },
-            results,
-        )
+        let jobs = (0..episodes).map(|episode| RolloutJob { genome: 0, episode, env_seed: seed });
+        self.lay_out(std::iter::once(genome), jobs);
+        let mut table = lock(&self.shared.table);
+        table.schedule.begin(&[]);
+        table.stream = Some((self.seat.spare.0.boxed_clone(), 0));
+        drop(table);
+        self.drive_all(results)
     }
 
-    /// The pool: workers `take` a job and `drive` it, until there is none. `results[i]` belongs to job `i`.
-    fn pool<J>(
+    /// Copies what is to be driven to where all workers see it.
+    fn lay_out<'a>(
         &mut self,
-        count: usize,
-        name: &(dyn Fn(usize) -> RolloutJob + Sync),
-        take: &(dyn Fn() -> Option<(usize, J)> + Sync),
-        drive: &Drive<'_, J>,
-        results: &mut Vec<EpisodeResult>,
-    ) -> Result<(), EvaluateError> {
-        let stop = &self.stop;
-        // Failed jobs do not end the others: the error reported is that of the first job that fails, whoever ran it.
-        let work = |seat: &mut Seat| {
-            let mut done = Vec::new();
-            while !stop.asked() {
-                let Some((index, job)) = take() else { break };
-                let mut step = 0;
-                let caught = catch_unwind(AssertUnwindSafe(|| drive(seat, index, job, &mut step)));
-                let outcome = caught.unwrap_or_else(|panic| {
-                    (seat.env, seat.agent) = (seat.spare.0.boxed_clone(), seat.spare.1.boxed_clone());
-                    Err(broken(name(index), step, format!("panicked: {}", message(&*panic))))
-                });
-                done.push((index, outcome));
-            }
-            done
-        };
-
-        let mut outcomes: Vec<Option<Result<EpisodeResult, EvaluateError>>> = Vec::new();
-        outcomes.resize_with(count, || None);
-        let mut died = None;
-        if let [seat] = &mut self.seats[..] {
-            for (index, outcome) in work(seat) {
-                outcomes[index] = Some(outcome);
-            }
-        } else {
-            thread::scope(|scope| {
-                let threads: Vec<_> =
-                    self.seats.iter_mut().take(count).map(|seat| scope.spawn(|| work(seat))).collect();
-                for thread in threads {
-                    match thread.join() {
-                        Ok(done) => {
-                            for (index, outcome) in done {
-                                outcomes[index] = Some(outcome);
-                            }
-                        }
-                        Err(panic) => died = Some(message(&*panic)),
-                    }
-                }
-            });
+        genomes: impl Iterator<Item = &'a [f32]>,
+        jobs: impl Iterator<Item = RolloutJob>,
+    ) {
+        let mut batch = self.shared.batch.write().unwrap_or_else(PoisonError::into_inner);
+        let batch = &mut *batch;
+        batch.genomes.clear();
+        for genome in genomes {
+            batch.params = genome.len();
+            batch.genomes.extend_from_slice(genome);
         }
+        batch.jobs.clear();
+        batch.jobs.extend(jobs);
+        batch.rules = Some(self.rules);
+        let mut table = lock(&self.shared.table);
+        table.stream = None;
+        table.schedule.begin(&batch.jobs);
+        table.outcomes.clear();
+        table.outcomes.resize_with(batch.jobs.len(), || None);
+    }
 
-        if stop.asked() && outcomes.iter().any(Option::is_none) {
+    /// Drives what was laid out, on all threads. `results[i]` belongs to job `i`.
+    fn drive_all(&mut self, results: &mut Vec<EpisodeResult>) -> Result<(), EvaluateError> {
+        let Workers { seat, threads, shared, .. } = self;
+        let count = lock(&shared.table).outcomes.len();
+        if count > 1 {
+            let mut turn = lock(&shared.turn);
+            turn.number += 1;
+            turn.busy = threads.len();
+            turn.died = None;
+            shared.begin.notify_all();
+        }
+        let mine = catch_unwind(AssertUnwindSafe(|| shared.work(seat)));
+        let mut turn = lock(&shared.turn);
+        while turn.busy > 0 {
+            turn = shared.end.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        let died = turn.died.take().or_else(|| mine.err().map(|panic| message(&*panic)));
+        drop(turn);
+
+        let mut table = lock(&shared.table);
+        table.stream = None;
+        if shared.stop.asked() && table.outcomes.iter().any(Option::is_none) {
             return Err(EvaluateError::Stopped);
         }
+        let batch = shared.batch.read().unwrap_or_else(PoisonError::into_inner);
         results.clear();
-        for (index, outcome) in outcomes.into_iter().enumerate() {
+        // Failed jobs did not end the others: the error reported is that of the first job that fails, whoever ran it.
+        for (outcome, &job) in table.outcomes.drain(..).zip(&batch.jobs) {
             let what = || format!("its worker died: {}", died.as_deref().unwrap_or("no one knows why"));
-            results.push(outcome.unwrap_or_else(|| Err(broken(name(index), 0, what())))?);
+            results.push(outcome.unwrap_or_else(|| Err(broken(job, 0, what())))?);
         }
         Ok(())
+    }
+}
+
+/// Sends the threads home.
+impl Drop for Workers {
+    fn drop(&mut self) {
+        lock(&self.shared.turn).over = true;
+        self.shared.begin.notify_all();
+        for thread in self.threads.drain(..) {
+            // It catches its panics; there is nothing left to report.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -186,23 +229,90 @@ impl Evaluator for Workers {
         jobs: &[RolloutJob],
         results: &mut Vec<EpisodeResult>,
     ) -> Result<(), EvaluateError> {
-        let next = AtomicUsize::new(0);
-        let rules = self.rules;
-        self.pool(
-            jobs.len(),
-            &|index| jobs[index],
-            &|| {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                (index < jobs.len()).then_some((index, ()))
-            },
-            &|seat, index, (), step| {
-                let job = jobs[index];
-                set_params(seat, population.genome(job.genome), job)?;
-                rollout::run(&mut *seat.env, &mut *seat.agent, job, rules, step)
-            },
-            results,
-        )
+        self.lay_out((0..population.len()).map(|i| population.genome(i)), jobs.iter().copied());
+        self.drive_all(results)
     }
+}
+
+impl Shared {
+    /// A thread's life.
+    fn serve(&self, mut seat: Seat) {
+        let mut served = 0;
+        loop {
+            let mut turn = lock(&self.turn);
+            while turn.number == served && !turn.over {
+                turn = self.begin.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            }
+            if turn.over {
+                return;
+            }
+            served = turn.number;
+            drop(turn);
+            let worked = catch_unwind(AssertUnwindSafe(|| self.work(&mut seat)));
+            let mut turn = lock(&self.turn);
+            if let Err(panic) = worked {
+                turn.died = Some(message(&*panic));
+            }
+            turn.busy -= 1;
+            if turn.busy == 0 {
+                self.end.notify_one();
+            }
+        }
+    }
+
+    /// Takes jobs and drives them until there is none.
+    fn work(&self, seat: &mut Seat) {
+        let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(rules) = batch.rules else { return };
+        while !self.stop.asked() {
+            let Some((index, from_stream)) = lock(&self.table).take(&batch.jobs) else { break };
+            let job = batch.jobs[index];
+            let streams = from_stream.is_some();
+            let mut step = 0;
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                set_params(seat, batch.genome(job.genome), job)?;
+                match from_stream {
+                    None => rollout::run(&mut *seat.env, &mut *seat.agent, job, rules, &mut step),
+                    Some(mut env) => rollout::drive(&mut *env, &mut *seat.agent, job, rules, &mut step),
+                }
+            }));
+            let outcome = caught.unwrap_or_else(|panic| {
+                (seat.env, seat.agent) = (seat.spare.0.boxed_clone(), seat.spare.1.boxed_clone());
+                Err(broken(job, step, format!("panicked: {}", message(&*panic))))
+            });
+            let mut table = lock(&self.table);
+            if let (Ok(result), false) = (&outcome, streams) {
+                table.schedule.done(job, result.steps);
+            }
+            table.outcomes[index] = Some(outcome);
+        }
+    }
+}
+
+impl Batch {
+    fn genome(&self, index: usize) -> &[f32] {
+        &self.genomes[index * self.params..(index + 1) * self.params]
+    }
+}
+
+impl Table {
+    /// The next job; of a stream, with its world, just reset.
+    fn take(&mut self, jobs: &[RolloutJob]) -> Option<(usize, Option<Box<dyn Env>>)> {
+        let Some((mut env, next)) = self.stream.take() else {
+            return Some((self.schedule.take(jobs)?, None));
+        };
+        let seed = jobs.get(next)?.env_seed;
+        // Whoever asks resets the common world and leaves with a copy. Should it panic, the stream is gone for all.
+        env.reset((next == 0).then_some(seed));
+        let copy = env.boxed_clone();
+        self.stream = Some((env, next + 1));
+        Some((next, Some(copy)))
+    }
+}
+
+/// A lock that outlives panics: what it guards is whole at any moment, since rollouts run outside of it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn set_params(seat: &mut Seat, genome: &[f32], job: RolloutJob) -> Result<(), EvaluateError> {
@@ -326,7 +436,7 @@ mod tests {
     #[test]
     fn a_stopped_evaluation_says_so() {
         let mut workers = workers(&ToyWorld::default(), 2);
-        workers.stop.ask();
+        workers.shared.stop.ask();
         let error = evaluate(&mut workers, &population(2), &jobs(2, 2));
         assert_eq!(error, Err(EvaluateError::Stopped));
     }

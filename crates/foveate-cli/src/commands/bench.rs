@@ -4,22 +4,24 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use foveate_envs::registry::EnvRequest;
-use foveate_run::bench::{self, ForwardTiming, RolloutTiming, WorldTiming};
+use foveate_run::bench::{self, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming};
 use foveate_run::workers::default_workers;
 use foveate_run::worlds;
 use serde_json::{Map, Value, json};
 
 use crate::out;
 
-/// Measure the speed of this machine: the world, the agent, whole rollouts
+/// Measure the speed of this machine: the world, the agent, whole rollouts, training
 #[derive(Debug, Args)]
 #[command(after_help = "\
-World and agent are measured in CPU time of one thread, the fastest of several passes, so that other work on the
-machine disturbs little. `cargo xtask bench`, in the source tree, puts the same figures beside Gymnasium, EnvPool,
+World, agent and training are measured in CPU time of one thread, the fastest of several passes, so that other work on
+the machine disturbs little. Training is that of the preset `laptop`, evolution included: its first generations, whose
+rollouts are short, and generations around the trained champion, whose rollouts are long. `cargo xtask bench`, in the source tree, puts the same figures beside Gymnasium, EnvPool,
 NumPy and PyTorch.
 
 Examples:
   foveate bench
+  foveate bench train
   foveate bench world --json
   foveate bench world --actions drives/     # drives/actions_SEED.jsonl, one [steer, gas, brake] a line")]
 pub(crate) struct Bench {
@@ -45,11 +47,15 @@ enum What {
     Forward,
     /// World, picture and agent together, on one thread and on all
     Rollout,
+    /// Generations of training, evolution included, on one thread
+    Train,
 }
 
 const WORLD: &str = "car-racing";
 /// Steps of an episode of held random actions.
 const STEPS: usize = 1000;
+/// Generations of training from fresh weights and around trained ones: some 50,000 steps each.
+const GENERATIONS: [(Start, usize); 2] = [(Start::Fresh, 16), (Start::Trained, 3)];
 
 impl Bench {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -92,6 +98,21 @@ impl Bench {
             text += &rollout_text(&timings);
             found.insert("rollout".into(), json!(timings));
         }
+        if wanted(What::Train) {
+            let mut timings = vec![];
+            for (start, generations) in GENERATIONS {
+                let mut best = bench::train(start, generations)?;
+                for _ in 1..passes {
+                    let again = bench::train(start, generations)?;
+                    if again.cpu_s < best.cpu_s {
+                        best = again;
+                    }
+                }
+                timings.push(best);
+            }
+            text += &train_text(&timings);
+            found.insert("train".into(), json!(timings));
+        }
         if self.json { Ok(out::say_json(&Value::Object(found))?) } else { Ok(out::say(text.trim_end())?) }
     }
 }
@@ -125,6 +146,23 @@ fn rollout_text(timings: &[RolloutTiming]) -> String {
             timing.workers,
             timing.steps as f64 / timing.cpu_s,
             timing.steps as f64 / timing.wall_s
+        );
+    }
+    text
+}
+
+fn train_text(timings: &[TrainTiming]) -> String {
+    let mut text = "Training, preset laptop, one thread:\n".to_string();
+    for timing in timings {
+        let start = match timing.start {
+            "fresh" => "from fresh weights",
+            _ => "around trained ones",
+        };
+        text += &format!(
+            "  {start:20} {:9.0} steps per CPU second  {:5.0} steps a rollout, {:.1} % of the time in evolution\n",
+            timing.steps_per_cpu_second(),
+            timing.steps as f64 / timing.rollouts as f64,
+            100.0 * timing.evolution_cpu_s / timing.cpu_s
         );
     }
     text

@@ -1,15 +1,15 @@
 //! `foveate eval`
 
-use std::path::PathBuf;
-
 use anyhow::anyhow;
 use clap::Args;
-use foveate_run::evaluate::{EvalRequest, Seeds, run};
+use foveate_envs::registry::{self, EnvRequest};
+use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, run};
 use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::weights::load_weights_or_run;
 use foveate_run::worlds;
+use serde_json::Value;
 
 use crate::out;
+use crate::weights_arg::WeightsArg;
 use crate::world_args::{WorldArgs, labels};
 
 /// Drive many episodes and say how well it went
@@ -19,13 +19,14 @@ The digits are the same for any number of workers. --seed N seeds the world once
 episode to episode, as the paper's test did; --seeds 0..20 resets every episode with a seed of its own, 0 to 19.
 
 Examples:
+  foveate eval
+  foveate eval --each-variant
   foveate eval runs/car-racing
   foveate eval attention_agent_carracing.safetensors --picture classic --episodes 100 --seed 1
   foveate eval runs/car-racing --variant bar --seeds 0..20 --json")]
 pub(crate) struct Eval {
-    /// A weight file, or the folder of a run (its best weights)
-    #[arg(value_name = "WEIGHTS|RUN")]
-    weights: PathBuf,
+    #[command(flatten)]
+    weights: WeightsArg,
     #[command(flatten)]
     world: WorldArgs,
     /// How many episodes
@@ -43,32 +44,72 @@ pub(crate) struct Eval {
     /// Steps after which an episode is over, if the world lets it go on for so long
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<u64>,
-    /// Print one JSON object with the return of every episode
+    /// The world as it is and each of its variants by itself, as one table; `video` is left out, it needs pictures
+    #[arg(long, conflicts_with = "variants")]
+    each_variant: bool,
+    /// Print one JSON object (a list of them with --each-variant) with the return of every episode
     #[arg(long)]
     json: bool,
 }
 
 impl Eval {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (file, path) = load_weights_or_run(&self.weights)?;
-        let request = self.world.request(file.world());
-        let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
+        let (file, source) = self.weights.load(&self.world)?;
+        let mut request = self.world.request(file.world());
+        let agent = file.agent()?;
+        let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
         let stop = stop_on_ctrl_c()?;
-        let report = run(
-            &EvalRequest {
-                env: &*env,
-                agent: &*agent,
-                labels: labels(&request, path.display().to_string()),
-                seeds: self.seeds.unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes }),
-                workers: self.workers,
-                max_steps: self.max_steps,
-            },
-            &stop,
-        )?;
-        if self.json {
-            let value = serde_json::to_value(&report).map_err(|error| anyhow!("{error}"))?;
-            return Ok(out::say_json(&value)?);
+        let evaluate = |request: &EnvRequest| -> anyhow::Result<EvalReport> {
+            let env = worlds::make(request.clone())?;
+            let (labels, seeds) = (labels(request, source.clone()), seeds.clone());
+            let Eval { workers, max_steps, .. } = self;
+            Ok(run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, &stop)?)
+        };
+        if !self.each_variant {
+            let report = evaluate(&request)?;
+            return if self.json {
+                Ok(out::say_json(&as_json(&report)?)?)
+            } else {
+                Ok(out::say(&report.to_string())?)
+            };
         }
-        Ok(out::say(&report.to_string())?)
+        if !self.json {
+            out::say(&format!("{source}\n{TABLE}"))?;
+        }
+        let mut reports = vec![];
+        for variant in each_variant(&request.id) {
+            request.variants = variant;
+            let report = evaluate(&request)?;
+            if !self.json {
+                out::say(&row(&report))?;
+            }
+            reports.push(as_json(&report)?);
+        }
+        if self.json { Ok(out::say_json(&reports.into())?) } else { Ok(()) }
     }
+}
+
+fn as_json(report: &EvalReport) -> anyhow::Result<Value> {
+    serde_json::to_value(report).map_err(|error| anyhow!("{error}"))
+}
+
+/// No variant, then each by itself that needs nothing but its name.
+fn each_variant(world: &str) -> Vec<Vec<String>> {
+    let infos = registry::list().into_iter().find(|env| env.id == world).map_or(&[][..], |env| env.variants);
+    let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
+    std::iter::once(vec![]).chain(whole.map(|info| vec![info.name.to_owned()])).collect()
+}
+
+const TABLE: &str = "\
+| picture | variant | episodes | mean ± std | 95 % interval of the mean | median |
+|---|---|---:|---:|---:|---:|";
+
+/// A line of the table.
+fn row(report: &EvalReport) -> String {
+    let EvalReport { picture, variant, summary: s, .. } = report;
+    let [from, to] = s.ci95;
+    format!(
+        "| {picture} | {variant} | {} | {:.1} ± {:.1} | {from:.1} … {to:.1} | {:.1} |",
+        s.n, s.mean, s.std, s.median
+    )
 }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::watch::{WatchRequest, run};
-use foveate_run::weights::load_weights_or_run;
 use foveate_run::worlds;
 
 use crate::out;
+use crate::weights_arg::WeightsArg;
 use crate::world_args::{WorldArgs, labels};
 
 /// Film an episode: the world, what the agent sees of it, and where it looks
@@ -19,13 +19,14 @@ The left half is the world as people see it, the right half what the agent sees,
 whiter, the more important. Ctrl-C ends the film where it is; the file is whole.
 
 Examples:
+  foveate watch
+  foveate watch --variant color --seed 5 --out color.mp4
   foveate watch runs/car-racing --out drive.mp4
   foveate watch attention_agent_carracing.safetensors --picture classic --seed 1 --episode 3 --out drive.gif
   foveate watch runs/car-racing --variant bar --at 250 --out look.png")]
 pub(crate) struct Watch {
-    /// A weight file, or the folder of a run (its best weights)
-    #[arg(value_name = "WEIGHTS|RUN")]
-    weights: PathBuf,
+    #[command(flatten)]
+    weights: WeightsArg,
     #[command(flatten)]
     world: WorldArgs,
     /// The seed of the world's random stream
@@ -41,7 +42,7 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<(usize, usize)>,
     /// The file; its ending chooses what it becomes: .mp4 or .gif a film, .png a picture of one step
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "drive.mp4")]
     out: PathBuf,
     /// Of a picture: which step it shows; 0 is the world just reset [default: 100]
     #[arg(long, value_name = "STEP")]
@@ -50,7 +51,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (file, path) = load_weights_or_run(&self.weights)?;
+        let (file, source) = self.weights.load(&self.world)?;
         let request = self.world.request(file.world());
         let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
         let stop = stop_on_ctrl_c()?;
@@ -59,7 +60,7 @@ impl Watch {
             &WatchRequest {
                 env: &*env,
                 agent: &*agent,
-                labels: labels(&request, path.display().to_string()),
+                labels: labels(&request, source.clone()),
                 seed: self.seed,
                 episode: self.episode,
                 steps: self.steps,
@@ -77,7 +78,7 @@ impl Watch {
         if live {
             eprint!("\r          \r");
         }
-        Ok(out::say(&report?.to_string())?)
+        Ok(out::say(&format!("{}; {source}", report?))?)
     }
 }
 

@@ -1,0 +1,99 @@
+//! The trained agents that come with Foveate: what drives when a user names no weights.
+//!
+//! Each is a weight file as `foveate train` writes it, kept in `champions/` beside a card that says how it was made and
+//! how well it drives, and built into the program, so that it is there in any folder. A champion drives in the world as
+//! it is by itself, whatever picture it was trained with.
+
+use crate::RunError;
+use crate::tensors::TensorFile;
+use crate::weights::AgentFile;
+
+/// World and weight file.
+const CHAMPIONS: &[(&str, &[u8])] =
+    &[("car-racing", include_bytes!("../../../champions/car-racing.safetensors"))];
+
+/// The champion of `world`, and what to call it where a weight file's path would stand.
+///
+/// # Errors
+/// When this world has none.
+pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
+    let Some((_, bytes)) = CHAMPIONS.iter().find(|(name, _)| *name == world) else {
+        let known: Vec<&str> = CHAMPIONS.iter().map(|(name, _)| *name).collect();
+        return Err(RunError::BadRequest {
+            why: format!(
+                "no trained agent for {world:?} comes with Foveate (there is one for: {}); name a weight file or the \
+                 folder of a run",
+                known.join(", ")
+            ),
+        });
+    };
+    let title = format!("{world} champion");
+    let broken = |why: String| RunError::BadRequest { why: format!("{title}: {why}; build Foveate anew") };
+    let tensors = TensorFile::from_bytes(bytes).map_err(|error| broken(error.to_string()))?;
+    let mut file = AgentFile::from_tensors(tensors).map_err(|error| broken(error.to_string()))?;
+    file.forget_world();
+    Ok((file, title))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use foveate_envs::registry::{self, EnvRequest};
+
+    use super::*;
+    use crate::evaluate::evaluate_each;
+    use crate::replay::sha256_hex;
+    use crate::rollout::Rules;
+    use crate::workers::{Stop, Workers, default_workers};
+
+    /// The card of a champion.
+    fn card(world: &str) -> String {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../champions");
+        fs::read_to_string(folder.join(format!("{world}.md"))).expect("every champion has a card")
+    }
+
+    #[test]
+    fn the_card_is_that_of_the_file() {
+        for (world, bytes) in CHAMPIONS {
+            let sum = sha256_hex(bytes);
+            assert!(card(world).contains(&sum), "champions/{world}.md must name the file's SHA-256, {sum}");
+        }
+    }
+
+    #[test]
+    fn the_weights_fit_and_drive_as_the_card_says() {
+        for (world, _) in CHAMPIONS {
+            let (file, title) = champion(world).expect("it comes with us");
+            assert_eq!((title, file.world()), (format!("{world} champion"), None));
+            let agent = file.agent().expect("its layout fits");
+            let env = registry::make(&EnvRequest { id: (*world).into(), ..EnvRequest::default() })
+                .expect("its world exists");
+            // The rows `| seed | return | steps |` of the card.
+            let card = card(world);
+            let rows = card.lines().skip_while(|line| !line.starts_with("| seed | return | steps |"));
+            let rows: Vec<Vec<&str>> = rows
+                .skip(2)
+                .take_while(|line| line.starts_with('|'))
+                .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+                .collect();
+            assert!(rows.len() >= 3, "the card lists episodes to check: {rows:?}");
+            let seeds = rows.iter().map(|row| row[0].parse::<u64>().expect("a seed"));
+            let mut workers = Workers::new(&*env, &*agent, default_workers(), Rules::WHOLE, Stop::default());
+            let results = evaluate_each(&mut workers, file.params(), seeds).expect("it drives");
+            for (row, result) in rows.iter().zip(results) {
+                let driven = [format!("{:.2}", result.total), result.steps.to_string()];
+                assert_eq!(driven, row[1..], "{world}, seed {}", row[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_world_without_one_says_what_to_do() {
+        let said = champion("moon").expect_err("no one drives there").to_string();
+        assert!(
+            said.contains("\"moon\"") && said.contains("car-racing") && said.contains("name a weight file")
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Rollouts allocate nothing, and neither does a generation of workers, once every buffer has its size.
+//!
+//! A counting allocator stands under this whole program, so there is but one test in it.
+
+use std::alloc::System;
+
+use foveate_agents::registry::{Init, initial_params, make};
+use foveate_core::{Agent, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
+use foveate_envs::registry::EnvRequest;
+use foveate_run::rollout::{self, Rules};
+use foveate_run::workers::{Stop, Workers};
+use foveate_run::worlds;
+use serde_json::Value;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const GENOMES: usize = 4;
+const TRACKS: usize = 2;
+
+/// Allocations and reallocations while `work` ran, on all threads.
+fn count(work: impl FnOnce()) -> usize {
+    let region = Region::new(COUNTING);
+    work();
+    let change = region.change();
+    change.allocations + change.reallocations
+}
+
+fn population(agent: &dyn Agent) -> Population {
+    let mut population = Population::zeros(GENOMES, agent.params().len());
+    for i in 0..GENOMES {
+        let weights = initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(i as u64));
+        population.genome_mut(i).copy_from_slice(&weights.expect("the defaults are good"));
+    }
+    population
+}
+
+fn jobs(first_seed: u64) -> Vec<RolloutJob> {
+    let job = |genome, episode| RolloutJob { genome, episode, env_seed: first_seed + episode as u64 };
+    (0..GENOMES).flat_map(|genome| (0..TRACKS).map(move |episode| job(genome, episode))).collect()
+}
+
+#[test]
+fn nothing_is_allocated_in_the_loop() {
+    assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
+    let rules = Rules { max_steps: 100, patience: Some(20) };
+    for picture in ["fast", "classic", "exact"] {
+        let request =
+            EnvRequest { id: "car-racing".into(), picture: Some(picture.into()), ..EnvRequest::default() };
+        let mut env = worlds::make(request).expect("it exists");
+        let mut agent = make("attention-agent", &Value::Null).expect("it exists");
+        let population = population(&*agent);
+
+        // One rollout after the other, each with other weights, the reset included; the first round warms up.
+        let mut round = |warm: bool| {
+            for job in jobs(40) {
+                let mut result = EpisodeResult::default();
+                let allocations = count(|| {
+                    agent.set_params(population.genome(job.genome)).expect("the right count");
+                    result = rollout::run(&mut *env, &mut *agent, job, rules, &mut 0).expect("it drives");
+                });
+                assert!(result.steps > 20, "{result:?}");
+                assert!(!warm || allocations == 0, "{picture}: {allocations} allocations in {result:?}");
+            }
+        };
+        round(false);
+        round(true);
+
+        for workers in [1, 3] {
+            let mut workers = Workers::new(&*env, &*agent, workers, rules, Stop::default());
+            let mut results = Vec::new();
+            let (first, other) = (jobs(40), jobs(70));
+            // Any worker may meet any track, so each must have seen them all: as many rounds as that takes.
+            let mut generation = |jobs: &[RolloutJob]| {
+                count(|| workers.evaluate(&population, jobs, &mut results).expect("it drives"))
+            };
+            let mut quiet = 0;
+            for round in 0.. {
+                quiet = if generation(&first) + generation(&other) == 0 { quiet + 1 } else { 0 };
+                if quiet == 2 {
+                    break;
+                }
+                assert!(round < 30, "{picture}, {} workers: a generation still allocates", workers.count());
+            }
+        }
+    }
+}
