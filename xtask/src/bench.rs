@@ -20,7 +20,8 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
         bail!("no row is called {unknown:?}; choose from: {}", ROWS.join(", "));
     }
     let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
-    let python = python::environment(".venv-bench", "python/requirements-bench.txt")?;
+    let python =
+        python::environment(".venv-bench", &["python/requirements-bench.txt"], python::Dependencies::Found)?;
     run_step("cargo build", cargo().args(["build", "--release", "--quiet", "--package", "foveate-cli"]))?;
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;

@@ -7,36 +7,53 @@ use anyhow::{Context, Result, bail};
 
 use crate::{capture, command, root, run};
 
-/// Makes (or finds) the environment `name` with exactly what `requirements` pins; returns its interpreter.
+/// What the tests compare with.
+pub(crate) fn oracle() -> Result<PathBuf> {
+    environment(
+        ".venv-oracle",
+        &["python/requirements-oracle.txt", "python/requirements-evolve.txt"],
+        Dependencies::Listed,
+    )
+}
+
+/// Whether requirements list what the packages in them need.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dependencies {
+    /// All that is imported is listed, and nothing else is to be installed.
+    Listed,
+    /// pip finds the rest.
+    Found,
+}
+
+/// Makes (or finds) the environment `name` with what the files `requirements` pin; returns its interpreter.
 ///
 /// The environment carries a copy of its requirements and is made anew when they change.
-pub(crate) fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
+pub(crate) fn environment(name: &str, requirements: &[&str], dependencies: Dependencies) -> Result<PathBuf> {
     let folder = root().join(name);
-    let wanted =
-        fs::read_to_string(root().join(requirements)).with_context(|| format!("reading {requirements}"))?;
+    let mut wanted = String::new();
+    for file in requirements {
+        wanted += &fs::read_to_string(root().join(file)).with_context(|| format!("reading {file}"))?;
+    }
     let stamp = folder.join("foveate-requirements.txt");
     let python = if cfg!(windows) { folder.join("Scripts/python.exe") } else { folder.join("bin/python") };
     if python.exists() && fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
         return Ok(python);
     }
-    eprintln!("making {name} with what {requirements} pins …");
+    eprintln!("making {name} with what {} pins …", requirements.join(" and "));
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing the outdated {}", folder.display()))?;
     }
     let base = base_interpreter()?;
     run("python -m venv", command(&base).args(["-m", "venv"]).arg(&folder))?;
-    run(
-        "pip install",
-        command(&python).args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "-r",
-            requirements,
-        ]),
-    )?;
+    let mut pip = command(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    if dependencies == Dependencies::Listed {
+        pip.arg("--no-deps");
+    }
+    for file in requirements {
+        pip.args(["-r", file]);
+    }
+    run("pip install", &mut pip)?;
     fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
     Ok(python)
 }

@@ -42,11 +42,11 @@ fn doc() -> Result<()> {
 }
 
 fn oracle_environment() -> Result<()> {
-    python::environment(".venv-oracle", "python/requirements-oracle.txt").map(drop)
+    python::oracle().map(drop)
 }
 
 fn tests() -> Result<()> {
-    let python = python::environment(".venv-oracle", "python/requirements-oracle.txt")?;
+    let python = python::oracle()?;
     crate::run(
         "cargo test",
         cargo().args(["test", "--workspace", "--no-fail-fast"]).env("FOVEATE_PYTHON", python),

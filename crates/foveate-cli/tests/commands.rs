@@ -172,6 +172,8 @@ fn list_names_everything_that_other_commands_take() {
     let agent = &list["agents"][0];
     assert_eq!((&agent["name"], &agent["config"]["top_k"]), (&json!("attention-agent"), &json!(10)));
     assert!(text.contains("top_k"));
+    assert_eq!(list["strategies"][0]["name"], "rank-es");
+    assert_eq!(list["strategies"][0]["config"]["population"], 32);
     assert_eq!(list["presets"][0], "laptop");
 }
 

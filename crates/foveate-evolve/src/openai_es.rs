@@ -125,6 +125,11 @@ impl OpenAiEs {
             config,
         })
     }
+
+    /// The standard deviation of the next genomes.
+    pub const fn sigma(&self) -> f64 {
+        self.sigma
+    }
 }
 
 impl Evolver for OpenAiEs {

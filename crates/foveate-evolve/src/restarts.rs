@@ -83,8 +83,9 @@ pub(crate) type Maker = Box<dyn Fn(usize, Vec<f64>, Seed) -> Result<Box<dyn Evol
 
 /// A strategy that begins anew when it stands still; see the [module's words](self).
 ///
-/// Recommended are the weights that the restart with the best genome so far recommended in the end; those of the
-/// restart under way as soon as it has a better one.
+/// Recommended are the weights that the search recommended in the end of its best start so far, or those of the start
+/// under way while its populations are better on average than that one's last. A single best genome does not decide:
+/// the more and the wider genomes are drawn, the better their best, wherever the mean is.
 pub struct Restarting {
     config: Restarts,
     make: Maker,
@@ -96,9 +97,9 @@ pub struct Restarting {
     seed: Seed,
     inner: Box<dyn Evolver>,
     at: Counts,
-    /// Best fitness since the last restart.
-    best: Option<f64>,
-    /// Of the restarts before this one: the best fitness and what was then recommended.
+    /// Best fitness since the last restart, and the mean fitness of the last population.
+    reached: Option<(f64, f64)>,
+    /// Of the starts before this one, the best: the mean fitness of its last population, and what it recommended.
     before: Option<(f64, Vec<f64>)>,
 }
 
@@ -132,7 +133,7 @@ impl Restarting {
             seed,
             inner,
             at,
-            best: None,
+            reached: None,
             before: None,
         })
     }
@@ -161,10 +162,10 @@ impl Restarting {
 
     fn restart(&mut self) -> Result<(), EvolveError> {
         let next = self.begin(self.at.restarts + 1)?;
-        if let Some(best) = self.best.take()
-            && self.before.as_ref().is_none_or(|(before, _)| best > *before)
+        if let Some((_, mean)) = self.reached.take()
+            && self.before.as_ref().is_none_or(|(before, _)| mean > *before)
         {
-            self.before = Some((best, self.inner.recommended().to_vec()));
+            self.before = Some((mean, self.inner.recommended().to_vec()));
         }
         self.at = Counts {
             restarts: self.at.restarts + 1,
@@ -210,12 +211,10 @@ impl Evolver for Restarting {
             other => other,
         })?;
         progress.generation += before;
-        if self.best.is_none_or(|best| progress.best > best + self.config.tolerance) {
-            self.best = Some(progress.best);
-            self.at.still = 0;
-        } else {
-            self.at.still += 1;
-        }
+        let best = self.reached.map_or(f64::NEG_INFINITY, |(best, _)| best);
+        let rose = progress.best > best + self.config.tolerance;
+        self.at.still = if rose { 0 } else { self.at.still + 1 };
+        self.reached = Some((if rose { progress.best } else { best }, progress.mean));
         let more = self.config.max.is_none_or(|max| self.at.restarts < max);
         if self.at.still >= self.config.after && more {
             self.restart()?;
@@ -233,7 +232,9 @@ impl Evolver for Restarting {
 
     fn recommended(&self) -> &[f64] {
         match &self.before {
-            Some((before, recommended)) if self.best.is_none_or(|best| best <= *before) => recommended,
+            Some((before, recommended)) if self.reached.is_none_or(|(_, mean)| mean <= *before) => {
+                recommended
+            }
             _ => self.inner.recommended(),
         }
     }
@@ -249,9 +250,10 @@ impl Evolver for Restarting {
         state.insert("restarts.at".into(), Tensor::U64(vec![restarts, generations, still]));
         state.insert("restarts.settings".into(), Tensor::F64(self.settings()));
         state.insert("restarts.start".into(), Tensor::F64(self.start.clone()));
-        state.insert("restarts.best".into(), Tensor::F64(self.best.into_iter().collect()));
-        if let Some((best, recommended)) = &self.before {
-            state.insert("restarts.before".into(), Tensor::F64(vec![*best]));
+        let reached = self.reached.map_or(Vec::new(), |(best, mean)| vec![best, mean]);
+        state.insert("restarts.reached".into(), Tensor::F64(reached));
+        if let Some((mean, recommended)) = &self.before {
+            state.insert("restarts.before".into(), Tensor::F64(vec![*mean]));
             state.insert("restarts.recommended".into(), Tensor::F64(recommended.clone()));
         }
         state
@@ -276,16 +278,21 @@ impl Evolver for Restarting {
             .collect();
         let mut inner = self.begin(at.restarts)?;
         inner.restore(&inner_state)?;
-        // There is a best as soon as there is a generation, and an earlier one as soon as there was a restart.
-        let told = usize::from(inner.generation() > 0);
-        let best = saved.f64s("restarts.best", told)?.first().copied();
+        // Something is reached as soon as there is a generation, and before that as soon as there was a restart.
+        let reached = if inner.generation() > 0 {
+            let reached = saved.f64s("restarts.reached", 2)?;
+            Some((reached[0], reached[1]))
+        } else {
+            saved.f64s("restarts.reached", 0)?;
+            None
+        };
         let before = if at.restarts > 0 {
             let recommended = saved.f64s("restarts.recommended", n)?.to_vec();
             Some((saved.f64s("restarts.before", 1)?[0], recommended))
         } else {
             None
         };
-        (self.at, self.best, self.before, self.inner) = (at, best, before, inner);
+        (self.at, self.reached, self.before, self.inner) = (at, reached, before, inner);
         Ok(())
     }
 }

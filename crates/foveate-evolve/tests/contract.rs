@@ -273,24 +273,27 @@ fn what_an_earlier_restart_reached_stays_recommended() {
     )
     .expect("fine");
     let mut strategy = new(&config);
-    let tell = |strategy: &mut Box<dyn Evolver>, best: f64| {
-        let mut fitness = vec![0.0; strategy.ask().len()];
-        fitness[0] = best;
+    let tell = |strategy: &mut Box<dyn Evolver>, mean: f64, best: f64| {
+        let n = strategy.ask().len();
+        let mut fitness = vec![mean; n];
+        (fitness[0], fitness[1]) = (best, 2.0 * mean - best);
         strategy.tell(&fitness).expect("finite");
     };
     for best in [5.0, 9.0, 4.0, 4.0] {
-        tell(&mut strategy, best);
+        tell(&mut strategy, 3.0, best);
     }
     let last = strategy.centre().to_vec();
-    tell(&mut strategy, 3.0);
+    tell(&mut strategy, 3.5, 4.0);
     assert_eq!(strategy.ask().len(), 16, "it has begun anew");
     assert_ne!(strategy.centre(), last, "somewhere else");
     let kept = strategy.recommended().to_vec();
     assert_ne!(kept, strategy.centre());
-    tell(&mut strategy, 8.0);
-    assert_eq!(strategy.recommended(), kept, "8 is not 9");
-    tell(&mut strategy, 10.0);
+    tell(&mut strategy, 3.4, 100.0);
+    assert_eq!(strategy.recommended(), kept, "one lucky genome is no better population");
+    tell(&mut strategy, 3.6, 10.0);
     assert_eq!(strategy.recommended(), strategy.centre());
+    tell(&mut strategy, 3.4, 10.0);
+    assert_eq!(strategy.recommended(), kept);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::out;
 
-/// Show the worlds, pictures, variants, agents and presets
+/// Show the worlds, pictures, variants, agents, evolution strategies and presets
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -53,6 +53,24 @@ fn as_text() -> String {
             .collect();
         parts.push(columns(&lines));
     }
+    parts.push(
+        "\nevolution strategies (`algorithm` in a training configuration), each with its settings:\n\n"
+            .into(),
+    );
+    let lines = foveate_evolve::list().iter().flat_map(|strategy| {
+        let settings: Vec<String> = strategy_settings(strategy.name)
+            .iter()
+            .map(|(name, default)| format!("{name}={default}").replace('"', ""))
+            .collect();
+        let line = |name: &str, about: &str| Line { name: name.into(), about: about.into() };
+        [line(strategy.name, strategy.what), line("", &settings.join(" "))]
+    });
+    parts.push(columns(&lines.collect::<Vec<_>>()));
+    parts.push(
+        "\n any of them with `bounds = { low = -3, high = 3, repair = \"reflect\" }` (or \"clip\"), and with\n \
+         `restarts = { after = 100, population_factor = 2 }`\n"
+            .into(),
+    );
     parts.push(format!("\npresets for training: {}\n", PRESETS.map(|(name, _)| name).join(", ")));
     parts.concat()
 }
@@ -61,6 +79,14 @@ fn as_text() -> String {
 fn settings(agent: &str) -> Value {
     foveate_agents::registry::full_config(agent, &Value::Null)
         .expect("the defaults of a registered agent are good")
+}
+
+/// Every setting of a strategy that has a default, at its default.
+fn strategy_settings(name: &str) -> serde_json::Map<String, Value> {
+    let config = foveate_evolve::StrategyConfig::named(name).expect("it is in the list");
+    let Ok(Value::Object(mut settings)) = serde_json::to_value(config) else { return serde_json::Map::new() };
+    settings.remove("algorithm");
+    settings
 }
 
 /// A line for each variant and, below it, one for each of its parameters.
@@ -115,5 +141,9 @@ fn as_json() -> Value {
         .iter()
         .map(|agent| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) }))
         .collect();
-    json!({ "worlds": worlds, "agents": agents, "presets": PRESETS.map(|(name, _)| name) })
+    let strategies: Vec<Value> = foveate_evolve::list()
+        .iter()
+        .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
+        .collect();
+    json!({ "worlds": worlds, "agents": agents, "strategies": strategies, "presets": PRESETS.map(|(name, _)| name) })
 }
