@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 3] = ["world", "forward", "train"];
+const ROWS: [&str; 4] = ["world", "forward", "train", "evolve"];
 
 /// Measures the chosen rows (all when none is chosen) and prints the table.
 pub(crate) fn run(rows: &[&str]) -> Result<()> {
@@ -39,6 +39,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("train") {
         train_rows(&python, &mut table)?;
+    }
+    if wanted("evolve") {
+        evolve_rows(&python, &mut table)?;
     }
     table.print();
     Ok(())
@@ -167,13 +170,46 @@ fn train_rows(python: &Path, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
+/// CPU seconds of CMA-ES per generation and its memory, beside pycma, averaged over the generations that one
+/// factorisation of the covariance matrix lasts.
+fn evolve_rows(python: &Path, table: &mut Table) -> Result<()> {
+    eprintln!("running pycma …");
+    let ours = foveate(&["bench", "evolve", "--json"])?;
+    let timings = list(&ours, "evolve")?;
+    let timing = timings.first().context("no timing of CMA-ES")?;
+    let size = |key: &str| Ok::<_, anyhow::Error>(timing[key].as_u64().context("a count")?.to_string());
+    let theirs = json(
+        "cma_es.py",
+        command(python).arg("bench/reference/cma_es.py").args([
+            size("params")?,
+            size("population")?,
+            size("interval")?,
+        ]),
+    )?;
+    for timing in timings {
+        let form = timing["form"].as_str().context("a timing names its form")?;
+        let what = format!("CMA-ES, n = {}, population {}, {form}", size("params")?, size("population")?);
+        let (cpu, reference) = (number(timing, "cpu_s")?, number(&theirs, "cpu_s")?);
+        table.row(&what, "CPU s a generation", cpu, "pycma", reference, reference / cpu);
+        if let Some(peak) = timing["peak_mb"].as_f64() {
+            let reference = number(&theirs, "peak_mb")?;
+            table.row(&what, "MB at most", peak, "pycma", reference, reference / peak);
+        }
+    }
+    Ok(())
+}
+
 /// The table, printed when all of it is there.
 #[derive(Default)]
 struct Table(Vec<[String; 6]>);
 
 impl Table {
     fn row(&mut self, what: &str, unit: &str, ours: f64, reference: &str, theirs: f64, ratio: f64) {
-        let figure = |x: f64| if x < 100.0 { format!("{x:.1}") } else { format!("{x:.0}") };
+        let figure = |x: f64| match x {
+            ..1.0 => format!("{x:.2}"),
+            ..100.0 => format!("{x:.1}"),
+            _ => format!("{x:.0}"),
+        };
         self.0.push([
             what.to_string(),
             unit.to_string(),

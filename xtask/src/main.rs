@@ -17,9 +17,10 @@ cargo xtask COMMAND
 
   test [--only STEP]   formatting, clippy and docs with warnings denied, then all tests.
                        Makes a pinned Python environment (.venv-oracle) for the tests that run the real
-                       Gymnasium beside ours. STEP is one of: fmt, clippy, doc, python, tests
+                       Gymnasium and pycma beside ours. STEP is one of: fmt, clippy, doc, python, tests
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
-                       Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward, train
+                       Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
+                       train, evolve
   help                 this text
 ";
 

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench` puts these figures beside Gymnasium, EnvPool, NumPy and PyTorch, measured in the same run.
 
+mod evolve;
 mod train;
 
 use std::path::Path;
@@ -17,6 +18,8 @@ use crate::clock::{ProcessCpu, ThreadCpu, Wall};
 use crate::rollout::Rules;
 use crate::workers::{Stop, Workers};
 
+pub use evolve::{EvolveTiming, evolve};
+pub use foveate_evolve::Form;
 pub use train::{Start, TrainTiming, train};
 
 /// One recorded episode: the seed of its reset and its actions.

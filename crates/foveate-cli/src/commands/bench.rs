@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use foveate_envs::registry::EnvRequest;
-use foveate_run::bench::{self, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming};
+use foveate_run::bench::{
+    self, EvolveTiming, Form, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming,
+};
 use foveate_run::workers::default_workers;
 use foveate_run::worlds;
 use serde_json::{Map, Value, json};
 
 use crate::out;
 
-/// Measure the speed of this machine: the world, the agent, whole rollouts, training
+/// Measure the speed of this machine: the world, the agent, whole rollouts, training, CMA-ES
 #[derive(Debug, Args)]
 #[command(after_help = "\
 World, agent and training are measured in CPU time of one thread, the fastest of several passes, so that other work on
@@ -47,11 +49,16 @@ enum What {
     Forward,
     /// World, picture and agent together, on one thread and on all
     Rollout,
+    /// CMA-ES at 3,667 parameters; with eigenvectors too when named
+    Evolve,
     /// Generations of training, evolution included, on one thread
     Train,
 }
 
 const WORLD: &str = "car-racing";
+/// Parameters of the published agent, and the population that it was trained with.
+const CMA_ES: (usize, usize) = (3667, 256);
+const FORMS: [Form; 2] = [Form::Cholesky, Form::Eigen];
 /// Steps of an episode of held random actions.
 const STEPS: usize = 1000;
 /// Generations of training from fresh weights and around trained ones: some 50,000 steps each.
@@ -113,6 +120,18 @@ impl Bench {
             text += &train_text(&timings);
             found.insert("train".into(), json!(timings));
         }
+        if wanted(What::Evolve) {
+            // Eigenvectors take a minute; who only looks around is spared them.
+            let forms = if self.what.is_empty() { &FORMS[..1] } else { &FORMS };
+            let timings = forms
+                .iter()
+                .map(|&form| {
+                    bench::evolve(form, CMA_ES.0, CMA_ES.1, if form == FORMS[0] { passes } else { 1 })
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            text += &evolve_text(&timings);
+            found.insert("evolve".into(), json!(timings));
+        }
         if self.json { Ok(out::say_json(&Value::Object(found))?) } else { Ok(out::say(text.trim_end())?) }
     }
 }
@@ -164,6 +183,26 @@ fn train_text(timings: &[TrainTiming]) -> String {
             timing.steps as f64 / timing.rollouts as f64,
             100.0 * timing.evolution_cpu_s / timing.cpu_s
         );
+    }
+    text
+}
+
+fn evolve_text(timings: &[EvolveTiming]) -> String {
+    let (params, population) = CMA_ES;
+    let mut text = format!("CMA-ES, {params} parameters, {population} genomes, one thread:\n");
+    for timing in timings {
+        let form = match timing.form {
+            Form::Cholesky => "Cholesky factor",
+            Form::Eigen => "eigenvectors",
+        };
+        text += &format!(
+            "  {form:16} {:9.3} CPU seconds a generation, factored every {} generations",
+            timing.cpu_s, timing.interval
+        );
+        if let Some(peak) = timing.peak_mb {
+            text += &format!(", {peak:.0} MB at most");
+        }
+        text.push('\n');
     }
     text
 }
