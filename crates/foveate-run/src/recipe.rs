@@ -101,6 +101,21 @@ impl Recipe {
                 .check(&self.algorithm, self.max_steps)
                 .map_err(|why| format!("{why} (in stage {:?} of the recipe)", stage.name))?;
         }
+        for pair in self.stages.windows(2) {
+            let bounds =
+                |stage: &Stage| stage.strategy(&self.algorithm, 0).ok()?.bounds.map(|b| (b.low, b.high));
+            let (before, after) = (bounds(&pair[0]), bounds(&pair[1]));
+            // A strategy does not begin outside its bounds, and that should not come out after hours.
+            if let Some((low, high)) = after
+                && !before.is_some_and(|before| before.0 >= low && before.1 <= high)
+            {
+                return Err(format!(
+                    "bounds from {low} to {high}, and weights from the stage before that may lie outside; give that the \
+                     same or narrower ones (in stage {:?} of the recipe)",
+                    pair[1].name
+                ));
+            }
+        }
         Ok(())
     }
 

@@ -224,36 +224,68 @@ fn each(recipe: &mut Recipe, change: fn(&mut Stage)) {
     recipe.stages.iter_mut().for_each(change);
 }
 
+/// Drives a run twice, once with a new process after every task; gives the last weights.
+#[track_caller]
+fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
+    let course = || Course::new(recipe.clone(), 2, fresh()).expect(name);
+    let (mut straight, mut one, mut three) = (course(), workers(1), workers(3));
+    let mut stopped = course();
+    let mut tasks = 0;
+    loop {
+        // Nothing but the state goes over.
+        let mut next = course();
+        next.restore(&stopped.state()).expect("its own state");
+        stopped = next;
+        assert_eq!(stopped.state(), straight.state(), "{name}: before task {tasks}");
+        let (a, b) = (step(&mut straight, &mut one), step(&mut stopped, &mut three));
+        assert_eq!(a, b, "{name}: task {tasks}");
+        if a.is_none() {
+            break;
+        }
+        tasks += 1;
+        assert_eq!(straight.tasks(), tasks);
+    }
+    assert!(tasks > 20, "{name}: {tasks}");
+    straight.last_weights()
+}
+
 #[test]
 fn a_run_stopped_after_any_task_goes_on_bit_for_bit() {
     let mut ends = Vec::new();
     for (name, recipe) in recipes() {
-        let course = || Course::new(recipe.clone(), 2, fresh()).expect("fine");
-        let (mut straight, mut one, mut three) = (course(), workers(1), workers(3));
-        let mut stopped = course();
-        let mut tasks = 0;
-        loop {
-            // A fresh process each time: nothing but the state goes over.
-            let mut next = course();
-            next.restore(&stopped.state()).expect("its own state");
-            stopped = next;
-            assert_eq!(stopped.state(), straight.state(), "{name}: before task {tasks}");
-            let (a, b) = (step(&mut straight, &mut one), step(&mut stopped, &mut three));
-            assert_eq!(a, b, "{name}: task {tasks}");
-            if a.is_none() {
-                break;
-            }
-            tasks += 1;
-            assert_eq!(straight.tasks(), tasks);
-        }
-        assert!(tasks > 20, "{name}: {tasks}");
-        ends.push((name, straight.last_weights()));
+        ends.push((name, check_stops(name, &recipe)));
     }
     for (i, (name, weights)) in ends.iter().enumerate() {
         let same = ends[..i].iter().find(|other| other.1 == *weights);
         // Watching and choosing are no part of learning.
         let expect = (*name == "evaluations and rounds").then_some("plain");
         assert_eq!(same.map(|other| other.0), expect, "{name} makes a difference");
+    }
+}
+
+#[test]
+fn every_strategy_goes_on_bit_for_bit() {
+    for described in foveate_evolve::list() {
+        for more in ["", "bounds", "restarts"] {
+            let mut recipe = recipe();
+            recipe.stages.truncate(1);
+            let mut stage = Stage::new("only", 8000).with("population", 20);
+            stage.starts = 2;
+            stage.algorithm = Some(described.name.into());
+            stage = match more {
+                "bounds" => stage.with(more, toml("{ low = -9.0, high = 9.0 }")),
+                "restarts" => stage.with(more, toml("{ after = 3, max_population = 40 }")),
+                _ => stage,
+            };
+            if more == "bounds" {
+                recipe.stages = vec![stage];
+            } else {
+                recipe.stages.push(stage);
+            }
+            let name = format!("{} {more}", described.name);
+            recipe.complete().expect(&name);
+            check_stops(&name, &recipe);
+        }
     }
 }
 

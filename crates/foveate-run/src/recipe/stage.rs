@@ -124,7 +124,7 @@ impl Stage {
         let strategy = self.strategy(default, 0)?;
         let all = Table::try_from(&strategy).map_err(|error| error.to_string())?;
         for (key, value) in all {
-            if key != "algorithm" && !self.options.contains_key(&key) {
+            if key != "algorithm" && !self.options.get(&key).is_some_and(Schedule::is_schedule) {
                 self.options.insert(key, value);
             }
         }

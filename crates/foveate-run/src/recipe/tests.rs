@@ -91,7 +91,7 @@ fn numbers_that_make_no_sense_are_refused() {
         table.extend(keys);
         recipe.stages[0] = table.try_into().expect("a stage");
     }
-    let cases: [(Change, &str); 36] = [
+    let cases: [(Change, &str); 41] = [
         (|r| r.stages.clear(), "the recipe has no stage; write"),
         (|r| stage(r, "algorithm = 'cma'"), "is called \"cma\"; choose from: rank-es"),
         (|r| r.max_steps = 0, "max_steps = 0"),
@@ -121,6 +121,22 @@ fn numbers_that_make_no_sense_are_refused() {
         (|r| stage(r, "sigm = 0.1"), "or those of any stage: name, starts"),
         (|r| stage(r, "population = 1"), "population = 1"),
         (|r| stage(r, "population = -5"), "-5"),
+        (|r| stage(r, "bounds = { low = 2, high = 1 }"), "high"),
+        (|r| stage(r, "restarts = { after = 0 }"), "after = 0"),
+        (
+            |r| stage(r, "restarts = { after = 9 }\nsigma = [[0, 0.1], [9, 0.2]]"),
+            "and restarts; choose one of the two",
+        ),
+        (|r| stage(r, "algorithm = 'snes'"), "unknown field `averaging`"),
+        (
+            |r| {
+                r.stages[1] = r.stages[1].clone().with(
+                    "bounds",
+                    toml::Table::from_iter([("low".into(), (-1.0).into()), ("high".into(), 1.0.into())]),
+                )
+            },
+            "bounds from -1 to 1, and weights from the stage before that may lie outside; give",
+        ),
         (|r| stage(r, "population = 1000000000"), "population = 1000000000; choose at most 65536"),
         (|r| stage(r, "population = [[0, 32], [100, 1]]"), "population = 1;"),
         (
