@@ -3,8 +3,27 @@
 use super::*;
 use crate::config::{PRESETS, TrainConfig};
 
-fn preset() -> Recipe {
-    TrainConfig::load("laptop", None, &[""; 0]).expect("the preset is right").recipe
+fn sample() -> Recipe {
+    let text = "
+        max_steps = 1000
+        [selection]
+        every = 500_000
+        tracks = 32
+        finalists = 4
+        final_tracks = 64
+        report_tracks = 100
+        evaluation_tracks = 100
+        [[stage]]
+        name = 'heats'
+        starts = 3
+        steps = 2_000_000
+        population = 32
+        sigma = 0.1
+        averaging = 0.9
+        [[stage]]
+        name = 'refine'
+        steps = 4_000_000";
+    toml::from_str(text).expect("right")
 }
 
 #[test]
@@ -53,7 +72,7 @@ fn every_default_is_written_out() {
 #[test]
 fn evaluations_cost_at_most_a_twentieth() {
     let every = |change: fn(&mut Recipe)| {
-        let mut recipe = preset();
+        let mut recipe = sample();
         recipe.selection.evaluation_every = None;
         change(&mut recipe);
         recipe.evaluation_every()
@@ -130,10 +149,8 @@ fn numbers_that_make_no_sense_are_refused() {
         (|r| stage(r, "algorithm = 'snes'"), "unknown field `averaging`"),
         (
             |r| {
-                r.stages[1] = r.stages[1].clone().with(
-                    "bounds",
-                    toml::Table::from_iter([("low".into(), (-1.0).into()), ("high".into(), 1.0.into())]),
-                )
+                let bounds: toml::Table = "low = -1.0\nhigh = 1.0".parse().expect("TOML");
+                r.stages[1].options.insert("bounds".into(), bounds.into());
             },
             "bounds from -1 to 1, and weights from the stage before that may lie outside; give",
         ),
@@ -158,7 +175,7 @@ fn numbers_that_make_no_sense_are_refused() {
         ),
     ];
     for (change, why) in cases {
-        let mut recipe = preset();
+        let mut recipe = sample();
         change(&mut recipe);
         let said = recipe.check().expect_err(why);
         assert!(said.contains(why) && said.contains(';') && said.lines().count() == 1, "{said} / {why}");
