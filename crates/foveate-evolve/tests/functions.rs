@@ -76,7 +76,7 @@ const TABLE: &[Row] = &[
     row("Rosenbrock", 0.0, "algorithm = 'pgpe'", 50_000, 1.0),
     row("Rosenbrock", 0.0, "algorithm = 'simple-ga'\nsigma_decay = 0.99", 50_000, 6.0),
     row("Rosenbrock", 0.0, "algorithm = 'cma-es'", 10_000, 1e-9),
-    row("Rosenbrock", 0.0, "algorithm = 'sep-cma-es'", 20_000, 6.0),
+    row("Rosenbrock", 0.0, "algorithm = 'sep-cma-es'", 50_000, 6.0),
     row("Rastrigin", 2.5, "algorithm = 'rank-es'\npopulation = 64\nsigma = 0.7\nlearning_rate = 0.3\naveraging = 0.995", 50_000, 50.0),
     row("Rastrigin", 2.5, "algorithm = 'snes'\npopulation = 256\nsigma = 2.0", 50_000, 1e-2),
     row("Rastrigin", 2.5, "algorithm = 'openai-es'\npopulation = 256\nsigma = 1.0\nlearning_rate = 0.1\nsigma_decay = 0.99", 50_000, 2.0),
