@@ -137,7 +137,7 @@ fn broken_and_foreign_runs() {
     let config = dir.read("runs/car-racing/config.toml");
     let text = String::from_utf8(config.clone()).expect("text");
     dir.write("runs/car-racing/config.toml", text.replace("sigma = 0.1", "sigma = 0.2"));
-    check_fails(&dir, &resume, &["config.toml was changed", "put it back"]);
+    check_fails(&dir, &resume, &["recipe.stage.0.sigma was 0.1 and is 0.2", "put that back"]);
     dir.write("runs/car-racing/config.toml", "");
     check_fails(&dir, &resume, &["config.toml"]);
     dir.write("runs/car-racing/config.toml", &config);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::RunError;
 
 /// How the hidden files end. A crash may leave some behind; [`clean`] removes them.
-const SUFFIX: &str = ".foveate-tmp";
+pub(crate) const SUFFIX: &str = ".foveate-tmp";
 
 /// Writes `bytes` to `path`, whole or not at all.
 ///

@@ -1,35 +1,63 @@
 //! Run folders and checkpoints.
 //!
-//! `runs/<name>/` holds everything about a run: `config.toml` (the whole configuration), `about.json` (version, start),
-//! `log.jsonl` (a line for every event), `curve.svg`, `best.safetensors` and `last.safetensors` (weights), and
-//! `checkpoints/` with the newest states of the run. Each file is whole at any moment, so a run may be killed at any
-//! moment; a checkpoint knows how long the log was, and a resumed run cuts the log back to there.
+//! `runs/<name>/` holds everything about a run: `config.toml` (the whole configuration), `about.json` (version, start,
+//! and every time the run was gone on with), `tracks.json` (which tracks serve which purpose), `log.jsonl` (a line for
+//! every event), TensorBoard's event file, `curve.svg`, `best.safetensors` and `last.safetensors` (weights), `videos/`
+//! (a film of every evaluation), `failures/` (rollouts that failed), and `checkpoints/` with the newest states of the
+//! run. Each file is whole at any moment, so a run may be killed at any moment; a checkpoint knows how long the log was
+//! and what stood in it, and a resumed run cuts the log back to there.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foveate_core::StateDict;
 use sha2::{Digest as _, Sha256};
 
 use crate::atomic;
 use crate::error::RunError;
-use crate::tensors::{NamedTensor, TensorFile};
+use crate::lock::{self, Lock};
+use crate::npz::read_bounded;
+use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
 
 /// How many checkpoints stay: the newest, and those to fall back to if the disk broke it.
 const KEEP: usize = 3;
 /// Says what a file is.
-const FORMAT: &str = "foveate-checkpoint-1";
+const FORMAT: &str = "foveate-checkpoint-2";
+/// Longer logs are none of ours.
+const MAX_LOG: u64 = 1 << 32;
+/// The folders that a crash may leave hidden files in.
+const FOLDERS: [&str; 4] = [".", "checkpoints", "videos", "failures"];
 
 /// A run's folder, locked against others who would train in it.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     log: File,
-    /// Lines in the log.
+    /// How much is in the log, and its sum so far.
+    log_end: LogEnd,
+    /// The number of the next checkpoint.
+    next: u64,
+    /// The contents of `config.toml`.
+    config: String,
+    _lock: Lock,
+}
+
+/// The log as a checkpoint knew it.
+#[derive(Debug, Clone, Default)]
+struct LogEnd {
     lines: u64,
-    /// Of `config.toml`.
-    config_sha256: String,
+    bytes: u64,
+    sum: Sha256,
+}
+
+impl LogEnd {
+    fn add(&mut self, bytes: &[u8]) {
+        self.lines += bytes.split(|&byte| byte == b'\n').skip(1).count() as u64;
+        self.bytes += bytes.len() as u64;
+        self.sum.update(bytes);
+    }
 }
 
 /// A state of a run.
@@ -41,6 +69,21 @@ pub struct Checkpoint {
     pub lines: u64,
     /// Version of the program that wrote it.
     pub version: String,
+    /// The configuration that it was written under.
+    pub config: String,
+    /// Bytes and sum of these lines.
+    log: (u64, String),
+}
+
+/// A checkpoint to go on from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Whether the log is the one that it was written with.
+    pub log_fits: bool,
+    /// A word on each newer checkpoint that was passed over.
+    pub notes: Vec<String>,
 }
 
 impl RunFolder {
@@ -48,16 +91,15 @@ impl RunFolder {
     ///
     /// # Errors
     /// When the folder cannot be made or written to.
-    pub fn create(runs: &Path, base: &str, config: &str, about: &str) -> Result<Self, RunError> {
-        fs::create_dir_all(runs).map_err(RunError::io("create", runs))?;
+    pub fn create(runs: &Path, base: &str, config: &str) -> Result<Self, RunError> {
+        let mut folder = Self::furnish(runs, base, config)?;
         for number in 0..10_000 {
             let path = if number == 0 { runs.join(base) } else { runs.join(format!("{base}-{number}")) };
-            match fs::create_dir(&path) {
-                Ok(()) => return Self::furnish(&path, config, about),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(RunError::io("create", &path)(error)),
+            if folder.take(&path)? {
+                return Ok(folder);
             }
         }
+        folder.give_up();
         let why = format!("there are 10,000 runs called {base:?} already; choose another with --name");
         Err(RunError::BadRun { folder: runs.to_path_buf(), why })
     }
@@ -66,29 +108,72 @@ impl RunFolder {
     ///
     /// # Errors
     /// When the name is no name of a folder, the folder exists, or cannot be made or written to.
-    pub fn create_named(runs: &Path, name: &str, config: &str, about: &str) -> Result<Self, RunError> {
+    pub fn create_named(runs: &Path, name: &str, config: &str) -> Result<Self, RunError> {
         if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
             let why = format!("{name:?} is no name for a run; choose a plain word with --name");
             return Err(RunError::BadRequest { why });
         }
-        fs::create_dir_all(runs).map_err(RunError::io("create", runs))?;
         let path = runs.join(name);
-        match fs::create_dir(&path) {
-            Ok(()) => Self::furnish(&path, config, about),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let why = "this run exists; go on with `foveate train --resume`, or choose another --name";
-                Err(RunError::BadRun { folder: path, why: why.into() })
+        let exists = || {
+            let why = "this run exists; go on with `foveate train --resume`, or choose another --name";
+            RunError::BadRun { folder: path.clone(), why: why.into() }
+        };
+        if path.exists() {
+            return Err(exists());
+        }
+        let mut folder = Self::furnish(runs, name, config)?;
+        if folder.take(&path)? {
+            return Ok(folder);
+        }
+        folder.give_up();
+        Err(exists())
+    }
+
+    /// A whole folder under a hidden name: whoever meets a run's folder meets all of it.
+    fn furnish(runs: &Path, base: &str, config: &str) -> Result<Self, RunError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        fs::create_dir_all(runs).map_err(RunError::io("create", runs))?;
+        remove_abandoned(runs)?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let hidden = runs.join(format!(".{base}.{}-{count}{}", std::process::id(), atomic::SUFFIX));
+        fs::create_dir(&hidden).map_err(RunError::io("create", &hidden))?;
+        let fill = || {
+            // First of all: what is locked is not abandoned.
+            let lock = Lock::take(&hidden)?;
+            let checkpoints = hidden.join("checkpoints");
+            fs::create_dir(&checkpoints).map_err(RunError::io("create", &checkpoints))?;
+            atomic::write(hidden.join("config.toml"), config)?;
+            Self::open_locked(&hidden, lock)
+        };
+        fill().inspect_err(|_| drop(fs::remove_dir_all(&hidden)))
+    }
+
+    /// Gives the folder its name, if nothing has it.
+    fn take(&mut self, path: &Path) -> Result<bool, RunError> {
+        // A rename would put it in the place of an empty folder.
+        if path.exists() {
+            return Ok(false);
+        }
+        match fs::rename(&self.path, path) {
+            Ok(()) => {
+                self.path = path.to_path_buf();
+                Ok(true)
             }
-            Err(error) => Err(RunError::io("create", &path)(error)),
+            Err(error) if path.exists() => {
+                drop(error);
+                Ok(false)
+            }
+            Err(error) => {
+                self.give_up();
+                Err(RunError::io("create", path)(error))
+            }
         }
     }
 
-    fn furnish(path: &Path, config: &str, about: &str) -> Result<Self, RunError> {
-        let checkpoints = path.join("checkpoints");
-        fs::create_dir(&checkpoints).map_err(RunError::io("create", &checkpoints))?;
-        atomic::write(path.join("about.json"), about)?;
-        atomic::write(path.join("config.toml"), config)?;
-        Self::open(path)
+    /// Removes what [`RunFolder::furnish`] made.
+    fn give_up(&self) {
+        // Nothing more can be done about a folder that does not go away.
+        let _ = fs::remove_dir_all(&self.path);
     }
 
     /// Opens the folder of a run.
@@ -102,37 +187,33 @@ impl RunFolder {
                 "there is no such folder; give one that `foveate train` made, as in runs/car-racing",
             ));
         }
-        let config = match fs::read(path.join("config.toml")) {
-            Ok(config) => config,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(bad(
-                    "config.toml is missing, so this is no run; give a folder that `foveate train` made",
-                ));
-            }
-            Err(error) => return Err(RunError::io("read", &path.join("config.toml"))(error)),
-        };
+        if !path.join("config.toml").exists() {
+            return Err(bad(
+                "config.toml is missing, so this is no run; give a folder that `foveate train` made",
+            ));
+        }
+        Self::open_locked(path, Lock::take(path)?)
+    }
+
+    fn open_locked(path: &Path, lock: Lock) -> Result<Self, RunError> {
+        let config = crate::config::read_text(&path.join("config.toml"))?;
         let log_path = path.join("log.jsonl");
         let log = File::options().read(true).append(true).create(true).open(&log_path);
         let log = log.map_err(RunError::io("write", &log_path))?;
-        match log.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(bad("another process trains in this folder; wait for it or stop it first"));
+        for folder in FOLDERS.map(|name| path.join(name)) {
+            if folder.is_dir() {
+                atomic::clean(&folder)?;
             }
-            // Some file systems have no locks; training without one beats not training.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let mut folder = RunFolder {
             path: path.to_path_buf(),
             log,
-            lines: 0,
-            config_sha256: hex(&Sha256::digest(&config)),
+            log_end: LogEnd::default(),
+            next: 1,
+            config,
+            _lock: lock,
         };
-        for leftovers in [folder.path.clone(), folder.checkpoints()] {
-            if leftovers.is_dir() {
-                atomic::clean(&leftovers)?;
-            }
-        }
-        folder.lines = folder.read_log()?.len() as u64;
+        folder.next = folder.list()?.last().map_or(1, |(number, _)| number + 1);
         Ok(folder)
     }
 
@@ -141,77 +222,104 @@ impl RunFolder {
         &self.path
     }
 
+    /// The contents of `config.toml`.
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
     fn checkpoints(&self) -> PathBuf {
         self.path.join("checkpoints")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.path.join("log.jsonl")
     }
 
     /// Adds a line to the log.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written; half a line may then stand there, which a resumed run cuts off.
     pub fn log(&mut self, line: &str) -> Result<(), RunError> {
-        self.log
-            .write_all(format!("{line}\n").as_bytes())
-            .map_err(RunError::io("write", &self.path.join("log.jsonl")))?;
-        self.lines += 1;
+        let line = format!("{line}\n");
+        self.log.write_all(line.as_bytes()).map_err(RunError::io("write", &self.log_path()))?;
+        self.log_end.add(line.as_bytes());
         Ok(())
     }
 
-    /// The whole lines of the log.
+    /// Cuts the log back to where it was at `checkpoint`, and gives its lines.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn read_log(&self) -> Result<Vec<String>, RunError> {
-        let path = self.path.join("log.jsonl");
-        let mut text = Vec::new();
-        File::open(&path)
-            .and_then(|mut file| file.read_to_end(&mut text))
-            .map_err(RunError::io("read", &path))?;
-        let text = String::from_utf8_lossy(&text);
-        // A line without an end was cut off by a crash.
-        Ok(text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::to_owned).collect())
+    /// When the file cannot be read or changed.
+    pub fn cut_log(&mut self, checkpoint: &Checkpoint) -> Result<Vec<String>, RunError> {
+        let failed = || RunError::io("read", &self.log_path());
+        let mut file = BufReader::new(File::open(self.log_path()).map_err(failed())?);
+        let mut end = LogEnd::default();
+        let mut lines = Vec::new();
+        while end.lines < checkpoint.lines {
+            let mut line = Vec::new();
+            (&mut file).take(MAX_LOG).read_until(b'\n', &mut line).map_err(failed())?;
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            end.add(&line);
+            line.pop();
+            lines.push(String::from_utf8_lossy(&line).into_owned());
+        }
+        self.log.set_len(end.bytes).map_err(RunError::io("write", &self.log_path()))?;
+        self.log_end = end;
+        Ok(lines)
     }
 
-    /// Cuts the log back to its first `lines` lines; a shorter one stays as it is.
+    /// Puts the log aside and begins a new one; returns what the old one is called now.
     ///
     /// # Errors
-    /// When the file cannot be changed.
-    pub fn cut_log(&mut self, lines: u64) -> Result<(), RunError> {
-        let mut kept = self.read_log()?;
-        kept.truncate(lines as usize);
-        let bytes: usize = kept.iter().map(|line| line.len() + 1).sum();
-        self.log.set_len(bytes as u64).map_err(RunError::io("write", &self.path.join("log.jsonl")))?;
-        self.lines = kept.len() as u64;
-        Ok(())
+    /// When it cannot be renamed.
+    pub fn new_log(&mut self) -> Result<String, RunError> {
+        let mut names = (1..).map(|number| format!("log-aside-{number}.jsonl"));
+        let aside = names.find(|name| !self.path.join(name).exists()).unwrap_or_default();
+        let path = self.log_path();
+        fs::rename(&path, self.path.join(&aside)).map_err(RunError::io("rename", &path))?;
+        let log = File::options().read(true).append(true).create(true).open(&path);
+        self.log = log.map_err(RunError::io("write", &path))?;
+        self.log_end = LogEnd::default();
+        Ok(aside)
     }
 
     /// Saves the state of the run, and lets go of old ones.
     ///
     /// # Errors
     /// When it cannot be written; the earlier ones are then untouched.
-    pub fn save(&self, state: &StateDict) -> Result<(), RunError> {
+    pub fn save(&mut self, state: &StateDict) -> Result<(), RunError> {
         // A checkpoint must never be ahead of the log.
-        self.log.sync_data().map_err(RunError::io("write", &self.path.join("log.jsonl")))?;
+        self.log.sync_data().map_err(RunError::io("write", &self.log_path()))?;
         let tensors =
             state.iter().map(|(name, tensor)| NamedTensor::flat(name.clone(), tensor.clone())).collect();
         let mut file = TensorFile { tensors, ..TensorFile::default() };
-        file.metadata.insert("format".into(), FORMAT.into());
-        file.metadata.insert("version".into(), env!("CARGO_PKG_VERSION").into());
-        file.metadata.insert("config_sha256".into(), self.config_sha256.clone());
-        file.metadata.insert("log_lines".into(), self.lines.to_string());
+        let LogEnd { lines, bytes, sum } = &self.log_end;
+        file.metadata = [
+            ("format", FORMAT.into()),
+            ("version", env!("CARGO_PKG_VERSION").into()),
+            ("config", self.config.clone()),
+            ("log_lines", lines.to_string()),
+            ("log_bytes", bytes.to_string()),
+            ("log_sha256", hex(&sum.clone().finalize())),
+        ]
+        .map(|(name, value): (&str, String)| (name.to_owned(), value))
+        .into();
         let digest = hex(&Sha256::digest(file.to_bytes()));
         file.metadata.insert("sha256".into(), digest);
-        atomic::write(self.checkpoints().join(format!("{:08}.safetensors", self.lines)), file.to_bytes())?;
+        atomic::write(self.checkpoints().join(format!("{:08}.safetensors", self.next)), file.to_bytes())?;
+        self.next += 1;
         let mut all = self.list()?;
         all.truncate(all.len().saturating_sub(KEEP));
-        for old in all {
+        for (_, old) in all {
             fs::remove_file(&old).map_err(RunError::io("remove", &old))?;
         }
         Ok(())
     }
 
-    /// All checkpoints, the oldest first.
-    fn list(&self) -> Result<Vec<PathBuf>, RunError> {
+    /// All checkpoints with their numbers, the oldest first.
+    fn list(&self) -> Result<Vec<(u64, PathBuf)>, RunError> {
         let folder = self.checkpoints();
         if !folder.is_dir() {
             return Ok(Vec::new());
@@ -220,71 +328,116 @@ impl RunFolder {
         for entry in fs::read_dir(&folder).map_err(RunError::io("read", &folder))? {
             let path = entry.map_err(RunError::io("read", &folder))?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if let Some(number) = name.strip_suffix(".safetensors").and_then(|n| n.parse::<u64>().ok()) {
+            let number = name.strip_suffix(".safetensors").and_then(|n| n.parse::<u64>().ok());
+            // No run comes near the largest numbers; what bears one is not ours.
+            if let Some(number) = number.filter(|&number| number < 1 << 53 && path.is_file()) {
                 all.push((number, path));
             }
         }
         all.sort();
-        Ok(all.into_iter().map(|(_, path)| path).collect())
+        Ok(all)
     }
 
-    /// The newest checkpoint that is whole, with a word on each newer one that is not; `None` for a run that was
-    /// stopped before its first.
+    /// The newest checkpoint that is whole and that the log fits, or if there is none the newest that is whole; `None`
+    /// for a run that was stopped before its first.
     ///
     /// # Errors
-    /// When there are checkpoints but none is whole, they are of another configuration, or they are missing although
-    /// the run has begun.
-    pub fn latest(&self) -> Result<Option<(Checkpoint, Vec<String>)>, RunError> {
-        let mut broken = Vec::new();
-        for path in self.list()?.iter().rev() {
-            match self.load(path) {
-                Ok(checkpoint) => return Ok(Some((checkpoint, broken))),
-                Err(error @ RunError::BadRun { .. }) => return Err(error),
-                Err(error) => broken.push(error.to_string()),
+    /// When there are checkpoints but none is whole, or they are missing although the run has begun.
+    pub fn latest(&self) -> Result<Option<Found>, RunError> {
+        let mut notes = Vec::new();
+        let mut log_is_another = None;
+        for (_, path) in self.list()?.iter().rev() {
+            let checkpoint = match load(path) {
+                Ok(checkpoint) => checkpoint,
+                Err(error) => {
+                    notes.push(error.to_string());
+                    continue;
+                }
+            };
+            if self.log_fits(&checkpoint)? {
+                return Ok(Some(Found { checkpoint, log_fits: true, notes }));
             }
+            let notes_before = notes.clone();
+            notes.push(format!("{}: log.jsonl is not the one that it was written with", path.display()));
+            log_is_another.get_or_insert(Found { checkpoint, log_fits: false, notes: notes_before });
         }
-        let bad = |why: String| Err(RunError::BadRun { folder: self.path.clone(), why });
-        let config = self.path.join("config.toml");
-        match broken.first() {
-            Some(first) => bad(format!(
-                "no checkpoint can be read ({first}); train anew with `foveate train --config {}`",
-                config.display()
-            )),
-            None if self.lines > 0 => bad(format!(
-                "its checkpoints are missing; train anew with `foveate train --config {}`",
-                config.display()
-            )),
+        if log_is_another.is_some() {
+            return Ok(log_is_another);
+        }
+        let bad = |why: String| {
+            let config = self.path.join("config.toml");
+            let why = format!("{why}; train anew with `foveate train --config {}`", config.display());
+            Err(RunError::BadRun { folder: self.path.clone(), why })
+        };
+        let logged = self.log.metadata().map_err(RunError::io("read", &self.log_path()))?.len();
+        match notes.first() {
+            Some(first) => bad(format!("no checkpoint can be read ({first})")),
+            None if logged > 0 => bad("its checkpoints are missing".into()),
             None => Ok(None),
         }
     }
 
-    fn load(&self, path: &Path) -> Result<Checkpoint, RunError> {
-        let mut file = TensorFile::read(path)?;
-        let wrong = |why: &str| RunError::BadRequest { why: format!("{}: {why}", path.display()) };
-        if file.metadata.get("format").map(String::as_str) != Some(FORMAT) {
-            return Err(wrong("this is no checkpoint of ours"));
+    /// Whether the log begins with what it was at `checkpoint`.
+    fn log_fits(&self, checkpoint: &Checkpoint) -> Result<bool, RunError> {
+        let failed = || RunError::io("read", &self.log_path());
+        let file = File::open(self.log_path()).map_err(failed())?;
+        let there = file.metadata().map_err(failed())?.len();
+        let (bytes, sha256) = &checkpoint.log;
+        if *bytes > there || *bytes > MAX_LOG {
+            return Ok(false);
         }
-        let digest = file.metadata.remove("sha256");
-        if digest != Some(hex(&Sha256::digest(file.to_bytes()))) {
-            return Err(wrong("its contents are not what was written"));
+        let (mut file, mut sum, mut buffer) = (file.take(*bytes), Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut buffer).map_err(failed())? {
+                0 => return Ok(hex(&sum.finalize()) == *sha256),
+                count => sum.update(&buffer[..count]),
+            }
         }
-        if file.metadata.get("config_sha256") != Some(&self.config_sha256) {
-            return Err(RunError::BadRun {
-                folder: self.path.clone(),
-                why: "config.toml was changed after the run began; put it back, or start a new run with \
-                      `foveate train --config` and the changed file"
-                    .into(),
-            });
-        }
-        let lines = file.metadata.get("log_lines").and_then(|n| n.parse().ok());
-        let lines = lines.ok_or_else(|| wrong("its length of the log is missing"))?;
-        let version = file.metadata.remove("version").unwrap_or_default();
-        let state = file.tensors.into_iter().map(|tensor| (tensor.name, tensor.data)).collect();
-        Ok(Checkpoint { state, lines, version })
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn load(path: &Path) -> Result<Checkpoint, RunError> {
+    let broken = |source| RunError::Tensors { path: path.to_path_buf(), source };
+    let bytes = read_bounded(path, MAX_FILE)?.map_err(|bytes| broken(TensorsError::TooLarge { bytes }))?;
+    let mut file = TensorFile::from_bytes(&bytes).map_err(broken)?;
+    let wrong = |why: &str| RunError::BadRun { folder: path.to_path_buf(), why: why.into() };
+    if file.metadata.get("format").map(String::as_str) != Some(FORMAT) {
+        return Err(wrong("this is no checkpoint of this version"));
+    }
+    // Every byte counts, also those that say nothing.
+    let same = file.to_bytes() == bytes;
+    let digest = file.metadata.remove("sha256");
+    if !same || digest != Some(hex(&Sha256::digest(file.to_bytes()))) {
+        return Err(wrong("its contents are not what was written"));
+    }
+    let mut take = |name: &str| {
+        let missing = || wrong(&format!("its {name} is missing"));
+        file.metadata.remove(name).ok_or_else(missing)
+    };
+    let number = |text: String| text.parse().map_err(|_| wrong("a number of it is none"));
+    let lines = number(take("log_lines")?)?;
+    let log = (number(take("log_bytes")?)?, take("log_sha256")?);
+    let (version, config) = (take("version")?, take("config")?);
+    let state = file.tensors.into_iter().map(|tensor| (tensor.name, tensor.data)).collect();
+    Ok(Checkpoint { state, lines, version, config, log })
+}
+
+/// Removes the hidden folders of runs that were killed before they had a name.
+fn remove_abandoned(runs: &Path) -> Result<(), RunError> {
+    for entry in fs::read_dir(runs).map_err(RunError::io("read", runs))? {
+        let path = entry.map_err(RunError::io("read", runs))?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let ours = name.starts_with('.') && name.ends_with(atomic::SUFFIX);
+        // One without a lock may be about to get one.
+        if ours && path.join(lock::NAME).is_file() && Lock::take(&path).is_ok() {
+            // If it does not go away now, the next run tries again.
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing to a string cannot fail.
@@ -294,161 +447,4 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use foveate_core::Tensor;
-    use tempfile::TempDir;
-
-    use super::*;
-
-    fn state(x: f64) -> StateDict {
-        StateDict::from([
-            ("a.mean".into(), Tensor::F64(vec![x, -x])),
-            ("a.count".into(), Tensor::U64(vec![7])),
-            ("b".into(), Tensor::F32(vec![1.5])),
-        ])
-    }
-
-    fn new_run(dir: &TempDir) -> RunFolder {
-        RunFolder::create(&dir.path().join("runs"), "car", "seed = 1\n", "{}").expect("writable")
-    }
-
-    /// A run with five checkpoints, one after each line of the log, closed again.
-    fn five(dir: &TempDir) -> PathBuf {
-        let mut folder = new_run(dir);
-        for i in 0..5 {
-            folder.log(&format!("{{\"line\":{i}}}")).expect("writable");
-            folder.save(&state(f64::from(i))).expect("writable");
-        }
-        folder.path().to_path_buf()
-    }
-
-    #[test]
-    fn a_new_run_never_takes_the_folder_of_another() {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let names: Vec<_> = (0..3)
-            .map(|_| new_run(&dir).path().file_name().expect("a name").to_string_lossy().into_owned())
-            .collect();
-        assert_eq!(names, ["car", "car-1", "car-2"]);
-        let runs = dir.path().join("runs");
-        let said = RunFolder::create_named(&runs, "car-1", "", "{}").expect_err("exists").to_string();
-        assert!(said.contains("this run exists; go on with `foveate train --resume`"), "{said}");
-        for name in ["", "a/b", "..", ".hidden"] {
-            let said = RunFolder::create_named(&runs, name, "", "{}").expect_err(name).to_string();
-            assert!(said.contains("choose a plain word"), "{said}");
-        }
-        RunFolder::create_named(&runs, "mine", "", "{}").expect("a free name");
-        fs::write(dir.path().join("file"), "").expect("writable");
-        let said =
-            RunFolder::create(&dir.path().join("file"), "car", "", "{}").expect_err("a file").to_string();
-        assert!(said.contains("cannot create"), "{said}");
-    }
-
-    #[test]
-    fn the_newest_three_stay_and_the_newest_counts() {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let path = five(&dir);
-        let folder = RunFolder::open(&path).expect("a run");
-        assert_eq!(folder.list().expect("listable").len(), 3);
-        let (checkpoint, notes) = folder.latest().expect("whole").expect("there is one");
-        assert_eq!((checkpoint.state, checkpoint.lines, notes.len()), (state(4.0), 5, 0));
-        assert_eq!(checkpoint.version, env!("CARGO_PKG_VERSION"));
-    }
-
-    #[test]
-    fn the_log_is_cut_to_the_checkpoint() {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let path = five(&dir);
-        fs::OpenOptions::new()
-            .append(true)
-            .open(path.join("log.jsonl"))
-            .and_then(|mut f| f.write_all(b"{\"line\":5}\n{\"line\":6}\n{\"li"))
-            .expect("writable");
-        let mut folder = RunFolder::open(&path).expect("a run");
-        assert_eq!(folder.lines, 7, "the half line does not count");
-        let (checkpoint, _) = folder.latest().expect("whole").expect("there is one");
-        folder.cut_log(checkpoint.lines).expect("writable");
-        folder.log("{\"line\":\"new\"}").expect("writable");
-        let log = folder.read_log().expect("readable");
-        assert_eq!((log.len(), log[4].as_str(), log[5].as_str()), (6, "{\"line\":4}", "{\"line\":\"new\"}"));
-        folder.cut_log(99).expect("a shorter one stays");
-        assert_eq!(folder.lines, 6);
-    }
-
-    #[test]
-    fn a_broken_newest_falls_back_to_the_one_before() {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let path = five(&dir);
-        let newest = path.join("checkpoints/00000005.safetensors");
-        let bytes = fs::read(&newest).expect("readable");
-        // Any byte of it.
-        for at in (0..bytes.len()).step_by(13) {
-            let mut wrong = bytes.clone();
-            wrong[at] ^= 0x41;
-            fs::write(&newest, wrong).expect("writable");
-            let folder = RunFolder::open(&path).expect("a run");
-            let (checkpoint, notes) = folder.latest().expect("the one before").expect("there is one");
-            assert_eq!((checkpoint.lines, notes.len()), (4, 1), "byte {at}");
-        }
-        fs::write(&newest, &bytes[..bytes.len() - 3]).expect("writable");
-        let folder = RunFolder::open(&path).expect("a run");
-        let (checkpoint, notes) = folder.latest().expect("the one before").expect("there is one");
-        assert_eq!(checkpoint.state, state(3.0));
-        assert!(notes[0].contains("00000005.safetensors"), "{notes:?}");
-    }
-
-    #[test]
-    fn folders_that_cannot_go_on_say_why() {
-        type Damage = fn(&Path);
-        let cases: [(Damage, &str); 6] = [
-            (|p| fs::remove_dir_all(p).expect("ours"), "there is no such folder"),
-            (
-                |p| fs::remove_file(p.join("config.toml")).expect("ours"),
-                "config.toml is missing, so this is no run",
-            ),
-            (|p| fs::write(p.join("config.toml"), "seed = 2\n").expect("ours"), "config.toml was changed"),
-            (
-                |p| fs::remove_dir_all(p.join("checkpoints")).expect("ours"),
-                "its checkpoints are missing; train anew",
-            ),
-            (
-                |p| {
-                    for n in 3..=5 {
-                        fs::write(p.join(format!("checkpoints/{n:08}.safetensors")), "garbage")
-                            .expect("ours");
-                    }
-                },
-                "no checkpoint can be read",
-            ),
-            (
-                |p| {
-                    let foreign = TensorFile::default().to_bytes();
-                    for n in 3..=5 {
-                        fs::write(p.join(format!("checkpoints/{n:08}.safetensors")), &foreign).expect("ours");
-                    }
-                },
-                "this is no checkpoint of ours",
-            ),
-        ];
-        for (damage, why) in cases {
-            let dir = tempfile::tempdir().expect("a temporary folder");
-            let path = five(&dir);
-            damage(&path);
-            let said = RunFolder::open(&path)
-                .and_then(|folder| folder.latest().map(|_| ()))
-                .expect_err(why)
-                .to_string();
-            assert!(said.contains(why) && said.contains(';') && said.lines().count() == 1, "{said}");
-        }
-    }
-
-    #[test]
-    fn one_process_at_a_time() {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let first = new_run(&dir);
-        let said = RunFolder::open(first.path()).expect_err("locked").to_string();
-        assert!(said.contains("another process trains in this folder"), "{said}");
-        let path = first.path().to_path_buf();
-        drop(first);
-        assert_eq!(RunFolder::open(&path).expect("free again").latest().expect("nothing yet"), None);
-    }
-}
+mod tests;

@@ -70,15 +70,19 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
 }
 
-/// The date and time in UTC, as in `2026-11-21T09:10:00Z`.
+/// Seconds since 1970, UTC.
 #[expect(clippy::disallowed_methods, reason = "this is the place")]
+pub fn unix_now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// The date and time in UTC, as in `2026-11-21T09:10:00Z`.
 pub fn utc_now() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    utc(since.as_secs())
+    utc(unix_now())
 }
 
 /// Seconds since 1970 as date and time in UTC.
-fn utc(seconds: u64) -> String {
+pub fn utc(seconds: u64) -> String {
     // Days are counted from 1 March of year 0, so that the leap day is the last day of a year; 146,097 days are 400
     // years.
     let days = seconds / 86_400 + 719_468;

@@ -5,6 +5,9 @@
 
 use std::path::Path;
 
+use foveate_agents::registry;
+use foveate_core::Agent;
+use foveate_envs::registry::EnvRequest;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -32,6 +35,9 @@ pub struct TrainConfig {
     pub seed: u64,
     /// Threads; 0 for one per core. The digits do not depend on it.
     pub workers: usize,
+    /// Whether every evaluation leaves a film. The digits do not depend on it.
+    #[serde(default = "yes")]
+    pub videos: bool,
     /// The world.
     pub env: EnvSection,
     /// The agent.
@@ -64,6 +70,46 @@ pub struct AgentSection {
     /// What replaces the agent's defaults.
     #[serde(default)]
     pub config: Table,
+}
+
+impl EnvSection {
+    /// What to ask for to get this world.
+    pub fn request(&self) -> EnvRequest {
+        let options = self.options.iter().map(|(name, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (name.clone(), text)
+        });
+        EnvRequest {
+            id: self.id.clone(),
+            picture: Some(self.picture.clone()),
+            variants: self.variants.clone(),
+            options: options.collect(),
+            video: None,
+        }
+    }
+}
+
+impl AgentSection {
+    /// The agent's settings, as registries take them.
+    ///
+    /// # Errors
+    /// When one is of a kind that no agent has, as a date.
+    pub fn settings(&self) -> Result<serde_json::Value, RunError> {
+        serde_json::to_value(&self.config)
+            .map_err(|error| RunError::BadRequest { why: format!("agent.config: {error}") })
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// When there is no such agent or its settings make no sense.
+    pub fn build(&self) -> Result<Box<dyn Agent>, RunError> {
+        Ok(registry::make(&self.name, &self.settings()?)?)
+    }
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl TrainConfig {
@@ -154,7 +200,7 @@ fn preset_table(name: &str) -> Result<Table, RunError> {
     parse(text, name)
 }
 
-fn read_text(path: &Path) -> Result<String, RunError> {
+pub(crate) fn read_text(path: &Path) -> Result<String, RunError> {
     let from = path.display().to_string();
     let bytes = crate::npz::read_bounded(path, MAX_FILE)?
         .map_err(|size| bad(&from, format!("{size} bytes are no configuration; is it the right file?")))?;

@@ -48,6 +48,27 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
+    /// A run that could not go on, and can once the reason is gone.
+    #[error("{source}, then go on with `foveate train --resume {}`", folder.display())]
+    Halted {
+        /// Its folder.
+        folder: PathBuf,
+        /// Why it could not go on.
+        source: Box<RunError>,
+    },
+    /// A rollout of a run failed.
+    #[error(
+        "generation {generation}: {source}; see it again with `foveate replay --failure {}`, and once its cause is \
+         gone go on with `foveate train --resume`", file.display()
+    )]
+    Failed {
+        /// The generation that was under way.
+        generation: u64,
+        /// What happened, to which genome, in which episode and step.
+        source: Box<EvaluateError>,
+        /// The replay.
+        file: PathBuf,
+    },
     /// A broken or foreign SafeTensors file.
     #[error("{}: {source}", path.display())]
     Tensors {
@@ -142,7 +163,9 @@ fn remedy(source: &io::Error, doing: &str) -> &'static str {
         (Kind::NotFound, _) => "create the folder first or choose another path",
         (Kind::PermissionDenied | Kind::ReadOnlyFilesystem, "read") => "make it readable for you",
         (Kind::PermissionDenied | Kind::ReadOnlyFilesystem, _) => "choose a folder that you may write to",
-        (Kind::StorageFull | Kind::QuotaExceeded, _) => "free some space or choose another disk",
+        (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge, _) => {
+            "free some space or choose another disk"
+        }
         (Kind::IsADirectory, _) => "this is a folder: name a file in it",
         (Kind::NotADirectory, _) => "part of the path is a file: choose another path",
         (Kind::AlreadyExists, _) => "choose another name or move the old one away",

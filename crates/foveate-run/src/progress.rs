@@ -1,8 +1,9 @@
 //! Live progress of a run: what a user sees while it goes on.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
 
+use foveate_core::{EpisodeResult, RolloutJob};
 use serde::{Deserialize, Serialize};
 
 use crate::course::Event;
@@ -13,10 +14,61 @@ pub struct LogLine {
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
+    /// Of a generation: the world's seeds of its tracks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trained_on: Vec<u64>,
+    /// Of what judges weights: what they reached on every track.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Track>,
     /// Seconds of wall time that the run has taken so far, without the time it lay stopped.
     pub seconds: f64,
     /// Seconds of CPU time, all threads together.
     pub cpu_seconds: f64,
+}
+
+/// A track that judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Track {
+    /// The world's seed.
+    pub seed: u64,
+    /// Sum of rewards.
+    #[serde(rename = "return")]
+    pub total: f64,
+    /// Steps driven.
+    pub steps: u64,
+}
+
+impl LogLine {
+    /// A line without tracks.
+    pub fn of(event: Event, seconds: f64, cpu_seconds: f64) -> Self {
+        LogLine { event, trained_on: Vec::new(), tracks: Vec::new(), seconds, cpu_seconds }
+    }
+
+    /// Adds which tracks the event is about.
+    #[must_use]
+    pub fn on(mut self, jobs: &[RolloutJob], results: &[EpisodeResult]) -> Self {
+        match self.event {
+            Event::Generation { .. } => {
+                // Most often all genomes drive the same ones.
+                let mut known = BTreeSet::new();
+                let new = jobs.iter().map(|job| job.env_seed).filter(|&seed| known.insert(seed));
+                self.trained_on = new.collect();
+            }
+            Event::Validation { .. }
+            | Event::Evaluation { .. }
+            | Event::Final { .. }
+            | Event::Report { .. } => {
+                let track = |(job, result): (&RolloutJob, &EpisodeResult)| Track {
+                    seed: job.env_seed,
+                    total: result.total,
+                    steps: result.steps,
+                };
+                self.tracks = jobs.iter().zip(results).map(track).collect();
+            }
+            Event::Chosen { .. } => {}
+        }
+        self
+    }
 }
 
 /// How to show progress.
@@ -200,8 +252,8 @@ mod tests {
     }
 
     fn shown(style: Style) -> String {
-        let generation = |generation, seconds| LogLine {
-            event: Event::Generation {
+        let generation = |generation, seconds| {
+            let event = Event::Generation {
                 generation,
                 steps: generation * 1000,
                 stage: "learn".into(),
@@ -212,21 +264,19 @@ mod tests {
                 norm: 15.0,
                 sigma: 0.1,
                 replayed: 0,
-            },
-            seconds,
-            cpu_seconds: seconds,
+            };
+            LogLine::of(event, seconds, seconds)
         };
-        let validation = LogLine {
-            event: Event::Validation {
+        let validation = {
+            let event = Event::Validation {
                 generation: 2,
                 steps: 2000,
                 stage: "learn".into(),
                 start: 1,
                 summary: Summary::of(&[700.0, 800.0]),
                 best: true,
-            },
-            seconds: 3.0,
-            cpu_seconds: 5.0,
+            };
+            LogLine::of(event, 3.0, 5.0)
         };
         let page = Page::default();
         let mut reporter = Reporter::new(style, Box::new(page.clone()));

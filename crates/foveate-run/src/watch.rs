@@ -37,6 +37,8 @@ pub struct WatchRequest<'a> {
     pub episode: usize,
     /// Steps to film; `None` for the whole episode.
     pub steps: Option<usize>,
+    /// Films every so many steps, so that it plays at the same speed with fewer frames; 1 for all of them.
+    pub every: usize,
     /// Width and height of the film in pixels, even; `None` for the size that suits the format.
     pub size: Option<(usize, usize)>,
     /// The file to write; its ending chooses the format: `.mp4`, `.gif`, or `.png` for a picture of a single step.
@@ -100,12 +102,13 @@ pub fn run(
     if kind == Kind::Png {
         picture(request, scene, file, stop, progress)
     } else {
-        let reel = Reel::new(kind, scene.size(), request.env.spec().fps, file, request.out)?;
+        let fps = request.env.spec().fps / request.every.max(1) as f64;
+        let reel = Reel::new(kind, scene.size(), fps, file, request.out)?;
         film(request, scene, reel, stop, progress)
     }
 }
 
-/// Films every step.
+/// Films the steps that were asked for, and always the last.
 fn film(
     request: &WatchRequest<'_>,
     mut scene: Scene,
@@ -115,9 +118,16 @@ fn film(
 ) -> Result<WatchReport, RunError> {
     let last = request.steps.unwrap_or(usize::MAX);
     loop {
-        reel.frame(scene.compose()?.as_image())?;
+        let done = scene.is_over() || scene.steps() >= last;
+        let filmed = done || scene.steps().is_multiple_of(request.every.max(1));
+        if filmed {
+            reel.frame(scene.compose()?.as_image())?;
+        }
         progress(scene.steps());
-        if scene.is_over() || scene.steps() >= last || stop.asked() {
+        if done || stop.asked() {
+            if !filmed {
+                reel.frame(scene.compose()?.as_image())?;
+            }
             break;
         }
         scene.step()?;

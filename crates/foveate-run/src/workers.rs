@@ -331,7 +331,7 @@ fn broken(job: RolloutJob, step: u64, what: String) -> EvaluateError {
 }
 
 /// What a panic said.
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".into())
 }

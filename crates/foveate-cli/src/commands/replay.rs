@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use foveate_run::RunError;
 use foveate_run::atomic::AtomicFile;
+use foveate_run::failure::Failure;
 use foveate_run::replay::{End, replay};
 use foveate_run::worlds;
 
@@ -22,9 +23,13 @@ The trace is one JSON object per line: t, reward, terminated, truncated, frame_s
 agent sees) and state, in full precision. Line 0 is the reset, line t the step t. It ends with the actions or with the
 episode, whichever comes first.
 
+When a rollout fails, `foveate train` leaves a file in the run's folder `failures`: --failure drives that rollout again,
+with its agent, and says whether it fails again; --out then traces the world up to there.
+
 Examples:
   foveate replay --seed 7 --picture exact --actions drive.jsonl --out trace.jsonl
-  yes '[0, 0.5, 0]' | foveate replay --seed 7 --actions - --out - | tail -1")]
+  yes '[0, 0.5, 0]' | foveate replay --seed 7 --actions - --out - | tail -1
+  foveate replay --failure runs/car-racing/failures/generation-000012-genome-3-episode-0.json")]
 pub(crate) struct Replay {
     #[command(flatten)]
     world: WorldArgs,
@@ -32,31 +37,30 @@ pub(crate) struct Replay {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The recorded actions; - for stdin
-    #[arg(long, value_name = "FILE")]
-    actions: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "failure")]
+    actions: Option<PathBuf>,
     /// Where the trace goes; - for stdout
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "failure")]
+    out: Option<PathBuf>,
+    /// A rollout that failed in training, as its run kept it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "env", "picture", "variants", "options"])]
+    failure: Option<PathBuf>,
 }
 
 impl Replay {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut env = worlds::make(self.world.request(None))?;
-        let mut actions = open(&self.actions)?;
-        let name = self.actions.display().to_string();
-        let played = if self.out == Path::new("-") {
-            let mut trace = BufWriter::new(io::stdout().lock());
-            let played = replay(&mut *env, self.seed, &name, &mut *actions, &mut trace)?;
-            trace.flush().map_err(|source| RunError::Output { source })?;
-            played
-        } else {
-            let mut trace = BufWriter::new(AtomicFile::create(&self.out)?);
-            let played = replay(&mut *env, self.seed, &name, &mut *actions, &mut trace)?;
-            let trace =
-                trace.into_inner().map_err(|error| RunError::io("write", &self.out)(error.into_error()))?;
-            trace.commit()?;
-            played
+        if let Some(path) = &self.failure {
+            return failure(path, self.out.as_deref());
+        }
+        let (Some(actions), Some(out)) = (&self.actions, &self.out) else {
+            anyhow::bail!(
+                "actions and a place for the trace are missing; give --actions FILE and --out FILE"
+            );
         };
+        let mut env = worlds::make(self.world.request(None))?;
+        let name = actions.display().to_string();
+        let mut actions = open(actions)?;
+        let played = written(out, |trace| replay(&mut *env, self.seed, &name, &mut *actions, trace))?;
         let why = match played.end {
             End::Actions => "the actions ended",
             End::Terminated => "the episode ended",
@@ -65,6 +69,46 @@ impl Replay {
         eprintln!("{} steps, return {:.2}: {why}", played.steps, played.total);
         Ok(())
     }
+}
+
+/// Drives a rollout that failed once more.
+fn failure(path: &Path, out: Option<&Path>) -> anyhow::Result<()> {
+    let failure = Failure::read(path)?;
+    if let Some(out) = out {
+        written(out, |trace| failure.trace(trace))?;
+    }
+    let Failure { generation, genome, episode, env_seed, step, what, .. } = &failure;
+    let then = format!(
+        "generation {generation}, genome {genome}, episode {episode} (seed {env_seed}), step {step}: {what}"
+    );
+    match failure.again()? {
+        Some(again) if failure.is(&again) => {
+            eprintln!("it fails again: {then}");
+            Ok(())
+        }
+        again => {
+            let now = again.map_or_else(|| "it went well".into(), |again| again.to_string());
+            anyhow::bail!(
+                "it does not fail as it did ({then}): now {now}; was it another version of the program ({})?",
+                failure.version
+            )
+        }
+    }
+}
+
+/// Has `write` write to `out`, whole or not at all.
+fn written<T>(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, RunError>) -> Result<T, RunError> {
+    if out == Path::new("-") {
+        let mut trace = BufWriter::new(io::stdout().lock());
+        let done = write(&mut trace)?;
+        trace.flush().map_err(|source| RunError::Output { source })?;
+        return Ok(done);
+    }
+    let mut trace = BufWriter::new(AtomicFile::create(out)?);
+    let done = write(&mut trace)?;
+    let trace = trace.into_inner().map_err(|error| RunError::io("write", out)(error.into_error()))?;
+    trace.commit()?;
+    Ok(done)
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead>, RunError> {

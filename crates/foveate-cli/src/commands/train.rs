@@ -7,13 +7,13 @@ use clap::Args;
 use foveate_run::config::TrainConfig;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
-use foveate_run::train::{TrainRequest, resume, run};
+use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
 
 /// Let an agent learn by evolution
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without any file, the preset `laptop` trains a small agent on all cores until its budget is used up. Curve, log,
-checkpoints and weights go to runs/NAME. Ctrl-C stops safely at any moment; --resume goes on exactly: the result is the
+checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the curves while they grow. Ctrl-C stops safely at any moment; --resume goes on exactly: the result is the
 same to the bit as if nothing had happened, with any number of workers.
 
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys. --set changes one of
@@ -31,6 +31,9 @@ pub(crate) struct Train {
     /// Go on with a run
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs"])]
     resume: Option<PathBuf>,
+    /// Go on although configuration, version or log are not what they were; about.json will say so
+    #[arg(long, requires = "resume")]
+    allow_changes: bool,
     /// Where everything comes from that is not said otherwise
     #[arg(long, value_name = "NAME", default_value = "laptop")]
     preset: String,
@@ -46,6 +49,9 @@ pub(crate) struct Train {
     /// Threads; 0 for one per core [default: that of the configuration]
     #[arg(long)]
     workers: Option<usize>,
+    /// Make no films of evaluations [default: as the configuration says, which is to make them]
+    #[arg(long)]
+    no_videos: bool,
     /// What to call the run [default: the world's name, numbered]
     #[arg(long)]
     name: Option<String>,
@@ -66,14 +72,21 @@ impl Train {
         };
         let mut reporter = Reporter::new(style, Box::new(stdout()));
         let stop = stop_on_ctrl_c()?;
-        if let Some(folder) = &self.resume {
-            resume(folder, self.workers, &mut reporter, &stop)?;
+        if let Some(folder) = self.resume {
+            let request = ResumeRequest {
+                folder,
+                workers: self.workers,
+                videos: self.no_videos.then_some(false),
+                allow_changes: self.allow_changes,
+            };
+            resume(&request, &mut reporter, &stop)?;
             return Ok(());
         }
         let mut sets = self.set;
         sets.extend(self.world.map(|world| format!("env.id={}", quoted(&world))));
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
+        sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
         let config = TrainConfig::load(&self.preset, self.config.as_deref(), &sets)?;
         run(&TrainRequest { config, runs: self.runs, name: self.name }, &mut reporter, &stop)?;
         Ok(())

@@ -64,6 +64,7 @@ impl Watch {
                 seed: self.seed,
                 episode: self.episode,
                 steps: self.steps,
+                every: 1,
                 size: self.size,
                 out: &self.out,
                 at: self.at,

@@ -3,6 +3,7 @@
 // Each file in `tests` is a program of its own and uses a part of this one.
 #![allow(dead_code)]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use std::process::{Command, Stdio};
 
 use foveate_agents::registry;
 use foveate_core::TensorShape;
+use foveate_run::checkpoint::RunFolder;
+use foveate_run::progress::LogLine;
 use foveate_run::weights::AgentFile;
 use serde_json::{Value, json};
 
@@ -76,7 +79,7 @@ impl Dir {
     }
 }
 
-fn collect(folder: &Path, all: &mut Vec<(PathBuf, Vec<u8>)>) {
+pub(crate) fn collect(folder: &Path, all: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in fs::read_dir(folder).expect("a readable folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
@@ -163,6 +166,65 @@ pub(crate) fn made_up() -> Vec<f32> {
 /// A weight file of the published agent's size.
 pub(crate) fn weights() -> Vec<u8> {
     AgentFile::new("attention-agent", &json!({}), made_up()).expect("the right count").to_bytes()
+}
+
+/// A world and a recipe for seconds: a validation after every generation, and short episodes, yet long enough for the
+/// genomes to differ.
+pub(crate) const SHORT: &str = "
+[env]
+picture = \"none\"
+
+[agent.config]
+image = [96, 96]
+patch = 24
+stride = 24
+top_k = 2
+query_dim = 2
+hidden = 2
+
+[recipe]
+max_steps = 40
+selection = { every = 100, tracks = 2, finalists = 2, final_tracks = 2, report_tracks = 3 }
+stage = [{ name = \"only\", steps = 2500, population = 4, sigma = 1.0, learning_rate = 1.0 }]
+";
+
+/// Everything in a run's folder that must not depend on how the run went: weights, state, films, and the log without
+/// its times.
+pub(crate) fn digits(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut run = RunFolder::open(folder).expect("a run");
+    let found = run.latest().expect("whole").expect("there is one");
+    assert_eq!((found.log_fits, found.notes), (true, vec![]));
+    let lines = run.cut_log(&found.checkpoint).expect("readable");
+    let timeless = lines.iter().map(|line| {
+        let line: LogLine = serde_json::from_str(line).expect("a log line");
+        serde_json::to_string(&LogLine { seconds: 0.0, cpu_seconds: 0.0, ..line }).expect("plain")
+    });
+    let state = format!("{:?} {}", found.checkpoint.state, found.checkpoint.lines);
+    let mut digits = BTreeMap::from([
+        ("log".to_owned(), timeless.collect::<Vec<_>>().join("\n").into_bytes()),
+        ("state".to_owned(), state.into_bytes()),
+    ]);
+    let mut all = vec![];
+    collect(folder, &mut all);
+    for (path, bytes) in all {
+        let name = path.strip_prefix(folder).expect("below").to_string_lossy().into_owned();
+        // What is written with the time in it, and how often that was, differs.
+        let free = ["about.json", "log.jsonl", "lock", "events.out", "checkpoints"];
+        if !free.iter().any(|free| name.starts_with(free)) {
+            digits.insert(name, bytes);
+        }
+    }
+    digits
+}
+
+#[track_caller]
+pub(crate) fn check_same(expect: &BTreeMap<String, Vec<u8>>, folder: &Path) {
+    let digits = digits(folder);
+    let names = |digits: &BTreeMap<String, Vec<u8>>| digits.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&digits), names(expect), "{}", folder.display());
+    for (name, bytes) in expect {
+        assert!(digits[name] == *bytes, "{}: {name} differs", folder.display());
+    }
 }
 
 /// Feeds `input` to a command.

@@ -136,6 +136,9 @@ impl Course {
             .filter_map(|(name, tensor)| Some((name.strip_prefix("evolution.")?.to_owned(), tensor.clone())))
             .collect();
         let counts = u64s("course.counts", 8)?;
+        if counts.iter().any(|&count| count >= 1 << 53) {
+            return Err(bad(format!("course.counts are {counts:?}, more than any run can count")));
+        }
         let settings = settings(&self.recipe, stage, counts[1])?;
         let mut es = make(&settings, base.clone(), start_seed(self.seed, stage, start))?;
         es.restore(&if changed { with_settings_of(&*es, evolution) } else { evolution })?;

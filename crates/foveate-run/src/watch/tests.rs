@@ -119,6 +119,7 @@ fn shoot(env: &dyn Env, agent: &dyn Agent, name: &str, change: impl FnOnce(&mut 
         seed: 1,
         episode: 0,
         steps: None,
+        every: 1,
         size: Some((320, 162)),
         out: &out,
         at: None,
@@ -240,6 +241,7 @@ fn asked_to_stop_it_still_finishes_the_file() {
         seed: 1,
         episode: 0,
         steps: None,
+        every: 1,
         size: Some((320, 162)),
         out: &out,
         at: None,
@@ -253,4 +255,14 @@ fn asked_to_stop_it_still_finishes_the_file() {
     assert_eq!(report.map(|r| (r.steps, r.ended)).ok(), Some((5, false)));
     let file = std::fs::read(&out).expect("a file");
     assert!(file.starts_with(b"GIF89a") && file.ends_with(b";"));
+}
+
+#[test]
+fn every_second_step_and_always_the_last() {
+    for (length, every, frames) in [(6, 2, 4), (7, 2, 5), (7, 1, 8), (7, 20, 2)] {
+        let filmed = dawn(length, "a.gif", |request| request.every = every);
+        let report = filmed.result.as_ref().expect("fine");
+        assert_eq!((report.frames, report.steps), (frames, usize::from(length)));
+        assert_eq!(filmed.progress.len(), 1 + usize::from(length));
+    }
 }

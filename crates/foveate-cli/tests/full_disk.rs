@@ -1,0 +1,111 @@
+//! A disk that is full at any moment of a run: said clearly, nothing lost, and gone on with once there is space.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Dir, SHORT, check_same, digits};
+
+/// Trains in a file system or under a limit that `script` makes, then goes on without; `$BIN` is the binary.
+fn sh(dir: &Dir, wrap: &[&str], script: &str, size: u64) -> (Option<i32>, String) {
+    let mut command = Command::new(wrap[0]);
+    command.args(&wrap[1..]).args(["sh", "-c", script]);
+    let done = command
+        .current_dir(dir.path("."))
+        .env("BIN", env!("CARGO_BIN_EXE_foveate"))
+        .env("SIZE", size.to_string())
+        .output();
+    match done {
+        Ok(done) => (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()),
+        Err(error) => (None, error.to_string()),
+    }
+}
+
+#[track_caller]
+fn check_said(text: &str, parts: &[&str]) {
+    assert_eq!(text.lines().count(), 1, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not said: {text}");
+    }
+}
+
+fn straight() -> Dir {
+    let dir = Dir::new();
+    dir.write("short.toml", SHORT);
+    dir.ok(&["train", "car-racing", "--config", "short.toml", "--name", "straight"]);
+    dir
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let dir = straight();
+    let expect = digits(&dir.path("runs/straight"));
+    // A mount of our own that no one else sees and that goes with the process.
+    let ways: [&[&str]; 2] = [&["unshare", "--mount"], &["unshare", "--user", "--map-root-user", "--mount"]];
+    let probe = "mkdir -p small && mount -t tmpfs -o size=64k none small";
+    let Some(wrap) = ways.iter().find(|wrap| sh(&dir, wrap, probe, 0).0 == Some(0)) else {
+        let why = sh(&dir, ways[1], probe, 0).1;
+        eprintln!("skipped: no small file system can be mounted here: {}", why.trim());
+        return;
+    };
+    let script = r#"
+        set -e
+        mount -t tmpfs -o size="$SIZE"k none small
+        set +e
+        "$BIN" train car-racing --config short.toml --runs small --name run > told 2> error
+        echo $? > code
+        mount -o remount,size=64m small
+        if [ -e small/run ]
+        then "$BIN" train --resume small/run > told 2> error2
+        else "$BIN" train car-racing --config short.toml --runs small --name run > told 2> error2
+        fi
+        echo $? > code2
+        ls -A small > names
+        rm -rf out && cp -r small/run out
+    "#;
+    let text = |name: &str| String::from_utf8(dir.read(name)).expect("text");
+    let mut began = 0;
+    for size in [4, 8, 16, 24, 32, 48, 64, 100, 200, 300] {
+        let (code, error) = sh(&dir, wrap, script, size);
+        assert_eq!(code, Some(0), "{size}k: {error}");
+        assert_eq!(text("code"), "1\n", "{size}k: {}", text("error"));
+        check_said(
+            &text("error"),
+            &["error: cannot ", "small/", "No space left on device", "; free some space"],
+        );
+        if text("error").contains("then go on with `foveate train --resume small/run`") {
+            began += 1;
+        }
+        assert_eq!((text("code2"), text("error2")), ("0\n".into(), String::new()), "{size}k");
+        assert_eq!(text("names"), "run\n", "{size}k");
+        check_same(&expect, &dir.path("out"));
+    }
+    assert!(began >= 5, "the disk was full too early");
+    eprintln!("full 10 times, {began} of them after the run had begun");
+}
+
+#[test]
+fn a_file_that_may_not_grow_loses_nothing() {
+    let dir = straight();
+    let expect = digits(&dir.path("runs/straight"));
+    // Without a handler the signal would end the process before it can say anything. The unit is 512 bytes or 1 KiB.
+    let script = r#"
+        trap '' XFSZ
+        ulimit -f "$SIZE" || exit 9
+        exec "$BIN" train car-racing --config short.toml --name "run$SIZE" > /dev/null
+    "#;
+    for size in [2, 4, 8, 20] {
+        let (code, error) = sh(&dir, &["env"], script, size);
+        if code == Some(9) {
+            eprintln!("skipped: file sizes cannot be limited here: {}", error.trim());
+            return;
+        }
+        assert_eq!(code, Some(1), "{size}: {error}");
+        let folder = format!("runs/run{size}");
+        check_said(&error, &["error: cannot write ", &folder, "File too large", "; free some space"]);
+        dir.ok(&["train", "--resume", &folder]);
+        check_same(&expect, &dir.path(&folder));
+    }
+}

@@ -1,0 +1,365 @@
+//! Rollouts that failed, kept so that anyone can see them fail again.
+//!
+//! A rollout depends on its genome and its seed alone, so a file with both is the whole story; the actions are there
+//! for worlds that are looked at without the agent.
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foveate_core::{Agent, Decision, Env, EvaluateError, Observation, PolicyError, RolloutJob, TensorShape};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic;
+use crate::checkpoint::hex;
+use crate::config::{AgentSection, EnvSection};
+use crate::error::RunError;
+use crate::npz::read_bounded;
+use crate::replay;
+use crate::rollout::{self, Rules, first_largest};
+use crate::worlds;
+
+const FORMAT: &str = "foveate-failure-1";
+/// Larger files are refused.
+const MAX_FILE: u64 = 256 << 20;
+
+/// A rollout that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Says what the file is.
+    format: String,
+    /// Version of the program.
+    pub version: String,
+    /// What happened.
+    pub what: String,
+    /// The generation that was under way.
+    pub generation: u64,
+    /// Which genome of it.
+    pub genome: usize,
+    /// Which of its episodes.
+    pub episode: usize,
+    /// The seed that the world was reset with.
+    pub env_seed: u64,
+    /// In which step.
+    pub step: u64,
+    /// Steps after which the episode would have been over.
+    pub max_steps: u64,
+    /// Negative rewards in a row that it would have survived.
+    pub patience: Option<u32>,
+    /// The world.
+    pub env: EnvSection,
+    /// The agent.
+    pub agent: AgentSection,
+    /// Its parameters: the hexadecimal bytes of little-endian `f32`, since they may be no numbers.
+    pub weights: String,
+    /// What the agent did in every step up to the failure; empty when it did not happen again.
+    pub actions: Vec<Vec<f64>>,
+}
+
+/// A rollout to be recorded.
+pub(crate) struct Scene<'a> {
+    pub(crate) generation: u64,
+    pub(crate) env: (&'a EnvSection, &'a dyn Env),
+    pub(crate) agent: (&'a AgentSection, &'a dyn Agent),
+    pub(crate) weights: &'a [f32],
+    pub(crate) rules: Rules,
+}
+
+impl Failure {
+    /// Drives the rollout that `error` is about once more, to record what the agent did; `None` when the error is about
+    /// no rollout.
+    pub(crate) fn record(scene: &Scene<'_>, error: &EvaluateError) -> Option<Self> {
+        let (job, step, what) = parts(error)?;
+        let RolloutJob { genome, episode, env_seed } = job;
+        let Scene { generation, env, agent, weights, rules } = scene;
+        let actions = Actions::default();
+        let again = drive(env.1, agent.1, weights, *rules, job, Some(Arc::clone(&actions)));
+        let same = again.is_some_and(|again| parts(&again) == parts(error));
+        Some(Failure {
+            format: FORMAT.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            what,
+            generation: *generation,
+            genome,
+            episode,
+            env_seed,
+            step,
+            max_steps: rules.max_steps,
+            patience: rules.patience,
+            env: env.0.clone(),
+            agent: agent.0.clone(),
+            weights: hex(&weights.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()),
+            actions: if same { written(&actions).clone() } else { Vec::new() },
+        })
+    }
+
+    /// The name of its file.
+    pub fn file_name(&self) -> String {
+        let Failure { generation, genome, episode, .. } = self;
+        format!("generation-{generation:06}-genome-{genome}-episode-{episode}.json")
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), RunError> {
+        let text = serde_json::to_string(self)
+            .map_err(|error| RunError::BadRequest { why: format!("{}: {error}", path.display()) })?;
+        atomic::write(path, text + "\n")
+    }
+
+    /// Reads a file that a run wrote.
+    ///
+    /// # Errors
+    /// When it cannot be read or is none of ours.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        let bad = |why: String| RunError::BadRequest {
+            why: format!("{}: {why}; give a file from the folder `failures` of a run", path.display()),
+        };
+        let bytes =
+            read_bounded(path, MAX_FILE)?.map_err(|size| bad(format!("{size} bytes are too many")))?;
+        let failure: Failure = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        if failure.format != FORMAT {
+            return Err(bad(format!("its format is {:?}", failure.format)));
+        }
+        failure.params().ok_or_else(|| bad("its weights are no hexadecimal numbers".into()))?;
+        Ok(failure)
+    }
+
+    fn params(&self) -> Option<Vec<f32>> {
+        let digits: Option<Vec<u32>> = self.weights.chars().map(|c| c.to_digit(16)).collect();
+        let digits = digits.filter(|digits| digits.len().is_multiple_of(8))?;
+        let byte = |pair: &[u32]| (pair[0] << 4 | pair[1]) as u8;
+        let bytes: Vec<u8> = digits.chunks_exact(2).map(byte).collect();
+        Some(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
+    }
+
+    fn job(&self) -> RolloutJob {
+        RolloutJob { genome: self.genome, episode: self.episode, env_seed: self.env_seed }
+    }
+
+    /// Builds world and agent and drives the rollout again; gives what happens this time, `None` when nothing does.
+    ///
+    /// # Errors
+    /// When world or agent cannot be built.
+    pub fn again(&self) -> Result<Option<EvaluateError>, RunError> {
+        let (env, agent) = (self.world()?, self.agent.build()?);
+        let weights = self.params().unwrap_or_default();
+        let rules = Rules { max_steps: self.max_steps, patience: self.patience };
+        Ok(drive(&*env, &*agent, &weights, rules, self.job(), None))
+    }
+
+    /// Whether `error` is what happened then.
+    pub fn is(&self, error: &EvaluateError) -> bool {
+        parts(error) == Some((self.job(), self.step, self.what.clone()))
+    }
+
+    /// Plays the recorded actions and writes what the world did to `trace`, up to a step that fails.
+    ///
+    /// # Errors
+    /// As [`replay::replay`], except for what the failing step itself says.
+    pub fn trace(&self, trace: &mut dyn Write) -> Result<(), RunError> {
+        let mut env = self.world()?;
+        let discrete = matches!(env.spec().action, foveate_core::ActionSpace::Discrete { .. });
+        let line = |action: &Vec<f64>| {
+            if discrete { first_largest(action).to_string() } else { format!("{action:?}") }
+        };
+        let text: Vec<String> = self.actions.iter().map(line).collect();
+        let text = text.join("\n");
+        let mut play = || replay::replay(&mut *env, self.env_seed, "actions", &mut text.as_bytes(), trace);
+        match catch_unwind(AssertUnwindSafe(&mut play)) {
+            // The step that panicked, or that the world refused, was the last.
+            Err(_) | Ok(Ok(_) | Err(RunError::Actions { .. })) => Ok(()),
+            Ok(Err(error)) => Err(error),
+        }
+    }
+
+    fn world(&self) -> Result<Box<dyn Env>, RunError> {
+        worlds::make(self.env.request())
+    }
+}
+
+/// Which rollout an error is about, in which step, and what it says.
+fn parts(error: &EvaluateError) -> Option<(RolloutJob, u64, String)> {
+    let job = |genome: usize, episode: usize, env_seed: u64| RolloutJob { genome, episode, env_seed };
+    match error {
+        EvaluateError::Env { genome, episode, env_seed, step, source } => {
+            Some((job(*genome, *episode, *env_seed), *step, source.to_string()))
+        }
+        EvaluateError::Policy { genome, episode, env_seed, step, source } => {
+            Some((job(*genome, *episode, *env_seed), *step, source.to_string()))
+        }
+        EvaluateError::Broken { genome, episode, env_seed, step, what } => {
+            Some((job(*genome, *episode, *env_seed), *step, what.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Which genome an error is about.
+pub(crate) fn genome(error: &EvaluateError) -> Option<usize> {
+    parts(error).map(|(job, ..)| job.genome)
+}
+
+/// Drives one rollout as a worker does, and gives what goes wrong with it.
+fn drive(
+    env: &dyn Env,
+    agent: &dyn Agent,
+    weights: &[f32],
+    rules: Rules,
+    job: RolloutJob,
+    actions: Option<Actions>,
+) -> Option<EvaluateError> {
+    let RolloutJob { genome, episode, env_seed } = job;
+    let mut step = 0;
+    let whole = || {
+        let (mut env, mut agent) = (env.boxed_clone(), Recorder { agent: agent.boxed_clone(), actions });
+        agent.agent.set_params(weights).map_err(|source| EvaluateError::Policy {
+            genome,
+            episode,
+            env_seed,
+            step: 0,
+            source,
+        })?;
+        let result = rollout::run(&mut *env, &mut agent, job, rules, &mut step)?;
+        if result.total.is_finite() {
+            return Ok(());
+        }
+        Err(not_finite(job, result.steps, result.total))
+    };
+    match catch_unwind(AssertUnwindSafe(whole)) {
+        Ok(done) => done.err(),
+        Err(panic) => {
+            let what = format!("panicked: {}", crate::workers::message(&*panic));
+            Some(EvaluateError::Broken { genome, episode, env_seed, step, what })
+        }
+    }
+}
+
+/// A return that no one can learn from.
+pub(crate) fn not_finite(job: RolloutJob, step: u64, total: f64) -> EvaluateError {
+    let RolloutJob { genome, episode, env_seed } = job;
+    EvaluateError::Broken { genome, episode, env_seed, step, what: format!("the return is {total}") }
+}
+
+/// What an agent did, step by step.
+type Actions = Arc<Mutex<Vec<Vec<f64>>>>;
+
+fn written(actions: &Actions) -> std::sync::MutexGuard<'_, Vec<Vec<f64>>> {
+    actions.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An agent whose finite actions are written down.
+struct Recorder {
+    agent: Box<dyn Agent>,
+    actions: Option<Actions>,
+}
+
+impl Agent for Recorder {
+    fn begin_episode(&mut self) {
+        self.agent.begin_episode();
+    }
+
+    fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {
+        let decision = self.agent.act(observation)?;
+        if let Some(actions) = &self.actions
+            && decision.action.iter().all(|x| x.is_finite())
+        {
+            written(actions).push(decision.action.to_vec());
+        }
+        Ok(decision)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        self.agent.tensors()
+    }
+
+    fn params(&self) -> Vec<f32> {
+        self.agent.params()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.agent.set_params(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Agent> {
+        Box::new(Recorder { agent: self.agent.boxed_clone(), actions: self.actions.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::{ToyWorld, toy_agent};
+
+    const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
+    const RULES: Rules = Rules { max_steps: 40, patience: Some(20) };
+
+    fn sections() -> (EnvSection, AgentSection) {
+        let config = crate::config::TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
+        (config.env, config.agent)
+    }
+
+    fn recorded(world: &ToyWorld, weights: &[f32]) -> Failure {
+        let (env, agent) = sections();
+        let toy = toy_agent(0.0);
+        let error = drive(world, &toy, weights, RULES, JOB, None).expect("it fails");
+        let scene =
+            Scene { generation: 12, env: (&env, world), agent: (&agent, &toy), weights, rules: RULES };
+        let failure = Failure::record(&scene, &error).expect("a rollout");
+        assert!(failure.is(&error));
+        failure
+    }
+
+    #[test]
+    fn a_failure_holds_all_that_led_to_it() {
+        let panicked = recorded(&ToyWorld::panicking(5, 7), &[-0.5, 0.1, 0.0]);
+        assert_eq!((panicked.what.as_str(), panicked.step), ("panicked: the toy broke", 7));
+        assert_eq!(panicked.actions.len(), 7, "the action that broke the world is the last");
+        assert_eq!(panicked.file_name(), "generation-000012-genome-3-episode-1.json");
+
+        let blind = recorded(&ToyWorld::default(), &[f32::NAN, 0.1, 0.0]);
+        assert_eq!((blind.what.as_str(), blind.step), ("the agent's action[0] is NaN", 1));
+        assert_eq!(blind.actions.len(), 0, "what is no number is no action");
+
+        let rich = recorded(&ToyWorld::paying(&[1.0, f64::INFINITY]), &[0.0; 3]);
+        assert_eq!((rich.what.as_str(), rich.step, rich.actions.len()), ("the reward is inf", 2, 2));
+
+        for failure in [panicked, blind, rich] {
+            let dir = tempfile::tempdir().expect("a temporary folder");
+            let path = dir.path().join(failure.file_name());
+            failure.save(&path).expect("writable");
+            let read = Failure::read(&path).expect("its own file");
+            assert_eq!(read, failure);
+            let bits =
+                |f: &Failure| f.params().expect("ours").iter().map(|w| w.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&read), bits(&failure));
+        }
+    }
+
+    #[test]
+    fn foreign_files_are_refused() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("a.json");
+        let good = recorded(&ToyWorld::panicking(5, 7), &[0.0; 3]);
+        good.save(&path).expect("writable");
+        let text = std::fs::read_to_string(&path).expect("readable");
+        for (from, to, wants) in [
+            ("\"format\":\"foveate-failure-1\"", "\"format\":\"x\"", "its format is \"x\""),
+            ("\"weights\":\"00", "\"weights\":\"0x", "no hexadecimal"),
+            ("\"weights\":\"00", "\"weights\":\"0", "no hexadecimal"),
+            ("\"weights\":\"00", "\"weights\":\"é", "no hexadecimal"),
+            ("\"step\":7", "\"step\":-7", "invalid value"),
+            ("\"what\"", "\"why\"", "unknown field"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            std::fs::write(&path, text.replace(from, to)).expect("writable");
+            let said = Failure::read(&path).expect_err(wants).to_string();
+            assert!(said.contains(wants) && said.contains("; give a file from the folder"), "{said}");
+        }
+        assert!(Failure::read(&dir.path().join("none")).is_err());
+    }
+}

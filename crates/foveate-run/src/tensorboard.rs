@@ -1,0 +1,342 @@
+//! Event files for TensorBoard: `tensorboard --logdir runs` shows every run's curves over its training steps.
+//!
+//! An event file is a row of records, each framed by its length and two masked CRC-32C sums (the TFRecord framing); a
+//! record is an `Event` message of protocol buffers, and the ones here hold scalars only, so both are written by hand.
+//!
+//! The log is the source and the event file follows from it: a resumed run writes the file anew from the log, cut back
+//! to its checkpoint, under a higher number, and empties the old one. So no step stands there twice, and a TensorBoard
+//! that was watching goes over to the new file (it would not from a file that vanished). Times are the start of the run plus the time it took, without the time
+//! it lay stopped.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::RunError;
+use crate::atomic;
+use crate::course::Event;
+use crate::progress::LogLine;
+
+/// What every name of an event file begins with; TensorBoard looks for it.
+const NAME: &str = "events.out.tfevents.";
+
+/// Bytes of a file's first record, which says its version.
+const VERSION_BYTES: u64 = 40;
+
+/// The event file of a run, being written.
+#[derive(Debug)]
+pub struct EventFile {
+    file: File,
+    path: PathBuf,
+    maker: Maker,
+}
+
+impl EventFile {
+    /// Begins an event file in `folder` with what the log holds so far, in place of any that are there. `started` is
+    /// when the run began, in seconds since 1970.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(folder: &Path, started: u64, log: &[LogLine]) -> Result<Self, RunError> {
+        let old = list(folder)?;
+        let number = old.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
+        let mut maker = Maker { started: started as f64, before: (0.0, 0) };
+        let mut bytes = maker.head();
+        for line in log {
+            bytes.extend(maker.record(line));
+        }
+        // Files are read in the order of their names.
+        let path = folder.join(format!("{NAME}{started:010}.foveate.{number:05}"));
+        atomic::write(&path, bytes)?;
+        for (other, old) in old {
+            if other + 1 < number {
+                fs::remove_file(&old).map_err(RunError::io("remove", &old))?;
+            } else {
+                let file = File::options().write(true).open(&old).map_err(RunError::io("write", &old))?;
+                file.set_len(VERSION_BYTES).map_err(RunError::io("write", &old))?;
+            }
+        }
+        let file = File::options().append(true).open(&path).map_err(RunError::io("write", &path))?;
+        Ok(EventFile { file, path, maker })
+    }
+
+    /// Adds what a line of the log says.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&mut self, line: &LogLine) -> Result<(), RunError> {
+        let record = self.maker.record(line);
+        self.file.write_all(&record).map_err(RunError::io("write", &self.path))
+    }
+}
+
+/// The event files in `folder` with their numbers.
+fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>, RunError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(RunError::io("read", folder))? {
+        let path = entry.map_err(RunError::io("read", folder))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let number = name.strip_prefix(NAME).and_then(|rest| rest.split_once(".foveate."));
+        if let Some(number) = number.and_then(|(_, number)| number.parse::<u32>().ok()) {
+            found.push((number.into(), path));
+        }
+    }
+    Ok(found)
+}
+
+/// Makes records of lines.
+#[derive(Debug)]
+struct Maker {
+    /// Seconds since 1970.
+    started: f64,
+    /// Run seconds at the end of the last line, and training steps of the last generation.
+    before: (f64, u64),
+}
+
+impl Maker {
+    /// The records that an event file begins with: its version, and a start at step 0, after which a TensorBoard that
+    /// watches forgets what an earlier file of this run said.
+    fn head(&self) -> Vec<u8> {
+        let mut version = Message::default();
+        version.double(1, self.started);
+        version.bytes(3, b"brain.Event:2");
+        let mut start = Message::default();
+        start.int(1, 1); // SessionLog.START
+        let mut session = Message::default();
+        session.double(1, self.started);
+        session.bytes(7, &start.0);
+        [record(&version.0), record(&session.0)].concat()
+    }
+
+    /// The record of a line; empty when there is nothing to plot.
+    fn record(&mut self, line: &LogLine) -> Vec<u8> {
+        let (seconds_before, steps_before) = self.before;
+        self.before.0 = line.seconds;
+        let (at, scalars) = match &line.event {
+            Event::Generation { steps, best, mean, length, norm, sigma, .. } => {
+                self.before.1 = *steps;
+                let speed = steps.saturating_sub(steps_before) as f64 / (line.seconds - seconds_before);
+                let all = [
+                    ("return/best", Some(*best)),
+                    ("return/mean", Some(*mean)),
+                    ("search/sigma", Some(*sigma)),
+                    ("search/norm", Some(*norm)),
+                    ("episode/length", Some(*length)),
+                    // A clock that stood still says nothing about speed.
+                    ("speed/steps_per_second", Some(speed).filter(|s| s.is_finite())),
+                ];
+                (*steps, all.into_iter().filter_map(|(tag, value)| Some((tag, value?))).collect())
+            }
+            Event::Validation { steps, summary, .. } => {
+                (*steps, vec![("validation/mean", summary.mean), ("validation/std", summary.std)])
+            }
+            Event::Evaluation { steps, summary, .. } => {
+                (*steps, vec![("evaluation/mean", summary.mean), ("evaluation/std", summary.std)])
+            }
+            Event::Report { steps, summary, .. } => {
+                (*steps, vec![("report/mean", summary.mean), ("report/std", summary.std)])
+            }
+            // Several at the same number of steps: no curve.
+            Event::Chosen { .. } | Event::Final { .. } => return Vec::new(),
+        };
+        let mut summary = Message::default();
+        for (tag, value) in scalars {
+            let mut scalar = Message::default();
+            scalar.bytes(1, tag.as_bytes());
+            scalar.float(2, value as f32);
+            summary.bytes(1, &scalar.0);
+        }
+        let mut event = Message::default();
+        event.double(1, self.started + line.seconds);
+        event.int(2, at);
+        event.bytes(5, &summary.0);
+        record(&event.0)
+    }
+}
+
+/// A message of protocol buffers, field by field.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn key(&mut self, field: u64, wire_type: u64) {
+        self.varint(field << 3 | wire_type);
+    }
+
+    /// Seven bits a byte, the lowest first; the top bit says that more follow.
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn int(&mut self, field: u64, value: u64) {
+        self.key(field, 0);
+        self.varint(value);
+    }
+
+    fn double(&mut self, field: u64, value: f64) {
+        self.key(field, 1);
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, field: u64, value: &[u8]) {
+        self.key(field, 2);
+        self.varint(value.len() as u64);
+        self.0.extend(value);
+    }
+
+    fn float(&mut self, field: u64, value: f32) {
+        self.key(field, 5);
+        self.0.extend(value.to_le_bytes());
+    }
+}
+
+/// Frames a message: its length, the sum of the length, the message, the sum of the message.
+fn record(message: &[u8]) -> Vec<u8> {
+    let length = (message.len() as u64).to_le_bytes();
+    [&length, &masked(crc32c(&length)).to_le_bytes()[..], message, &masked(crc32c(message)).to_le_bytes()]
+        .concat()
+}
+
+/// Sums are masked, since the sum of a text that contains its own sum is no good.
+const fn masked(sum: u32) -> u32 {
+    sum.rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// CRC-32C (Castagnoli), reflected.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |sum, byte| TABLE[((sum ^ u32::from(*byte)) & 0xff) as usize] ^ (sum >> 8))
+}
+
+const TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let mut sum = i as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            sum = if sum & 1 == 1 { sum >> 1 ^ 0x82f6_3b78 } else { sum >> 1 };
+            bit += 1;
+        }
+        table[i] = sum;
+        i += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Summary;
+
+    fn generation(generation: u64, seconds: f64) -> LogLine {
+        let event = Event::Generation {
+            generation,
+            steps: generation * 1000,
+            stage: "learn".into(),
+            start: 1,
+            best: 300.5,
+            mean: -20.25,
+            length: 31.5,
+            norm: 15.0,
+            sigma: 0.125,
+            replayed: 0,
+        };
+        LogLine::of(event, seconds, seconds)
+    }
+
+    fn validation(generation: u64, seconds: f64) -> LogLine {
+        let event = Event::Validation {
+            generation,
+            steps: generation * 1000,
+            stage: "learn".into(),
+            start: 1,
+            summary: Summary::of(&[700.0, 800.0]),
+            best: true,
+        };
+        LogLine::of(event, seconds, seconds)
+    }
+
+    #[test]
+    fn sums_of_the_standard() {
+        // RFC 3720, B.4.
+        let rising: Vec<u8> = (0..32).collect();
+        let falling: Vec<u8> = (0..32).rev().collect();
+        for (bytes, sum) in [
+            (&[0; 32][..], 0x8a91_36aa),
+            (&[0xff; 32], 0x62a8_ab43),
+            (&rising, 0x46dd_794e),
+            (&falling, 0x113f_db5c),
+            (b"123456789", 0xe306_9283),
+            (b"", 0),
+        ] {
+            assert_eq!(crc32c(bytes), sum, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_record_is_what_every_event_file_begins_with() {
+        // As TensorFlow writes it, but for the time, which is 0 here and then left out there: 24 bytes, their sum.
+        let maker = Maker { started: 0.0, before: (0.0, 0) };
+        let head = maker.head();
+        assert_eq!(head[..12], [0x18, 0, 0, 0, 0, 0, 0, 0, 0xa3, 0x7f, 0x4b, 0x22]);
+        assert_eq!(head[12..36], *b"\x09\0\0\0\0\0\0\0\0\x1a\x0dbrain.Event:2");
+    }
+
+    #[test]
+    fn numbers_that_take_several_bytes() {
+        for (value, bytes) in [
+            (0, &[0][..]),
+            (127, &[127]),
+            (128, &[0x80, 1]),
+            (300, &[0xac, 2]),
+            (u64::MAX, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
+        ] {
+            let mut message = Message::default();
+            message.varint(value);
+            assert_eq!(message.0, bytes);
+        }
+    }
+
+    #[test]
+    fn a_file_begun_again_is_the_file_gone_on_with() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let lines = [generation(1, 1.5), validation(1, 2.0), generation(2, 3.0), generation(3, 3.0)];
+        let only = || {
+            let mut files = list(dir.path()).expect("listable");
+            files.sort();
+            let (number, path) = files.pop().expect("one");
+            // Of those before, one stays, and says nothing.
+            assert_eq!(files.len() as u64, number.min(1), "{files:?}");
+            for (_, old) in files {
+                let bytes = fs::read(&old).expect("readable");
+                assert!(bytes.len() == 40 && bytes[23..36] == *b"brain.Event:2", "{bytes:?}");
+            }
+            (number, fs::read(&path).expect("readable"))
+        };
+        let mut file = EventFile::begin(dir.path(), 1_700_000_000, &[]).expect("writable");
+        for line in &lines {
+            file.add(line).expect("writable");
+        }
+        let (number, straight) = only();
+        assert_eq!(number, 0);
+        // Killed while it wrote the third line, cut back to the second, and gone on.
+        fs::write(&file.path, &straight[..straight.len() - 100]).expect("writable");
+        let mut file = EventFile::begin(dir.path(), 1_700_000_000, &lines[..2]).expect("writable");
+        file.add(&lines[2]).expect("writable");
+        file.add(&lines[3]).expect("writable");
+        assert_eq!(only(), (1, straight));
+        EventFile::begin(dir.path(), 1_700_000_000, &lines).expect("writable");
+        assert_eq!(only().0, 2);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let said = EventFile::begin(&dir.path().join("none"), 0, &[]).expect_err("no folder").to_string();
+        assert!(said.contains("cannot read") && said.contains(';'), "{said}");
+    }
+}

@@ -1,0 +1,324 @@
+//! A run under way.
+
+use std::time::Duration;
+
+use foveate_core::{EpisodeResult, EvaluateError, Evaluator, EvolveError};
+
+use super::films::Films;
+use super::record::{self, Record};
+use super::{Outcome, Parts, changes};
+use crate::atomic;
+use crate::checkpoint::{Found, RunFolder};
+use crate::clock::{ProcessCpu, Wall};
+use crate::course::{Event, Task};
+use crate::curve;
+use crate::error::RunError;
+use crate::failure::{self, Failure, Scene};
+use crate::progress::{LogLine, Reporter};
+use crate::rollout::Rules;
+use crate::tensorboard::EventFile;
+use crate::workers::{Stop, Workers};
+
+/// A run under way.
+pub(super) struct Run {
+    parts: Parts,
+    folder: RunFolder,
+    /// Every event so far, for the curve.
+    events: Vec<Event>,
+    board: EventFile,
+    films: Option<Films>,
+    /// Wall and CPU seconds before this process.
+    before: (f64, f64),
+}
+
+impl Run {
+    /// The beginning of a run in its new folder.
+    pub(super) fn begin(parts: Parts, folder: RunFolder) -> Result<Self, RunError> {
+        let record = Record::new(parts.config.seed);
+        let mut run = Self::furnish(parts, folder, &record, Vec::new())?;
+        let state = run.parts.course.state();
+        run.folder.save(&state).map_err(|error| run.halted(error))?;
+        Ok(run)
+    }
+
+    /// Everything about a run that follows from its configuration, its record and its log.
+    fn furnish(
+        parts: Parts,
+        folder: RunFolder,
+        record: &Record,
+        lines: Vec<LogLine>,
+    ) -> Result<Self, RunError> {
+        let path = folder.path();
+        let furnish = || {
+            record.save(path)?;
+            record::save_tracks(path, &parts.config)?;
+            let board = EventFile::begin(path, record.started(), &lines)?;
+            let films = parts.config.videos.then(|| Films::new(path, parts.config.recipe.max_steps));
+            Ok((board, films.transpose()?))
+        };
+        let (board, films) = furnish().map_err(|error| halted(path, error))?;
+        let before = lines.last().map_or((0.0, 0.0), |line| (line.seconds, line.cpu_seconds));
+        let events = lines.into_iter().map(|line| line.event).collect();
+        Ok(Run { parts, folder, events, board, films, before })
+    }
+
+    /// A run as its newest checkpoint and its log left it.
+    pub(super) fn resume(
+        mut parts: Parts,
+        mut folder: RunFolder,
+        allow_changes: bool,
+        reporter: &mut Reporter,
+    ) -> Result<Self, RunError> {
+        let path = folder.path().to_path_buf();
+        let bad = |why: String| RunError::BadRun { folder: path.clone(), why };
+        let Some(Found { checkpoint, log_fits, notes }) = folder.latest()? else {
+            reporter.note(&format!("{} was stopped before it began: starting", path.display()));
+            return Run::begin(parts, folder);
+        };
+        for note in notes {
+            reporter.note(&format!("passing over a checkpoint: {note}"));
+        }
+
+        let mut changed = Vec::new();
+        if checkpoint.version != env!("CARGO_PKG_VERSION") {
+            changed.push(format!("version was {} and is {}", checkpoint.version, env!("CARGO_PKG_VERSION")));
+        }
+        changed.extend(changes::between(&checkpoint.config, folder.config()));
+        if !log_fits {
+            changed.push("log.jsonl is not what the run wrote".into());
+        }
+        if !changed.is_empty() && !allow_changes {
+            let more = changed.len().saturating_sub(6);
+            let mut said = changed.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
+            if more > 0 {
+                said.push_str(&format!(", and {more} more"));
+            }
+            return Err(bad(format!(
+                "not what it was when it was saved: {said}; put that back, or go on with --allow-changes, which \
+                 about.json will say"
+            )));
+        }
+        let state = &checkpoint.state;
+        let restored = if changed.is_empty() {
+            parts.course.restore(state)
+        } else {
+            parts.course.restore_changed(state)
+        };
+        restored.map_err(|error| {
+            bad(format!("{error}; train anew with `foveate train --config` and its config.toml"))
+        })?;
+        let mut record = Record::read(&path, parts.config.seed)?;
+
+        let lines = if log_fits {
+            let text = folder.cut_log(&checkpoint)?;
+            text.iter()
+                .enumerate()
+                .map(|(i, line)| {
+                    serde_json::from_str(line).map_err(|error| {
+                        bad(format!("log.jsonl line {}: {error}; was it written by another version?", i + 1))
+                    })
+                })
+                .collect::<Result<Vec<LogLine>, RunError>>()?
+        } else {
+            let aside = folder.new_log()?;
+            reporter.note(&format!("the old log is called {aside} now, and a new one begins"));
+            Vec::new()
+        };
+        for line in &lines {
+            reporter.before(&line.event);
+        }
+        let generation = parts.course.generation();
+        for change in &changed {
+            reporter.note(&format!("changed, and noted in about.json: {change}"));
+        }
+        record.resumed(generation, parts.workers(), &changed);
+        let mut run = Self::furnish(parts, folder, &record, lines)?;
+        if let Some(Event::Report { summary, .. }) = run.events.last() {
+            reporter.note(&format!(
+                "this run is finished: {:.1} ± {:.1} over {} tracks that nothing was chosen on",
+                summary.mean, summary.std, summary.n
+            ));
+        } else {
+            reporter.note(&format!("going on with {} from generation {generation}", path.display()));
+        }
+        if !changed.is_empty() {
+            // From here on the changes are the run's own.
+            if let Some(films) = &run.films {
+                films.forget_after(generation)?;
+            }
+            let state = run.parts.course.state();
+            run.folder.save(&state).map_err(|error| run.halted(error))?;
+        }
+        Ok(run)
+    }
+
+    /// Trains to the end.
+    pub(super) fn drive(mut self, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
+        let done = self.train(reporter, stop);
+        // The film that is under way belongs to an evaluation that is in the log.
+        let filmed = self.films.as_mut().map_or(Ok(()), Films::wait);
+        let done = match (done, filmed) {
+            (Ok(done), Ok(())) => self.save_all().map(|()| done),
+            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+        };
+        if !done.map_err(|error| self.halted(error))? {
+            let folder = self.folder.path().to_path_buf();
+            reporter.note(&format!("stopped; `foveate train --resume {}` goes on", folder.display()));
+            return Ok(Outcome { folder, report: None });
+        }
+        let report = self.events.iter().rev().find(|e| matches!(e, Event::Report { .. })).cloned();
+        let folder = self.folder.path().to_path_buf();
+        reporter.note(&format!("the best weights are {}", folder.join("best.safetensors").display()));
+        Ok(Outcome { folder, report })
+    }
+
+    /// Task after task; whether the run came to its end.
+    fn train(&mut self, reporter: &mut Reporter, stop: &Stop) -> Result<bool, RunError> {
+        let (wall, cpu) = (Wall::start(), ProcessCpu::start());
+        let mut saved_at = Duration::ZERO;
+        let Parts { env, agent, .. } = &self.parts;
+        let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), Rules::WHOLE, stop.clone());
+        let mut results = Vec::new();
+        // Whether an evaluation is not saved yet, as its film is under way.
+        let mut judged = false;
+        while let Some(task) = self.parts.course.task() {
+            workers.set_rules(task.rules);
+            match workers.evaluate(&task.population, &task.jobs, &mut results) {
+                Ok(()) => {}
+                Err(EvaluateError::Stopped) => return Ok(false),
+                Err(error) => return Err(self.failed(&task, error)),
+            }
+            // What the last evaluation led to is kept before the next one joins it.
+            if judged && !trains(&task) {
+                self.save_judged()?;
+                (judged, saved_at) = (false, wall.elapsed());
+            }
+            let events = match self.parts.course.learn(&results) {
+                Ok(events) => events,
+                Err(error) => return Err(self.unlearnable(&task, &results, error)),
+            };
+            for event in events {
+                let seconds = self.before.0 + wall.elapsed().as_secs_f64();
+                let cpu_seconds = self.before.1 + cpu.elapsed().as_secs_f64();
+                let line = LogLine::of(event, seconds, cpu_seconds).on(&task.jobs, &results);
+                let text = serde_json::to_string(&line)
+                    .map_err(|error| RunError::BadRequest { why: format!("log line: {error}") })?;
+                self.folder.log(&text)?;
+                self.board.add(&line)?;
+                reporter.event(&line, self.parts.course.steps(), self.parts.course.steps_left());
+                if !matches!(line.event, Event::Generation { .. }) {
+                    judged = true;
+                    self.film(&line.event, &task)?;
+                }
+                self.events.push(line.event);
+            }
+            let filming = self.films.as_ref().is_some_and(|films| !films.is_done());
+            let now = wall.elapsed();
+            if judged && !filming {
+                self.save_judged()?;
+                (judged, saved_at) = (false, now);
+            } else if !judged && now.saturating_sub(saved_at) >= self.parts.checkpoint_every {
+                self.save_checkpoint()?;
+                saved_at = now;
+            }
+            if stop.asked() && !self.parts.course.is_done() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Begins the film of an evaluation.
+    fn film(&mut self, event: &Event, task: &Task) -> Result<(), RunError> {
+        let Some(films) = &mut self.films else { return Ok(()) };
+        let Parts { env, agent, .. } = &self.parts;
+        let mut agent = agent.boxed_clone();
+        agent.set_params(task.population.genome(0))?;
+        films.begin(event, env.boxed_clone(), agent, task.jobs.first().map_or(0, |job| job.env_seed))
+    }
+
+    /// A rollout failed: keeps a replay of it, and a checkpoint of what came before.
+    fn failed(&mut self, task: &Task, error: EvaluateError) -> RunError {
+        let Parts { config, env, agent, course, .. } = &self.parts;
+        let genome = failure::genome(&error).filter(|&genome| genome < task.population.len());
+        let Some(genome) = genome else { return error.into() };
+        // What trains belongs to the generation to come, what judges to the one before.
+        let generation = course.generation() + u64::from(trains(task));
+        let scene = Scene {
+            generation,
+            env: (&config.env, &**env),
+            agent: (&config.agent, &**agent),
+            weights: task.population.genome(genome),
+            rules: task.rules,
+        };
+        let Some(failure) = Failure::record(&scene, &error) else { return error.into() };
+        let folder = self.folder.path().join("failures");
+        let file = folder.join(failure.file_name());
+        let written = std::fs::create_dir_all(&folder)
+            .map_err(RunError::io("create", &folder))
+            .and_then(|()| failure.save(&file))
+            .and_then(|()| self.films.as_mut().map_or(Ok(()), Films::wait))
+            .and_then(|()| self.save_all());
+        match written {
+            Ok(()) => RunError::Failed { generation, source: Box::new(error), file },
+            // Both are worth knowing, and fit a line.
+            Err(trouble) => {
+                RunError::BadRequest { why: format!("generation {generation}: {error}; and {trouble}") }
+            }
+        }
+    }
+
+    /// The strategy refuses the results: if a return is not finite, that is a failed rollout.
+    fn unlearnable(&mut self, task: &Task, results: &[EpisodeResult], error: EvolveError) -> RunError {
+        let broken = task.jobs.iter().zip(results).find(|(_, result)| !result.total.is_finite());
+        match broken {
+            Some((&job, result)) => self.failed(task, failure::not_finite(job, result.steps, result.total)),
+            None => error.into(),
+        }
+    }
+
+    /// An evaluation is saved once its film is there: what is saved is not done again.
+    fn save_judged(&mut self) -> Result<(), RunError> {
+        self.films.as_mut().map_or(Ok(()), Films::wait)?;
+        self.save_all()
+    }
+
+    fn save_all(&mut self) -> Result<(), RunError> {
+        self.save_checkpoint()?;
+        self.save_results()
+    }
+
+    fn save_checkpoint(&mut self) -> Result<(), RunError> {
+        self.folder.save(&self.parts.course.state())
+    }
+
+    /// Weights and curve: everything that can be made again from a checkpoint and the log.
+    fn save_results(&self) -> Result<(), RunError> {
+        let Parts { course, save, title, .. } = &self.parts;
+        let path = self.folder.path();
+        if let Some((best, generation)) = course.best_weights() {
+            save(&path.join("best.safetensors"), &best, generation)?;
+        }
+        save(&path.join("last.safetensors"), &course.last_weights(), course.generation())?;
+        atomic::write(path.join("curve.svg"), curve::svg(title, &self.events))
+    }
+
+    fn halted(&self, error: RunError) -> RunError {
+        halted(self.folder.path(), error)
+    }
+}
+
+/// Whether a task is a generation; what judges, judges one genome.
+fn trains(task: &Task) -> bool {
+    task.population.len() > 1
+}
+
+/// What could not be written can be written later.
+fn halted(folder: &std::path::Path, error: RunError) -> RunError {
+    match error {
+        RunError::Io { .. } | RunError::Film { .. } => {
+            RunError::Halted { folder: folder.to_path_buf(), source: Box::new(error) }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,125 @@
+//! A short film of every evaluation, made beside the training that goes on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+
+use foveate_core::{Agent, Env};
+
+use crate::RunError;
+use crate::course::Event;
+use crate::evaluate::Labels;
+use crate::watch::{self, WatchRequest};
+use crate::workers::Stop;
+
+/// Steps filmed: twelve seconds of CarRacing.
+const STEPS: usize = 600;
+/// Every second step at this size: a film costs about as much as 10,000 steps of training.
+const EVERY: usize = 2;
+const SIZE: (usize, usize) = (480, 270);
+
+/// Films the evaluations of a run into its folder `videos`, one at a time, on a thread of its own.
+pub(super) struct Films {
+    folder: PathBuf,
+    steps: usize,
+    under_way: Option<JoinHandle<Result<(), RunError>>>,
+}
+
+impl Films {
+    /// For the run in `run`, whose episodes end after `max_steps`.
+    pub(super) fn new(run: &Path, max_steps: u64) -> Result<Self, RunError> {
+        let folder = run.join("videos");
+        fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        Ok(Films { folder, steps: STEPS.min(usize::try_from(max_steps).unwrap_or(STEPS)), under_way: None })
+    }
+
+    /// Begins the film of an evaluation: `agent`, with the weights that were judged, on the first of its tracks.
+    ///
+    /// # Errors
+    /// When the film before failed; it is waited for.
+    pub(super) fn begin(
+        &mut self,
+        event: &Event,
+        env: Box<dyn Env>,
+        agent: Box<dyn Agent>,
+        seed: u64,
+    ) -> Result<(), RunError> {
+        self.wait()?;
+        let Some((name, title)) = name(event) else { return Ok(()) };
+        let (out, steps) = (self.folder.join(name), self.steps);
+        let film = move || {
+            let request = WatchRequest {
+                env: &*env,
+                agent: &*agent,
+                labels: Labels { env: title, ..Labels::default() },
+                seed,
+                episode: 0,
+                steps: Some(steps),
+                every: EVERY,
+                size: Some(SIZE),
+                out: &out,
+                at: None,
+            };
+            // Never cut short: the same film, however often the run is stopped.
+            watch::run(&request, &Stop::default(), &mut |_| {}).map(drop)
+        };
+        self.under_way = Some(thread::spawn(film));
+        Ok(())
+    }
+
+    /// Whether no film is under way any more.
+    pub(super) fn is_done(&self) -> bool {
+        self.under_way.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until no film is under way.
+    ///
+    /// # Errors
+    /// When it failed.
+    pub(super) fn wait(&mut self) -> Result<(), RunError> {
+        match self.under_way.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(done)) => done,
+            Some(Err(_)) => Err(RunError::BadRequest {
+                why: "the film of the last evaluation panicked; train without films: --no-videos".into(),
+            }),
+        }
+    }
+
+    /// Removes the films of evaluations later than `generation`, which a run with changes will not come to again.
+    pub(super) fn forget_after(&self, generation: u64) -> Result<(), RunError> {
+        for entry in fs::read_dir(&self.folder).map_err(RunError::io("read", &self.folder))? {
+            let path = entry.map_err(RunError::io("read", &self.folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let number = name.split("generation-").nth(1).and_then(|rest| rest.get(..6));
+            let judging = name.starts_with("finals-") || name.starts_with("report-");
+            if judging || number.and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n > generation) {
+                fs::remove_file(&path).map_err(RunError::io("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file's name and the film's title; `None` for what is no evaluation.
+fn name(event: &Event) -> Option<(String, String)> {
+    match event {
+        Event::Validation { generation, steps, .. } => Some((
+            format!("generation-{generation:06}-steps-{steps:010}.mp4"),
+            format!("generation {generation}   {:.2} M steps", *steps as f64 / 1e6),
+        )),
+        // Later rounds are more tracks for the same weights.
+        Event::Final { generation, round: 1, .. } => Some((
+            format!("finals-generation-{generation:06}.mp4"),
+            format!("finalist: generation {generation}"),
+        )),
+        Event::Report { generation, .. } => Some((
+            format!("report-generation-{generation:06}.mp4"),
+            format!("the best: generation {generation}"),
+        )),
+        // An evaluation judges the weights that are then validated, and filmed there.
+        Event::Generation { .. } | Event::Evaluation { .. } | Event::Chosen { .. } | Event::Final { .. } => {
+            None
+        }
+    }
+}

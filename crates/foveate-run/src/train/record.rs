@@ -1,0 +1,103 @@
+//! What a run's folder says about the run: `about.json`, with every time it was gone on with, and `tracks.json`.
+
+use std::path::Path;
+
+use foveate_core::Seed;
+use serde_json::{Value, json};
+
+use crate::RunError;
+use crate::atomic;
+use crate::clock::{unix_now, utc};
+use crate::config::TrainConfig;
+use crate::lock::host;
+use crate::npz::read_bounded;
+use crate::recipe::{Purpose, track_seed};
+
+const NAME: &str = "about.json";
+/// Longer ones are none of ours.
+const MAX_FILE: u64 = 64 << 20;
+
+/// `about.json`.
+#[derive(Debug)]
+pub(super) struct Record(Value);
+
+impl Record {
+    /// Of a run that begins now.
+    pub(super) fn new(seed: u64) -> Self {
+        let now = unix_now();
+        Record(json!({
+            "program": "foveate",
+            "version": env!("CARGO_PKG_VERSION"),
+            "host": host(),
+            "started": utc(now),
+            "started_unix": now,
+            "seed": seed,
+        }))
+    }
+
+    /// That of the run in `folder`; a new one if it is missing.
+    pub(super) fn read(folder: &Path, seed: u64) -> Result<Self, RunError> {
+        let path = folder.join(NAME);
+        let bytes = match read_bounded(&path, MAX_FILE) {
+            Ok(bytes) => bytes.ok(),
+            Err(RunError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::new(seed));
+            }
+            Err(error) => return Err(error),
+        };
+        let value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        value.filter(Value::is_object).map(Record).ok_or_else(|| RunError::BadRun {
+            folder: folder.to_path_buf(),
+            why: format!("{NAME} cannot be read; move it away to go on without it"),
+        })
+    }
+
+    /// When the run began, in seconds since 1970.
+    pub(super) fn started(&self) -> u64 {
+        // The event file's name has room for ten digits.
+        self.0["started_unix"].as_u64().filter(|&t| t < 10_000_000_000).unwrap_or_else(unix_now)
+    }
+
+    /// Notes that the run is gone on with from `generation`, with what was changed since.
+    pub(super) fn resumed(&mut self, generation: u64, workers: usize, changes: &[String]) {
+        let mut entry = json!({
+            "at": utc(unix_now()),
+            "version": env!("CARGO_PKG_VERSION"),
+            "host": host(),
+            "generation": generation,
+            "workers": workers,
+        });
+        if !changes.is_empty() {
+            entry["changes"] = changes.into();
+        }
+        match &mut self.0["resumed"] {
+            Value::Array(all) => all.push(entry),
+            other => *other = json!([entry]),
+        }
+    }
+
+    /// Writes it into the folder of its run.
+    pub(super) fn save(&self, folder: &Path) -> Result<(), RunError> {
+        atomic::write(folder.join(NAME), format!("{:#}\n", self.0))
+    }
+}
+
+/// Writes `tracks.json`: which tracks serve which purpose.
+pub(super) fn save_tracks(folder: &Path, config: &TrainConfig) -> Result<(), RunError> {
+    let selection = &config.recipe.selection;
+    let list = |purpose: Purpose, count: usize| {
+        let track = |i: u64| track_seed(Seed::root(config.seed).child(purpose.label(), i), purpose);
+        let seeds = (0..count as u64).map(|i| track(i).to_string());
+        seeds.collect::<Vec<_>>().join(", ")
+    };
+    let text = format!(
+        "{{\n  \"about\": \"the seeds that the world is reset with; none serves two purposes\",\n  \
+         \"training\": \"fresh ones for every generation, named in its line of log.jsonl as trained_on\",\n  \
+         \"validation\": [{}],\n  \"finals\": [{}],\n  \"evaluation\": [{}],\n  \"report\": [{}]\n}}\n",
+        list(Purpose::Validation, selection.tracks),
+        list(Purpose::Finals, selection.final_tracks.saturating_mul(1 + selection.reevaluate)),
+        list(Purpose::Evaluation, selection.evaluation_tracks),
+        list(Purpose::Report, selection.report_tracks),
+    );
+    atomic::write(folder.join("tracks.json"), text)
+}

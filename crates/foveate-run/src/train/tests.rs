@@ -1,0 +1,198 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::*;
+use crate::atomic;
+use crate::course::FreshWeights;
+use crate::progress::LogLine;
+use crate::progress::Style;
+use crate::recipe::{Init, Interval, Recipe, Selection, Stage};
+use crate::toy::{ToyWorld, toy_agent};
+
+fn recipe() -> Recipe {
+    let stage = Stage { starts: 2, ..Stage::new("heats", 2500).with("population", 6).with("sigma", 0.3) };
+    Recipe {
+        algorithm: "rank-es".into(),
+        max_steps: 50,
+        init: Init::Torch,
+        selection: Selection {
+            every: Interval::Steps(900),
+            tracks: 4,
+            finalists: 2,
+            final_tracks: 5,
+            reevaluate: 1,
+            report_tracks: 6,
+            evaluation_tracks: 3,
+            evaluation_every: Some(2),
+        },
+        stages: vec![
+            stage.clone(),
+            Stage { name: "learn".into(), starts: 1, tracks: 2, ..stage.with("averaging", 0.5) },
+        ],
+    }
+}
+
+fn save_flat(path: &Path, weights: &[f32], generation: u64) -> Result<(), RunError> {
+    atomic::write(path, format!("{generation} {weights:?}"))
+}
+
+fn parts(world: ToyWorld, workers: usize) -> Parts {
+    let fresh: FreshWeights = Box::new(|seed| {
+        let mut rng = seed.rng();
+        (0..3).map(|_| rng.uniform(-0.5, 0.5) as f32).collect()
+    });
+    let agent = toy_agent(0.0);
+    let mut config = TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
+    (config.seed, config.workers, config.recipe) = (4, workers, recipe());
+    Parts {
+        course: Course::new(recipe(), 4, fresh).expect("fine"),
+        config,
+        title: "toy".into(),
+        checkpoint_every: Duration::ZERO,
+        save: Box::new(save_flat),
+        env: Box::new(world),
+        agent: Box::new(agent),
+    }
+}
+
+fn silent() -> Reporter {
+    Reporter::new(Style::Silent, Box::new(std::io::sink()))
+}
+
+fn begin(folder: &Path, world: ToyWorld, workers: usize, stop: &Stop) -> Result<Outcome, RunError> {
+    let runs = folder.parent().expect("it has one");
+    let name = folder.file_name().and_then(|n| n.to_str()).expect("a name");
+    let folder = RunFolder::create_named(runs, name, "seed = 4\n")?;
+    Run::begin(parts(world, workers), folder)?.drive(&mut silent(), stop)
+}
+
+fn go_on(folder: &Path, workers: usize) -> Result<Outcome, RunError> {
+    let folder = RunFolder::open(folder)?;
+    Run::resume(parts(ToyWorld::default(), workers), folder, false, &mut silent())?
+        .drive(&mut silent(), &Stop::default())
+}
+
+/// Everything in the folder that must not depend on how the run went: weights, state, films, and the log without times.
+fn digits(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut open = RunFolder::open(folder).expect("a run");
+    let found = open.latest().expect("whole").expect("there is one");
+    assert_eq!((found.log_fits, found.notes), (true, vec![]));
+    let lines = open.cut_log(&found.checkpoint).expect("readable");
+    let timeless = lines.iter().map(|line| {
+        let line: LogLine = serde_json::from_str(line).expect("a log line");
+        serde_json::to_string(&LogLine { seconds: 0.0, cpu_seconds: 0.0, ..line }).expect("plain")
+    });
+    let mut digits = BTreeMap::from([
+        ("log".to_owned(), timeless.collect::<Vec<_>>().join("\n").into_bytes()),
+        ("state".to_owned(), format!("{:?} {}", found.checkpoint.state, found.checkpoint.lines).into_bytes()),
+    ]);
+    for name in ["best.safetensors", "last.safetensors", "config.toml", "tracks.json", "curve.svg"] {
+        digits.insert(name.to_owned(), fs::read(folder.join(name)).expect("it is there"));
+    }
+    for entry in fs::read_dir(folder.join("videos")).expect("it is there") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        digits.insert(name, fs::read(&path).expect("readable"));
+    }
+    digits
+}
+
+#[track_caller]
+fn check_same(folder: &Path, expect: &BTreeMap<String, Vec<u8>>, what: &str) {
+    let digits = digits(folder);
+    assert!(digits.keys().eq(expect.keys()), "{what}: {:?}", digits.keys());
+    for (name, bytes) in expect {
+        assert!(digits[name] == *bytes, "{what}: {name} differs");
+    }
+}
+
+#[test]
+fn the_digits_do_not_depend_on_the_workers() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let one = dir.path().join("one");
+    let outcome = begin(&one, ToyWorld::default(), 1, &Stop::default()).expect("fine");
+    assert!(matches!(outcome.report, Some(Event::Report { .. })));
+    for workers in [2, 7] {
+        let other = dir.path().join(workers.to_string());
+        assert_eq!(
+            begin(&other, ToyWorld::default(), workers, &Stop::default()).expect("fine").report,
+            outcome.report
+        );
+        check_same(&other, &digits(&one), "workers");
+    }
+    // A run that is done is done, and says so again.
+    assert_eq!(go_on(&one, 1).expect("fine").report, outcome.report);
+}
+
+#[test]
+fn a_polite_stop_leaves_a_checkpoint_and_goes_on() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let straight = dir.path().join("straight");
+    begin(&straight, ToyWorld::default(), 1, &Stop::default()).expect("fine");
+    let stopped = dir.path().join("stopped");
+    let stop = Stop::default();
+    stop.ask();
+    let outcome = begin(&stopped, ToyWorld::default(), 2, &stop).expect("a stop is no error");
+    assert_eq!(outcome.report, None);
+    go_on(&stopped, 2).expect("fine");
+    check_same(&stopped, &digits(&straight), "stopped");
+}
+
+#[test]
+fn a_failing_rollout_loses_nothing() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (straight, failed) = (dir.path().join("straight"), dir.path().join("failed"));
+    begin(&straight, ToyWorld::default(), 1, &Stop::default()).expect("fine");
+    // The track of the fifth generation.
+    let mut course = parts(ToyWorld::default(), 1).course;
+    let mut seed = 0;
+    for _ in 0..5 {
+        let task = course.task().expect("a generation");
+        seed = task.jobs[0].env_seed;
+        let result = foveate_core::EpisodeResult { steps: 1, ..Default::default() };
+        course.learn(&vec![result; task.jobs.len()]).expect("fine");
+    }
+    let error = begin(&failed, ToyWorld::panicking(seed, 3), 2, &Stop::default()).expect_err("it panics");
+    let said = error.to_string();
+    assert!(
+        said.contains(&format!("generation 5: genome 0, episode 0 (seed {seed}), step 3: panicked")),
+        "{said}"
+    );
+    let file = failed.join("failures/generation-000005-genome-0-episode-0.json");
+    assert!(said.contains(&format!("`foveate replay --failure {}`", file.display())), "{said}");
+    let failure = crate::failure::Failure::read(&file).expect("a replay");
+    assert_eq!((failure.env_seed, failure.step, failure.actions.len()), (seed, 3, 3));
+    go_on(&failed, 1).expect("fine");
+    check_same(&failed, &digits(&straight), "failed");
+}
+
+#[test]
+fn the_real_parts_fit_together() {
+    let sets = [
+        "env.picture=\"fast\"",
+        "recipe.max_steps=30",
+        "recipe.selection={every=1000,tracks=2,finalists=1,final_tracks=2,report_tracks=3}",
+        "recipe.stage=[{name=\"only\",steps=100,population=4,sigma=0.1,learning_rate=1.0}]",
+        "workers=2",
+    ];
+    let config = TrainConfig::load("laptop", None, &sets).expect("right");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let request = TrainRequest { config, runs: dir.path().join("runs"), name: None };
+    let outcome = run(&request, &mut silent(), &Stop::default()).expect("fine");
+    assert_eq!(outcome.folder, dir.path().join("runs/car-racing"));
+    let request =
+        ResumeRequest { folder: outcome.folder.clone(), workers: Some(1), ..ResumeRequest::default() };
+    let again = resume(&request, &mut silent(), &Stop::default()).expect("fine");
+    assert_eq!(again, outcome);
+    for file in [
+        "about.json",
+        "config.toml",
+        "tracks.json",
+        "log.jsonl",
+        "curve.svg",
+        "best.safetensors",
+        "last.safetensors",
+    ] {
+        assert!(outcome.folder.join(file).is_file(), "{file}");
+    }
+}
