@@ -15,8 +15,9 @@ pub trait Evolver: Send {
 
     /// Learns from the population of the last `ask`: `fitness[i]` belongs to row `i`, larger is better.
     ///
-    /// What is learnt from are the genomes as they lie there now: rounded to single precision, and repaired if someone
-    /// did so through [`Evolver::population_mut`].
+    /// What is learnt from are the genomes as they lie there now, repaired or replaced if someone did so through
+    /// [`Evolver::population_mut`]. They are rounded to single precision; a strategy may learn from the draws before
+    /// rounding where a genome was left as it was drawn, and says so.
     ///
     /// # Errors
     /// When the count is wrong, a fitness is not finite, nothing was asked, or the search diverges; the state is then
