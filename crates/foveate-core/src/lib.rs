@@ -4,6 +4,7 @@
 //! * [`Policy`]: something that looks and acts. Where it looked, its [`Gaze`], is part of every [`Decision`].
 //! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
 //! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
+//! * [`statistics`]: what lists of returns come to, and whether two of them differ.
 //! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
 //!
 //! **Invariant:** no file, socket, thread, clock or environment variable is touched here.
@@ -15,6 +16,7 @@ mod image;
 mod policy;
 mod report;
 mod seed;
+pub mod statistics;
 
 pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Observation, ObservationSpace, Step};
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};

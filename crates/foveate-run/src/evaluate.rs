@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
+use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob, statistics};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ProcessCpu;
@@ -215,41 +215,16 @@ pub struct Summary {
 impl Summary {
     /// Of these returns; of none, everything is 0.
     pub fn of(returns: &[f64]) -> Self {
-        let n = returns.len();
-        if n == 0 {
-            return Summary { n, mean: 0.0, std: 0.0, median: 0.0, q25: 0.0, q75: 0.0, ci95: [0.0; 2] };
-        }
-        let mean = mean(returns);
-        let variance = returns.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / n as f64;
-        let mut sorted = returns.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let mut rng = Seed::root(0).child("bootstrap", 0).rng();
-        let mut means: Vec<f64> = (0..10_000)
-            .map(|_| (0..n).map(|_| returns[rng.below(n as u64) as usize]).sum::<f64>() / n as f64)
-            .collect();
-        means.sort_by(f64::total_cmp);
         Summary {
-            n,
-            mean,
-            std: variance.sqrt(),
-            median: quantile(&sorted, 0.5),
-            q25: quantile(&sorted, 0.25),
-            q75: quantile(&sorted, 0.75),
-            ci95: [quantile(&means, 0.025), quantile(&means, 0.975)],
+            n: returns.len(),
+            mean: statistics::mean(returns),
+            std: statistics::std(returns),
+            median: statistics::median(returns),
+            q25: statistics::quantile(returns, 0.25),
+            q75: statistics::quantile(returns, 0.75),
+            ci95: statistics::mean_interval(returns),
         }
     }
-}
-
-fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len() as f64
-}
-
-/// Linear between neighbours; `sorted` is not empty.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let at = q * (sorted.len() - 1) as f64;
-    let (below, share) = (at.floor() as usize, at.fract());
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + share * (sorted[above] - sorted[below])
 }
 
 /// For people.
@@ -283,6 +258,8 @@ impl fmt::Display for EvalReport {
 
 #[cfg(test)]
 mod tests {
+    use foveate_core::Seed;
+
     use super::*;
     use crate::toy::{ToyWorld, toy_agent};
 

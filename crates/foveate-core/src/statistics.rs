@@ -1,0 +1,262 @@
+//! What lists of returns come to: averages, spreads, intervals, and whether two lists played on the same tracks differ.
+//!
+//! Returns of whole episodes pile up at the top with a long tail below, so nothing here assumes a normal distribution:
+//! intervals are percentile bootstraps (Efron and Tibshirani 1993), the test flips signs (Fisher's randomisation test).
+//! Everything is deterministic; where numbers are drawn, the seed is fixed.
+
+use crate::{Rng, Seed};
+
+/// Resamples behind an interval.
+const RESAMPLES: usize = 10_000;
+/// Up to so many pairs that differ, every assignment of signs is counted.
+const EXACT_PAIRS: usize = 16;
+/// With more pairs, so many random assignments are.
+const SIGN_FLIPS: usize = 100_000;
+
+/// Arithmetic mean; 0 of nothing.
+pub fn mean(numbers: &[f64]) -> f64 {
+    if numbers.is_empty() { 0.0 } else { numbers.iter().sum::<f64>() / numbers.len() as f64 }
+}
+
+/// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report; 0 of
+/// nothing.
+pub fn std(numbers: &[f64]) -> f64 {
+    let mean = mean(numbers);
+    let squares = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    (squares / numbers.len().max(1) as f64).sqrt()
+}
+
+/// The `q`-quantile, `q` in 0.0..=1.0, linear between neighbours as `numpy.quantile`; 0 of nothing.
+pub fn quantile(numbers: &[f64], q: f64) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, q)
+}
+
+/// The middle; for an even number, half way between the two in the middle; 0 of nothing.
+pub fn median(numbers: &[f64]) -> f64 {
+    quantile(numbers, 0.5)
+}
+
+fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
+    if sorted.is_empty() {
+        return 0.0;
+    }
+    let at = q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let (below, share) = (at.floor() as usize, at.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + share * (sorted[above] - sorted[below])
+}
+
+/// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile bootstrap,
+/// with a fixed seed). With fewer than about ten numbers it is too narrow. `[0, 0]` of nothing.
+pub fn mean_interval(numbers: &[f64]) -> [f64; 2] {
+    let n = numbers.len();
+    if n == 0 {
+        return [0.0; 2];
+    }
+    let mut rng = Seed::root(0).child("bootstrap", 0).rng();
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| (0..n).map(|_| numbers[rng.below(n as u64) as usize]).sum::<f64>() / n as f64)
+        .collect();
+    means.sort_by(f64::total_cmp);
+    [quantile_of_sorted(&means, 0.025), quantile_of_sorted(&means, 0.975)]
+}
+
+/// How two lists differ whose entries belong together, as returns on the same tracks do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Paired {
+    /// How many pairs.
+    pub n: usize,
+    /// Mean of `b − a`.
+    pub difference: f64,
+    /// 95 % interval of that mean, as [`mean_interval`].
+    pub interval: [f64; 2],
+    /// How often chance alone gives a mean difference at least as large in size, if neither list tends to be larger:
+    /// the two-sided p-value of the sign-flip test. From random flips it is never below 1 / 100,001.
+    pub p: f64,
+    /// Every assignment of signs was counted; else 100,000 random ones were.
+    pub exact: bool,
+}
+
+/// Compares `b` with `a`, pair by pair.
+///
+/// The test asks for no distribution: if the change of the world does nothing, each difference is as likely to have the
+/// other sign. Pairs without a difference say nothing about the sign and change no count.
+///
+/// ```
+/// use foveate_core::statistics::paired;
+/// let plain = [912.0, 899.0, 875.0, 921.0, 905.0, 918.0];
+/// let foggy = [900.0, 880.0, 874.0, 850.0, 700.0, 899.0];
+/// let found = paired(&plain, &foggy).expect("as many of one as of the other");
+/// assert_eq!(found.p, 2.0 / 64.0); // all six fell: only all up is as extreme
+/// ```
+///
+/// `None` when the lists are empty, of different lengths, or hold a number that is not finite.
+pub fn paired(a: &[f64], b: &[f64]) -> Option<Paired> {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+    if a.len() != b.len() || a.is_empty() || differences.iter().any(|d| !d.is_finite()) {
+        return None;
+    }
+    let (p, exact) = sign_flip(&differences);
+    Some(Paired {
+        n: a.len(),
+        difference: mean(&differences),
+        interval: mean_interval(&differences),
+        p,
+        exact,
+    })
+}
+
+/// Two-sided p-value of the mean of `differences` against random signs, and whether it is exact.
+fn sign_flip(differences: &[f64]) -> (f64, bool) {
+    let sizes: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
+    let n = sizes.len();
+    let observed = sizes.iter().sum::<f64>().abs();
+    // Sums of the same numbers in another order may differ in their last digits; they count as equal.
+    let least = observed - 1e-12 * sizes.iter().map(|d| d.abs()).sum::<f64>();
+    let flipped = |signs: u64| {
+        sizes.iter().enumerate().map(|(i, d)| if signs >> i & 1 == 1 { -d } else { *d }).sum::<f64>()
+    };
+    if n <= EXACT_PAIRS {
+        let all = 1_u64 << n;
+        let extreme = (0..all).filter(|&signs| flipped(signs).abs() >= least).count();
+        return (extreme as f64 / all as f64, true);
+    }
+    let mut rng = Seed::root(0).child("sign flips", 0).rng();
+    let extreme = (0..SIGN_FLIPS).filter(|_| randomly_flipped(&sizes, &mut rng).abs() >= least).count();
+    // The assignment that was observed is one of those that could have been drawn.
+    ((extreme + 1) as f64 / (SIGN_FLIPS + 1) as f64, false)
+}
+
+fn randomly_flipped(sizes: &[f64], rng: &mut Rng) -> f64 {
+    let mut sum = 0.0;
+    for part in sizes.chunks(64) {
+        let mut signs = rng.next_u64();
+        for d in part {
+            sum += if signs & 1 == 1 { -d } else { *d };
+            signs >>= 1;
+        }
+    }
+    sum
+}
+
+/// Holm's correction (1979) for looking at several p-values at once: each becomes the smallest level at which its row
+/// is still significant when the chance of even one false row among all is to stay below that level.
+///
+/// ```
+/// assert_eq!(foveate_core::statistics::holm(&[0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02]);
+/// ```
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
+    let mut corrected = vec![0.0; p.len()];
+    let mut largest = 0.0_f64;
+    for (rank, &i) in order.iter().enumerate() {
+        largest = largest.max(((p.len() - rank) as f64 * p[i]).min(1.0));
+        corrected[i] = largest;
+    }
+    corrected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_are_numpys() {
+        // numpy: r = [3, -1, 10, 7, 7.5]; mean, std, quantile(r, [.25, .5, .75])
+        let r = [3.0, -1.0, 10.0, 7.0, 7.5];
+        assert_eq!((mean(&r), median(&r), quantile(&r, 0.25), quantile(&r, 0.75)), (5.3, 7.0, 3.0, 7.5));
+        assert!((std(&r) - 3.867_815_921_162_743).abs() < 1e-12);
+        assert_eq!(quantile(&[4.0, 1.0, 2.0, 3.0], 0.25), 1.75);
+        assert_eq!((mean(&[]), std(&[]), median(&[]), mean_interval(&[])), (0.0, 0.0, 0.0, [0.0; 2]));
+        assert_eq!((std(&[7.0; 9]), mean_interval(&[7.0; 9])), (0.0, [7.0; 2]));
+    }
+
+    #[test]
+    fn the_test_is_scipys() {
+        // scipy.stats.permutation_test((a, b), mean difference, permutation_type="samples", n_resamples=inf)
+        for (a, b, difference, p) in [
+            (
+                &[912.1, 899.4, 875.0, 921.3, 640.2, 905.5, 918.8, 933.0][..],
+                &[905.0, 870.3, 880.1, 850.0, 655.9, 700.2, 899.0, 910.4][..],
+                -41.8,
+                0.0546875,
+            ),
+            (
+                &[0.0; 11],
+                &[3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, -6.0, 5.0, 3.0, 5.0],
+                20.0 / 11.0,
+                0.224609375,
+            ),
+        ] {
+            let found = paired(a, b).expect("pairs");
+            assert!((found.difference - difference).abs() < 1e-9, "{found:?}");
+            assert_eq!((found.n, found.p, found.exact), (a.len(), p, true));
+            let turned = paired(b, a).expect("pairs");
+            assert_eq!(turned.p, p, "which list comes first does not matter");
+        }
+    }
+
+    #[test]
+    fn many_pairs_are_flipped_at_random() {
+        let a = [0.0; 100];
+        let b: Vec<f64> = (0..100).map(|i| 50.0 * (f64::from(i) * 1.7).sin() + 8.0).collect();
+        let found = paired(&a, &b).expect("pairs");
+        // scipy with 200,000 random flips says 0.0282, Student's t 0.0279; the standard error here is 0.0005.
+        assert!(!found.exact && (found.p - 0.0282).abs() < 0.002, "{found:?}");
+        assert!(found.interval[0] > 0.0 && found.interval[0] < found.difference, "{found:?}");
+        assert_eq!(found, paired(&a, &b).expect("pairs"), "the same digits every time");
+        let far: Vec<f64> = b.iter().map(|d| d + 1000.0).collect();
+        assert_eq!(paired(&a, &far).expect("pairs").p, 1.0 / 100_001.0);
+    }
+
+    #[test]
+    fn exact_and_random_agree() {
+        let mut rng = Seed::root(3).rng();
+        let d: Vec<f64> = (0..EXACT_PAIRS).map(|_| rng.normal() + 0.4).collect();
+        let (exact, true) = sign_flip(&d) else { panic!("few enough") };
+        let least = d.iter().sum::<f64>().abs() - 1e-9;
+        let extreme = (0..SIGN_FLIPS).filter(|_| randomly_flipped(&d, &mut rng).abs() >= least).count();
+        let random = extreme as f64 / SIGN_FLIPS as f64;
+        assert!((exact - random).abs() < 0.01, "{exact} {random}");
+    }
+
+    #[test]
+    fn pairs_without_a_difference_change_nothing() {
+        let found = paired(&[5.0; 40], &[5.0; 40]).expect("pairs");
+        assert_eq!((found.difference, found.interval, found.p, found.exact), (0.0, [0.0; 2], 1.0, true));
+        let some = paired(&[0.0; 30], &[vec![0.0; 27], vec![1.0, 2.0, 3.0]].concat()).expect("pairs");
+        assert_eq!((some.p, some.exact), (0.25, true), "three that all rose: 2 of 8");
+    }
+
+    #[test]
+    fn lists_that_do_not_pair() {
+        for (a, b) in [(&[][..], &[][..]), (&[1.0], &[1.0, 2.0]), (&[1.0], &[f64::NAN])] {
+            assert_eq!(paired(a, b), None);
+        }
+    }
+
+    #[test]
+    fn the_test_keeps_its_level() {
+        // Without an effect, p below 0.05 comes up about once in twenty times.
+        let mut rng = Seed::root(11).rng();
+        let worlds = 400;
+        let false_alarms = (0..worlds)
+            .filter(|_| {
+                let d: Vec<f64> = (0..10).map(|_| rng.normal()).collect();
+                sign_flip(&d).0 < 0.05
+            })
+            .count();
+        assert!((8..=34).contains(&false_alarms), "{false_alarms} of {worlds}");
+    }
+
+    #[test]
+    fn holms_correction() {
+        assert_eq!(holm(&[]), Vec::<f64>::new());
+        assert_eq!(holm(&[0.2]), [0.2]);
+        assert_eq!(holm(&[0.9, 0.6]), [1.0, 1.0]);
+        assert_eq!(holm(&[0.001, 0.5, 0.001]), [0.003, 0.5, 0.003]);
+    }
+}
