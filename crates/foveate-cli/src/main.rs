@@ -14,7 +14,7 @@ use clap::Parser;
 
 /// See what a small agent looks at while it learns to drive.
 #[derive(Debug, Parser)]
-#[command(name = "foveate", version, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "foveate", version, propagate_version = true, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: commands::Command,
@@ -60,6 +60,17 @@ mod tests {
             assert!(command.get_after_help().is_some(), "{name} has no examples");
             for argument in command.get_arguments() {
                 assert!(argument.get_help().is_some(), "{name}: {} has no help", argument.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn help_fits_a_hundred_columns() {
+        // What is broken into lines by hand must not be broken again.
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
+                assert!(line.chars().count() <= 100, "{name} --help: {line}");
             }
         }
     }

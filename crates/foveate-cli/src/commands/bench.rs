@@ -16,16 +16,17 @@ use crate::out;
 /// Measure the speed of this machine: the world, the agent, whole rollouts, training, CMA-ES
 #[derive(Debug, Args)]
 #[command(after_help = "\
-World, agent and training are measured in CPU time of one thread, the fastest of several passes, so that other work on
-the machine disturbs little. Training is that of the preset `laptop`, evolution included: its first generations, whose
-rollouts are short, and generations around the trained champion, whose rollouts are long. `cargo xtask bench`, in the source tree, puts the same figures beside Gymnasium, EnvPool,
-NumPy and PyTorch.
+World, agent and training are measured in CPU time of one thread, the fastest of several passes,
+so that other work on the machine disturbs little. Training is that of the preset `laptop`,
+evolution included: its first generations, whose rollouts are short, and generations around the
+trained champion, whose rollouts are long. `cargo xtask bench`, in the source tree, puts the same
+figures beside Gymnasium, EnvPool, NumPy and PyTorch.
 
 Examples:
   foveate bench
   foveate bench train
   foveate bench world --json
-  foveate bench world --actions drives/     # drives/actions_SEED.jsonl, one [steer, gas, brake] a line")]
+  foveate bench world --actions drives/     # actions_SEED.jsonl, one [steer, gas, brake] a line")]
 pub(crate) struct Bench {
     /// What to measure; everything when nothing is named
     #[arg(value_enum)]

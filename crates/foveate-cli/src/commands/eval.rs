@@ -15,8 +15,9 @@ use crate::world_args::{WorldArgs, labels};
 /// Drive many episodes and say how well it went
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The digits are the same for any number of workers. --seed N seeds the world once and lets its random stream go on from
-episode to episode, as the paper's test did; --seeds 0..20 resets every episode with a seed of its own, 0 to 19.
+The digits are the same for any number of workers. --seed N seeds the world once and lets its
+random stream go on from episode to episode, as the paper's test did; --seeds 0..20 resets every
+episode with a seed of its own, 0 to 19.
 
 Examples:
   foveate eval
@@ -27,8 +28,6 @@ Examples:
 pub(crate) struct Eval {
     #[command(flatten)]
     weights: WeightsArg,
-    #[command(flatten)]
-    world: WorldArgs,
     /// How many episodes
     #[arg(long, default_value_t = 100, conflicts_with = "seeds")]
     episodes: usize,
@@ -50,6 +49,8 @@ pub(crate) struct Eval {
     /// Print one JSON object (a list of them with --each-variant) with the return of every episode
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    world: WorldArgs,
 }
 
 impl Eval {

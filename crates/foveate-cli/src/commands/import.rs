@@ -15,13 +15,14 @@ use crate::out;
 /// Turn published weights (.npz) into a weight file of our own
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Published weights are one flat vector. Which number is which weight is not in the file, and a wrong choice gives an
-agent that cannot drive without any error:
+Published weights are one flat vector. Which number is which weight is not in the file, and a
+wrong choice gives an agent that cannot drive without any error:
   --layout sorted        the AttentionAgent release: bias before weight, for the LSTM hh before ih
-  --layout registration  its simplified branch and the AttentionNeuron release: weight before bias, ih before hh
-  --scale                what queries times keys were divided by: the square root of the numbers in a patch (the
-                         AttentionAgent release), the square root of the query's length (the agent in the
-                         AttentionNeuron release), or one
+  --layout registration  its simplified branch and the AttentionNeuron release: weight before
+                         bias, ih before hh
+  --scale                what queries times keys were divided by: the square root of the numbers
+                         in a patch (the AttentionAgent release), the square root of the query's
+                         length (the agent in the AttentionNeuron release), or one
 
 Examples:
   foveate import attention_agent_carracing.npz --agent attention-agent

@@ -16,23 +16,22 @@ use crate::world_args::WorldArgs;
 /// Play recorded actions again and write down what the world did
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Actions are one JSON array of numbers per line, for CarRacing [steer, gas, brake]; a world that takes choices
-(--option continuous=false) reads one whole number per line.
+Actions are one JSON array of numbers per line, for CarRacing [steer, gas, brake]; a world that
+takes choices (--option continuous=false) reads one whole number per line.
 
-The trace is one JSON object per line: t, reward, terminated, truncated, frame_sha256 (of the raw RGB bytes that the
-agent sees) and state, in full precision. Line 0 is the reset, line t the step t. It ends with the actions or with the
-episode, whichever comes first.
+The trace is one JSON object per line: t, reward, terminated, truncated, frame_sha256 (of the raw
+RGB bytes that the agent sees) and state, in full precision. Line 0 is the reset, line t the step
+t. It ends with the actions or with the episode, whichever comes first.
 
-When a rollout fails, `foveate train` leaves a file in the run's folder `failures`: --failure drives that rollout again,
-with its agent, and says whether it fails again; --out then traces the world up to there.
+When a rollout fails, `foveate train` leaves a file in the run's folder `failures`: --failure
+drives that rollout again, with its agent, and says whether it fails again; --out then traces the
+world up to there.
 
 Examples:
   foveate replay --seed 7 --picture exact --actions drive.jsonl --out trace.jsonl
   yes '[0, 0.5, 0]' | foveate replay --seed 7 --actions - --out - | tail -1
   foveate replay --failure runs/car-racing/failures/generation-000012-genome-3-episode-0.json")]
 pub(crate) struct Replay {
-    #[command(flatten)]
-    world: WorldArgs,
     /// The seed that the world is reset with
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -45,6 +44,8 @@ pub(crate) struct Replay {
     /// A rollout that failed in training, as its run kept it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "env", "picture", "variants", "options"])]
     failure: Option<PathBuf>,
+    #[command(flatten)]
+    world: WorldArgs,
 }
 
 impl Replay {

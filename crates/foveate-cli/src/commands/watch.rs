@@ -15,20 +15,18 @@ use crate::world_args::{WorldArgs, labels};
 /// Film an episode: the world, what the agent sees of it, and where it looks
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The left half is the world as people see it, the right half what the agent sees, with the patches it looks at: the
-whiter, the more important. Ctrl-C ends the film where it is; the file is whole.
+The left half is the world as people see it, the right half what the agent sees, with the patches
+it looks at: the whiter, the more important. Ctrl-C ends the film where it is; the file is whole.
 
 Examples:
   foveate watch
   foveate watch --variant color --seed 5 --out color.mp4
   foveate watch runs/car-racing --out drive.mp4
-  foveate watch attention_agent_carracing.safetensors --picture classic --seed 1 --episode 3 --out drive.gif
+  foveate watch attention_agent_carracing.safetensors --picture classic --episode 3 --out drive.gif
   foveate watch runs/car-racing --variant bar --at 250 --out look.png")]
 pub(crate) struct Watch {
     #[command(flatten)]
     weights: WeightsArg,
-    #[command(flatten)]
-    world: WorldArgs,
     /// The seed of the world's random stream
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -47,6 +45,8 @@ pub(crate) struct Watch {
     /// Of a picture: which step it shows; 0 is the world just reset [default: 100]
     #[arg(long, value_name = "STEP")]
     at: Option<usize>,
+    #[command(flatten)]
+    world: WorldArgs,
 }
 
 impl Watch {
