@@ -17,6 +17,9 @@ pub(crate) struct WorldArgs {
     /// A change of the world's looks, as in `bar` or `blob:side=4`; several are combined
     #[arg(long = "variant", value_name = "NAME")]
     variants: Vec<String>,
+    /// What happens to what is seen and done, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
+    #[arg(long = "shift", value_name = "NAME:SEVERITY")]
+    shifts: Vec<String>,
     /// An option of the world, as in `continuous=false`; may be given several times
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
@@ -36,6 +39,9 @@ impl WorldArgs {
         if !self.variants.is_empty() {
             request.variants.clone_from(&self.variants);
         }
+        if !self.shifts.is_empty() {
+            request.shifts.clone_from(&self.shifts);
+        }
         request.options.extend(self.options.iter().cloned());
         request
     }
@@ -46,6 +52,8 @@ pub(crate) fn labels(request: &EnvRequest, weights: String) -> Labels {
     let own = || registry::list().into_iter().find(|env| env.id == request.id)?.pictures.into_iter().next();
     let picture = request.picture.clone().or_else(|| Some(own()?.name)).unwrap_or_default();
     let variant = if request.variants.is_empty() { "original".into() } else { request.variants.join("+") };
+    let shifts = request.shifts.iter().flat_map(|text| ["; ", text]);
+    let variant = std::iter::once(&*variant).chain(shifts).collect();
     Labels { env: request.id.clone(), picture, variant, weights }
 }
 
@@ -75,7 +83,7 @@ mod tests {
             picture: Some("fast".into()),
             variants: vec!["bar".into()],
             options: [("max_steps".into(), "50".into())].into(),
-            video: None,
+            ..EnvRequest::default()
         };
         let request = |flags: &[&str], noted: Option<&EnvRequest>| {
             Line::parse_from([&["x"], flags].concat()).world.request(noted.cloned())
@@ -94,5 +102,7 @@ mod tests {
         let told = labels(&request(&[], None), "w".into());
         assert_eq!((&*told.picture, &*told.variant), ("exact", "original"));
         assert_eq!(labels(&noted, "w".into()).variant, "bar");
+        assert_eq!(labels(&request(&["--shift", "hue:2"], None), "w".into()).variant, "original; hue:2");
+        assert_eq!(labels(&request(&["--shift", "hue:2"], Some(&noted)), "w".into()).variant, "bar; hue:2");
     }
 }

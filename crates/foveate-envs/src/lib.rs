@@ -5,6 +5,7 @@
 pub mod car_racing;
 pub mod random;
 pub mod registry;
+pub mod shift;
 
 /// The README's example, compiled and run with the tests.
 #[cfg(doctest)]

@@ -7,6 +7,7 @@ use foveate_core::{Env, EnvError, ImageBuf};
 
 use crate::car_racing;
 pub use crate::car_racing::variants::{Parameter, VariantInfo};
+use crate::shift::{Plan, Shifted};
 
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,6 +20,8 @@ pub struct EnvRequest {
     pub variants: Vec<String>,
     /// Options by name.
     pub options: BTreeMap<String, String>,
+    /// Shifts of what is seen and done, each as [`Plan`] reads it, as in `hue:2+noise:4@200`.
+    pub shifts: Vec<String>,
     /// Pictures for a variant that shows a video, which only whoever may read files can load.
     pub video: Option<Arc<Vec<ImageBuf>>>,
 }
@@ -84,7 +87,9 @@ pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, EnvError> {
         let known: Vec<&str> = WORLDS.iter().map(|entry| entry.id).collect();
         return Err(EnvError::UnknownEnv { given: request.id.clone(), known: known.join(", ") });
     };
-    (entry.make)(request)
+    let env = (entry.make)(request)?;
+    let plan = Plan::parse_all(&request.shifts)?;
+    if plan.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &plan)?)) }
 }
 
 /// All worlds.

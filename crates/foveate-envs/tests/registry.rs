@@ -8,7 +8,7 @@ fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)])
         picture: Some(picture.into()),
         variants: variants.iter().map(|&v| v.into()).collect(),
         options: options.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
-        video: None,
+        ..EnvRequest::default()
     }
 }
 

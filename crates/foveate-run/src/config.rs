@@ -84,7 +84,7 @@ impl EnvSection {
             picture: Some(self.picture.clone()),
             variants: self.variants.clone(),
             options: options.collect(),
-            video: None,
+            ..EnvRequest::default()
         }
     }
 }

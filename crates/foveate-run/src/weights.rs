@@ -129,7 +129,7 @@ impl AgentFile {
             options: BTreeMap<String, String>,
         }
         let World { id, picture, variants, options } = serde_json::from_str(self.about.get(WORLD)?).ok()?;
-        Some(EnvRequest { id, picture, variants, options, video: None })
+        Some(EnvRequest { id, picture, variants, options, ..EnvRequest::default() })
     }
 
     /// Drops the note on the world, so that the agent drives wherever it is put.
@@ -357,7 +357,7 @@ mod tests {
             picture: Some("fast".into()),
             variants: vec!["bar".into(), "video:folder=/a b".into()],
             options: [("max_steps".into(), "50".into())].into(),
-            video: None,
+            ..EnvRequest::default()
         };
         assert_eq!(sample().made_for(&world).world(), Some(world));
         assert_eq!(sample().note(WORLD, "{").world(), None);

@@ -42,7 +42,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FILE", required_unless_present = "failure")]
     out: Option<PathBuf>,
     /// A rollout that failed in training, as its run kept it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "env", "picture", "variants", "options"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "env", "picture", "variants", "shifts", "options"])]
     failure: Option<PathBuf>,
     #[command(flatten)]
     world: WorldArgs,

@@ -1,0 +1,184 @@
+//! All operators, with what their severities mean.
+
+use foveate_core::EnvError;
+
+use super::operator::Operator;
+use super::{color, noise, occlude};
+
+/// An operator, described.
+pub struct ShiftInfo {
+    /// What users type.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// What it changes.
+    pub target: Target,
+    /// What the amounts count.
+    pub unit: &'static str,
+    /// The amount at severity 1, 2, 3, 4 and 5, growing; 0 is nothing.
+    pub amounts: [f64; 5],
+    /// What else can be chosen.
+    pub knobs: &'static [Knob],
+    /// Makes one for pictures of this width and height.
+    pub(super) make: fn(usize, usize) -> Box<dyn Operator>,
+}
+
+/// What an operator changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// What the agent sees.
+    Picture,
+    /// What becomes of its action.
+    Action,
+}
+
+/// Something about an operator that can be chosen besides its severity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Knob {
+    /// What users type.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Its value when nobody says anything; `auto` leaves it to the operator.
+    pub default: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+}
+
+/// What a knob takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A number in `low..=high`.
+    Number {
+        /// Smallest.
+        low: f64,
+        /// Largest.
+        high: f64,
+    },
+    /// A colour as `#rrggbb`.
+    Color,
+    /// A folder of PNG files.
+    Folder,
+}
+
+impl ShiftInfo {
+    /// The amount at `severity`, 0 to 5, linear between whole severities.
+    pub fn amount(&self, severity: f64) -> f64 {
+        let below = severity.floor().clamp(0.0, 5.0) as usize;
+        let at = |level: usize| if level == 0 { 0.0 } else { self.amounts[level.min(5) - 1] };
+        at(below) + (at(below + 1) - at(below)) * severity.fract()
+    }
+}
+
+/// Two are the same when they have the same name.
+impl PartialEq for ShiftInfo {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl std::fmt::Debug for ShiftInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShiftInfo({})", self.name)
+    }
+}
+
+/// All operators.
+pub fn catalogue() -> &'static [ShiftInfo] {
+    &CATALOGUE
+}
+
+/// The operator called `name`.
+pub(super) fn find(name: &str) -> Result<&'static ShiftInfo, EnvError> {
+    CATALOGUE.iter().find(|info| info.name == name).ok_or_else(|| EnvError::UnknownOption {
+        env: "Foveate".into(),
+        what: "shift",
+        given: name.into(),
+        known: CATALOGUE.iter().map(|info| info.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+const fn share(name: &'static str, default: &'static str, about: &'static str) -> Knob {
+    Knob { name, kind: Kind::Number { low: 0.0, high: 1.0 }, default, about }
+}
+
+static CATALOGUE: [ShiftInfo; 7] = [
+    ShiftInfo {
+        name: "brightness",
+        about: "everything lighter",
+        target: Target::Picture,
+        unit: "share of full brightness added",
+        amounts: [0.1, 0.2, 0.3, 0.4, 0.5],
+        knobs: &[],
+        make: |_, _| Box::new(color::Brightness),
+    },
+    ShiftInfo {
+        name: "darkness",
+        about: "everything darker",
+        target: Target::Picture,
+        unit: "share of the light taken away",
+        amounts: [0.2, 0.4, 0.55, 0.7, 0.8],
+        knobs: &[],
+        make: |_, _| Box::new(color::Darkness),
+    },
+    ShiftInfo {
+        name: "contrast",
+        about: "every channel closer to its mean over the picture",
+        target: Target::Picture,
+        unit: "share of the way to the mean",
+        amounts: [0.3, 0.5, 0.65, 0.8, 0.9],
+        knobs: &[],
+        make: |_, _| Box::new(color::Contrast),
+    },
+    ShiftInfo {
+        name: "hue",
+        about: "colours turned about the grey axis",
+        target: Target::Picture,
+        unit: "degrees",
+        amounts: [18.0, 36.0, 72.0, 120.0, 180.0],
+        knobs: &[],
+        make: |_, _| Box::new(color::Hue),
+    },
+    ShiftInfo {
+        name: "noise",
+        about: "noise on every pixel and channel, new in every frame",
+        target: Target::Picture,
+        unit: "standard deviation as a share of full brightness",
+        amounts: [0.04, 0.08, 0.12, 0.18, 0.26],
+        knobs: &[],
+        make: |_, _| Box::new(noise::Noise),
+    },
+    ShiftInfo {
+        name: "bar",
+        about: "a bar before the camera",
+        target: Target::Picture,
+        unit: "width as a share of the picture's, unless width says otherwise",
+        amounts: [0.04, 0.08, 0.12, 0.18, 0.25],
+        knobs: &[
+            share("x", "0.25", "centre from the left, share of the picture, 0 to 1"),
+            share("y", "0.5", "centre from the top, share of the picture, 0 to 1"),
+            share("width", "auto", "share of the picture, 0 to 1; auto leaves it to the severity"),
+            share("height", "1", "share of the picture, 0 to 1"),
+            Knob { name: "color", kind: Kind::Color, default: "#000000", about: "#rrggbb" },
+        ],
+        make: |_, _| Box::new(occlude::Bar),
+    },
+    ShiftInfo {
+        name: "blob",
+        about: "a disc before the camera",
+        target: Target::Picture,
+        unit: "diameter as a share of the picture's width, unless size says otherwise",
+        amounts: [0.08, 0.14, 0.2, 0.28, 0.36],
+        knobs: &[
+            share("x", "0.7", "centre from the left, share of the picture, 0 to 1"),
+            share("y", "0.4", "centre from the top, share of the picture, 0 to 1"),
+            share(
+                "size",
+                "auto",
+                "diameter, share of the picture's width, 0 to 1; auto leaves it to the severity",
+            ),
+            Knob { name: "color", kind: Kind::Color, default: "#cc0000", about: "#rrggbb" },
+        ],
+        make: |_, _| Box::new(occlude::Blob),
+    },
+];

@@ -1,0 +1,58 @@
+//! Things before the camera.
+
+use std::ops::Range;
+
+use super::operator::{Moment, Operator, Picture};
+
+/// A rectangle.
+#[derive(Debug, Clone)]
+pub(super) struct Bar;
+
+impl Operator for Bar {
+    fn look(&mut self, picture: &mut Picture<'_>, now: &Moment<'_>) {
+        let [x, y] = [0, 1].map(|knob| now.number(knob, 0.5));
+        let (width, height) = (now.number(2, now.amount), now.number(3, 1.0));
+        let rgb = now.color(4).unwrap_or_default();
+        let columns = span(x, width, picture.width);
+        for row in span(y, height, picture.height) {
+            paint(picture, row, columns.clone(), rgb);
+        }
+    }
+}
+
+/// A disc.
+#[derive(Debug, Clone)]
+pub(super) struct Blob;
+
+impl Operator for Blob {
+    fn look(&mut self, picture: &mut Picture<'_>, now: &Moment<'_>) {
+        let centre = [now.number(0, 0.5) * picture.width as f64, now.number(1, 0.5) * picture.height as f64];
+        let radius = now.number(2, now.amount) * picture.width as f64 / 2.0;
+        let rgb = now.color(3).unwrap_or_default();
+        for row in pixels(centre[1] - radius, centre[1] + radius, picture.height) {
+            // A pixel belongs to the disc when its middle does.
+            let dy = row as f64 + 0.5 - centre[1];
+            let half = (radius * radius - dy * dy).max(0.0).sqrt();
+            paint(picture, row, pixels(centre[0] - half, centre[0] + half, picture.width), rgb);
+        }
+    }
+}
+
+/// The pixels of a stretch that is `length` long around `centre`, both in shares of `pixels`.
+fn span(centre: f64, length: f64, side: usize) -> Range<usize> {
+    let side_px = side as f64;
+    pixels((centre - length / 2.0) * side_px, (centre + length / 2.0) * side_px, side)
+}
+
+/// The pixels whose middles lie between `from` and `to`.
+fn pixels(from: f64, to: f64, side: usize) -> Range<usize> {
+    let at = |x: f64| (x - 0.5).ceil().clamp(0.0, side as f64) as usize;
+    at(from)..at(to)
+}
+
+fn paint(picture: &mut Picture<'_>, row: usize, columns: Range<usize>, rgb: [u8; 3]) {
+    let first = row * picture.width;
+    for pixel in picture.rgb[(first + columns.start) * 3..(first + columns.end) * 3].chunks_exact_mut(3) {
+        pixel.copy_from_slice(&rgb);
+    }
+}

@@ -1,0 +1,98 @@
+//! What every shift is made of.
+
+use foveate_core::{Image, Seed};
+
+use super::plan::Setting;
+
+/// Something that changes what is seen or done. It may keep a state, but never allocates once it was made.
+pub(super) trait Operator: BoxedClone + Send {
+    /// An episode begins, and this is its first picture.
+    fn begin(&mut self, _first: Image<'_>, _dice: Seed) {}
+
+    /// Sees every picture before [`Operator::look`] changes it, also while the shift is off (`now.amount` is then 0).
+    fn watch(&mut self, _rgb: &[u8], _now: &Moment<'_>) {}
+
+    /// Changes the picture; called while the shift is on. May be called again for the same step.
+    fn look(&mut self, _picture: &mut Picture<'_>, _now: &Moment<'_>) {}
+
+    /// Changes the action; called while the shift is on.
+    fn act(&mut self, _deed: &mut Deed<'_>, _now: &Moment<'_>) {}
+
+    /// Sees every action that was done in the end.
+    fn acted(&mut self, _deed: &Deed<'_>) {}
+}
+
+/// A copy behind a box, for everything that can be cloned.
+pub(super) trait BoxedClone {
+    fn boxed_clone(&self) -> Box<dyn Operator>;
+}
+
+impl<T: Operator + Clone + 'static> BoxedClone for T {
+    fn boxed_clone(&self) -> Box<dyn Operator> {
+        Box::new(self.clone())
+    }
+}
+
+/// When and how much.
+pub(super) struct Moment<'a> {
+    /// The severity's amount, in the operator's unit; above 0 while the shift is on.
+    pub(super) amount: f64,
+    /// 0 is the world just reset.
+    pub(super) step: u64,
+    /// Of this operator in this episode.
+    pub(super) episode: Seed,
+    /// Of this operator in this step.
+    pub(super) dice: Seed,
+    /// One for each of the operator's knobs.
+    pub(super) settings: &'a [Setting],
+}
+
+impl Moment<'_> {
+    /// The number that knob `index` is set to; `otherwise` when it is left to the operator.
+    pub(super) fn number(&self, index: usize, otherwise: f64) -> f64 {
+        match self.settings.get(index) {
+            Some(Setting::Number(number)) => *number,
+            _ => otherwise,
+        }
+    }
+
+    /// The colour that knob `index` is set to, if it is.
+    pub(super) fn color(&self, index: usize) -> Option<[u8; 3]> {
+        match self.settings.get(index) {
+            Some(Setting::Color(rgb)) => Some(*rgb),
+            _ => None,
+        }
+    }
+}
+
+/// A picture to be changed.
+pub(super) struct Picture<'a> {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// `[height, width, 3]`
+    pub(super) rgb: &'a mut [u8],
+}
+
+impl Picture<'_> {
+    /// Pixels of this picture for one of a picture 96 pixels wide, which the tables of amounts are made for.
+    pub(super) fn scale(&self) -> f64 {
+        self.width as f64 / 96.0
+    }
+
+    /// Sends every byte of channel `c` to `tables[c]`.
+    pub(super) fn map(&mut self, tables: &[[u8; 256]; 3]) {
+        for pixel in self.rgb.chunks_exact_mut(3) {
+            for (byte, table) in pixel.iter_mut().zip(tables) {
+                *byte = table[usize::from(*byte)];
+            }
+        }
+    }
+}
+
+/// An action to be changed.
+pub(super) enum Deed<'a> {
+    /// Numbers with their bounds.
+    Numbers { values: &'a mut [f64], low: &'a [f64], high: &'a [f64] },
+    /// One of `n` choices.
+    Choice { choice: &'a mut usize, n: usize },
+}

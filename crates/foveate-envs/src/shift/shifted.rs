@@ -1,0 +1,265 @@
+//! A world to which a plan of shifts happens.
+
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Seed,
+    Step,
+};
+
+use super::catalogue::Target;
+use super::operator::{Deed, Moment, Operator, Picture};
+use super::parse::bad;
+use super::plan::{Plan, Setting, Shift};
+
+/// A world to which a [`Plan`] happens; see the [module](super).
+///
+/// What people see ([`Env::render`]) and the state stay those of the world itself: only the agent's observation and its
+/// action change. Nothing in a step allocates.
+pub struct Shifted {
+    env: Box<dyn Env>,
+    plan: Plan,
+    stages: Vec<Stage>,
+    /// Whether any stage changes pictures.
+    looks: bool,
+    /// Whether any stage changes actions.
+    acts: bool,
+    size: (usize, usize),
+    frame: Vec<u8>,
+    action: Vec<f64>,
+    bounds: [Vec<f64>; 2],
+    choices: usize,
+    seed: u64,
+    resets: u64,
+    step: u64,
+    begun: bool,
+}
+
+/// A shift at work.
+struct Stage {
+    shift: Shift,
+    /// How many shifts of the same name come before it: what keeps the dice of two of them apart.
+    number: u64,
+    operator: Box<dyn Operator>,
+}
+
+impl Shifted {
+    /// Lets `plan` happen to `env`, which must be reset before the first step.
+    ///
+    /// # Errors
+    /// [`EnvError::BadOption`] when a shift of pictures meets a world that shows none, or pictures that a shift needs were
+    /// not loaded.
+    pub fn new(env: Box<dyn Env>, plan: &Plan) -> Result<Self, EnvError> {
+        let size = match env.spec().observation {
+            ObservationSpace::Image { width, height } => (width, height),
+            ObservationSpace::Vector { .. } => (0, 0),
+        };
+        let (bounds, choices) = match &env.spec().action {
+            ActionSpace::Box { low, high } => ([low.clone(), high.clone()], 0),
+            ActionSpace::Discrete { n } => ([vec![], vec![]], *n),
+        };
+        let mut shifted = Shifted {
+            plan: Plan::none(),
+            stages: Vec::new(),
+            looks: false,
+            acts: false,
+            size,
+            frame: vec![0; size.0 * size.1 * 3],
+            action: vec![0.0; bounds[0].len()],
+            bounds,
+            choices,
+            seed: 0,
+            resets: 0,
+            step: 0,
+            begun: false,
+            env,
+        };
+        shifted.set_plan(plan)?;
+        Ok(shifted)
+    }
+
+    /// What happens.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The world itself.
+    pub fn world(&self) -> &dyn Env {
+        &*self.env
+    }
+
+    /// The step that the observation shows; 0 is the world just reset.
+    pub const fn step_number(&self) -> u64 {
+        self.step
+    }
+
+    /// Changes what happens, from this very observation on, which is drawn anew. A shift that was on before and still is
+    /// goes on as it was, with its new severity and settings.
+    ///
+    /// # Errors
+    /// As [`Shifted::new`]; then nothing has changed.
+    pub fn set_plan(&mut self, plan: &Plan) -> Result<(), EnvError> {
+        for shift in plan.list() {
+            if shift.info().target == Target::Picture && self.size == (0, 0) {
+                return Err(bad(
+                    shift.info().name,
+                    format!("{} shows numbers, not a picture; choose a shift of actions", self.env.spec().id),
+                ));
+            }
+            for setting in shift.settings() {
+                if let Setting::Folder(folder, pictures) = setting
+                    && pictures.is_empty()
+                {
+                    return Err(bad(
+                        shift.info().name,
+                        format!("no pictures; were those of {folder:?} loaded?"),
+                    ));
+                }
+            }
+        }
+        let mut before = std::mem::take(&mut self.stages);
+        for shift in plan.list() {
+            let name = shift.info().name;
+            let number = self.stages.iter().filter(|stage| stage.shift.info().name == name).count() as u64;
+            let old = before.iter().position(|s| s.shift.info().name == name && s.number == number);
+            let operator = if let Some(at) = old {
+                before.swap_remove(at).operator
+            } else {
+                let mut operator = (shift.info().make)(self.size.0, self.size.1);
+                if let (true, Observation::Image(image)) = (self.begun, self.env.observation()) {
+                    operator.begin(image, dice(self.seed, self.resets, name, number));
+                }
+                operator
+            };
+            self.stages.push(Stage { shift: shift.clone(), number, operator });
+        }
+        let any = |target| plan.list().iter().any(|shift| shift.info().target == target);
+        (self.looks, self.acts) = (any(Target::Picture), any(Target::Action));
+        self.plan = plan.clone();
+        if self.begun {
+            self.look();
+        }
+        Ok(())
+    }
+
+    /// Takes the world's picture through all stages.
+    fn look(&mut self) {
+        let (true, Observation::Image(image)) = (self.looks, self.env.observation()) else { return };
+        self.frame.copy_from_slice(image.rgb());
+        let (width, height) = self.size;
+        for Stage { shift, number, operator } in &mut self.stages {
+            let now = moment(shift, *number, self.seed, self.resets, self.step);
+            operator.watch(&self.frame, &now);
+            if now.amount > 0.0 {
+                operator.look(&mut Picture { width, height, rgb: &mut self.frame }, &now);
+            }
+        }
+    }
+
+    /// Takes an action through all stages, and then the world a step.
+    fn act(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        let [low, high] = &self.bounds;
+        let mut choice = 0;
+        // What does not fit is for the world to refuse.
+        let mut deed = match action {
+            Action::Continuous(values)
+                if values.len() == self.action.len() && values.iter().all(|x| x.is_finite()) =>
+            {
+                self.action.copy_from_slice(values);
+                Deed::Numbers { values: &mut self.action, low, high }
+            }
+            Action::Discrete(given) if given < self.choices => {
+                choice = given;
+                Deed::Choice { choice: &mut choice, n: self.choices }
+            }
+            _ => return self.env.step(action),
+        };
+        for Stage { shift, number, operator } in &mut self.stages {
+            let now = moment(shift, *number, self.seed, self.resets, self.step);
+            if now.amount > 0.0 {
+                operator.act(&mut deed, &now);
+            }
+            operator.acted(&deed);
+        }
+        match action {
+            Action::Continuous(_) => self.env.step(Action::Continuous(&self.action)),
+            Action::Discrete(_) => self.env.step(Action::Discrete(choice)),
+        }
+    }
+}
+
+/// The seed of an operator in an episode.
+fn dice(seed: u64, resets: u64, name: &str, number: u64) -> Seed {
+    Seed::root(seed).child("shift", resets).child(name, number)
+}
+
+fn moment(shift: &Shift, number: u64, seed: u64, resets: u64, step: u64) -> Moment<'_> {
+    let episode = dice(seed, resets, shift.info().name, number);
+    Moment {
+        amount: shift.amount_at(step),
+        step,
+        episode,
+        dice: episode.child("step", step),
+        settings: shift.settings(),
+    }
+}
+
+impl Env for Shifted {
+    fn spec(&self) -> &EnvSpec {
+        self.env.spec()
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        match seed {
+            Some(seed) => (self.seed, self.resets) = (seed, 0),
+            None => self.resets += 1,
+        }
+        self.env.reset(seed);
+        (self.step, self.begun) = (0, true);
+        if let Observation::Image(image) = self.env.observation() {
+            for Stage { shift, number, operator } in &mut self.stages {
+                operator.begin(image, dice(self.seed, self.resets, shift.info().name, *number));
+            }
+        }
+        self.look();
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        let step = if self.acts { self.act(action)? } else { self.env.step(action)? };
+        self.step += 1;
+        self.look();
+        Ok(step)
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        if !(self.looks && self.begun) {
+            return self.env.observation();
+        }
+        let image =
+            Image::new(self.size.0, self.size.1, &self.frame).expect("the frame has the world's size");
+        Observation::Image(image)
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        self.env.render(view)
+    }
+
+    fn state(&self) -> Fact {
+        self.env.state()
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        let stages = self.stages.iter().map(|stage| Stage {
+            shift: stage.shift.clone(),
+            number: stage.number,
+            operator: stage.operator.boxed_clone(),
+        });
+        Box::new(Shifted {
+            env: self.env.boxed_clone(),
+            plan: self.plan.clone(),
+            stages: stages.collect(),
+            frame: self.frame.clone(),
+            action: self.action.clone(),
+            bounds: self.bounds.clone(),
+            ..*self
+        })
+    }
+}
