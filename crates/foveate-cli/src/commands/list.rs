@@ -2,12 +2,13 @@
 
 use clap::Args;
 use foveate_envs::registry::{self, Line, VariantInfo};
+use foveate_envs::shift::{ShiftInfo, Target, catalogue};
 use foveate_run::config::PRESETS;
 use serde_json::{Value, json};
 
 use crate::out;
 
-/// Show the worlds, pictures, variants, agents, evolution strategies and presets
+/// Show the worlds, pictures, variants, shifts, agents, evolution strategies and presets
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +41,11 @@ fn as_text() -> String {
             parts.push(format!("\n {title}:\n{}", columns(lines)));
         }
     }
+    parts.push(
+        "\nshifts (--shift NAME:SEVERITY:PARAMETER=VALUE@STEP+NAME…) of any world with a picture, severity 1 to 5:\n\n"
+            .into(),
+    );
+    parts.push(columns(&shifts()));
     for agent in foveate_agents::registry::list() {
         parts.push(format!("\nagent {}: {}\n", agent.name, agent.summary));
         parts.push(
@@ -103,6 +109,20 @@ fn variants(infos: &[VariantInfo]) -> Vec<Line> {
     infos.iter().flat_map(of_one).collect()
 }
 
+/// A line for each shift with what its severities amount to and, below it, one for each of its parameters.
+fn shifts() -> Vec<Line> {
+    let of_one = |info: &ShiftInfo| {
+        let amounts = info.amounts.map(|amount| amount.to_string()).join(", ");
+        let about = format!("{}; {}: {amounts}", info.about, info.unit);
+        let knobs = info
+            .knobs
+            .iter()
+            .map(|k| Line { name: format!("  :{}={}", k.name, k.default), about: k.about.to_owned() });
+        std::iter::once(Line { name: info.name.to_owned(), about }).chain(knobs).collect::<Vec<_>>()
+    };
+    catalogue().iter().flat_map(of_one).collect()
+}
+
 fn columns(lines: &[Line]) -> String {
     out::columns(lines.iter().map(|line| (line.name.as_str(), line.about.as_str())))
 }
@@ -145,5 +165,23 @@ fn as_json() -> Value {
         .iter()
         .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
         .collect();
-    json!({ "worlds": worlds, "agents": agents, "strategies": strategies, "presets": PRESETS.map(|(name, _)| name) })
+    let shifts: Vec<Value> = catalogue()
+        .iter()
+        .map(|info| {
+            let knobs: Vec<Value> = info
+                .knobs
+                .iter()
+                .map(|k| json!({ "name": k.name, "default": k.default, "about": k.about }))
+                .collect();
+            json!({
+                "name": info.name,
+                "about": info.about,
+                "changes": if info.target == Target::Picture { "picture" } else { "action" },
+                "unit": info.unit,
+                "amounts": info.amounts,
+                "parameters": knobs,
+            })
+        })
+        .collect();
+    json!({ "worlds": worlds, "shifts": shifts, "agents": agents, "strategies": strategies, "presets": PRESETS.map(|(name, _)| name) })
 }

@@ -2,8 +2,9 @@
 
 use foveate_core::EnvError;
 
+use super::background::{Background, Show};
 use super::operator::Operator;
-use super::{color, noise, occlude};
+use super::{action, blur, camera, color, dropout, noise, occlude, timing};
 
 /// An operator, described.
 pub struct ShiftInfo {
@@ -102,7 +103,25 @@ const fn share(name: &'static str, default: &'static str, about: &'static str) -
     Knob { name, kind: Kind::Number { low: 0.0, high: 1.0 }, default, about }
 }
 
-static CATALOGUE: [ShiftInfo; 7] = [
+const BEHIND: [Knob; 2] = [
+    Knob {
+        name: "key",
+        kind: Kind::Color,
+        default: "auto",
+        about: "colour of the background as #rrggbb; auto takes the commonest of the episode's first picture",
+    },
+    Knob {
+        name: "tolerance",
+        kind: Kind::Number { low: 0.0, high: 255.0 },
+        default: "40",
+        about: "how far a channel may be from the key, 0 to 255",
+    },
+];
+
+const OPACITY: &str = "opacity";
+const OPACITIES: [f64; 5] = [0.2, 0.4, 0.6, 0.8, 1.0];
+
+static CATALOGUE: [ShiftInfo; 17] = [
     ShiftInfo {
         name: "brightness",
         about: "everything lighter",
@@ -138,6 +157,15 @@ static CATALOGUE: [ShiftInfo; 7] = [
         amounts: [18.0, 36.0, 72.0, 120.0, 180.0],
         knobs: &[],
         make: |_, _| Box::new(color::Hue),
+    },
+    ShiftInfo {
+        name: "blur",
+        about: "Gaussian blur",
+        target: Target::Picture,
+        unit: "standard deviation in pixels of a picture 96 wide",
+        amounts: [0.5, 0.8, 1.2, 1.8, 2.6],
+        knobs: &[],
+        make: |width, height| Box::new(blur::Blur::new(width, height)),
     },
     ShiftInfo {
         name: "noise",
@@ -180,5 +208,103 @@ static CATALOGUE: [ShiftInfo; 7] = [
             Knob { name: "color", kind: Kind::Color, default: "#cc0000", about: "#rrggbb" },
         ],
         make: |_, _| Box::new(occlude::Blob),
+    },
+    ShiftInfo {
+        name: "dropout",
+        about: "square patches lost, others in every frame",
+        target: Target::Picture,
+        unit: "probability of each patch",
+        amounts: [0.03, 0.08, 0.15, 0.25, 0.4],
+        knobs: &[
+            Knob {
+                name: "patch",
+                kind: Kind::Number { low: 1.0, high: 96.0 },
+                default: "8",
+                about: "side in pixels of a picture 96 wide, 1 to 96",
+            },
+            Knob { name: "color", kind: Kind::Color, default: "#000000", about: "#rrggbb" },
+        ],
+        make: |_, _| Box::new(dropout::Dropout),
+    },
+    ShiftInfo {
+        name: "background-still",
+        about: "a picture of soft spots behind the world, one per episode",
+        target: Target::Picture,
+        unit: OPACITY,
+        amounts: OPACITIES,
+        knobs: &BEHIND,
+        make: |width, height| Box::new(Background::new(Show::Still, width, height)),
+    },
+    ShiftInfo {
+        name: "background-noise",
+        about: "random pixels behind the world, new in every frame",
+        target: Target::Picture,
+        unit: OPACITY,
+        amounts: OPACITIES,
+        knobs: &BEHIND,
+        make: |width, height| Box::new(Background::new(Show::Static, width, height)),
+    },
+    ShiftInfo {
+        name: "background-video",
+        about: "drifting spots, or the pictures of a folder, behind the world",
+        target: Target::Picture,
+        unit: OPACITY,
+        amounts: OPACITIES,
+        knobs: &[
+            BEHIND[0],
+            BEHIND[1],
+            Knob {
+                name: "folder",
+                kind: Kind::Folder,
+                default: "auto",
+                about: "PNG files in the order of their numbers, over and over; auto draws drifting spots",
+            },
+        ],
+        make: |width, height| Box::new(Background::new(Show::Film, width, height)),
+    },
+    ShiftInfo {
+        name: "shake",
+        about: "the picture displaced at random in every frame",
+        target: Target::Picture,
+        unit: "largest displacement in pixels of a picture 96 wide, each way",
+        amounts: [1.0, 2.0, 3.0, 5.0, 8.0],
+        knobs: &[],
+        make: |width, height| Box::new(camera::Shake::new(width, height)),
+    },
+    ShiftInfo {
+        name: "delay",
+        about: "every picture comes late",
+        target: Target::Picture,
+        unit: "steps",
+        amounts: [1.0, 2.0, 3.0, 5.0, 8.0],
+        knobs: &[],
+        make: |width, height| Box::new(timing::Delay::new(width, height)),
+    },
+    ShiftInfo {
+        name: "drop",
+        about: "pictures that never arrive: the last one stays",
+        target: Target::Picture,
+        unit: "probability of each picture",
+        amounts: [0.1, 0.25, 0.4, 0.6, 0.8],
+        knobs: &[],
+        make: |width, height| Box::new(timing::Lost::new(width, height)),
+    },
+    ShiftInfo {
+        name: "sticky",
+        about: "the action before is done again",
+        target: Target::Action,
+        unit: "probability in each step",
+        amounts: [0.1, 0.25, 0.4, 0.6, 0.8],
+        knobs: &[],
+        make: |_, _| Box::new(action::Sticky::new()),
+    },
+    ShiftInfo {
+        name: "unsteady",
+        about: "noise on the action, within its bounds; of choices, any other one",
+        target: Target::Action,
+        unit: "standard deviation as a share of half the range; of choices, probability",
+        amounts: [0.1, 0.2, 0.3, 0.45, 0.6],
+        knobs: &[],
+        make: |_, _| Box::new(action::Unsteady),
     },
 ];

@@ -21,16 +21,22 @@
 //! was seeded: the same step of the same episode looks the same whoever plays it, and a higher severity makes the same
 //! draws weigh more.
 
+mod action;
+mod background;
+mod blur;
+mod camera;
 mod catalogue;
 mod color;
+mod dropout;
 mod noise;
 mod occlude;
 mod operator;
 mod parse;
 mod plan;
 mod shifted;
+mod timing;
 
-pub use catalogue::{Knob, ShiftInfo, Target, catalogue};
+pub use catalogue::{Kind, Knob, ShiftInfo, Target, catalogue};
 pub use plan::{MAX_SEVERITY, Plan, Setting, Shift};
 pub use shifted::Shifted;
 

@@ -39,8 +39,6 @@ pub(super) struct Moment<'a> {
     pub(super) amount: f64,
     /// 0 is the world just reset.
     pub(super) step: u64,
-    /// Of this operator in this episode.
-    pub(super) episode: Seed,
     /// Of this operator in this step.
     pub(super) dice: Seed,
     /// One for each of the operator's knobs.

@@ -196,7 +196,6 @@ fn moment(shift: &Shift, number: u64, seed: u64, resets: u64, step: u64) -> Mome
     Moment {
         amount: shift.amount_at(step),
         step,
-        episode,
         dice: episode.child("step", step),
         settings: shift.settings(),
     }

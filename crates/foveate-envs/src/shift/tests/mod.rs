@@ -1,4 +1,6 @@
-//! What every operator must keep to.
+//! What every operator must keep to; `effects` says what each one does.
+
+mod effects;
 
 use foveate_core::{
     Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Step,
