@@ -39,6 +39,8 @@ pub struct EnvInfo {
     pub variants: &'static [VariantInfo],
     /// Its options.
     pub options: Vec<Line>,
+    /// The mean return from which on it counts as solved, where there is an agreement.
+    pub solved_at: Option<f64>,
 }
 
 /// A name and what it stands for.

@@ -23,6 +23,7 @@ pub mod recipe;
 pub mod replay;
 pub mod rollout;
 mod schedule;
+pub mod stress;
 pub mod tensorboard;
 pub mod tensors;
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod eval;
 mod import;
 mod list;
 mod replay;
+mod stress;
 mod train;
 mod watch;
 
@@ -16,6 +17,7 @@ use clap::Subcommand;
 pub(crate) enum Command {
     Train(train::Train),
     Eval(eval::Eval),
+    Stress(stress::Stress),
     Watch(watch::Watch),
     Replay(replay::Replay),
     Import(import::Import),
@@ -29,6 +31,7 @@ impl Command {
         match self {
             Command::Train(command) => command.run(),
             Command::Eval(command) => command.run(),
+            Command::Stress(command) => command.run(),
             Command::Watch(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),

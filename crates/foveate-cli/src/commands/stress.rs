@@ -1,0 +1,224 @@
+//! `foveate stress`
+
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+use foveate_envs::registry::EnvRequest;
+use foveate_run::RunError;
+use foveate_run::atomic;
+use foveate_run::champion::champion;
+use foveate_run::clock::Wall;
+use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::stress::{
+    Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, plot, run, severities, sheet,
+};
+use foveate_run::weights::load_weights_or_run;
+use foveate_run::worlds;
+use serde_json::{Value, json};
+
+use crate::out;
+use crate::world_args::WorldArgs;
+
+/// Drive agents through changed worlds: the papers' generalisation table, and curves over the severity of any shift
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every row has the same tracks, so changes are tested pair by pair. The digits are the same for any number of workers.
+--variant and --shift change the world of all rows; --variants and --shifts are the rows. A shift without a severity of
+its own becomes a curve: a row for each of --severities. With --out, finished rows are kept there: the same command
+goes on where it was stopped. `foveate list` shows variants and shifts.
+
+Examples:
+  foveate stress
+  foveate stress attention_agent_carracing.safetensors --picture classic --out stress
+  foveate stress runs/a runs/b --variants none --shifts noise,blur,delay --episodes 30 --out stress
+  foveate stress --variants bar,bar:width=150 --shifts blob:5:x=0.3,hue+noise --severities 1,3,5
+  foveate stress --variants none --shifts all --at 200 --episodes 20 --out injected
+  foveate stress --sheet shifts.png")]
+pub(crate) struct Stress {
+    /// Weight files, or folders of runs (their best weights) [default: the trained champion that comes with Foveate]
+    #[arg(value_name = "WEIGHTS|RUN")]
+    weights: Vec<PathBuf>,
+    #[command(flatten)]
+    world: WorldArgs,
+    /// How many episodes in every row
+    #[arg(long, default_value_t = 100)]
+    episodes: usize,
+    /// The seed of the world's random stream
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The world's own variants to try, separated by commas; all or none [`video` needs pictures, so all leaves it out]
+    #[arg(long = "variants", id = "variant_rows", value_name = "NAMES", default_value = "all")]
+    variant_rows: String,
+    /// Shifts to try, separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all or none
+    #[arg(long = "shifts", id = "shift_rows", value_name = "SHIFTS", default_value = "none")]
+    shift_rows: String,
+    /// Severities of shifts that do not say theirs, as in 1..5 or 1,3,5 [default: 1..5; for --sheet 1,3,5]
+    #[arg(long, value_name = "SEVERITIES")]
+    severities: Option<String>,
+    /// Switches the shifts on at this step of every episode [for --sheet: the step to show, default 150]
+    #[arg(long, value_name = "STEP")]
+    at: Option<u64>,
+    /// Threads; 0 for one per core
+    #[arg(long, default_value_t = 0)]
+    workers: usize,
+    /// Steps after which an episode is over, if the world lets it go on for so long
+    #[arg(long, value_name = "STEPS")]
+    max_steps: Option<u64>,
+    /// A folder for table.md, table.csv, table.json, table.svg, severities.svg, and the finished rows
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Print one JSON object with the return of every episode
+    #[arg(long)]
+    json: bool,
+    /// Drives no episodes: a picture of one step under every shift
+    #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "variant_rows", "shift_rows", "episodes"])]
+    sheet: Option<PathBuf>,
+}
+
+impl Stress {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (agents, world) = self.contenders()?;
+        if let Some(path) = &self.sheet {
+            return self.contact_sheet(&agents[0], &world, path);
+        }
+        let levels = severities(self.severities.as_deref().unwrap_or("1..5"))?;
+        let conditions = conditions(&world, &self.variant_rows, &self.shift_rows, &levels, self.at)?;
+        let stop = stop_on_ctrl_c()?;
+        let request = StressRequest {
+            world,
+            agents,
+            conditions,
+            seed: self.seed,
+            episodes: self.episodes,
+            workers: self.workers,
+            max_steps: self.max_steps,
+            folder: self.out.as_deref(),
+        };
+        let live = stderr().is_terminal();
+        let clock = Wall::start();
+        let result = run(&request, &stop, &mut |progress| {
+            if live {
+                eprint!("\r\x1b[2K{}", status(progress, clock.elapsed().as_secs_f64()));
+            }
+        });
+        if live {
+            eprint!("\r\x1b[2K");
+        }
+        let (table, effort) = result?;
+        if let Some(folder) = &self.out {
+            write_all(&table, folder)?;
+        }
+        if self.json {
+            return Ok(out::say_json(&as_json(&table, effort)?)?);
+        }
+        out::say(table.markdown().trim_end())?;
+        Ok(out::say(&format!("\n{}", cost(effort)))?)
+    }
+
+    /// The agents, and the world that they share.
+    fn contenders(&self) -> anyhow::Result<(Vec<Contender>, EnvRequest)> {
+        let mut agents: Vec<(Contender, EnvRequest)> = vec![];
+        for path in &self.weights {
+            let (file, found) = load_weights_or_run(path)?;
+            let world = self.world.request(file.world());
+            let name = if path.is_dir() { path.display().to_string() } else { stem(path) };
+            let taken = agents.iter().any(|(agent, _)| agent.name == name);
+            let name = if taken { path.display().to_string() } else { name };
+            agents.push((Contender { name, file, source: found.display().to_string() }, world));
+        }
+        if agents.is_empty() {
+            let world = self.world.request(None);
+            let (file, name) = champion(&world.id)?;
+            agents.push((Contender { source: name.clone(), name, file }, world));
+        }
+        let (first, world) = &agents[0];
+        if let Some((other, its)) = agents.iter().find(|(_, its)| its != world) {
+            return Err(RunError::BadRequest {
+                why: format!(
+                    "{} drives in {}, {} in {}; put both in one world with --env, --picture, --variant and --option",
+                    first.name,
+                    called(world),
+                    other.name,
+                    called(its)
+                ),
+            }
+            .into());
+        }
+        let world = world.clone();
+        Ok((agents.into_iter().map(|(agent, _)| agent).collect(), world))
+    }
+
+    fn contact_sheet(&self, agent: &Contender, world: &EnvRequest, path: &Path) -> anyhow::Result<()> {
+        if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
+            let why = format!("{}: end the name in .png; a sheet is a picture", path.display());
+            return Err(RunError::BadRequest { why }.into());
+        }
+        let levels = severities(self.severities.as_deref().unwrap_or("1,3,5"))?;
+        let (env, driver) = (worlds::make(world.clone())?, agent.file.agent()?);
+        let bytes = sheet(&SheetRequest {
+            env: &*env,
+            agent: &*driver,
+            seed: self.seed,
+            step: usize::try_from(self.at.unwrap_or(150)).unwrap_or(usize::MAX),
+            severities: &levels,
+        })?;
+        atomic::write(path, &bytes)?;
+        Ok(out::say(&format!("{}: {} kB", path.display(), bytes.len().div_ceil(1000)))?)
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// A world in a few words.
+fn called(world: &EnvRequest) -> String {
+    let picture = world.picture.as_deref().unwrap_or("its own");
+    let more = world.variants.iter().chain(&world.shifts).map(|text| format!(" with {text}"));
+    let options = world.options.iter().map(|(key, value)| format!(" with {key}={value}"));
+    format!("{} (picture {picture}{})", world.id, more.chain(options).collect::<String>())
+}
+
+/// `12 of 86: champion, noise:3; 1:20, about 8:13 left`
+fn status(progress: Progress<'_>, seconds: f64) -> String {
+    let Progress { done, of, kept, agent, condition } = progress;
+    let clock = |s: f64| format!("{}:{:02}", s as u64 / 60, s as u64 % 60);
+    let driven = done - kept;
+    let left = if driven == 0 {
+        String::new()
+    } else {
+        format!(", about {} left", clock(seconds / driven as f64 * (of - done) as f64))
+    };
+    // A line that wraps cannot be rewritten.
+    let line = format!("row {} of {of}: {agent}, {condition}; {}{left}", done + 1, clock(seconds));
+    out::one_line(&line).chars().take(79).collect()
+}
+
+/// Each file whole or not at all.
+fn write_all(table: &Table, folder: &Path) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(table).map_err(|error| anyhow!("{error}"))? + "\n";
+    atomic::write(folder.join("table.json"), json)?;
+    atomic::write(folder.join("table.csv"), table.csv())?;
+    atomic::write(folder.join("table.svg"), plot::overview(table))?;
+    if let Some(curves) = plot::curves(table) {
+        atomic::write(folder.join("severities.svg"), curves)?;
+    }
+    Ok(atomic::write(folder.join("table.md"), table.markdown())?)
+}
+
+fn as_json(table: &Table, effort: Effort) -> anyhow::Result<Value> {
+    let mut value = serde_json::to_value(table).map_err(|error| anyhow!("{error}"))?;
+    let Effort { steps, episodes, cpu_seconds } = effort;
+    value["effort"] = json!({ "steps": steps, "episodes": episodes, "cpu_seconds": cpu_seconds });
+    Ok(value)
+}
+
+fn cost(effort: Effort) -> String {
+    let Effort { steps, episodes, cpu_seconds } = effort;
+    let speed = if steps == 0 { 0.0 } else { steps as f64 / cpu_seconds.max(1e-9) };
+    format!(
+        "Driven: {episodes} episodes, {steps} steps, {cpu_seconds:.1} CPU seconds ({speed:.0} steps per CPU second)"
+    )
+}

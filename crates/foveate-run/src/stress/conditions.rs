@@ -1,0 +1,162 @@
+//! What to change: the rows of a table.
+
+use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::shift::{MAX_SEVERITY, Plan, catalogue};
+
+use crate::error::RunError;
+
+/// The name of the row without any change.
+pub(super) const ORIGINAL: &str = "original";
+
+/// One row: a change of the world.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// What to call it, as in `bar` or `noise:3@200`.
+    pub name: String,
+    /// What is changed.
+    pub what: What,
+}
+
+/// What a row changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// Nothing.
+    Original,
+    /// The world's looks, by one of its own variants.
+    Variant(String),
+    /// What is seen or done, by a plan of shifts.
+    Shift {
+        /// The plan.
+        plan: Plan,
+        /// The operators without their severity, and the severity, for curves; `None` for a plan that came with its own.
+        curve: Option<(String, f64)>,
+    },
+}
+
+impl Condition {
+    /// `world` with this change.
+    pub fn in_world(&self, world: &EnvRequest) -> EnvRequest {
+        let mut request = world.clone();
+        match &self.what {
+            What::Original => {}
+            What::Variant(variant) => request.variants.push(variant.clone()),
+            What::Shift { plan, .. } => request.shifts.push(plan.to_string()),
+        }
+        request
+    }
+}
+
+/// The rows of a table: the world as it is, then `variants`, then `shifts`.
+///
+/// * `variants`: `all`, `none`, or texts as `--variant` takes them, separated by commas. `all` is every variant that needs
+///   nothing but its name; CarRacing's `video` needs pictures.
+/// * `shifts`: `all`, `none`, or plans separated by commas; those without a severity of their own become a row for each of
+///   `severities`.
+/// * `at`: the step in which shifts are switched on.
+///
+/// # Errors
+/// When a variant or shift does not exist, or `at` does not go with the shifts.
+pub fn conditions(
+    world: &EnvRequest,
+    variants: &str,
+    shifts: &str,
+    severities: &[f64],
+    at: Option<u64>,
+) -> Result<Vec<Condition>, RunError> {
+    let mut rows = vec![Condition { name: ORIGINAL.into(), what: What::Original }];
+    let mut add = |condition: Condition| {
+        if rows.iter().all(|row| row.name != condition.name) {
+            rows.push(condition);
+        }
+    };
+    for variant in variant_names(world, variants) {
+        add(Condition { name: variant.clone(), what: What::Variant(variant) });
+    }
+    let mut any = false;
+    for text in shift_texts(shifts) {
+        any = true;
+        let mut plan: Plan = text.parse()?;
+        if let Some(step) = at {
+            if text.contains('@') {
+                return Err(RunError::BadRequest {
+                    why: format!(
+                        "shift {text:?} says itself when it begins; leave out either @ or --at {step}"
+                    ),
+                });
+            }
+            plan = Plan::new(plan.list().iter().map(|shift| shift.clone().during(step, None)).collect());
+        }
+        if has_severity(&text) {
+            add(Condition { name: plan.to_string(), what: What::Shift { plan, curve: None } });
+            continue;
+        }
+        for &severity in severities {
+            for shift in plan.list_mut() {
+                shift.set_severity(severity)?;
+            }
+            let what = What::Shift { plan: plan.clone(), curve: Some((text.clone(), severity)) };
+            add(Condition { name: plan.to_string(), what });
+        }
+    }
+    match at {
+        Some(step) if !any => Err(RunError::BadRequest {
+            why: format!(
+                "--at {step} switches shifts on, and there are none; name some, as in --shifts noise,blur"
+            ),
+        }),
+        _ => Ok(rows),
+    }
+}
+
+/// The variants that `text` names.
+fn variant_names(world: &EnvRequest, text: &str) -> Vec<String> {
+    match text.trim() {
+        "none" | "" => vec![],
+        "all" => {
+            let infos = registry::list()
+                .into_iter()
+                .find(|env| env.id == world.id)
+                .map_or(&[][..], |env| env.variants);
+            let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
+            whole.map(|info| info.name.to_owned()).collect()
+        }
+        names => {
+            names.split(',').map(|name| name.trim().to_owned()).filter(|name| name != ORIGINAL).collect()
+        }
+    }
+}
+
+/// The plans that `text` names.
+fn shift_texts(text: &str) -> Vec<String> {
+    match text.trim() {
+        "none" | "" => vec![],
+        "all" => catalogue().iter().map(|info| info.name.to_owned()).collect(),
+        texts => texts.split(',').map(|text| text.trim().to_owned()).collect(),
+    }
+}
+
+/// Whether any shift of a plan that can be read comes with a severity.
+fn has_severity(text: &str) -> bool {
+    text.split('+').any(|piece| {
+        let head = piece.split('@').next().unwrap_or_default();
+        head.split(':').nth(1).is_some_and(|second| !second.contains('='))
+    })
+}
+
+/// Reads `1..5` (1, 2, 3, 4, 5), `3`, or `1,3,4.5`.
+///
+/// # Errors
+/// When one is no number from 1 to 5, or there is none.
+pub fn severities(text: &str) -> Result<Vec<f64>, RunError> {
+    let whole = |text: &str| text.trim().parse::<u8>().ok().filter(|s| (1..=5).contains(s));
+    let list: Option<Vec<f64>> = match text.split_once("..") {
+        Some((from, to)) => whole(from).zip(whole(to)).map(|(from, to)| (from..=to).map(f64::from).collect()),
+        None => text
+            .split(',')
+            .map(|text| text.trim().parse().ok().filter(|s| (1.0..=MAX_SEVERITY).contains(s)))
+            .collect(),
+    };
+    list.filter(|list| !list.is_empty()).ok_or_else(|| RunError::BadRequest {
+        why: format!("severities {text:?} are not numbers from 1 to 5; write them as 1..5 or 1,3,5"),
+    })
+}

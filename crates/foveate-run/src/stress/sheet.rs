@@ -1,0 +1,123 @@
+//! A contact sheet: what shifts look like.
+
+use foveate_core::{Action, ActionSpace, Agent, Env, Image, ImageBuf, Observation};
+use foveate_envs::shift::{Plan, Shift, Shifted, Target, catalogue};
+use foveate_film::{Face, encode_png};
+
+use crate::error::RunError;
+use crate::rollout::first_largest;
+
+/// Blocks beside each other.
+const ACROSS: usize = 3;
+/// Pixels between tiles, around blocks, and for a block's name.
+const GAP: usize = 4;
+const AROUND: usize = 14;
+const NAME: usize = 22;
+
+/// What to show.
+pub struct SheetRequest<'a> {
+    /// The world without shifts; it is copied.
+    pub env: &'a dyn Env,
+    /// Who drives up to the step that is shown.
+    pub agent: &'a dyn Agent,
+    /// The world is reset with this.
+    pub seed: u64,
+    /// The step.
+    pub step: usize,
+    /// Columns of every block.
+    pub severities: &'a [f64],
+}
+
+/// The same step under every shift in every severity, as a PNG file. The actions up to there are those of the agent in the
+/// unmodified world, so that the same place is seen.
+///
+/// # Errors
+/// When the world shows no picture, or the world or the agent refuses, or the episode ends before the step.
+pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
+    let actions = record(request)?;
+    let plain = seen(request, &actions, &Plan::none())?;
+    let (width, height) = (plain.width(), plain.height());
+    let columns = request.severities.len();
+    let block = [columns * (width + GAP) + AROUND, height + NAME + AROUND];
+    let count = catalogue().len() + 1;
+    let size = [ACROSS * block[0] + AROUND, count.div_ceil(ACROSS) * block[1] + AROUND];
+    let mut sheet = ImageBuf::black(size[0], size[1]);
+    sheet.rgb_mut().fill(255);
+    let face = Face::new(9.0, 1.2);
+    let corner = |i: usize| [AROUND + i % ACROSS * block[0], AROUND + i / ACROSS * block[1]];
+    let label = |sheet: &mut ImageBuf, [x, y]: [usize; 2], text: &str| {
+        face.write(sheet, x as f32, y as f32 + 3.0, text, [40; 3]);
+    };
+    label(&mut sheet, corner(0), &format!("unmodified, step {}", request.step));
+    put(&mut sheet, plain.as_image(), [corner(0)[0], corner(0)[1] + NAME]);
+    for (i, info) in catalogue().iter().enumerate() {
+        let [x, y] = corner(i + 1);
+        let levels: Vec<String> = request.severities.iter().map(ToString::to_string).collect();
+        label(&mut sheet, [x, y], &format!("{} {}", info.name, levels.join(", ")));
+        for (column, &severity) in request.severities.iter().enumerate() {
+            let plan = Plan::new(vec![Shift::new(info.name, severity)?]);
+            let picture = seen(request, &actions, &plan)?;
+            put(&mut sheet, picture.as_image(), [x + column * (width + GAP), y + NAME]);
+        }
+    }
+    encode_png(sheet.as_image())
+        .map_err(|error| RunError::BadRequest { why: format!("{error}; choose another world") })
+}
+
+/// What the agent does in the unmodified world.
+fn record(request: &SheetRequest<'_>) -> Result<Vec<Vec<f64>>, RunError> {
+    let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
+    env.reset(Some(request.seed));
+    agent.begin_episode();
+    let mut actions = Vec::with_capacity(request.step);
+    while actions.len() < request.step {
+        let action = agent.act(env.observation())?.action.to_vec();
+        let over = do_action(&mut *env, &action)?;
+        actions.push(action);
+        if over && actions.len() < request.step {
+            return Err(RunError::BadRequest {
+                why: format!("the episode ends after {} steps; choose an earlier one", actions.len()),
+            });
+        }
+    }
+    Ok(actions)
+}
+
+/// What is seen after these actions under `plan`.
+fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result<ImageBuf, RunError> {
+    let mut env = Shifted::new(request.env.boxed_clone(), plan)?;
+    env.reset(Some(request.seed));
+    for action in actions {
+        // A shift of actions may end the episode early; then its last picture is shown.
+        if do_action(&mut env, action)? {
+            break;
+        }
+    }
+    let Observation::Image(image) = env.observation() else {
+        let names: Vec<&str> =
+            catalogue().iter().filter(|info| info.target == Target::Picture).map(|info| info.name).collect();
+        return Err(RunError::BadRequest {
+            why: format!(
+                "{} shows numbers, and {} change pictures; choose another world",
+                env.spec().id,
+                names.join(", ")
+            ),
+        });
+    };
+    Ok(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec())
+        .expect("it was a picture before"))
+}
+
+fn do_action(env: &mut dyn Env, action: &[f64]) -> Result<bool, RunError> {
+    let discrete = matches!(env.spec().action, ActionSpace::Discrete { .. });
+    let action = if discrete { Action::Discrete(first_largest(action)) } else { Action::Continuous(action) };
+    Ok(env.step(action)?.is_over())
+}
+
+fn put(sheet: &mut ImageBuf, picture: Image<'_>, [x, y]: [usize; 2]) {
+    let stride = sheet.width() * 3;
+    for (row, line) in picture.rgb().chunks_exact(picture.width() * 3).enumerate() {
+        let at = (y + row) * stride + x * 3;
+        sheet.rgb_mut()[at..at + line.len()].copy_from_slice(line);
+    }
+}

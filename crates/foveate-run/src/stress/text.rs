@@ -1,0 +1,199 @@
+//! The table as Markdown and CSV.
+
+use std::fmt::Write as _;
+
+use super::table::{AgentColumn, Change, Row, Table};
+
+impl Table {
+    /// As Markdown: with several agents first all side by side, then each by itself with every figure.
+    pub fn markdown(&self) -> String {
+        let mut out = format!("# {}, picture {}", self.env, self.picture);
+        if !self.base.is_empty() {
+            let _ = write!(out, ", with {}", self.base.join(", "));
+        }
+        let limit = self.max_steps.map(|steps| format!(", at most {steps} steps each")).unwrap_or_default();
+        let _ = write!(
+            out,
+            "\n\n{} episodes per row{limit}: the random stream of seed {}, so every row has the same tracks.\n",
+            self.episodes, self.seed
+        );
+        if self.agents.len() > 1 {
+            out.push_str(&self.side_by_side());
+        }
+        for agent in &self.agents {
+            out.push_str(&self.single(agent));
+        }
+        out.push_str(&self.notes());
+        out
+    }
+
+    fn side_by_side(&self) -> String {
+        let published = self.published_source.is_some();
+        let mut out = String::from("\n| world |");
+        for agent in &self.agents {
+            let _ = write!(out, " {} | change |", cell(&agent.name));
+        }
+        out.push_str(if published { " published |\n" } else { "\n" });
+        out.push_str("|---|");
+        out.push_str(&"---:|".repeat(2 * self.agents.len() + usize::from(published)));
+        out.push('\n');
+        for (i, first) in self.agents[0].rows.iter().enumerate() {
+            let _ = write!(out, "| {} |", cell(&first.name));
+            for row in self.agents.iter().map(|agent| &agent.rows[i]) {
+                let change = row
+                    .change
+                    .as_ref()
+                    .map_or("–".into(), |c| format!("{}{}", signed(c.difference), star(c)));
+                let _ =
+                    write!(out, " {} | {change} |", spread(row.summary.mean, row.summary.std, row.solved));
+            }
+            out.push_str(&if published { format!(" {} |\n", published_cell(first)) } else { "\n".into() });
+        }
+        out
+    }
+
+    fn single(&self, agent: &AgentColumn) -> String {
+        let published = self.published_source.is_some();
+        let mut out = format!("\n## {}\n\n", agent.name);
+        out.push_str(
+            "| world | mean ± std | 95 % interval | median | change | 95 % interval | p | p, Holm | solved |",
+        );
+        out.push_str(if published { " published |\n" } else { "\n" });
+        out.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---|");
+        out.push_str(if published { "---:|\n" } else { "\n" });
+        for row in &agent.rows {
+            let s = &row.summary;
+            let _ = write!(
+                out,
+                "| {} | {} | {} | {} | ",
+                cell(&row.name),
+                spread(s.mean, s.std, None),
+                interval(s.ci95),
+                number(s.median)
+            );
+            match &row.change {
+                Some(c) => {
+                    let _ = write!(
+                        out,
+                        "{}{} | {} | {} | {} |",
+                        signed(c.difference),
+                        star(c),
+                        interval(c.ci95),
+                        p_value(c.p),
+                        p_value(c.p_holm)
+                    );
+                }
+                None => out.push_str("– | – | – | – |"),
+            }
+            let solved = row.solved.map_or("–", |solved| if solved { "yes" } else { "no" });
+            let _ = write!(out, " {solved} |");
+            out.push_str(&if published { format!(" {} |\n", published_cell(row)) } else { "\n".into() });
+        }
+        out
+    }
+
+    fn notes(&self) -> String {
+        let mut out = String::from(
+            "\n± is the standard deviation over episodes; intervals are bootstraps of the mean. Change: mean difference \
+             to the unmodified world on the same tracks; p: paired sign-flip test, two-sided, corrected by Holm's method \
+             over the rows of an agent; \\*: below 0.05 after the correction.",
+        );
+        if let Some(at) = self.solved_at {
+            let _ = write!(out, " Solved: a mean of at least {at}");
+            out.push_str(if self.agents.len() > 1 { ", in bold." } else { "." });
+        }
+        if let Some(source) = &self.published_source {
+            let _ = write!(out, " Published: {source}.");
+        }
+        let _ = writeln!(out, "\n\nDigest of all returns and lengths: `{}`", self.digest);
+        out
+    }
+
+    /// As CSV, one line for each agent and row.
+    pub fn csv(&self) -> String {
+        let mut out = String::from(
+            "agent,world,picture,row,kind,curve,severity,episodes,mean,std,ci95_low,ci95_high,median,q25,q75,change,\
+             change_low,change_high,p,p_holm,solved,published_mean,published_std\n",
+        );
+        for (agent, row) in
+            self.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)))
+        {
+            let s = &row.summary;
+            let optional = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
+            let change = |pick: fn(&Change) -> f64| optional(row.change.as_ref().map(pick));
+            let fields = [
+                quoted(&agent.name),
+                quoted(&self.env),
+                quoted(&self.picture),
+                quoted(&row.name),
+                row.kind.clone(),
+                quoted(row.curve.as_deref().unwrap_or_default()),
+                optional(row.severity),
+                s.n.to_string(),
+                s.mean.to_string(),
+                s.std.to_string(),
+                s.ci95[0].to_string(),
+                s.ci95[1].to_string(),
+                s.median.to_string(),
+                s.q25.to_string(),
+                s.q75.to_string(),
+                change(|c| c.difference),
+                change(|c| c.ci95[0]),
+                change(|c| c.ci95[1]),
+                change(|c| c.p),
+                change(|c| c.p_holm),
+                row.solved.map(|solved| solved.to_string()).unwrap_or_default(),
+                optional(row.published.map(|p| p.mean)),
+                optional(row.published.map(|p| p.std)),
+            ];
+            out.push_str(&fields.join(","));
+            out.push('\n');
+        }
+        out
+    }
+}
+
+fn published_cell(row: &Row) -> String {
+    row.published.map_or("–".into(), |p| format!("{} ± {}", whole(p.mean), whole(p.std)))
+}
+
+/// With the sign that people write.
+fn number(x: f64) -> String {
+    format!("{x:.1}").replace('-', "−")
+}
+
+fn whole(x: f64) -> String {
+    format!("{x:.0}").replace('-', "−")
+}
+
+fn signed(x: f64) -> String {
+    format!("{x:+.1}").replace('-', "−")
+}
+
+fn spread(mean: f64, std: f64, solved: Option<bool>) -> String {
+    let bold = if solved == Some(true) { "**" } else { "" };
+    format!("{bold}{} ± {}{bold}", number(mean), number(std))
+}
+
+fn interval([from, to]: [f64; 2]) -> String {
+    format!("{} … {}", number(from), number(to))
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
+}
+
+fn star(change: &Change) -> &'static str {
+    if change.is_significant() { " \\*" } else { "" }
+}
+
+/// A name that breaks no table.
+fn cell(name: &str) -> String {
+    name.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// A field that breaks no line (RFC 4180), and that no spreadsheet takes for a formula.
+fn quoted(text: &str) -> String {
+    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
