@@ -1,14 +1,27 @@
-//! Explanations: what an agent looked at, as pictures.
+//! Explanations: what an agent looks at, as pictures, as numbers, and put to the test.
 //!
 //! * [`whiten`]: the published look: the patches an agent saw, whiter the more important they were.
 //! * [`gaze_overlay`]: the same, enlarged.
 //! * [`gaze_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
+//! * [`Scene`]: pictures as they might have been, with a [`Mask`] covered, moved or alone.
+//! * [`figure`]: figures with the numbers behind them.
+//! * [`page`]: the report as one HTML page.
 //!
-//! **Invariant:** a decision and its observation go in, pictures come out; no world and no agent is run here, and
-//! nothing is read or written.
+//! **Invariant:** decisions and observations go in, pictures, numbers and text come out; no world and no agent is run
+//! here, and nothing is read or written.
 
+mod blur;
 mod enlarge;
+pub mod episode;
+pub mod figure;
+mod intervene;
+mod mask;
 mod overlay;
+pub mod page;
+pub mod text;
 
+pub use blur::gaussian_blur;
 pub use enlarge::enlarge_bilinear;
+pub use intervene::{BLUR_PX, Fill, Scene, change_size, mean_colour};
+pub use mask::{Mask, shuffled};
 pub use overlay::{GazeMark, gaze_marks, gaze_overlay, whiten};

@@ -1,6 +1,6 @@
 //! The patches an agent saw, laid over its picture.
 
-use foveate_core::{Gaze, Image, ImageBuf};
+use foveate_core::{Gaze, Image, ImageBuf, PatchGrid};
 
 use crate::enlarge_bilinear;
 
@@ -23,25 +23,24 @@ pub struct GazeMark {
 ///
 /// The agent may have looked at a smaller or larger copy of the picture; the rectangles are scaled accordingly.
 pub fn gaze_marks(width: usize, height: usize, gaze: &Gaze<'_>) -> Vec<GazeMark> {
-    let grid = gaze.grid;
-    let across = width as f32 / grid.width() as f32;
-    let down = height as f32 / grid.height() as f32;
     let top_k = gaze.looked_at.len() as f32;
     gaze.looked_at
         .iter()
         .enumerate()
-        .filter(|&(_, &patch)| (patch as usize) < grid.len())
+        .filter(|&(_, &patch)| (patch as usize) < gaze.grid.len())
         .map(|(rank, &patch)| {
-            let (x, y) = grid.corner(patch as usize);
-            GazeMark {
-                x: x as f32 * across,
-                y: y as f32 * down,
-                width: grid.patch() as f32 * across,
-                height: grid.patch() as f32 * down,
-                opacity: 1.0 - rank as f32 / top_k,
-            }
+            let [x, y, across, down] = rectangle(width, height, gaze.grid, patch);
+            GazeMark { x, y, width: across, height: down, opacity: 1.0 - rank as f32 / top_k }
         })
         .collect()
+}
+
+/// Left, top, width and height of a patch of `grid` in a `width` × `height` picture.
+pub(crate) fn rectangle(width: usize, height: usize, grid: PatchGrid, patch: u32) -> [f32; 4] {
+    let across = width as f32 / grid.width() as f32;
+    let down = height as f32 / grid.height() as f32;
+    let (x, y) = grid.corner(patch as usize);
+    [x as f32 * across, y as f32 * down, grid.patch() as f32 * across, grid.patch() as f32 * down]
 }
 
 /// The look of AttentionAgent's figures (Tang, Nguyen and Ha 2020): for rank i of K in order, each pixel of the patch
@@ -79,7 +78,7 @@ fn whitened(frame: Image<'_>, gaze: &Gaze<'_>) -> Vec<f32> {
 }
 
 /// The pixels whose centres lie in `start .. start + len`.
-fn pixel_range(start: f32, len: f32, limit: usize) -> std::ops::Range<usize> {
+pub(crate) fn pixel_range(start: f32, len: f32, limit: usize) -> std::ops::Range<usize> {
     let first = (start.round() as usize).min(limit);
     let end = ((start + len).round() as usize).clamp(first, limit);
     first..end
@@ -96,7 +95,6 @@ fn to_bytes(width: usize, height: usize, pixels: &[f32]) -> ImageBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foveate_core::PatchGrid;
 
     /// One row of pixels of brightness 100, patches of one pixel; returns that row afterwards.
     fn row_after(looked_at: &[u32], width: usize, patch: usize) -> Vec<u8> {

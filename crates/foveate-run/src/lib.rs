@@ -10,6 +10,7 @@ pub mod course;
 pub mod curve;
 pub mod error;
 pub mod evaluate;
+pub mod explain;
 pub mod failure;
 pub mod import;
 pub mod initial;

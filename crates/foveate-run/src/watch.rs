@@ -19,6 +19,7 @@ use crate::evaluate::Labels;
 use crate::workers::Stop;
 use reel::{Kind, Reel};
 use scene::Scene;
+pub(crate) use scene::dials;
 
 /// Of a picture without `at`: the step that it shows, or the last one of a shorter episode.
 const PICTURE_STEP: usize = 100;

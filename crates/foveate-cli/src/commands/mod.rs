@@ -3,6 +3,7 @@
 mod bench;
 mod completions;
 mod eval;
+mod explain;
 mod import;
 mod list;
 mod replay;
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Eval(eval::Eval),
     Stress(stress::Stress),
     Watch(watch::Watch),
+    Explain(explain::Explain),
     Replay(replay::Replay),
     Import(import::Import),
     List(list::List),
@@ -33,6 +35,7 @@ impl Command {
             Command::Eval(command) => command.run(),
             Command::Stress(command) => command.run(),
             Command::Watch(command) => command.run(),
+            Command::Explain(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),
             Command::List(command) => command.run(),

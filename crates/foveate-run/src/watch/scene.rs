@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use foveate_core::{
-    Action, ActionSpace, Agent, Env, EnvError, EvaluateError, ImageBuf, Observation, PolicyError, RolloutJob,
+    Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Observation, PolicyError,
+    RolloutJob,
 };
 use foveate_explain::{gaze_marks, whiten};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
@@ -197,8 +198,21 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePla
     if request.episode > 0 {
         title.push(format!("episode {}", request.episode));
     }
+    let dials = dials(spec);
+    StagePlan {
+        width,
+        height,
+        title: title.join("   "),
+        seen_title: "what the agent sees".to_owned(),
+        dials,
+        max_steps: request.steps.or(spec.max_steps),
+    }
+}
+
+/// Names and bounds of the world's action dimensions, as people see them.
+pub(crate) fn dials(spec: &EnvSpec) -> Vec<Dial> {
     let is_car = spec.id == "car-racing";
-    let dials = match &spec.action {
+    match &spec.action {
         ActionSpace::Box { low, high } => low
             .iter()
             .zip(high)
@@ -212,13 +226,5 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePla
         ActionSpace::Discrete { n } => {
             (0..*n).map(|i| Dial { name: format!("choice {i}"), low: 0.0, high: 1.0 }).collect()
         }
-    };
-    StagePlan {
-        width,
-        height,
-        title: title.join("   "),
-        seen_title: "what the agent sees".to_owned(),
-        dials,
-        max_steps: request.steps.or(spec.max_steps),
     }
 }

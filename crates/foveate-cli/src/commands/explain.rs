@@ -1,0 +1,113 @@
+//! `foveate explain`
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use foveate_run::clock::Wall;
+use foveate_run::explain::{ExplainRequest, Progress, run};
+use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::worlds;
+
+use crate::out;
+use crate::weights_arg::WeightsArg;
+use crate::world_args::{WorldArgs, labels};
+
+/// Show what an agent looks at, and test whether that is what it acts on
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Makes a folder with one page, index.html, that needs no network and no other file: the episode as a film with the gaze
+laid over it, where and at what the agent looks, and interventions that test whether it acts on what it looks at. Every
+figure is there as SVG, PNG, CSV and JSON too. The same seed gives the same bytes, with any number of workers.
+
+Examples:
+  foveate explain
+  foveate explain attention_agent_carracing.safetensors --picture classic --out report
+  foveate explain runs/car-racing --variant bar --seed 5 --episodes 5 --decisions 10")]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    weights: WeightsArg,
+    #[command(flatten)]
+    world: WorldArgs,
+    /// The seed of the world's random stream; its first episode is the one shown
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Episodes that the statistics are over
+    #[arg(long, default_value_t = 20)]
+    episodes: usize,
+    /// Decisions per episode that are put to the test
+    #[arg(long, default_value_t = 30, value_name = "N")]
+    decisions: usize,
+    /// Steps after which an episode is over, if the world lets it go on for so long
+    #[arg(long, value_name = "STEPS")]
+    max_steps: Option<usize>,
+    /// Threads; 0 for one per core
+    #[arg(long, default_value_t = 0)]
+    workers: usize,
+    /// The folder to make; an older report there is replaced
+    #[arg(long, value_name = "FOLDER", default_value = "report")]
+    out: PathBuf,
+    /// Print what was found as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (file, source) = self.weights.load(&self.world)?;
+        let request = self.world.request(file.world());
+        let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
+        let stop = stop_on_ctrl_c()?;
+        let live = stderr().is_terminal();
+        let clock = Wall::start();
+        let report = run(
+            &ExplainRequest {
+                env: &*env,
+                agent: &*agent,
+                labels: labels(&request, source),
+                seed: self.seed,
+                episodes: self.episodes,
+                decisions: self.decisions,
+                max_steps: self.max_steps,
+                workers: self.workers,
+                out: &self.out,
+            },
+            &stop,
+            &mut |progress| {
+                if live {
+                    eprint!("\r\x1b[K{}", status(progress, clock.elapsed().as_secs_f64()));
+                }
+            },
+        );
+        if live {
+            eprint!("\r\x1b[K");
+        }
+        let report = report?;
+        if self.json {
+            return Ok(out::say_json(&serde_json::to_value(&report).map_err(|error| anyhow!("{error}"))?)?);
+        }
+        Ok(out::say(&report.to_string())?)
+    }
+}
+
+/// One line: what is done, how far it is, and how long it may take.
+fn status(Progress { what, done }: Progress, seconds: f64) -> String {
+    let left = if done > 0.02 {
+        format!(", about {:.0} s left", seconds / done * (1.0 - done))
+    } else {
+        String::new()
+    };
+    format!("{:3.0} %  {what}{left}", 100.0 * done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_says_how_long() {
+        assert_eq!(status(Progress { what: "filming", done: 0.0 }, 1.0), "  0 %  filming");
+        assert_eq!(status(Progress { what: "filming", done: 0.25 }, 10.0), " 25 %  filming, about 30 s left");
+    }
+}

@@ -1,0 +1,96 @@
+//! Gaussian blur.
+
+use foveate_core::{Image, ImageBuf};
+
+/// `image` blurred with a Gaussian of `sigma` pixels, cut off at 4 σ; beyond the edge the picture is mirrored, the edge
+/// pixel itself repeated.
+pub fn gaussian_blur(image: Image<'_>, sigma: f64) -> ImageBuf {
+    let (width, height) = (image.width(), image.height());
+    let kernel = kernel(sigma);
+    let source: Vec<f32> = image.rgb().iter().map(|&byte| f32::from(byte)).collect();
+    let across = pass(&source, width, height, &kernel, |line, at| (line * width + at) * 3);
+    let down = pass(&across, height, width, &kernel, |line, at| (at * width + line) * 3);
+    let mut out = ImageBuf::black(width, height);
+    for (byte, value) in out.rgb_mut().iter_mut().zip(down) {
+        *byte = value.round().clamp(0.0, 255.0) as u8;
+    }
+    out
+}
+
+/// Half a Gaussian, from its middle outwards; the whole sums to 1.
+fn kernel(sigma: f64) -> Vec<f32> {
+    let reach = (4.0 * sigma).round().max(0.0) as usize;
+    let half: Vec<f64> = (0..=reach).map(|d| (-0.5 * (d as f64 / sigma.max(1e-9)).powi(2)).exp()).collect();
+    let sum = 2.0 * half.iter().sum::<f64>() - half[0];
+    half.iter().map(|w| (w / sum) as f32).collect()
+}
+
+/// Convolves every line of `len` pixels; `place(line, at)` is where a pixel's red is.
+fn pass(
+    source: &[f32],
+    len: usize,
+    lines: usize,
+    kernel: &[f32],
+    place: impl Fn(usize, usize) -> usize,
+) -> Vec<f32> {
+    let mut out = vec![0.0; source.len()];
+    if len == 0 {
+        return out;
+    }
+    for line in 0..lines {
+        for at in 0..len {
+            let to = place(line, at);
+            for (d, &weight) in kernel.iter().enumerate() {
+                let (left, right) = (mirrored(at as i64 - d as i64, len), mirrored((at + d) as i64, len));
+                let (left, right) = (place(line, left), place(line, right));
+                for c in 0..3 {
+                    let pair = if d == 0 { source[to + c] } else { source[left + c] + source[right + c] };
+                    out[to + c] += weight * pair;
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A position beyond the edges, mirrored into `0..len` with the edge itself repeated.
+fn mirrored(at: i64, len: usize) -> usize {
+    let len = len as i64;
+    let at = at.rem_euclid(2 * len);
+    (if at < len { at } else { 2 * len - 1 - at }) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grey(rows: &[&[u8]]) -> ImageBuf {
+        let rgb = rows.iter().flat_map(|row| row.iter().flat_map(|&v| [v; 3])).collect();
+        ImageBuf::from_rgb(rows[0].len(), rows.len(), rgb).expect("sizes agree")
+    }
+
+    #[test]
+    fn one_colour_stays_one_colour_and_light_is_kept() {
+        let flat = grey(&[&[77; 9][..]; 7]);
+        assert_eq!(gaussian_blur(flat.as_image(), 3.0), flat);
+        let mut dot = ImageBuf::black(41, 41);
+        dot.rgb_mut()[(20 * 41 + 20) * 3..][..3].fill(255);
+        let blurred = gaussian_blur(dot.as_image(), 1.0);
+        // The continuous Gaussian, normalised: 255 / (2 pi) in the middle.
+        for (x, y, expect) in [(20, 20, 40.6), (21, 20, 24.6), (20, 21, 24.6), (21, 21, 14.9), (25, 20, 0.0)]
+        {
+            let value = f64::from(blurred.as_image().pixel(x, y)[0]);
+            assert!((value - expect).abs() <= 1.0, "({x}, {y}): {value} instead of {expect}");
+        }
+    }
+
+    #[test]
+    fn the_edge_mirrors() {
+        for (at, expect) in [(-1, 0), (-2, 1), (3, 3), (4, 3), (5, 2), (-5, 3), (11, 3)] {
+            assert_eq!(mirrored(at, 4), expect, "{at}");
+        }
+        let edge = gaussian_blur(grey(&[&[200, 0, 0, 0, 0, 0, 0, 0, 0, 0]]).as_image(), 1.0);
+        // 0.399 of itself and 0.242 of its mirror image.
+        assert_eq!(edge.rgb()[0], 128);
+    }
+}

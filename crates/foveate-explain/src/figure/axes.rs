@@ -1,0 +1,198 @@
+//! Axes, ticks and the usual kinds of marks.
+
+use super::{Anchor, Drawing, Ink};
+
+/// Height of ordinary letters.
+pub const LETTERS: f64 = 12.0;
+
+/// Numbers onto lengths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// The numbers at both ends.
+    pub domain: [f64; 2],
+    /// The places of these numbers on the sheet.
+    pub range: [f64; 2],
+}
+
+impl Scale {
+    /// From numbers to places; a domain of no extent is widened.
+    pub fn new(domain: [f64; 2], range: [f64; 2]) -> Self {
+        let [low, high] = domain;
+        let domain = if high - low > 1e-12 { domain } else { [low - 0.5, low + 0.5] };
+        Scale { domain, range }
+    }
+
+    /// Where `value` is.
+    pub fn at(&self, value: f64) -> f64 {
+        let [low, high] = self.domain;
+        let [from, to] = self.range;
+        from + (value - low) / (high - low) * (to - from)
+    }
+
+    /// Where `value` is, or the nearer end.
+    pub fn within(&self, value: f64) -> f64 {
+        self.at(value.clamp(self.domain[0], self.domain[1]))
+    }
+
+    /// Round numbers within the domain, about `count` of them.
+    pub fn ticks(&self, count: usize) -> Vec<f64> {
+        let [low, high] = self.domain;
+        let step = round_step((high - low) / count.max(1) as f64);
+        let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+        (first..=last).map(|i| i as f64 * step).collect()
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, not below `least`.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.max(1e-300).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|&s| s >= least * 0.999_999).unwrap_or(power)
+}
+
+/// A number as short as it can be said.
+pub fn short(value: f64) -> String {
+    let size = value.abs();
+    let text = match size {
+        0.0 => return "0".into(),
+        _ if size >= 1000.0 => return format!("{value:.0}"),
+        _ if size >= 10.0 => format!("{value:.1}"),
+        _ if size >= 0.1 => format!("{value:.2}"),
+        _ if size >= 0.01 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    };
+    text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
+}
+
+/// A plot with two axes.
+#[derive(Debug, Clone)]
+pub struct Plot {
+    /// The sheet.
+    pub sheet: Drawing,
+    /// From left to right.
+    pub x: Scale,
+    /// From the bottom up.
+    pub y: Scale,
+}
+
+/// Space around a plot's field: top, right, bottom, left.
+pub type Margins = [f64; 4];
+
+impl Plot {
+    /// A field with axes of these domains; no ticks yet.
+    pub fn new(
+        width: f64,
+        height: f64,
+        [top, right, bottom, left]: Margins,
+        x: [f64; 2],
+        y: [f64; 2],
+    ) -> Self {
+        Plot {
+            sheet: Drawing::new(width, height),
+            x: Scale::new(x, [left, width - right]),
+            y: Scale::new(y, [height - bottom, top]),
+        }
+    }
+
+    /// Ticks, labels and a name below.
+    pub fn x_axis(&mut self, name: &str, count: usize, label: impl Fn(f64) -> String) {
+        let [bottom, _] = self.y.range;
+        for tick in self.x.ticks(count) {
+            let x = self.x.at(tick);
+            self.sheet.line(vec![(x, bottom), (x, bottom + 4.0)], Ink::Muted, 1.0, 0.6);
+            self.sheet.text((x, bottom + 17.0), LETTERS, Anchor::Middle, Ink::Muted, label(tick));
+        }
+        self.sheet.line(vec![(self.x.range[0], bottom), (self.x.range[1], bottom)], Ink::Muted, 1.0, 0.6);
+        let middle = f64::midpoint(self.x.range[0], self.x.range[1]);
+        self.sheet.text((middle, bottom + 34.0), LETTERS, Anchor::Middle, Ink::Muted, name);
+    }
+
+    /// Ticks with grid lines, labels, and a name above.
+    pub fn y_axis(&mut self, name: &str, count: usize, label: impl Fn(f64) -> String) {
+        let [left, right] = self.x.range;
+        for tick in self.y.ticks(count) {
+            let y = self.y.at(tick);
+            self.sheet.line(vec![(left, y), (right, y)], Ink::Grid, 1.0, 1.0);
+            self.sheet.text((left - 7.0, y + 4.0), LETTERS, Anchor::End, Ink::Muted, label(tick));
+        }
+        let top = self.y.range[1];
+        self.sheet.text((left - 30.0, top - 10.0), LETTERS, Anchor::Start, Ink::Muted, name);
+    }
+
+    /// A line through data.
+    pub fn series(&mut self, data: impl IntoIterator<Item = (f64, f64)>, ink: Ink, width: f64) {
+        let points = data.into_iter().map(|(x, y)| (self.x.within(x), self.y.within(y))).collect();
+        self.sheet.line(points, ink, width, 1.0);
+    }
+
+    /// The area between a lower and an upper line of `(x, low, high)`.
+    pub fn band(&mut self, data: &[(f64, f64, f64)], ink: Ink, opacity: f64) {
+        let upper = data.iter().map(|&(x, _, high)| (self.x.within(x), self.y.within(high)));
+        let lower = data.iter().rev().map(|&(x, low, _)| (self.x.within(x), self.y.within(low)));
+        let points = upper.chain(lower).collect();
+        self.sheet.area(points, ink, opacity);
+    }
+
+    /// A bar from 0 (or the lower end) up to `value`, between two places of the x axis.
+    pub fn bar(&mut self, from: f64, to: f64, value: f64, ink: Ink) {
+        let (left, right) = (self.x.within(from), self.x.within(to));
+        let (zero, top) = (self.y.within(0.0), self.y.within(value));
+        let gap = ((right - left) * 0.08).min(3.0);
+        self.sheet.rect([left + gap, top.min(zero), right - left - 2.0 * gap, (zero - top).abs()], ink, 1.0);
+    }
+
+    /// A vertical line with a remark at its top.
+    pub fn upright(&mut self, x: f64, remark: &str, ink: Ink) {
+        let at = self.x.within(x);
+        let [bottom, top] = self.y.range;
+        self.sheet.line(vec![(at, bottom), (at, top)], ink, 1.0, 0.8);
+        self.sheet.text((at, top - 6.0), LETTERS, Anchor::Middle, ink, remark);
+    }
+
+    /// Coloured names of series in a row, at the top right.
+    pub fn legend(&mut self, names: &[(Ink, &str)]) {
+        let y = self.y.range[1] - 10.0;
+        let mut right = self.x.range[1];
+        for (ink, name) in names.iter().rev() {
+            self.sheet.text((right, y), LETTERS, Anchor::End, Ink::Text, *name);
+            // Letters are about half as wide as high; the swatch keeps clear of the text.
+            right -= 6.6 * name.chars().count() as f64 + 8.0;
+            self.sheet.rect([right - 6.0, y - 8.0, 9.0, 9.0], *ink, 1.0);
+            right -= 20.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within() {
+        for (domain, count, expect) in [
+            ([0.0, 1.0], 5, &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0][..]),
+            ([-100.0, 930.0], 4, &[0.0, 500.0]),
+            ([0.0, 37.0], 4, &[0.0, 10.0, 20.0, 30.0]),
+            ([3.0, 3.0], 1, &[3.0]),
+            ([0.0, 0.003], 3, &[0.0, 0.001, 0.002, 0.003]),
+        ] {
+            let ticks = Scale::new(domain, [0.0, 100.0]).ticks(count);
+            assert_eq!(ticks.len(), expect.len(), "{domain:?}: {ticks:?}");
+            assert!(ticks.iter().zip(expect).all(|(a, b)| (a - b).abs() < 1e-12), "{domain:?}: {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_said_shortly() {
+        for (value, expect) in [
+            (0.0, "0"),
+            (0.5, "0.5"),
+            (-0.25, "−0.25"),
+            (12.0, "12"),
+            (912.34, "912.3"),
+            (1000.0, "1000"),
+            (0.001, "0.001"),
+        ] {
+            assert_eq!(short(value), expect);
+        }
+    }
+}

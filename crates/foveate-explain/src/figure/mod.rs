@@ -1,0 +1,28 @@
+//! Figures: what is drawn, and the numbers that it is drawn from.
+
+mod axes;
+mod drawing;
+mod svg;
+mod table;
+
+pub use axes::{LETTERS, Margins, Plot, Scale, short};
+pub use drawing::{Anchor, Drawing, Ink, Shape};
+pub use svg::{Dress, style_rules, svg, variables};
+pub use table::{Cell, Table};
+
+/// A figure of the report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its name in files: lower case, with dashes.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub title: String,
+    /// What to see in it, for people.
+    pub caption: String,
+    /// Whether it takes the whole width of the page.
+    pub wide: bool,
+    /// What is drawn.
+    pub drawing: Drawing,
+    /// The numbers behind it.
+    pub table: Table,
+}

@@ -1,0 +1,149 @@
+//! Sets of pixels of a picture.
+
+use foveate_core::{Gaze, PatchGrid, Rng};
+
+use crate::overlay::{pixel_range, rectangle};
+
+/// A set of pixels of a `width` × `height` picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mask {
+    width: usize,
+    height: usize,
+    /// `[height, width]`
+    inside: Vec<bool>,
+}
+
+impl Mask {
+    /// No pixel.
+    pub fn empty(width: usize, height: usize) -> Self {
+        Mask { width, height, inside: vec![false; width * height] }
+    }
+
+    /// The pixels of `patches` of `grid`; numbers that are no patch are left out. The grid may have been laid over a
+    /// smaller or larger copy of the picture.
+    pub fn of_patches(width: usize, height: usize, grid: PatchGrid, patches: &[u32]) -> Self {
+        let mut mask = Mask::empty(width, height);
+        for &patch in patches {
+            mask.add_patch(grid, patch);
+        }
+        mask
+    }
+
+    /// The pixels of the patches that were looked at.
+    pub fn of_gaze(width: usize, height: usize, gaze: &Gaze<'_>) -> Self {
+        Mask::of_patches(width, height, gaze.grid, gaze.looked_at)
+    }
+
+    /// Width of the picture in pixels.
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Height of the picture in pixels.
+    pub const fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Whether the pixel at column `x`, row `y` is in the set.
+    pub fn contains(&self, x: usize, y: usize) -> bool {
+        self.inside[y * self.width + x]
+    }
+
+    /// `[height, width]`: whether each pixel is in the set.
+    pub fn pixels(&self) -> &[bool] {
+        &self.inside
+    }
+
+    /// How many pixels.
+    pub fn area(&self) -> usize {
+        self.inside.iter().filter(|&&inside| inside).count()
+    }
+
+    /// Adds the pixels of one patch.
+    pub fn add_patch(&mut self, grid: PatchGrid, patch: u32) {
+        for row in self.rows_of(grid, patch) {
+            self.inside[row].fill(true);
+        }
+    }
+
+    /// Whether a pixel of the patch is in the set.
+    pub fn touches(&self, grid: PatchGrid, patch: u32) -> bool {
+        self.rows_of(grid, patch).any(|row| self.inside[row].contains(&true))
+    }
+
+    /// Every pixel that is not in the set.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        Mask { inside: self.inside.iter().map(|inside| !inside).collect(), ..*self }
+    }
+
+    /// Pixels in both sets, divided by pixels in either; 0 when both are empty.
+    pub fn overlap(&self, other: &Mask) -> f64 {
+        let (mut both, mut either) = (0_usize, 0_usize);
+        for (&a, &b) in self.inside.iter().zip(&other.inside) {
+            both += usize::from(a && b);
+            either += usize::from(a || b);
+        }
+        if either == 0 { 0.0 } else { both as f64 / either as f64 }
+    }
+
+    /// As many pixels as `avoid` has, to the pixel, none of them in `avoid`: patches in the order given by `order`,
+    /// the last one cut off when the number is reached. When the patches do not suffice, what they give.
+    pub fn elsewhere(avoid: &Mask, grid: PatchGrid, order: impl IntoIterator<Item = u32>) -> Self {
+        let mut mask = Mask::empty(avoid.width, avoid.height);
+        let mut left = avoid.area();
+        // Whole patches first; those that touch what is to be avoided give the rest of their pixels only if need be.
+        let mut partial = Vec::new();
+        for patch in order {
+            if left == 0 {
+                return mask;
+            }
+            if avoid.touches(grid, patch) {
+                partial.push(patch);
+            } else {
+                left -= mask.add_pixels(grid, patch, avoid, left);
+            }
+        }
+        for patch in partial {
+            left -= mask.add_pixels(grid, patch, avoid, left);
+        }
+        mask
+    }
+
+    /// [`Mask::elsewhere`] with the patches in random order.
+    pub fn random_elsewhere(avoid: &Mask, grid: PatchGrid, rng: &mut Rng) -> Self {
+        Mask::elsewhere(avoid, grid, shuffled(grid.len(), rng))
+    }
+
+    /// Adds at most `most` pixels of the patch that are in neither set; says how many.
+    fn add_pixels(&mut self, grid: PatchGrid, patch: u32, avoid: &Mask, most: usize) -> usize {
+        let mut added = 0;
+        for row in self.rows_of(grid, patch) {
+            for at in row {
+                if added < most && !self.inside[at] && !avoid.inside[at] {
+                    self.inside[at] = true;
+                    added += 1;
+                }
+            }
+        }
+        added
+    }
+
+    /// The pixels of the patch, row by row, as ranges of [`Mask::pixels`].
+    fn rows_of(&self, grid: PatchGrid, patch: u32) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let (width, height) = (self.width, self.height);
+        let known = (patch as usize) < grid.len();
+        let [x, y, across, down] = if known { rectangle(width, height, grid, patch) } else { [0.0; 4] };
+        let columns = pixel_range(x, across, width);
+        pixel_range(y, down, height).map(move |y| y * width + columns.start..y * width + columns.end)
+    }
+}
+
+/// The numbers below `len` in random order (Fisher and Yates).
+pub fn shuffled(len: usize, rng: &mut Rng) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..len as u32).collect();
+    for i in (1..len).rev() {
+        order.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+    order
+}

@@ -1,0 +1,98 @@
+//! The episode as a film in memory: the world beside what the agent sees, with nothing written on it. The page draws
+//! over it.
+
+use foveate_core::{Env, EnvError, Image, ImageBuf};
+use foveate_explain::page::Film;
+use foveate_film::{FilmError, Mp4Film};
+
+use crate::RunError;
+
+/// The world's size in the film, which has the proportions of 3:2; multiples of 16 compress best.
+const WORLD: [usize; 2] = [528, 352];
+
+/// A film being made.
+pub(super) struct Camera {
+    film: Mp4Film,
+    body: Vec<u8>,
+    view: Option<ImageBuf>,
+    frame: ImageBuf,
+    fps: f64,
+    seen: [usize; 4],
+}
+
+/// A film that is done.
+pub(super) struct Reel {
+    mp4: Vec<u8>,
+    fps: f64,
+    size: [usize; 2],
+    world: Option<[usize; 4]>,
+    seen: [usize; 4],
+}
+
+impl Camera {
+    /// Looks at a world that was just reset and shows pictures of this size.
+    pub(super) fn new(env: &dyn Env, width: usize, height: usize) -> Result<Self, RunError> {
+        let mut view = ImageBuf::black(WORLD[0], WORLD[1]);
+        let view = match env.render(&mut view) {
+            Ok(()) => Some(view),
+            Err(EnvError::NoView { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let left = view.as_ref().map_or(0, ImageBuf::width);
+        // Films keep one colour for four pixels: at twice its size, a small picture keeps every colour it has.
+        let times = 64_usize.div_ceil(width.min(height).max(1)).max(if height > WORLD[1] { 1 } else { 2 });
+        let seen = [left, 0, width * times / 2 * 2, height * times / 2 * 2];
+        let tall = view.as_ref().map_or(0, ImageBuf::height).max(seen[3]);
+        let fps = env.spec().fps;
+        let film = Mp4Film::new(left + seen[2], tall, fps).map_err(failed)?;
+        let frame = ImageBuf::black(left + seen[2], tall);
+        Ok(Camera { film, body: Vec::new(), view, frame, fps, seen })
+    }
+
+    /// Takes a frame.
+    pub(super) fn shoot(&mut self, env: &dyn Env, picture: Image<'_>) -> Result<(), RunError> {
+        if let Some(view) = &mut self.view {
+            env.render(view)?;
+            put(&mut self.frame, [0, 0, view.width(), view.height()], view.as_image());
+        }
+        put(&mut self.frame, self.seen, picture);
+        self.film.frame(self.frame.as_image(), &mut self.body).map_err(failed)
+    }
+
+    /// Ends the film.
+    pub(super) fn finish(self) -> Result<Reel, RunError> {
+        let mut mp4 = self.film.finish().map_err(failed)?;
+        mp4.extend(self.body);
+        Ok(Reel {
+            mp4,
+            fps: self.fps,
+            size: [self.frame.width(), self.frame.height()],
+            world: self.view.map(|view| [0, 0, view.width(), view.height()]),
+            seen: self.seen,
+        })
+    }
+}
+
+impl Reel {
+    /// As the page takes it.
+    pub(super) fn film(&self) -> Film<'_> {
+        Film { mp4: &self.mp4, fps: self.fps, size: self.size, world: self.world, seen: self.seen }
+    }
+}
+
+fn failed(source: FilmError) -> RunError {
+    RunError::Film { path: "the report's film".into(), source }
+}
+
+/// Lays `picture` over a place of `frame`, each pixel as the nearest one.
+fn put(frame: &mut ImageBuf, [left, top, width, height]: [usize; 4], picture: Image<'_>) {
+    let columns = frame.width();
+    for y in 0..height {
+        let from = y * picture.height() / height;
+        for x in 0..width {
+            let pixel = picture.pixel(x * picture.width() / width, from);
+            let at = ((top + y) * columns + left + x) * 3;
+            frame.rgb_mut()[at..at + 3].copy_from_slice(&pixel);
+        }
+    }
+}
