@@ -2,31 +2,23 @@
 
 mod common;
 
-use common::{Dir, check_fails};
+use common::{Dir, SHORT, check_fails};
+use foveate_run::weights::AgentFile;
 use serde_json::Value;
 
-/// A world and a recipe for seconds, not minutes.
-const TINY: &str = "
-[env]
-picture = \"none\"
-
-[agent.config]
-image = [96, 96]
-patch = 24
-stride = 24
-top_k = 2
-query_dim = 2
-hidden = 2
-
-[recipe]
-max_steps = 30
-selection = { every = 400, tracks = 2, finalists = 1, final_tracks = 2, report_tracks = 3 }
-stage = [{ name = \"only\", steps = 1200, population = 4, sigma = 0.1, learning_rate = 1.0 }]
-";
+/// Fewer steps and fewer evaluations than [`SHORT`] has.
+const FEWER: [&str; 6] = [
+    "--set",
+    "recipe.max_steps=30",
+    "--set",
+    "recipe.stage.0.steps=1200",
+    "--set",
+    "recipe.selection.every=400",
+];
 
 fn start(dir: &Dir, more: &[&str]) -> String {
-    dir.write("tiny.toml", TINY);
-    dir.ok(&[&["train", "car-racing", "--config", "tiny.toml"], more].concat())
+    dir.write("short.toml", SHORT);
+    dir.ok(&[&["train", "car-racing", "--config", "short.toml"], &FEWER[..], more].concat())
 }
 
 #[test]
@@ -69,7 +61,8 @@ fn ctrl_c_stops_safely_and_resume_ends_with_the_same_weights() {
     let more = ["--set", "recipe.stage.0.steps=8000", "--workers", "1"];
     start(&dir, &[&more[..], &["--name", "whole"]].concat());
 
-    let args = [&["train", "--config", "tiny.toml", "--json", "--name", "cut"], &more[..]].concat();
+    let begin = ["train", "--config", "short.toml", "--json", "--name", "cut"];
+    let args = [&begin[..], &FEWER, &more].concat();
     let mut child = dir.command(&args).stdout(Stdio::piped()).spawn().expect("the binary starts");
     let mut lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
     lines.nth(3).expect("a generation").expect("text");
@@ -89,13 +82,19 @@ fn ctrl_c_stops_safely_and_resume_ends_with_the_same_weights() {
 #[test]
 fn bad_configurations() {
     let dir = Dir::new();
-    dir.write("tiny.toml", TINY);
+    dir.write("short.toml", SHORT);
     dir.write("twice.toml", "seed = 1\nseed = 2\n");
     dir.write("typo.toml", "[recipe]\nalgoritm = \"rank-es\"\n");
     dir.write("file", "");
     for (flags, wants) in [
         (&["--set", "recipe.stage.0.sigm=1"][..], &["unknown field `sigm`", "`sigma`"][..]),
-        (&["--set", "recipe.stage.0.sigma=-1"], &["sigma"]),
+        (&["--set", "recipe.stage.0.sigma=-1"], &["sigma = -1; it must be above 0", "stage \"only\""]),
+        (&["--set", "recipe.stage.0.sigma=nan"], &["sigma = NaN; it must be above 0"]),
+        (&["--set", "recipe.stage.0.sigma={from=1,to=-1}"], &["sigma = -1; it must be above 0"]),
+        (&["--set", "recipe.stage.0.population=1"], &["population = 1", "at least 2 genomes"]),
+        (&["--set", "recipe.stage.0.population=-3"], &["population = -3", "correct it"]),
+        (&["--set", "recipe.stage.0.population=4.5"], &["population = 4.5", "correct it"]),
+        (&["--set", "recipe.stage.0.population=100000000"], &["population = 100000000", "at most 65536"]),
         (&["--set", "recipe.algorithm=magic"], &["\"magic\"", "rank-es"]),
         (&["--set", "seed"], &["--set seed", "write it as key=value"]),
         (&["--set", "seed=many"], &["seed", "\"many\""]),
@@ -113,7 +112,22 @@ fn bad_configurations() {
         if flags[1].starts_with("/proc") && !std::path::Path::new("/proc").exists() {
             continue;
         }
-        check_fails(&dir, &[&["train", "--config", "tiny.toml"], flags].concat(), wants);
+        check_fails(&dir, &[&["train", "--config", "short.toml"], flags].concat(), wants);
+    }
+    for described in foveate_evolve::list() {
+        let algorithm = format!("recipe.algorithm={}", described.name);
+        for (set, wants) in [
+            ("recipe.stage.0.population=0", &["population = 0", "at least 2 genomes"]),
+            ("recipe.stage.0.sigma=-0.5", &["sigma = -0.5", "must be above 0"]),
+            ("recipe.stage.0.sgima=1", &["unknown field `sgima`", "`sigma`"]),
+        ] {
+            dir.write(
+                "short.toml",
+                SHORT.replace("population = 4", "population = 64").replace(", learning_rate = 1.0", ""),
+            );
+            let flags = ["train", "--config", "short.toml", "--set", &algorithm, "--set", set];
+            check_fails(&dir, &flags, wants);
+        }
     }
     check_fails(&dir, &["train", "moon"], &["no environment is called \"moon\"", "car-racing"]);
     check_fails(&dir, &["train", "--config", "none.toml"], &["cannot read none.toml", "check the path"]);
@@ -129,15 +143,15 @@ fn broken_and_foreign_runs() {
     start(&dir, &[]);
     check_fails(
         &dir,
-        &["train", "--config", "tiny.toml", "--name", "car-racing"],
+        &["train", "--config", "short.toml", "--name", "car-racing"],
         &["--resume", "another --name"],
     );
 
     let run = dir.path("runs/car-racing");
     let config = dir.read("runs/car-racing/config.toml");
     let text = String::from_utf8(config.clone()).expect("text");
-    dir.write("runs/car-racing/config.toml", text.replace("sigma = 0.1", "sigma = 0.2"));
-    check_fails(&dir, &resume, &["recipe.stage.0.sigma was 0.1 and is 0.2", "put that back"]);
+    dir.write("runs/car-racing/config.toml", text.replace("sigma = 1.0", "sigma = 2.0"));
+    check_fails(&dir, &resume, &["recipe.stage.0.sigma was 1.0 and is 2.0", "put that back"]);
     dir.write("runs/car-racing/config.toml", "");
     check_fails(&dir, &resume, &["config.toml"]);
     dir.write("runs/car-racing/config.toml", &config);
@@ -162,4 +176,37 @@ fn broken_and_foreign_runs() {
     std::fs::create_dir(dir.path("photos")).expect("writable");
     dir.write("photos/beach.jpg", "sun");
     check_fails(&dir, &["train", "--resume", "photos"], &["photos: config.toml is missing", "foveate train"]);
+}
+
+/// The first generation of the published recipe, in full but for the length of its episodes: 256 genomes of 3,667
+/// parameters, 16 tracks each.
+#[test]
+fn the_published_recipe_drives_its_first_generation() {
+    let dir = Dir::new();
+    dir.ok(&[
+        "train",
+        "car-racing",
+        "--preset",
+        "paper",
+        "--no-videos",
+        "--set",
+        "recipe.max_steps=2",
+        "--set",
+        "recipe.stage.0.generations=1",
+        "--set",
+        "recipe.selection={every={generations=1},tracks=2,finalists=1,final_tracks=2,report_tracks=3,evaluation_tracks=2}",
+    ]);
+    let log = String::from_utf8(dir.read("runs/car-racing/log.jsonl")).expect("text");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let events: Vec<_> = lines.iter().map(|line| line["event"].as_str().expect("a name")).collect();
+    assert_eq!(events, ["generation", "evaluation", "validation", "final", "report"]);
+    let (steps, best) = (lines[0]["steps"].as_u64(), lines[0]["best"].as_f64().expect("a number"));
+    assert_eq!(steps, Some(2 * 256 * 16));
+    assert!(best > lines[0]["mean"].as_f64().expect("a number"), "the genomes differ: {log}");
+    for name in ["best.safetensors", "last.safetensors"] {
+        let weights = AgentFile::load(&dir.path(&format!("runs/car-racing/{name}"))).expect("weights");
+        assert_eq!(weights.params().len(), 3667);
+    }
+    // The state, with what is known of the covariance matrix, is whole.
+    assert!(dir.ok(&["train", "--resume", "runs/car-racing"]).contains("this run is finished"));
 }

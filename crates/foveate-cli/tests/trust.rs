@@ -8,7 +8,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{Dir, SHORT, check_fails, check_same, digits};
+use foveate_run::tensors::TensorFile;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 fn start(dir: &Dir, name: &str, more: &[&str]) -> String {
     dir.write("short.toml", SHORT);
@@ -162,6 +164,75 @@ fn changes_are_refused_or_recorded() {
     dir.ok(&["train", "--resume", "runs/run", "--allow-changes"]);
     assert!(dir.read("runs/run/log-aside-1.jsonl") == wrong);
     assert_eq!(dir.run(&["train", "--allow-changes"]).code, Some(2), "it is for --resume");
+}
+
+#[test]
+fn a_finished_run_may_be_given_another_population() {
+    let dir = Dir::new();
+    for (name, more) in [
+        ("plain", &[][..]),
+        ("restarted", &["--set", "recipe.stage.0.restarts={after=1,tolerance=1000,max=2}"]),
+        ("full", &["--set", "recipe.stage.0.algorithm=cma-es"]),
+    ] {
+        let short =
+            if name == "full" { SHORT.replace(", learning_rate = 1.0", "") } else { SHORT.to_owned() };
+        dir.write("short.toml", short);
+        let few =
+            ["--set", "recipe.stage.0.steps=1500", "--set", "recipe.selection.every=400", "--no-videos"];
+        let begin = ["train", "car-racing", "--config", "short.toml", "--name", name];
+        dir.ok(&[&begin, &few[..], more].concat());
+        let mut expect = digits(&dir.path(&format!("runs/{name}")));
+        let file = format!("runs/{name}/config.toml");
+        let config = String::from_utf8(dir.read(&file)).expect("text");
+        dir.write(&file, config.replace("population = 4\n", "population = 6\n"));
+
+        let run = format!("runs/{name}");
+        let resume = ["train", "--resume", &run];
+        let what = "recipe.stage.0.population was 4 and is 6";
+        check_fails(&dir, &resume, &[what, "--allow-changes"]);
+        let told = dir.ok(&[&resume[..], &["--allow-changes"]].concat());
+        for part in [what, "this run is finished", "it trains no more", "recipe.init"] {
+            assert!(told.contains(part), "{name}: {part:?} is not said: {told}");
+        }
+        assert_eq!(about(&dir, name)["resumed"][0]["changes"], Value::from(vec![what]));
+        // Nothing was learnt since, so nothing but the configuration has changed; from now on it is the run's own.
+        let told = dir.ok(&resume);
+        assert!(told.contains("this run is finished") && !told.contains("no more"), "{name}: {told}");
+        let mut now = digits(&dir.path(&run));
+        for digits in [&mut expect, &mut now] {
+            digits.remove("config.toml");
+            digits.remove("state");
+        }
+        assert!(now == expect, "{name}");
+    }
+    // What is said there works.
+    let init = "recipe.init={weights=\"runs/plain\"}";
+    dir.ok(&["train", "--config", "runs/plain/config.toml", "--name", "on", "--set", init]);
+    assert!(dir.read("runs/on/best.safetensors") != dir.read("runs/plain/best.safetensors"));
+}
+
+#[test]
+fn another_version_is_refused_or_recorded() {
+    let dir = Dir::new();
+    start(&dir, "run", &["--set", "recipe.stage.0.steps=500", "--no-videos"]);
+    for entry in fs::read_dir(dir.path("runs/run/checkpoints")).expect("there") {
+        let path = entry.expect("an entry").path();
+        let mut file = TensorFile::read(&path).expect("a checkpoint");
+        file.metadata.insert("version".into(), "0.0.9".into());
+        // As that version would have written it, its sum included.
+        file.metadata.remove("sha256");
+        let sum = Sha256::digest(file.to_bytes());
+        let sum = sum.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        file.metadata.insert("sha256".into(), sum);
+        fs::write(&path, file.to_bytes()).expect("writable");
+    }
+    let resume = ["train", "--resume", "runs/run"];
+    let what = format!("version was 0.0.9 and is {}", env!("CARGO_PKG_VERSION"));
+    check_fails(&dir, &resume, &[&what, "--allow-changes"]);
+    let told = dir.ok(&[&resume[..], &["--allow-changes"]].concat());
+    assert!(told.contains(&what), "{told}");
+    assert_eq!(about(&dir, "run")["resumed"][0]["changes"], Value::from(vec![what]));
+    dir.ok(&resume);
 }
 
 #[test]

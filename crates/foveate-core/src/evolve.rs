@@ -53,6 +53,20 @@ pub trait Evolver: Send {
     /// # Errors
     /// When something is missing, of the wrong size, or not finite; the strategy is then unchanged.
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError>;
+
+    /// Takes back a state that was made with other settings, and goes on from there with its own.
+    ///
+    /// What recognises a state's settings is its tensor `settings`; a strategy around another one passes this on.
+    ///
+    /// # Errors
+    /// As [`Evolver::restore`]; also when the state itself does not fit the settings.
+    fn restore_changed(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        let mut state = state.clone();
+        if let Some(settings) = self.state().remove("settings") {
+            state.insert("settings".into(), settings);
+        }
+        self.restore(&state)
+    }
 }
 
 /// Genomes, `[n_genomes, n_params]`, row-major.

@@ -186,6 +186,12 @@ impl Evolver for Bounded {
         self.look();
         Ok(())
     }
+
+    fn restore_changed(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        self.inner.restore_changed(state)?;
+        self.look();
+        Ok(())
+    }
 }
 
 #[cfg(test)]

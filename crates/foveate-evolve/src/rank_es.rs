@@ -24,6 +24,10 @@
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
 use serde::{Deserialize, Serialize};
 
+use crate::base::{Base, Saved, answered_by_base};
+use crate::check;
+use crate::shaping::Shaper;
+
 /// Settings of a [`RankEs`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -62,24 +66,9 @@ impl RankEsConfig {
     /// # Errors
     /// [`EvolveError::BadConfig`] names the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
-        let bad = |why: String| Err(EvolveError::BadConfig { why });
-        if self.population < 2 {
-            return bad(format!("population = {}; rank weights need at least 2 genomes", self.population));
-        }
-        if self.mirrored && !self.population.is_multiple_of(2) {
-            return bad(format!("population = {}; mirrored pairs need an even number", self.population));
-        }
-        for (name, value) in [("sigma", self.sigma), ("learning_rate", self.learning_rate)] {
-            if !(value.is_finite() && value > 0.0) {
-                return bad(format!("{name} = {value}; it must be above 0"));
-            }
-        }
-        for (name, value) in [("weight_decay", self.weight_decay), ("averaging", self.averaging)] {
-            if !(0.0..1.0).contains(&value) {
-                return bad(format!("{name} = {value}; it must be at least 0 and below 1"));
-            }
-        }
-        Ok(())
+        check::population(self.population, self.mirrored)?;
+        check::above_zero(&[("sigma", self.sigma), ("learning_rate", self.learning_rate)])?;
+        check::share(&[("weight_decay", self.weight_decay), ("averaging", self.averaging)])
     }
 
     /// The settings as numbers, to recognise a state that was made with others.
@@ -115,22 +104,12 @@ impl RankEsConfig {
 #[derive(Debug, Clone)]
 pub struct RankEs {
     config: RankEsConfig,
-    seed: Seed,
-    /// Utility of each rank, best first; sums to zero.
-    utilities: Vec<f64>,
-    /// `[n_params]`: the mean, in double precision so that small steps are not lost.
-    mean: Vec<f64>,
-    /// `[n_params]`: the mean, rounded for those who drive with it.
-    mean_f32: Vec<f32>,
+    base: Base,
     /// `[n_params]`: moving average of the means.
     average: Vec<f64>,
-    generation: u64,
-    population: Population,
-    asked: bool,
-    /// Scratch: genome indices, best first.
-    order: Vec<usize>,
-    /// Scratch: `[n_params]`, the step of the mean.
-    step: Vec<f64>,
+    shaper: Shaper,
+    /// Scratch: `[n_params]`, the step of the mean, then the next mean.
+    next: Vec<f64>,
 }
 
 impl RankEs {
@@ -148,24 +127,12 @@ impl RankEs {
     /// As [`RankEs::new`].
     pub fn from_mean(config: RankEsConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
-        if mean.is_empty() {
-            return Err(EvolveError::BadConfig { why: "there is nothing to evolve: 0 parameters".into() });
-        }
-        if let Some((i, x)) = mean.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(EvolveError::BadConfig { why: format!("parameter {i} of the start is {x}") });
-        }
         Ok(RankEs {
-            utilities: utilities(config.population),
-            mean_f32: mean.iter().map(|&x| x as f32).collect(),
             average: mean.clone(),
-            generation: 0,
-            population: Population::zeros(config.population, mean.len()),
-            asked: false,
-            order: Vec::with_capacity(config.population),
-            step: vec![0.0; mean.len()],
+            shaper: Shaper::natural(config.population),
+            next: vec![0.0; mean.len()],
+            base: Base::new(mean, config.population, seed)?,
             config,
-            seed,
-            mean,
         })
     }
 
@@ -178,103 +145,41 @@ impl RankEs {
     pub fn average(&self) -> &[f64] {
         &self.average
     }
-
-    fn sample(&mut self) {
-        let generation = self.seed.child("generation", self.generation);
-        let sigma = self.config.sigma;
-        for i in 0..self.config.population {
-            let draw = if self.config.mirrored { i / 2 } else { i };
-            let sign = if self.config.mirrored && i % 2 == 1 { -1.0 } else { 1.0 };
-            let mut rng = generation.child("genome", draw as u64).rng();
-            for (x, m) in self.population.genome_mut(i).iter_mut().zip(&self.mean) {
-                *x = (m + sign * sigma * rng.normal()) as f32;
-            }
-        }
-    }
-}
-
-/// `u_r` of ranks 1 … λ, best first.
-fn utilities(population: usize) -> Vec<f64> {
-    let half = (population as f64 / 2.0 + 1.0).ln();
-    let weights: Vec<f64> = (1..=population).map(|rank| (half - (rank as f64).ln()).max(0.0)).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.iter().map(|w| w / sum - 1.0 / population as f64).collect()
 }
 
 impl Evolver for RankEs {
+    answered_by_base!();
+
     fn ask(&mut self) -> &Population {
-        if !self.asked {
-            self.sample();
-            self.asked = true;
+        if self.base.must_sample() {
+            self.base.sample(self.config.mirrored, |_| self.config.sigma);
         }
-        &self.population
+        self.base.population()
     }
 
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
-        let wanted = self.config.population;
-        if !self.asked {
-            return Err(EvolveError::NothingAsked);
-        }
-        if fitness.len() != wanted {
-            return Err(EvolveError::FitnessCount { wanted, given: fitness.len() });
-        }
-        if let Some((genome, &value)) = fitness.iter().enumerate().find(|(_, f)| !f.is_finite()) {
-            return Err(EvolveError::FitnessNotFinite { genome, generation: self.generation, value });
-        }
-
-        self.order.clear();
-        self.order.extend(0..wanted);
-        self.order.sort_by(|&a, &b| fitness[b].total_cmp(&fitness[a]));
-
-        self.step.fill(0.0);
-        let mut rank = 0;
-        while rank < wanted {
-            // Equal fitness, equal say: everyone in the tie gets the average of the tie's utilities.
-            let value = fitness[self.order[rank]];
-            let ties = self.order[rank..].iter().take_while(|&&i| fitness[i] == value).count();
-            let utility = self.utilities[rank..rank + ties].iter().sum::<f64>() / ties as f64;
-            // In the order of the population, so that the sum does not depend on how the sort broke the tie.
-            self.order[rank..rank + ties].sort_unstable();
-            for &i in &self.order[rank..rank + ties] {
-                // What was evaluated is the rounded genome, so that is what is learnt from.
-                let genome = self.population.genome(i);
-                for ((s, &x), m) in self.step.iter_mut().zip(genome).zip(&self.mean) {
-                    *s += utility * (f64::from(x) - m);
-                }
+        self.base.check_fitness(fitness)?;
+        self.next.fill(0.0);
+        // The best first: the order of a sum is part of its bits.
+        for (i, utility) in self.shaper.ranked(fitness) {
+            // What was evaluated is the rounded genome, so that is what is learnt from.
+            let genome = self.base.population().genome(i).iter().zip(self.base.mean());
+            for (step, (&x, m)) in self.next.iter_mut().zip(genome) {
+                *step += utility * (f64::from(x) - m);
             }
-            rank += ties;
         }
-
-        self.generation += 1;
-        self.asked = false;
-        // While young, the average weighs all means alike instead of clinging to the first.
-        let keep = self.config.averaging.min(1.0 - 1.0 / self.generation as f64);
         let (shrink, rate) = (1.0 - self.config.weight_decay, self.config.learning_rate);
-        for (((m, s), a), m32) in
-            self.mean.iter_mut().zip(&self.step).zip(&mut self.average).zip(&mut self.mean_f32)
-        {
-            *m = shrink * *m + rate * s;
-            *a = keep * *a + (1.0 - keep) * *m;
-            *m32 = *m as f32;
+        for (next, m) in self.next.iter_mut().zip(self.base.mean()) {
+            *next = shrink * m + rate * *next;
         }
-        Ok(Progress {
-            generation: self.generation,
-            best: fitness[self.order[0]],
-            mean: fitness.iter().sum::<f64>() / wanted as f64,
-            sigma: self.config.sigma,
-        })
-    }
-
-    fn population_mut(&mut self) -> &mut Population {
-        &mut self.population
-    }
-
-    fn mean(&self) -> &[f32] {
-        &self.mean_f32
-    }
-
-    fn centre(&self) -> &[f64] {
-        &self.mean
+        self.base.check_range("the mean", &self.next)?;
+        let progress = self.base.told(fitness, self.config.sigma, |mean| mean.copy_from_slice(&self.next));
+        // While young, the average weighs all means alike instead of clinging to the first.
+        let keep = self.config.averaging.min(1.0 - 1.0 / progress.generation as f64);
+        for (average, m) in self.average.iter_mut().zip(self.base.mean()) {
+            *average = keep * *average + (1.0 - keep) * m;
+        }
+        Ok(progress)
     }
 
     /// The average of the means.
@@ -282,53 +187,17 @@ impl Evolver for RankEs {
         &self.average
     }
 
-    fn generation(&self) -> u64 {
-        self.generation
-    }
-
     fn state(&self) -> StateDict {
-        StateDict::from([
-            ("mean".into(), Tensor::F64(self.mean.clone())),
-            ("average".into(), Tensor::F64(self.average.clone())),
-            ("generation".into(), Tensor::U64(vec![self.generation])),
-            ("seed".into(), Tensor::U64(vec![self.seed.value()])),
-            ("settings".into(), Tensor::F64(self.config.numbers())),
-        ])
+        let mut state = self.base.state(self.config.numbers());
+        state.insert("average".into(), Tensor::F64(self.average.clone()));
+        state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let bad = |why: String| EvolveError::BadState { why };
-        let f64s = |name: &str, wanted: usize| match state.get(name) {
-            Some(Tensor::F64(v)) if v.len() == wanted => match v.iter().find(|x| !x.is_finite()) {
-                None => Ok(v),
-                Some(x) => Err(bad(format!("{name} holds {x}"))),
-            },
-            Some(Tensor::F64(v)) => Err(bad(format!("{name} has {} numbers, {wanted} are due", v.len()))),
-            Some(_) => Err(bad(format!("{name} is not of double precision"))),
-            None => Err(bad(format!("{name} is missing"))),
-        };
-        let count = |name: &str| match state.get(name) {
-            Some(Tensor::U64(v)) if v.len() == 1 => Ok(v[0]),
-            Some(_) => Err(bad(format!("{name} is not one integer"))),
-            None => Err(bad(format!("{name} is missing"))),
-        };
-        let n = self.mean.len();
-        let settings = self.config.numbers();
-        let saved = f64s("settings", settings.len())?;
-        if *saved != settings {
-            return Err(bad(format!("it was made with the settings {saved:?}, these are {settings:?}")));
-        }
-        if count("seed")? != self.seed.value() {
-            return Err(bad("it was made with another seed".into()));
-        }
-        let (mean, average, generation) = (f64s("mean", n)?, f64s("average", n)?, count("generation")?);
-        self.mean.copy_from_slice(mean);
+        let saved = self.base.saved(Saved(state), &self.config.numbers())?;
+        let average = Saved(state).f64s("average", self.average.len())?;
         self.average.copy_from_slice(average);
-        self.generation = generation;
-        for (m32, m) in self.mean_f32.iter_mut().zip(&self.mean) {
-            *m32 = *m as f32;
-        }
-        self.asked = false;
+        self.base.restore(saved);
         Ok(())
     }
 }
@@ -358,6 +227,73 @@ mod tests {
         -x.iter().enumerate().map(|(i, &x)| 1e3_f64.powf(i as f64 / last) * f64::from(x).powi(2)).sum::<f64>()
     }
 
+    /// `u_r` of ranks 1 … λ, best first.
+    fn utilities(population: usize) -> Vec<f64> {
+        let half = (population as f64 / 2.0 + 1.0).ln();
+        let weights: Vec<f64> = (1..=population).map(|rank| (half - (rank as f64).ln()).max(0.0)).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.iter().map(|w| w / sum - 1.0 / population as f64).collect()
+    }
+
+    /// The module's formulas as they stand there, every sum from the best genome to the worst: means and averages of
+    /// all generations. Runs that were saved go on to the same bits only while this holds to the last of them.
+    fn by_hand(c: &RankEsConfig, start: f64, n: usize, seed: Seed, generations: u64) -> (Vec<f64>, Vec<f64>) {
+        let u = utilities(c.population);
+        let (mut mean, mut average) = (vec![start; n], vec![start; n]);
+        for generation in 0..generations {
+            let genomes: Vec<Vec<f32>> = (0..c.population)
+                .map(|i| {
+                    let draw = if c.mirrored { i / 2 } else { i };
+                    let path = seed.child("generation", generation).child("genome", draw as u64);
+                    let mut rng = path.rng();
+                    let sign = if c.mirrored && i % 2 == 1 { -1.0 } else { 1.0 };
+                    mean.iter().map(|m| (m + sign * c.sigma * rng.normal()) as f32).collect()
+                })
+                .collect();
+            let returns: Vec<f64> = genomes.iter().map(|genome| stairs(genome)).collect();
+            let mut order: Vec<usize> = (0..c.population).collect();
+            order.sort_by(|&a, &b| returns[b].total_cmp(&returns[a]));
+            let mut step = vec![0.0; n];
+            for &i in &order {
+                let tied: Vec<f64> =
+                    (0..c.population).filter(|&r| returns[order[r]] == returns[i]).map(|r| u[r]).collect();
+                let utility = tied.iter().sum::<f64>() / tied.len() as f64;
+                for j in 0..n {
+                    step[j] += utility * (f64::from(genomes[i][j]) - mean[j]);
+                }
+            }
+            let keep = c.averaging.min(1.0 - 1.0 / (generation + 1) as f64);
+            for j in 0..n {
+                mean[j] = (1.0 - c.weight_decay) * mean[j] + c.learning_rate * step[j];
+                average[j] = keep * average[j] + (1.0 - keep) * mean[j];
+            }
+        }
+        (mean, average)
+    }
+
+    /// A sphere in steps, so that genomes tie.
+    fn stairs(x: &[f32]) -> f64 {
+        (4.0 * sphere(x)).round() / 4.0
+    }
+
+    #[test]
+    fn the_bits_are_those_of_the_formulas() {
+        for config in [
+            RankEsConfig::default(),
+            config(|c| (c.population, c.sigma, c.learning_rate) = (7, 0.3, 0.4)),
+            config(|c| (c.mirrored, c.averaging, c.weight_decay) = (true, 0.9, 0.003)),
+        ] {
+            let seed = Seed::root(12);
+            let mut es = RankEs::new(config.clone(), &[1.0; 15], seed).expect("fine");
+            for generation in 1..=25 {
+                let returns = fitness(&mut es, stairs);
+                es.tell(&returns).expect("finite");
+                let (mean, average) = by_hand(&config, 1.0, 15, seed, generation);
+                assert_eq!((es.centre(), es.recommended()), (&mean[..], &average[..]), "{config:?}");
+            }
+        }
+    }
+
     #[track_caller]
     fn check_climbs(name: &str, config: RankEsConfig, f: fn(&[f32]) -> f64, generations: u64, at_least: f64) {
         let start = [1.0_f32; 20];
@@ -384,27 +320,6 @@ mod tests {
     }
 
     #[test]
-    fn utilities_are_those_of_snes() {
-        let u = utilities(4);
-        // ln 3 − ln 1 and ln 3 − ln 2, the rest 0; by hand.
-        let (a, b) = (3.0_f64.ln(), 1.5_f64.ln());
-        let expect = [a / (a + b) - 0.25, b / (a + b) - 0.25, -0.25, -0.25];
-        assert!(u.iter().zip(expect).all(|(u, e)| (u - e).abs() < 1e-15), "{u:?} {expect:?}");
-        for population in [2, 3, 32, 257] {
-            assert!(utilities(population).iter().sum::<f64>().abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn asking_twice_gives_the_same_and_telling_gives_another() {
-        let mut es = RankEs::new(RankEsConfig::default(), &[0.0; 50], Seed::root(2)).expect("fine");
-        let first = es.ask().clone();
-        assert_eq!(first, *es.ask());
-        es.tell(&[0.0; 32]).expect("finite");
-        assert_ne!(first, *es.ask());
-    }
-
-    #[test]
     fn equal_fitness_means_equal_say() {
         // All alike: the utilities sum to zero, the mean stays (up to rounding of the sum).
         let mut es = RankEs::new(RankEsConfig::default(), &[0.5; 50], Seed::root(2)).expect("fine");
@@ -425,20 +340,6 @@ mod tests {
             let all: f64 = (0..32).map(|i| step(i) * if i == 4 || i == 9 { win } else { lose }).sum();
             assert!((m - 0.5 - all).abs() < 1e-12);
         }
-    }
-
-    #[test]
-    fn ranks_alone_matter() {
-        let run = |f: fn(f64) -> f64| {
-            let mut es = RankEs::new(RankEsConfig::default(), &[0.1; 30], Seed::root(5)).expect("fine");
-            for _ in 0..5 {
-                let returns: Vec<f64> = fitness(&mut es, sphere).into_iter().map(f).collect();
-                es.tell(&returns).expect("finite");
-            }
-            es.centre().to_vec()
-        };
-        assert_eq!(run(|x| x), run(|x| 900.0 + 3.0 * x), "scale and offset");
-        assert_eq!(run(|x| x), run(f64::exp), "any increasing function");
     }
 
     #[test]
@@ -465,88 +366,10 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_tell_changes_nothing() {
-        let mut es = RankEs::new(RankEsConfig::default(), &[0.0; 10], Seed::root(1)).expect("fine");
-        assert_eq!(es.tell(&[0.0; 32]), Err(EvolveError::NothingAsked));
-        let before = es.state();
-        let asked = es.ask().clone();
-        let mut with_nan = [1.0; 32];
-        with_nan[30] = f64::NAN;
-        let mut with_infinity = [1.0; 32];
-        with_infinity[0] = f64::NEG_INFINITY;
-        for wrong in [&[0.0; 31][..], &[0.0; 33], &[], &with_nan, &with_infinity] {
-            let error = es.tell(wrong).expect_err("must be refused");
-            match error {
-                EvolveError::FitnessCount { wanted: 32, given } => assert_eq!(given, wrong.len()),
-                EvolveError::FitnessNotFinite { genome, .. } => assert!(!wrong[genome].is_finite()),
-                other => panic!("{other}"),
-            }
-            assert_eq!(es.state(), before);
-            assert_eq!(*es.ask(), asked);
-        }
-    }
-
-    #[test]
-    fn a_restored_strategy_goes_on_bit_for_bit() {
-        let new = || {
-            let config = config(|c| (c.averaging, c.weight_decay) = (0.9, 0.002));
-            RankEs::new(config, &[1.0; 25], Seed::root(6)).expect("fine")
-        };
-        let mut straight = new();
-        for stop in 0..12 {
-            let mut other = new();
-            // A stale population must not survive the restore.
-            other.ask();
-            other.restore(&straight.state()).expect("its own state");
-            for _ in 0..3 {
-                let returns = fitness(&mut other, sphere);
-                other.tell(&returns).expect("finite");
-            }
-            let mut on = straight.clone();
-            for _ in 0..3 {
-                let returns = fitness(&mut on, sphere);
-                on.tell(&returns).expect("finite");
-            }
-            assert_eq!(on.state(), other.state(), "stopped at {stop}");
-            let returns = fitness(&mut straight, sphere);
-            straight.tell(&returns).expect("finite");
-        }
-    }
-
-    #[test]
-    fn a_broken_state_is_refused_and_changes_nothing() {
-        let mut es = RankEs::new(RankEsConfig::default(), &[0.5; 8], Seed::root(1)).expect("fine");
-        let good = es.state();
-        let broken = |name: &str, tensor: Option<Tensor>| {
-            let mut state = good.clone();
-            state.remove(name);
-            if let Some(tensor) = tensor {
-                state.insert(name.into(), tensor);
-            }
-            state
-        };
-        let cases = [
-            (broken("mean", None), "mean is missing"),
-            (broken("average", None), "average is missing"),
-            (broken("mean", Some(Tensor::F64(vec![0.0; 7]))), "mean has 7 numbers, 8 are due"),
-            (broken("mean", Some(Tensor::F32(vec![0.0; 8]))), "mean is not of double precision"),
-            (broken("mean", Some(Tensor::F64(vec![f64::NAN; 8]))), "mean holds NaN"),
-            (broken("generation", Some(Tensor::U64(vec![]))), "generation is not one integer"),
-            (broken("seed", Some(Tensor::U64(vec![4]))), "it was made with another seed"),
-            (broken("settings", Some(Tensor::F64(vec![1.0; 6]))), "it was made with the settings"),
-        ];
-        for (state, why) in cases {
-            let error = es.restore(&state).expect_err(why).to_string();
-            assert!(error.contains(why), "{error} / {why}");
-            assert_eq!(es.state(), good);
-        }
-    }
-
-    #[test]
     fn settings_that_make_no_sense_are_refused() {
         type Change = fn(&mut RankEsConfig);
         let cases: [(Change, &str); 8] = [
-            (|c| c.population = 1, "population = 1; rank weights need at least 2"),
+            (|c| c.population = 1, "population = 1; a generation needs at least 2"),
             (|c| (c.population, c.mirrored) = (31, true), "population = 31; mirrored pairs need an even"),
             (|c| c.sigma = 0.0, "sigma = 0; it must be above 0"),
             (|c| c.sigma = f64::NAN, "sigma = NaN"),

@@ -188,6 +188,43 @@ impl Restarting {
             self.first_population as f64,
         ]
     }
+
+    /// Everything but the settings; `restore` is what the strategy within does.
+    fn take_back(
+        &mut self,
+        state: &StateDict,
+        restore: impl Fn(&mut dyn Evolver, &StateDict) -> Result<(), EvolveError>,
+    ) -> Result<(), EvolveError> {
+        let saved = Saved(state);
+        let n = self.start.len();
+        if saved.f64s("restarts.start", n)? != self.start {
+            return Err(bad("it was made from another start".into()));
+        }
+        let at = saved.counts("restarts.at", 3)?;
+        let at = Counts { restarts: at[0], generations: at[1], still: at[2] };
+        let inner_state: StateDict = state
+            .iter()
+            .filter_map(|(name, tensor)| Some((name.strip_prefix("inner.")?.to_owned(), tensor.clone())))
+            .collect();
+        let mut inner = self.begin(at.restarts)?;
+        restore(&mut *inner, &inner_state)?;
+        // Something is reached as soon as there is a generation, and before that as soon as there was a restart.
+        let reached = if inner.generation() > 0 {
+            let reached = saved.f64s("restarts.reached", 2)?;
+            Some((reached[0], reached[1]))
+        } else {
+            saved.f64s("restarts.reached", 0)?;
+            None
+        };
+        let before = if at.restarts > 0 {
+            let recommended = saved.f64s("restarts.recommended", n)?.to_vec();
+            Some((saved.f64s("restarts.before", 1)?[0], recommended))
+        } else {
+            None
+        };
+        (self.at, self.reached, self.before, self.inner) = (at, reached, before, inner);
+        Ok(())
+    }
 }
 
 impl Evolver for Restarting {
@@ -261,38 +298,15 @@ impl Evolver for Restarting {
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
         let saved = Saved(state);
-        let n = self.start.len();
         let settings = self.settings();
         let theirs = saved.f64s("restarts.settings", settings.len())?;
         if theirs != settings {
             return Err(bad(format!("it was made with the settings {theirs:?}, these are {settings:?}")));
         }
-        if saved.f64s("restarts.start", n)? != self.start {
-            return Err(bad("it was made from another start".into()));
-        }
-        let at = saved.counts("restarts.at", 3)?;
-        let at = Counts { restarts: at[0], generations: at[1], still: at[2] };
-        let inner_state: StateDict = state
-            .iter()
-            .filter_map(|(name, tensor)| Some((name.strip_prefix("inner.")?.to_owned(), tensor.clone())))
-            .collect();
-        let mut inner = self.begin(at.restarts)?;
-        inner.restore(&inner_state)?;
-        // Something is reached as soon as there is a generation, and before that as soon as there was a restart.
-        let reached = if inner.generation() > 0 {
-            let reached = saved.f64s("restarts.reached", 2)?;
-            Some((reached[0], reached[1]))
-        } else {
-            saved.f64s("restarts.reached", 0)?;
-            None
-        };
-        let before = if at.restarts > 0 {
-            let recommended = saved.f64s("restarts.recommended", n)?.to_vec();
-            Some((saved.f64s("restarts.before", 1)?[0], recommended))
-        } else {
-            None
-        };
-        (self.at, self.reached, self.before, self.inner) = (at, reached, before, inner);
-        Ok(())
+        self.take_back(state, |inner, state| inner.restore(state))
+    }
+
+    fn restore_changed(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        self.take_back(state, |inner, state| inner.restore_changed(state))
     }
 }

@@ -62,6 +62,12 @@ impl Shaper {
         &self.weights
     }
 
+    /// As [`Shaper::weights`] by rank, each with its genome, the best genome first and among equals the earlier one.
+    pub(crate) fn ranked(&mut self, fitness: &[f64]) -> impl Iterator<Item = (usize, f64)> {
+        self.by_rank(fitness);
+        self.order.iter().map(|&i| (i, self.weights[i]))
+    }
+
     fn by_rank(&mut self, fitness: &[f64]) {
         best_first(fitness, &mut self.order);
         let mut rank = 0;

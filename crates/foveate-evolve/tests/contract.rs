@@ -126,6 +126,37 @@ fn a_restored_strategy_goes_on_bit_for_bit() {
 }
 
 #[test]
+fn a_state_of_another_population_is_gone_on_with_if_that_is_meant() {
+    for (name, config) in all() {
+        let mut first = new(&config);
+        generations(first.as_mut(), 9);
+        let state = first.state();
+        let mut changed = config.clone();
+        let population = config.population(PARAMS) + 4;
+        let mut table =
+            toml::to_string(&changed).expect("plain values").parse::<toml::Table>().expect("TOML");
+        table.insert("population".into(), toml::Value::Integer(population as i64));
+        changed = table.try_into().expect("every strategy has a population");
+        let mut other = new(&changed);
+        let error = other.restore(&state).expect_err("other settings").to_string();
+        assert!(error.contains("settings"), "{name}: {error}");
+        other.restore_changed(&state).expect(&name);
+        assert_eq!(other.recommended(), first.recommended(), "{name}");
+        assert_eq!(other.generation(), 9, "{name}");
+        let grown = if config.restarts.is_some() { 2 } else { 1 };
+        let asked = other.ask().len();
+        assert!(asked >= grown * population && asked.is_multiple_of(population), "{name}: {asked}");
+        // From now on the new settings are its own.
+        generations(other.as_mut(), 2);
+        let mut again = new(&changed);
+        again.restore(&other.state()).expect(&name);
+        generations(other.as_mut(), 2);
+        generations(again.as_mut(), 2);
+        assert_eq!(again.state(), other.state(), "{name}");
+    }
+}
+
+#[test]
 fn a_refused_tell_changes_nothing() {
     for (name, config) in all() {
         let mut strategy = new(&config);

@@ -378,7 +378,7 @@ impl Course {
         if due != self.settings {
             let seed = start_seed(self.seed, stage, start);
             let mut es = make(&due, self.es.centre().to_vec(), seed)?;
-            es.restore(&state::with_settings_of(&*es, self.es.state()))?;
+            es.restore_changed(&self.es.state())?;
             (self.es, self.settings) = (es, due);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! How a course is saved and taken back.
 
-use foveate_core::{EvolveError, Evolver, StateDict, Tensor};
+use foveate_core::{EvolveError, StateDict, Tensor};
 use foveate_evolve::make;
 
 use super::finals::standings;
@@ -141,7 +141,11 @@ impl Course {
         }
         let settings = settings(&self.recipe, stage, counts[1])?;
         let mut es = make(&settings, base.clone(), start_seed(self.seed, stage, start))?;
-        es.restore(&if changed { with_settings_of(&*es, evolution) } else { evolution })?;
+        if changed {
+            es.restore_changed(&evolution)?;
+        } else {
+            es.restore(&evolution)?;
+        }
         let hard = match &self.recipe.stages[stage].replay {
             Some(_) if changed && !state.contains_key("replay.seeds") => HardTracks::default(),
             Some(replay) if learning => HardTracks::load(replay, state)?,
@@ -183,14 +187,4 @@ impl Course {
         (self.candidates, self.finals) = (candidates, finals);
         Ok(())
     }
-}
-
-/// `state` of a strategy, with the settings that `other` has instead of its own; also those of a strategy within it.
-pub(super) fn with_settings_of(other: &dyn Evolver, mut state: StateDict) -> StateDict {
-    for (name, tensor) in other.state() {
-        if name.rsplit('.').next() == Some("settings") {
-            state.insert(name, tensor);
-        }
-    }
-    state
 }

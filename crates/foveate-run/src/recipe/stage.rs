@@ -108,13 +108,20 @@ impl Stage {
             };
             settings.insert(key.clone(), now);
         }
-        settings.try_into().map_err(|error: toml::de::Error| {
-            let said = error.message().trim().to_owned();
+        settings.clone().try_into().map_err(|error: toml::de::Error| {
+            let said = error.message().trim();
             if said.contains("unknown field") {
-                format!("{said} ({algorithm}); or those of any stage: {KEYS}")
-            } else {
-                format!("{said} ({algorithm}); correct it")
+                return format!("{said} ({algorithm}); or those of any stage: {KEYS}");
             }
+            // The message names no key; the one that is wrong is wrong by itself.
+            let wrong = settings.iter().find(|(key, value)| {
+                let alone = [("algorithm", &settings["algorithm"]), (key.as_str(), *value)];
+                let alone: Table =
+                    alone.map(|(key, value)| (key.to_owned(), value.clone())).into_iter().collect();
+                alone.try_into::<StrategyConfig>().is_err()
+            });
+            let key = wrong.map_or_else(String::new, |(key, value)| format!("{key} = {value}: "));
+            format!("{key}{said} ({algorithm}); correct it")
         })
     }
 

@@ -138,6 +138,13 @@ impl Run {
                 "this run is finished: {:.1} ± {:.1} over {} tracks that nothing was chosen on",
                 summary.mean, summary.std, summary.n
             ));
+            if !changed.is_empty() {
+                let path = path.display();
+                reporter.note(&format!(
+                    "it trains no more, whatever was changed; a new run from its weights: `foveate train --config \
+                     {path}/config.toml --set 'recipe.init={{weights=\"{path}\"}}'`"
+                ));
+            }
         } else {
             reporter.note(&format!("going on with {} from generation {generation}", path.display()));
         }
