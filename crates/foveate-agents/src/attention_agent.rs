@@ -8,7 +8,6 @@
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{Decision, Gaze, Image, Observation, PatchGrid, Policy, PolicyError, TensorShape};
-use foveate_kernels::lstm::CellWeights;
 use foveate_kernels::project::{Projector, Strip};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::vote::Votes;
@@ -131,13 +130,7 @@ impl AttentionAgent {
         if config.features.conv.is_some_and(|conv| conv.evolved) {
             features.set_conv(params.linear("conv.weight", "conv.bias"));
         }
-        let cell = CellWeights {
-            weight_ih: params.get("lstm.weight_ih"),
-            weight_hh: params.get("lstm.weight_hh"),
-            bias_ih: params.get("lstm.bias_ih"),
-            bias_hh: params.get("lstm.bias_hh"),
-        };
-        controller.set(cell, params.linear("output.weight", "output.bias"));
+        controller.set(params.lstm(), params.linear("output.weight", "output.bias"));
     }
 
     /// The picture in `observation`, if it has the configured size.
@@ -200,6 +193,10 @@ impl Policy for AttentionAgent {
         }
         let gaze = Gaze { grid: self.grid, importance: &m.importance, looked_at: &m.looked_at };
         Ok(Decision { action: &m.action, gaze: Some(gaze) })
+    }
+
+    fn inputs<'m>(&self, memory: &'m AttentionMemory) -> &'m [f32] {
+        memory.inputs()
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

@@ -2,12 +2,14 @@
 //!
 //! * [`attention_agent`]: AttentionAgent (Tang, Nguyen and Ha 2020): attention votes for a few patches, an LSTM acts on
 //!   what little it is told about them.
+//! * [`apprentice`]: its LSTM, learning by gradients from what an expert would have done.
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
 //!
 //! The parts that agents share: [`features`] of a patch, the [`lstm`] controller, and the [`layout`] of published weights.
 //!
 //! **Invariant:** no clock, thread, file or environment variable is touched here, and `act` allocates nothing.
 
+pub mod apprentice;
 pub mod attention_agent;
 pub mod config;
 pub mod features;
@@ -16,6 +18,7 @@ pub mod lstm;
 mod params;
 pub mod registry;
 
+pub use apprentice::LstmApprentice;
 pub use attention_agent::{AttentionAgent, AttentionMemory};
 pub use config::AttentionAgentConfig;
 pub use foveate_kernels::Level;

@@ -1,6 +1,9 @@
 //! A flat vector of parameters and the tensors in it.
 
+use std::ops::Range;
+
 use foveate_core::{PolicyError, TensorShape};
+use foveate_kernels::lstm::CellWeights;
 use foveate_kernels::project::Linear;
 
 /// The parameters of an agent.
@@ -30,8 +33,23 @@ impl Params {
 
     /// The tensor called `name`; empty when there is none.
     pub(crate) fn get(&self, name: &str) -> &[f32] {
+        &self.flat[self.place(name)]
+    }
+
+    /// Where the tensor called `name` lies in the flat vector; empty when there is none.
+    pub(crate) fn place(&self, name: &str) -> Range<usize> {
         let place = self.tensors.iter().position(|tensor| tensor.name == name);
-        place.map_or(&[], |i| &self.flat[self.starts[i]..self.starts[i] + self.tensors[i].len()])
+        place.map_or(0..0, |i| self.starts[i]..self.starts[i] + self.tensors[i].len())
+    }
+
+    /// The LSTM called `lstm`.
+    pub(crate) fn lstm(&self) -> CellWeights<'_> {
+        CellWeights {
+            weight_ih: self.get("lstm.weight_ih"),
+            weight_hh: self.get("lstm.weight_hh"),
+            bias_ih: self.get("lstm.bias_ih"),
+            bias_hh: self.get("lstm.bias_hh"),
+        }
     }
 
     /// The tensors called `weight` and `bias`.

@@ -1,9 +1,9 @@
 //! Agents by name.
 
-use foveate_core::{Agent, PolicyError, Seat, Seed, TensorShape};
+use foveate_core::{Agent, Apprentice, PolicyError, Seat, Seed, TensorShape};
 use serde_json::Value;
 
-use crate::{AttentionAgent, AttentionAgentConfig};
+use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice};
 
 /// An agent that can be made by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,14 @@ pub enum Init {
 /// When there is no such agent, or the configuration has unknown or impossible entries.
 pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
     Ok(Box::new(Seat::new(AttentionAgent::new(parse(name, config)?)?)))
+}
+
+/// Makes the apprentice that trains the last part of the agent called `name`, of the same flat parameters.
+///
+/// # Errors
+/// As [`make`].
+pub fn apprentice(name: &str, config: &Value) -> Result<Box<dyn Apprentice>, PolicyError> {
+    Ok(Box::new(LstmApprentice::new(&parse(name, config)?)?))
 }
 
 /// The complete configuration that `name` and `config` stand for: every default written out.

@@ -35,6 +35,16 @@ pub trait Env: Send {
     /// The simulation state as named facts, in full precision, for replays and goldens.
     fn state(&self) -> Fact;
 
+    /// Writes to `action` (`[actions]`) what a scripted expert that sees the world's state would do now. It may
+    /// remember the episode, so ask in every step or in none.
+    ///
+    /// # Errors
+    /// [`EnvError::NoExpert`] when this world has none, or an action of another length is asked for.
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        let _ = action;
+        Err(EnvError::NoExpert { env: self.spec().id.clone() })
+    }
+
     /// A copy that continues bit for bit like the original.
     fn boxed_clone(&self) -> Box<dyn Env>;
 }
@@ -191,6 +201,14 @@ pub enum EnvError {
         env: String,
         /// What is wrong and what to do instead.
         why: String,
+    },
+    /// The world has no expert to learn from.
+    #[error(
+        "{env} has no expert to learn from; train with stages of evolution alone, or on a world that has one"
+    )]
+    NoExpert {
+        /// The world.
+        env: String,
     },
     /// The world has no picture for people.
     #[error("{env} cannot be rendered: {why}")]

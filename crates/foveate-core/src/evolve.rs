@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::{Lesson, LessonPlan};
+
 /// An evolution strategy.
 ///
 /// One generation is one `ask` and one `tell`. Asking twice without telling gives the same population. All randomness
@@ -23,6 +25,22 @@ pub trait Evolver: Send {
     /// When the count is wrong, a fitness is not finite, nothing was asked, or the search diverges; the state is then
     /// unchanged.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
+
+    /// How the rollouts of this generation are to be recorded, if this strategy learns from lessons; their
+    /// [`Lesson`]s are due before `tell`, see [`Evolver::hear`].
+    fn lessons(&self) -> Option<LessonPlan> {
+        None
+    }
+
+    /// Takes the lessons of this generation's rollouts, in their order.
+    ///
+    /// # Errors
+    /// When this strategy learns from fitness alone, nothing was asked, or a lesson has the wrong shape or holds a number
+    /// that is not finite; the state is then unchanged.
+    fn hear(&mut self, lessons: Vec<Lesson>) -> Result<(), EvolveError> {
+        let why = format!("{} lessons for a strategy that learns from fitness alone", lessons.len());
+        Err(EvolveError::BadConfig { why })
+    }
 
     /// `[n_params]`: the centre of the search, rounded for those who drive with it.
     fn mean(&self) -> &[f32];

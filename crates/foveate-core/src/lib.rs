@@ -3,6 +3,7 @@
 //! * [`Env`]: a world that can be reset, stepped, cloned and looked at.
 //! * [`Policy`]: something that looks and acts. Where it looked, its [`Gaze`], is part of every [`Decision`].
 //! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
+//! * [`Apprentice`]: a policy whose last part learns by gradients from the [`Lesson`]s of an expert.
 //! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
 //! * [`statistics`]: what lists of returns come to, and whether two of them differ.
 //! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
@@ -13,6 +14,7 @@ mod env;
 mod evaluate;
 mod evolve;
 mod image;
+mod imitate;
 mod policy;
 mod report;
 mod seed;
@@ -22,6 +24,7 @@ pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Observation, Observat
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
+pub use imitate::{Apprentice, Lesson, LessonPlan};
 pub use policy::{Agent, Decision, Gaze, PatchGrid, Policy, PolicyError, Seat, TensorShape};
 pub use report::Fact;
 pub use seed::{Rng, Seed};

@@ -26,6 +26,13 @@ pub trait Policy: Send + Sync {
         memory: &'m mut Self::Memory,
     ) -> Result<Decision<'m>, PolicyError>;
 
+    /// What the last part of the policy was told in the last decision, see [`Apprentice`](crate::Apprentice); empty for
+    /// a policy that has no such part.
+    fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
+        let _ = memory;
+        &[]
+    }
+
     /// Name and shape of every parameter tensor, in the order of the flat vector.
     fn tensors(&self) -> Vec<TensorShape>;
 
@@ -172,6 +179,11 @@ pub trait Agent: Send {
     /// When the observation has not the shape that the policy was built for.
     fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError>;
 
+    /// What the last part of the policy was told in the last decision, see [`Policy::inputs`].
+    fn inputs(&self) -> &[f32] {
+        &[]
+    }
+
     /// Name and shape of every parameter tensor, in the order of the flat vector.
     fn tensors(&self) -> Vec<TensorShape>;
 
@@ -212,6 +224,10 @@ impl<P: Policy + Clone + 'static> Agent for Seat<P> {
 
     fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {
         self.policy.act(observation, &mut self.memory)
+    }
+
+    fn inputs(&self) -> &[f32] {
+        self.policy.inputs(&self.memory)
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

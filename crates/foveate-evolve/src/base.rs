@@ -69,9 +69,14 @@ impl Base {
         !std::mem::replace(&mut self.asked, true)
     }
 
+    /// The path of this generation.
+    pub(crate) const fn generation_seed(&self) -> Seed {
+        self.seed.child("generation", self.generation)
+    }
+
     /// The path of a genome of this generation.
     pub(crate) const fn genome_seed(&self, index: usize) -> Seed {
-        self.seed.child("generation", self.generation).child("genome", index as u64)
+        self.generation_seed().child("genome", index as u64)
     }
 
     /// Draws the population around the mean, parameter `j` with standard deviation `sigma(j)`; in opposite pairs, one

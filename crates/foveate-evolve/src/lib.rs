@@ -7,8 +7,9 @@
 //! * [`CmaEs`]: learns which steps go together, with a full covariance matrix.
 //! * [`SepCmaEs`]: the same with a diagonal one.
 //! * [`SimpleGa`]: the best have mutated children.
+//! * [`Imitation`]: no evolution at all, but the gradient of an expert's lessons, for a stage between.
 //!
-//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it, [`list`] says what there is. Any
+//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it ([`make_with`] if it may need an apprentice), [`list`] says what there is. Any
 //! of them can be kept within [`Bounds`] and begun anew when it stands still ([`Restarts`]).
 //!
 //! **Invariant:** a strategy knows genomes and fitness, never worlds, agents, files or clocks; its randomness comes
@@ -18,6 +19,7 @@ mod base;
 pub mod bounds;
 mod check;
 pub mod cma_es;
+pub mod imitation;
 pub mod openai_es;
 mod optimizer;
 pub mod pgpe;
@@ -31,11 +33,12 @@ pub mod snes;
 
 pub use bounds::{Bounds, Repair};
 pub use cma_es::{CmaEs, CmaEsConfig, Form};
+pub use imitation::{Imitation, ImitationConfig};
 pub use openai_es::{OpenAiEs, OpenAiEsConfig};
 pub use optimizer::OptimizerKind;
 pub use pgpe::{Pgpe, PgpeConfig};
 pub use rank_es::{RankEs, RankEsConfig};
-pub use registry::{Algorithm, Described, StrategyConfig, list, make};
+pub use registry::{Algorithm, Described, IMITATION, StrategyConfig, list, make, make_with};
 pub use restarts::Restarts;
 pub use sep_cma_es::{SepCmaEs, SepCmaEsConfig};
 pub use shaping::Shaping;

@@ -10,11 +10,12 @@
 //! # Ok::<(), foveate_core::EvolveError>(())
 //! ```
 
-use foveate_core::{EvolveError, Evolver, Seed};
+use foveate_core::{Apprentice, EvolveError, Evolver, Seed};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounded, Bounds};
 use crate::cma_es::{CmaEs, CmaEsConfig, default_population};
+use crate::imitation::{Imitation, ImitationConfig};
 use crate::openai_es::{OpenAiEs, OpenAiEsConfig};
 use crate::pgpe::{Pgpe, PgpeConfig};
 use crate::rank_es::{RankEs, RankEsConfig};
@@ -74,11 +75,16 @@ pub enum Algorithm {
     SepCmaEs(SepCmaEsConfig),
     /// See [`simple_ga`](crate::simple_ga).
     SimpleGa(SimpleGaConfig),
+    /// See [`imitation`](crate::imitation).
+    Imitation(ImitationConfig),
 }
 
-/// The same question to whichever it is.
+/// The same question to whichever it is; imitation, which has no population, may have an answer of its own.
 macro_rules! each {
     ($algorithm:expr, $config:ident => $answer:expr) => {
+        each!($algorithm, $config => $answer, imitation $config => $answer)
+    };
+    ($algorithm:expr, $config:ident => $answer:expr, imitation $other:pat => $own:expr) => {
         match $algorithm {
             Algorithm::RankEs($config) => $answer,
             Algorithm::Snes($config) => $answer,
@@ -87,6 +93,7 @@ macro_rules! each {
             Algorithm::CmaEs($config) => $answer,
             Algorithm::SepCmaEs($config) => $answer,
             Algorithm::SimpleGa($config) => $answer,
+            Algorithm::Imitation($other) => $own,
         }
     };
 }
@@ -126,7 +133,13 @@ pub struct Described {
     pub what: &'static str,
 }
 
-/// All strategies.
+/// What is no evolution, but may be a stage as well.
+pub const IMITATION: Described = Described {
+    name: "imitation",
+    what: "the controller learns from the world's expert, by gradients; no evolution",
+};
+
+/// All strategies of evolution.
 pub const fn list() -> &'static [Described] {
     const fn entry(name: &'static str, what: &'static str) -> Described {
         Described { name, what }
@@ -158,11 +171,12 @@ impl StrategyConfig {
             Algorithm::CmaEs(CmaEsConfig::default()),
             Algorithm::SepCmaEs(SepCmaEsConfig::default()),
             Algorithm::SimpleGa(SimpleGaConfig::default()),
+            Algorithm::Imitation(ImitationConfig::default()),
         ]
         .map(StrategyConfig::from);
         all.into_iter().find(|config| config.name() == name).ok_or_else(|| {
-            let names: Vec<_> = list().iter().map(|d| d.name).collect();
-            let why = format!("no evolution strategy is called {name:?}; choose from: {}", names.join(", "));
+            let names: Vec<_> = list().iter().chain([&IMITATION]).map(|d| d.name).collect();
+            let why = format!("no strategy is called {name:?}; choose from: {}", names.join(", "));
             EvolveError::BadConfig { why }
         })
     }
@@ -177,13 +191,14 @@ impl StrategyConfig {
             Algorithm::CmaEs(_) => "cma-es",
             Algorithm::SepCmaEs(_) => "sep-cma-es",
             Algorithm::SimpleGa(_) => "simple-ga",
+            Algorithm::Imitation(_) => "imitation",
         }
     }
 
     /// Genomes of the first generation, for genomes of `params` parameters. Later ones may have more, see
     /// [`Evolver::ask`].
     pub fn population(&self, params: usize) -> usize {
-        each!(&self.algorithm, config => config.population.or_default(params))
+        each!(&self.algorithm, config => config.population.or_default(params), imitation _ => 1)
     }
 
     /// Checks that the numbers make sense.
@@ -192,6 +207,12 @@ impl StrategyConfig {
     /// [`EvolveError::BadConfig`] names the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         each!(&self.algorithm, config => config.check())?;
+        if matches!(self.algorithm, Algorithm::Imitation(_))
+            && (self.bounds.is_some() || self.restarts.is_some())
+        {
+            let why = "imitation has neither bounds nor restarts; leave them out".into();
+            return Err(EvolveError::BadConfig { why });
+        }
         self.bounds.as_ref().map_or(Ok(()), Bounds::check)?;
         match &self.restarts {
             Some(restarts) => restarts.check(self.population(1)),
@@ -209,15 +230,36 @@ impl Default for StrategyConfig {
 /// Makes the strategy, around `mean` (`[n_params]`), with all randomness below `seed`.
 ///
 /// # Errors
-/// When a setting makes no sense, or `mean` is empty or not finite.
+/// When a setting makes no sense, `mean` is empty or not finite, or the strategy needs an apprentice.
 pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
+    make_with(config, mean, seed, None)
+}
+
+/// As [`make`], with someone who can be taught, for `imitation`.
+///
+/// # Errors
+/// As [`make`], or when the apprentice does not take `mean`.
+pub fn make_with(
+    config: &StrategyConfig,
+    mean: Vec<f64>,
+    seed: Seed,
+    apprentice: Option<&dyn Apprentice>,
+) -> Result<Box<dyn Evolver>, EvolveError> {
     config.check()?;
     let StrategyConfig { algorithm, bounds, restarts } = config.clone();
+    if let Algorithm::Imitation(config) = algorithm {
+        let Some(apprentice) = apprentice else {
+            let why =
+                "imitation needs an agent with a part that learns by gradients; this one has none".into();
+            return Err(EvolveError::BadConfig { why });
+        };
+        return Ok(Box::new(Imitation::from_mean(config, mean, seed, apprentice.boxed_clone())?));
+    }
     let Some(restarts) = restarts else { return within(bounds, algorithm, mean, seed) };
     let population = config.population(mean.len());
     let make = move |population, mean, seed| {
         let mut algorithm = algorithm.clone();
-        each!(&mut algorithm, config => config.population.put(population));
+        each!(&mut algorithm, config => config.population.put(population), imitation _ => ());
         within(bounds, algorithm, mean, seed)
     };
     Ok(Box::new(Restarting::new(restarts, population, mean, bounds, seed, Box::new(make))?))
@@ -238,6 +280,10 @@ fn within(
         Algorithm::CmaEs(config) => Box::new(CmaEs::from_mean(config, mean, seed)?),
         Algorithm::SepCmaEs(config) => Box::new(SepCmaEs::from_mean(config, mean, seed)?),
         Algorithm::SimpleGa(config) => Box::new(SimpleGa::from_mean(config, mean, seed)?),
+        Algorithm::Imitation(_) => {
+            let why = "imitation has neither bounds nor restarts; leave them out".into();
+            return Err(EvolveError::BadConfig { why });
+        }
     };
     Ok(match bounds {
         Some(bounds) => Box::new(Bounded::new(bounds, inner)?),

@@ -53,6 +53,17 @@ impl Dense {
         assert_eq!(y.len(), self.outputs, "outputs");
         level.run(Apply { layer: self, x, y });
     }
+
+    /// Sixteen outputs: the bias, then what each input adds, in order.
+    #[inline(always)]
+    pub(crate) fn sums<I: Isa>(&self, isa: I, block: usize, x: &[f32]) -> I::V16 {
+        let mut sum = isa.load16(&self.bias[block].0);
+        let weights = &self.weights[block * self.inputs..(block + 1) * self.inputs];
+        for (w, &x) in weights.iter().zip(x) {
+            sum = isa.load16(&w.0).mul_add(isa.splat16(x), sum);
+        }
+        sum
+    }
 }
 
 struct Apply<'a> {
@@ -66,13 +77,8 @@ impl Task for Apply<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let inputs = self.layer.inputs;
         for (block, y) in self.y.chunks_mut(16).enumerate() {
-            let mut sum = isa.load16(&self.layer.bias[block].0);
-            let weights = &self.layer.weights[block * inputs..(block + 1) * inputs];
-            for (w, &x) in weights.iter().zip(self.x) {
-                sum = isa.load16(&w.0).mul_add(isa.splat16(x), sum);
-            }
+            let sum = self.layer.sums(isa, block, self.x);
             let mut all = Block::default();
             sum.store(&mut all.0);
             y.copy_from_slice(&all.0[..y.len()]);

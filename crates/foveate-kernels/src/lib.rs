@@ -5,7 +5,7 @@
 //! * [`project`]: a picture of bytes to the query and the key of every patch, an [`Embedded`].
 //! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
 //! * [`top_k`]: the most important patches, ties in order of the index.
-//! * [`dense`] and [`lstm`]: the small controller.
+//! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, to train it.
 //! * [`coverage`]: accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: small windows of pixels shrunk to one.
 //!
@@ -21,6 +21,7 @@ mod embedded;
 mod lanes;
 pub mod level;
 pub mod lstm;
+pub mod lstm_gradient;
 pub mod pixels;
 pub mod project;
 pub mod top_k;

@@ -32,8 +32,8 @@ pub struct CellWeights<'a> {
 #[derive(Debug, Clone)]
 pub struct CellState {
     hidden: usize,
-    h: Vec<Block>,
-    c: Vec<Block>,
+    pub(crate) h: Vec<Block>,
+    pub(crate) c: Vec<Block>,
     next: Vec<Block>,
 }
 
@@ -106,6 +106,35 @@ impl Cell {
         assert_eq!(state.hidden, self.hidden, "hidden units");
         level.run(Step { cell: self, x, state });
     }
+
+    /// One step on input `x`.
+    #[inline(always)]
+    pub(crate) fn advance<I: Isa>(&self, isa: I, x: &[f32], state: &mut CellState) {
+        for block in 0..self.bias.len() {
+            let [i, f, g, o] = self.gates(isa, block, x, &flat(&state.h)[..self.hidden]);
+            let kept = sigmoid(isa, f).mul(isa.load16(&state.c[block].0));
+            let c = sigmoid(isa, i).mul_add(tanh(isa, g), kept);
+            c.store(&mut state.c[block].0);
+            sigmoid(isa, o).mul(tanh(isa, c)).store(&mut state.next[block].0);
+        }
+        std::mem::swap(&mut state.h, &mut state.next);
+    }
+
+    /// z of sixteen units, gates i, f, g, o: both biases, then what `x` and `h` add, in order.
+    #[inline(always)]
+    pub(crate) fn gates<I: Isa>(&self, isa: I, block: usize, x: &[f32], h: &[f32]) -> [I::V16; 4] {
+        let all = self.inputs + self.hidden;
+        let [i, f, g, o] = &self.bias[block];
+        let mut z = [isa.load16(&i.0), isa.load16(&f.0), isa.load16(&g.0), isa.load16(&o.0)];
+        let weights = &self.weights[block * all..(block + 1) * all];
+        for (weights, &v) in weights.iter().zip(x.iter().chain(h)) {
+            let v = isa.splat16(v);
+            for gate in 0..4 {
+                z[gate] = isa.load16(&weights[gate].0).mul_add(v, z[gate]);
+            }
+        }
+        z
+    }
 }
 
 struct Step<'a> {
@@ -119,28 +148,7 @@ impl Task for Step<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Step { cell, x, state } = self;
-        let all = cell.inputs + cell.hidden;
-        for (block, bias) in cell.bias.iter().enumerate() {
-            let mut z = [isa.splat16(0.0); 4];
-            for gate in 0..4 {
-                z[gate] = isa.load16(&bias[gate].0);
-            }
-            let weights = &cell.weights[block * all..(block + 1) * all];
-            let h = &flat(&state.h)[..cell.hidden];
-            for (weights, &v) in weights.iter().zip(x.iter().chain(h)) {
-                let v = isa.splat16(v);
-                for gate in 0..4 {
-                    z[gate] = isa.load16(&weights[gate].0).mul_add(v, z[gate]);
-                }
-            }
-            let [i, f, g, o] = z;
-            let kept = sigmoid(isa, f).mul(isa.load16(&state.c[block].0));
-            let c = sigmoid(isa, i).mul_add(tanh(isa, g), kept);
-            c.store(&mut state.c[block].0);
-            sigmoid(isa, o).mul(tanh(isa, c)).store(&mut state.next[block].0);
-        }
-        std::mem::swap(&mut state.h, &mut state.next);
+        self.cell.advance(isa, self.x, self.state);
     }
 }
 

@@ -16,8 +16,11 @@ use crate::initial;
 use crate::recipe::Recipe;
 
 /// The presets: name and contents.
-pub const PRESETS: [(&str, &str); 2] =
-    [("laptop", include_str!("../presets/laptop.toml")), ("paper", include_str!("../presets/paper.toml"))];
+pub const PRESETS: [(&str, &str); 3] = [
+    ("laptop", include_str!("../presets/laptop.toml")),
+    ("evolution", include_str!("../presets/evolution.toml")),
+    ("paper", include_str!("../presets/paper.toml")),
+];
 
 /// The version of the file format.
 pub const VERSION: u32 = 1;
@@ -369,6 +372,6 @@ mod tests {
         check_err("", &["workers=5000"], "workers = 5000; choose a number from 0");
         check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
         let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
-        assert_eq!(said, "no preset is called \"desktop\"; choose from: laptop, paper");
+        assert_eq!(said, "no preset is called \"desktop\"; choose from: laptop, evolution, paper");
     }
 }

@@ -9,8 +9,8 @@ mod finals;
 mod hard;
 mod state;
 
-use foveate_core::{EpisodeResult, EvolveError, Evolver, Population, RolloutJob, Seed};
-use foveate_evolve::{StrategyConfig, make};
+use foveate_core::{Apprentice, EpisodeResult, EvolveError, Evolver, Lesson, Population, RolloutJob, Seed};
+use foveate_evolve::{StrategyConfig, make_with};
 
 pub use self::event::Event;
 use self::finals::{Finals, standings};
@@ -27,6 +27,8 @@ pub struct Course {
     recipe: Recipe,
     seed: Seed,
     fresh: FreshWeights,
+    /// Who can be taught, if the agent has a part that learns by gradients.
+    apprentice: Option<Box<dyn Apprentice>>,
     at: Position,
     /// The strategy of the start under way; in the end that of the last.
     es: Box<dyn Evolver>,
@@ -103,20 +105,37 @@ pub struct Task {
 }
 
 impl Course {
-    /// The beginning of a run. `recipe` has passed its [`Recipe::check`].
+    /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need an `apprentice`.
     ///
     /// # Errors
-    /// When the fresh weights are not finite.
-    pub fn new(recipe: Recipe, seed: u64, fresh: FreshWeights) -> Result<Self, EvolveError> {
+    /// When the fresh weights are not finite, or an apprentice is missing.
+    pub fn new(
+        recipe: Recipe,
+        seed: u64,
+        fresh: FreshWeights,
+        apprentice: Option<Box<dyn Apprentice>>,
+    ) -> Result<Self, EvolveError> {
+        for stage in 0..recipe.stages.len() {
+            // Better now than hours later.
+            if settings(&recipe, stage, 0)?.name() == "imitation" && apprentice.is_none() {
+                let why = format!(
+                    "stage {:?} is imitation, and this agent has no part that learns by gradients; choose a strategy of \
+                     evolution",
+                    recipe.stages[stage].name
+                );
+                return Err(EvolveError::BadConfig { why });
+            }
+        }
         let seed = Seed::root(seed);
         let weights = fresh(start_seed(seed, 0, 0).child("init", 0));
         let base: Vec<f64> = weights.iter().map(|&w| f64::from(w)).collect();
         let settings = settings(&recipe, 0, 0)?;
-        let es = make(&settings, base.clone(), start_seed(seed, 0, 0))?;
+        let es = make_with(&settings, base.clone(), start_seed(seed, 0, 0), apprentice.as_deref())?;
         Ok(Course {
             recipe,
             seed,
             fresh,
+            apprentice,
             at: Position::Learn { stage: 0, start: 0 },
             es,
             settings,
@@ -159,6 +178,7 @@ impl Course {
         let rules = Rules {
             max_steps: limit.map_or(self.recipe.max_steps, |limit| limit.round() as u64),
             patience: settings.patience.0,
+            lesson: self.es.lessons(),
         };
         let mut population = self.es.ask().clone();
         let genomes = population.len();
@@ -214,6 +234,17 @@ impl Course {
             })
             .collect();
         Task { population, jobs, rules: self.recipe.whole_episodes() }
+    }
+
+    /// Takes the lessons of the last task, in the order of its jobs, if its rules wanted any; before [`Course::learn`].
+    ///
+    /// # Errors
+    /// When no lessons are due, or they have the wrong shape or are not finite.
+    pub fn hear(&mut self, lessons: Vec<Lesson>) -> Result<(), EvolveError> {
+        match self.at {
+            Position::Learn { .. } => self.es.hear(lessons),
+            _ => Err(EvolveError::NothingAsked),
+        }
     }
 
     /// Takes the results of the last task, `results[i]` of its job `i`, and moves on.
@@ -377,11 +408,20 @@ impl Course {
         let due = settings(&self.recipe, stage, self.progress.start_steps)?;
         if due != self.settings {
             let seed = start_seed(self.seed, stage, start);
-            let mut es = make(&due, self.es.centre().to_vec(), seed)?;
+            let mut es = self.strategy(&due, self.es.centre().to_vec(), seed)?;
             es.restore_changed(&self.es.state())?;
             (self.es, self.settings) = (es, due);
         }
         Ok(())
+    }
+
+    fn strategy(
+        &self,
+        settings: &StrategyConfig,
+        mean: Vec<f64>,
+        seed: Seed,
+    ) -> Result<Box<dyn Evolver>, EvolveError> {
+        make_with(settings, mean, seed, self.apprentice.as_deref())
     }
 
     fn start_is_over(&self, stage: usize) -> bool {
@@ -451,7 +491,7 @@ impl Course {
             self.base.clone()
         };
         self.settings = settings(&self.recipe, stage, 0)?;
-        self.es = make(&self.settings, mean, seed)?;
+        self.es = self.strategy(&self.settings, mean, seed)?;
         self.hard = HardTracks::default();
         self.at = Position::Learn { stage, start };
         Ok(())

@@ -132,6 +132,11 @@ impl Recipe {
         Ok(())
     }
 
+    /// Whether a stage learns from the world's expert.
+    pub fn imitates(&self) -> bool {
+        self.stages.iter().any(|stage| stage.algorithm.as_deref().unwrap_or(&self.algorithm) == "imitation")
+    }
+
     /// Which recipe this is: SHA-256 of all its settings.
     pub fn digest(&self) -> [u64; 4] {
         let text = toml::to_string(self).expect("plain tables of numbers and texts can be written");
@@ -151,7 +156,7 @@ impl Recipe {
 
     /// What ends an episode that judges.
     pub fn whole_episodes(&self) -> Rules {
-        Rules { max_steps: self.max_steps, patience: None }
+        Rules { max_steps: self.max_steps, ..Rules::WHOLE }
     }
 
     /// Validations from one evaluation to the next; `None` if there is none.

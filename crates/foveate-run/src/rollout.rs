@@ -1,11 +1,18 @@
 //! One episode: an agent drives a world until something ends it.
 //!
-//! Nothing here allocates; what the world and the agent do is theirs.
+//! Nothing here allocates, save that a lesson grows; what the world and the agent do is theirs.
 
-use foveate_core::{Action, ActionSpace, Agent, Env, EpisodeResult, EvaluateError, RolloutJob};
+mod lesson;
+
+use foveate_core::{
+    Action, ActionSpace, Agent, Env, EnvError, EpisodeResult, EvaluateError, Lesson, LessonPlan, PolicyError,
+    RolloutJob,
+};
+
+use self::lesson::Pupil;
 
 /// What ends an episode besides the world itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Steps after which the episode is over, if the world lets it go on for so long.
     pub max_steps: u64,
@@ -13,14 +20,16 @@ pub struct Rules {
     ///
     /// `AttentionAgent` was trained with 20: the 21st consecutive step that costs something ends the rollout.
     pub patience: Option<u32>,
+    /// The episode is a lesson, and this is how it is driven.
+    pub lesson: Option<LessonPlan>,
 }
 
 impl Rules {
     /// Until the world says so: for evaluations.
-    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None };
+    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None, lesson: None };
 }
 
-/// Resets the world with the job's seed and drives one episode.
+/// Resets the world with the job's seed and drives one episode; a lesson, if the rules want one, is written to `lesson`.
 ///
 /// `step` counts the steps begun, so that a caller who catches a panic knows where it happened.
 ///
@@ -32,13 +41,20 @@ pub fn run(
     job: RolloutJob,
     rules: Rules,
     step: &mut u64,
+    lesson: &mut Lesson,
 ) -> Result<EpisodeResult, EvaluateError> {
     *step = 0;
     env.reset(Some(job.env_seed));
-    drive(env, agent, job, rules, step)
+    match rules.lesson {
+        None => drive(env, agent, job, rules, step),
+        Some(plan) => {
+            let mut pupil = Pupil::new(plan, job, env.spec(), lesson);
+            drive_by(&mut pupil, env, agent, job, rules, step)
+        }
+    }
 }
 
-/// As [`run`], from a world that was reset by the caller.
+/// As [`run`], from a world that was reset by the caller; never a lesson.
 ///
 /// # Errors
 /// As [`run`].
@@ -49,8 +65,44 @@ pub fn drive(
     rules: Rules,
     step: &mut u64,
 ) -> Result<EpisodeResult, EvaluateError> {
+    drive_by(&mut Alone, env, agent, job, rules, step)
+}
+
+/// Whoever has the last word on what is done.
+trait Hands {
+    /// What to do now.
+    fn act<'a>(&'a mut self, env: &mut dyn Env, agent: &'a mut dyn Agent) -> Result<&'a [f64], Refusal>;
+}
+
+/// Why there is nothing to do.
+enum Refusal {
+    Env(EnvError),
+    Policy(PolicyError),
+}
+
+/// The agent drives, and no one else.
+struct Alone;
+
+impl Hands for Alone {
+    fn act<'a>(&'a mut self, env: &mut dyn Env, agent: &'a mut dyn Agent) -> Result<&'a [f64], Refusal> {
+        agent.act(env.observation()).map(|decision| decision.action).map_err(Refusal::Policy)
+    }
+}
+
+fn drive_by(
+    hands: &mut impl Hands,
+    env: &mut dyn Env,
+    agent: &mut dyn Agent,
+    job: RolloutJob,
+    rules: Rules,
+    step: &mut u64,
+) -> Result<EpisodeResult, EvaluateError> {
     let RolloutJob { genome, episode, env_seed } = job;
     let broken = |step, what| EvaluateError::Broken { genome, episode, env_seed, step, what };
+    let refused = |step, refusal| match refusal {
+        Refusal::Policy(source) => EvaluateError::Policy { genome, episode, env_seed, step, source },
+        Refusal::Env(source) => EvaluateError::Env { genome, episode, env_seed, step, source },
+    };
     let discrete = matches!(env.spec().action, ActionSpace::Discrete { .. });
     let mut result = EpisodeResult::default();
     let mut in_the_red = 0;
@@ -58,28 +110,13 @@ pub fn drive(
     agent.begin_episode();
     while result.steps < rules.max_steps {
         *step = result.steps + 1;
-        let decision = agent.act(env.observation()).map_err(|source| EvaluateError::Policy {
-            genome,
-            episode,
-            env_seed,
-            step: *step,
-            source,
-        })?;
-        if let Some((i, x)) = decision.action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+        let action = hands.act(env, agent).map_err(|refusal| refused(*step, refusal))?;
+        if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
             return Err(broken(*step, format!("the agent's action[{i}] is {x}")));
         }
-        let action = if discrete {
-            Action::Discrete(first_largest(decision.action))
-        } else {
-            Action::Continuous(decision.action)
-        };
-        let outcome = env.step(action).map_err(|source| EvaluateError::Env {
-            genome,
-            episode,
-            env_seed,
-            step: *step,
-            source,
-        })?;
+        let action =
+            if discrete { Action::Discrete(first_largest(action)) } else { Action::Continuous(action) };
+        let outcome = env.step(action).map_err(|source| refused(*step, Refusal::Env(source)))?;
         if !outcome.reward.is_finite() {
             return Err(broken(*step, format!("the reward is {}", outcome.reward)));
         }
@@ -117,14 +154,21 @@ mod tests {
     use crate::toy::{ToyAgent, ToyWorld, toy_agent};
 
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
-    const TRAINING: Rules = Rules { max_steps: 1000, patience: Some(20) };
+    const TRAINING: Rules = Rules { max_steps: 1000, patience: Some(20), lesson: None };
 
     /// Plays a world that pays `rewards` and then ends; checks (steps, total, how it ended).
     #[track_caller]
     fn check(name: &str, rewards: &[f64], rules: Rules, expect: (u64, f64, &str)) {
         let mut step = 99;
-        let result = run(&mut ToyWorld::paying(rewards), &mut toy_agent(0.5), JOB, rules, &mut step)
-            .expect("nothing is broken");
+        let result = run(
+            &mut ToyWorld::paying(rewards),
+            &mut toy_agent(0.5),
+            JOB,
+            rules,
+            &mut step,
+            &mut Lesson::default(),
+        )
+        .expect("nothing is broken");
         let how = match (result.terminated, result.truncated, result.cut) {
             (true, false, false) => "terminated",
             (false, true, false) => "truncated",
@@ -149,11 +193,11 @@ mod tests {
             (42, -3.1, "cut"),
         );
         check("zero is no loss", &[red(20), vec![0.0], red(20)].concat(), TRAINING, (41, -4.0, "terminated"));
-        check("time limit", &vec![1.0; 50], Rules { max_steps: 30, patience: None }, (30, 30.0, "truncated"));
+        check("time limit", &vec![1.0; 50], Rules { max_steps: 30, ..Rules::WHOLE }, (30, 30.0, "truncated"));
         check(
             "the end at the limit is the world's",
             &[1.0; 30],
-            Rules { max_steps: 30, patience: None },
+            Rules { max_steps: 30, ..Rules::WHOLE },
             (30, 30.0, "terminated"),
         );
         check("the end on the 21st is the world's", &red(21), TRAINING, (21, -2.1, "terminated"));
@@ -162,7 +206,9 @@ mod tests {
     #[test]
     fn broken_rollouts_say_where() {
         let fail = |world: &mut ToyWorld, agent: &mut ToyAgent| {
-            run(world, agent, JOB, TRAINING, &mut 0).expect_err("must fail").to_string()
+            run(world, agent, JOB, TRAINING, &mut 0, &mut Lesson::default())
+                .expect_err("must fail")
+                .to_string()
         };
         let nan = &[1.0, 1.0, f64::NAN, 1.0];
         assert_eq!(
@@ -179,7 +225,15 @@ mod tests {
     fn an_episode_depends_on_its_seed_alone() {
         let (mut world, mut agent) = (ToyWorld::default(), toy_agent(0.3));
         let mut go = |seed| {
-            run(&mut world, &mut agent, RolloutJob { env_seed: seed, ..JOB }, TRAINING, &mut 0).expect("fine")
+            run(
+                &mut world,
+                &mut agent,
+                RolloutJob { env_seed: seed, ..JOB },
+                TRAINING,
+                &mut 0,
+                &mut Lesson::default(),
+            )
+            .expect("fine")
         };
         let first = go(1);
         assert_ne!(first, go(2));

@@ -1,8 +1,10 @@
 //! A tiny world and a tiny agent, for tests of everything around them.
 
+use std::ops::Range;
+
 use foveate_core::{
-    Action, ActionSpace, Decision, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace,
-    Policy, PolicyError, Rng, Seat, Seed, Step, TensorShape,
+    Action, ActionSpace, Apprentice, Decision, Env, EnvError, EnvSpec, Fact, ImageBuf, Lesson, Observation,
+    ObservationSpace, Policy, PolicyError, Rng, Seat, Seed, Step, TensorShape,
 };
 
 /// A ball on a line that drifts; the closer the agent keeps it to the middle, the better.
@@ -111,6 +113,12 @@ impl Env for ToyWorld {
         Fact::Number(self.x)
     }
 
+    /// Pushes the ball back to the middle.
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        action[0] = -3.0 * self.x;
+        Ok(())
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -123,28 +131,40 @@ pub(crate) struct ToyPolicy([f32; 3]);
 /// [`ToyPolicy`] in its seat.
 pub(crate) type ToyAgent = Seat<ToyPolicy>;
 
-impl Policy for ToyPolicy {
-    type Memory = [f64; 1];
+/// The last action, and what was seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ToyMemory {
+    action: [f64; 1],
+    seen: [f32; 2],
+}
 
-    fn memory(&self) -> [f64; 1] {
-        [0.0]
+impl Policy for ToyPolicy {
+    type Memory = ToyMemory;
+
+    fn memory(&self) -> ToyMemory {
+        ToyMemory::default()
     }
 
-    fn reset(&self, memory: &mut [f64; 1]) {
-        *memory = [0.0];
+    fn reset(&self, memory: &mut ToyMemory) {
+        *memory = ToyMemory::default();
+    }
+
+    fn inputs<'m>(&self, memory: &'m ToyMemory) -> &'m [f32] {
+        &memory.seen
     }
 
     fn act<'m>(
         &self,
         observation: Observation<'_>,
-        memory: &'m mut [f64; 1],
+        memory: &'m mut ToyMemory,
     ) -> Result<Decision<'m>, PolicyError> {
         let Observation::Vector(&[x, one]) = observation else {
             return Err(PolicyError::ObservationShape { wanted: "2 numbers".into(), given: "others".into() });
         };
         let [a, b, c] = self.0;
-        memory[0] = f64::from(a * x + b * one) + f64::from(c) * memory[0];
-        Ok(Decision { action: &memory[..], gaze: None })
+        memory.seen = [x, one];
+        memory.action = [f64::from(a * x + b * one) + f64::from(c) * memory.action[0]];
+        Ok(Decision { action: &memory.action, gaze: None })
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
@@ -168,4 +188,56 @@ impl Policy for ToyPolicy {
 /// An agent whose parameters are all `w`.
 pub(crate) fn toy_agent(w: f32) -> ToyAgent {
     Seat::new(ToyPolicy([w; 3]))
+}
+
+/// [`ToyPolicy`] as one who learns.
+#[derive(Debug, Clone)]
+pub(crate) struct ToyApprentice(pub(crate) [f32; 3]);
+
+impl Apprentice for ToyApprentice {
+    fn inputs(&self) -> usize {
+        2
+    }
+
+    fn actions(&self) -> usize {
+        1
+    }
+
+    fn learns(&self) -> Range<usize> {
+        0..3
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        let mut policy = ToyPolicy(self.0);
+        policy.set_params(flat)?;
+        self.0 = policy.0;
+        Ok(())
+    }
+
+    fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64 {
+        let [a, b, c] = self.0;
+        // The action, and how it changes with the parameters.
+        let (mut action, mut slope, mut sum) = (0.0_f32, [0.0_f32; 3], 0.0);
+        for t in piece.start.saturating_sub(burn_in)..piece.end {
+            let &[x, one] = &lesson.inputs[2 * t..2 * t + 2] else { unreachable!("two numbers") };
+            let inputs = [x, one, action];
+            action = a * x + b * one + c * action;
+            if t < piece.start {
+                continue;
+            }
+            for (slope, input) in slope.iter_mut().zip(inputs) {
+                *slope = input + c * *slope;
+            }
+            let error = action - lesson.actions[t];
+            sum += f64::from(error * error);
+            for (gradient, slope) in gradient.iter_mut().zip(slope) {
+                *gradient += 2.0 * error * slope;
+            }
+        }
+        sum
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Apprentice> {
+        Box::new(self.clone())
+    }
 }

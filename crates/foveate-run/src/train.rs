@@ -11,7 +11,7 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use foveate_core::{Agent, Env};
+use foveate_core::{ActionSpace, Agent, Apprentice, Env};
 
 use crate::checkpoint::RunFolder;
 use crate::config::TrainConfig;
@@ -121,6 +121,7 @@ impl Parts {
         let agent = agent_section.build()?;
         let name = agent_section.name.clone();
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
+        let apprentice = taught(config, &*env, &settings)?;
         let save: SaveWeights = Box::new(move |path, weights, generation| {
             AgentFile::new(&name, &settings, weights.to_vec())?
                 .made_for(&world)
@@ -129,7 +130,7 @@ impl Parts {
         });
         Ok(Parts {
             env,
-            course: Course::new(recipe.clone(), seed, fresh)?,
+            course: Course::new(recipe.clone(), seed, fresh, apprentice)?,
             title: format!(
                 "{} learns {} (picture {}, seed {seed})",
                 agent_section.name, env_section.id, env_section.picture
@@ -144,6 +145,25 @@ impl Parts {
     fn workers(&self) -> usize {
         if self.config.workers == 0 { default_workers() } else { self.config.workers }
     }
+}
+
+/// The part of the agent that learns by gradients, if a stage is imitation; the world must have an expert then.
+fn taught(
+    config: &TrainConfig,
+    env: &dyn Env,
+    settings: &serde_json::Value,
+) -> Result<Option<Box<dyn Apprentice>>, RunError> {
+    if !config.recipe.imitates() {
+        return Ok(None);
+    }
+    let mut env = env.boxed_clone();
+    env.reset(Some(0));
+    let actions = match &env.spec().action {
+        ActionSpace::Box { low, .. } => low.len(),
+        ActionSpace::Discrete { n } => *n,
+    };
+    env.expert(&mut vec![0.0; actions])?;
+    Ok(Some(foveate_agents::registry::apprentice(&config.agent.name, settings)?))
 }
 
 #[cfg(test)]

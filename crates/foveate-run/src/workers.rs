@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
-use foveate_core::{Agent, Env, EpisodeResult, EvaluateError, Evaluator, Population, RolloutJob};
+use foveate_core::{Agent, Env, EpisodeResult, EvaluateError, Evaluator, Lesson, Population, RolloutJob};
 
 use crate::rollout::{self, Rules};
 use crate::schedule::Schedule;
@@ -45,6 +45,8 @@ pub struct Workers {
     threads: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
     rules: Rules,
+    /// Of the last batch, if it was one of lessons.
+    lessons: Vec<Lesson>,
 }
 
 /// A worker's world and agent.
@@ -84,6 +86,8 @@ struct Table {
     /// Of a stream of episodes: its world, and how many episodes were taken from it.
     stream: Option<(Box<dyn Env>, usize)>,
     outcomes: Vec<Option<Result<EpisodeResult, EvaluateError>>>,
+    /// Of each job; empty if it is none.
+    lessons: Vec<Lesson>,
 }
 
 /// Whose turn it is: the threads' while `busy` is not 0, else the caller's.
@@ -116,7 +120,7 @@ impl Workers {
             let (seat, shared) = (seat(), Arc::clone(&shared));
             thread::Builder::new().name(format!("worker {number}")).spawn(move || shared.serve(seat)).ok()
         });
-        Workers { seat: seat(), threads: threads.collect(), shared, rules }
+        Workers { seat: seat(), threads: threads.collect(), shared, rules, lessons: Vec::new() }
     }
 
     /// How many workers.
@@ -127,6 +131,11 @@ impl Workers {
     /// Sets what ends an episode from now on.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
+    }
+
+    /// The lessons of the last batch, in the order of its jobs; none if its rules wanted none, or if they were taken.
+    pub fn take_lessons(&mut self) -> Vec<Lesson> {
+        std::mem::take(&mut self.lessons)
     }
 
     /// Drives `episodes` episodes one after the other in the world's own random stream, which starts with `seed`: the
@@ -173,11 +182,15 @@ impl Workers {
         table.schedule.begin(&batch.jobs);
         table.outcomes.clear();
         table.outcomes.resize_with(batch.jobs.len(), || None);
+        table.lessons.clear();
+        if self.rules.lesson.is_some() {
+            table.lessons.resize_with(batch.jobs.len(), Lesson::default);
+        }
     }
 
     /// Drives what was laid out, on all threads. `results[i]` belongs to job `i`.
     fn drive_all(&mut self, results: &mut Vec<EpisodeResult>) -> Result<(), EvaluateError> {
-        let Workers { seat, threads, shared, .. } = self;
+        let Workers { seat, threads, shared, lessons, .. } = self;
         let count = lock(&shared.table).outcomes.len();
         if count > 1 {
             let mut turn = lock(&shared.turn);
@@ -201,6 +214,7 @@ impl Workers {
         }
         let batch = shared.batch.read().unwrap_or_else(PoisonError::into_inner);
         results.clear();
+        *lessons = std::mem::take(&mut table.lessons);
         // Failed jobs did not end the others: the error reported is that of the first job that fails, whoever ran it.
         for (outcome, &job) in table.outcomes.drain(..).zip(&batch.jobs) {
             let what = || format!("its worker died: {}", died.as_deref().unwrap_or("no one knows why"));
@@ -268,11 +282,13 @@ impl Shared {
             let Some((index, from_stream)) = lock(&self.table).take(&batch.jobs) else { break };
             let job = batch.jobs[index];
             let streams = from_stream.is_some();
-            let mut step = 0;
+            let (mut step, mut lesson) = (0, Lesson::default());
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 set_params(seat, batch.genome(job.genome), job)?;
                 match from_stream {
-                    None => rollout::run(&mut *seat.env, &mut *seat.agent, job, rules, &mut step),
+                    None => {
+                        rollout::run(&mut *seat.env, &mut *seat.agent, job, rules, &mut step, &mut lesson)
+                    }
                     Some(mut env) => rollout::drive(&mut *env, &mut *seat.agent, job, rules, &mut step),
                 }
             }));
@@ -285,6 +301,9 @@ impl Shared {
                 table.schedule.done(job, result.steps);
             }
             table.outcomes[index] = Some(outcome);
+            if let Some(slot) = table.lessons.get_mut(index) {
+                *slot = lesson;
+            }
         }
     }
 }
@@ -362,7 +381,7 @@ mod tests {
     }
 
     fn workers(world: &ToyWorld, count: usize) -> Workers {
-        let rules = Rules { max_steps: 1000, patience: Some(20) };
+        let rules = Rules { max_steps: 1000, patience: Some(20), lesson: None };
         Workers::new(world, &toy_agent(0.0), count, rules, Stop::default())
     }
 

@@ -5,7 +5,7 @@
 use std::alloc::System;
 
 use foveate_agents::registry::{Init, initial_params, make};
-use foveate_core::{Agent, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
+use foveate_core::{Agent, EpisodeResult, Evaluator, Lesson, Population, RolloutJob, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_run::rollout::{self, Rules};
 use foveate_run::workers::{Stop, Workers};
@@ -44,13 +44,14 @@ fn jobs(first_seed: u64) -> Vec<RolloutJob> {
 #[test]
 fn nothing_is_allocated_in_the_loop() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
-    let rules = Rules { max_steps: 100, patience: Some(20) };
+    let rules = Rules { max_steps: 100, patience: Some(20), lesson: None };
     for picture in ["fast", "classic", "exact"] {
         let request =
             EnvRequest { id: "car-racing".into(), picture: Some(picture.into()), ..EnvRequest::default() };
         let mut env = worlds::make(request).expect("it exists");
         let mut agent = make("attention-agent", &Value::Null).expect("it exists");
         let population = population(&*agent);
+        let mut lesson = Lesson::default();
 
         // One rollout after the other, each with other weights, the reset included; the first round warms up.
         let mut round = |warm: bool| {
@@ -58,7 +59,8 @@ fn nothing_is_allocated_in_the_loop() {
                 let mut result = EpisodeResult::default();
                 let allocations = count(|| {
                     agent.set_params(population.genome(job.genome)).expect("the right count");
-                    result = rollout::run(&mut *env, &mut *agent, job, rules, &mut 0).expect("it drives");
+                    result = rollout::run(&mut *env, &mut *agent, job, rules, &mut 0, &mut lesson)
+                        .expect("it drives");
                 });
                 assert!(result.steps > 20, "{result:?}");
                 assert!(!warm || allocations == 0, "{picture}: {allocations} allocations in {result:?}");

@@ -59,11 +59,8 @@ fn as_text() -> String {
             .collect();
         parts.push(columns(&lines));
     }
-    parts.push(
-        "\nevolution strategies (`algorithm` in a training configuration), each with its settings:\n\n"
-            .into(),
-    );
-    let lines = foveate_evolve::list().iter().flat_map(|strategy| {
+    parts.push("\nstrategies (`algorithm` in a training configuration), each with its settings:\n\n".into());
+    let lines = strategies().flat_map(|strategy| {
         let settings: Vec<String> = strategy_settings(strategy.name)
             .iter()
             .map(|(name, default)| format!("{name}={default}").replace('"', ""))
@@ -73,7 +70,7 @@ fn as_text() -> String {
     });
     parts.push(columns(&lines.collect::<Vec<_>>()));
     parts.push(
-        "\n any of them with `bounds = { low = -3, high = 3, repair = \"reflect\" }` (or \"clip\"), and with\n \
+        "\n all but imitation with `bounds = { low = -3, high = 3, repair = \"reflect\" }` (or \"clip\"), and with\n \
          `restarts = { after = 100, population_factor = 2 }`\n"
             .into(),
     );
@@ -85,6 +82,11 @@ fn as_text() -> String {
 fn settings(agent: &str) -> Value {
     foveate_agents::registry::full_config(agent, &Value::Null)
         .expect("the defaults of a registered agent are good")
+}
+
+/// Strategies of evolution, and imitation.
+fn strategies() -> impl Iterator<Item = &'static foveate_evolve::Described> {
+    foveate_evolve::list().iter().chain([&foveate_evolve::IMITATION])
 }
 
 /// Every setting of a strategy that has a default, at its default.
@@ -161,8 +163,7 @@ fn as_json() -> Value {
         .iter()
         .map(|agent| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) }))
         .collect();
-    let strategies: Vec<Value> = foveate_evolve::list()
-        .iter()
+    let strategies: Vec<Value> = strategies()
         .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
         .collect();
     let shifts: Vec<Value> = catalogue()

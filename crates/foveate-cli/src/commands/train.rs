@@ -9,11 +9,12 @@ use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
 use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
 
-/// Let an agent learn by evolution
+/// Let an agent learn
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without any file, the preset `laptop` trains a small agent on all cores until its budget is used
-up. Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows
+up: evolution finds where to look, then the controller learns from an expert that knows the track.
+`--preset evolution` does without the expert, `--preset paper` is the published training. Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows
 the curves while they grow. Ctrl-C stops safely at any moment; --resume goes on exactly: the
 result is the same to the bit as if nothing had happened, with any number of workers.
 

@@ -7,6 +7,7 @@ use foveate_core::{
 use super::ID;
 use super::car::Controls;
 use super::config::{CarRacingConfig, PictureKind, Seeding};
+use super::driver::{Driver, Style};
 use super::picture::classic::ClassicPicture;
 use super::picture::exact::ExactPicture;
 use super::picture::fast::FastPicture;
@@ -33,6 +34,7 @@ pub struct CarRacing {
     config: CarRacingConfig,
     spec: EnvSpec,
     world: World,
+    driver: Driver,
     painter: Painter,
     frame: Vec<u8>,
     steps: usize,
@@ -93,7 +95,16 @@ impl CarRacing {
         let variants = VariantState::new(config.variants.clone())?;
         let world = World::new(&config, variants);
         let painter = Painter::new(&config);
-        Ok(CarRacing { config, spec, world, painter, frame: vec![0; FRAME_BYTES], steps: 0, running: false })
+        Ok(CarRacing {
+            config,
+            spec,
+            world,
+            driver: Driver::default(),
+            painter,
+            frame: vec![0; FRAME_BYTES],
+            steps: 0,
+            running: false,
+        })
     }
 
     /// How it was built.
@@ -115,6 +126,7 @@ impl CarRacing {
     /// colours there are.
     pub fn reset_with(&mut self, seed: Option<u64>, randomize: Option<bool>) {
         self.world.reset(seed, randomize.unwrap_or(true));
+        self.driver = Driver::default();
         self.steps = 0;
         self.running = true;
         self.draw();
@@ -217,6 +229,22 @@ impl Env for CarRacing {
             ("wheel_phase", numbers(car.phase)),
             ("joint_angle", numbers(std::array::from_fn(|i| f64::from(car.island.joint_angle(i))))),
         ])
+    }
+
+    /// A driver that knows the track: pure pursuit of the centre line, as fast as the bends in sight allow.
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: ID.into() });
+        }
+        let &mut [ref mut steer, ref mut gas, ref mut brake] = action else {
+            return Err(EnvError::ActionLength { env: ID.into(), wanted: 3, given: action.len() });
+        };
+        if !self.config.continuous {
+            return Err(EnvError::NoExpert { env: format!("{ID} with discrete actions") });
+        }
+        let hull = self.world.car.island.hull.body;
+        [*steer, *gas, *brake] = self.driver.act(&Style::TEACHER, &hull, &self.world.track.points);
+        Ok(())
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

@@ -10,6 +10,7 @@
 mod car;
 mod config;
 mod contacts;
+mod driver;
 mod env;
 pub mod picture;
 pub(crate) mod request;

@@ -75,7 +75,7 @@ pub fn train(start: Start, generations: usize) -> Result<TrainTiming, RunError> 
     };
     let agent = registry::make(&name, &settings)?;
     let mut workers = Workers::new(&*env, &*agent, 1, Rules::WHOLE, Stop::default());
-    let mut course = Course::new(config.recipe, config.seed, fresh)?;
+    let mut course = Course::new(config.recipe, config.seed, fresh, None)?;
     let mut timing = TrainTiming {
         start: match start {
             Start::Fresh => "fresh",

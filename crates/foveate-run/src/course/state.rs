@@ -1,7 +1,6 @@
 //! How a course is saved and taken back.
 
 use foveate_core::{EvolveError, StateDict, Tensor};
-use foveate_evolve::make;
 
 use super::finals::standings;
 use super::hard::HardTracks;
@@ -140,7 +139,7 @@ impl Course {
             return Err(bad(format!("course.counts are {counts:?}, more than any run can count")));
         }
         let settings = settings(&self.recipe, stage, counts[1])?;
-        let mut es = make(&settings, base.clone(), start_seed(self.seed, stage, start))?;
+        let mut es = self.strategy(&settings, base.clone(), start_seed(self.seed, stage, start))?;
         if changed {
             es.restore_changed(&evolution)?;
         } else {

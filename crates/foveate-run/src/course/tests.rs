@@ -4,7 +4,7 @@ use foveate_core::{Evaluator, StateDict, Tensor};
 
 use super::*;
 use crate::recipe::{Fitness, Init, Patience, Replay, Schedule, Stage};
-use crate::toy::{ToyWorld, toy_agent};
+use crate::toy::{ToyApprentice, ToyWorld, toy_agent};
 use crate::workers::{Stop, Workers};
 
 fn recipe() -> Recipe {
@@ -39,7 +39,7 @@ fn fresh() -> FreshWeights {
 }
 
 fn course(seed: u64) -> Course {
-    Course::new(recipe(), seed, fresh()).expect("fine")
+    Course::new(recipe(), seed, fresh(), None).expect("fine")
 }
 
 fn step(course: &mut Course, workers: &mut Workers) -> Option<Vec<Event>> {
@@ -48,6 +48,9 @@ fn step(course: &mut Course, workers: &mut Workers) -> Option<Vec<Event>> {
     let mut results = Vec::new();
     workers.set_rules(task.rules);
     workers.evaluate(&task.population, &task.jobs, &mut results).expect("fine");
+    if task.rules.lesson.is_some() {
+        course.hear(workers.take_lessons()).expect("its own lessons");
+    }
     Some(course.learn(&results).expect("its own results"))
 }
 
@@ -227,7 +230,7 @@ fn each(recipe: &mut Recipe, change: fn(&mut Stage)) {
 /// Drives a run twice, once with a new process after every task; gives the last weights.
 #[track_caller]
 fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
-    let course = || Course::new(recipe.clone(), 2, fresh()).expect(name);
+    let course = || Course::new(recipe.clone(), 2, fresh(), None).expect(name);
     let (mut straight, mut one, mut three) = (course(), workers(1), workers(3));
     let mut stopped = course();
     let mut tasks = 0;
@@ -298,7 +301,7 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
     let state = course.state();
     let weights = course.last_weights();
     for (name, recipe) in recipes().into_iter().skip(1) {
-        let mut other = Course::new(recipe, 2, fresh()).expect("fine");
+        let mut other = Course::new(recipe, 2, fresh(), None).expect("fine");
         let before = other.state();
         let said = other.restore(&state).expect_err(name).to_string();
         assert!(said.contains("it was made with another recipe"), "{name}: {said}");
@@ -312,7 +315,7 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
     let mut shorter = recipe();
     shorter.stages.truncate(1);
     shorter.stages[0].starts = 1;
-    let mut other = Course::new(shorter, 2, fresh()).expect("fine");
+    let mut other = Course::new(shorter, 2, fresh(), None).expect("fine");
     let said = other.restore_changed(&state).expect_err("it stood in the second start").to_string();
     assert!(said.contains("is not in the recipe"), "{said}");
 }
@@ -321,7 +324,7 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
 fn jobs(change: fn(&mut Stage), skip: usize) -> (Vec<RolloutJob>, Population, Rules) {
     let mut recipe = recipe();
     each(&mut recipe, change);
-    let mut course = Course::new(recipe, 1, fresh()).expect("fine");
+    let mut course = Course::new(recipe, 1, fresh(), None).expect("fine");
     for _ in 0..skip {
         step(&mut course, &mut workers(1));
     }
@@ -341,7 +344,7 @@ fn tracks_of_a_generation() {
     let seeds: std::collections::BTreeSet<u64> = own.iter().map(|job| job.env_seed).collect();
     assert_eq!(seeds.len(), 16, "every rollout has its own");
     let (_, _, rules) = jobs(|s| s.patience = Patience(None), 0);
-    assert_eq!(rules, Rules { max_steps: 50, patience: None });
+    assert_eq!(rules, Rules { max_steps: 50, ..Rules::WHOLE });
     let short = |s: &mut Stage| {
         s.max_steps = Some(Schedule::from_value(&toml("[[0, 10], [200, 30]]")).expect("fine"));
     };
@@ -352,7 +355,7 @@ fn tracks_of_a_generation() {
     let with_mean = |s: &mut Stage| s.replay = Some(Replay { share: 0.5, keep: 9, judge: ReplayJudge::Mean });
     let (judged, population, _) = jobs(with_mean, 0);
     assert_eq!((judged.len(), population.len()), (9, 9));
-    let mut mean = Course::new(recipe(), 1, fresh()).expect("fine");
+    let mut mean = Course::new(recipe(), 1, fresh(), None).expect("fine");
     assert_eq!(population.genome(8), mean.last_weights());
     assert_eq!(judged[8], RolloutJob { genome: 8, episode: 0, env_seed: judged[0].env_seed });
     assert_eq!(&judged[..8], mean.task().expect("a generation").jobs);
@@ -364,7 +367,7 @@ fn hard_tracks_come_again() {
     let replay = Replay { share: 0.5, keep: 5, judge: ReplayJudge::Population };
     recipe.stages.truncate(1);
     recipe.stages[0] = Stage { steps: 20_000, replay: Some(replay), ..recipe.stages[0].clone() };
-    let (mut course, mut workers) = (Course::new(recipe, 1, fresh()).expect("fine"), workers(1));
+    let (mut course, mut workers) = (Course::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
     let mut seen = std::collections::BTreeSet::new();
     let (mut again, mut generations) = (0, 0);
     for _ in 0..60 {
@@ -388,7 +391,7 @@ fn evaluations_watch_and_change_nothing() {
         let mut recipe = recipe();
         (recipe.selection.evaluation_tracks, recipe.selection.evaluation_every) =
             (tracks, (tracks > 0).then_some(2));
-        let (mut course, mut workers) = (Course::new(recipe, 1, fresh()).expect("fine"), workers(1));
+        let (mut course, mut workers) = (Course::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
         let mut events = Vec::new();
         while let Some(more) = step(&mut course, &mut workers) {
             events.extend(more);
@@ -444,7 +447,7 @@ fn evaluations_watch_and_change_nothing() {
 fn rounds_of_finals_drive_other_tracks() {
     let mut recipe = recipe();
     (recipe.selection.reevaluate, recipe.selection.finalists) = (1, 4);
-    let (mut course, mut workers) = (Course::new(recipe, 1, fresh()).expect("fine"), workers(1));
+    let (mut course, mut workers) = (Course::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
     let mut driven: Vec<(Vec<u64>, u64, f64, usize)> = Vec::new();
     while let Some(task) = course.task() {
         let seeds: Vec<u64> = task.jobs.iter().map(|job| job.env_seed).collect();
@@ -538,4 +541,60 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         assert!(said.contains(why), "{said} / {why}");
         assert_eq!(course.state(), good);
     }
+}
+
+/// One stage of lessons, from hopeless weights.
+fn lessons() -> Recipe {
+    let stage = Stage { algorithm: Some("imitation".into()), tracks: 6, ..Stage::new("lessons", 4000) };
+    let stage = stage.with("updates", 200).with("pieces", 4).with("piece", 20).with("learning_rate", 0.02);
+    Recipe { stages: vec![stage], ..recipe() }
+}
+
+fn apprenticed(recipe: Recipe) -> Result<Course, EvolveError> {
+    Course::new(recipe, 3, fresh(), Some(Box::new(ToyApprentice([0.0; 3]))))
+}
+
+#[test]
+fn lessons_teach_and_resume_to_the_bit() {
+    let mut whole = apprenticed(lessons()).expect("fine");
+    let (mut one, mut three) = (workers(1), workers(3));
+    let mut events = Vec::new();
+    let mut states = Vec::new();
+    while let Some(more) = step(&mut whole, &mut one) {
+        events.extend(more);
+        states.push(whole.state());
+    }
+    let means: Vec<f64> = events
+        .iter()
+        .filter_map(|e| if let Event::Generation { mean, .. } = e { Some(*mean) } else { None })
+        .collect();
+    // The first round is the expert's, pushes and all; the second is what one round of lessons made of the learner.
+    assert!(means.len() > 10 && means[means.len() - 1] > 0.9 * means[0], "{means:?}");
+    let expert_like = whole.best_weights().expect("there is one").0;
+    assert!((expert_like[0] + 3.0).abs() < 0.2, "{expert_like:?}");
+
+    for (at, state) in states.iter().enumerate().step_by(3) {
+        let mut other = apprenticed(lessons()).expect("fine");
+        other.restore(state).expect("its own");
+        for (later, expect) in states.iter().enumerate().skip(at + 1) {
+            step(&mut other, &mut three).expect("not over");
+            assert!(other.state() == *expect, "restored after {at}, different after {later}");
+        }
+        assert!(step(&mut other, &mut three).is_none());
+    }
+}
+
+#[test]
+fn lessons_need_someone_who_learns() {
+    let error = Course::new(lessons(), 3, fresh(), None).err().expect("no apprentice").to_string();
+    assert!(error.contains("\"lessons\" is imitation") && error.contains("no part that learns"), "{error}");
+    // Results without lessons, and lessons that no one asked for.
+    let mut course = apprenticed(lessons()).expect("fine");
+    let task = course.task().expect("the first");
+    let error =
+        course.learn(&vec![EpisodeResult::default(); task.jobs.len()]).expect_err("no lessons").to_string();
+    assert!(error.contains("not its lessons"), "{error}");
+    let mut evolving = Course::new(recipe(), 3, fresh(), None).expect("fine");
+    assert!(evolving.task().expect("the first").rules.lesson.is_none());
+    assert!(evolving.hear(vec![]).is_err());
 }

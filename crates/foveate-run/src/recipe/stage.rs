@@ -59,7 +59,7 @@ const KEYS: &str =
     "name, starts, steps, generations, tracks, track_seeds, fitness, patience, max_steps, replay, algorithm";
 
 /// Strategies whose settings may change while they go on: those that do not adapt them by themselves.
-const ADJUSTABLE: [&str; 1] = ["rank-es"];
+const ADJUSTABLE: [&str; 2] = ["rank-es", "imitation"];
 
 /// More genomes or tracks than this are a slip of the finger.
 const MOST: usize = 1 << 16;

@@ -187,7 +187,7 @@ fn the_published_recipe_begins() {
     let config = TrainConfig::load("paper", None, &[""; 0]).expect("the preset is right");
     let settings = serde_json::to_value(&config.agent.config).expect("plain");
     let fresh = crate::initial::fresh(&config.recipe.init, &config.agent.name, &settings).expect("fine");
-    let mut course = crate::course::Course::new(config.recipe, config.seed, fresh).expect("fine");
+    let mut course = crate::course::Course::new(config.recipe, config.seed, fresh, None).expect("fine");
     let task = course.task().expect("a generation");
     assert_eq!((task.population.len(), task.population.params(), task.jobs.len()), (256, 3667, 4096));
     assert_eq!((task.rules.max_steps, task.rules.patience), (1000, Some(20)));

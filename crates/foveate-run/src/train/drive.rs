@@ -200,7 +200,11 @@ impl Run {
                 self.save_judged()?;
                 (judged, saved_at) = (false, wall.elapsed());
             }
-            let events = match self.parts.course.learn(&results) {
+            let learnt = match task.rules.lesson {
+                Some(_) => self.parts.course.hear(workers.take_lessons()),
+                None => Ok(()),
+            };
+            let events = match learnt.and_then(|()| self.parts.course.learn(&results)) {
                 Ok(events) => events,
                 Err(error) => return Err(self.unlearnable(&task, &results, error)),
             };

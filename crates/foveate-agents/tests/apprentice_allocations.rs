@@ -1,0 +1,41 @@
+//! An apprentice allocates nothing once its buffers have their size.
+//!
+//! A counting allocator stands under this whole program, so there is but one test in it.
+
+use std::alloc::System;
+
+use foveate_agents::registry::{self, Init};
+use foveate_core::{Lesson, Seed};
+use serde_json::Value;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations and reallocations while `work` ran.
+fn count(work: impl FnOnce()) -> usize {
+    let region = Region::new(COUNTING);
+    work();
+    let change = region.change();
+    change.allocations + change.reallocations
+}
+
+#[test]
+fn nothing_is_allocated_after_the_first_piece() {
+    assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
+    let mut apprentice = registry::apprentice("attention-agent", &Value::Null).expect("it exists");
+    let params = registry::initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
+        .expect("the defaults are good");
+    let lesson = Lesson { inputs: vec![0.5; 200 * 20], actions: vec![0.25; 200 * 3], steps: 200 };
+    let mut gradient = vec![0.0; params.len()];
+    let mut study = |piece, burn_in| {
+        count(|| {
+            apprentice.set_params(&params).expect("the right count");
+            assert!(apprentice.study(&lesson, piece, burn_in, &mut gradient) > 0.0);
+        })
+    };
+    assert!(study(0..150, 0) > 0, "the first piece makes room");
+    for (piece, burn_in) in [(0..150, 0), (50..200, 50), (10..20, 60), (49..199, 10)] {
+        assert_eq!(study(piece.clone(), burn_in), 0, "{piece:?} after {burn_in}");
+    }
+}

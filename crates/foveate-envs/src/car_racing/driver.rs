@@ -1,0 +1,168 @@
+//! A scripted driver that knows the track: pure pursuit along the centre line, and no faster than the bends ahead allow.
+//!
+//! It is an expert to learn from and a yardstick, not an agent: it sees the world's state instead of its picture. The
+//! way it steers is Coulter's ("Implementation of the pure pursuit path tracking algorithm", 1992): towards the point of
+//! the centre line that lies some way ahead, further at speed. Its numbers are chosen to be easy to learn from, with
+//! room to spare in every bend; faster ones would finish sooner and leave a pupil no room for error.
+
+use std::f64::consts::{PI, TAU};
+
+use super::scene::Body;
+use super::track::TrackPoint;
+
+/// How the driver drives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Style {
+    /// Distance of the point it steers to at rest, units; and how much further per unit per second.
+    pub(super) look_ahead: [f64; 2],
+    /// Steering per radian that the point lies off the nose, and against every radian per second that the car turns.
+    pub(super) steer: [f64; 2],
+    /// Speed on straights, units per second.
+    pub(super) top_speed: f64,
+    /// Acceleration to the side that bends are taken with, units per second squared.
+    pub(super) side_grip: f64,
+    /// Deceleration that it trusts in before a bend, units per second squared.
+    pub(super) slow_down: f64,
+    /// How far ahead it looks for bends, units: a little less than a picture shows.
+    pub(super) sight: f64,
+    /// Gas per unit per second that it is too slow, and the most it gives.
+    pub(super) gas: [f64; 2],
+    /// Share of the gas that full steering takes away.
+    pub(super) ease_off: f64,
+    /// Brake per unit per second that it is too fast, after so many that it puts up with.
+    pub(super) brake: [f64; 2],
+}
+
+impl Style {
+    /// The driver that agents learn from.
+    pub(super) const TEACHER: Style = Style {
+        look_ahead: [6.0, 0.2],
+        steer: [2.5, 0.05],
+        top_speed: 75.0,
+        side_grip: 120.0,
+        slow_down: 40.0,
+        sight: 35.0,
+        gas: [0.05, 0.6],
+        ease_off: 0.5,
+        brake: [0.02, 5.0],
+    };
+}
+
+/// Speed, units per second, while this far from the centre line, units: off the road.
+const OFF_ROAD: (f64, f64) = (35.0, 7.0);
+/// Speed while the point to steer to lies this far off the nose, radians: it has to turn round.
+const TURNED: (f64, f64) = (20.0, 1.0);
+/// Tiles behind and ahead of the last nearest one among which the next is looked for: a track may pass close to itself.
+const NEAR: (usize, usize) = (6, 25);
+/// The most it brakes; from 0.9 on the wheels would lock.
+const MOST_BRAKE: f64 = 0.8;
+
+/// The driver at the wheel, with what it remembers of the episode.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Driver {
+    /// The tile it was nearest to, if it drove before.
+    nearest: Option<usize>,
+}
+
+impl Driver {
+    /// Steering (−1 full left to 1 full right), gas and brake for the car with this hull on this track of at least one
+    /// point.
+    pub(super) fn act(&mut self, style: &Style, hull: &Body, track: &[TrackPoint]) -> [f64; 3] {
+        let line = Line(track);
+        let position = hull.position.map(f64::from);
+        let angle = f64::from(hull.angle);
+        let (here, off) = line.nearest(position, self.nearest);
+        self.nearest = Some(here);
+        let [vx, vy] = hull.velocity.map(f64::from);
+        let speed = vy * angle.cos() - vx * angle.sin();
+
+        let target = line.ahead(here, style.look_ahead[0] + style.look_ahead[1] * speed.max(0.0));
+        let aside = turn(heading(position, target) - angle);
+        let steer = -(style.steer[0] * aside - style.steer[1] * f64::from(hull.spin)).clamp(-1.0, 1.0);
+
+        let mut wanted = line.safe_speed(here, style);
+        for (is_so, limit) in [(off > OFF_ROAD.1, OFF_ROAD.0), (aside.abs() > TURNED.1, TURNED.0)] {
+            wanted = if is_so { wanted.min(limit) } else { wanted };
+        }
+        let gas = (style.gas[0] * (wanted - speed)).clamp(0.0, style.gas[1]);
+        let brake = (style.brake[0] * (speed - wanted - style.brake[1])).clamp(0.0, MOST_BRAKE);
+        [steer, gas * (1.0 - style.ease_off * steer.abs()), brake]
+    }
+}
+
+/// The centre line of a track, a closed one.
+struct Line<'a>(&'a [TrackPoint]);
+
+impl Line<'_> {
+    /// Point `i` of as many rounds as it takes.
+    fn point(&self, i: usize) -> [f64; 2] {
+        let TrackPoint { x, y, .. } = self.0[i % self.0.len()];
+        [x, y]
+    }
+
+    /// Where the line leads to from point `i`.
+    fn heading(&self, i: usize) -> f64 {
+        heading(self.point(i), self.point(i + 1))
+    }
+
+    /// The point nearest to `position` and its distance: of those around `last`, or of all.
+    fn nearest(&self, position: [f64; 2], last: Option<usize>) -> (usize, f64) {
+        let n = self.0.len();
+        let among = last.map_or(0..n, |last| {
+            let first = last + n - NEAR.0.min(n);
+            first..first + (NEAR.0 + NEAR.1).min(n)
+        });
+        let of = |i: usize| (i % n, distance(self.point(i), position));
+        among.map(of).fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
+    }
+
+    /// The place `length` along the line from point `from`.
+    fn ahead(&self, from: usize, length: f64) -> [f64; 2] {
+        let mut left = length;
+        for i in from..from + self.0.len() {
+            let ([ax, ay], [bx, by]) = (self.point(i), self.point(i + 1));
+            let piece = distance([ax, ay], [bx, by]);
+            if left <= piece {
+                let share = left / piece.max(1e-9);
+                return [ax + share * (bx - ax), ay + share * (by - ay)];
+            }
+            left -= piece;
+        }
+        self.point(from)
+    }
+
+    /// The speed from which every bend in sight can still be slowed down for: v² = grip / curvature in the bend, and
+    /// 2 · deceleration · distance more before it.
+    fn safe_speed(&self, from: usize, style: &Style) -> f64 {
+        let n = self.0.len();
+        let (mut speed, mut way) = (style.top_speed, 0.0);
+        for i in from..from + n {
+            if way >= style.sight {
+                break;
+            }
+            // Over three pieces of the line, as single ones are noisy; the one behind counts.
+            let bend = turn(self.heading(i + 2) - self.heading(i + n - 1)).abs();
+            let length: f64 =
+                (i + n - 1..i + n + 2).map(|j| distance(self.point(j), self.point(j + 1))).sum();
+            let in_bend = style.side_grip * length / bend.max(1e-3 * length);
+            speed = speed.min((in_bend + 2.0 * style.slow_down * way).sqrt());
+            way += distance(self.point(i), self.point(i + 1));
+        }
+        speed
+    }
+}
+
+/// Direction from `a` to `b`, radians; 0 is towards +y, as for bodies and tracks.
+fn heading([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    (ax - bx).atan2(by - ay)
+}
+
+fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    (bx - ax).hypot(by - ay)
+}
+
+/// An angle as the shortest turn, −π to π.
+fn turn(angle: f64) -> f64 {
+    let rest = angle.rem_euclid(TAU);
+    if rest > PI { rest - TAU } else { rest }
+}

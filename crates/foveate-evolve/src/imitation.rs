@@ -1,0 +1,511 @@
+//! Learning from an expert, by the gradient of the part of a policy that has one (`DAgger`: Ross, Gordon and Bagnell
+//! 2011, "A reduction of imitation learning and structured prediction to no-regret online learning").
+//!
+//! Not an evolution strategy, but it speaks as one, so that it can be a stage between two of them: what evolution alone
+//! can find, such as where to look, stays as it was, and what a gradient finds sooner is fitted. Each round
+//!
+//! 1. one genome, the mean, drives some episodes (in the first `expert_rounds` the expert does), is pushed now and then,
+//!    and the expert says in every step what it would have done;
+//! 2. those episodes join the last `keep` ones;
+//! 3. `updates` times, Adam takes a step along the gradient of the squared error on `pieces` stretches of `piece` steps,
+//!    half of them out of the newer half of what is kept. Gradients longer than 1 are shortened to 1.
+//!
+//! What comes out is [`Evolver::recommended`]: a moving average of the weights over the updates.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use foveate_core::{
+    Apprentice, EvolveError, Evolver, Lesson, LessonPlan, Population, Progress, Rng, Seed, StateDict, Tensor,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Base, Saved, answered_by_base, bad};
+use crate::check;
+use crate::optimizer::Optimizer;
+
+/// Settings of an [`Imitation`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ImitationConfig {
+    /// Rounds that the expert drives before the learner does.
+    pub expert_rounds: u64,
+    /// Pushes per 100 steps, `0.0..=100.0`.
+    pub pushes: f64,
+    /// Episodes that are remembered, at least 1.
+    pub keep: usize,
+    /// Steps of Adam per round, at least 1.
+    pub updates: usize,
+    /// Stretches of episodes per step of Adam, at least 1.
+    pub pieces: usize,
+    /// Steps of a stretch, at least 1.
+    pub piece: usize,
+    /// Steps before a stretch that give it its memory.
+    pub burn_in: usize,
+    /// Adam's step size, above 0.
+    pub learning_rate: f64,
+    /// Share of the old average that each step of Adam keeps, `0.0..1.0`.
+    pub averaging: f64,
+}
+
+impl Default for ImitationConfig {
+    fn default() -> Self {
+        ImitationConfig {
+            expert_rounds: 1,
+            pushes: 1.0,
+            keep: 150,
+            updates: 400,
+            pieces: 24,
+            piece: 150,
+            burn_in: 60,
+            learning_rate: 0.003,
+            averaging: 0.998,
+        }
+    }
+}
+
+/// More of anything than this is a slip of the finger.
+const MOST: usize = 100_000;
+
+impl ImitationConfig {
+    /// Checks that the numbers make sense.
+    ///
+    /// # Errors
+    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    pub fn check(&self) -> Result<(), EvolveError> {
+        let &ImitationConfig {
+            pushes, keep, updates, pieces, piece, burn_in, learning_rate, averaging, ..
+        } = self;
+        let refuse = |why: String| Err(EvolveError::BadConfig { why });
+        for (name, value, least) in [
+            ("keep", keep, 1),
+            ("updates", updates, 1),
+            ("pieces", pieces, 1),
+            ("piece", piece, 1),
+            ("burn_in", burn_in, 0),
+        ] {
+            if value < least || value > MOST {
+                return refuse(format!("{name} = {value}; choose from {least} to {MOST}"));
+            }
+        }
+        if !(0.0..=100.0).contains(&pushes) {
+            return refuse(format!("pushes = {pushes}; they are per 100 steps: choose from 0 to 100"));
+        }
+        check::above_zero(&[("learning_rate", learning_rate)])?;
+        check::share(&[("averaging", averaging)])
+    }
+
+    /// The settings as numbers, to recognise a state that was made with others.
+    fn numbers(&self) -> Vec<f64> {
+        let &ImitationConfig { expert_rounds, pushes, learning_rate, averaging, .. } = self;
+        let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
+        [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat()
+    }
+}
+
+/// The learner; see the [module's words](self).
+pub struct Imitation {
+    config: ImitationConfig,
+    base: Base,
+    apprentice: Box<dyn Apprentice>,
+    optimizer: Optimizer,
+    /// `[n_params]`: moving average of the means of all updates.
+    average: Vec<f64>,
+    updates: u64,
+    /// The last `keep` lessons of the rounds that are over, oldest first.
+    lessons: VecDeque<Arc<Lesson>>,
+    /// Those of the round under way.
+    heard: Vec<Arc<Lesson>>,
+}
+
+impl Imitation {
+    /// Starts at `mean`, with all randomness below `seed`.
+    ///
+    /// # Errors
+    /// When a setting makes no sense, or `mean` is empty, not finite or not of the apprentice's size.
+    pub fn from_mean(
+        config: ImitationConfig,
+        mean: Vec<f64>,
+        seed: Seed,
+        mut apprentice: Box<dyn Apprentice>,
+    ) -> Result<Self, EvolveError> {
+        config.check()?;
+        let base = Base::new(mean, 1, seed)?;
+        let refused = |error| EvolveError::BadConfig { why: format!("imitation: {error}") };
+        apprentice.set_params(base.mean_f32()).map_err(refused)?;
+        Ok(Imitation {
+            average: base.mean().to_vec(),
+            optimizer: Optimizer::adam(base.mean().len(), config.learning_rate, 0.9, 0.999),
+            updates: 0,
+            lessons: VecDeque::new(),
+            heard: Vec::new(),
+            apprentice,
+            base,
+            config,
+        })
+    }
+
+    /// A step of Adam on random pieces of the lessons.
+    fn update(
+        &mut self,
+        number: u64,
+        gradient: &mut [f32],
+        step: &mut [f64],
+        mean: &mut [f64],
+        flat: &mut [f32],
+    ) {
+        let ImitationConfig { pieces, piece, burn_in, averaging, .. } = self.config;
+        for (to, &from) in flat.iter_mut().zip(mean.iter()) {
+            *to = from as f32;
+        }
+        // Weights that are too large for the learner show in the gradient, which `tell` checks.
+        if self.apprentice.set_params(flat).is_err() {
+            step.fill(f64::NAN);
+            mean.fill(f64::NAN);
+            return;
+        }
+        let mut rng = self.base.generation_seed().child("update", number).rng();
+        gradient.fill(0.0);
+        let mut steps = 0;
+        for i in 0..pieces {
+            let oldest = if i % 2 == 0 { self.lessons.len() / 2 } else { 0 };
+            let lesson = &self.lessons[oldest + below(&mut rng, self.lessons.len() - oldest)];
+            let from = first_step(&mut rng, lesson.steps, piece);
+            let to = lesson.steps.min(from + piece);
+            self.apprentice.study(lesson, from..to, burn_in, gradient);
+            steps += to - from;
+        }
+        let scale = 1.0 / steps.max(1) as f64;
+        for (step, &g) in step.iter_mut().zip(gradient.iter()) {
+            *step = -f64::from(g) * scale;
+        }
+        let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length > 1.0 {
+            for x in step.iter_mut() {
+                *x /= length;
+            }
+        }
+        self.optimizer.step(step, mean);
+        self.updates += 1;
+        // While young, the average weighs all weights alike.
+        let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
+        for (average, &mean) in self.average.iter_mut().zip(mean.iter()) {
+            *average = keep * *average + (1.0 - keep) * mean;
+        }
+    }
+
+    /// Whether `lesson` fits the apprentice, in words if not.
+    fn check_lesson(&self, lesson: &Lesson) -> Result<(), String> {
+        let Lesson { inputs, actions, steps } = lesson;
+        let (wanted_inputs, wanted_actions) = (self.apprentice.inputs(), self.apprentice.actions());
+        if *steps == 0 || inputs.len() != steps * wanted_inputs || actions.len() != steps * wanted_actions {
+            return Err(format!(
+                "a lesson of {steps} steps has {} inputs and {} actions; {wanted_inputs} and {wanted_actions} a step are due",
+                inputs.len(),
+                actions.len()
+            ));
+        }
+        match inputs.iter().chain(actions).find(|x| !x.is_finite()) {
+            Some(x) => Err(format!("a lesson holds {x}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A number below `n`.
+fn below(rng: &mut Rng, n: usize) -> usize {
+    rng.below(n as u64) as usize
+}
+
+/// Where a piece begins: now and then at the very start, which is unlike all that follows; else anywhere that leaves at
+/// least half a piece.
+fn first_step(rng: &mut Rng, steps: usize, piece: usize) -> usize {
+    const AT_THE_START: f64 = 0.15;
+    if rng.next_f64() < AT_THE_START { 0 } else { below(rng, steps.saturating_sub(piece / 2).max(1)) }
+}
+
+impl Evolver for Imitation {
+    answered_by_base!();
+
+    fn ask(&mut self) -> &Population {
+        if self.base.must_sample() {
+            self.base.place(|_, _| 0.0);
+        }
+        self.base.population()
+    }
+
+    fn lessons(&self) -> Option<LessonPlan> {
+        let expert_drives = self.base.generation() < self.config.expert_rounds;
+        Some(LessonPlan { expert_drives, pushes: self.config.pushes })
+    }
+
+    fn hear(&mut self, lessons: Vec<Lesson>) -> Result<(), EvolveError> {
+        if lessons.is_empty() {
+            return Err(EvolveError::BadConfig { why: "a round of imitation without any lesson".into() });
+        }
+        for lesson in &lessons {
+            self.check_lesson(lesson).map_err(|why| EvolveError::BadConfig { why })?;
+        }
+        self.heard = lessons.into_iter().map(Arc::new).collect();
+        Ok(())
+    }
+
+    fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
+        self.base.check_fitness(fitness)?;
+        if self.heard.is_empty() {
+            let why = "imitation was told how a round went, but not its lessons".into();
+            return Err(EvolveError::BadConfig { why });
+        }
+        let before = (self.optimizer.clone(), self.average.clone(), self.updates, self.lessons.clone());
+        self.lessons.extend(self.heard.iter().cloned());
+        let surplus = self.lessons.len().saturating_sub(self.config.keep);
+        self.lessons.drain(..surplus);
+        let mut mean = self.base.mean().to_vec();
+        let (mut gradient, mut flat) = (vec![0.0; mean.len()], vec![0.0; mean.len()]);
+        let mut step = vec![0.0; mean.len()];
+        for number in 0..self.config.updates {
+            self.update(number as u64, &mut gradient, &mut step, &mut mean, &mut flat);
+        }
+        if let Err(error) = self.base.check_range("the weight", &mean) {
+            (self.optimizer, self.average, self.updates, self.lessons) = before;
+            return Err(error);
+        }
+        self.heard.clear();
+        // There is no distribution that genomes are drawn from, so its width is 0.
+        Ok(self.base.told(fitness, 0.0, |to| to.copy_from_slice(&mean)))
+    }
+
+    fn recommended(&self) -> &[f64] {
+        &self.average
+    }
+
+    fn state(&self) -> StateDict {
+        let mut state = self.base.state(self.config.numbers());
+        self.optimizer.save(&mut state);
+        state.insert("average".into(), Tensor::F64(self.average.clone()));
+        state.insert("updates".into(), Tensor::U64(vec![self.updates]));
+        let steps = self.lessons.iter().map(|lesson| lesson.steps as u64).collect();
+        state.insert("lessons.steps".into(), Tensor::U64(steps));
+        let inputs = self.lessons.iter().flat_map(|lesson| lesson.inputs.iter().copied()).collect();
+        let actions = self.lessons.iter().flat_map(|lesson| lesson.actions.iter().copied()).collect();
+        state.insert("lessons.inputs".into(), Tensor::F32(inputs));
+        state.insert("lessons.actions".into(), Tensor::F32(actions));
+        state
+    }
+
+    fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+        let saved = Saved(state);
+        let base = self.base.saved(saved, &self.config.numbers())?;
+        let optimizer = self.optimizer.restored(saved)?;
+        let average = saved.f64s("average", self.average.len())?.to_vec();
+        let updates = saved.counts("updates", 1)?[0];
+        let Some(Tensor::U64(steps)) = state.get("lessons.steps") else {
+            return Err(bad("lessons.steps is missing".into()));
+        };
+        let (per_input, per_action) = (self.apprentice.inputs(), self.apprentice.actions());
+        let mut inputs = saved.f32s("lessons.inputs", per_input.max(1))?;
+        let mut actions = saved.f32s("lessons.actions", per_action.max(1))?;
+        let all = steps.iter().try_fold(0u64, |sum, &n| (n > 0).then(|| sum.checked_add(n)).flatten());
+        let fits = |numbers: &[f32], per: usize| {
+            all.is_some_and(|all| numbers.len() as u64 == all.saturating_mul(per as u64))
+        };
+        if !fits(inputs, per_input) || !fits(actions, per_action) {
+            return Err(bad(format!(
+                "{} lessons with {} inputs and {} actions contradict each other",
+                steps.len(),
+                inputs.len(),
+                actions.len()
+            )));
+        }
+        let mut lessons = VecDeque::with_capacity(steps.len());
+        for &steps in steps {
+            let steps = steps as usize;
+            let (of_inputs, more_inputs) = inputs.split_at(steps * per_input);
+            let (of_actions, more_actions) = actions.split_at(steps * per_action);
+            let lesson = Lesson { inputs: of_inputs.to_vec(), actions: of_actions.to_vec(), steps };
+            lessons.push_back(Arc::new(lesson));
+            (inputs, actions) = (more_inputs, more_actions);
+        }
+        // A state of other settings may hold more.
+        lessons.drain(..lessons.len().saturating_sub(self.config.keep));
+        self.base.restore(base);
+        (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
+        (self.lessons, self.heard) = (lessons, Vec::new());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use foveate_core::PolicyError;
+
+    use super::*;
+
+    /// `action = w₀ x + w₁ y`; the third parameter is someone else's.
+    #[derive(Debug, Clone, Default)]
+    struct Linear([f32; 2]);
+
+    impl Apprentice for Linear {
+        fn inputs(&self) -> usize {
+            2
+        }
+
+        fn actions(&self) -> usize {
+            1
+        }
+
+        fn learns(&self) -> Range<usize> {
+            0..2
+        }
+
+        fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+            assert_eq!(flat.len(), 3);
+            self.0 = [flat[0], flat[1]];
+            Ok(())
+        }
+
+        fn study(&mut self, lesson: &Lesson, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
+            let mut sum = 0.0;
+            for t in piece {
+                let [x, y] = [lesson.inputs[2 * t], lesson.inputs[2 * t + 1]];
+                let error = self.0[0] * x + self.0[1] * y - lesson.actions[t];
+                gradient[0] += 2.0 * error * x;
+                gradient[1] += 2.0 * error * y;
+                sum += f64::from(error * error);
+            }
+            sum
+        }
+
+        fn boxed_clone(&self) -> Box<dyn Apprentice> {
+            Box::new(self.clone())
+        }
+    }
+
+    /// What an expert with the weights 0.5 and −2 would do.
+    fn lesson(seed: u64, steps: usize) -> Lesson {
+        let mut rng = Seed::root(seed).rng();
+        let inputs: Vec<f32> = (0..2 * steps).map(|_| rng.normal() as f32).collect();
+        let actions = inputs.chunks(2).map(|xy| 0.5 * xy[0] - 2.0 * xy[1]).collect();
+        Lesson { inputs, actions, steps }
+    }
+
+    fn small() -> ImitationConfig {
+        ImitationConfig {
+            keep: 3,
+            updates: 150,
+            pieces: 4,
+            piece: 10,
+            learning_rate: 0.02,
+            averaging: 0.98,
+            ..ImitationConfig::default()
+        }
+    }
+
+    fn new(config: ImitationConfig) -> Imitation {
+        Imitation::from_mean(config, vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Linear::default()))
+            .expect("fine")
+    }
+
+    fn round(learner: &mut Imitation, number: u64) {
+        assert_eq!(learner.ask().len(), 1);
+        learner.hear(vec![lesson(2 * number, 40), lesson(2 * number + 1, 7)]).expect("fine");
+        learner.tell(&[number as f64]).expect("fine");
+    }
+
+    #[test]
+    fn lessons_lead_to_the_expert_and_leave_the_rest_alone() {
+        let mut learner = new(small());
+        assert_eq!(learner.lessons(), Some(LessonPlan { expert_drives: true, pushes: 1.0 }));
+        for number in 0..6 {
+            round(&mut learner, number);
+        }
+        assert_eq!(learner.lessons().map(|plan| plan.expert_drives), Some(false));
+        for (weights, what) in [(learner.centre(), "centre"), (learner.recommended(), "average")] {
+            let far = (weights[0] - 0.5).abs().max((weights[1] + 2.0).abs());
+            assert!(far < 0.02, "{what}: {weights:?}");
+            assert_eq!(weights[2], 7.0, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_restored_learner_goes_on_to_the_bit() {
+        let (mut learner, mut other) = (new(small()), new(small()));
+        for number in 0..3 {
+            round(&mut learner, number);
+        }
+        // Lessons that were heard and not told belong to no round yet.
+        learner.ask();
+        learner.hear(vec![lesson(99, 5)]).expect("fine");
+        other.restore(&learner.state()).expect("its own");
+        for number in 3..5 {
+            round(&mut learner, number);
+            round(&mut other, number);
+            assert_eq!(learner.state(), other.state(), "round {number}");
+        }
+        let mut broken = Vec::new();
+        for (name, tensor) in learner.state() {
+            let other = match &tensor {
+                Tensor::F64(v) => Tensor::F64(v[1..].to_vec()),
+                Tensor::F32(v) => Tensor::F32(v[1..].to_vec()),
+                Tensor::U64(v) => Tensor::U64([&v[..], &[1]].concat()),
+            };
+            broken.push((name.clone(), Some(other)));
+            broken.push((name, None));
+        }
+        broken.push(("lessons.steps".into(), Some(Tensor::U64(vec![u64::MAX, 2, 47]))));
+        broken.push(("lessons.steps".into(), Some(Tensor::U64(vec![0, 40, 7, 40]))));
+        for (name, tensor) in broken {
+            let mut state = learner.state();
+            match tensor {
+                Some(tensor) => drop(state.insert(name.clone(), tensor)),
+                None => drop(state.remove(&name)),
+            }
+            let before = other.state();
+            assert!(other.restore(&state).is_err(), "{name}");
+            assert_eq!(other.state(), before, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_changes_nothing() {
+        let mut learner = new(small());
+        let before = learner.state();
+        let nan = Lesson { actions: vec![f32::NAN; 40], ..lesson(1, 40) };
+        let cases = [
+            (vec![], "without any lesson"),
+            (
+                vec![Lesson { steps: 39, ..lesson(1, 40) }],
+                "39 steps has 80 inputs and 40 actions; 2 and 1 a step",
+            ),
+            (vec![Lesson::default()], "0 steps"),
+            (vec![nan], "NaN"),
+        ];
+        for (lessons, why) in cases {
+            let error = learner.hear(lessons).expect_err(why).to_string();
+            assert!(error.contains(why), "{error} / {why}");
+        }
+        learner.ask();
+        assert!(learner.tell(&[1.0]).expect_err("nothing heard").to_string().contains("not its lessons"));
+        // Numbers that a gradient cannot be taken of.
+        learner
+            .hear(vec![Lesson { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 }])
+            .expect("finite");
+        assert!(matches!(learner.tell(&[1.0]), Err(EvolveError::Diverged { .. })));
+        assert_eq!(learner.state(), before);
+
+        let cases = [
+            (ImitationConfig { keep: 0, ..small() }, "keep = 0; choose from 1"),
+            (ImitationConfig { updates: 1_000_000, ..small() }, "updates = 1000000"),
+            (ImitationConfig { pushes: 101.0, ..small() }, "pushes = 101"),
+            (ImitationConfig { pushes: f64::NAN, ..small() }, "pushes = NaN"),
+            (ImitationConfig { learning_rate: 0.0, ..small() }, "learning_rate = 0"),
+            (ImitationConfig { averaging: 1.0, ..small() }, "averaging = 1"),
+        ];
+        for (config, why) in cases {
+            let error = config.check().expect_err(why).to_string();
+            assert!(error.contains(why), "{error} / {why}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The gradient of the small controller, [`lstm`](crate::lstm) and [`dense`](crate::dense) with tanh on top, by
+//! backpropagation through time (Werbos 1990).
+//!
+//! With a = tanh(W h + b) and the error E = Σ (a − a*)² over steps and actions, the derivatives of E by the four gates'
+//! sums z follow from the last step to the first:
+//!
+//! * δh = W (2 (a − a*) (1 − a²)) + W_hh δz of the next step;
+//! * δc = δh o (1 − tanh² c) + δc f of the next step;
+//! * δz_i = δc g i (1 − i), δz_f = δc c₋ f (1 − f), δz_g = δc i (1 − g²), δz_o = δh tanh(c) o (1 − o), c₋ being the c of
+//!   the step before.
+//!
+//! The gradient by a weight is the sum over steps of δz times what the weight was multiplied with. That sum is most of
+//! the work; it is a matrix product, taken over a few dozen steps at a time with the sums in registers.
+
+mod backward;
+
+use crate::Level;
+use crate::dense::Dense;
+use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
+use crate::lstm::{Cell, CellState, CellWeights};
+use crate::project::Linear;
+
+/// An LSTM, a linear layer and tanh, whose gradient can be had. Holds its scratch space, which grows with the longest
+/// piece.
+#[derive(Debug, Clone)]
+pub struct Learner {
+    inputs: usize,
+    hidden: usize,
+    actions: usize,
+    cell: Cell,
+    output: Dense,
+    /// `[hidden / 16, hidden / 16, 4 gates, 16 units, 16]`: from the units of the second block, through z, back to the
+    /// h of the first.
+    back: Vec<Block>,
+    /// `[actions, hidden / 16, 16]`: `output.weight`.
+    output_rows: Vec<Block>,
+    tape: Tape,
+}
+
+/// Where a gradient is added, tensor for tensor as PyTorch keeps the weights.
+///
+/// There is no `bias_hh`: it is only ever added to `bias_ih`, so one of them is enough to learn, and that is `bias_ih`.
+#[derive(Debug)]
+pub struct Gradient<'a> {
+    /// `[4 * hidden, inputs]`
+    pub weight_ih: &'a mut [f32],
+    /// `[4 * hidden, hidden]`
+    pub weight_hh: &'a mut [f32],
+    /// `[4 * hidden]`
+    pub bias_ih: &'a mut [f32],
+    /// `[actions, hidden]`
+    pub output_weight: &'a mut [f32],
+    /// `[actions]`
+    pub output_bias: &'a mut [f32],
+}
+
+/// What the way forward leaves for the way back.
+#[derive(Debug, Clone)]
+struct Tape {
+    /// The memory before the first step.
+    start: CellState,
+    /// `[steps + 1, Learner::told, 16]`: what the weights of a step are multiplied with, that is h of the step before
+    /// in blocks, x, and 1. Of the last only h counts.
+    told: Vec<Block>,
+    /// `[steps + 1, hidden / 16]`. Of the last only c counts.
+    kept: Vec<Kept>,
+    /// `[steps, actions / 16, 16]`: derivative of the error by the linear layer's result.
+    pull: Vec<Block>,
+    /// `[CHUNK, hidden / 16, 4 gates, 16]`: derivative by z.
+    dz: Vec<Block>,
+    /// `[hidden / 16, 16]`: derivative by h, from the next step.
+    dh: Vec<Block>,
+    /// `[hidden / 16, 16]`: derivative by c, from the next step.
+    dc: Vec<Block>,
+    /// `[what it is multiplied with, hidden / 16, 4 gates, 16]`: gradient of the cell's weights.
+    cell_sums: Vec<Block>,
+    /// `[actions, hidden / 16, 16]`: gradient of `output.weight`.
+    output_sums: Vec<Block>,
+    /// `[actions / 16, 16]`: gradient of `output.bias`.
+    output_bias_sums: Vec<Block>,
+}
+
+/// Of sixteen units at one step: the gates, c before the step, and tanh of c after it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Kept {
+    i: Block,
+    f: Block,
+    g: Block,
+    o: Block,
+    c: Block,
+    tanh_c: Block,
+}
+
+/// Steps whose δz are gathered before they go into the gradient: as many as stay in the nearest cache.
+const CHUNK: usize = 32;
+/// Rows of sums are padded to a multiple of this, the most that are summed together.
+const MOST_ROWS: usize = 4;
+
+impl Learner {
+    /// A learner of zeros.
+    ///
+    /// # Panics
+    /// When a size is 0.
+    pub fn new(inputs: usize, hidden: usize, actions: usize) -> Self {
+        assert!(
+            inputs > 0 && hidden > 0 && actions > 0,
+            "{inputs} inputs, {hidden} units, {actions} actions"
+        );
+        let (units, pulls) = (hidden.div_ceil(16), actions.div_ceil(16));
+        let blocks = |n: usize| vec![Block::default(); n];
+        let rows = |n: usize| n.next_multiple_of(MOST_ROWS);
+        Learner {
+            inputs,
+            hidden,
+            actions,
+            cell: Cell::new(inputs, hidden),
+            output: Dense::new(hidden, actions),
+            back: blocks(units * units * 64),
+            output_rows: blocks(actions * units),
+            tape: Tape {
+                start: CellState::new(hidden),
+                told: vec![],
+                kept: vec![],
+                pull: vec![],
+                dz: blocks(CHUNK * units * 4),
+                dh: blocks(units),
+                dc: blocks(units),
+                cell_sums: blocks(rows(units * 16 + inputs + 1) * units * 4),
+                output_sums: blocks(rows(actions) * units),
+                output_bias_sums: blocks(pulls),
+            },
+        }
+    }
+
+    /// Takes new weights.
+    ///
+    /// # Panics
+    /// When a slice has the wrong length.
+    pub fn set(&mut self, cell: CellWeights<'_>, output: Linear<'_>) {
+        self.cell.set(cell);
+        self.output.set(output);
+        let (hidden, units) = (self.hidden, self.units());
+        for (row, weights) in cell.weight_hh.chunks_exact(hidden).enumerate() {
+            let (gate, unit) = (row / hidden, row % hidden);
+            for (block, weights) in weights.chunks(16).enumerate() {
+                let to = ((block * units + unit / 16) * 4 + gate) * 16 + unit % 16;
+                self.back[to].0[..weights.len()].copy_from_slice(weights);
+            }
+        }
+        for (action, weights) in output.weight.chunks_exact(hidden).enumerate() {
+            for (block, weights) in weights.chunks(16).enumerate() {
+                self.output_rows[action * units + block].0[..weights.len()].copy_from_slice(weights);
+            }
+        }
+    }
+
+    /// Adds the gradient of Σ (a − `wanted`)² to `gradient`, and gives that sum.
+    ///
+    /// * `x`: `[burn_in + steps, inputs]`. Memory is zero before the first; as many steps as there are more of `x` than
+    ///   of `wanted` come first, fill the memory, and do nothing else: no gradient flows into them.
+    /// * `wanted`: `[steps, actions]`, in −1 ..= 1.
+    ///
+    /// Allocates nothing unless there are more steps than ever before. All levels give the same bits.
+    ///
+    /// # Panics
+    /// When a slice has the wrong length.
+    pub fn study(&mut self, level: Level, x: &[f32], wanted: &[f32], gradient: Gradient<'_>) -> f64 {
+        assert_eq!(x.len() % self.inputs, 0, "{} inputs", self.inputs);
+        assert_eq!(wanted.len() % self.actions, 0, "{} actions", self.actions);
+        let (all, steps) = (x.len() / self.inputs, wanted.len() / self.actions);
+        assert!(steps <= all, "{steps} steps of actions, {all} of inputs");
+        let (units, pulls) = (self.units(), self.actions.div_ceil(16));
+        let (told, tape) = (self.told(), &mut self.tape);
+        if tape.pull.len() < steps * pulls || tape.told.is_empty() {
+            tape.told.resize((steps + 1) * told, Block::default());
+            tape.kept.resize((steps + 1) * units, Kept::default());
+            tape.pull.resize(steps * pulls, Block::default());
+        }
+        let (burn_in, x) = x.split_at((all - steps) * self.inputs);
+        let error = level.run(Study { learner: self, burn_in, x, wanted, steps });
+        self.add_to(gradient);
+        error
+    }
+
+    /// Blocks of hidden units.
+    fn units(&self) -> usize {
+        self.hidden.div_ceil(16)
+    }
+
+    /// Blocks of what the cell's weights are multiplied with.
+    fn told(&self) -> usize {
+        self.units() + (self.inputs + 1).div_ceil(16)
+    }
+
+    /// Brings the sums into PyTorch's order.
+    fn add_to(&self, gradient: Gradient<'_>) {
+        let (inputs, hidden, units) = (self.inputs, self.hidden, self.units());
+        assert_eq!(gradient.weight_ih.len(), 4 * hidden * inputs, "weight_ih");
+        assert_eq!(gradient.weight_hh.len(), 4 * hidden * hidden, "weight_hh");
+        assert_eq!(gradient.bias_ih.len(), 4 * hidden, "bias_ih");
+        assert_eq!(gradient.output_weight.len(), self.actions * hidden, "output_weight");
+        assert_eq!(gradient.output_bias.len(), self.actions, "output_bias");
+        let tape = &self.tape;
+        let of_h = gradient.weight_hh.chunks_exact_mut(hidden);
+        let of_x = gradient.weight_ih.chunks_exact_mut(inputs);
+        for (row, ((h, x), bias)) in of_h.zip(of_x).zip(gradient.bias_ih).enumerate() {
+            let (gate, unit) = (row / hidden, row % hidden);
+            let mut sums =
+                tape.cell_sums.chunks_exact(units * 4).map(|all| all[unit / 16 * 4 + gate].0[unit % 16]);
+            h.iter_mut().zip(&mut sums).for_each(|(to, sum)| *to += sum);
+            // Lanes behind the last unit.
+            let mut sums = sums.skip(units * 16 - hidden);
+            x.iter_mut().zip(&mut sums).for_each(|(to, sum)| *to += sum);
+            *bias += sums.next().unwrap_or_default();
+        }
+        let rows = gradient.output_weight.chunks_exact_mut(hidden);
+        for (to, sums) in rows.zip(tape.output_sums.chunks_exact(units)) {
+            to.iter_mut().zip(flat(sums)).for_each(|(to, sum)| *to += sum);
+        }
+        gradient.output_bias.iter_mut().zip(flat(&tape.output_bias_sums)).for_each(|(to, sum)| *to += sum);
+    }
+}
+
+struct Study<'a> {
+    learner: &'a mut Learner,
+    burn_in: &'a [f32],
+    x: &'a [f32],
+    wanted: &'a [f32],
+    steps: usize,
+}
+
+impl Task for Study<'_> {
+    type Out = f64;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> f64 {
+        let start = &mut self.learner.tape.start;
+        start.reset();
+        for x in self.burn_in.chunks_exact(self.learner.inputs) {
+            self.learner.cell.advance(isa, x, start);
+        }
+        let error = self.learner.forward(isa, self.x, self.wanted);
+        self.learner.backward(isa, self.steps);
+        error
+    }
+}
+
+impl Learner {
+    /// From the memory's start through all steps; gives the error.
+    #[inline(always)]
+    fn forward<I: Isa>(&mut self, isa: I, x: &[f32], wanted: &[f32]) -> f64 {
+        let (units, pulls, told) = (self.units(), self.actions.div_ceil(16), self.told());
+        let Learner { inputs, hidden, actions, cell, output, tape, .. } = self;
+        let (inputs, hidden, actions) = (*inputs, *hidden, *actions);
+        let Tape { start, told: all_told, kept: all_kept, pull: all_pull, .. } = tape;
+        let (one, two) = (isa.splat16(1.0), isa.splat16(2.0));
+        all_told[..units].copy_from_slice(&start.h);
+        for (kept, c) in all_kept.iter_mut().zip(&start.c) {
+            kept.c = *c;
+        }
+        let mut error = 0.0;
+        for (t, (x, wanted)) in x.chunks_exact(inputs).zip(wanted.chunks_exact(actions)).enumerate() {
+            let (before, after) = all_told[t * told..(t + 1) * told + units].split_at_mut(told);
+            let (h, rest) = before.split_at_mut(units);
+            for (to, x) in rest.iter_mut().zip(x.chunks(16)) {
+                to.0[..x.len()].copy_from_slice(x);
+            }
+            rest[inputs / 16].0[inputs % 16] = 1.0;
+            let (kept, next) = all_kept[t * units..(t + 2) * units].split_at_mut(units);
+            for block in 0..units {
+                // As in `Cell::advance`, to the bit.
+                let [i, f, g, o] = cell.gates(isa, block, x, &flat(h)[..hidden]);
+                let (i, f, g, o) = (sigmoid(isa, i), sigmoid(isa, f), tanh(isa, g), sigmoid(isa, o));
+                let kept = &mut kept[block];
+                let c = i.mul_add(g, f.mul(isa.load16(&kept.c.0)));
+                let tanh_c = tanh(isa, c);
+                i.store(&mut kept.i.0);
+                f.store(&mut kept.f.0);
+                g.store(&mut kept.g.0);
+                o.store(&mut kept.o.0);
+                tanh_c.store(&mut kept.tanh_c.0);
+                c.store(&mut next[block].c.0);
+                o.mul(tanh_c).store(&mut after[block].0);
+            }
+            let pull = &mut all_pull[t * pulls..(t + 1) * pulls];
+            for (block, (pull, wanted)) in pull.iter_mut().zip(wanted.chunks(16)).enumerate() {
+                let mut goal = Block::default();
+                goal.0[..wanted.len()].copy_from_slice(wanted);
+                let a = tanh(isa, output.sums(isa, block, &flat(after)[..hidden]));
+                let off = a.sub(isa.load16(&goal.0));
+                off.store(&mut goal.0);
+                error += goal.0[..wanted.len()].iter().map(|&off| f64::from(off).powi(2)).sum::<f64>();
+                let slope = one.sub(a).mul(one.add(a));
+                two.mul(off).mul(slope).store(&mut pull.0);
+            }
+        }
+        error
+    }
+}
