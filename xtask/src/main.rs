@@ -4,6 +4,7 @@
 //! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
 
 mod bench;
+mod browser;
 mod python;
 mod test;
 
@@ -17,7 +18,8 @@ cargo xtask COMMAND
 
   test [--only STEP]   formatting, clippy and docs with warnings denied, then all tests.
                        Makes a pinned Python environment (.venv-oracle) for the tests that run the real
-                       Gymnasium and pycma beside ours. STEP is one of: fmt, clippy, doc, python, tests
+                       Gymnasium and pycma beside ours, and as root on Debian installs chromium for the tests of
+                       pages. STEP is one of: fmt, clippy, doc, python, tests
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
                        train, evolve

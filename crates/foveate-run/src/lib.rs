@@ -15,6 +15,7 @@ pub mod failure;
 pub mod import;
 pub mod initial;
 pub mod interrupt;
+pub mod lab;
 mod lock;
 pub mod npy;
 pub mod npz;

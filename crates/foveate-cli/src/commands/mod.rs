@@ -5,6 +5,7 @@ mod completions;
 mod eval;
 mod explain;
 mod import;
+mod lab;
 mod list;
 mod replay;
 mod stress;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     Replay(replay::Replay),
     Import(import::Import),
+    Lab(lab::Lab),
     List(list::List),
     Bench(bench::Bench),
     Completions(completions::Completions),
@@ -38,6 +40,7 @@ impl Command {
             Command::Explain(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),
+            Command::Lab(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Completions(command) => command.run(),

@@ -197,6 +197,13 @@ impl FromStr for Plan {
     }
 }
 
+/// Writes what [`Plan::from_str`] reads, of this shift alone.
+impl fmt::Display for Shift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::write(self, f)
+    }
+}
+
 /// Writes what [`Plan::from_str`] reads, with every parameter that is not at its default.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

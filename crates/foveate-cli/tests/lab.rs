@@ -1,0 +1,152 @@
+//! The lab in a real browser.
+
+#[path = "common/browser.rs"]
+mod browser;
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use browser::{Browser, chromium};
+use common::{Dir, check_fails};
+
+/// A lab of the real binary.
+struct Lab {
+    child: Child,
+    url: String,
+    _dir: Dir,
+}
+
+impl Lab {
+    fn start(args: &[&str]) -> Self {
+        let dir = Dir::new();
+        let mut command = dir.command(&[&["lab", "--no-open"], args].concat());
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
+        let url = lines.next().expect("a line").expect("text");
+        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        Lab { child, url, _dir: dir }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the agent's picture looks like, as text.
+const SEEN: &str = "document.querySelector('.seen .picture').toDataURL()";
+const SCORE: &str = "Number(document.querySelector('.score').textContent.replace('−', '-'))";
+const STEPS: &str = "Number(document.querySelector('.steps').textContent)";
+const STATE: &str = "document.querySelector('.state').textContent";
+
+/// Sets a slider as a hand would.
+fn slide(id: &str, value: u32) -> String {
+    format!(
+        "(() => {{ const e = document.getElementById({id:?}); e.value = {value}; e.dispatchEvent(new Event('input')); }})()"
+    )
+}
+
+#[test]
+fn a_page_in_chromium() {
+    let Some(program) = chromium() else {
+        eprintln!("skipped: there is no Chromium here; run cargo xtask test, or set FOVEATE_CHROMIUM");
+        return;
+    };
+    let lab = Lab::start(&["--option", "max_steps=400"]);
+    let mut browser = Browser::start(&program);
+
+    // Load: it drives, and it is drawn.
+    let link = format!("{}#seed=5&picture=fast&auto=off", lab.url);
+    let tab = browser.open(&link, (1440, 900, false));
+    browser.until(&tab, "document.querySelector('.score')");
+    browser.until(&tab, &format!("{STEPS} > 60 && {SCORE} > 20"));
+    browser.until(&tab, "Number(document.getElementById('rate').textContent) > 0");
+    assert_eq!(browser.eval(&tab, "document.getElementById('picture').value"), "fast", "the link says so");
+    assert_eq!(browser.eval(&tab, "document.getElementById('seed').value"), "5");
+
+    // A second tab is another session.
+    let other = browser.open(&format!("{}#seed=6&speed=0.25", lab.url), (390, 844, true));
+    browser.until(&other, "document.querySelector('.score')");
+    browser.until(&other, &format!("{STEPS} > 0"));
+    assert_eq!(
+        browser.eval(&other, "document.documentElement.scrollWidth <= innerWidth"),
+        true,
+        "a phone is wide enough"
+    );
+
+    // Pause, step, and everything that shows at once.
+    browser.key(&tab, " ", false);
+    browser.until(&tab, &format!("{STATE} === 'paused'"));
+    let steps = browser.eval(&tab, STEPS);
+    browser.key(&tab, ".", false);
+    browser.until(&tab, &format!("{STEPS} === {steps} + 1"));
+    let mut looks = vec![browser.eval(&tab, SEEN)];
+    let mut changes = |browser: &mut Browser, what: &str| {
+        let last = looks.last().expect("there is one").as_str().expect("text").to_owned();
+        browser.until(&tab, &format!("{SEEN} !== {last:?}"));
+        let now = browser.eval(&tab, SEEN);
+        assert!(!looks.contains(&now), "{what} looks as before");
+        looks.push(now);
+    };
+    browser.key(&tab, "p", false);
+    changes(&mut browser, "without patches");
+    browser.key(&tab, "i", false);
+    changes(&mut browser, "importance");
+    browser.eval(&tab, &slide("shift-hue", 4));
+    changes(&mut browser, "a shift");
+    browser.until(&tab, "location.hash.includes('shifts=hue:4')");
+    browser.key(&tab, "b", false);
+    browser.drag(&tab, ".world .covers", [0.3, 0.3], [0.5, 0.6]);
+    changes(&mut browser, "a bar");
+    browser.until(&tab, "location.hash.includes('bar:5:x=')");
+    browser.key(&tab, "Delete", false);
+    browser.until(&tab, "!location.hash.includes('bar:5')");
+    browser.eval(&tab, &slide("k", 2));
+    browser.until(&tab, "location.hash.includes('agents=0:2')");
+    browser.eval(&tab, "document.getElementById('unshift').click()");
+    browser.until(&tab, "!location.hash.includes('shifts=')");
+
+    // The wheel.
+    browser.key(&tab, "ArrowUp", true);
+    browser.until(&tab, &format!("{STATE} === 'you drive'"));
+    browser.lift(&tab, "ArrowUp");
+    browser.key(&tab, "Escape", false);
+    browser.until(&tab, &format!("{STATE} !== 'you drive'"));
+
+    // Another agent beside it, as fast as it goes, to the end.
+    browser.key(&tab, "c", false);
+    browser.until(&tab, "document.querySelectorAll('.lane').length === 2");
+    browser.eval(&tab, "document.querySelector('#speed input[value=\"0\"]').click()");
+    browser.until(&tab, "document.querySelectorAll('#past tr').length === 1");
+    browser.eval(&tab, "document.getElementById('film').click()");
+    browser.until(&tab, "document.getElementById('toast').textContent.startsWith('Saved')");
+
+    // Light and dark, help, and a picture of it.
+    let theme = browser.eval(&tab, "document.documentElement.dataset.theme");
+    browser.key(&tab, "t", false);
+    browser.until(&tab, &format!("document.documentElement.dataset.theme !== {theme}"));
+    browser.key(&tab, "?", false);
+    browser.until(&tab, "document.getElementById('keys').open");
+    assert!(browser.screenshot(&tab).len() > 20_000);
+
+    // Everything that can be pressed has a name.
+    let nameless = "[...document.querySelectorAll('button, input, select')].filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.[0]?.textContent.trim())).length";
+    assert_eq!(browser.eval(&tab, nameless), 0);
+    assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let dir = Dir::new();
+    check_fails(&dir, &["lab", "none.safetensors"], &["none.safetensors", "check the path"]);
+    check_fails(&dir, &["lab", "--token", "short"], &["8 to 128"]);
+    check_fails(&dir, &["lab", "--picture", "oil"], &["oil", "exact"]);
+    check_fails(&dir, &["lab", "--host", "192.0.2.1"], &["192.0.2.1", "choose another --port"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("bound").port().to_string();
+    check_fails(&dir, &["lab", "--port", &port], &[&port, "choose another --port"]);
+}

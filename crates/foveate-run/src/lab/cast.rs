@@ -1,0 +1,118 @@
+//! Who can drive, and where: what the command line named, shared by all sessions.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foveate_agents::registry::{Init, initial_params};
+use foveate_core::{Agent, Env, ObservationSpace, Seed};
+use foveate_envs::car_racing::{self, variants::Variants};
+use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::shift::{Plan, Setting, Shift};
+
+use crate::champion::champion;
+use crate::weights::AgentFile;
+use crate::{RunError, pictures, worlds};
+
+/// An agent that can be given a seat.
+pub struct Player {
+    /// What to call it.
+    pub name: String,
+    /// Its weights.
+    pub file: AgentFile,
+    /// Patches that its controller is told about.
+    pub top_k: usize,
+}
+
+/// Everyone who can drive, and the world that is asked for.
+pub struct Cast {
+    /// The world as the command line has it, with the pictures of a video, and without shifts.
+    pub world: EnvRequest,
+    /// The shifts of the command line, with their pictures.
+    pub plan: Plan,
+    /// Agents; the first is the one that drives unless a page says otherwise. Never empty.
+    pub players: Vec<Player>,
+}
+
+impl Cast {
+    /// Puts `named` first, and after them the champion of the world and an agent that never learnt, so that there is
+    /// always someone to compare with.
+    ///
+    /// # Errors
+    /// When the world cannot be made, or nobody is named and it has no champion.
+    pub fn new(mut world: EnvRequest, named: Vec<(AgentFile, String)>) -> Result<Self, RunError> {
+        // Whatever is wrong with the world is said before any page asks, and all files are read now: a page can name
+        // none.
+        let plan = worlds::plan(&std::mem::take(&mut world.shifts))?;
+        if world.video.is_none() && world.id == car_racing::ID {
+            let variants = Variants::parse_all(&world.variants)?;
+            if let Some(folder) = variants.missing_video().filter(|folder| !folder.is_empty()) {
+                world.video = Some(Arc::new(pictures::load_folder(Path::new(folder))?));
+            }
+        }
+        let env = registry::make(&world)?;
+        let mut files = named;
+        match champion(&world.id) {
+            Ok((file, name)) if files.iter().all(|(known, _)| known.sha256() != file.sha256()) => {
+                files.push((file, name));
+            }
+            Err(error) if files.is_empty() => return Err(error),
+            _ => {}
+        }
+        let (first, _) = &files[0];
+        let fresh = initial_params(first.name(), first.config(), Init::Torch, Seed::root(0))?;
+        files.push((AgentFile::new(first.name(), first.config(), fresh)?, "untrained".to_owned()));
+        let players = files
+            .into_iter()
+            .map(|(file, name)| {
+                let top_k = looks_at(&*env, &mut *file.agent()?)?;
+                Ok(Player { name, file, top_k })
+            })
+            .collect::<Result<_, RunError>>()?;
+        Ok(Cast { world, plan, players })
+    }
+
+    /// Reads shifts as a page writes them. No file is read: pictures are those that the command line named.
+    ///
+    /// # Errors
+    /// When a text is no shift, or wants other pictures.
+    pub fn plan<S: AsRef<str>>(&self, texts: &[S]) -> Result<Plan, RunError> {
+        let mut plan = Plan::parse_all(texts)?;
+        while let Some(folder) = plan.missing_folder().map(str::to_owned) {
+            let known = self.plan.list().iter().flat_map(Shift::settings).find_map(|setting| match setting {
+                Setting::Folder(name, pictures) if *name == folder => Some(Arc::clone(pictures)),
+                _ => None,
+            });
+            let why = "pages name no folders; give the shift on the command line, with --shift";
+            let pictures = known.ok_or_else(|| RunError::BadRequest { why: why.into() })?;
+            plan.set_pictures(&folder, &pictures);
+        }
+        Ok(plan)
+    }
+
+    /// The names of the world's pictures that agents can see; its own first.
+    pub fn pictures(&self) -> Vec<String> {
+        let info = registry::list().into_iter().find(|info| info.id == self.world.id);
+        let names = info.into_iter().flat_map(|info| info.pictures).map(|line| line.name);
+        names.filter(|name| name != "none").collect()
+    }
+
+    /// The name of the picture that the command line asks for.
+    pub fn picture(&self) -> String {
+        let own = || self.pictures().into_iter().next();
+        self.world.picture.clone().or_else(own).unwrap_or_default()
+    }
+}
+
+/// How many patches `agent` tells its controller about, by letting it look once; 0 for an agent without a gaze. An
+/// agent that cannot see this world is refused here.
+fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
+    let mut env = env.boxed_clone();
+    if !matches!(env.spec().observation, ObservationSpace::Image { .. }) {
+        return Err(RunError::BadRequest {
+            why: format!("{} shows numbers, and the lab shows pictures; choose another world", env.spec().id),
+        });
+    }
+    env.reset(Some(0));
+    let decision = agent.act(env.observation())?;
+    Ok(decision.gaze.map_or(0, |gaze| gaze.looked_at.len()))
+}

@@ -1,0 +1,222 @@
+//! One seat: an agent, its own copy of the world, and what happened there.
+
+use foveate_core::{Action, ActionSpace, Agent, Env, EnvError, ImageBuf, Observation, PatchGrid, Step};
+use foveate_envs::shift::{Plan, Shifted};
+
+use super::cast::Player;
+use crate::RunError;
+use crate::rollout::first_largest;
+
+/// An agent at the wheel of its own copy of the world.
+///
+/// The agent looks exactly once at every observation, as in an evaluation, so that a lane in which nobody interferes
+/// drives the evaluation's episode to the bit. When what it sees is changed under its eyes, its memory goes back to
+/// before that look and it looks again.
+pub(super) struct Lane {
+    env: Shifted,
+    agent: Box<dyn Agent>,
+    /// The agent before it looked at the present observation, if it was kept.
+    before: Option<Box<dyn Agent>>,
+    params: Vec<f32>,
+    top_k: usize,
+    k: usize,
+    decided: Option<Decided>,
+    /// The action that a person holds.
+    hand: Option<Vec<f64>>,
+    pub(super) steps: u32,
+    pub(super) score: f64,
+    /// The last step, if it ended the episode.
+    pub(super) end: Option<Step>,
+    /// Why the lane stands still for good.
+    pub(super) broken: Option<String>,
+}
+
+/// What the agent made of the present observation.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Decided {
+    pub(super) action: Vec<f64>,
+    pub(super) grid: Option<PatchGrid>,
+    pub(super) importance: Vec<f32>,
+    /// The patches that its controller was told about, most important first.
+    pub(super) looked_at: Vec<u32>,
+}
+
+impl Lane {
+    /// Seats `player` in `world`, which is copied, and starts the track of `seed`.
+    pub(super) fn new(
+        world: &dyn Env,
+        player: &Player,
+        k: usize,
+        plan: &Plan,
+        seed: u64,
+    ) -> Result<Self, RunError> {
+        let mut lane = Lane {
+            env: Shifted::new(world.boxed_clone(), plan)?,
+            agent: player.file.agent()?,
+            before: None,
+            params: player.file.params().to_vec(),
+            top_k: player.top_k,
+            k: player.top_k,
+            decided: None,
+            hand: None,
+            steps: 0,
+            score: 0.0,
+            end: None,
+            broken: None,
+        };
+        lane.look_at(k)?;
+        lane.restart(seed);
+        Ok(lane)
+    }
+
+    /// Starts the track of `seed`.
+    pub(super) fn restart(&mut self, seed: u64) {
+        self.env.reset(Some(seed));
+        self.agent.begin_episode();
+        (self.before, self.decided, self.hand) = (None, None, None);
+        (self.steps, self.score, self.end, self.broken) = (0, 0.0, None, None);
+    }
+
+    /// Whether the episode is over, for whichever reason.
+    pub(super) const fn is_over(&self) -> bool {
+        self.end.is_some() || self.broken.is_some()
+    }
+
+    /// Changes what happens to picture and controls, from the present observation on.
+    pub(super) fn shift(&mut self, plan: &Plan) -> Result<(), EnvError> {
+        self.env.set_plan(plan)?;
+        self.look_again();
+        Ok(())
+    }
+
+    /// Tells the controller about the `k` most important patches only: what it would have been told about the others
+    /// becomes 0, by way of the weights that would have read it.
+    pub(super) fn look_at(&mut self, k: usize) -> Result<(), RunError> {
+        let k = k.min(self.top_k);
+        let mut params = self.params.clone();
+        let mut at = 0;
+        for tensor in self.agent.tensors() {
+            let len = tensor.len();
+            if tensor.name == "lstm.weight_ih"
+                && let &[_, inputs] = &tensor.shape[..]
+                && self.top_k > 0
+                && inputs % self.top_k == 0
+            {
+                let told = inputs / self.top_k * k;
+                for row in params[at..at + len].chunks_exact_mut(inputs) {
+                    row[told..].fill(0.0);
+                }
+            }
+            at += len;
+        }
+        self.k = k;
+        // The agent from before the last look has to forget the same.
+        for agent in self.before.iter_mut().chain([&mut self.agent]) {
+            agent.set_params(&params)?;
+        }
+        self.look_again();
+        Ok(())
+    }
+
+    /// Puts a person's hand on the wheel, or takes it off. Numbers are brought within the world's bounds.
+    pub(super) fn hold(&mut self, action: Option<&[f64]>) -> Result<(), String> {
+        let Some(action) = action else {
+            self.hand = None;
+            return Ok(());
+        };
+        let ActionSpace::Box { low, high } = &self.env.spec().action else {
+            return Err("this world takes choices, which cannot be steered by hand".into());
+        };
+        if action.len() != low.len() || action.iter().any(|x| !x.is_finite()) {
+            return Err(format!(
+                "an action of {} numbers; {} finite ones are needed",
+                action.len(),
+                low.len()
+            ));
+        }
+        let within = action.iter().zip(low.iter().zip(high)).map(|(x, (low, high))| x.clamp(*low, *high));
+        self.hand = Some(within.collect());
+        Ok(())
+    }
+
+    /// Whether a person drives.
+    pub(super) const fn is_held(&self) -> bool {
+        self.hand.is_some()
+    }
+
+    /// The world's bounds of an action; none for choices.
+    pub(super) fn bounds(&self) -> (Vec<f64>, Vec<f64>) {
+        match &self.env.spec().action {
+            ActionSpace::Box { low, high } => (low.clone(), high.clone()),
+            ActionSpace::Discrete { n } => (vec![0.0; *n], vec![1.0; *n]),
+        }
+    }
+
+    /// Steps a second.
+    pub(super) fn fps(&self) -> f64 {
+        self.env.spec().fps
+    }
+
+    /// One step on, if the episode is not over.
+    pub(super) fn step(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        self.decide(false);
+        let Some(decided) = &self.decided else { return };
+        let action = self.hand.as_ref().unwrap_or(&decided.action);
+        let outcome = match self.env.spec().action {
+            ActionSpace::Discrete { .. } => self.env.step(Action::Discrete(first_largest(action))),
+            ActionSpace::Box { .. } => self.env.step(Action::Continuous(action)),
+        };
+        match outcome {
+            Ok(step) => {
+                self.steps += 1;
+                self.score += step.reward;
+                self.end = step.is_over().then_some(step);
+                self.decided = None;
+            }
+            Err(error) => self.broken = Some(error.to_string()),
+        }
+    }
+
+    /// Lets the agent look, if it has not yet looked at this observation. With `keep`, it can look again later.
+    fn decide(&mut self, keep: bool) {
+        if self.decided.is_some() || self.broken.is_some() {
+            return;
+        }
+        self.before = keep.then(|| self.agent.boxed_clone());
+        match self.agent.act(self.env.observation()) {
+            Ok(decision) => {
+                let mut decided = Decided { action: decision.action.to_vec(), ..Decided::default() };
+                if let Some(gaze) = decision.gaze {
+                    decided.grid = Some(gaze.grid);
+                    decided.importance.extend_from_slice(gaze.importance);
+                    decided.looked_at.extend(gaze.looked_at.iter().take(self.k));
+                }
+                self.decided = Some(decided);
+            }
+            Err(error) => self.broken = Some(error.to_string()),
+        }
+    }
+
+    /// Forgets the look at the present observation, if the agent from before it was kept; otherwise the next
+    /// observation is the first that it sees changed.
+    fn look_again(&mut self) {
+        if let (Some(_), Some(before)) = (&self.decided, self.before.take()) {
+            self.agent = before;
+            self.decided = None;
+        }
+    }
+
+    /// What the agent sees and what it makes of it, as far as it can be said.
+    pub(super) fn present(&mut self) -> (Observation<'_>, Option<&Decided>, Option<&[f64]>) {
+        self.decide(true);
+        (self.env.observation(), self.decided.as_ref(), self.hand.as_deref())
+    }
+
+    /// The world as people see it; whether it has such a picture.
+    pub(super) fn render(&self, view: &mut ImageBuf) -> bool {
+        self.env.render(view).is_ok()
+    }
+}

@@ -1,0 +1,229 @@
+// Hands on: covers drawn over the picture with a pointer, and the wheel held with keys or thumbs.
+
+/** `blob:5:x=0.4:y=0.3@200` in parts. */
+export function readShift(text) {
+  const [body, steps] = text.split("@");
+  const [name, severity, ...rest] = body.split(":");
+  return { name, severity: Number(severity) || 3, knobs: Object.fromEntries(rest.map((part) => part.split("="))), steps };
+}
+
+export function writeShift({ name, severity, knobs, steps }) {
+  const parts = Object.entries(knobs).map(([key, value]) => `:${key}=${typeof value === "number" ? +value.toFixed(4) : value}`);
+  return `${name}:${severity}${parts.join("")}${steps ? `@${steps}` : ""}`;
+}
+
+/** Whether a shift is a cover that someone placed. */
+export const isCover = ({ name, knobs }) => (name === "bar" || name === "blob") && knobs.x !== undefined;
+
+const clamp = (x, low = 0, high = 1) => Math.min(Math.max(x, low), high);
+
+/** Centre and size of a cover in shares of the picture. */
+function box({ name, knobs }, aspect) {
+  const [x, y] = [Number(knobs.x), Number(knobs.y)];
+  if (name === "blob") {
+    const size = Number(knobs.size ?? 0.2);
+    return { x, y, w: size, h: size * aspect };
+  }
+  return { x, y, w: Number(knobs.width ?? 0.12), h: Number(knobs.height ?? 1) };
+}
+
+function shaped(name, x, y, w, h, aspect) {
+  const [cx, cy] = [clamp(x), clamp(y)];
+  const knobs = name === "blob"
+    ? { x: cx, y: cy, size: clamp(Math.max(w, h / aspect), 0.02) }
+    : { x: cx, y: cy, width: clamp(w, 0.01), height: clamp(h, 0.01) };
+  return { name, severity: 5, knobs };
+}
+
+/** Covers over the pictures of all lanes. `onChange(covers, done)` gets them while they move and when they rest. */
+export class Covers {
+  constructor(onChange, tool) {
+    this.list = [];
+    this.onChange = onChange;
+    this.tool = tool;
+    this.drag = null;
+    this.aspect = 1;
+  }
+
+  /** Takes the lanes of a stage. */
+  attach(lanes) {
+    this.canvases = lanes.flatMap((lane) => lane.covers);
+    this.canvases.forEach((canvas) => {
+      canvas.onpointerdown = (event) => this.down(canvas, event);
+      canvas.onpointermove = (event) => this.move(canvas, event);
+      canvas.onpointerup = canvas.onpointercancel = (event) => this.up(canvas, event);
+      canvas.onpointerleave = () => this.hover(canvas, -1);
+      canvas.ondblclick = (event) => {
+        const { index } = this.hit(this.at(canvas, event));
+        if (index >= 0) this.change(this.list.filter((_, i) => i !== index), true);
+      };
+    });
+    this.draw();
+  }
+
+  set(covers) {
+    if (this.drag) return;
+    this.list = covers;
+    this.draw();
+  }
+
+  at(canvas, event) {
+    const rect = canvas.getBoundingClientRect();
+    return { x: (event.clientX - rect.left) / rect.width, y: (event.clientY - rect.top) / rect.height };
+  }
+
+  /** Which cover lies at a point, and whether the point is its corner. */
+  hit({ x, y }) {
+    for (let index = this.list.length - 1; index >= 0; index--) {
+      const b = box(this.list[index], this.aspect);
+      const corner = Math.abs(x - b.x - b.w / 2) < 0.035 && Math.abs(y - b.y - b.h / 2) < 0.035;
+      const [slackX, slackY] = [Math.max(b.w / 2, 0.02), Math.max(b.h / 2, 0.02)];
+      if (corner || (Math.abs(x - b.x) <= slackX && Math.abs(y - b.y) <= slackY)) return { index, corner };
+    }
+    return { index: -1, corner: false };
+  }
+
+  down(canvas, event) {
+    const point = this.at(canvas, event);
+    const { index, corner } = this.hit(point);
+    const tool = this.tool();
+    if (index < 0 && !tool) return;
+    event.preventDefault();
+    canvas.setPointerCapture(event.pointerId);
+    if (index >= 0) {
+      this.drag = { index, corner, from: point, box: box(this.list[index], this.aspect) };
+      return;
+    }
+    this.list = [...this.list, shaped(tool, point.x, point.y, 0, 0, this.aspect)].slice(-8);
+    this.drag = { index: this.list.length - 1, fresh: true, from: point };
+  }
+
+  move(canvas, event) {
+    const point = this.at(canvas, event);
+    if (!this.drag) {
+      const { index, corner } = this.hit(point);
+      this.hover(canvas, index, corner);
+      return;
+    }
+    const { index, corner, fresh, from, box: b } = this.drag;
+    const { name } = this.list[index];
+    const [dx, dy] = [point.x - from.x, point.y - from.y];
+    let next;
+    if (fresh && name === "blob") next = shaped(name, from.x, from.y, 2 * Math.abs(dx), 2 * Math.abs(dy), this.aspect);
+    else if (fresh) next = shaped(name, from.x + dx / 2, from.y + dy / 2, Math.abs(dx), Math.abs(dy), this.aspect);
+    else if (corner) next = shaped(name, b.x, b.y, Math.abs(b.w + 2 * dx), Math.abs(b.h + 2 * dy), this.aspect);
+    else next = shaped(name, b.x + dx, b.y + dy, b.w, b.h, this.aspect);
+    this.change(this.list.map((cover, i) => (i === index ? next : cover)), false);
+  }
+
+  up(canvas, event) {
+    if (!this.drag) return;
+    const { index, fresh } = this.drag;
+    const b = box(this.list[index], this.aspect);
+    // A click without a drag puts down something of a useful size.
+    if (fresh && b.w < 0.03 && b.h < 0.03) {
+      const { name } = this.list[index];
+      const [w, h] = name === "blob" ? [0.22, 0.22 * this.aspect] : [0.12, 0.5];
+      this.list[index] = shaped(name, b.x, b.y, w, h, this.aspect);
+    }
+    this.drag = null;
+    if (canvas.hasPointerCapture(event.pointerId)) canvas.releasePointerCapture(event.pointerId);
+    this.change(this.list, true);
+  }
+
+  change(list, done) {
+    this.list = list;
+    this.draw();
+    this.onChange(list, done);
+  }
+
+  hover(canvas, index, corner = false) {
+    canvas.classList.toggle("drawing", index < 0 && !!this.tool());
+    canvas.classList.toggle("over", index >= 0 && !corner);
+    canvas.classList.toggle("corner", index >= 0 && corner);
+    if (this.hovered !== index) {
+      this.hovered = index;
+      this.draw();
+    }
+  }
+
+  draw() {
+    for (const canvas of this.canvases ?? []) {
+      const ratio = Math.min(devicePixelRatio || 1, 2);
+      const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+      [canvas.width, canvas.height] = [width * ratio, height * ratio];
+      const context = canvas.getContext("2d");
+      context.scale(ratio, ratio);
+      const solid = canvas.closest(".world") !== null;
+      this.list.forEach((cover, i) => {
+        const b = box(cover, this.aspect);
+        const [x, y, w, h] = [(b.x - b.w / 2) * width, (b.y - b.h / 2) * height, b.w * width, b.h * height];
+        context.beginPath();
+        if (cover.name === "blob") context.ellipse(x + w / 2, y + h / 2, w / 2, h / 2, 0, 0, 7);
+        else context.rect(x, y, w, h);
+        context.fillStyle = cover.name === "blob" ? "rgb(204 0 0 / .9)" : "rgb(0 0 0 / .9)";
+        if (solid) context.fill();
+        if (this.hovered !== i && !this.drag) return;
+        context.strokeStyle = "#fff";
+        context.lineWidth = 1.5;
+        context.stroke();
+        context.fillStyle = "#fff";
+        context.fillRect(x + w - 5, y + h - 5, 10, 10);
+      });
+    }
+  }
+}
+
+const STEER = { ArrowLeft: -1, a: -1, ArrowRight: 1, d: 1 };
+const GAS = new Set(["ArrowUp", "w"]);
+const BRAKE = new Set(["ArrowDown", "s"]);
+
+/** The wheel. `onDrive(action)` while it is held, `onRelease()` when it is given back. */
+export class Wheel {
+  constructor({ onDrive, onRelease, onHeld }) {
+    Object.assign(this, { onDrive, onRelease, onHeld, held: false, keys: new Set(), steer: 0, sent: "" });
+  }
+
+  static drives(key) {
+    return key in STEER || GAS.has(key) || BRAKE.has(key);
+  }
+
+  press(key) {
+    this.keys.add(key);
+    this.take();
+  }
+
+  lift(key) {
+    this.keys.delete(key);
+  }
+
+  take() {
+    if (this.held) return;
+    [this.held, this.steer, this.sent] = [true, 0, ""];
+    this.timer = setInterval(() => this.tick(), 20);
+    this.onHeld(true);
+    this.tick();
+  }
+
+  give() {
+    if (!this.held) return;
+    clearInterval(this.timer);
+    this.held = false;
+    this.keys.clear();
+    this.onHeld(false);
+    this.onRelease();
+  }
+
+  /** Keys are on or off; a wheel turns and comes back. */
+  tick() {
+    const wanted = clamp([...this.keys].reduce((sum, key) => sum + (STEER[key] ?? 0), 0), -1, 1);
+    const rate = wanted === 0 ? 0.14 : 0.07;
+    this.steer += clamp(wanted - this.steer, -rate, rate);
+    const on = (set) => [...this.keys].some((key) => set.has(key));
+    const action = [+this.steer.toFixed(3), on(GAS) ? 0.8 : 0, on(BRAKE) ? 0.6 : 0];
+    const text = action.join();
+    if (text === this.sent) return;
+    this.sent = text;
+    this.onDrive(action);
+  }
+}

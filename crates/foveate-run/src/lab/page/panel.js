@@ -1,0 +1,151 @@
+// The controls beside the stage: they show the settings that the lab tells, and wish for others.
+
+import { isCover, readShift, writeShift } from "/hands.js";
+
+const $ = (id) => document.getElementById(id);
+const SPEEDS = [[0.25, "¼"], [0.5, "½"], [1, "1×"], [2, "2×"], [4, "4×"], [0, "max"]];
+
+const make = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+const fill = (range) => range.style.setProperty("--fill", `${(100 * (range.value - range.min)) / Math.max(range.max - range.min, 1e-9)}%`);
+
+export class Panel {
+  /** `wish(settings)` asks the lab for a change. */
+  constructor(wish) {
+    this.wish = wish;
+    for (const [speed, label] of SPEEDS) {
+      const input = make("input", { type: "radio", name: "speed", value: speed, onchange: () => wish({ speed }) });
+      $("speed").append(make("label", { title: speed ? `${speed} × real time` : "as fast as it goes" }, input, make("span", { textContent: label })));
+    }
+    $("k").oninput = () => this.setK(Number($("k").value));
+    $("seed").onchange = () => {
+      const seed = Math.floor(Number($("seed").value));
+      if (Number.isSafeInteger(seed) && seed >= 0) wish({ seed });
+      else this.show(this.settings);
+    };
+    $("picture").onchange = () => wish({ picture: $("picture").value });
+    $("agent0").onchange = $("agent1").onchange = () => this.seat();
+    $("auto").onchange = () => wish({ auto: $("auto").checked });
+    $("unshift").onclick = () => wish({ shifts: this.settings.shifts.filter((text) => isCover(readShift(text))) });
+  }
+
+  /** Takes what the lab has to offer. */
+  build(hello) {
+    this.hello = hello;
+    const options = hello.agents.map((agent, i) => make("option", { value: i, textContent: agent.name }));
+    $("agent0").replaceChildren(...options.map((option) => option.cloneNode(true)));
+    $("agent1").replaceChildren(make("option", { value: "", textContent: "nobody" }), ...options);
+    $("picture").replaceChildren(...hello.pictures.map(({ name, about }) => make("option", { value: name, textContent: name, title: about })));
+    $("variants").replaceChildren(...hello.variants.map(({ name, about }) => {
+      const input = make("input", { type: "checkbox", value: name, onchange: () => this.vary(name, input.checked) });
+      return make("label", { className: "chip", title: about }, input, make("span", { textContent: name }));
+    }));
+    this.rows = new Map(hello.shifts.map((shift) => {
+      const range = make("input", { type: "range", min: 0, max: 5, step: 1, value: 0, id: `shift-${shift.name}` });
+      const out = make("output", { textContent: "0" });
+      const row = make("label", { className: "row", title: shift.about }, make("span", { textContent: shift.name.replaceAll("-", " ") }), range, out);
+      range.oninput = () => this.shift(shift.name, Number(range.value));
+      return [shift.name, { row, range, out, shift }];
+    }));
+    const kinds = [["picture", "what it sees"], ["action", "what becomes of its action"]];
+    $("shifts").replaceChildren(...kinds.flatMap(([target, title]) => {
+      const rows = [...this.rows.values()].filter(({ shift }) => shift.target === target).map(({ row }) => row);
+      return rows.length ? [make("p", { className: "sub", textContent: title }), ...rows] : [];
+    }));
+  }
+
+  vary(name, on) {
+    const { variants } = this.settings;
+    const others = variants.filter((text) => text.split(":")[0] !== name);
+    this.wish({ variants: on ? [...others, name] : others });
+  }
+
+  shift(name, severity) {
+    const shifts = this.settings.shifts.map(readShift);
+    const at = shifts.findIndex((shift) => shift.name === name && !isCover(shift));
+    if (at >= 0) shifts.splice(at, 1, ...(severity ? [{ ...shifts[at], severity }] : []));
+    else if (severity) shifts.unshift({ name, severity, knobs: {} });
+    const texts = shifts.map(writeShift);
+    // At once, so that quick moves build on each other and not on what the lab last told.
+    this.settings = { ...this.settings, shifts: texts };
+    this.wish({ shifts: texts });
+  }
+
+  setK(k) {
+    const most = this.most();
+    const wanted = Math.min(Math.max(k, 1), most);
+    const seats = this.settings.seats.map((seat) => ({ agent: seat.agent, k: wanted >= this.hello.agents[seat.agent].k ? null : wanted }));
+    this.settings = { ...this.settings, seats };
+    this.wish({ seats });
+    this.showK();
+  }
+
+  /** Patches that the first agent tells its controller about at present. */
+  k() {
+    const seat = this.settings.seats[0];
+    return seat.k ?? this.most();
+  }
+
+  most() {
+    return this.hello.agents[this.settings.seats[0].agent].k;
+  }
+
+  seat() {
+    const first = { agent: Number($("agent0").value), k: null };
+    const beside = $("agent1").value;
+    this.wish({ seats: beside === "" ? [first] : [first, { agent: Number(beside), k: null }] });
+  }
+
+  /** Nobody beside the first agent, or the next that is another. */
+  compare() {
+    const { seats } = this.settings;
+    if (seats.length > 1) return this.wish({ seats: [seats[0]] });
+    const other = this.hello.agents.findIndex((_, i) => i !== seats[0].agent);
+    return this.wish({ seats: [seats[0], { agent: Math.max(other, 0), k: null }] });
+  }
+
+  faster(by) {
+    const at = SPEEDS.findIndex(([speed]) => speed === this.settings.speed);
+    const next = SPEEDS[Math.min(Math.max((at < 0 ? 2 : at) + by, 0), SPEEDS.length - 1)];
+    this.wish({ speed: next[0] });
+  }
+
+  showK() {
+    const most = this.most();
+    $("krow").hidden = most < 1;
+    $("k").max = most;
+    $("k").value = $("kout").textContent = this.k();
+    fill($("k"));
+  }
+
+  /** Shows the settings as they are. */
+  show(settings) {
+    this.settings = settings;
+    const { hello } = this;
+    if (document.activeElement !== $("seed")) $("seed").value = settings.seed;
+    for (const input of $("speed").querySelectorAll("input")) input.checked = Number(input.value) === settings.speed;
+    this.showK();
+    $("picture").value = settings.picture;
+    $("picture").title = hello.pictures.find(({ name }) => name === settings.picture)?.about ?? "";
+    for (const input of $("variants").querySelectorAll("input")) input.checked = settings.variants.some((text) => text.split(":")[0] === input.value);
+    $("agent0").value = settings.seats[0].agent;
+    $("agent1").value = settings.seats[1]?.agent ?? "";
+    $("auto").checked = settings.auto;
+    const on = new Map(settings.shifts.map(readShift).filter((shift) => !isCover(shift)).map((shift) => [shift.name, shift.severity]));
+    for (const [name, { row, range, out, shift }] of this.rows) {
+      const severity = on.get(name) ?? 0;
+      range.value = severity;
+      out.textContent = severity;
+      row.classList.toggle("on", severity > 0);
+      const amount = shift.amounts[Math.round(severity) - 1];
+      row.title = severity ? `${shift.about}: ${amount} (${shift.unit})` : shift.about;
+      range.setAttribute("aria-valuetext", severity ? `severity ${severity}, ${amount} (${shift.unit})` : "off");
+      fill(range);
+    }
+    $("shiftcount").textContent = on.size ? `${on.size} on` : "";
+  }
+}

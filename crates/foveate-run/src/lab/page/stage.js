@@ -1,0 +1,282 @@
+// What is drawn: the world, what the agent sees and looks at, its action, and the traces below.
+
+const LANE_COLORS = ["--accent", "--other"];
+const TRACE = 250;
+
+/** Makes a canvas as sharp as the screen; returns its context, and its size in CSS pixels. */
+function sharp(canvas) {
+  const ratio = Math.min(devicePixelRatio || 1, 2);
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return { context, width, height };
+}
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const fixed = (x, digits = 2) => (x < 0 ? "−" : "") + Math.abs(x).toFixed(digits);
+
+export class Stage {
+  constructor(root, { onView }) {
+    this.root = root;
+    this.lanes = [];
+    this.show = { patches: true, heat: false, dim: false };
+    this.pixels = document.createElement("canvas");
+    this.heat = document.createElement("canvas");
+    this.watch = new ResizeObserver(() => {
+      const box = this.lanes[0]?.world.getBoundingClientRect();
+      if (!box?.width) return;
+      // As sharp as it is shown, within reason: twice the pixels are twice the work.
+      const width = Math.min(Math.max(Math.round(box.width * Math.min(devicePixelRatio || 1, 1.5) / 40) * 40, 160), 800);
+      onView(width, Math.round(width * 0.8));
+    });
+  }
+
+  /** Lays out one lane for each agent. */
+  build(names, actions, maxSteps) {
+    this.watch.disconnect();
+    this.maxSteps = maxSteps || 1000;
+    this.actions = actions;
+    const template = document.getElementById("lane");
+    this.lanes = names.map((name) => {
+      const element = template.content.firstElementChild.cloneNode(true);
+      const find = (selector) => element.querySelector(selector);
+      find(".who").textContent = name;
+      find(".who").title = name;
+      element.setAttribute("aria-label", name);
+      const fills = actions.map((action) => {
+        const bar = document.createElement("div");
+        bar.className = "bar";
+        const [label, rail, fill, value] = ["span", "div", "div", "output"].map((tag) => document.createElement(tag));
+        label.textContent = action.name;
+        [rail.className, fill.className] = ["rail", "fill"];
+        rail.append(fill);
+        bar.append(label, rail, value);
+        find(".bars").append(bar);
+        return { fill, value };
+      });
+      return {
+        element, fills, curve: [], trace: [], last: -1,
+        score: find(".score"), steps: find(".steps"), state: find(".state"), turn: find(".turn"),
+        world: find(".world .picture"), seen: find(".seen .picture"),
+        covers: [find(".world .covers"), find(".seen .covers")],
+      };
+    });
+    this.root.classList.toggle("two", names.length > 1);
+    this.root.replaceChildren(...this.lanes.map((lane) => lane.element));
+    if (this.lanes[0]) this.watch.observe(this.lanes[0].world);
+  }
+
+  /** Takes the colours of the theme. */
+  repaint() {
+    this.palette = { line: color("--line"), lanes: LANE_COLORS.map(color) };
+  }
+
+  draw(frame, paused) {
+    frame.lanes.forEach((data, i) => {
+      const lane = this.lanes[i];
+      if (!lane) return;
+      this.drawWorld(lane, data);
+      this.drawSeen(lane, data);
+      this.drawAction(lane, data);
+      this.tell(lane, data, paused);
+      this.remember(lane, data);
+    });
+    this.drawCharts(frame);
+  }
+
+  drawWorld(lane, { bitmap, seen }) {
+    const canvas = lane.world;
+    if (!bitmap) return;
+    if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+    canvas.getContext("2d").drawImage(bitmap, 0, 0);
+    lane.aspect = seen.width / Math.max(seen.height, 1);
+  }
+
+  drawSeen(lane, { seen, gaze }) {
+    if (!seen.width) return;
+    const { context, width, height } = sharp(lane.seen);
+    const small = this.pixels;
+    [small.width, small.height] = [seen.width, seen.height];
+    const image = new ImageData(seen.width, seen.height);
+    for (let from = 0, to = 0; from < seen.rgb.length; from += 3, to += 4) {
+      image.data[to] = seen.rgb[from];
+      image.data[to + 1] = seen.rgb[from + 1];
+      image.data[to + 2] = seen.rgb[from + 2];
+      image.data[to + 3] = 255;
+    }
+    small.getContext("2d").putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(small, 0, 0, width, height);
+    if (!gaze.columns) return;
+    const [sx, sy] = [width / seen.width, height / seen.height];
+    const place = (index) => [
+      (index % gaze.columns) * gaze.stride * sx, Math.floor(index / gaze.columns) * gaze.stride * sy, gaze.patch * sx, gaze.patch * sy,
+    ];
+    if (this.show.dim) this.drawDim(context, width, height, gaze, small, place, sx, sy);
+    if (this.show.heat) this.drawHeat(context, gaze, sx, sy);
+    if (this.show.patches) this.drawPatches(context, gaze, place);
+  }
+
+  /** Everything that the controller is not told about, gone dark. */
+  drawDim(context, width, height, gaze, small, place, sx, sy) {
+    context.fillStyle = "rgb(8 10 14 / .88)";
+    context.fillRect(0, 0, width, height);
+    for (const index of gaze.lookedAt) {
+      const [x, y, w, h] = place(index);
+      context.drawImage(small, x / sx, y / sy, gaze.patch, gaze.patch, x, y, w, h);
+    }
+  }
+
+  drawHeat(context, gaze, sx, sy) {
+    const { columns, rows, importance, patch, stride } = gaze;
+    const heat = this.heat;
+    [heat.width, heat.height] = [columns, rows];
+    const image = new ImageData(columns, rows);
+    const most = importance.reduce((a, b) => Math.max(a, b), 0);
+    const least = importance.reduce((a, b) => Math.min(a, b), most);
+    importance.forEach((value, i) => {
+      const v = (value - least) / Math.max(most - least, 1e-12);
+      image.data.set([255, 120 + 100 * v, 40 + 150 * v * v, 235 * v * v * v], 4 * i);
+    });
+    heat.getContext("2d").putImageData(image, 0, 0);
+    // On a darker picture it glows.
+    context.fillStyle = "rgb(8 10 14 / .45)";
+    context.fillRect(0, 0, columns * stride * sx + patch * sx, rows * stride * sy + patch * sy);
+    context.imageSmoothingEnabled = true;
+    context.imageSmoothingQuality = "high";
+    // Each value lies at the centre of its patch.
+    const margin = (patch - stride) / 2;
+    context.drawImage(heat, margin * sx, margin * sy, columns * stride * sx, rows * stride * sy);
+  }
+
+  drawPatches(context, gaze, place) {
+    const count = gaze.lookedAt.length;
+    context.lineWidth = 1.75;
+    for (let rank = count - 1; rank >= 0; rank--) {
+      const [x, y, w, h] = place(gaze.lookedAt[rank]);
+      const weight = 1 - rank / count;
+      context.fillStyle = `rgb(255 255 255 / ${0.62 * weight})`;
+      context.fillRect(x, y, w, h);
+      context.strokeStyle = `rgb(255 182 77 / ${0.3 + 0.7 * weight})`;
+      context.strokeRect(x + 0.9, y + 0.9, w - 1.8, h - 1.8);
+    }
+  }
+
+  drawAction(lane, { action }) {
+    action.forEach((value, i) => {
+      const bar = lane.fills[i];
+      if (!bar) return;
+      const { low, high } = this.actions[i];
+      const at = (x) => Math.min(Math.max((x - low) / (high - low), 0), 1);
+      const [from, to] = [at(Math.max(low, Math.min(0, high))), at(value)];
+      const [left, size] = [Math.min(from, to), Math.abs(to - from)];
+      bar.fill.style.transform = `translateX(${100 * left}%) scaleX(${size})`;
+      bar.value.textContent = fixed(value);
+    });
+    if (this.actions[0]?.name === "steer") lane.turn.setAttribute("transform", `rotate(${(100 * (action[0] ?? 0)).toFixed(1)})`);
+  }
+
+  tell(lane, data, paused) {
+    lane.score.textContent = fixed(data.score, 0);
+    lane.steps.textContent = data.steps;
+    const [text, kind] = data.broken ? ["stands still", "over"]
+      : data.over && data.terminated && data.score > 0 ? ["lap done", "done"]
+      : data.over && data.terminated ? ["off the field", "over"]
+      : data.over ? ["time is up", ""]
+      : data.held ? ["you drive", "held"]
+      : paused ? ["paused", ""] : ["drives", ""];
+    if (lane.state.textContent !== text) lane.state.textContent = text;
+    lane.state.className = `state ${kind}`;
+  }
+
+  remember(lane, { steps, score, action }) {
+    if (steps < lane.last) [lane.curve, lane.trace] = [[], []];
+    if (steps !== lane.last) {
+      lane.curve.push([steps, score]);
+      lane.trace.push([steps, action[0] ?? 0]);
+      while (lane.trace.length && lane.trace[0][0] < steps - TRACE) lane.trace.shift();
+      if (lane.curve.length > 4000) lane.curve = lane.curve.filter((_, i) => i % 2 === 0);
+    }
+    lane.last = steps;
+  }
+
+  drawCharts(frame) {
+    const { line, lanes: colors } = this.palette;
+    const $ = (id) => document.getElementById(id);
+
+    const curve = sharp($("curve"));
+    curve.context.clearRect(0, 0, curve.width, curve.height);
+    const all = this.lanes.flatMap((lane) => lane.curve.map(([, score]) => score));
+    const [low, high] = [Math.min(0, ...all), Math.max(100, ...all)];
+    const steps = Math.max(this.maxSteps, ...this.lanes.map((lane) => lane.last));
+    const y = (score) => 3 + (curve.height - 6) * (1 - (score - low) / (high - low));
+    rule(curve, y(0), line);
+    if (high > 600) rule(curve, y(900), line, [3, 4]);
+    this.lanes.forEach((lane, i) => plot(curve, lane.curve.map(([step, score]) => [(step / steps) * curve.width, y(score)]), colors[i]));
+    $("scores").textContent = this.lanes.length > 1 ? frame.lanes.map((lane) => fixed(lane.score, 0)).join(" · ") : `of ${steps} steps`;
+
+    const trace = sharp($("trace"));
+    trace.context.clearRect(0, 0, trace.width, trace.height);
+    const middle = trace.height / 2;
+    rule(trace, middle, line);
+    this.lanes.forEach((lane, i) => plot(trace, lane.trace.map(([step, steer]) => [
+      trace.width * (1 - (lane.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1),
+    ]), colors[i], false));
+    $("steers").textContent = "last 250 steps, right is down";
+
+    this.drawRanks(frame.lanes, sharp($("ranks")), colors, line, $("votes"));
+  }
+
+  drawRanks(lanes, { context, width, height }, colors, line, out) {
+    context.clearRect(0, 0, width, height);
+    const shares = [];
+    const band = height / lanes.length;
+    lanes.forEach(({ gaze }, i) => {
+      const ranked = Float32Array.from(gaze.importance).sort().reverse();
+      if (!ranked.length) return;
+      const total = ranked.reduce((a, b) => a + b, 0) || 1;
+      const k = gaze.lookedAt.length;
+      shares.push(Math.round((100 * ranked.slice(0, k).reduce((a, b) => a + b, 0)) / total));
+      const shown = Math.min(ranked.length, 64);
+      const pitch = width / shown;
+      const floor = band * (i + 1) - 1;
+      for (let rank = 0; rank < shown; rank++) {
+        const tall = Math.max(1.5, ((band - 6) * ranked[rank]) / ranked[0]);
+        context.fillStyle = rank < k ? colors[i] : line;
+        context.beginPath();
+        context.roundRect(rank * pitch + 0.75, floor - tall, Math.max(pitch - 1.5, 1), tall, 1);
+        context.fill();
+      }
+    });
+    const { columns, rows, lookedAt } = lanes[0].gaze;
+    out.textContent = shares.length ? `${lookedAt.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}` : "no gaze";
+  }
+}
+
+function rule({ context, width }, y, style, dash = []) {
+  context.strokeStyle = style;
+  context.lineWidth = 1;
+  context.setLineDash(dash);
+  context.beginPath();
+  context.moveTo(0, Math.round(y) + 0.5);
+  context.lineTo(width, Math.round(y) + 0.5);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function plot({ context }, points, style, dot = true) {
+  if (!points.length) return;
+  context.strokeStyle = context.fillStyle = style;
+  context.lineWidth = 1.75;
+  context.lineJoin = "round";
+  context.beginPath();
+  points.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
+  context.stroke();
+  if (!dot) return;
+  const [x, y] = points.at(-1);
+  context.beginPath();
+  context.arc(x, y, 3, 0, 7);
+  context.fill();
+}

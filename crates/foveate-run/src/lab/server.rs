@@ -1,0 +1,249 @@
+//! Sockets of the lab: a thread for each connection, few of them.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::cast::Cast;
+use super::guard::Guard;
+use super::http::{self, Head, Refusal};
+use super::talk;
+use crate::RunError;
+use crate::clock::Wall;
+use crate::workers::Stop;
+
+/// Most pages that drive at once.
+pub const MAX_SESSIONS: usize = 8;
+/// Most connections at once, pages and files together.
+const MAX_CONNECTIONS: usize = 64;
+/// How long a request may take to arrive.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// How long a write may take before its reader counts as gone.
+const WRITE_TIME: Duration = Duration::from_secs(5);
+
+/// The page's files: path, type, contents.
+const FILES: [(&str, &str, &[u8]); 8] = [
+    ("/", "text/html; charset=utf-8", include_bytes!("page/index.html")),
+    ("/lab.css", "text/css; charset=utf-8", include_bytes!("page/lab.css")),
+    ("/lab.js", "text/javascript; charset=utf-8", include_bytes!("page/lab.js")),
+    ("/wire.js", "text/javascript; charset=utf-8", include_bytes!("page/wire.js")),
+    ("/stage.js", "text/javascript; charset=utf-8", include_bytes!("page/stage.js")),
+    ("/panel.js", "text/javascript; charset=utf-8", include_bytes!("page/panel.js")),
+    ("/hands.js", "text/javascript; charset=utf-8", include_bytes!("page/hands.js")),
+    ("/icon.svg", "image/svg+xml", include_bytes!("page/icon.svg")),
+];
+
+/// What must be known to open a page's session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Token {
+    /// Nothing on this machine; elsewhere something random.
+    Auto,
+    /// This text.
+    Text(String),
+}
+
+/// A lab to be opened.
+pub struct LabRequest {
+    /// Who can drive where.
+    pub cast: Cast,
+    /// Where to listen.
+    pub host: IpAddr,
+    /// At which port; 0 for any that is free.
+    pub port: u16,
+    /// What a page must know.
+    pub token: Token,
+}
+
+/// A lab that listens.
+pub struct Lab {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: Option<String>,
+    shared: Arc<Shared>,
+}
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) cast: Arc<Cast>,
+    guard: Guard,
+    sessions: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
+    /// Films being made.
+    pub(super) films: Arc<AtomicUsize>,
+}
+
+impl Lab {
+    /// Listens, but answers nobody before [`Lab::serve`].
+    ///
+    /// # Errors
+    /// When the port is taken or may not be used, or the token is too weak.
+    pub fn open(request: LabRequest) -> Result<Self, RunError> {
+        let LabRequest { cast, host, port, token } = request;
+        let token = match token {
+            Token::Auto if host.is_loopback() => None,
+            Token::Auto => Some(random_token()?),
+            Token::Text(text) => Some(checked(text)?),
+        };
+        let listener = TcpListener::bind((host, port)).map_err(|error| RunError::BadRequest {
+            why: format!(
+                "cannot listen at {host}, port {port}: {error}; choose another --port, or 0 for any"
+            ),
+        })?;
+        let address = listener.local_addr().map_err(|source| RunError::Output { source })?;
+        let guard = Guard::new(host, token.clone());
+        let none = || Arc::new(AtomicUsize::new(0));
+        let shared =
+            Shared { cast: Arc::new(cast), guard, sessions: none(), connections: none(), films: none() };
+        Ok(Lab { listener, address, token, shared: Arc::new(shared) })
+    }
+
+    /// What to open in a browser.
+    pub fn url(&self) -> String {
+        let address = self.address;
+        self.token
+            .as_ref()
+            .map_or_else(|| format!("http://{address}/"), |token| format!("http://{address}/?token={token}"))
+    }
+
+    /// Answers until someone asks to stop.
+    ///
+    /// # Errors
+    /// When the socket breaks.
+    pub fn serve(&self, stop: &Stop) -> Result<(), RunError> {
+        let broken = |source| RunError::Output { source };
+        self.listener.set_nonblocking(true).map_err(broken)?;
+        while !stop.asked() {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.welcome(stream, stop),
+                // Nobody is there, or whoever was there is gone, or there are too many files open for a moment.
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        // Sessions see the same flag; they get a moment to say goodbye.
+        let clock = Wall::start();
+        while self.shared.connections.load(Ordering::SeqCst) > 0 && clock.elapsed() < Duration::from_secs(2) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn welcome(&self, mut stream: TcpStream, stop: &Stop) {
+        let ready = stream
+            .set_nonblocking(false)
+            .and_then(|()| stream.set_write_timeout(Some(WRITE_TIME)))
+            .and_then(|()| stream.set_nodelay(true));
+        if ready.is_err() {
+            return;
+        }
+        let Some(seat) = Seat::take(&self.shared.connections, MAX_CONNECTIONS) else {
+            let _ = stream.set_write_timeout(Some(Duration::from_millis(20)));
+            let _ = http::refuse(&mut stream, &Refusal(503, "too many connections; close some pages"));
+            return;
+        };
+        let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
+        let started = thread::Builder::new().name("lab".into()).spawn(move || {
+            let _seat = seat;
+            // A connection that breaks is nobody else's concern.
+            let _ = attend(stream, &shared, &stop);
+        });
+        // Without a thread the connection is dropped, and the seat with it.
+        drop(started);
+    }
+}
+
+/// One connection: a file, or a session.
+fn attend(mut stream: TcpStream, shared: &Shared, stop: &Stop) -> io::Result<()> {
+    let clock = Wall::start();
+    stream.set_read_timeout(Some(HEAD_TIME))?;
+    let (head, rest) = match http::read_head(&mut stream, &mut || clock.elapsed() < HEAD_TIME) {
+        Ok(read) => read,
+        Err(refusal) => {
+            http::refuse(&mut stream, &refusal)?;
+            return hear_out(&mut stream);
+        }
+    };
+    if head.path == "/ws" {
+        return match shared.guard.session(&head).and_then(|()| accept_key(&head)) {
+            Ok(key) => {
+                let answer = format!(
+                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                     Sec-WebSocket-Accept: {key}\r\n\r\n"
+                );
+                stream.write_all(answer.as_bytes())?;
+                let seat = Seat::take(&shared.sessions, MAX_SESSIONS);
+                talk::talk(stream, rest, shared, seat.is_some(), stop)
+            }
+            Err(refusal) => http::refuse(&mut stream, &refusal),
+        };
+    }
+    if let Err(refusal) = shared.guard.host(&head) {
+        return http::refuse(&mut stream, &refusal);
+    }
+    match FILES.iter().find(|(path, _, _)| *path == head.path) {
+        Some((_, kind, body)) => http::answer(&mut stream, 200, kind, body),
+        None => http::refuse(&mut stream, &Refusal(404, "no such page; the lab is at /")),
+    }
+}
+
+/// Reads on for a moment: a connection that is closed on someone who still speaks loses the answer on its way.
+fn hear_out(stream: &mut TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(Duration::from_millis(200)))?;
+    let mut part = [0; 4096];
+    for _ in 0..64 {
+        if stream.read(&mut part)? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The answer to the key of a WebSocket handshake (RFC 6455, section 4.2).
+fn accept_key(head: &Head) -> Result<String, Refusal> {
+    let upgrade = head.lists("connection", "upgrade") && head.lists("upgrade", "websocket");
+    let version = head.header("sec-websocket-version") == Some("13");
+    match head.header("sec-websocket-key") {
+        Some(key) if upgrade && version && key.len() == 24 => {
+            Ok(tungstenite::handshake::derive_accept_key(key.as_bytes()))
+        }
+        _ => Err(Refusal(426, "here a WebSocket of version 13 is spoken")),
+    }
+}
+
+/// One of a bounded number, given back when dropped.
+pub(super) struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    pub(super) fn take(count: &Arc<AtomicUsize>, most: usize) -> Option<Seat> {
+        let taken = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| (n < most).then_some(n + 1));
+        taken.ok().map(|_| Seat(Arc::clone(count)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// 128 random bits.
+fn random_token() -> Result<String, RunError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| RunError::BadRequest {
+        why: format!("no random token can be drawn ({error}); choose one with --token"),
+    })?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+fn checked(text: String) -> Result<String, RunError> {
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    if plain && (8..=128).contains(&text.len()) {
+        return Ok(text);
+    }
+    Err(RunError::BadRequest {
+        why: "a token is 8 to 128 letters, digits, - and _; leave --token out for a random one".into(),
+    })
+}

@@ -1,0 +1,217 @@
+//! A session at its socket.
+
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use tungstenite::protocol::frame::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::{Role, WebSocketConfig};
+use tungstenite::{Error, Message, WebSocket};
+
+use super::frame::FILM;
+use super::protocol::MAX_MESSAGE;
+use super::server::{MAX_SESSIONS, Seat, Shared};
+use super::session::Session;
+use crate::clock::Wall;
+use crate::workers::Stop;
+
+/// Time between frames.
+const TICK: Duration = Duration::from_millis(20);
+/// Of a tick, what is driven in when it goes as fast as it can.
+const BUSY: Duration = Duration::from_millis(14);
+/// Time between looks at the stop flag when nothing happens.
+const IDLE: Duration = Duration::from_millis(200);
+/// Silence after which the page is asked whether it is still there, and after which it counts as gone.
+const ASK: Duration = Duration::from_secs(15);
+const GONE: Duration = Duration::from_secs(45);
+/// Most films in the making at once.
+const MAX_FILMS: usize = 2;
+
+type Socket = WebSocket<TcpStream>;
+type Film = Receiver<Result<Vec<u8>, String>>;
+
+/// Drives until the page leaves. `rest` are bytes that came with the handshake; without a `seat` the page is told so.
+pub(super) fn talk(
+    stream: TcpStream,
+    rest: Vec<u8>,
+    shared: &Shared,
+    seat: bool,
+    stop: &Stop,
+) -> io::Result<()> {
+    let config = WebSocketConfig::default()
+        .read_buffer_size(MAX_MESSAGE)
+        .write_buffer_size(64 << 10)
+        .max_write_buffer_size(64 << 20)
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE));
+    let mut socket = WebSocket::from_partially_read(stream, rest, Role::Server, Some(config));
+    let ended = if seat {
+        match Session::new(Arc::clone(&shared.cast)) {
+            Ok(session) => drive(&mut socket, session, shared, stop),
+            Err(error) => turn_away(&mut socket, &error.to_string()),
+        }
+    } else {
+        let why = format!(
+            "{MAX_SESSIONS} pages drive already, which is all this lab takes; close one, then reload"
+        );
+        turn_away(&mut socket, &why)
+    };
+    match ended {
+        Err(Error::Io(error)) => return Err(error),
+        Err(Error::Capacity(_)) => goodbye(&mut socket, CloseCode::Size, "messages are short here"),
+        Err(Error::Protocol(_) | Error::Utf8(_)) => {
+            goodbye(&mut socket, CloseCode::Protocol, "this is no WebSocket");
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn turn_away(socket: &mut Socket, why: &str) -> Result<(), Error> {
+    socket.send(Message::text(json!({ "is": "said", "error": why, "final": true }).to_string()))?;
+    socket.close(None)?;
+    drain(socket);
+    Ok(())
+}
+
+fn goodbye(socket: &mut Socket, code: CloseCode, why: &'static str) {
+    let _ = socket.close(Some(CloseFrame { code, reason: why.into() }));
+    let _ = socket.flush();
+    drain(socket);
+}
+
+/// Waits a moment for the other side to close, so that what was written arrives.
+fn drain(socket: &mut Socket) {
+    let _ = socket.get_ref().set_read_timeout(Some(Duration::from_millis(200)));
+    for _ in 0..20 {
+        if socket.read().is_err() {
+            return;
+        }
+    }
+}
+
+fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop) -> Result<(), Error> {
+    let (mut tick, mut heard) = (Wall::start(), Wall::start());
+    let mut asked = false;
+    let mut film: Option<Film> = None;
+    loop {
+        for text in session.take_said() {
+            socket.send(Message::text(text))?;
+        }
+        if stop.asked() {
+            let frame = CloseFrame { code: CloseCode::Away, reason: "the lab was closed".into() };
+            socket.close(Some(frame))?;
+            drain(socket);
+            return Ok(());
+        }
+        let wait = if session.is_idle() { IDLE } else { TICK.saturating_sub(tick.elapsed()) };
+        match listen(socket, wait)? {
+            Heard::Nothing => {}
+            Heard::Text(text) => {
+                (heard, asked) = (Wall::start(), false);
+                session.obey(&text);
+            }
+            Heard::Life => (heard, asked) = (Wall::start(), false),
+            Heard::Bytes => session.complain("not understood: commands are texts"),
+            Heard::Farewell => return Ok(()),
+        }
+        if heard.elapsed() > GONE {
+            return Ok(());
+        }
+        if heard.elapsed() > ASK && !asked {
+            asked = true;
+            socket.send(Message::Ping(Vec::new().into()))?;
+        }
+        film = show(socket, &mut session, film, shared)?;
+        let passed = tick.elapsed();
+        if passed >= TICK {
+            tick = Wall::start();
+            if !session.has_room() {
+                // Nobody looks: a hidden tab, or a line that is too slow.
+                session.stall();
+            } else if session.advance(passed, &mut || tick.elapsed() < BUSY) {
+                socket.send(Message::binary(session.frame()))?;
+            }
+        }
+    }
+}
+
+enum Heard {
+    Nothing,
+    Text(String),
+    Bytes,
+    Life,
+    Farewell,
+}
+
+/// Waits for one message, at most `wait`.
+fn listen(socket: &mut Socket, wait: Duration) -> Result<Heard, Error> {
+    // A time-out of zero would wait for ever.
+    socket.get_ref().set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
+    match socket.read() {
+        Ok(Message::Text(text)) => Ok(Heard::Text(text.to_string())),
+        Ok(Message::Binary(_)) => Ok(Heard::Bytes),
+        Ok(Message::Close(_)) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
+            let _ = socket.flush();
+            Ok(Heard::Farewell)
+        }
+        Ok(_) => Ok(Heard::Life),
+        Err(Error::Io(error))
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(Heard::Nothing)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Has films made beside the driving, one at a time, and sends them when they are ready.
+fn show(
+    socket: &mut Socket,
+    session: &mut Session,
+    film: Option<Film>,
+    shared: &Shared,
+) -> Result<Option<Film>, Error> {
+    if let Some(film) = film {
+        match film.try_recv() {
+            Err(TryRecvError::Empty) => {
+                if session.take_film().is_some() {
+                    session.complain("a film is being made already; it comes in a moment");
+                }
+                return Ok(Some(film));
+            }
+            Ok(Ok(file)) => {
+                let mut bytes = vec![FILM];
+                bytes.extend(file);
+                socket.send(Message::binary(bytes))?;
+            }
+            Ok(Err(why)) => session.complain(&why),
+            Err(TryRecvError::Disconnected) => session.complain("the film could not be made; try again"),
+        }
+        return Ok(None);
+    }
+    let Some(order) = session.take_film() else { return Ok(None) };
+    let Some(seat) = Seat::take(&shared.films, MAX_FILMS) else {
+        session.complain("others are having films made; try again in a moment");
+        return Ok(None);
+    };
+    let (to, film) = channel();
+    let started = thread::Builder::new().name("lab film".into()).spawn(move || {
+        let _seat = seat;
+        let _ = to.send(order.make());
+    });
+    if started.is_err() {
+        session.complain("the film could not be made; try again");
+        return Ok(None);
+    }
+    session.mention("making a film of the last ten seconds …");
+    Ok(Some(film))
+}

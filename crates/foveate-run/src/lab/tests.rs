@@ -1,0 +1,419 @@
+//! Sessions without sockets.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use foveate_core::Seed;
+use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::shift;
+use serde_json::{Value, json};
+
+use super::session::Session;
+use super::{Cast, protocol};
+use crate::evaluate::{EvalRequest, Labels, Seeds, run};
+use crate::workers::Stop;
+
+static CAST: LazyLock<Arc<Cast>> = LazyLock::new(|| {
+    let options = [("max_steps".to_owned(), "120".to_owned())].into();
+    let world = EnvRequest {
+        id: "car-racing".into(),
+        picture: Some("fast".into()),
+        options,
+        ..EnvRequest::default()
+    };
+    Arc::new(Cast::new(world, vec![]).expect("the champion drives"))
+});
+
+const TICK: Duration = Duration::from_millis(20);
+
+struct Page {
+    session: Session,
+}
+
+impl Page {
+    fn new() -> Self {
+        let mut session = Session::new(Arc::clone(&CAST)).expect("a session");
+        session.take_said();
+        // A small view is drawn quickly.
+        session.obey(r#"{"do":"view","width":96,"height":96}"#);
+        Page { session }
+    }
+
+    /// Sends a command that must be taken; gives what is said to it.
+    #[track_caller]
+    fn send(&mut self, command: &Value) -> Vec<Value> {
+        self.session.obey(&command.to_string());
+        let said: Vec<Value> =
+            self.session.take_said().iter().map(|text| serde_json::from_str(text).expect("JSON")).collect();
+        assert!(said.iter().all(|word| word.get("error").is_none()), "{command}: {said:?}");
+        said
+    }
+
+    /// Sends a command that must be refused for a reason that contains `wants`, and change nothing.
+    #[track_caller]
+    fn refused(&mut self, command: &Value, wants: &str) {
+        let before = (self.session.settings().clone(), self.frame());
+        self.session.obey(&command.to_string());
+        let said = self.session.take_said().concat();
+        assert!(said.contains("\"error\"") && said.contains(wants), "{command}: {said}");
+        assert!((self.session.settings().clone(), self.frame()) == before, "{command} changed something");
+    }
+
+    /// The present frame without its number.
+    fn frame(&mut self) -> Vec<u8> {
+        self.session.frame().split_off(6)
+    }
+
+    /// Lets `ticks` of 20 ms pass; returns the frame after them.
+    fn pass(&mut self, ticks: usize) -> Vec<u8> {
+        for _ in 0..ticks {
+            self.session.advance(TICK, &mut || false);
+        }
+        self.frame()
+    }
+
+    /// To the end of the episode; its steps and score.
+    fn drive(&mut self) -> (u32, f64) {
+        for _ in 0..1000 {
+            self.session.advance(TICK, &mut || false);
+            self.frame();
+            let (steps, score, over) = self.session.scores()[0];
+            if over {
+                return (steps, score);
+            }
+        }
+        panic!("no end");
+    }
+}
+
+/// Steps and score of the frame's first lane.
+fn score(frame: &[u8]) -> (u32, f64) {
+    let number = |at: usize, n: usize| frame[at..at + n].to_vec();
+    let steps = u32::from_le_bytes(number(1, 4).try_into().expect("four bytes"));
+    (steps, f64::from_le_bytes(number(5, 8).try_into().expect("eight bytes")))
+}
+
+#[test]
+fn undisturbed_it_is_the_evaluation() {
+    let env = registry::make(&CAST.world).expect("a world");
+    for (seed, player) in [(1, 0), (7, 0), (7, 1)] {
+        let agent = CAST.players[player].file.agent().expect("an agent");
+        let request = EvalRequest {
+            env: &*env,
+            agent: &*agent,
+            labels: Labels::default(),
+            seeds: Seeds::Each(seed..seed + 1),
+            workers: 1,
+            max_steps: None,
+        };
+        let report = run(&request, &Stop::default()).expect("it drives");
+        let expect = (report.lengths[0] as u32, report.returns[0]);
+        for speed in [1.0, 16.0, 0.0] {
+            let mut page = Page::new();
+            page.send(&json!({ "do": "set", "seed": seed, "speed": speed, "seats": [{ "agent": player }] }));
+            assert_eq!(page.drive(), expect, "seed {seed}, speed {speed}");
+        }
+        // Looking at it, pausing it and stepping through it change nothing.
+        let mut page = Page::new();
+        page.send(&json!({ "do": "set", "seed": seed, "paused": true, "seats": [{ "agent": player }] }));
+        for _ in 0..50 {
+            page.send(&json!({ "do": "step" }));
+            page.frame();
+            page.pass(3);
+        }
+        page.send(&json!({ "do": "set", "paused": false }));
+        assert_eq!(page.drive(), expect, "seed {seed}, step by step");
+        // Nor does what was on and is off again before the next step.
+        let mut page = Page::new();
+        page.send(&json!({ "do": "set", "seed": seed, "paused": true, "seats": [{ "agent": player }] }));
+        for _ in 0..20 {
+            page.frame();
+            page.send(
+                &json!({ "do": "set", "shifts": ["darkness:5"], "seats": [{ "agent": player, "k": 1 }] }),
+            );
+            page.frame();
+            page.send(&json!({ "do": "set", "shifts": [], "seats": [{ "agent": player }] }));
+            page.frame();
+            page.send(&json!({ "do": "step" }));
+        }
+        page.send(&json!({ "do": "set", "paused": false }));
+        assert_eq!(page.drive(), expect, "seed {seed}, looked at in other ways");
+    }
+}
+
+#[test]
+fn every_shift_shows_at_once_and_changes_the_drive() {
+    for info in shift::catalogue() {
+        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder)) {
+            continue;
+        }
+        let (mut plain, mut shifted) = (Page::new(), Page::new());
+        for page in [&mut plain, &mut shifted] {
+            page.pass(5);
+            page.send(&json!({ "do": "set", "paused": true }));
+        }
+        let before = plain.frame();
+        shifted.send(&json!({ "do": "set", "shifts": [format!("{}:5", info.name)] }));
+        let seen = shifted.frame();
+        if info.target == shift::Target::Picture
+            && !["delay", "drop", "freeze"].iter().any(|n| info.name.contains(n))
+        {
+            assert!(seen != before, "{} does not show", info.name);
+        }
+        for page in [&mut plain, &mut shifted] {
+            page.send(&json!({ "do": "set", "paused": false }));
+        }
+        assert!(plain.pass(100) != shifted.pass(100), "{} changes nothing", info.name);
+    }
+}
+
+#[test]
+fn fewer_patches_are_another_drive_and_all_of_them_the_same() {
+    let mut page = Page::new();
+    page.send(&json!({ "do": "set", "seed": 3 }));
+    let whole = page.drive();
+    let with = |k: Value| {
+        let mut page = Page::new();
+        page.send(&json!({ "do": "set", "seed": 3, "seats": [{ "agent": 0, "k": k }] }));
+        let gaze_at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
+        let frame = page.frame();
+        let k = u16::from_le_bytes([frame[gaze_at + 8], frame[gaze_at + 9]]);
+        (k, page.drive())
+    };
+    assert_eq!(with(json!(10)), (10, whole));
+    assert_eq!(with(json!(99)), (10, whole), "no more than there are");
+    assert_eq!(with(json!(0)).0, 1, "no fewer than one");
+    let (k, few) = with(json!(2));
+    assert_eq!(k, 2);
+    assert_ne!(few, whole);
+}
+
+#[test]
+fn two_agents_share_the_track_and_nothing_else() {
+    let mut alone = Page::new();
+    alone.send(&json!({ "do": "set", "seed": 5 }));
+    let whole = alone.drive();
+    let mut both = Page::new();
+    both.send(&json!({ "do": "set", "seed": 5, "seats": [{ "agent": 0 }, { "agent": 1 }] }));
+    for _ in 0..200 {
+        both.pass(1);
+    }
+    let scores = both.session.scores();
+    assert_eq!(scores.len(), 2);
+    assert_eq!((scores[0].0, scores[0].1), whole);
+    assert_ne!(scores[0].1, scores[1].1);
+    // The same agent twice drives the same.
+    let mut twins = Page::new();
+    twins.send(&json!({ "do": "set", "seed": 5, "seats": [{ "agent": 0 }, { "agent": 0 }] }));
+    twins.pass(60);
+    let scores = twins.session.scores();
+    assert_eq!(scores[0], scores[1]);
+}
+
+#[test]
+fn a_hand_on_the_wheel() {
+    let mut page = Page::new();
+    page.pass(10);
+    page.send(&json!({ "do": "drive", "seat": 0, "action": [9, -9, 1e300] }));
+    let frame = page.pass(1);
+    assert_eq!(frame[0] & 8, 8, "a person drives");
+    let action: Vec<f32> =
+        frame[14..26].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("four"))).collect();
+    assert_eq!(action, [1.0, 0.0, 1.0], "within bounds");
+    page.send(&json!({ "do": "release" }));
+    assert_eq!(page.pass(1)[0] & 8, 0);
+    page.refused(&json!({ "do": "drive", "seat": 0, "action": [0.0] }), "3 finite ones are needed");
+    page.refused(&json!({ "do": "drive", "seat": 1, "action": [0, 0, 0] }), "nobody sits in seat 1");
+}
+
+#[test]
+fn what_cannot_be_had_changes_nothing() {
+    let mut page = Page::new();
+    page.pass(5);
+    page.send(&json!({ "do": "set", "paused": true }));
+    for (wish, wants) in [
+        (json!({ "picture": "oil" }), "oil"),
+        (json!({ "variants": ["fog"] }), "fog"),
+        (json!({ "variants": ["bar", "bar"] }), "both change"),
+        (json!({ "variants": ["video:folder=/etc"] }), "pictures"),
+        (json!({ "shifts": ["fog:3"] }), "fog"),
+        (json!({ "shifts": ["hue:9"] }), "1 to 5"),
+        (json!({ "shifts": ["hue:2", "bar:3:z=1"] }), "no parameter"),
+        (json!({ "seats": [{ "agent": 99 }] }), "no agent 99"),
+        // All or nothing: the good part of a bad wish is not taken either.
+        (json!({ "seed": 9, "speed": 4, "shifts": ["fog:3"] }), "fog"),
+        (json!({ "seed": 9, "picture": "exact", "shifts": ["fog:3"] }), "fog"),
+    ] {
+        let mut command = wish;
+        command["do"] = "set".into();
+        page.refused(&command, wants);
+    }
+    for info in shift::catalogue() {
+        for knob in info.knobs.iter().filter(|knob| matches!(knob.kind, shift::Kind::Folder)) {
+            let text = format!("{}:3:{}=/etc", info.name, knob.name);
+            page.refused(&json!({ "do": "set", "shifts": [text] }), "pages name no folders");
+        }
+    }
+}
+
+#[test]
+fn the_next_track_begins_by_itself_unless_told_not_to() {
+    let mut page = Page::new();
+    page.send(&json!({ "do": "set", "seed": 999_999, "speed": 16 }));
+    page.drive();
+    let said = page.session.take_said().concat();
+    assert!(said.contains(r#""is":"end""#) && said.contains("999999"), "{said}");
+    page.pass(100);
+    assert_eq!(page.session.settings().seed, 0, "seeds begin anew");
+    assert!(page.session.take_said().concat().contains(r#""seed":0"#), "the page is told");
+    page.send(&json!({ "do": "set", "auto": false }));
+    page.drive();
+    page.pass(200);
+    assert_eq!(page.session.settings().seed, 0);
+    assert!(page.session.is_idle());
+}
+
+#[test]
+fn frames_wait_for_a_page_that_draws() {
+    let mut page = Page::new();
+    for _ in 0..3 {
+        assert!(page.session.has_room());
+        page.session.frame();
+    }
+    assert!(!page.session.has_room());
+    page.send(&json!({ "do": "shown", "frame": 4_000_000_000_u32 }));
+    assert!(!page.session.has_room(), "nobody has drawn what was not sent");
+    page.send(&json!({ "do": "shown", "frame": 1 }));
+    assert!(page.session.has_room());
+}
+
+#[test]
+fn the_view_has_the_size_that_is_asked_for_and_the_film_is_a_film() {
+    let mut page = Page::new();
+    page.send(&json!({ "do": "view", "width": 200, "height": 160 }));
+    let frame = page.pass(12);
+    let png = frame.windows(8).position(|eight| eight == b"\x89PNG\r\n\x1a\n").expect("a view");
+    let side = |at: usize| u32::from_be_bytes(frame[png + at..png + at + 4].try_into().expect("four"));
+    assert_eq!((side(16), side(20)), (200, 160));
+    for _ in 0..4 {
+        page.pass(1);
+    }
+    page.send(&json!({ "do": "film" }));
+    let film = page.session.take_film().expect("an order").make().expect("a film");
+    assert_eq!(&film[4..8], b"ftyp");
+    assert!(page.session.take_film().is_none());
+}
+
+#[test]
+fn nothing_that_a_page_says_is_a_panic() {
+    let mut rng = Seed::root(11).child("hostile", 0).rng();
+    let words = [
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"do\"",
+        ":",
+        ",",
+        "\"set\"",
+        "\"step\"",
+        "\"drive\"",
+        "\"seed\"",
+        "\"speed\"",
+        "\"shifts\"",
+        "\"variants\"",
+        "\"picture\"",
+        "\"seats\"",
+        "\"agent\"",
+        "\"k\"",
+        "\"view\"",
+        "\"width\"",
+        "\"height\"",
+        "\"action\"",
+        "\"seat\"",
+        "\"shown\"",
+        "\"frame\"",
+        "\"fast\"",
+        "\"hue:2\"",
+        "\"blob:5:x=nan\"",
+        "\"noise:size=2\"",
+        "\"noise:size=999999999\"",
+        "0",
+        "1",
+        "-1",
+        "1e308",
+        "0.5",
+        "18446744073709551615",
+        "null",
+        "true",
+        "\"\"",
+        "\"\\u0000\"",
+        "é",
+    ];
+    let templates = [
+        r#"{"do":"set","seed":N}"#,
+        r#"{"do":"set","shifts":["hue:N","bar:N:x=N"]}"#,
+        r#"{"do":"set","speed":N}"#,
+        r#"{"do":"set","seats":[{"agent":N,"k":N}]}"#,
+        r#"{"do":"view","width":N,"height":N}"#,
+        r#"{"do":"drive","seat":N,"action":[N,N,N]}"#,
+        r#"{"do":"shown","frame":N}"#,
+        r#"{"do":"step"}"#,
+        r#"{"do":"restart"}"#,
+        r#"{"do":"release"}"#,
+        r#"{"do":"set","variants":["blob:side=N"]}"#,
+        r#"{"do":"set","paused":true}"#,
+        r#"{"do":"film"}"#,
+        r#"{"do":"set","picture":"exact"}"#,
+        r#"{"do":"set","variants":["noise"],"shifts":["noise:N@N-N"]}"#,
+    ];
+    let numbers =
+        ["0", "1", "2", "7", "100", "640", "-1", "0.5", "1e9", "4294967295", "1e300", "9007199254740991"];
+    let mut page = Page::new();
+    for i in 0..1000 {
+        let mut pick = |n: usize| rng.below(n as u64) as usize;
+        let text = match i % 3 {
+            0 => (0..pick(24)).map(|_| words[pick(words.len())]).collect::<String>(),
+            1 => String::from_utf8_lossy(&(0..pick(200)).map(|_| pick(256) as u8).collect::<Vec<_>>())
+                .into_owned(),
+            _ => {
+                let parts = templates[pick(templates.len())].split('N');
+                let parts: Vec<&str> = parts.collect();
+                let mut text = parts[0].to_owned();
+                for part in &parts[1..] {
+                    text += numbers[pick(numbers.len())];
+                    text += part;
+                }
+                text
+            }
+        };
+        page.session.obey(&text);
+        page.session.take_film();
+        for said in page.session.take_said() {
+            let word: Value = serde_json::from_str(&said).expect("JSON");
+            assert!(matches!(word["is"].as_str(), Some("said" | "state" | "end")), "{said}");
+        }
+        if i % 10 == 0 {
+            page.pass(1);
+        }
+    }
+    // And after all that it drives as ever.
+    page.send(&json!({
+        "do": "set", "seed": 7, "speed": 1, "paused": false, "auto": true, "shifts": [], "variants": [],
+        "picture": "fast", "seats": [{ "agent": 0 }],
+    }));
+    let mut fresh = Page::new();
+    fresh.send(&json!({ "do": "set", "seed": 7 }));
+    assert_eq!(page.drive(), fresh.drive());
+}
+
+#[test]
+fn complaints_do_not_pile_up() {
+    let mut page = Page::new();
+    for _ in 0..10_000 {
+        page.session.obey("no");
+    }
+    assert!(page.session.take_said().len() <= 64);
+    assert_eq!(score(&page.frame()).0, 0);
+    assert!(page.session.settings().seed <= protocol::MAX_SEED);
+}
