@@ -4,8 +4,8 @@
 mod browser;
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Stdio};
 
 use browser::{Browser, chromium};
 use common::{Dir, check_fails};
@@ -14,6 +14,8 @@ use common::{Dir, check_fails};
 struct Lab {
     child: Child,
     url: String,
+    /// A program whose reader left would end.
+    _output: Lines<BufReader<ChildStdout>>,
     _dir: Dir,
 }
 
@@ -26,7 +28,7 @@ impl Lab {
         let mut lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
         let url = lines.next().expect("a line").expect("text");
         assert!(url.starts_with("http://127.0.0.1:"), "{url}");
-        Lab { child, url, _dir: dir }
+        Lab { child, url, _output: lines, _dir: dir }
     }
 }
 

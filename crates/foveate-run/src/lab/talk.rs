@@ -20,10 +20,10 @@ use super::session::Session;
 use crate::clock::Wall;
 use crate::workers::Stop;
 
-/// Time between frames.
-const TICK: Duration = Duration::from_millis(20);
+/// Time between frames, at least: as screens have it, and shorter than any step in real time.
+const TICK: Duration = Duration::from_millis(16);
 /// Of a tick, what is driven in when it goes as fast as it can.
-const BUSY: Duration = Duration::from_millis(14);
+const BUSY: Duration = Duration::from_millis(11);
 /// Time between looks at the stop flag when nothing happens.
 const IDLE: Duration = Duration::from_millis(200);
 /// Silence after which the page is asked whether it is still there, and after which it counts as gone.
@@ -96,7 +96,9 @@ fn drain(socket: &mut Socket) {
 }
 
 fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop) -> Result<(), Error> {
-    let (mut tick, mut heard) = (Wall::start(), Wall::start());
+    let (clock, mut heard) = (Wall::start(), Wall::start());
+    // When the last tick was, and when the next one is due.
+    let (mut last, mut next) = (Duration::ZERO, TICK);
     let mut asked = false;
     let mut film: Option<Film> = None;
     loop {
@@ -109,8 +111,15 @@ fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop
             drain(socket);
             return Ok(());
         }
-        let wait = if session.is_idle() { IDLE } else { TICK.saturating_sub(tick.elapsed()) };
-        match listen(socket, wait)? {
+        let idle = session.is_idle();
+        let wait = if idle { IDLE } else { next.saturating_sub(clock.elapsed()) };
+        let heard_now = listen(socket, wait)?;
+        if idle {
+            // Time that stood still is not made up for.
+            last = clock.elapsed();
+            next = last;
+        }
+        match heard_now {
             Heard::Nothing => {}
             Heard::Text(text) => {
                 (heard, asked) = (Wall::start(), false);
@@ -128,15 +137,19 @@ fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop
             socket.send(Message::Ping(Vec::new().into()))?;
         }
         film = show(socket, &mut session, film, shared)?;
-        let passed = tick.elapsed();
-        if passed >= TICK {
-            tick = Wall::start();
-            if !session.has_room() {
-                // Nobody looks: a hidden tab, or a line that is too slow.
-                session.stall();
-            } else if session.advance(passed, &mut || tick.elapsed() < BUSY) {
-                socket.send(Message::binary(session.frame()))?;
-            }
+        let now = clock.elapsed();
+        if now < next {
+            continue;
+        }
+        let passed = now - last;
+        last = now;
+        // A tick that comes late does not delay those after it, unless it is later than they are.
+        next = if now < next + TICK { next + TICK } else { now + TICK };
+        if !session.has_room() {
+            // Nobody looks: a hidden tab, or a line that is too slow.
+            session.stall();
+        } else if session.advance(passed, &mut || clock.elapsed() - now < BUSY) {
+            socket.send(Message::binary(session.frame()))?;
         }
     }
 }

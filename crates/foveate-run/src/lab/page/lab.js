@@ -244,9 +244,15 @@ const keys = {
 function typing(target, key) {
   if (target.closest("dialog")) return true;
   if (target.matches("input[type=number], select")) return key !== "Escape";
-  if (target.matches("input, button, summary, a")) return key === " " || key === "Enter" || (target.matches("input") && key.startsWith("Arrow"));
-  return false;
+  if (target.matches("input[type=range], input[type=radio]") && key.startsWith("Arrow")) return true;
+  return target.matches("input, button, summary, a") && (key === " " || key === "Enter");
 }
+
+// What the mouse pressed lets go of the keys, so that they drive and play again.
+addEventListener("click", (event) => {
+  const at = document.activeElement;
+  if (event.detail > 0 && at?.matches("button, input:not([type=number])")) at.blur();
+});
 
 const named = (key) => (key.length === 1 ? key.toLowerCase() : key);
 addEventListener("keydown", (event) => {
