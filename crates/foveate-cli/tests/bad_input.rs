@@ -3,6 +3,9 @@
 mod common;
 
 use common::{Dir, check_fails, made_up, npz, weights};
+use foveate_envs::registry::EnvRequest;
+use foveate_run::weights::AgentFile;
+use serde_json::json;
 
 #[test]
 fn broken_npz_files() {
@@ -193,4 +196,61 @@ fn a_wrong_command_line_shows_the_usage() {
         assert_eq!(done.code, Some(2), "{args:?}: {}", done.stderr);
         assert!(done.stderr.contains("--help") || done.stderr.contains("Usage"), "{args:?}: {}", done.stderr);
     }
+}
+
+#[test]
+fn stress_that_makes_no_sense() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    let file = AgentFile::new("attention-agent", &json!({}), made_up()).expect("the right count");
+    for picture in ["fast", "exact"] {
+        let world =
+            EnvRequest { id: "car-racing".into(), picture: Some(picture.into()), ..EnvRequest::default() };
+        dir.write(&format!("{picture}.safetensors"), file.clone().made_for(&world).to_bytes());
+    }
+    std::fs::create_dir(dir.path("run")).expect("writable");
+    for (flags, wants) in [
+        (&["--shifts", "fog"][..], &["no shift \"fog\"", "brightness, darkness"][..]),
+        (&["--shifts", "noise:0"], &["severity \"0\"", "from 1 to 5"]),
+        (&["--shifts", "noise:6"], &["severity \"6\""]),
+        (&["--shifts", "noise:NaN"], &["severity \"NaN\""]),
+        (&["--shifts", "blob:x=7"], &["x = \"7\"", "from 0 to 1"]),
+        (&["--shifts", "noise@9-3"], &["@9-3 names no steps"]),
+        (&["--shifts", "noise,,blur"], &["a shift is missing"]),
+        (&["--shifts", "background-video:folder=none"], &["cannot read none", "check the path"]),
+        (&["--shifts", "noise", "--severities", "0"], &["severities \"0\"", "1..5"]),
+        (&["--shifts", "noise", "--severities", "5..6"], &["severities \"5..6\""]),
+        (&["--shifts", "noise", "--severities", "NaN"], &["severities \"NaN\""]),
+        (&["--at", "200"], &["--at 200 switches shifts on", "--shifts"]),
+        (&["--variants", "baa"], &["no variant \"baa\"", "blob"]),
+        (&["--variants", "video"], &["video", "folder"]),
+        (&["--variant", "bar"], &["bar", "keep one of them"]),
+        (&["--episodes", "0"], &["0 episodes", "at least 1"]),
+        (&["--episodes", "99999999999"], &["at most 1000000"]),
+        (&["--env", "moon"], &["no environment is called \"moon\""]),
+        (&["none.safetensors"], &["cannot read none.safetensors", "check the path"]),
+        (&["run"], &["neither best.safetensors nor last.safetensors"]),
+        (&["--sheet", "a.gif"], &["end the name in .png"]),
+        (&["--sheet", "none/a.png", "--at", "2"], &["cannot write none/a.png", "create the folder first"]),
+    ] {
+        check_fails(
+            &dir,
+            &[&["stress", "w.safetensors", "--picture", "fast", "--max-steps", "2"], flags].concat(),
+            wants,
+        );
+    }
+    for command in [&["eval", "--episodes", "1"][..], &["watch", "--out", "a.gif"]] {
+        check_fails(&dir, &[command, &["--shift", "fog"]].concat(), &["no shift \"fog\"", "brightness"]);
+        check_fails(&dir, &[command, &["--shift", "noise:6"]].concat(), &["severity \"6\""]);
+    }
+    check_fails(
+        &dir,
+        &["stress", "fast.safetensors", "exact.safetensors"],
+        &["fast drives in car-racing (picture fast)", "exact in car-racing (picture exact)", "--picture"],
+    );
+    check_fails(
+        &dir,
+        &["stress", "--out", "w.safetensors/x", "--max-steps", "2"],
+        &["part of the path is a file"],
+    );
 }

@@ -215,3 +215,56 @@ fn a_reader_who_leaves_is_no_error() {
     assert_eq!(out.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&out.stderr), "");
 }
+
+#[test]
+fn stress_makes_a_table_and_keeps_its_rows() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    let short = ["--picture", "fast", "--episodes", "3", "--seed", "5", "--max-steps", "20"];
+    let rows =
+        ["--variants", "bar", "--shifts", "noise,blob:5:x=0.3", "--severities", "1,5", "--out", "made/here"];
+    let all = [&["stress", "w.safetensors"], &short[..], &rows].concat();
+    let text = dir.ok(&all);
+    for file in ["table.md", "table.csv", "table.json", "table.svg", "severities.svg"] {
+        let bytes = dir.read(&format!("made/here/{file}"));
+        assert!(!bytes.is_empty(), "{file}");
+    }
+    let names = ["original", "bar", "noise:1", "noise:5", "blob:5:x=0.3"];
+    for name in names {
+        assert!(text.contains(&format!("| {name} | ")), "{name}: {text}");
+    }
+    assert!(text.contains("Driven: 15 episodes, 300 steps"), "{text}");
+    assert!(text.starts_with(&String::from_utf8(dir.read("made/here/table.md")).expect("text")[..200]));
+
+    // The same command again drives nothing, and any number of workers gives the same files.
+    let before = dir.everything();
+    assert!(dir.ok(&all).contains("Driven: 0 episodes"));
+    assert!(before == dir.everything());
+    let json = dir.json(&[&all[..all.len() - 2], &["--workers", "3", "--json"]].concat());
+    let kept: Value = serde_json::from_slice(&dir.read("made/here/table.json")).expect("JSON");
+    assert_eq!(json["digest"], kept["digest"]);
+    assert_eq!(json["agents"], kept["agents"]);
+    assert_eq!(json["effort"]["steps"], 300);
+
+    // A row is what eval finds with --variant and --shift.
+    let eval = ["eval", "w.safetensors", "--json", "--shift", "noise:5"];
+    let eval = dir.json(&[&eval, &short[..]].concat());
+    assert_eq!(eval["returns"], json["agents"][0]["rows"][3]["returns"]);
+    assert_eq!(eval["variant"], "original; noise:5");
+}
+
+#[test]
+fn shifts_can_be_watched() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    let watch = |shift: &str, at: &str, out: &str| {
+        let world = ["watch", "w.safetensors", "--picture", "fast", "--shift", shift];
+        dir.ok(&[&world, &["--at", at, "--out", out][..]].concat());
+        dir.read(out)
+    };
+    let (plain, blob) = (watch("blob:5@9", "8", "a.png"), watch("blob:5@9", "9", "b.png"));
+    assert!(plain != blob);
+    assert!(watch("blob:4@10", "8", "c.png") != plain, "the title says what is on");
+    dir.ok(&["stress", "--picture", "fast", "--sheet", "sheet.png", "--at", "5", "--severities", "3"]);
+    assert!(dir.read("sheet.png").starts_with(b"\x89PNG"));
+}

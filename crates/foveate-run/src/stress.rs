@@ -132,18 +132,15 @@ pub fn run(
             });
             let key =
                 keep::key(&contender.file, &condition.in_world(world), *seed, *episodes, request.max_steps);
-            let outcome = match keeper.as_ref().and_then(|keeper| keeper.find(&key)) {
-                Some(outcome) => {
-                    kept += 1;
-                    outcome
+            let outcome = if let Some(outcome) = keeper.as_ref().and_then(|keeper| keeper.find(&key)) {
+                kept += 1;
+                outcome
+            } else {
+                let outcome = drive(request, contender, &**env, name, stop, &mut effort)?;
+                if let Some(keeper) = &keeper {
+                    keeper.keep(&key, &outcome)?;
                 }
-                None => {
-                    let outcome = drive(request, contender, &**env, name, stop, &mut effort)?;
-                    if let Some(keeper) = &keeper {
-                        keeper.keep(&key, &outcome)?;
-                    }
-                    outcome
-                }
+                outcome
             };
             outcomes.push(outcome);
             done += 1;

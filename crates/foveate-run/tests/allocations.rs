@@ -7,6 +7,7 @@ use std::alloc::System;
 use foveate_agents::registry::{Init, initial_params, make};
 use foveate_core::{Agent, EpisodeResult, Evaluator, Lesson, Population, RolloutJob, Seed};
 use foveate_envs::registry::EnvRequest;
+use foveate_envs::shift::catalogue;
 use foveate_run::rollout::{self, Rules};
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
@@ -45,9 +46,16 @@ fn jobs(first_seed: u64) -> Vec<RolloutJob> {
 fn nothing_is_allocated_in_the_loop() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
     let rules = Rules { max_steps: 100, patience: Some(20), lesson: None };
-    for picture in ["fast", "classic", "exact"] {
-        let request =
-            EnvRequest { id: "car-racing".into(), picture: Some(picture.into()), ..EnvRequest::default() };
+    let every_shift = catalogue().iter().map(|info| info.name).collect::<Vec<_>>().join("+");
+    for (picture, shifts) in
+        [("fast", vec![]), ("classic", vec![]), ("exact", vec![]), ("fast", vec![every_shift])]
+    {
+        let request = EnvRequest {
+            id: "car-racing".into(),
+            picture: Some(picture.into()),
+            shifts,
+            ..EnvRequest::default()
+        };
         let mut env = worlds::make(request).expect("it exists");
         let mut agent = make("attention-agent", &Value::Null).expect("it exists");
         let population = population(&*agent);

@@ -176,9 +176,10 @@ fn stem(path: &Path) -> String {
 /// A world in a few words.
 fn called(world: &EnvRequest) -> String {
     let picture = world.picture.as_deref().unwrap_or("its own");
-    let more = world.variants.iter().chain(&world.shifts).map(|text| format!(" with {text}"));
-    let options = world.options.iter().map(|(key, value)| format!(" with {key}={value}"));
-    format!("{} (picture {picture}{})", world.id, more.chain(options).collect::<String>())
+    let options = world.options.iter().map(|(key, value)| format!("{key}={value}"));
+    let more: Vec<String> = world.variants.iter().chain(&world.shifts).cloned().chain(options).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(", ")) };
+    format!("{} (picture {picture}{more})", world.id)
 }
 
 /// `12 of 86: champion, noise:3; 1:20, about 8:13 left`

@@ -1,6 +1,6 @@
 //! Something else behind the world, as on a green screen.
 //!
-//! What counts as background is a colour: the commonest of the episode's first picture, or the one that `key` names.
+//! What counts as background is a colour: the commonest of the picture at hand, or the one that `key` names.
 //! Every pixel close to it is mixed with another picture, which is glued to the screen. A world's own variants can do
 //! better (CarRacing's `noise` and `video` lie on the ground); this one needs nothing but a picture.
 
@@ -37,7 +37,6 @@ pub(super) struct Background {
     nodes: Vec<[u8; 3]>,
     /// How often colours of 4 bits per channel occur.
     counts: Vec<u32>,
-    commonest: [u8; 3],
 }
 
 impl Background {
@@ -50,14 +49,12 @@ impl Background {
             layers: [layer(), layer()],
             nodes: vec![[0; 3]; (width + 1) * (height + 1)],
             counts: vec![0; 1 << 12],
-            commonest: [0; 3],
         }
     }
 }
 
 impl Operator for Background {
-    fn begin(&mut self, first: Image<'_>, dice: Seed) {
-        self.commonest = commonest(first.rgb(), &mut self.counts);
+    fn begin(&mut self, _: Image<'_>, dice: Seed) {
         if self.show != Show::Static {
             let cell = (CELL_PX * self.width as f64 / 96.0).max(1.0);
             for (i, layer) in self.layers.iter_mut().enumerate() {
@@ -68,7 +65,7 @@ impl Operator for Background {
     }
 
     fn look(&mut self, picture: &mut Picture<'_>, now: &Moment<'_>) {
-        let key = now.color(0).unwrap_or(self.commonest);
+        let key = now.color(0).unwrap_or_else(|| commonest(picture.rgb, &mut self.counts));
         let tolerance = now.number(1, 40.0) as u8;
         let alpha = (now.amount * 256.0).round() as u32;
         let film = match now.settings.get(2) {

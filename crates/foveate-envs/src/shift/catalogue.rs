@@ -108,7 +108,7 @@ const BEHIND: [Knob; 2] = [
         name: "key",
         kind: Kind::Color,
         default: "auto",
-        about: "colour of the background as #rrggbb; auto takes the commonest of the episode's first picture",
+        about: "colour of the background as #rrggbb; auto takes the commonest of the picture at hand",
     },
     Knob {
         name: "tolerance",

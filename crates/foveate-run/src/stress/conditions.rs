@@ -70,11 +70,13 @@ pub fn conditions(
         }
     };
     for variant in variant_names(world, variants) {
+        missing(&variant, "variant", variants)?;
         add(Condition { name: variant.clone(), what: What::Variant(variant) });
     }
     let mut any = false;
     for text in shift_texts(shifts) {
         any = true;
+        missing(&text, "shift", shifts)?;
         let mut plan: Plan = text.parse()?;
         if let Some(step) = at {
             if text.contains('@') {
@@ -106,6 +108,16 @@ pub fn conditions(
         }),
         _ => Ok(rows),
     }
+}
+
+/// Whether nothing stands between two commas of `list`.
+fn missing(text: &str, what: &str, list: &str) -> Result<(), RunError> {
+    if text.is_empty() {
+        return Err(RunError::BadRequest {
+            why: format!("a {what} is missing in {list:?}; separate them by single commas"),
+        });
+    }
+    Ok(())
 }
 
 /// The variants that `text` names.

@@ -199,7 +199,7 @@ impl Scale {
 }
 
 fn heading(table: &Table) -> String {
-    let base: String = table.base.iter().map(|text| format!(", {text}")).collect();
+    let base: String = table.base.iter().flat_map(|text| [", ", text]).collect();
     format!(
         "{}, picture {}{base}: {} episodes per row, seed {}",
         table.env, table.picture, table.episodes, table.seed

@@ -29,7 +29,7 @@ pub struct SheetRequest<'a> {
 }
 
 /// The same step under every shift in every severity, as a PNG file. The actions up to there are those of the agent in the
-/// unmodified world, so that the same place is seen.
+/// unmodified world, so that the same place is seen; only under shifts of actions it drives anew.
 ///
 /// # Errors
 /// When the world shows no picture, or the world or the agent refuses, or the episode ends before the step.
@@ -83,13 +83,23 @@ fn record(request: &SheetRequest<'_>) -> Result<Vec<Vec<f64>>, RunError> {
     Ok(actions)
 }
 
-/// What is seen after these actions under `plan`.
+/// What is seen at the step under `plan`.
 fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result<ImageBuf, RunError> {
     let mut env = Shifted::new(request.env.boxed_clone(), plan)?;
+    let mut agent = request.agent.boxed_clone();
+    // Actions that are changed on their way would soon lead nowhere: then the agent looks where it goes.
+    let looks = plan.list().iter().any(|shift| shift.info().target == Target::Action);
     env.reset(Some(request.seed));
-    for action in actions {
+    agent.begin_episode();
+    for recorded in actions {
+        let over = if looks {
+            let action = agent.act(env.observation())?.action.to_vec();
+            do_action(&mut env, &action)?
+        } else {
+            do_action(&mut env, recorded)?
+        };
         // A shift of actions may end the episode early; then its last picture is shown.
-        if do_action(&mut env, action)? {
+        if over {
             break;
         }
     }

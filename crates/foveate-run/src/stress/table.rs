@@ -3,13 +3,13 @@
 use foveate_core::statistics::{holm, paired};
 use foveate_envs::registry::{self, EnvRequest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::conditions::{Condition, What};
 use super::keep::Outcome;
 use super::published::{CAR_RACING, Published, published};
 use super::{Contender, StressRequest};
 use crate::evaluate::Summary;
+use crate::replay::sha256_hex;
 
 /// Agents side by side, in the same rows of changed worlds. Serialises to `table.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,10 +171,10 @@ impl Table {
         let EnvRequest { id, picture, variants, shifts, .. } = &request.world;
         let own = || registry::list().into_iter().find(|env| env.id == *id)?.pictures.into_iter().next();
         let any_published = agents.iter().flat_map(|agent| &agent.rows).any(|row| row.published.is_some());
-        let mut digest = Sha256::new();
+        let mut bytes = Vec::new();
         for row in agents.iter().flat_map(|agent| &agent.rows) {
-            row.returns.iter().for_each(|r| digest.update(r.to_bits().to_le_bytes()));
-            row.lengths.iter().for_each(|n| digest.update(n.to_le_bytes()));
+            row.returns.iter().for_each(|r| bytes.extend_from_slice(&r.to_bits().to_le_bytes()));
+            row.lengths.iter().for_each(|n| bytes.extend_from_slice(&n.to_le_bytes()));
         }
         Table {
             format: "foveate-stress-1".into(),
@@ -187,7 +187,7 @@ impl Table {
             solved_at: solved_at(id),
             published_source: any_published.then(|| CAR_RACING.to_owned()),
             agents,
-            digest: digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            digest: sha256_hex(&bytes),
         }
     }
 }

@@ -1,1 +1,269 @@
+//! Short episodes of the champion; what the figures mean is `foveate_core::statistics`' to test.
 
+use foveate_core::statistics::paired;
+use foveate_envs::registry::EnvRequest;
+
+use super::*;
+use crate::champion::champion;
+
+fn world(picture: &str) -> EnvRequest {
+    EnvRequest { id: "car-racing".into(), picture: Some(picture.into()), ..EnvRequest::default() }
+}
+
+fn contender(name: &str) -> Contender {
+    let (file, source) = champion("car-racing").expect("it is built in");
+    Contender { name: name.into(), file, source }
+}
+
+fn rows(variants: &str, shifts: &str, levels: &str, at: Option<u64>) -> Result<Vec<Condition>, RunError> {
+    conditions(&world("fast"), variants, shifts, &severities(levels)?, at)
+}
+
+/// Five episodes of 30 steps in three rows.
+fn request<'a>(agents: &[&str], folder: Option<&'a Path>) -> StressRequest<'a> {
+    StressRequest {
+        world: world("fast"),
+        agents: agents.iter().map(|name| contender(name)).collect(),
+        conditions: rows("bar", "unsteady", "4", None).expect("good rows"),
+        seed: 3,
+        episodes: 5,
+        workers: 1,
+        max_steps: Some(30),
+        folder,
+    }
+}
+
+fn table(request: &StressRequest<'_>) -> (Table, Effort) {
+    run(request, &Stop::default(), &mut |_| {}).expect("it drives")
+}
+
+#[test]
+fn rows_are_what_was_asked_for() {
+    let names = |variants: &str, shifts: &str, levels: &str, at: Option<u64>| {
+        let rows = rows(variants, shifts, levels, at).expect("good rows");
+        rows.into_iter().map(|row| row.name).collect::<Vec<_>>().join(" ")
+    };
+    for (variants, shifts, levels, at, expect) in [
+        ("all", "none", "1..5", None, "original color color3 bar blob noise fake-lane"),
+        ("none", "", "1..5", None, "original"),
+        ("original,bar,bar:width=9,bar", "none", "3", None, "original bar bar:width=9"),
+        ("none", "noise", "2..4", None, "original noise:2 noise:3 noise:4"),
+        ("bar", "noise,hue+blur:x", "3", None, "!"),
+        ("bar", "hue+blur", "1,2.5", None, "original bar hue:1+blur:1 hue:2.5+blur:2.5"),
+        ("none", "blob:5:x=0.1,blob:x=0.2", "3", None, "original blob:5:x=0.1 blob:3:x=0.2"),
+        ("none", "noise,blur:2", "5", Some(200), "original noise:5@200 blur:2@200"),
+        ("none", "noise@7,hue@3-9", "5", None, "original noise:5@7 hue:5@3-9"),
+    ] {
+        if expect == "!" {
+            assert!(rows(variants, shifts, levels, at).is_err(), "{shifts}");
+        } else {
+            assert_eq!(names(variants, shifts, levels, at), expect, "{variants} {shifts} {levels}");
+        }
+    }
+    let every = rows("none", "all", "1..5", None).expect("good rows");
+    assert_eq!(every.len(), 1 + 5 * foveate_envs::shift::catalogue().len());
+}
+
+#[test]
+fn rows_that_make_no_sense() {
+    for (shifts, levels, at, wants) in [
+        ("fog", "3", None, "no shift \"fog\""),
+        ("noise,", "3", None, "a shift is missing in \"noise,\""),
+        ("noise:6", "3", None, "severity \"6\""),
+        ("noise", "0", None, "severities \"0\" are not numbers from 1 to 5"),
+        ("noise", "6", None, "severities \"6\""),
+        ("noise", "NaN", None, "severities \"NaN\""),
+        ("noise", "", None, "severities \"\""),
+        ("noise", "3..1", None, "severities \"3..1\""),
+        ("noise", "0..5", None, "severities \"0..5\""),
+        ("noise@5", "3", Some(7), "leave out either @ or --at 7"),
+        ("none", "3", Some(7), "--at 7 switches shifts on, and there are none"),
+    ] {
+        let said = rows("none", shifts, levels, at).expect_err(shifts).to_string();
+        assert!(said.contains(wants) && said.lines().count() == 1, "{shifts} {levels}: {said}");
+    }
+}
+
+#[test]
+fn digits_do_not_depend_on_the_workers() {
+    let (one, effort) = table(&request(&["a"], None));
+    assert_eq!((effort.episodes, effort.steps), (15, 450));
+    for workers in [2, 5] {
+        let (other, _) = table(&StressRequest { workers, ..request(&["a"], None) });
+        assert_eq!(other, one);
+    }
+    let (later, _) = table(&StressRequest { seed: 4, ..request(&["a"], None) });
+    assert_ne!(later.digest, one.digest);
+}
+
+#[test]
+fn a_row_is_an_evaluation_and_its_change_is_paired() {
+    let (table, _) = table(&request(&["a", "b"], None));
+    assert_eq!(table.agents[0].rows, table.agents[1].rows, "the same weights");
+    let rows = &table.agents[0].rows;
+    let names: Vec<(&str, &str)> = rows.iter().map(|row| (&*row.name, &*row.kind)).collect();
+    assert_eq!(names, [("original", "original"), ("bar", "variant"), ("unsteady:4", "shift")]);
+    assert_eq!((&rows[2].curve, rows[2].severity), (&Some("unsteady".into()), Some(4.0)));
+    assert_eq!(rows[0].change, None);
+    for row in &rows[1..] {
+        let (change, expect) =
+            (row.change.expect("it has one"), paired(&rows[0].returns, &row.returns).expect("five"));
+        assert_eq!(
+            (change.difference, change.ci95, change.p),
+            (expect.difference, expect.interval, expect.p)
+        );
+        assert!(change.p_holm >= change.p && row.solved == Some(false));
+    }
+    // A bar is no obstacle so early on the way; a loose steering wheel is.
+    assert_ne!(rows[2].returns, rows[0].returns);
+    assert_eq!(rows[1].published, Some(Published { mean: 900.0, std: 35.0 }));
+    assert_eq!(rows[2].published, None);
+
+    let env = worlds::make(EnvRequest { variants: vec!["bar".into()], ..world("fast") }).expect("it exists");
+    let agent = contender("a").file.agent().expect("good");
+    let report = evaluate::run(
+        &EvalRequest {
+            env: &*env,
+            agent: &*agent,
+            labels: Labels::default(),
+            seeds: Seeds::Stream { seed: 3, episodes: 5 },
+            workers: 1,
+            max_steps: Some(30),
+        },
+        &Stop::default(),
+    );
+    assert_eq!(report.expect("it drives").returns, rows[1].returns);
+}
+
+#[test]
+fn published_figures_are_those_of_the_plain_world() {
+    let base = EnvRequest { shifts: vec!["blur:1".into()], ..world("fast") };
+    let (table, _) = table(&StressRequest { world: base, ..request(&["a"], None) });
+    assert!(table.agents[0].rows.iter().all(|row| row.published.is_none()));
+    assert_eq!((table.published_source.as_ref(), &*table.base), (None, &["blur:1".to_owned()][..]));
+    assert!(!table.markdown().contains("published") && table.markdown().contains(", with blur:1"));
+}
+
+#[test]
+fn finished_rows_are_kept_and_broken_ones_driven_again() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let folder = Some(dir.path());
+    let (first, effort) = table(&request(&["a"], folder));
+    assert_eq!(effort.steps, 450);
+    let (again, effort) = table(&request(&["a"], folder));
+    assert_eq!((&again, effort.steps), (&first, 0));
+    let (_, effort) = table(&StressRequest { seed: 9, ..request(&["a"], folder) });
+    assert_eq!(effort.steps, 450, "other tracks are other rows");
+
+    let files: Vec<_> = std::fs::read_dir(dir.path().join("rows")).expect("there").flatten().collect();
+    assert_eq!(files.len(), 6);
+    let text = std::fs::read_to_string(files[0].path()).expect("text");
+    for broken in ["", "{}", &text[..text.len() / 2], &text.replace("\"returns\":[", "\"returns\":[1.5,")] {
+        for file in &files {
+            std::fs::write(file.path(), broken).expect("writable");
+        }
+        let (again, effort) = table(&request(&["a"], folder));
+        assert_eq!((&again, effort.steps), (&first, 450));
+    }
+}
+
+#[test]
+fn a_stopped_run_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let request = request(&["a", "b"], Some(dir.path()));
+    let stop = Stop::default();
+    let stopped = run(&request, &stop, &mut |progress| {
+        if progress.done == 1 {
+            stop.ask();
+        }
+    });
+    assert!(stopped.expect_err("stopped").to_string().contains("stopped"));
+    let mut kept = 0;
+    let (table, effort) = run(&request, &Stop::default(), &mut |p| kept = p.kept).expect("it drives");
+    // Both have the same weights: what the first has driven is the second's too.
+    assert_eq!((effort.steps, table.agents.len()), (300, 2));
+    assert!(kept >= 1, "{kept}");
+}
+
+#[test]
+fn nothing_to_do_says_so() {
+    let none = |change: &dyn Fn(&mut StressRequest<'_>)| {
+        let mut request = request(&["a"], None);
+        change(&mut request);
+        run(&request, &Stop::default(), &mut |_| {}).expect_err("nothing to do").to_string()
+    };
+    assert!(none(&|r| r.episodes = 0).contains("at least 1"));
+    assert!(none(&|r| r.episodes = usize::MAX).contains("at most 1000000"));
+    assert!(none(&|r| r.agents.clear()).contains("name an agent"));
+    assert!(none(&|r| r.world.picture = Some("sharp".into())).contains("no picture \"sharp\""));
+    // A row that cannot be is found before the first is driven.
+    let said = none(&|r| {
+        r.conditions = rows("bar,baa", "none", "1", None).expect("names are not looked up yet");
+        r.episodes = 1_000_000;
+    });
+    assert!(said.contains("no variant \"baa\""), "{said}");
+}
+
+#[test]
+fn texts_hold_together() {
+    let (table, _) = table(&request(&["plain", "a|b, \"c\""], None));
+    let markdown = table.markdown();
+    let grids: Vec<&str> = markdown.split("\n\n").filter(|part| part.starts_with('|')).collect();
+    assert_eq!(grids.len(), 3, "side by side, and one each\n{markdown}");
+    for grid in grids {
+        let width = |line: &str| line.replace("\\|", "").matches('|').count();
+        let first = grid.lines().next().map(width);
+        assert!(grid.lines().all(|line| Some(width(line)) == first), "{grid}");
+        assert_eq!(grid.lines().count(), 5);
+    }
+    assert!(markdown.contains("900 ± 35") && markdown.contains(&table.digest), "{markdown}");
+
+    let csv = table.csv();
+    assert_eq!(csv.lines().count(), 7);
+    let fields = |line: &str| line.replace("\"a|b, \"\"c\"\"\"", "x").split(',').count();
+    assert!(csv.lines().all(|line| fields(line) == fields(csv.lines().next().expect("a head"))), "{csv}");
+
+    let json = serde_json::to_string(&table).expect("plain");
+    assert_eq!(serde_json::from_str::<Table>(&json).expect("its own"), table);
+}
+
+#[test]
+fn plots_hold_every_row() {
+    let named = |shifts| StressRequest {
+        conditions: rows("bar", shifts, "1..5", None).expect("good rows"),
+        ..request(&["a", "<b>"], None)
+    };
+    let (table, _) = table(&named("noise,hue+blur,bar:2"));
+    let overview = plot::overview(&table);
+    for text in ["&lt;b&gt;", ">original<", ">bar<", ">bar:2<", "published"] {
+        assert!(overview.contains(text), "{text}: {overview}");
+    }
+    assert!(!overview.contains("noise:3"), "curves have a picture of their own");
+    let curves = plot::curves(&table).expect("two curves");
+    for text in [">noise<", ">hue+blur<", "&lt;b&gt;"] {
+        assert!(curves.contains(text), "{text}: {curves}");
+    }
+    assert_eq!(curves.matches("<circle").count(), 2 * 2 * 6, "two agents, two shifts, severities 0 to 5");
+    for svg in [&overview, &curves] {
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+    let mut plain = table;
+    plain.agents.iter_mut().for_each(|agent| agent.rows.truncate(2));
+    assert_eq!(plot::curves(&plain), None);
+}
+
+#[test]
+fn the_sheet_shows_every_shift() {
+    let env = worlds::make(world("fast")).expect("it exists");
+    let agent = contender("a").file.agent().expect("good");
+    let request = SheetRequest { env: &*env, agent: &*agent, seed: 1, step: 60, severities: &[1.0, 5.0] };
+    let bytes = sheet(&request).expect("a picture");
+    let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("a PNG file");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
+    let info = reader.next_frame(&mut pixels).expect("one frame");
+    assert_eq!((info.width, info.height), (3 * 214 + 14, 6 * 132 + 14));
+    assert_eq!(sheet(&request).expect("a picture"), bytes);
+    let said = sheet(&SheetRequest { step: 100_000, ..request }).expect_err("too late").to_string();
+    assert!(said.contains("the episode ends after") && said.contains("choose an earlier one"), "{said}");
+}

@@ -244,3 +244,15 @@ fn a_world_without_a_picture_says_so() {
     assert!(said.contains("shift hue: numbers shows numbers, not a picture"), "{said}");
     assert!(Shifted::new(world(), &Plan::none()).is_ok());
 }
+
+#[test]
+fn the_documentation_has_the_same_table() {
+    let page = include_str!("../../../../../docs/stress.md");
+    for info in all() {
+        let amounts = info.amounts.map(|amount| amount.to_string()).join(" | ");
+        let knobs: Vec<String> = info.knobs.iter().map(|knob| format!("`{}`", knob.name)).collect();
+        let knobs = if knobs.is_empty() { "–".into() } else { knobs.join(", ") };
+        let line = format!("| `{}` | {} | {} | {amounts} | {knobs} |", info.name, info.about, info.unit);
+        assert!(page.lines().any(|l| l == line), "docs/stress.md lacks\n{line}");
+    }
+}
