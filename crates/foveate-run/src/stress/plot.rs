@@ -42,7 +42,7 @@ pub fn overview(table: &Table) -> String {
             bottom + 18.0
         );
     }
-    solved_line(&mut out, table, |at| {
+    solved_line(&mut out, table, &scale, |at| {
         let at = x(at);
         format!("M{at:.1} {top:.1}V{bottom:.1}")
     });
@@ -142,7 +142,7 @@ pub fn curves(table: &Table) -> Option<String> {
                 bottom + 14.0
             );
         }
-        solved_line(&mut out, table, |at| format!("M{left:.1} {0:.1}H{right:.1}", y(at)));
+        solved_line(&mut out, table, &scale, |at| format!("M{left:.1} {0:.1}H{right:.1}", y(at)));
         for (lane, agent) in table.agents.iter().enumerate() {
             let colour = COLOURS[lane % COLOURS.len()];
             let points = of_curve(agent, name);
@@ -232,9 +232,9 @@ fn legend(out: &mut String, table: &Table, published: bool, y: f64) {
     }
 }
 
-/// Where the world counts as solved.
-fn solved_line(out: &mut String, table: &Table, path: impl Fn(f64) -> String) {
-    if let Some(at) = table.solved_at {
+/// Where the world counts as solved, if the scale goes so far.
+fn solved_line(out: &mut String, table: &Table, scale: &Scale, path: impl Fn(f64) -> String) {
+    if let Some(at) = table.solved_at.filter(|at| (scale.low..=scale.high).contains(at)) {
         let _ = writeln!(out, "<path d=\"{}\" stroke=\"#888\" stroke-dasharray=\"4 4\"/>", path(at));
     }
 }
