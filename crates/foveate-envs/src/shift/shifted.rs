@@ -250,10 +250,6 @@ impl Env for Shifted {
         self.env.expert(action)
     }
 
-    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        self.env.expert(action)
-    }
-
     fn boxed_clone(&self) -> Box<dyn Env> {
         let stages = self.stages.iter().map(|stage| Stage {
             shift: stage.shift.clone(),
