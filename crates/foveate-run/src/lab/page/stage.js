@@ -2,6 +2,7 @@
 
 const LANE_COLORS = ["--accent", "--other"];
 const TRACE = 250;
+const CHART_EVERY = 5;
 
 /** Makes a canvas as sharp as the screen; returns its context, and its size in CSS pixels. */
 function sharp(canvas) {
@@ -21,6 +22,7 @@ export class Stage {
   constructor(root, { onView }) {
     this.root = root;
     this.lanes = [];
+    this.turns = 0;
     this.show = { patches: true, heat: false, dim: false };
     this.pixels = document.createElement("canvas");
     this.heat = document.createElement("canvas");
@@ -83,7 +85,8 @@ export class Stage {
       this.tell(lane, data, paused);
       this.remember(lane, data);
     });
-    this.drawCharts(frame);
+    // Curves move slowly; drawing them now and then leaves the time to what moves fast.
+    if (this.turns++ % CHART_EVERY === 0 || paused) this.drawCharts(frame);
   }
 
   drawWorld(lane, { bitmap, seen }) {
