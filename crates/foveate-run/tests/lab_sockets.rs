@@ -51,7 +51,7 @@ impl Served {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good socket");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a good socket");
         stream
     }
 
@@ -179,7 +179,7 @@ fn files_are_served_and_nothing_else() {
     assert_eq!(lab.get(&format!("/ws?token={TOKEN}"), &host), "426", "no WebSocket");
     assert!(lab.ask(b"POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     assert!(lab.ask(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n").starts_with("HTTP/1.1 400"), "TLS");
-    assert!(lab.ask(&[b'a'; 20_000]).starts_with("HTTP/1.1 431"));
+    assert!(lab.ask(&vec![b'a'; 20_000]).starts_with("HTTP/1.1 431"));
     let page = lab.ask(format!("GET / HTTP/1.1\r\n{host}\r\n").as_bytes());
     assert!(page.contains("Content-Security-Policy: default-src 'none'") && page.contains("nosniff"));
     // Nothing on the page comes from elsewhere.
@@ -203,7 +203,7 @@ fn a_session_is_for_the_page_itself_with_its_token() {
         ("/ws?token=a-token-for-test", host.clone()),
         (&good, format!("{host}Origin: http://evil.example\r\n")),
         (&good, format!("{host}Origin: null\r\n")),
-        (&good, format!("Host: evil.example\r\nOrigin: http://evil.example\r\n")),
+        (&good, "Host: evil.example\r\nOrigin: http://evil.example\r\n".to_owned()),
     ] {
         assert_eq!(lab.get(target, &format!("{headers}{upgrade}")), "403", "{target} {headers:?}");
     }

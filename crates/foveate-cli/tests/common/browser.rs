@@ -1,4 +1,4 @@
-//! A headless Chromium, spoken to through its DevTools protocol.
+//! A headless Chromium, spoken to through its debugging protocol.
 
 use std::fs;
 use std::net::TcpStream;
@@ -63,7 +63,7 @@ impl Browser {
                 && !path.is_empty()
             {
                 let stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("it listens");
-                stream.set_read_timeout(Some(Duration::from_secs(180))).expect("a good socket");
+                stream.set_read_timeout(Some(Duration::from_mins(3))).expect("a good socket");
                 let url = format!("ws://127.0.0.1:{port}{}", path.trim());
                 let (socket, _) = tungstenite::client(url, stream).expect("it speaks WebSocket");
                 return Browser { child, socket, next: 0, errors: vec![], _profile: profile };
@@ -78,7 +78,8 @@ impl Browser {
     }
 
     /// Calls a method, of the tab or of the browser itself.
-    fn call(&mut self, tab: Option<&Tab>, method: &str, params: Value) -> Value {
+    fn call(&mut self, tab: Option<&Tab>, method: &str, params: impl Into<Value>) -> Value {
+        let params: Value = params.into();
         self.next += 1;
         let mut message = json!({ "id": self.next, "method": method, "params": params });
         if let Some(Tab(session)) = tab {

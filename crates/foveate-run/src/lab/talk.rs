@@ -141,14 +141,14 @@ fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop
         if now < next {
             continue;
         }
-        let passed = now - last;
+        let passed = now.saturating_sub(last);
         last = now;
         // A tick that comes late does not delay those after it, unless it is later than they are.
         next = if now < next + TICK { next + TICK } else { now + TICK };
         if !session.has_room() {
             // Nobody looks: a hidden tab, or a line that is too slow.
             session.stall();
-        } else if session.advance(passed, &mut || clock.elapsed() - now < BUSY) {
+        } else if session.advance(passed, &mut || clock.elapsed().saturating_sub(now) < BUSY) {
             socket.send(Message::binary(session.frame()))?;
         }
     }
