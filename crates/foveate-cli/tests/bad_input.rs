@@ -89,6 +89,7 @@ fn unknown_worlds() {
         check_fails(&dir, &[&replay, flags].concat(), wants);
         check_fails(&dir, &[&["eval", "w.safetensors", "--episodes", "1"], flags].concat(), wants);
         check_fails(&dir, &[&["watch", "w.safetensors", "--out", "a.gif"], flags].concat(), wants);
+        check_fails(&dir, &[&["explain", "w.safetensors", "--out", "report"], flags].concat(), wants);
     }
 }
 
@@ -157,6 +158,32 @@ fn places_that_cannot_be_written() {
     );
     check_fails(&dir, &[&film[..], &["a.bmp"]].concat(), &["a.bmp", ".gif"]);
     check_fails(&dir, &[&film[..], &["a.gif", "--at", "3"]].concat(), &[".png"]);
+}
+
+#[test]
+fn reports_that_cannot_be_made() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    std::fs::create_dir(dir.path("mine")).expect("writable");
+    dir.write("mine/things.txt", "which must stay");
+    for (flags, wants) in [
+        (&["--out", "mine"][..], &["mine is a folder with other things in it", "--out"][..]),
+        (&["--out", "w.safetensors"], &["w.safetensors is a file", "--out"]),
+        (&["--out", "none/report"], &["none/report", "create the folder first"]),
+        (&["--out", "w.safetensors/report"], &["part of the path is a file"]),
+        (&["--out", ".."], &["is no name for a folder"]),
+        (&["--episodes", "0"], &["at least 1 episode", "raise"]),
+        (&["--decisions", "0"], &["1 decision", "raise"]),
+        (&["--max-steps", "0"], &["1 step", "raise"]),
+        (&["--episodes", "1000000"], &["more than 5000", "lower --episodes"]),
+        (&["--episodes", "18446744073709551615"], &["more than 5000"]),
+    ] {
+        check_fails(&dir, &[&["explain", "w.safetensors"], flags].concat(), wants);
+    }
+    check_fails(&dir, &["explain", "none.safetensors"], &["cannot read none.safetensors", "check the path"]);
+    check_fails(&dir, &["explain", "--env", "moon"], &["no trained agent for \"moon\""]);
+    let done = dir.run(&["explain", "--seed", "-1"]);
+    assert_eq!(done.code, Some(2), "{}", done.stderr);
 }
 
 #[test]

@@ -268,3 +268,25 @@ fn shifts_can_be_watched() {
     dir.ok(&["stress", "--picture", "fast", "--sheet", "sheet.png", "--at", "5", "--severities", "3"]);
     assert!(dir.read("sheet.png").starts_with(b"\x89PNG"));
 }
+
+#[test]
+fn explain_makes_a_folder_and_says_what_it_found() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    let short = ["explain", "w.safetensors", "--picture", "fast", "--max-steps", "12", "--decisions", "2"];
+    let done = dir.run(&[&short[..], &["--episodes", "1", "--out", "a"]].concat());
+    assert_eq!((done.code, &*done.stderr), (Some(0), ""), "quiet when no one watches");
+    for wants in ["tested        2 decisions in 1 episodes", "undecided", "a/index.html: "] {
+        assert!(done.stdout.contains(wants), "{wants:?} is not said: {}", done.stdout);
+    }
+    for file in
+        ["index.html", "report.json", "episode.mp4", "figures/faithfulness.svg", "figures/gaze-map.png"]
+    {
+        assert!(!dir.read(&format!("a/{file}")).is_empty(), "{file}");
+    }
+    let told = dir.json(&[&short[..], &["--episodes", "2", "--seed", "3", "--json", "--out", "a"]].concat());
+    assert_eq!(told["scores"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&told["seed"], &told["decisions"], &told["picture"]), (&3.into(), &4.into(), &"fast".into()));
+    let written: serde_json::Value = serde_json::from_slice(&dir.read("a/report.json")).expect("JSON");
+    assert_eq!(written, told, "the older report made way");
+}

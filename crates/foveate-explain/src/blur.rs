@@ -7,14 +7,50 @@ use foveate_core::{Image, ImageBuf};
 pub fn gaussian_blur(image: Image<'_>, sigma: f64) -> ImageBuf {
     let (width, height) = (image.width(), image.height());
     let kernel = kernel(sigma);
-    let source: Vec<f32> = image.rgb().iter().map(|&byte| f32::from(byte)).collect();
-    let across = pass(&source, width, height, &kernel, |line, at| (line * width + at) * 3);
-    let down = pass(&across, height, width, &kernel, |line, at| (at * width + line) * 3);
+    let across = blur_rows(image, &kernel);
     let mut out = ImageBuf::black(width, height);
-    for (byte, value) in out.rgb_mut().iter_mut().zip(down) {
-        *byte = value.round().clamp(0.0, 255.0) as u8;
+    let mut sums = vec![0.0_f32; width * 3];
+    let row = |y: i64| {
+        let start = mirrored(y, height) * width * 3;
+        &across[start..start + width * 3]
+    };
+    for (y, bytes) in out.rgb_mut().chunks_exact_mut((width * 3).max(1)).enumerate() {
+        sums.fill(0.0);
+        for (d, &weight) in kernel.iter().enumerate() {
+            let (y, d) = (y as i64, d as i64);
+            add_pair(&mut sums, weight * if d == 0 { 0.5 } else { 1.0 }, row(y - d), row(y + d));
+        }
+        for (byte, sum) in bytes.iter_mut().zip(&sums) {
+            *byte = sum.round().clamp(0.0, 255.0) as u8;
+        }
     }
     out
+}
+
+/// `[height, width, 3]`, blurred from left to right.
+fn blur_rows(image: Image<'_>, kernel: &[f32]) -> Vec<f32> {
+    let (width, height) = (image.width(), image.height());
+    let reach = kernel.len() - 1;
+    let mut out = vec![0.0; width * height * 3];
+    // The row with what is mirrored at both ends, so that every pixel finds its neighbours without asking.
+    let mut wide = vec![0.0_f32; (width + 2 * reach) * 3];
+    for (y, sums) in out.chunks_exact_mut((width * 3).max(1)).enumerate() {
+        for (i, pixel) in wide.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+            *pixel = image.pixel(mirrored(i as i64 - reach as i64, width), y).map(f32::from);
+        }
+        for (d, &weight) in kernel.iter().enumerate() {
+            let (left, right) = (&wide[(reach - d) * 3..], &wide[(reach + d) * 3..]);
+            add_pair(sums, weight * if d == 0 { 0.5 } else { 1.0 }, left, right);
+        }
+    }
+    out
+}
+
+/// Adds `weight * (a + b)`.
+fn add_pair(sums: &mut [f32], weight: f32, a: &[f32], b: &[f32]) {
+    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+        *sum += weight * (a + b);
+    }
 }
 
 /// Half a Gaussian, from its middle outwards; the whole sums to 1.
@@ -23,34 +59,6 @@ fn kernel(sigma: f64) -> Vec<f32> {
     let half: Vec<f64> = (0..=reach).map(|d| (-0.5 * (d as f64 / sigma.max(1e-9)).powi(2)).exp()).collect();
     let sum = 2.0 * half.iter().sum::<f64>() - half[0];
     half.iter().map(|w| (w / sum) as f32).collect()
-}
-
-/// Convolves every line of `len` pixels; `place(line, at)` is where a pixel's red is.
-fn pass(
-    source: &[f32],
-    len: usize,
-    lines: usize,
-    kernel: &[f32],
-    place: impl Fn(usize, usize) -> usize,
-) -> Vec<f32> {
-    let mut out = vec![0.0; source.len()];
-    if len == 0 {
-        return out;
-    }
-    for line in 0..lines {
-        for at in 0..len {
-            let to = place(line, at);
-            for (d, &weight) in kernel.iter().enumerate() {
-                let (left, right) = (mirrored(at as i64 - d as i64, len), mirrored((at + d) as i64, len));
-                let (left, right) = (place(line, left), place(line, right));
-                for c in 0..3 {
-                    let pair = if d == 0 { source[to + c] } else { source[left + c] + source[right + c] };
-                    out[to + c] += weight * pair;
-                }
-            }
-        }
-    }
-    out
 }
 
 /// A position beyond the edges, mirrored into `0..len` with the edge itself repeated.

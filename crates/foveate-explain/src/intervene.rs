@@ -128,3 +128,73 @@ pub fn change_size(before: Image<'_>, after: Image<'_>) -> f64 {
     let sum: u64 = before.rgb().iter().zip(after.rgb()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
     sum as f64 / (255.0 * before.rgb().len().max(1) as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foveate_core::Seed;
+
+    fn noise(width: usize, height: usize) -> ImageBuf {
+        let mut rng = Seed::root(3).rng();
+        let mut image = ImageBuf::black(width, height);
+        image.rgb_mut().fill_with(|| rng.below(256) as u8);
+        image
+    }
+
+    #[test]
+    fn only_covered_pixels_change() {
+        let picture = noise(48, 40);
+        let grid = PatchGrid::tile(48, 40, 7, 4).expect("fits");
+        let mask = Mask::of_patches(48, 40, grid, &[0, 17, 18, 60]);
+        for fill in Fill::ALL {
+            let scene = Scene::new(picture.as_image(), fill);
+            let (covered, kept) = (scene.cover(&mask), scene.keep(&mask));
+            for y in 0..40 {
+                for x in 0..48 {
+                    let (was, filled) =
+                        (picture.as_image().pixel(x, y), scene.filled().as_image().pixel(x, y));
+                    let (inside, outside) = if mask.contains(x, y) { (filled, was) } else { (was, filled) };
+                    assert_eq!(covered.as_image().pixel(x, y), inside, "{fill}, ({x}, {y})");
+                    assert_eq!(kept.as_image().pixel(x, y), outside, "{fill}, ({x}, {y})");
+                }
+            }
+            assert_eq!(scene.cover(&Mask::empty(48, 40)), picture);
+            assert_eq!(scene.keep(&Mask::empty(48, 40).complement()), picture);
+            let [cover, keep] = [&covered, &kept].map(|i| change_size(picture.as_image(), i.as_image()));
+            let all = change_size(picture.as_image(), scene.filled().as_image());
+            assert!((cover + keep - all).abs() < 1e-12, "sizes add up");
+        }
+    }
+
+    #[test]
+    fn a_moved_patch_is_gone_here_and_whole_there() {
+        let picture = noise(24, 24);
+        let grid = PatchGrid::tile(24, 24, 6, 6).expect("fits");
+        let scene = Scene::new(picture.as_image(), Fill::Mean);
+        let moved = scene.move_patch(grid, 1, 14);
+        let ((from_x, from_y), (to_x, to_y)) = (grid.corner(1), grid.corner(14));
+        let mask = Mask::of_patches(24, 24, grid, &[1, 14]);
+        for y in 0..24 {
+            for x in 0..24 {
+                if !mask.contains(x, y) {
+                    assert_eq!(moved.as_image().pixel(x, y), picture.as_image().pixel(x, y));
+                }
+            }
+        }
+        for y in 0..6 {
+            for x in 0..6 {
+                let was = picture.as_image().pixel(from_x + x, from_y + y);
+                assert_eq!(moved.as_image().pixel(to_x + x, to_y + y), was);
+                assert_eq!(moved.as_image().pixel(from_x + x, from_y + y), mean_colour(picture.as_image()));
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_parts_of_the_largest_change() {
+        let (black, white) = (ImageBuf::black(3, 3), ImageBuf::from_rgb(3, 3, vec![255; 27]).expect("sizes"));
+        assert_eq!(change_size(black.as_image(), white.as_image()), 1.0);
+        assert_eq!(change_size(black.as_image(), black.as_image()), 0.0);
+        assert_eq!(mean_colour(white.as_image()), [255; 3]);
+    }
+}

@@ -4,6 +4,8 @@
 //! * [`gaze_overlay`]: the same, enlarged.
 //! * [`gaze_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
 //! * [`Scene`]: pictures as they might have been, with a [`Mask`] covered, moved or alone.
+//! * [`looks`]: where it looks; [`interest`]: at what; [`faithful`]: whether that is what it acts on; [`saliency`]: what
+//!   another method says.
 //! * [`figure`]: figures with the numbers behind them.
 //! * [`page`]: the report as one HTML page.
 //!
@@ -11,13 +13,18 @@
 //! here, and nothing is read or written.
 
 mod blur;
+pub mod charts;
 mod enlarge;
 pub mod episode;
+pub mod faithful;
 pub mod figure;
+pub mod interest;
 mod intervene;
+pub mod looks;
 mod mask;
 mod overlay;
 pub mod page;
+pub mod saliency;
 pub mod text;
 
 pub use blur::gaussian_blur;

@@ -147,3 +147,45 @@ pub fn shuffled(len: usize, rng: &mut Rng) -> Vec<u32> {
     }
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foveate_core::Seed;
+
+    #[test]
+    fn covers_elsewhere_are_as_large_and_apart() {
+        for (width, patch, stride, k) in [(96, 7, 4, 10), (20, 5, 5, 3), (24, 8, 2, 6), (9, 3, 3, 4)] {
+            let grid = PatchGrid::tile(width, width, patch, stride).expect("fits");
+            for seed in 0..20 {
+                let mut rng = Seed::root(seed).rng();
+                let claim: Vec<u32> = shuffled(grid.len(), &mut rng).into_iter().take(k).collect();
+                let mask = Mask::of_patches(width, width, grid, &claim);
+                let other = Mask::random_elsewhere(&mask, grid, &mut rng);
+                assert_eq!(other.area(), mask.area(), "{width} {patch} {stride}, seed {seed}");
+                assert_eq!(mask.overlap(&other), 0.0, "{width} {patch} {stride}, seed {seed}");
+                assert_eq!(mask.area() + mask.complement().area(), width * width);
+            }
+        }
+    }
+
+    #[test]
+    fn when_too_little_is_left_all_of_it_is_taken() {
+        let grid = PatchGrid::tile(9, 9, 3, 3).expect("fits");
+        let most = Mask::of_patches(9, 9, grid, &[0, 1, 2, 3, 4, 5, 6]);
+        let other = Mask::random_elsewhere(&most, grid, &mut Seed::root(1).rng());
+        assert_eq!(other, most.complement());
+        assert_eq!(Mask::of_patches(9, 9, grid, &[9, 4000]), Mask::empty(9, 9), "numbers of no patch");
+    }
+
+    #[test]
+    fn overlap_is_intersection_over_union() {
+        let grid = PatchGrid::tile(9, 3, 3, 3).expect("fits");
+        let of = |patches: &[u32]| Mask::of_patches(9, 3, grid, patches);
+        for (a, b, expect) in
+            [(&[0, 1][..], &[1, 2][..], 1.0 / 3.0), (&[0], &[0], 1.0), (&[0], &[2], 0.0), (&[], &[], 0.0)]
+        {
+            assert_eq!(of(a).overlap(&of(b)), expect);
+        }
+    }
+}

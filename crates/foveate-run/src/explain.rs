@@ -4,27 +4,34 @@
 //! in which it was taken; episodes are driven again with the change in every step. What comes out is a folder with one
 //! page that needs nothing else, and every figure with its data.
 
+mod conclude;
+mod drives;
+mod figures;
 mod files;
 mod film;
 mod jobs;
+mod phases;
 mod play;
+mod probe;
+mod raster;
+mod study;
+mod tell;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{Agent, Env, EvaluateError, RolloutJob};
-use foveate_explain::episode::{ActionScale, Dimension, Episode};
-use foveate_explain::page::{Mood, Page, Section, Tile, player_data};
-use foveate_film::encode_png;
+use foveate_core::{Agent, Env};
+use foveate_explain::episode::Dimension;
+use foveate_explain::faithful::{Faithfulness, Verdict};
+use foveate_explain::figure::{Dress, svg};
 use serde::Serialize;
 
 use crate::RunError;
 use crate::evaluate::Labels;
-use crate::workers::{Stop, default_workers};
+use crate::workers::Stop;
 use files::Folder;
-use film::{Camera, Reel};
-use jobs::ordered;
-use play::{Seat, action_scale, picture, play};
 
 /// A report to be made.
 pub struct ExplainRequest<'a> {
@@ -61,8 +68,10 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainReport {
     /// The folder.
+    #[serde(skip)]
     pub folder: PathBuf,
     /// Bytes of the page.
+    #[serde(skip)]
     pub bytes: usize,
     /// The world.
     pub env: String,
@@ -74,34 +83,154 @@ pub struct ExplainReport {
     pub weights: String,
     /// The seed of the stream.
     pub seed: u64,
-    /// Score of the episode that is shown.
-    pub score: f64,
-    /// Its steps.
-    pub steps: usize,
+    /// Score of every episode; the first one is shown.
+    pub scores: Vec<f64>,
+    /// Steps of every episode.
+    pub steps: Vec<usize>,
+    /// Decisions put to the test.
+    pub decisions: usize,
+    /// How far two actions lie apart.
+    pub distance: &'static str,
+    /// Whether it acts, decision by decision, on what it looks at: `supported`, `not supported`, `undecided`.
+    pub verdict: String,
+    /// Whether covering what it looks at costs more score than covering as much elsewhere.
+    pub driving: String,
+    /// The same of agents of random weights.
+    pub random_driving: String,
+    /// Whose claims were tested; the second is the null.
+    pub claims: Vec<Claim>,
+    /// What was done to the pictures of decisions.
+    pub interventions: Vec<Intervention>,
+    /// What was done to the pictures of whole episodes.
+    pub drives: Vec<Drive>,
+    /// Perturbation saliency and gaze.
+    pub agreement: Agreement,
+}
+
+/// A claim of where an agent looks, tested.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Claim {
+    /// Whose.
+    pub name: String,
+    /// Its faithfulness when places are covered by blur.
+    #[serde(serialize_with = "faithfulness")]
+    pub blur: Faithfulness,
+    /// The same with the mean colour.
+    #[serde(serialize_with = "faithfulness")]
+    pub mean: Faithfulness,
+    /// What it is compared with, for each fill.
+    #[serde(serialize_with = "nulls")]
+    pub null: [Faithfulness; 2],
+    /// What the test says; `None` for the null itself.
+    #[serde(serialize_with = "verdict")]
+    pub verdict: Option<Verdict>,
+}
+
+impl Claim {
+    fn new(
+        name: &str,
+        [blur, mean]: [Faithfulness; 2],
+        null: [Faithfulness; 2],
+        verdict: Option<Verdict>,
+    ) -> Self {
+        Claim { name: name.to_owned(), blur, mean, null, verdict }
+    }
+}
+
+fn faithfulness<S: serde::Serializer>(of: &Faithfulness, to: S) -> Result<S::Ok, S::Error> {
+    (of.value, of.interval).serialize(to)
+}
+
+fn nulls<S: serde::Serializer>(of: &[Faithfulness; 2], to: S) -> Result<S::Ok, S::Error> {
+    of.map(|of| (of.value, of.interval)).serialize(to)
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for it")]
+fn verdict<S: serde::Serializer>(of: &Option<Verdict>, to: S) -> Result<S::Ok, S::Error> {
+    of.map(|verdict| verdict.to_string()).serialize(to)
+}
+
+/// An intervention on decisions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Intervention {
+    /// What was done.
+    pub name: String,
+    /// What covered pixels became.
+    pub fill: String,
+    /// Mean change of the action, in 0.0..=1.0.
+    pub change: f64,
+    /// Its 95 % interval over episodes.
+    pub interval: [f64; 2],
+    /// Mean size of the change of the picture, in 0.0..=1.0.
+    pub size: f64,
+}
+
+/// Whole episodes with an intervention in every step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Drive {
+    /// What was done.
+    pub name: String,
+    /// What covered pixels became; empty where nothing was covered.
+    pub fill: String,
+    /// It was done to agents of random weights.
+    pub random_weights: bool,
+    /// Mean score.
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub interval: [f64; 2],
+    /// Score of every episode.
+    pub scores: Vec<f64>,
+}
+
+/// How far perturbation saliency and gaze agree: means and 95 % intervals over episodes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Rank correlation over all patches.
+    pub ranks: (f64, [f64; 2]),
+    /// With the gaze of another moment.
+    pub ranks_null: (f64, [f64; 2]),
+    /// Intersection over union of the most salient patches and those looked at.
+    pub overlap: (f64, [f64; 2]),
+    /// With the gaze of another moment.
+    pub overlap_null: (f64, [f64; 2]),
 }
 
 impl fmt::Display for ExplainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let page = self.folder.join("index.html");
-        write!(
+        let ExplainReport { weights, env, picture, variant, seed, .. } = self;
+        writeln!(f, "{weights}")?;
+        writeln!(f, "  on            {env}, picture {picture}, variant {variant}, seed {seed}")?;
+        writeln!(
             f,
-            "{}: {:.1} MB; {} steps, score {:.1}",
-            page.display(),
-            self.bytes as f64 / 1e6,
-            self.steps,
-            self.score
-        )
+            "  tested        {} decisions in {} episodes; the first scores {:.1}",
+            self.decisions,
+            self.scores.len(),
+            self.scores.first().copied().unwrap_or(0.0)
+        )?;
+        for claim in &self.claims {
+            let told = |of: Faithfulness| {
+                format!("{:5.2} ({:5.2} … {:5.2})", of.value, of.interval[0], of.interval[1])
+            };
+            let verdict = claim.verdict.map_or("the null".to_owned(), |verdict| verdict.to_string());
+            writeln!(
+                f,
+                "  {:32} blur {}  mean {}  {verdict}",
+                claim.name,
+                told(claim.blur),
+                told(claim.mean)
+            )?;
+        }
+        writeln!(
+            f,
+            "  it acts on what it looks at: {}; its score rests on it: {}",
+            self.verdict, self.driving
+        )?;
+        write!(f, "{}: {:.1} MB", self.folder.join("index.html").display(), self.bytes as f64 / 1e6)
     }
 }
 
-/// The shown episode.
-struct Shown {
-    episode: Episode,
-    /// `[n_patches]` importance at every step.
-    maps: Vec<Vec<f32>>,
-    reel: Reel,
-    picture: [usize; 2],
-}
+/// More decisions in all would take more memory than a laptop has to spare.
+const MOST_DECISIONS: usize = 5000;
 
 /// Makes the report, calling `progress` now and then.
 ///
@@ -113,91 +242,63 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ExplainReport, RunError> {
-    if request.episodes == 0 || request.decisions == 0 {
-        let why = "a report needs at least 1 episode and 1 decision; raise --episodes or --decisions".into();
-        return Err(RunError::BadRequest { why });
+    let ExplainRequest { episodes, decisions, .. } = *request;
+    let refused = |why: String| Err(RunError::BadRequest { why });
+    if episodes == 0 || decisions == 0 || request.max_steps == Some(0) {
+        return refused("a report needs at least 1 episode, 1 decision and 1 step; raise what is 0".into());
+    }
+    if episodes.saturating_mul(decisions) > MOST_DECISIONS {
+        return refused(format!(
+            "{episodes} episodes with {decisions} decisions each are more than {MOST_DECISIONS} in all; lower --episodes \
+             or --decisions"
+        ));
     }
     let folder = Folder::create(request.out)?;
-    let workers = if request.workers == 0 { default_workers() } else { request.workers };
-    let mut env = request.env.boxed_clone();
-    env.reset(Some(request.seed));
-    picture(&*env)?;
-    let seat = Seat {
-        env,
-        agent: request.agent.boxed_clone(),
-        job: RolloutJob { genome: 0, episode: 0, env_seed: request.seed },
-        max_steps: request.max_steps.unwrap_or(usize::MAX),
-    };
-    progress(Progress { what: "filming", done: 0.0 });
-    let filmed = ordered(std::iter::once(seat), workers, stop, |seat| show(seat, stop), &mut || {})?;
-    let [shown] = &filmed[..] else { return Err(EvaluateError::Stopped.into()) };
-
-    let spec = request.env.spec();
-    let dimensions: Vec<Dimension> = crate::watch::dials(spec)
+    let found = phases::find(request, stop, progress)?;
+    progress(Progress { what: "writing", done: 1.0 });
+    let dimensions: Vec<Dimension> = crate::watch::dials(request.env.spec())
         .into_iter()
         .map(|dial| Dimension { name: dial.name, low: dial.low, high: dial.high })
         .collect();
-    let film = shown.reel.film();
-    let page = Page {
-        title: format!("What the {} looks at", request.labels.weights),
-        subtitle: subtitle(request),
-        tiles: vec![Tile {
-            value: format!("{:.0}", shown.episode.score()),
-            name: "score of this episode".into(),
-            note: format!("{} steps", shown.episode.len()),
-            mood: Mood::Plain,
-        }],
-        summary: vec![],
-        data: player_data(&film, &shown.episode, &shown.maps, shown.picture, &dimensions),
-        film,
-        sections: Vec::<Section>::new(),
-        notes: vec![],
-    };
-    let png = |image: foveate_core::Image<'_>| encode_png(image).unwrap_or_default();
-    let html = page.html(&png);
+    let findings = conclude::conclude(&found);
+    let figures = figures::figures(&found, &findings, &dimensions);
+    for figure in figures.all() {
+        let name = format!("figures/{}", figure.name);
+        let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &tell::png);
+        folder.add(&format!("{name}.svg"), drawn.as_bytes())?;
+        folder.add(&format!("{name}.png"), &tell::png(raster::raster(&figure.drawing).as_image()))?;
+        folder.add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
+        folder.add(&format!("{name}.json"), figure.table.json().to_string().as_bytes())?;
+    }
+    let page = tell::page(request, &found, &findings, figures, &dimensions);
+    let html = page.html(&tell::png);
+    folder.add("index.html", html.as_bytes())?;
+    folder.add("episode.mp4", page.film.mp4)?;
+
+    let labels = request.labels.clone();
+    let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
     let report = ExplainReport {
         folder: request.out.to_path_buf(),
         bytes: html.len(),
-        env: request.labels.env.clone(),
-        picture: request.labels.picture.clone(),
-        variant: request.labels.variant.clone(),
-        weights: request.labels.weights.clone(),
+        env: labels.env,
+        picture: labels.picture,
+        variant: labels.variant,
+        weights: labels.weights,
         seed: request.seed,
-        score: shown.episode.score(),
-        steps: shown.episode.len(),
+        scores: found.episodes.iter().map(foveate_explain::episode::Episode::score).collect(),
+        steps: found.episodes.iter().map(foveate_explain::episode::Episode::len).collect(),
+        decisions: found.probed.iter().map(Vec::len).sum(),
+        distance: tell::scale_name(&found.scale),
+        verdict: findings.decisions.to_string(),
+        driving: findings.driving.to_string(),
+        random_driving: findings.random_driving.to_string(),
+        claims: findings.claims,
+        interventions: findings.interventions,
+        drives: findings.drives,
+        agreement: Agreement { ranks, ranks_null, overlap, overlap_null },
     };
-    folder.add("index.html", html.as_bytes())?;
     let json = serde_json::to_string_pretty(&report).unwrap_or_default();
     folder.add(files::MARK, json.as_bytes())?;
     folder.commit()?;
     Ok(report)
-}
-
-fn subtitle(request: &ExplainRequest<'_>) -> String {
-    let Labels { env, picture, variant, weights } = &request.labels;
-    format!("{weights} · {env}, picture {picture}, variant {variant} · seed {}", request.seed)
-}
-
-/// Plays and films the episode that the page shows.
-fn show(seat: Seat, stop: &Stop) -> Result<Shown, RunError> {
-    let scale = action_scale(seat.env.spec());
-    let first = picture(&*seat.env)?;
-    let size = [first.width(), first.height()];
-    let mut camera = Camera::new(&*seat.env, size[0], size[1])?;
-    let mut maps = Vec::new();
-    let (mut episode, end) = play(seat, &|_| false, &mut |moment| {
-        if stop.asked() {
-            return Err(EvaluateError::Stopped.into());
-        }
-        camera.shoot(moment.env, moment.picture)?;
-        maps.extend(moment.decision.gaze.map(|gaze| gaze.importance.to_vec()));
-        Ok(())
-    })?;
-    camera.shoot(&*end.env, picture(&*end.env)?)?;
-    if scale == ActionScale::Choices {
-        for action in &mut episode.actions {
-            *action = scale.shown(action);
-        }
-    }
-    Ok(Shown { episode, maps, reel: camera.finish()?, picture: size })
 }

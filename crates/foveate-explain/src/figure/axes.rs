@@ -151,13 +151,13 @@ impl Plot {
     /// Coloured names of series in a row, at the top right.
     pub fn legend(&mut self, names: &[(Ink, &str)]) {
         let y = self.y.range[1] - 10.0;
-        let mut right = self.x.range[1];
-        for (ink, name) in names.iter().rev() {
-            self.sheet.text((right, y), LETTERS, Anchor::End, Ink::Text, *name);
-            // Letters are about half as wide as high; the swatch keeps clear of the text.
-            right -= 6.6 * name.chars().count() as f64 + 8.0;
-            self.sheet.rect([right - 6.0, y - 8.0, 9.0, 9.0], *ink, 1.0);
-            right -= 20.0;
+        // Letters are a little more than half as wide as high.
+        let length = |name: &str| 6.8 * name.chars().count() as f64;
+        let mut x = self.x.range[1] - names.iter().map(|(_, name)| length(name) + 30.0).sum::<f64>() + 16.0;
+        for (ink, name) in names {
+            self.sheet.rect([x, y - 8.0, 9.0, 9.0], *ink, 1.0);
+            self.sheet.text((x + 14.0, y), LETTERS, Anchor::Start, Ink::Text, *name);
+            x += length(name) + 30.0;
         }
     }
 }

@@ -92,12 +92,16 @@
   const LEFT = 78, RIGHT = 62, ROW = 46, GAP = 8;
   let plot = null;
 
+  const backdrop = document.createElement('canvas');
+
   function drawTraces() {
     const width = $('traces').clientWidth;
+    if (!width) return;
     const height = tracks.length * (ROW + GAP);
-    sheet.width = width * ratio; sheet.height = height * ratio;
+    sheet.width = backdrop.width = width * ratio;
+    sheet.height = backdrop.height = height * ratio;
     sheet.style.height = height + 'px';
-    const pen = sheet.getContext('2d');
+    const pen = backdrop.getContext('2d');
     pen.scale(ratio, ratio);
     pen.font = '12px system-ui, sans-serif';
     pen.textBaseline = 'middle';
@@ -134,14 +138,19 @@
         }
       }
     });
-    plot = { width, height, inner, image: pen.getImageData(0, 0, sheet.width, sheet.height), x };
+    plot = { width, height, inner, x };
     drawCursor();
   }
 
   function drawCursor() {
     if (!plot) return;
     const pen = sheet.getContext('2d');
-    pen.putImageData(plot.image, 0, 0);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, sheet.width, sheet.height);
+    pen.drawImage(backdrop, 0, 0);
+    pen.scale(ratio, ratio);
+    pen.font = '12px system-ui, sans-serif';
+    pen.textBaseline = 'middle';
     const at = Math.min(step, steps - 1), x = plot.x(at);
     pen.strokeStyle = colour('gaze');
     pen.lineWidth = 1.5;

@@ -28,14 +28,12 @@ impl Clone for Seat {
 /// A decision as it is taken.
 pub(super) struct Moment<'a> {
     /// Which one, from 0.
-    #[expect(dead_code, reason = "for the interventions")]
     pub(super) step: usize,
     /// What it was taken on.
     pub(super) picture: Image<'a>,
     /// The world before it.
     pub(super) env: &'a dyn Env,
     /// The agent as it was before it decided, if that was asked for.
-    #[expect(dead_code, reason = "for the interventions")]
     pub(super) before: Option<Box<dyn Agent>>,
     /// What was decided, and where the agent looked.
     pub(super) decision: Decision<'a>,

@@ -1,0 +1,146 @@
+//! Whether a claim of where an agent looks is true of what it does.
+
+use std::fmt;
+
+use foveate_core::Seed;
+use foveate_core::statistics::quantile;
+
+/// What covering a claim did in one episode, summed over its tested decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Effect {
+    /// Change of the action when the claimed places are covered.
+    pub claimed: f64,
+    /// Change when as many random other pixels are covered.
+    pub elsewhere: f64,
+}
+
+/// How faithful a claim is: `(claimed − elsewhere) / (claimed + elsewhere)`, from −1 to 1.
+///
+/// 1: only what was claimed matters; 0: it matters no more than anything else, or nothing matters at all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Faithfulness {
+    /// The figure.
+    pub value: f64,
+    /// Its 95 % interval: the 2.5 % and 97.5 % quantiles over 10,000 resamples of whole episodes.
+    pub interval: [f64; 2],
+}
+
+/// Resamples behind an interval.
+const RESAMPLES: usize = 10_000;
+/// With fewer episodes an interval over episodes means little.
+pub const FEWEST_EPISODES: usize = 5;
+
+impl Faithfulness {
+    /// Of these episodes.
+    pub fn of(episodes: &[Effect]) -> Self {
+        let mut rng = Seed::root(0).child("faithfulness", 0).rng();
+        let n = episodes.len();
+        let draws: Vec<f64> = (0..if n == 0 { 0 } else { RESAMPLES })
+            .map(|_| ratio((0..n).map(|_| episodes[rng.below(n as u64) as usize])))
+            .collect();
+        let interval = [quantile(&draws, 0.025), quantile(&draws, 0.975)];
+        Faithfulness { value: ratio(episodes.iter().copied()), interval }
+    }
+}
+
+fn ratio(episodes: impl Iterator<Item = Effect>) -> f64 {
+    let sum = episodes.fold(Effect::default(), |sum, e| Effect {
+        claimed: sum.claimed + e.claimed,
+        elsewhere: sum.elsewhere + e.elsewhere,
+    });
+    let all = sum.claimed + sum.elsewhere;
+    if all > 0.0 { (sum.claimed - sum.elsewhere) / all } else { 0.0 }
+}
+
+/// What the test says of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its interval lies wholly above that of its null, for every fill.
+    Supported,
+    /// It does not.
+    NotSupported,
+    /// Too few episodes to say.
+    Undecided,
+}
+
+impl Verdict {
+    /// Compares a claim with its null; each pair is of one fill: (claim, null). The null of a claim is the same kind of
+    /// claim taken from other episodes: right places in general, wrong for the moment.
+    pub fn of(pairs: &[(Faithfulness, Faithfulness)], episodes: usize) -> Self {
+        if episodes < FEWEST_EPISODES {
+            return Verdict::Undecided;
+        }
+        let above = |(claim, null): &(Faithfulness, Faithfulness)| {
+            claim.interval[0] > null.interval[1] && claim.interval[0] > 0.0
+        };
+        if !pairs.is_empty() && pairs.iter().all(above) { Verdict::Supported } else { Verdict::NotSupported }
+    }
+
+    /// Both must hold.
+    #[must_use]
+    pub fn and(self, other: Verdict) -> Verdict {
+        match (self, other) {
+            (Verdict::Supported, Verdict::Supported) => Verdict::Supported,
+            (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
+            _ => Verdict::NotSupported,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Supported => "supported",
+            Verdict::NotSupported => "not supported",
+            Verdict::Undecided => "undecided",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn episodes(n: u64, claimed: f64, elsewhere: f64) -> Vec<Effect> {
+        let mut rng = Seed::root(4).rng();
+        let mut near = |x: f64| x * rng.uniform(0.8, 1.2);
+        (0..n).map(|_| Effect { claimed: near(claimed), elsewhere: near(elsewhere) }).collect()
+    }
+
+    #[track_caller]
+    fn check(claim: [f64; 2], null: [f64; 2], n: u64, expect: Verdict) {
+        let of = |[claimed, elsewhere]: [f64; 2]| Faithfulness::of(&episodes(n, claimed, elsewhere));
+        assert_eq!(Verdict::of(&[(of(claim), of(null))], n as usize), expect);
+    }
+
+    #[test]
+    fn verdicts() {
+        check([1.0, 0.1], [0.5, 0.3], 20, Verdict::Supported);
+        check([0.5, 0.3], [0.5, 0.3], 20, Verdict::NotSupported);
+        check([0.3, 0.5], [0.5, 0.3], 20, Verdict::NotSupported);
+        check([0.3, 0.5], [0.1, 0.5], 20, Verdict::NotSupported); // above its null, and still below nothing at all
+        check([0.0, 0.0], [0.0, 0.0], 20, Verdict::NotSupported);
+        check([1.0, 0.1], [0.5, 0.3], 4, Verdict::Undecided);
+        let good = Faithfulness::of(&episodes(20, 1.0, 0.1));
+        let null = Faithfulness::of(&episodes(20, 0.5, 0.3));
+        assert_eq!(
+            Verdict::of(&[(good, null), (null, null)], 20),
+            Verdict::NotSupported,
+            "one fill is not enough"
+        );
+    }
+
+    #[test]
+    fn the_figure_is_a_share_and_its_interval_holds_it() {
+        let f = Faithfulness::of(&episodes(20, 0.9, 0.1));
+        assert!((f.value - 0.8).abs() < 0.05 && f.interval[0] < f.value && f.value < f.interval[1], "{f:?}");
+        assert_eq!(f, Faithfulness::of(&episodes(20, 0.9, 0.1)), "the same digits every time");
+        assert_eq!(Faithfulness::of(&[]).value, 0.0);
+        // Episodes count as wholes: one odd one of two makes a wide interval.
+        let odd = Faithfulness::of(&[
+            Effect { claimed: 1.0, elsewhere: 0.0 },
+            Effect { claimed: 0.0, elsewhere: 1.0 },
+        ]);
+        assert_eq!((odd.value, odd.interval), (0.0, [-1.0, 1.0]));
+    }
+}

@@ -1,0 +1,186 @@
+//! Perturbation saliency (Greydanus et al. 2018; with S3TA's settings, Mott et al. 2019) for any policy, and how far it
+//! agrees with a gaze.
+
+use foveate_core::{Image, ImageBuf, PatchGrid};
+
+use crate::{BLUR_PX, Mask, gaussian_blur};
+
+/// σ of the bump that blends the blurred picture in, in pixels.
+const BUMP_PX: f64 = 5.0;
+/// Places along the shorter side of the picture.
+const PLACES: usize = 24;
+
+/// A picture being perturbed place by place: near each place, detail goes and colour stays.
+pub struct Perturber<'a> {
+    picture: Image<'a>,
+    blurred: ImageBuf,
+    stride: usize,
+    scratch: ImageBuf,
+}
+
+impl<'a> Perturber<'a> {
+    /// Prepares perturbations of `picture`.
+    pub fn new(picture: Image<'a>) -> Self {
+        let stride = (picture.width().min(picture.height()) / PLACES).max(1);
+        let scratch = ImageBuf::black(picture.width(), picture.height());
+        Perturber { picture, blurred: gaussian_blur(picture, BLUR_PX), stride, scratch }
+    }
+
+    /// Places from left to right.
+    pub fn columns(&self) -> usize {
+        self.picture.width().div_ceil(self.stride)
+    }
+
+    /// Places from top to bottom.
+    pub fn rows(&self) -> usize {
+        self.picture.height().div_ceil(self.stride)
+    }
+
+    /// The picture with place `index` blurred, places counted row by row.
+    pub fn perturbed(&mut self, index: usize) -> &ImageBuf {
+        let (width, height) = (self.picture.width(), self.picture.height());
+        let middle = |i: usize| (i * self.stride + self.stride / 2) as i64;
+        let (cx, cy) = (middle(index % self.columns()), middle(index / self.columns()));
+        let reach = (3.0 * BUMP_PX) as i64;
+        let rgb = self.scratch.rgb_mut();
+        rgb.copy_from_slice(self.picture.rgb());
+        let near =
+            |c: i64, len: usize| (c - reach).max(0) as usize..((c + reach + 1).max(0) as usize).min(len);
+        for y in near(cy, height) {
+            for x in near(cx, width) {
+                let squared = ((x as i64 - cx).pow(2) + (y as i64 - cy).pow(2)) as f64;
+                let mix = (-squared / (2.0 * BUMP_PX * BUMP_PX)).exp();
+                let at = (y * width + x) * 3;
+                for (byte, &soft) in rgb[at..at + 3].iter_mut().zip(&self.blurred.rgb()[at..at + 3]) {
+                    *byte = (f64::from(*byte) * (1.0 - mix) + f64::from(soft) * mix).round() as u8;
+                }
+            }
+        }
+        &self.scratch
+    }
+
+    /// `[n_patches]`: of a map of all places, the value of the place nearest to each patch's centre.
+    pub fn on_patches(&self, map: &[f64], grid: PatchGrid) -> Vec<f64> {
+        let (columns, rows) = (self.columns(), self.rows());
+        (0..grid.len())
+            .map(|patch| {
+                let (x, y) = grid.centre(patch);
+                let (x, y) =
+                    (x * self.picture.width() / grid.width(), y * self.picture.height() / grid.height());
+                map[(y / self.stride).min(rows - 1) * columns + (x / self.stride).min(columns - 1)]
+            })
+            .collect()
+    }
+}
+
+/// Spearman's rank correlation, ties sharing their mean rank; 0 when one of the lists does not vary.
+pub fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (ranks(a), ranks(b));
+    let middle = (a.len() as f64 - 1.0) / 2.0;
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().zip(&b) {
+        let (x, y) = (x - middle, y - middle);
+        ab += x * y;
+        aa += x * x;
+        bb += y * y;
+    }
+    if aa * bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 }
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut from = 0;
+    while from < order.len() {
+        let mut to = from + 1;
+        while to < order.len() && values[order[to]] == values[order[from]] {
+            to += 1;
+        }
+        for &i in &order[from..to] {
+            ranks[i] = (from + to - 1) as f64 / 2.0;
+        }
+        from = to;
+    }
+    ranks
+}
+
+/// The `k` patches of the highest value, the lower index first among equals.
+pub fn top(values: &[f64], k: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..values.len() as u32).collect();
+    order.sort_by(|&i, &j| values[j as usize].total_cmp(&values[i as usize]).then(i.cmp(&j)));
+    order.truncate(k);
+    order
+}
+
+/// How far two maps over the same patches agree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Agreement {
+    /// Rank correlation over all patches.
+    pub ranks: f64,
+    /// Pixels that the best patches of both have in common, divided by those of either.
+    pub overlap: f64,
+}
+
+impl Agreement {
+    /// Of a saliency map and a gaze: the most salient patches against those looked at.
+    pub fn of(grid: PatchGrid, salient: &[f64], importance: &[f64], looked_at: &[u32]) -> Self {
+        let mask = |patches: &[u32]| Mask::of_patches(grid.width(), grid.height(), grid, patches);
+        let best = top(salient, looked_at.len());
+        Agreement {
+            ranks: rank_correlation(salient, importance),
+            overlap: mask(&best).overlap(&mask(looked_at)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_agree_as_spearman_says() {
+        for (a, b, expect) in [
+            (&[1.0, 2.0, 3.0, 4.0][..], &[10.0, 20.0, 25.0, 99.0][..], 1.0),
+            (&[1.0, 2.0, 3.0, 4.0], &[9.0, 4.0, 2.0, 1.0], -1.0),
+            // scipy.stats.spearmanr([1, 2, 2, 3], [1, 3, 2, 4])
+            (&[1.0, 2.0, 2.0, 3.0], &[1.0, 3.0, 2.0, 4.0], 0.948_683_298_050_513_8),
+            (&[1.0, 1.0], &[1.0, 2.0], 0.0),
+        ] {
+            assert!((rank_correlation(a, b) - expect).abs() < 1e-12, "{a:?} {b:?}");
+        }
+        assert_eq!(top(&[0.5, 2.0, 2.0, 1.0], 3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_perturbation_is_local_and_keeps_flat_places() {
+        let rgb: Vec<u8> =
+            (0..48 * 48).flat_map(|i| [if i % 48 / 4 % 2 == 0 { 200 } else { 50 }; 3]).collect();
+        let picture = Image::new(48, 48, &rgb).expect("sizes agree");
+        let mut perturber = Perturber::new(picture);
+        assert_eq!((perturber.columns(), perturber.rows()), (24, 24));
+        let changed = perturber.perturbed(12 * 24 + 12).clone();
+        for y in 0..48_usize {
+            for x in 0..48_usize {
+                let far = x.abs_diff(25) > 15 || y.abs_diff(25) > 15;
+                assert!(!far || changed.as_image().pixel(x, y) == picture.pixel(x, y), "({x}, {y})");
+            }
+        }
+        assert_ne!(changed.rgb(), picture.rgb());
+        let flat = ImageBuf::from_rgb(48, 48, vec![90; 48 * 48 * 3]).expect("sizes agree");
+        assert_eq!(*Perturber::new(flat.as_image()).perturbed(100), flat);
+    }
+
+    #[test]
+    fn maps_reach_their_patches() {
+        let picture = ImageBuf::black(96, 96);
+        let perturber = Perturber::new(picture.as_image());
+        let grid = PatchGrid::tile(96, 96, 7, 4).expect("fits");
+        let map: Vec<f64> = (0..24 * 24).map(f64::from).collect();
+        let on = perturber.on_patches(&map, grid);
+        // Patch 0 is centred on (3, 3), which lies in place 0; its right neighbour on (7, 3), in place 1.
+        assert_eq!((on[0], on[1], on[23]), (0.0, 1.0, 24.0));
+        let same = Agreement::of(grid, &on, &on, &top(&on, 10));
+        assert_eq!((same.ranks, same.overlap), (1.0, 1.0));
+    }
+}

@@ -1,0 +1,338 @@
+//! What was found, drawn.
+
+use foveate_core::{Gaze, ImageBuf, Seed};
+use foveate_explain::charts::{
+    Card, Row, Rows, SaliencyRow, around, cards, curves, dots, gaze_map, hold_lengths, importance, over_time,
+    patch_samples, percent, region_shares, saliency_maps, traces,
+};
+use foveate_explain::episode::Dimension;
+use foveate_explain::faithful::Verdict;
+use foveate_explain::figure::{Figure, Ink, short};
+use foveate_explain::looks::{around_changes, density, holds, regions, typical_hold};
+use foveate_explain::{Fill, Mask, Scene, whiten};
+
+use super::conclude::Findings;
+use super::drives::Condition;
+use super::phases::Found;
+use super::study::levels;
+
+/// The figures of every section.
+pub(super) struct Figures {
+    pub(super) looks: Vec<Figure>,
+    pub(super) interest: Vec<Figure>,
+    pub(super) tests: Vec<Figure>,
+    pub(super) saliency: Vec<Figure>,
+}
+
+impl Figures {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Figure> {
+        self.looks.iter().chain(&self.interest).chain(&self.tests).chain(&self.saliency)
+    }
+}
+
+pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimension]) -> Figures {
+    let n = found.episodes.len();
+    let grid = found.grid;
+    let mut looks = vec![];
+    let mut interest = vec![];
+    let mut shown = found.episodes[0].clone();
+    for action in &mut shown.actions {
+        *action = found.scale.shown(action);
+    }
+    if found.has_gaze {
+        let density = density(&found.episodes, grid);
+        let places = regions(&density, grid);
+        let held = holds(&found.episodes);
+        let changes = around_changes(&found.episodes, &found.scale);
+        let bytes = found.mean_picture.iter().map(|&v| v.round() as u8).collect();
+        let [width, height] = found.shown.picture;
+        let mean = ImageBuf::from_rgb(width, height, bytes).unwrap_or_else(|| ImageBuf::black(width, height));
+        looks.push(gaze_map(
+            &density,
+            grid,
+            mean.as_image(),
+            format!("Looks per place over {n} episodes, over the mean of the pictures."),
+        ));
+        looks.push(region_shares(
+            &places,
+            "Which part of all looks goes to each ninth of the picture, and how many times its share of the area that is."
+                .into(),
+        ));
+        looks.push(over_time(
+            &shown,
+            grid,
+            "The shown episode: where the looked-at patches lie, in both directions of the picture.".into(),
+        ));
+        looks.push(hold_lengths(
+            &held,
+            format!(
+                "Half of all looks are part of a hold of at most {} decisions in a row.",
+                typical_hold(&held)
+            ),
+        ));
+        looks.push(around(
+            &changes,
+            format!(
+                "Patches not looked at one decision before, around the {} largest changes of the action (one decision \
+                 in twenty); band: 95 % over episodes.",
+                changes.changes
+            ),
+        ));
+        let votes = found.counts.quantile(0.95);
+        interest.push(importance(
+            &found.counts,
+            1.0,
+            format!(
+                "{} patches in {n} episodes; one in twenty has {} votes or more. Each patch of a picture hands out one \
+                 vote. The scale of counts is logarithmic.",
+                found.counts.total(),
+                short(votes)
+            ),
+        ));
+        interest.push(patch_samples(
+            &found.samples,
+            "Drawn at random from the tested pictures, within each range sorted; the number is the importance.".into(),
+        ));
+    }
+    looks.push(traces(&shown, dimensions));
+    let mut tests = vec![faithfulness_figure(findings, n)];
+    tests.push(cards_figure(found, dimensions));
+    tests.push(interventions_figure(findings));
+    if found.has_gaze {
+        tests.push(scores_figure(findings, n));
+    }
+    tests.extend(curve_figures(found));
+    let saliency = if found.has_gaze { saliency_figures(found, findings) } else { vec![] };
+    Figures { looks, interest, tests, saliency }
+}
+
+fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
+    let mut rows = vec![];
+    for claim in &findings.claims {
+        for (fill, of) in Fill::ALL.into_iter().zip([claim.blur, claim.mean]) {
+            rows.push(Row {
+                name: claim.name.clone(),
+                kind: said(fill).to_owned(),
+                ink: ink(fill),
+                value: of.value,
+                interval: of.interval,
+                remark: claim.verdict.filter(|_| fill == Fill::Blur).map(|verdict| {
+                    let ink = if verdict == Verdict::Supported { Ink::Other } else { Ink::Muted };
+                    (ink, verdict.to_string())
+                }),
+            });
+        }
+    }
+    let lowest = rows.iter().map(|row| row.interval[0]).fold(0.0, f64::min);
+    let null = &findings.claims[1];
+    let band =
+        [null.blur.interval[0].min(null.mean.interval[0]), null.blur.interval[1].max(null.mean.interval[1])];
+    dots(Rows {
+        name: "faithfulness",
+        title: "Is it true? Faithfulness of every claim",
+        caption: format!(
+            "How much more the action changes when the claimed places are covered than when as many random other pixels \
+             are, from 0 (no more) to 1 (nothing else matters). Orange: covered by blur, blue: by the mean colour. Bars: \
+             95 % over {episodes} episodes. A claim is supported when it lies above the null in both; the last line has a \
+             null of its own, the gaze of that agent at other moments."
+        ),
+        wide: true,
+        axis: "faithfulness",
+        domain: Some([(lowest * 1.05).clamp(-1.0, -0.1), 1.0]),
+        band: Some((band, "null")),
+        label: short,
+        rows,
+    })
+}
+
+fn interventions_figure(findings: &Findings) -> Figure {
+    let rows = findings.interventions.iter().map(|i| Row {
+        name: i.name.clone(),
+        kind: if i.fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) }.to_owned(),
+        ink: if i.fill == "blur" { Ink::Gaze } else { Ink::Control },
+        value: i.change,
+        interval: i.interval,
+        remark: None,
+    });
+    dots(Rows {
+        name: "interventions",
+        title: "What each intervention does to the action",
+        caption: "Mean change of the action, in parts of its whole range; bars: 95 % over episodes. How large each \
+                  change of the picture is, says the table."
+            .into(),
+        wide: false,
+        axis: "change of the action",
+        domain: None,
+        band: None,
+        label: percent,
+        rows: rows.collect(),
+    })
+}
+
+fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
+    let rows = findings.drives.iter().filter(|d| !d.random_weights).map(|d| Row {
+        name: d.name.clone(),
+        kind: if d.fill == "mean" { said(Fill::Mean).to_owned() } else { d.fill.clone() },
+        ink: match &*d.fill {
+            "blur" => Ink::Gaze,
+            "mean" => Ink::Control,
+            _ => Ink::Text,
+        },
+        value: d.mean,
+        interval: d.interval,
+        remark: None,
+    });
+    // Both fills of a condition side by side.
+    let mut rows: Vec<Row> = rows.collect();
+    let order: Vec<String> = Condition::all().iter().map(|c| c.name().to_owned()).collect();
+    rows.sort_by_key(|row| order.iter().position(|name| *name == row.name));
+    dots(Rows {
+        name: "scores",
+        title: "What each intervention does to whole episodes",
+        caption: format!(
+            "Score with the intervention in every step of {episodes} episodes; bars: 95 % of the mean."
+        ),
+        wide: false,
+        axis: "score",
+        domain: None,
+        band: None,
+        label: short,
+        rows,
+    })
+}
+
+fn curve_figures(found: &Found) -> Vec<Figure> {
+    let levels = levels(found.grid);
+    let points = |which: usize, order: usize| -> Vec<(f64, [f64; 2])> {
+        (0..levels.len())
+            .map(|level| found.over_episodes(|p| p.curves[which][order].get(level).copied()))
+            .collect()
+    };
+    let figure = |which, name, title, caption: &str, axis| {
+        let series = [
+            ("most important first", Ink::Gaze, points(which, 0)),
+            ("in random order", Ink::Control, points(which, 1)),
+        ];
+        curves(name, title, caption.to_owned(), axis, &levels, &series)
+    };
+    vec![
+        figure(
+            0,
+            "deletion",
+            "Deletion: covering more and more",
+            "How far the action moves as patches are blurred; the sooner it moves, the more the first ones mattered.",
+            "patches covered (uneven steps)",
+        ),
+        figure(
+            1,
+            "insertion",
+            "Insertion: uncovering more and more",
+            "How far the action is from what it was while only these patches are sharp; the sooner it comes back, the \
+             more the first ones suffice.",
+            "patches kept (uneven steps)",
+        ),
+    ]
+}
+
+fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
+    let names: Vec<String> = dimensions.iter().map(|d| d.name.clone()).collect();
+    let made = found.cards.iter().map(|taken| {
+        let picture = taken.picture.as_image();
+        let scene = Scene::new(picture, Fill::Blur);
+        let flat = Scene::new(picture, Fill::Mean);
+        let mask = taken.mask(&taken.claim);
+        let mut rng = Seed::root(taken.step as u64).child("card", 0).rng();
+        let random = Mask::random_elsewhere(&mask, taken.grid, &mut rng);
+        let gaze = Gaze { grid: taken.grid, importance: &taken.importance, looked_at: &taken.claim };
+        let free = (0..taken.grid.len() as u32).rev().find(|&patch| !mask.touches(taken.grid, patch));
+        let first = taken.claim.first().copied().unwrap_or(0);
+        let changed = [
+            ("blur it", scene.cover(&mask)),
+            ("blur elsewhere", scene.cover(&random)),
+            ("grey it out", flat.cover(&mask)),
+            ("grey elsewhere", flat.cover(&random)),
+            ("nothing but it", scene.keep(&mask)),
+            ("top patch moved", flat.move_patch(taken.grid, first, free.unwrap_or(first))),
+        ];
+        let mut shots =
+            vec![("what it looks at", whiten(picture, &gaze), found.scale.shown(&taken.action), 0.0)];
+        for (name, changed) in changed {
+            // It acted on this very picture size before: it takes it again.
+            let action = taken.act(changed.as_image()).unwrap_or_else(|_| taken.action.clone());
+            let change = found.scale.distance(&action, &taken.action);
+            shots.push((name, changed, found.scale.shown(&action), change));
+        }
+        Card { step: taken.step, shots }
+    });
+    let caption = "Decisions of the shown episode, evenly spaced and not chosen, each taken again from the same state of \
+                   the agent on a changed picture. The change is in parts of the action's whole range."
+        .into();
+    cards(&made.collect::<Vec<_>>(), &names, caption)
+}
+
+fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
+    let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
+    let row = |name: &str, kind: &str, ink, (value, interval): (f64, [f64; 2])| Row {
+        name: name.into(),
+        kind: kind.into(),
+        ink,
+        value,
+        interval,
+        remark: None,
+    };
+    let agreement = dots(Rows {
+        name: "agreement",
+        title: "Do both methods agree?",
+        caption: "Rank correlation over all patches, and the overlap (intersection over union) of the looked-at patches \
+                  with as many of the most salient. Null: the gaze of another moment."
+            .into(),
+        wide: true,
+        axis: "agreement",
+        domain: None,
+        band: None,
+        label: short,
+        rows: vec![
+            row("rank correlation", "same moment", Ink::Gaze, ranks),
+            row("rank correlation", "null", Ink::Muted, ranks_null),
+            row("overlap", "same moment", Ink::Gaze, overlap),
+            row("overlap", "null", Ink::Muted, overlap_null),
+        ],
+    });
+    let rows: Vec<SaliencyRow<'_>> = found
+        .cards
+        .iter()
+        .filter_map(|taken| {
+            let salient = found.probed[0].iter().find(|p| p.step == taken.step)?.salient.as_ref()?;
+            Some(SaliencyRow {
+                step: taken.step,
+                picture: taken.picture.as_image(),
+                importance: taken.importance.iter().map(|&v| f64::from(v)).collect(),
+                saliency: salient.map.clone(),
+                ranks: salient.agreement.ranks,
+            })
+        })
+        .collect();
+    let maps = saliency_maps(
+        &rows,
+        found.grid,
+        "importance",
+        "Above, the agent's own importance; below, how much the action changes when a place is blurred softly (σ = 5 \
+         pixels, Greydanus et al. 2018)."
+            .into(),
+    );
+    vec![maps, agreement]
+}
+
+fn ink(fill: Fill) -> Ink {
+    match fill {
+        Fill::Blur => Ink::Gaze,
+        Fill::Mean => Ink::Control,
+    }
+}
+
+fn said(fill: Fill) -> &'static str {
+    match fill {
+        Fill::Blur => "blur",
+        Fill::Mean => "mean colour",
+    }
+}

@@ -1,0 +1,429 @@
+//! What is played, taken again and driven, in the order in which one needs the other.
+
+use std::sync::{Mutex, PoisonError};
+
+use foveate_core::{Agent, EvaluateError, PatchGrid, RolloutJob, Seed, statistics};
+use foveate_explain::episode::{ActionScale, Episode};
+use foveate_explain::faithful::Effect;
+use foveate_explain::interest::{ImportanceCounts, Range, Samples};
+
+use super::drives::{Condition, drive};
+use super::film::{Camera, Reel};
+use super::jobs::ordered;
+use super::play::{Seat, action_scale, picture, play, policy_error};
+use super::probe::Taken;
+use super::study::{CLAIMS, Foils, Probed, has_gaze, other_moment, own_claims, probe, spread, take};
+use super::{ExplainRequest, Progress};
+use crate::RunError;
+use crate::workers::{Stop, default_workers};
+
+/// Patches shown of each range of importance.
+const SAMPLES: usize = 19;
+/// Decisions of an episode that perturbation saliency is asked about.
+const SALIENT: usize = 5;
+/// Decisions that the page shows with all that was done to them.
+const CARDS: usize = 4;
+
+/// The filmed episode.
+pub(super) struct Shown {
+    /// `[n_patches]` importance at every step.
+    pub(super) maps: Vec<Vec<f32>>,
+    pub(super) reel: Reel,
+    /// Width and height of the agent's picture.
+    pub(super) picture: [usize; 2],
+}
+
+/// Everything that the report is made of.
+pub(super) struct Found {
+    pub(super) scale: ActionScale,
+    pub(super) episodes: Vec<Episode>,
+    pub(super) shown: Shown,
+    pub(super) counts: ImportanceCounts,
+    pub(super) samples: Vec<(Range, Samples)>,
+    /// `[height, width, 3]`: the mean of the tested pictures.
+    pub(super) mean_picture: Vec<f64>,
+    pub(super) grid: PatchGrid,
+    pub(super) has_gaze: bool,
+    /// Of every episode, its tested decisions.
+    pub(super) probed: Vec<Vec<Probed>>,
+    /// Decisions of the filmed episode that the page shows.
+    pub(super) cards: Vec<Taken>,
+    /// Of every episode of a random-weight agent and every fill: its own gaze, and the null of that.
+    pub(super) random_claims: Vec<[[Effect; 2]; 2]>,
+    /// Scores of every condition, episode by episode.
+    pub(super) scores: Vec<(Condition, Vec<f64>)>,
+    /// The same of random-weight agents.
+    pub(super) random_scores: Vec<(Condition, Vec<f64>)>,
+}
+
+/// One episode played.
+struct Played {
+    episode: Episode,
+    counts: ImportanceCounts,
+    shown: Option<Shown>,
+}
+
+/// Worlds at the start of every episode, and who drives; each job takes copies.
+struct Bank {
+    seats: Mutex<Vec<Seat>>,
+    randoms: Mutex<Vec<Box<dyn Agent>>>,
+}
+
+impl Bank {
+    fn new(request: &ExplainRequest<'_>, seed: Seed) -> Self {
+        let mut env = request.env.boxed_clone();
+        let mut seats = Vec::with_capacity(request.episodes);
+        let mut randoms = Vec::with_capacity(request.episodes);
+        for episode in 0..request.episodes {
+            env.reset((episode == 0).then_some(request.seed));
+            seats.push(Seat {
+                env: env.boxed_clone(),
+                agent: request.agent.boxed_clone(),
+                job: RolloutJob { genome: 0, episode, env_seed: request.seed },
+                max_steps: request.max_steps.unwrap_or(usize::MAX),
+            });
+            randoms.push(random_weights(request.agent, seed.child("random weights", episode as u64)));
+        }
+        Bank { seats: Mutex::new(seats), randoms: Mutex::new(randoms) }
+    }
+
+    /// A copy of the seat at the start of episode `e`.
+    fn seat(&self, e: usize) -> Seat {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)[e].clone()
+    }
+
+    fn random(&self, e: usize) -> Box<dyn Agent> {
+        self.randoms.lock().unwrap_or_else(PoisonError::into_inner)[e].boxed_clone()
+    }
+
+    /// The same seat with a random-weight agent in it.
+    fn random_seat(&self, e: usize) -> Seat {
+        Seat { agent: self.random(e), ..self.seat(e) }
+    }
+}
+
+/// The agent with every tensor drawn anew: normal numbers of the tensor's own root mean square.
+fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
+    let mut random = agent.boxed_clone();
+    let mut params = agent.params();
+    let mut rest = &mut params[..];
+    for (i, tensor) in agent.tensors().iter().enumerate() {
+        let (part, after) = rest.split_at_mut(tensor.len().min(rest.len()));
+        let squares: f64 = part.iter().map(|&w| f64::from(w).powi(2)).sum();
+        let size = (squares / part.len().max(1) as f64).sqrt();
+        let mut rng = seed.child("tensor", i as u64).rng();
+        part.fill_with(|| (size * rng.normal()) as f32);
+        rest = after;
+    }
+    // As many as there were, and finite: nothing that an agent refuses.
+    let taken = random.set_params(&params);
+    debug_assert_eq!(taken, Ok(()));
+    random
+}
+
+/// How far the work is.
+struct Meter<'a> {
+    done: f64,
+    total: f64,
+    tell: &'a mut dyn FnMut(Progress),
+}
+
+impl Meter<'_> {
+    fn add(&mut self, what: &'static str, units: f64) {
+        self.done += units;
+        (self.tell)(Progress { what, done: (self.done / self.total).min(1.0) });
+    }
+}
+
+/// Does everything.
+pub(super) fn find(
+    request: &ExplainRequest<'_>,
+    stop: &Stop,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<Found, RunError> {
+    let seed = Seed::root(request.seed).child("explain", 0);
+    let workers = if request.workers == 0 { default_workers() } else { request.workers };
+    let (n, decisions) = (request.episodes, request.decisions);
+    let bank = Bank::new(request, seed);
+    let scale = action_scale(request.env.spec());
+    // In units of an episode driven: what the parts cost, roughly.
+    let (film, study) = (10.0, 1.0 + request.decisions as f64 * 0.06);
+    let conditions = Condition::all();
+    let random_conditions: Vec<Condition> = conditions
+        .iter()
+        .copied()
+        .filter(|c| matches!(c, Condition::AsIs | Condition::CoverGaze(_) | Condition::CoverRandom(_)))
+        .collect();
+    let drives = (conditions.len() + random_conditions.len()) as f64 * 1.5;
+    let mut meter = Meter { done: 0.0, total: film + n as f64 * (2.0 + 1.5 * study + drives), tell };
+    meter.add("playing and filming", 0.0);
+
+    let played = ordered(
+        0..2 * n,
+        workers,
+        stop,
+        |i| {
+            if i < n {
+                watch(bank.seat(i), i == 0, stop)
+            } else {
+                watch(bank.random_seat(i - n), false, stop)
+            }
+        },
+        &mut || meter.add("playing and filming", 1.0 + film / (2 * n) as f64),
+    )?;
+    let mut counts = ImportanceCounts::default();
+    let (mut episodes, mut random_episodes, mut shown) = (Vec::new(), Vec::new(), None);
+    for (i, played) in played.into_iter().enumerate() {
+        if i < n {
+            counts.merge(&played.counts);
+            shown = shown.or(played.shown);
+            episodes.push(played.episode);
+        } else {
+            random_episodes.push(played.episode);
+        }
+    }
+    let Some(shown) = shown else { return Err(EvaluateError::Stopped.into()) };
+
+    // Decisions of the agent, and of random-weight agents, ready to be taken again.
+    let lengths: Vec<usize> = episodes.iter().chain(&random_episodes).map(Episode::len).collect();
+    let taken = ordered(
+        0..2 * n,
+        workers,
+        stop,
+        |i| {
+            let steps = spread(lengths[i], decisions);
+            if i < n {
+                keep(bank.seat(i), &steps, &counts, seed.child("samples", i as u64))
+            } else {
+                Ok((take(bank.random_seat(i - n), &steps, &mut |_| Ok(()))?, vec![], vec![]))
+            }
+        },
+        &mut || meter.add("taking decisions", 0.5),
+    )?;
+    let mut samples: Vec<(Range, Samples)> =
+        Range::ALL.map(|range| (range, Samples::new(range.bounds(&counts), SAMPLES))).into();
+    let mut mean_picture = vec![0.0; shown.picture[0] * shown.picture[1] * 3];
+    let mut all_taken = Vec::with_capacity(2 * n);
+    for (taken, offered, sums) in taken {
+        for ((_, samples), offered) in samples.iter_mut().zip(offered) {
+            samples.merge(offered);
+        }
+        for (mean, sum) in mean_picture.iter_mut().zip(&sums) {
+            *mean += sum;
+        }
+        all_taken.push(taken);
+    }
+    let tested: usize = all_taken.iter().take(n).map(Vec::len).sum();
+    for mean in &mut mean_picture {
+        *mean /= tested.max(1) as f64;
+    }
+    let Some(grid) = all_taken.iter().flatten().map(|taken| taken.grid).next() else {
+        return Err(EvaluateError::Stopped.into());
+    };
+
+    // What was claimed at other moments, of the same kind of agent.
+    let claims: Vec<Vec<(Vec<u32>, Vec<f32>)>> = all_taken
+        .iter()
+        .map(|taken| taken.iter().map(|t| (t.claim.clone(), t.importance.clone())).collect())
+        .collect();
+    let sizes: Vec<usize> = claims.iter().map(Vec::len).collect();
+    let other = |side: usize, e: usize, i: usize, seed: Seed| {
+        let (episode, index) = if side == 0 {
+            other_moment(&sizes[..n], e, i, &mut seed.rng())
+        } else {
+            // Every random-weight agent is another one, so its own null comes from its own episode.
+            (n + e, other_moment(&sizes[n + e..=n + e], 0, i, &mut seed.rng()).1)
+        };
+        &claims[episode][index]
+    };
+    enum Answer {
+        Own(Vec<Probed>, Vec<Taken>),
+        Random([[Effect; 2]; 2]),
+    }
+    let gazed = has_gaze(&episodes);
+    let answers = ordered(
+        all_taken.into_iter().enumerate(),
+        workers,
+        stop,
+        |(i, taken)| {
+            let (side, e) = (i / n, i % n);
+            let job = bank.seat(e).job;
+            let moment = |k: usize| {
+                seed.child("side", side as u64).child("episode", e as u64).child("decision", k as u64)
+            };
+            let refused = |taken: &Taken, source| policy_error(job, taken.step, source);
+            if side == 1 {
+                let mut sums = [[Effect::default(); 2]; 2];
+                for (k, taken) in taken.iter().enumerate() {
+                    let foil = &other(1, e, k, moment(k).child("other", 0)).0;
+                    let effects =
+                        own_claims(taken, foil, &scale, moment(k)).map_err(|error| refused(taken, error))?;
+                    add(&mut sums, &effects);
+                }
+                return Ok(Answer::Random(sums));
+            }
+            let random = bank.random(e);
+            let salient = spread(taken.len(), if e == 0 { CARDS } else { SALIENT });
+            let mut probed = Vec::with_capacity(taken.len());
+            for (k, taken) in taken.iter().enumerate() {
+                if stop.asked() {
+                    return Err(EvaluateError::Stopped.into());
+                }
+                let first = other(0, e, k, moment(k).child("other", 0));
+                let second = other(0, e, k, moment(k).child("other", 1));
+                let foils = Foils {
+                    scale: &scale,
+                    random: &*random,
+                    others: [&first.0, &second.0],
+                    other_importance: &first.1,
+                    saliency: gazed && salient.contains(&k),
+                    seed: moment(k),
+                };
+                probed.push(probe(taken, &foils).map_err(|error| refused(taken, error))?);
+            }
+            let cards = spread(taken.len(), CARDS);
+            let shown = taken.into_iter().enumerate().filter(|(k, _)| e == 0 && cards.contains(k));
+            Ok(Answer::Own(probed, shown.map(|(_, taken)| taken).collect()))
+        },
+        &mut || meter.add("putting decisions to the test", 0.5 + 0.75 * study),
+    )?;
+    let (mut probed, mut cards, mut random_claims) = (Vec::new(), Vec::new(), Vec::new());
+    for answer in answers {
+        match answer {
+            Answer::Own(own, shown) => {
+                probed.push(own);
+                cards.extend(shown);
+            }
+            Answer::Random(sums) => random_claims.push(sums),
+        }
+    }
+
+    // Whole episodes; without a gaze there is nothing to cover but everything.
+    let possible = |c: &&Condition| gazed || c.fill().is_none();
+    let drives: Vec<(bool, Condition)> = conditions
+        .iter()
+        .filter(possible)
+        .map(|&c| (false, c))
+        .chain(random_conditions.iter().filter(possible).map(|&c| (true, c)))
+        .collect();
+    let totals = ordered(
+        0..drives.len() * n,
+        workers,
+        stop,
+        |i| {
+            let ((random, condition), e) = (drives[i / n], i % n);
+            let seat = if random { bank.random_seat(e) } else { bank.seat(e) };
+            drive(seat, condition, seed.child("drive", i as u64))
+        },
+        &mut || meter.add("driving whole episodes", 1.5),
+    )?;
+    let (mut scores, mut random_scores) = (Vec::new(), Vec::new());
+    for ((random, condition), totals) in drives.into_iter().zip(totals.chunks(n)) {
+        if random { &mut random_scores } else { &mut scores }.push((condition, totals.to_vec()));
+    }
+    Ok(Found {
+        scale,
+        episodes,
+        shown,
+        counts,
+        samples,
+        mean_picture,
+        grid,
+        has_gaze: gazed,
+        probed,
+        cards,
+        random_claims,
+        scores,
+        random_scores,
+    })
+}
+
+/// Plays an episode, counting importance; with a camera if it is to be shown.
+fn watch(seat: Seat, film: bool, stop: &Stop) -> Result<Played, RunError> {
+    let first = picture(&*seat.env)?;
+    let size = [first.width(), first.height()];
+    let mut camera = if film { Some(Camera::new(&*seat.env, size[0], size[1])?) } else { None };
+    let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
+    let (episode, end) = play(seat, &|_| false, &mut |moment| {
+        if stop.asked() {
+            return Err(EvaluateError::Stopped.into());
+        }
+        if let Some(gaze) = &moment.decision.gaze {
+            counts.add(gaze.importance);
+            if film {
+                maps.push(gaze.importance.to_vec());
+            }
+        }
+        camera.as_mut().map_or(Ok(()), |camera| camera.shoot(moment.env, moment.picture))
+    })?;
+    let shown = match camera {
+        Some(mut camera) => {
+            camera.shoot(&*end.env, picture(&*end.env)?)?;
+            Some(Shown { maps, reel: camera.finish()?, picture: size })
+        }
+        None => None,
+    };
+    Ok(Played { episode, counts, shown })
+}
+
+/// Decisions, samples of patches, and the sum of the pictures.
+type Kept = (Vec<Taken>, Vec<Samples>, Vec<f64>);
+
+fn keep(seat: Seat, steps: &[usize], counts: &ImportanceCounts, seed: Seed) -> Result<Kept, RunError> {
+    let mut samples: Vec<Samples> =
+        Range::ALL.iter().map(|range| Samples::new(range.bounds(counts), SAMPLES)).collect();
+    let mut sums = Vec::new();
+    let taken = take(seat, steps, &mut |moment| {
+        if moment.before.is_some() {
+            sums.resize(moment.picture.rgb().len(), 0.0);
+            for (sum, &byte) in sums.iter_mut().zip(moment.picture.rgb()) {
+                *sum += f64::from(byte);
+            }
+            if let Some(gaze) = &moment.decision.gaze {
+                for samples in &mut samples {
+                    let seed = seed.child("step", moment.step as u64);
+                    samples.offer(moment.picture, gaze.grid, gaze.importance, seed);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok((taken, samples, sums))
+}
+
+fn add(sums: &mut [[Effect; 2]; 2], more: &[[Effect; 2]; 2]) {
+    for (sum, more) in sums.iter_mut().flatten().zip(more.iter().flatten()) {
+        sum.claimed += more.claimed;
+        sum.elsewhere += more.elsewhere;
+    }
+}
+
+impl Found {
+    /// Of one fill: the effects of every claim, summed per episode.
+    pub(super) fn claim_sums(&self, fill: usize) -> Vec<Vec<Effect>> {
+        (0..CLAIMS.len())
+            .map(|claim| {
+                let of = |probed: &Vec<Probed>| {
+                    probed.iter().fold(Effect::default(), |sum, p| Effect {
+                        claimed: sum.claimed + p.claims[fill][claim].claimed,
+                        elsewhere: sum.elsewhere + p.claims[fill][claim].elsewhere,
+                    })
+                };
+                self.probed.iter().map(of).collect()
+            })
+            .collect()
+    }
+
+    /// The mean over episodes of the mean over decisions, with its interval over episodes.
+    pub(super) fn over_episodes(&self, of: impl Fn(&Probed) -> Option<f64>) -> (f64, [f64; 2]) {
+        let means: Vec<f64> = self
+            .probed
+            .iter()
+            .filter_map(|probed| {
+                let values: Vec<f64> = probed.iter().filter_map(&of).collect();
+                (!values.is_empty()).then(|| statistics::mean(&values))
+            })
+            .collect();
+        (statistics::mean(&means), statistics::mean_interval(&means))
+    }
+}

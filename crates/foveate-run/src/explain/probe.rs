@@ -1,0 +1,149 @@
+//! Decisions taken again on changed pictures.
+
+use foveate_core::{Agent, Image, ImageBuf, Observation, PatchGrid, PolicyError, Rng};
+use foveate_explain::episode::ActionScale;
+use foveate_explain::faithful::Effect;
+use foveate_explain::saliency::Perturber;
+use foveate_explain::{Mask, Scene, change_size};
+
+/// Random covers that are compared with one of what was claimed.
+pub(super) const DRAWS: usize = 12;
+
+/// A decision that can be taken again: the agent as it was before it, and what it then saw and did.
+pub(super) struct Taken {
+    pub(super) step: usize,
+    pub(super) before: Box<dyn Agent>,
+    pub(super) picture: ImageBuf,
+    pub(super) action: Vec<f64>,
+    pub(super) grid: PatchGrid,
+    /// `[n_patches]`
+    pub(super) importance: Vec<f32>,
+    /// The patches said to matter, most important first.
+    pub(super) claim: Vec<u32>,
+}
+
+/// Who decides when a picture is changed.
+#[derive(Clone, Copy)]
+pub(super) enum Eyes {
+    /// The agent as it is.
+    Open,
+    /// The agent shown nothing but grey, whatever there is to see.
+    Blind,
+}
+
+/// What the blind agent is shown.
+const GREY: u8 = 127;
+
+impl Taken {
+    /// How far the action on `picture` lies from the action on the picture as it was.
+    pub(super) fn effect(&self, picture: Image<'_>, scale: &ActionScale) -> Result<f64, PolicyError> {
+        Ok(scale.distance(&self.act(picture)?, &self.action))
+    }
+
+    /// The action on `picture`, taken in the state in which this decision was taken.
+    pub(super) fn act(&self, picture: Image<'_>) -> Result<Vec<f64>, PolicyError> {
+        let mut agent = self.before.boxed_clone();
+        Ok(agent.act(Observation::Image(picture))?.action.to_vec())
+    }
+
+    /// The pixels of the patches in `claim`.
+    pub(super) fn mask(&self, claim: &[u32]) -> Mask {
+        Mask::of_patches(self.picture.width(), self.picture.height(), self.grid, claim)
+    }
+
+    /// What covering `claim` does, against covering as many random other pixels.
+    pub(super) fn claim_effect(
+        &self,
+        scene: &Scene<'_>,
+        claim: &[u32],
+        eyes: Eyes,
+        scale: &ActionScale,
+        rng: &mut Rng,
+    ) -> Result<Effect, PolicyError> {
+        if matches!(eyes, Eyes::Blind) {
+            return self.blind_effect(scene, claim, scale, rng);
+        }
+        let mask = self.mask(claim);
+        let claimed = self.effect(scene.cover(&mask).as_image(), scale)?;
+        let mut elsewhere = 0.0;
+        for _ in 0..DRAWS {
+            let cover = Mask::random_elsewhere(&mask, self.grid, rng);
+            elsewhere += self.effect(scene.cover(&cover).as_image(), scale)? / DRAWS as f64;
+        }
+        Ok(Effect { claimed, elsewhere })
+    }
+
+    /// The same of an agent that is shown grey instead of each picture.
+    fn blind_effect(
+        &self,
+        scene: &Scene<'_>,
+        claim: &[u32],
+        scale: &ActionScale,
+        rng: &mut Rng,
+    ) -> Result<Effect, PolicyError> {
+        let mask = self.mask(claim);
+        let other = Mask::random_elsewhere(&mask, self.grid, rng);
+        let usual = self.act(blindfold(self.picture.as_image()).as_image())?;
+        let acts = |cover: &Mask| self.act(blindfold(scene.cover(cover).as_image()).as_image());
+        Ok(Effect {
+            claimed: scale.distance(&acts(&mask)?, &usual),
+            elsewhere: scale.distance(&acts(&other)?, &usual),
+        })
+    }
+
+    /// `[places]`: half the squared change of the action, per place of the perturber.
+    pub(super) fn saliency(&self, scale: &ActionScale) -> Result<Vec<f64>, PolicyError> {
+        let mut perturber = Perturber::new(self.picture.as_image());
+        let usual = unit(&self.action, scale);
+        (0..perturber.columns() * perturber.rows())
+            .map(|place| {
+                let action = self.act(perturber.perturbed(place).as_image())?;
+                let apart =
+                    unit(&action, scale).iter().zip(&usual).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+                Ok(apart / 2.0)
+            })
+            .collect()
+    }
+}
+
+/// Grey instead of what there is to see.
+pub(super) fn blindfold(picture: Image<'_>) -> ImageBuf {
+    let mut grey = ImageBuf::black(picture.width(), picture.height());
+    grey.rgb_mut().fill(GREY);
+    grey
+}
+
+/// An action with every dimension in units of its extent, or as probabilities.
+fn unit(action: &[f64], scale: &ActionScale) -> Vec<f64> {
+    match scale {
+        ActionScale::Box(bounds) => {
+            action.iter().zip(bounds).map(|(a, [low, high])| a / (high - low).max(1e-12)).collect()
+        }
+        ActionScale::Choices => scale.shown(action),
+    }
+}
+
+/// What one intervention did to a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Outcome {
+    /// Change of the action.
+    pub(super) action: f64,
+    /// Size of the change of the picture.
+    pub(super) size: f64,
+}
+
+impl Outcome {
+    pub(super) fn of(taken: &Taken, changed: &ImageBuf, scale: &ActionScale) -> Result<Self, PolicyError> {
+        let action = taken.effect(changed.as_image(), scale)?;
+        Ok(Outcome { action, size: change_size(taken.picture.as_image(), changed.as_image()) })
+    }
+
+    /// Of several.
+    pub(super) fn mean(all: &[Outcome]) -> Self {
+        let n = all.len().max(1) as f64;
+        Outcome {
+            action: all.iter().map(|o| o.action).sum::<f64>() / n,
+            size: all.iter().map(|o| o.size).sum::<f64>() / n,
+        }
+    }
+}

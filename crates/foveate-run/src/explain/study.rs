@@ -1,0 +1,261 @@
+//! Everything that is asked of a decision once it was taken.
+
+use foveate_core::{Agent, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
+use foveate_explain::episode::{ActionScale, Episode};
+use foveate_explain::faithful::Effect;
+use foveate_explain::saliency::{Agreement, Perturber, top};
+use foveate_explain::{Fill, Mask, Scene, shuffled};
+
+use super::play::{Moment, Seat, play, policy_error};
+use super::probe::{DRAWS, Eyes, Outcome, Taken};
+use crate::RunError;
+
+/// Interventions, in the order of [`Probed::outcomes`].
+pub(super) const INTERVENTIONS: [&str; 8] = [
+    "cover what it looks at",
+    "cover random other places",
+    "cover others, same change",
+    "cover the least attended",
+    "keep only what it looks at",
+    "keep only random places",
+    "move the top patch",
+    "move another patch",
+];
+
+/// Whose claims are tested on the same decisions, in the order of [`Probed::claims`].
+pub(super) const CLAIMS: [&str; 5] = [
+    "the agent's own gaze",
+    "its null: gaze of other moments",
+    "shuffled gaze",
+    "random-weight agent",
+    "blind agent",
+];
+
+/// How many patches the curves cover or keep; all patches come last.
+const LEVELS: [usize; 12] = [0, 1, 2, 3, 5, 8, 12, 20, 40, 80, 160, 320];
+
+/// What the study of a decision found. Arrays with two entries have one per fill.
+pub(super) struct Probed {
+    pub(super) step: usize,
+    pub(super) outcomes: [[Outcome; 8]; 2],
+    pub(super) claims: [[Effect; 5]; 2],
+    /// Change of the action with so many patches covered or kept: `[deletion, insertion][by claim, random][level]`.
+    pub(super) curves: [[Vec<f64>; 2]; 2],
+    pub(super) salient: Option<Salient>,
+}
+
+/// What perturbation saliency says of a decision.
+pub(super) struct Salient {
+    /// `[n_patches]`
+    pub(super) map: Vec<f64>,
+    pub(super) agreement: Agreement,
+    /// Agreement with the gaze of another moment.
+    pub(super) null: Agreement,
+}
+
+/// What a decision is compared with.
+pub(super) struct Foils<'a> {
+    pub(super) scale: &'a ActionScale,
+    pub(super) random: &'a dyn Agent,
+    /// Gaze of other moments, drawn twice.
+    pub(super) others: [&'a [u32]; 2],
+    /// Importance at another moment.
+    pub(super) other_importance: &'a [f32],
+    pub(super) saliency: bool,
+    pub(super) seed: Seed,
+}
+
+/// The numbers of patches that the curves stop at.
+pub(super) fn levels(grid: PatchGrid) -> Vec<usize> {
+    LEVELS.into_iter().filter(|&level| level < grid.len()).chain([grid.len()]).collect()
+}
+
+/// Plays the episode and keeps the decisions at `steps`.
+pub(super) fn take(
+    seat: Seat,
+    steps: &[usize],
+    also: &mut dyn FnMut(&Moment<'_>) -> Result<(), RunError>,
+) -> Result<Vec<Taken>, RunError> {
+    let (job, scale) = (seat.job, super::play::action_scale(seat.env.spec()));
+    let last = steps.iter().max().map_or(0, |last| last + 1);
+    let seat = Seat { max_steps: seat.max_steps.min(last), ..seat };
+    let mut taken = Vec::new();
+    play(seat, &|step| steps.contains(&step), &mut |mut moment| {
+        also(&moment)?;
+        let Some(before) = moment.before.take() else { return Ok(()) };
+        let picture = moment.picture;
+        let copy = ImageBuf::from_rgb(picture.width(), picture.height(), picture.rgb().to_vec());
+        let picture = copy.expect("it was a picture");
+        let action = moment.decision.action.to_vec();
+        taken.push(match &moment.decision.gaze {
+            Some(gaze) => Taken {
+                step: moment.step,
+                before,
+                picture,
+                action,
+                grid: gaze.grid,
+                importance: gaze.importance.to_vec(),
+                claim: gaze.looked_at.to_vec(),
+            },
+            None => without_gaze(moment.step, before, picture, action, &scale)
+                .map_err(|source| policy_error(job, moment.step, source))?,
+        });
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// Patches that a policy without a gaze is said to look at.
+const CLAIMED: usize = 10;
+
+/// A decision of a policy without a gaze: perturbation saliency claims what matters.
+fn without_gaze(
+    step: usize,
+    before: Box<dyn Agent>,
+    picture: ImageBuf,
+    action: Vec<f64>,
+    scale: &ActionScale,
+) -> Result<Taken, PolicyError> {
+    let side = picture.width().min(picture.height());
+    let grid = PatchGrid::tile(picture.width(), picture.height(), (side / 12).max(1), (side / 24).max(1))?;
+    let mut taken = Taken { step, before, picture, action, grid, importance: vec![], claim: vec![] };
+    let map = taken.saliency(scale)?;
+    let map = Perturber::new(taken.picture.as_image()).on_patches(&map, grid);
+    taken.claim = top(&map, CLAIMED.min(grid.len()));
+    taken.importance = map.iter().map(|&value| value as f32).collect();
+    Ok(taken)
+}
+
+/// The steps of an episode whose decisions are tested: `count` of them, evenly spread.
+pub(super) fn spread(steps: usize, count: usize) -> Vec<usize> {
+    let count = count.min(steps);
+    (0..count).map(|i| (2 * i + 1) * steps / (2 * count)).collect()
+}
+
+/// Puts one decision to the test.
+pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyError> {
+    let scale = foils.scale;
+    let mut outcomes = [[Outcome::default(); 8]; 2];
+    let mut claims = [[Effect::default(); 5]; 2];
+    let mut random = foils.random.boxed_clone();
+    let random_claim =
+        random.act(Observation::Image(taken.picture.as_image()))?.gaze.map(|gaze| gaze.looked_at.to_vec());
+    for (f, fill) in Fill::ALL.into_iter().enumerate() {
+        let mut rng = foils.seed.child("fill", f as u64).rng();
+        let scene = Scene::new(taken.picture.as_image(), fill);
+        outcomes[f] = intervene(taken, &scene, scale, &mut rng)?;
+        let own = Effect { claimed: outcomes[f][0].action, elsewhere: outcomes[f][1].action };
+        let mut other = |claim: &[u32], eyes| taken.claim_effect(&scene, claim, eyes, scale, &mut rng);
+        claims[f] = [
+            own,
+            other(foils.others[0], Eyes::Open)?,
+            other(foils.others[1], Eyes::Open)?,
+            random_claim.as_deref().map_or(Ok(Effect::default()), |claim| other(claim, Eyes::Open))?,
+            other(&taken.claim, Eyes::Blind)?,
+        ];
+    }
+    let salient = if foils.saliency { Some(salient(taken, foils)?) } else { None };
+    Ok(Probed { step: taken.step, outcomes, claims, curves: curves(taken, foils)?, salient })
+}
+
+/// The claims of an agent on its own decisions, and their null.
+pub(super) fn own_claims(
+    taken: &Taken,
+    other: &[u32],
+    scale: &ActionScale,
+    seed: Seed,
+) -> Result<[[Effect; 2]; 2], PolicyError> {
+    let mut out = [[Effect::default(); 2]; 2];
+    for (f, fill) in Fill::ALL.into_iter().enumerate() {
+        let mut rng = seed.child("fill", f as u64).rng();
+        let scene = Scene::new(taken.picture.as_image(), fill);
+        out[f][0] = taken.claim_effect(&scene, &taken.claim, Eyes::Open, scale, &mut rng)?;
+        out[f][1] = taken.claim_effect(&scene, other, Eyes::Open, scale, &mut rng)?;
+    }
+    Ok(out)
+}
+
+fn intervene(
+    taken: &Taken,
+    scene: &Scene<'_>,
+    scale: &ActionScale,
+    rng: &mut Rng,
+) -> Result<[Outcome; 8], PolicyError> {
+    let grid = taken.grid;
+    let mask = taken.mask(&taken.claim);
+    let of = |changed: &ImageBuf| Outcome::of(taken, changed, scale);
+    let covered = of(&scene.cover(&mask))?;
+    let covers: Vec<Mask> = (0..DRAWS).map(|_| Mask::random_elsewhere(&mask, grid, rng)).collect();
+    let elsewhere = covers.iter().map(|cover| of(&scene.cover(cover))).collect::<Result<Vec<_>, _>>()?;
+    // Of the random covers, the one that changes the picture most nearly as much as covering the claim does.
+    let apart = |o: &Outcome| (o.size - covered.size).abs();
+    let alike = elsewhere.iter().min_by(|a, b| apart(a).total_cmp(&apart(b))).copied().unwrap_or_default();
+    let mut least: Vec<u32> = (0..grid.len() as u32).collect();
+    least.sort_by(|&i, &j| taken.importance[i as usize].total_cmp(&taken.importance[j as usize]));
+    let least = of(&scene.cover(&Mask::elsewhere(&mask, grid, least)))?;
+    let kept = of(&scene.keep(&mask))?;
+    let kept_random =
+        covers.iter().take(DRAWS / 3).map(|cover| of(&scene.keep(cover))).collect::<Result<Vec<_>, _>>()?;
+
+    // Patches that do not touch what is looked at, for moves.
+    let free: Vec<u32> =
+        shuffled(grid.len(), rng).into_iter().filter(|&patch| !mask.touches(grid, patch)).collect();
+    let (mut moved, mut moved_other) = (Vec::new(), Vec::new());
+    if let Some(&first) = taken.claim.first() {
+        for pair in free.chunks_exact(2).take(DRAWS / 3) {
+            moved.push(of(&scene.move_patch(grid, first, pair[1]))?);
+            moved_other.push(of(&scene.move_patch(grid, pair[0], pair[1]))?);
+        }
+    }
+    Ok([
+        covered,
+        Outcome::mean(&elsewhere),
+        alike,
+        least,
+        kept,
+        Outcome::mean(&kept_random),
+        Outcome::mean(&moved),
+        Outcome::mean(&moved_other),
+    ])
+}
+
+fn curves(taken: &Taken, foils: &Foils<'_>) -> Result<[[Vec<f64>; 2]; 2], PolicyError> {
+    let scene = Scene::new(taken.picture.as_image(), Fill::Blur);
+    let importance: Vec<f64> = taken.importance.iter().map(|&v| f64::from(v)).collect();
+    let by_claim = top(&importance, taken.grid.len());
+    let random = shuffled(taken.grid.len(), &mut foils.seed.child("curve", 0).rng());
+    let mut out: [[Vec<f64>; 2]; 2] = Default::default();
+    for (order, patches) in [by_claim, random].iter().enumerate() {
+        for level in levels(taken.grid) {
+            let mask = taken.mask(&patches[..level]);
+            out[0][order].push(taken.effect(scene.cover(&mask).as_image(), foils.scale)?);
+            out[1][order].push(taken.effect(scene.keep(&mask).as_image(), foils.scale)?);
+        }
+    }
+    Ok(out)
+}
+
+fn salient(taken: &Taken, foils: &Foils<'_>) -> Result<Salient, PolicyError> {
+    let places = taken.saliency(foils.scale)?;
+    let map = Perturber::new(taken.picture.as_image()).on_patches(&places, taken.grid);
+    let wide = |values: &[f32]| values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
+    let agreement = Agreement::of(taken.grid, &map, &wide(&taken.importance), &taken.claim);
+    let null = Agreement::of(taken.grid, &map, &wide(foils.other_importance), foils.others[0]);
+    Ok(Salient { map, agreement, null })
+}
+
+/// Another moment for every tested one: of another episode, or, when there is only one, of another time in it.
+pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: &mut Rng) -> (usize, usize) {
+    let others: Vec<usize> = (0..counts.len()).filter(|&e| e != episode && counts[e] > 0).collect();
+    if others.is_empty() {
+        let n = counts[episode].max(1);
+        return (episode, (index + 1 + rng.below(n.saturating_sub(1) as u64) as usize) % n);
+    }
+    let other = others[rng.below(others.len() as u64) as usize];
+    (other, rng.below(counts[other] as u64) as usize)
+}
+
+/// Whether any episode has a gaze.
+pub(super) fn has_gaze(episodes: &[Episode]) -> bool {
+    episodes.iter().any(|episode| episode.grid.is_some())
+}

@@ -1,0 +1,414 @@
+//! The whole report on toys of which the truth is known.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use foveate_core::{
+    Action, ActionSpace, Decision, EnvError, EnvSpec, Fact, Gaze, ImageBuf, Observation, ObservationSpace,
+    PatchGrid, Policy, PolicyError, Rng, Seat, Seed, Step, TensorShape,
+};
+
+use super::*;
+use crate::workers::Stop;
+
+const SIDE: usize = 24;
+const PATCH: usize = 4;
+
+fn grid() -> PatchGrid {
+    PatchGrid::tile(SIDE, SIDE, PATCH, PATCH).expect("fits")
+}
+
+/// Black and white noise, with one chequered patch that is somewhere else at every step; 30 steps.
+#[derive(Clone)]
+struct Sparks {
+    spec: EnvSpec,
+    stream: Rng,
+    noise: Rng,
+    picture: ImageBuf,
+    t: usize,
+}
+
+impl Sparks {
+    fn new() -> Self {
+        Sparks {
+            spec: EnvSpec {
+                id: "sparks".into(),
+                observation: ObservationSpace::Image { width: SIDE, height: SIDE },
+                action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+                max_steps: Some(30),
+                fps: 10.0,
+            },
+            stream: Seed::root(0).rng(),
+            noise: Seed::root(0).rng(),
+            picture: ImageBuf::black(SIDE, SIDE),
+            t: 0,
+        }
+    }
+
+    fn paint(&mut self) {
+        let noise = &mut self.noise;
+        let (x, y) = grid().corner(noise.below(grid().len() as u64) as usize);
+        for (at, pixel) in self.picture.rgb_mut().as_chunks_mut::<3>().0.iter_mut().enumerate() {
+            let (column, row) = (at % SIDE, at / SIDE);
+            let inside = (x..x + PATCH).contains(&column) && (y..y + PATCH).contains(&row);
+            let white = if inside { (column + row) % 2 == 0 } else { noise.below(2) == 0 };
+            *pixel = [if white { 200 } else { 40 }; 3];
+        }
+    }
+}
+
+impl Env for Sparks {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        if let Some(seed) = seed {
+            self.stream = Seed::root(seed).rng();
+        }
+        self.noise = Seed::root(self.stream.next_u64()).rng();
+        self.t = 0;
+        self.paint();
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        let Action::Continuous(&[push]) = action else {
+            return Err(EnvError::ActionLength { env: "sparks".into(), wanted: 1, given: 0 });
+        };
+        self.t += 1;
+        self.paint();
+        Ok(Step { reward: push, terminated: false, truncated: self.t == 30 })
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        Observation::Image(self.picture.as_image())
+    }
+
+    fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
+        Err(EnvError::NoView { env: "sparks".into(), why: "there is nothing more to see".into() })
+    }
+
+    fn state(&self) -> Fact {
+        Fact::Count(self.t as u64)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(self.clone())
+    }
+}
+
+/// What a toy says of where it looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Says {
+    /// The truth: the patch that fits its template best.
+    Truth,
+    /// A patch drawn from the sum of all pixels, which has nothing to do with what it does.
+    Nonsense,
+    /// Always the patch in the middle.
+    Middle,
+    Nothing,
+}
+
+/// Steers by the column of the patch that fits its template best, and remembers nothing.
+#[derive(Debug, Clone)]
+struct Toy {
+    says: Says,
+    /// One weight per pixel of a patch, then the gain.
+    weights: Vec<f32>,
+}
+
+impl Toy {
+    /// Looks for the chequered patch.
+    fn new(says: Says) -> Self {
+        let chequered =
+            (0..PATCH * PATCH).map(|i| if (i % PATCH + i / PATCH).is_multiple_of(2) { 1.0 } else { -1.0 });
+        Toy { says, weights: chequered.chain([0.9]).collect() }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Memory {
+    action: Vec<f64>,
+    importance: Vec<f32>,
+    looked_at: Vec<u32>,
+}
+
+impl Policy for Toy {
+    type Memory = Memory;
+
+    fn memory(&self) -> Memory {
+        Memory::default()
+    }
+
+    fn reset(&self, _: &mut Memory) {}
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut Memory,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let Observation::Image(picture) = observation else {
+            return Err(PolicyError::BadConfig { why: "pictures, please".into() });
+        };
+        let grid = grid();
+        let fit: Vec<f32> = (0..grid.len())
+            .map(|patch| {
+                let (x, y) = grid.corner(patch);
+                let pixels =
+                    (0..PATCH * PATCH).map(|i| f32::from(picture.pixel(x + i % PATCH, y + i / PATCH)[0]));
+                pixels.zip(&self.weights).map(|(pixel, weight)| (pixel - 120.0) * weight).sum::<f32>().abs()
+            })
+            .collect();
+        let best = (0..grid.len()).rev().max_by(|&a, &b| fit[a].total_cmp(&fit[b])).unwrap_or(0);
+        let column = best % grid.columns();
+        memory.action = vec![f64::from(self.weights[PATCH * PATCH]) * (column as f64 / 2.5 - 1.0)];
+        let sum: u64 = picture.rgb().iter().map(|&byte| u64::from(byte)).sum();
+        let claim = match self.says {
+            Says::Truth => best as u64,
+            Says::Nonsense => Seed::root(sum).rng().below(grid.len() as u64),
+            Says::Middle => 21,
+            Says::Nothing => return Ok(Decision { action: &memory.action, gaze: None }),
+        };
+        memory.importance = vec![0.1; grid.len()];
+        memory.importance[claim as usize] = 1.0;
+        memory.looked_at = vec![claim as u32];
+        let gaze = Gaze { grid, importance: &memory.importance, looked_at: &memory.looked_at };
+        Ok(Decision { action: &memory.action, gaze: Some(gaze) })
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        vec![
+            TensorShape { name: "template".into(), shape: vec![PATCH, PATCH] },
+            TensorShape { name: "gain".into(), shape: vec![1] },
+        ]
+    }
+
+    fn params(&self) -> Vec<f32> {
+        self.weights.clone()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.weights = flat.to_vec();
+        Ok(())
+    }
+}
+
+struct Made {
+    report: ExplainReport,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+fn explain(says: Says, episodes: usize, workers: usize) -> Made {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("report");
+    let request = ExplainRequest {
+        env: &Sparks::new(),
+        agent: &Seat::new(Toy::new(says)),
+        labels: Labels {
+            env: "sparks".into(),
+            picture: "noise".into(),
+            variant: "original".into(),
+            weights: "<toy> & \"friends\"".into(),
+        },
+        seed: 5,
+        episodes,
+        decisions: 6,
+        max_steps: None,
+        workers,
+        out: &out,
+    };
+    let mut last = 0.0;
+    let report = run(&request, &Stop::default(), &mut |progress| {
+        assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
+        last = progress.done;
+    });
+    let report = report.expect("a good toy");
+    assert_eq!(last, 1.0);
+    let mut files = BTreeMap::new();
+    for folder in [out.clone(), out.join("figures")] {
+        for entry in fs::read_dir(&folder).expect("it was made") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    Made { report, files }
+}
+
+#[track_caller]
+fn check(says: Says, episodes: usize, expect: &str) {
+    let Made { report, .. } = explain(says, episodes, 2);
+    assert_eq!(report.verdict, expect, "{says:?}: {:?}", report.claims[0]);
+    for control in &report.claims[2..5] {
+        assert_ne!(control.verdict, Some(Verdict::Supported), "{says:?}: {control:?}");
+    }
+    // A blind agent does not react at all.
+    assert_eq!((report.claims[4].blur.value, report.claims[4].mean.value), (0.0, 0.0));
+}
+
+#[test]
+fn toys_are_seen_through() {
+    check(Says::Truth, 8, "supported");
+    check(Says::Nonsense, 8, "not supported");
+    check(Says::Middle, 8, "not supported");
+    check(Says::Truth, 3, "undecided");
+}
+
+#[test]
+fn without_a_gaze_perturbations_make_the_claim() {
+    let Made { report, files } = explain(Says::Nothing, 5, 2);
+    assert_eq!(report.claims[0].name, "perturbation saliency");
+    assert!(report.claims[0].blur.value > report.claims[1].blur.interval[1], "{:?}", report.claims);
+    let page = String::from_utf8(files["index.html"].clone()).expect("text");
+    assert!(page.contains("Is it true?") && !page.contains("Where it looks"));
+    assert!(!files.contains_key("figures/gaze-map.svg"));
+}
+
+#[test]
+fn bytes_do_not_depend_on_the_workers() {
+    let one = explain(Says::Truth, 4, 1);
+    let three = explain(Says::Truth, 4, 3);
+    assert_eq!(one.files.keys().collect::<Vec<_>>(), three.files.keys().collect::<Vec<_>>());
+    for (name, bytes) in &one.files {
+        assert!(*bytes == three.files[name], "{name} differs");
+    }
+}
+
+/// Elements that have no end.
+const VOID: [&str; 4] = ["meta", "input", "br", "img"];
+
+/// Checks that every element ends where it should, and gives the values of all attributes that may point elsewhere.
+#[track_caller]
+fn addresses(name: &str, text: &str) -> Vec<String> {
+    let (mut open, mut found, mut rest) = (Vec::new(), Vec::new(), text);
+    while let Some((_, tag)) = rest.split_once('<') {
+        let (tag, after) = tag.split_once('>').unwrap_or_else(|| panic!("{name}: a tag without an end"));
+        rest = after;
+        if tag.starts_with('!') {
+            continue;
+        }
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed.to_owned()), "{name}");
+            continue;
+        }
+        let element = tag.split([' ', '/']).next().unwrap_or_default().to_owned();
+        for attribute in ["src=\"", "href=\"", "action=\"", "url("] {
+            for part in tag.split(attribute).skip(1) {
+                found.push(part.split(['"', ')']).next().unwrap_or_default().to_owned());
+            }
+        }
+        let raw = matches!(&*element, "script" | "style");
+        if !tag.ends_with('/') && !VOID.contains(&&*element) {
+            open.push(element.clone());
+        }
+        if raw {
+            // What is in here is no markup.
+            let end = rest
+                .find(&format!("</{element}"))
+                .unwrap_or_else(|| panic!("{name}: {element} does not end"));
+            rest = &rest[end..];
+        }
+    }
+    assert_eq!(open, Vec::<String>::new(), "{name}: never closed");
+    found
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
+    let Made { report, files } = explain(Says::Truth, 5, 2);
+    let text = |name: &str| String::from_utf8(files[name].clone()).expect(name);
+    let page = text("index.html");
+    assert_eq!(page.len(), report.bytes);
+    assert!(page.contains("&lt;toy&gt; &amp; &quot;friends&quot;") && !page.contains("<toy>"));
+    for address in addresses("index.html", &page) {
+        let own = ["data:", "#", "figures/"].iter().any(|start| address.starts_with(start));
+        assert!(own, "{}", address.chars().take(80).collect::<String>());
+        if address.starts_with("figures/") {
+            assert!(files.contains_key(&address), "{address} is not there");
+        }
+    }
+    // The one address in the page is the name of SVG's own language, which nothing fetches.
+    let rest = page.replace("http://www.w3.org/2000/svg", "");
+    for forbidden in
+        ["http://", "https://", "//cdn", "import(", "fetch(", "XMLHttpRequest", "WebSocket", "@import"]
+    {
+        assert!(!rest.contains(forbidden), "{forbidden}");
+    }
+    let data = page.split_once("id=\"data\">").and_then(|(_, after)| after.split_once("</script>"));
+    let data: serde_json::Value = serde_json::from_str(data.expect("there").0).expect("JSON");
+    assert_eq!(data["rewards"].as_array().map(Vec::len), Some(30));
+    assert_eq!(data["actions"][0].as_array().map(Vec::len), Some(30));
+
+    let mut figures = 0;
+    for (name, bytes) in &files {
+        let Some(stem) = name.strip_suffix(".svg") else { continue };
+        figures += 1;
+        assert_eq!(
+            addresses(name, &text(name)).iter().find(|a| !a.starts_with("data:image/png")),
+            None,
+            "{name}"
+        );
+        assert!(bytes.len() > 400 && files[&format!("{stem}.png")].starts_with(b"\x89PNG"), "{name}");
+        let rows: Vec<serde_json::Value> =
+            serde_json::from_str(&text(&format!("{stem}.json"))).expect("a list of rows");
+        let csv = text(&format!("{stem}.csv"));
+        let mut lines = csv.lines();
+        let columns: Vec<&str> = lines.next().expect("a head line").split(',').collect();
+        assert_eq!(csv.lines().count(), rows.len() + 1, "{stem}");
+        for (line, row) in lines.zip(&rows) {
+            if line.contains('"') {
+                continue; // a word with a comma, which the table's own test reads
+            }
+            for (column, cell) in columns.iter().zip(line.split(',')) {
+                let expect = &row[*column];
+                let same = expect
+                    .as_str()
+                    .map_or_else(|| cell.parse::<f64>().ok() == expect.as_f64(), |word| word == cell);
+                assert!(same, "{stem}, {column}: {cell} and {expect}");
+            }
+        }
+    }
+    assert!(figures >= 14, "{figures}");
+    // What the faithfulness figure is drawn from is what the report says.
+    let drawn: Vec<serde_json::Value> =
+        serde_json::from_str(&text("figures/faithfulness.json")).expect("rows");
+    assert_eq!(drawn[0]["mean"].as_f64(), Some(report.claims[0].blur.value));
+    let told: serde_json::Value = serde_json::from_str(&text("report.json")).expect("JSON");
+    assert_eq!(told["claims"][0]["blur"][0].as_f64(), Some(report.claims[0].blur.value));
+    assert_eq!(told["verdict"], "supported");
+}
+
+#[test]
+fn requests_that_cannot_be_met() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let agent = Seat::new(Toy::new(Says::Truth));
+    let toy = crate::toy::ToyWorld::default();
+    let sparks = Sparks::new();
+    let stopped = Stop::default();
+    stopped.ask();
+    for (env, episodes, decisions, stop, wants) in [
+        (&sparks as &dyn Env, 0, 1, Stop::default(), "at least 1 episode"),
+        (&sparks, 1, 0, Stop::default(), "at least 1 episode"),
+        (&sparks, 101, 50, Stop::default(), "lower --episodes"),
+        (&toy, 1, 1, Stop::default(), "toy shows numbers"),
+        (&sparks, 2, 2, stopped, "stopped"),
+    ] {
+        let out = dir.path().join("report");
+        let request = ExplainRequest {
+            env,
+            agent: &agent,
+            labels: Labels::default(),
+            seed: 1,
+            episodes,
+            decisions,
+            max_steps: None,
+            workers: 2,
+            out: &out,
+        };
+        let said = run(&request, &stop, &mut |_| {}).expect_err("must fail").to_string();
+        assert!(said.contains(wants), "{said}");
+        assert_eq!(fs::read_dir(dir.path()).expect("readable").count(), 0, "nothing is left behind");
+    }
+}
