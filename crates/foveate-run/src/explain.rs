@@ -145,7 +145,7 @@ fn nulls<S: serde::Serializer>(of: &[Faithfulness; 2], to: S) -> Result<S::Ok, S
     of.map(|of| (of.value, of.interval)).serialize(to)
 }
 
-#[expect(clippy::ref_option, reason = "serde asks for it")]
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn verdict<S: serde::Serializer>(of: &Option<Verdict>, to: S) -> Result<S::Ok, S::Error> {
     of.map(|verdict| verdict.to_string()).serialize(to)
 }

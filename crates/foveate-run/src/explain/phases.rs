@@ -121,6 +121,12 @@ fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
     random
 }
 
+/// What the tests of an episode's decisions found.
+enum Answer {
+    Own(Vec<Probed>, Vec<Taken>),
+    Random([[Effect; 2]; 2]),
+}
+
 /// How far the work is.
 struct Meter<'a> {
     done: f64,
@@ -236,10 +242,6 @@ pub(super) fn find(
         };
         &claims[episode][index]
     };
-    enum Answer {
-        Own(Vec<Probed>, Vec<Taken>),
-        Random([[Effect; 2]; 2]),
-    }
     let gazed = has_gaze(&episodes);
     let answers = ordered(
         all_taken.into_iter().enumerate(),
