@@ -14,9 +14,11 @@ use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
 #[command(after_help = "\
 Without any file, the preset `laptop` trains a small agent on all cores until its budget is used
 up: evolution finds where to look, then the controller learns from an expert that knows the track.
-`--preset evolution` does without the expert, `--preset paper` is the published training. Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows
-the curves while they grow. Ctrl-C stops safely at any moment; --resume goes on exactly: the
-result is the same to the bit as if nothing had happened, with any number of workers.
+`--preset evolution` does without the expert, `--preset paper` is the published training.
+
+Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the
+curves while they grow. Ctrl-C stops safely at any moment; --resume goes on exactly: the result is
+the same to the bit as if nothing had happened, with any number of workers.
 
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
 --set changes one of them: `--set recipe.stage.0.sigma=0.05` is the first stage's.
