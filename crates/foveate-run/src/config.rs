@@ -359,7 +359,11 @@ mod tests {
         check_err("seed = = 1", &[], "mine.toml line 1");
         check_err("version = 2", &[], "this program reads version 1");
         check_err("", &["seed=-1"], "invalid value: integer `-1`");
-        check_err("", &["recipe.stage.0.population=1"], "population = 1; a generation needs at least 2 genomes");
+        check_err(
+            "",
+            &["recipe.stage.0.population=1"],
+            "population = 1; a generation needs at least 2 genomes",
+        );
         check_err("", &["recipe.stage.0.tracks=0"], "tracks = 0; choose 1 or more (in stage \"");
         check_err(
             "",
