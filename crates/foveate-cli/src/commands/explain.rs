@@ -17,9 +17,10 @@ use crate::world_args::{WorldArgs, labels};
 /// Show what an agent looks at, and test whether that is what it acts on
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Makes a folder with one page, index.html, that needs no network and no other file: the episode as a film with the gaze
-laid over it, where and at what the agent looks, and interventions that test whether it acts on what it looks at. Every
-figure is there as SVG, PNG, CSV and JSON too. The same seed gives the same bytes, with any number of workers.
+Makes a folder with one page, index.html, that needs no network and no other file: the episode as
+a film with the gaze laid over it, where and at what the agent looks, and interventions that test
+whether it acts on what it looks at. Every figure is there as SVG, PNG, CSV and JSON too. The same
+seed gives the same bytes, with any number of workers.
 
 Examples:
   foveate explain

@@ -17,8 +17,9 @@ use crate::world_args::WorldArgs;
 /// Drive live in the browser: shift the world, cover the picture, take the wheel
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is served by this program alone, to this machine alone unless --host says otherwise; then the address holds a
-token that a page must know. Every tab drives by itself. Ctrl-C closes the lab. Press ? on the page for its keys.
+The page is served by this program alone, to this machine alone unless --host says otherwise; then
+the address holds a token that a page must know. Every tab drives by itself. Ctrl-C closes the
+lab. Press ? on the page for its keys.
 
 Examples:
   foveate lab
