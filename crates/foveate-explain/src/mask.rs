@@ -162,7 +162,11 @@ mod tests {
                 let claim: Vec<u32> = shuffled(grid.len(), &mut rng).into_iter().take(k).collect();
                 let mask = Mask::of_patches(width, width, grid, &claim);
                 let other = Mask::random_elsewhere(&mask, grid, &mut rng);
-                assert_eq!(other.area(), mask.area(), "{width} {patch} {stride}, seed {seed}");
+                // Where the claim is more than half of what patches reach, the rest of that is all there is.
+                let reached =
+                    Mask::of_patches(width, width, grid, &(0..grid.len() as u32).collect::<Vec<_>>());
+                let due = mask.area().min(reached.area() - mask.area());
+                assert_eq!(other.area(), due, "{width} {patch} {stride}, seed {seed}");
                 assert_eq!(mask.overlap(&other), 0.0, "{width} {patch} {stride}, seed {seed}");
                 assert_eq!(mask.area() + mask.complement().area(), width * width);
             }
