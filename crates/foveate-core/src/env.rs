@@ -39,7 +39,8 @@ pub trait Env: Send {
     /// remember the episode, so ask in every step or in none.
     ///
     /// # Errors
-    /// [`EnvError::NoExpert`] when this world has none, or an action of another length is asked for.
+    /// [`EnvError::NoExpert`] when this world has none, [`EnvError::ActionLength`] when an action of another length is
+    /// asked for, [`EnvError::NeedsReset`] when no episode is under way.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         let _ = action;
         Err(EnvError::NoExpert { env: self.spec().id.clone() })

@@ -53,8 +53,8 @@ impl Default for ImitationConfig {
         ImitationConfig {
             expert_rounds: 1,
             pushes: 1.0,
-            keep: 150,
-            updates: 400,
+            keep: 600,
+            updates: 1200,
             pieces: 24,
             piece: 150,
             burn_in: 60,
