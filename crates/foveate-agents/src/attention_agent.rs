@@ -136,14 +136,13 @@ impl AttentionAgent {
     /// The picture in `observation`, if it has the configured size.
     fn image<'o>(&self, observation: Observation<'o>) -> Result<Image<'o>, PolicyError> {
         let [width, height] = self.config.image;
-        let given = match observation {
-            Observation::Image(image) if (image.width(), image.height()) == (width, height) => {
-                return Ok(image);
-            }
-            Observation::Image(image) => format!("a picture of {}x{}", image.width(), image.height()),
-            Observation::Vector(numbers) => format!("{} numbers", numbers.len()),
-        };
-        Err(PolicyError::ObservationShape { wanted: format!("a picture of {width}x{height}"), given })
+        match observation.image() {
+            Some(image) if (image.width(), image.height()) == (width, height) => Ok(image),
+            _ => Err(PolicyError::ObservationShape {
+                wanted: format!("a picture of {width}x{height}"),
+                given: observation.describe(),
+            }),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ mod report;
 mod seed;
 pub mod statistics;
 
-pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Observation, ObservationSpace, Step};
+pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Mixed, Observation, ObservationSpace, Step};
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};

@@ -229,7 +229,7 @@ pub fn frames(
     for (t, action) in episode.actions.iter().enumerate() {
         if t % every.max(1) == 0
             && frames.len() < at_most
-            && let Observation::Image(image) = env.observation()
+            && let Some(image) = env.observation().image()
         {
             frames.extend(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec()));
         }

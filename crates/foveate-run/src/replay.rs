@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, Read, Write};
 
-use foveate_core::{Action, ActionSpace, Env, Fact, Observation, Step};
+use foveate_core::{Action, ActionSpace, Env, Fact, Mixed, Observation, Step};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 
@@ -122,6 +122,10 @@ fn write_line(env: &dyn Env, t: u64, step: Step, trace: &mut dyn Write) -> Resul
     let (frame_sha256, observation) = match env.observation() {
         Observation::Image(image) => (Some(sha256_hex(image.rgb())), None),
         Observation::Vector(numbers) => (None, Some(numbers)),
+        Observation::Mixed(Mixed { image, depth, sensors }) => {
+            // With the depths behind the colours, if there are any.
+            (Some(sha256_hex_of([image.rgb(), depth.unwrap_or_default()])), Some(sensors))
+        }
     };
     let state = env.state();
     let Step { reward, terminated, truncated } = step;
@@ -133,7 +137,13 @@ fn write_line(env: &dyn Env, t: u64, step: Step, trace: &mut dyn Write) -> Resul
 
 /// The SHA-256 of `bytes`, in hexadecimal.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+    sha256_hex_of([bytes])
+}
+
+/// The SHA-256 of several pieces one behind the other, in hexadecimal.
+fn sha256_hex_of<const N: usize>(pieces: [&[u8]; N]) -> String {
+    let hash = pieces.iter().fold(Sha256::new(), |hash, piece| hash.chain_update(piece));
+    hash.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

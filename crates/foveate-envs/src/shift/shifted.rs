@@ -1,8 +1,7 @@
 //! A world to which a plan of shifts happens.
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Seed,
-    Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, Seed, Step,
 };
 
 use super::catalogue::Target;
@@ -48,10 +47,7 @@ impl Shifted {
     /// [`EnvError::BadOption`] when a shift of pictures meets a world that shows none, or pictures that a shift needs were
     /// not loaded.
     pub fn new(env: Box<dyn Env>, plan: &Plan) -> Result<Self, EnvError> {
-        let size = match env.spec().observation {
-            ObservationSpace::Image { width, height } => (width, height),
-            ObservationSpace::Vector { .. } => (0, 0),
-        };
+        let size = env.spec().observation.picture().unwrap_or_default();
         let (bounds, choices) = match &env.spec().action {
             ActionSpace::Box { low, high } => ([low.clone(), high.clone()], 0),
             ActionSpace::Discrete { n } => ([vec![], vec![]], *n),
@@ -124,7 +120,7 @@ impl Shifted {
                 before.swap_remove(at).operator
             } else {
                 let mut operator = (shift.info().make)(self.size.0, self.size.1);
-                if let (true, Observation::Image(image)) = (self.begun, self.env.observation()) {
+                if let (true, Some(image)) = (self.begun, self.env.observation().image()) {
                     operator.begin(image, dice(self.seed, self.resets, name, number));
                 }
                 operator
@@ -142,7 +138,7 @@ impl Shifted {
 
     /// Takes the world's picture through all stages.
     fn look(&mut self) {
-        let (true, Observation::Image(image)) = (self.looks, self.env.observation()) else { return };
+        let (true, Some(image)) = (self.looks, self.env.observation().image()) else { return };
         self.frame.copy_from_slice(image.rgb());
         let (width, height) = self.size;
         for Stage { shift, number, operator } in &mut self.stages {
@@ -213,7 +209,7 @@ impl Env for Shifted {
         }
         self.env.reset(seed);
         (self.step, self.begun) = (0, true);
-        if let Observation::Image(image) = self.env.observation() {
+        if let Some(image) = self.env.observation().image() {
             for Stage { shift, number, operator } in &mut self.stages {
                 operator.begin(image, dice(self.seed, self.resets, shift.info().name, *number));
             }
@@ -234,7 +230,7 @@ impl Env for Shifted {
         }
         let image =
             Image::new(self.size.0, self.size.1, &self.frame).expect("the frame has the world's size");
-        Observation::Image(image)
+        self.env.observation().with_image(image)
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {

@@ -96,11 +96,12 @@ pub(super) fn play(
 pub(super) fn picture(env: &dyn Env) -> Result<Image<'_>, RunError> {
     match env.observation() {
         Observation::Image(image) => Ok(image),
-        Observation::Vector(_) => Err(RunError::BadRequest {
+        Observation::Vector(_) | Observation::Mixed(_) => Err(RunError::BadRequest {
             why: format!(
-                "{} shows numbers, and what is explained here is pictures; choose a world, or an option of it, that \
-                 shows pictures",
-                env.spec().id
+                "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that \
+                 shows pictures alone",
+                env.spec().id,
+                env.spec().observation.describe()
             ),
         }),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use foveate_agents::registry::{Init, initial_params};
-use foveate_core::{Agent, Env, ObservationSpace, Seed};
+use foveate_core::{Agent, Env, Seed};
 use foveate_envs::car_racing::{self, variants::Variants};
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Setting, Shift};
@@ -107,7 +107,7 @@ impl Cast {
 /// agent that cannot see this world is refused here.
 fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
     let mut env = env.boxed_clone();
-    if !matches!(env.spec().observation, ObservationSpace::Image { .. }) {
+    if env.spec().observation.picture().is_none() {
         return Err(RunError::BadRequest {
             why: format!("{} shows numbers, and the lab shows pictures; choose another world", env.spec().id),
         });

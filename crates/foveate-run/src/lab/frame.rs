@@ -64,13 +64,13 @@ pub(super) fn lane(out: &mut Vec<u8>, lane: &mut Lane, view: &[u8]) {
 }
 
 fn seen(out: &mut Vec<u8>, observation: Observation<'_>) {
-    match observation {
-        Observation::Image(image) => {
+    match observation.image() {
+        Some(image) => {
             out.extend((image.width() as u16).to_le_bytes());
             out.extend((image.height() as u16).to_le_bytes());
             out.extend(image.rgb());
         }
-        Observation::Vector(_) => out.extend([0; 4]),
+        None => out.extend([0; 4]),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foveate_core::{Env, ImageBuf, Observation};
+use foveate_core::{Env, ImageBuf};
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{self, Kind, Plan, Shift, Target};
 use foveate_explain::gaze_marks;
@@ -471,7 +471,7 @@ fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
     let (step, score, over) = (lane.steps as usize, lane.score, lane.is_over());
     let (observation, decided, hand) = lane.present();
     let (mut seen, mut marks) = (vec![], vec![]);
-    if let Observation::Image(image) = observation {
+    if let Some(image) = observation.image() {
         seen = frame::quick_png(image);
         if let Some(decided) = decided
             && let Some(grid) = decided.grid

@@ -1,6 +1,6 @@
 //! A contact sheet: what shifts look like.
 
-use foveate_core::{Action, ActionSpace, Agent, Env, Image, ImageBuf, Observation};
+use foveate_core::{Action, ActionSpace, Agent, Env, Image, ImageBuf};
 use foveate_envs::shift::{Plan, Shift, Shifted, Target, catalogue};
 use foveate_film::{Face, encode_png};
 
@@ -103,7 +103,7 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
             break;
         }
     }
-    let Observation::Image(image) = env.observation() else {
+    let Some(image) = env.observation().image() else {
         let names: Vec<&str> =
             catalogue().iter().filter(|info| info.target == Target::Picture).map(|info| info.name).collect();
         return Err(RunError::BadRequest {

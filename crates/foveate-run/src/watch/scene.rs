@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use foveate_core::{
-    Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Observation, PolicyError,
-    RolloutJob,
+    Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation,
+    PolicyError, RolloutJob,
 };
 use foveate_explain::{gaze_marks, whiten};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
@@ -96,9 +96,11 @@ impl Scene {
         let marks = decided.map_or(&[][..], |d| &d.marks);
         let overlaid = decided.and_then(|d| d.overlaid.as_ref());
         let seen = match (observation, overlaid) {
-            (Observation::Image(_), Some(overlaid)) => Seen::Picture(overlaid.as_image(), marks),
-            (Observation::Image(image), None) => Seen::Picture(image, marks),
             (Observation::Vector(numbers), _) => Seen::Numbers(numbers),
+            (_, Some(overlaid)) => Seen::Picture(overlaid.as_image(), marks),
+            (Observation::Image(image) | Observation::Mixed(Mixed { image, .. }), None) => {
+                Seen::Picture(image, marks)
+            }
         };
         Ok(self.stage.compose(&Shot {
             world: self.view.as_ref().map(ImageBuf::as_image),
@@ -149,7 +151,7 @@ impl Scene {
             Err(error) => return Err(self.policy_error(error)),
         };
         let (mut overlaid, mut marks) = (None, Vec::new());
-        if let (Observation::Image(image), Some(gaze)) = (observation, &decision.gaze) {
+        if let (Some(image), Some(gaze)) = (observation.image(), &decision.gaze) {
             overlaid = Some(whiten(image, gaze));
             marks.extend(gaze_marks(image.width(), image.height(), gaze).iter().map(|m| Mark {
                 x: m.x,
