@@ -8,7 +8,7 @@
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{Decision, Gaze, Image, Observation, PatchGrid, Policy, PolicyError, TensorShape};
-use foveate_kernels::project::{Projector, Strip};
+use foveate_kernels::project::{Projector, Scales, Strip};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::vote::Votes;
 use foveate_kernels::{Embedded, Level};
@@ -126,7 +126,8 @@ impl AttentionAgent {
         let divisor = config.scale.divisor(config.patch_len(), config.query_dim);
         let query_scale = std::f64::consts::LOG2_E / divisor;
         let query = params.linear("query.weight", "query.bias");
-        projector.set(query, params.linear("key.weight", "key.bias"), query_scale);
+        let scales = Scales { query: query_scale, key: 1.0 };
+        projector.set(query, params.linear("key.weight", "key.bias"), scales);
         if config.features.conv.is_some_and(|conv| conv.evolved) {
             features.set_conv(params.linear("conv.weight", "conv.bias"));
         }

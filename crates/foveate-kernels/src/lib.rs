@@ -4,6 +4,7 @@
 //!   walk through [`Level::available`].
 //! * [`project`]: a picture of bytes to the query and the key of every patch, an [`Embedded`].
 //! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
+//! * [`kernel_vote`]: attention by other kernels, most of them in time linear in the number of patches.
 //! * [`top_k`]: the most important patches, ties in order of the index.
 //! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, to train it.
 //! * [`coverage`]: accumulated coverage to the bytes of a picture.
@@ -17,7 +18,9 @@
 
 pub mod coverage;
 pub mod dense;
+mod distinct;
 mod embedded;
+pub mod kernel_vote;
 mod lanes;
 pub mod level;
 pub mod lstm;

@@ -13,6 +13,15 @@ pub struct Linear<'a> {
     pub bias: &'a [f32],
 }
 
+/// What queries and keys are multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scales {
+    /// Every query.
+    pub query: f64,
+    /// Every key.
+    pub key: f64,
+}
+
 /// Two linear layers over every patch of an RGB picture, the bytes divided by 255 along the way.
 ///
 /// A patch is flattened row by row, pixel by pixel, channel by channel.
@@ -69,13 +78,13 @@ impl Projector {
         (self.width * 3).div_ceil(16)
     }
 
-    /// Takes new weights for pixels in 0 ..= 1; every query is multiplied by `query_scale` besides.
+    /// Takes new weights for pixels in 0 ..= 1; queries and keys are multiplied by their scales besides.
     ///
     /// # Panics
     /// When a slice has the wrong length.
-    pub fn set(&mut self, query: Linear<'_>, key: Linear<'_>, query_scale: f64) {
+    pub fn set(&mut self, query: Linear<'_>, key: Linear<'_>, scales: Scales) {
         let inputs = self.patch * self.patch * 3;
-        for (which, layer, scale) in [(0, query, query_scale), (1, key, 1.0)] {
+        for (which, layer, scale) in [(0, query, scales.query), (1, key, scales.key)] {
             assert_eq!(layer.weight.len(), self.dim * inputs, "weights of layer {which}");
             assert_eq!(layer.bias.len(), self.dim, "biases of layer {which}");
             for (row, (weights, &bias)) in layer.weight.chunks_exact(inputs).zip(layer.bias).enumerate() {

@@ -12,6 +12,7 @@
 //! column's sum takes the rows one after the other; so the rows worked on together do not show.
 
 use crate::Level;
+use crate::distinct::Distinct;
 use crate::embedded::Embedded;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2_by_table};
 
@@ -27,16 +28,7 @@ pub const MAX_PATCHES: usize = 1 << 20;
 pub struct Votes {
     patches: usize,
     dim: usize,
-    /// Hash table from a row of queries and keys to its number among the distinct ones, plus one; 0 is empty.
-    slots: Vec<u32>,
-    /// `[patches]`: which distinct row a patch has.
-    group: Vec<u32>,
-    /// How many different rows there are.
-    distinct: usize,
-    /// `[distinct]`: the first patch with this row.
-    first: Vec<u32>,
-    /// `[distinct]`: patches with this row.
-    multiplicity: Vec<f32>,
+    rows: Distinct,
     /// `[patches + 1]`: binary logarithms of whole numbers.
     logarithms: Vec<f32>,
     /// `[distinct / 16, 1 + dim, 16]`: the logarithm of the multiplicity and the key; [`ABSENT`] and zeros to fill up.
@@ -44,7 +36,7 @@ pub struct Votes {
     /// Square of the length of the longest key.
     longest: f32,
     /// `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
-    rows: Vec<Block>,
+    matrix: Vec<Block>,
     /// `[distinct / 16, 16]`: votes so far.
     columns: Vec<Block>,
 }
@@ -67,22 +59,18 @@ impl Votes {
         Votes {
             patches,
             dim,
-            slots: vec![0; (2 * patches).next_power_of_two()],
-            group: vec![0; patches],
-            first: vec![0; patches],
-            distinct: 0,
-            multiplicity: vec![0.0; patches],
+            rows: Distinct::new(patches),
             logarithms: (0..=patches as u32).map(log2).collect(),
             keys: vec![Block::default(); blocks * (1 + dim)],
             longest: 0.0,
-            rows: vec![Block::default(); blocks * MOST_ROWS],
+            matrix: vec![Block::default(); blocks * MOST_ROWS],
             columns: vec![Block::default(); blocks],
         }
     }
 
     /// How many different rows the last [`Votes::cast`] found.
     pub const fn distinct(&self) -> usize {
-        self.distinct
+        self.rows.count
     }
 
     /// Counts the votes, queries being pre-multiplied so that a vote is 2^(q·k); `importance` is `[patches]` and sums
@@ -108,51 +96,17 @@ impl Votes {
         if D == 0 { (2 * self.dim).div_ceil(8) } else { (2 * D).div_ceil(8) }
     }
 
-    /// Finds the distinct rows.
-    #[inline(always)]
-    fn merge<const D: usize>(&mut self, embedded: &[Eight]) {
-        let per_row = self.per_row::<D>();
-        let (slots, group) = (self.slots.as_mut_slice(), self.group.as_mut_slice());
-        let (first, multiplicity) = (self.first.as_mut_slice(), self.multiplicity.as_mut_slice());
-        slots.fill(0);
-        multiplicity.fill(0.0);
-        let mask = slots.len() - 1;
-        let mut distinct = 0;
-        for (patch, (row, group)) in embedded.chunks_exact(per_row).zip(group).enumerate() {
-            let mut slot = hash(row) as usize & mask;
-            loop {
-                // Whether a row is new cannot be predicted, so there is no branch on it: an empty slot leads to the
-                // row itself, which equals itself.
-                let entry = slots[slot] as usize;
-                let new = entry == 0;
-                let known = first[entry.saturating_sub(1)] as usize;
-                let other = if new { patch } else { known } * per_row;
-                if same(row, &embedded[other..other + per_row]) {
-                    let number = if new { distinct } else { entry - 1 };
-                    slots[slot] = number as u32 + 1;
-                    *group = number as u32;
-                    first[number] = (other / per_row) as u32;
-                    multiplicity[number] += 1.0;
-                    distinct += usize::from(new);
-                    break;
-                }
-                slot = (slot + 1) & mask;
-            }
-        }
-        self.distinct = distinct;
-    }
-
     /// Lays the distinct keys out for the kernel.
     #[inline(always)]
     fn lay_out<I: Isa, const D: usize>(&mut self, isa: I, embedded: &[Eight]) {
         let dim = if D == 0 { self.dim } else { D };
         let per_row = self.per_row::<D>();
-        let distinct = self.distinct;
+        let distinct = self.rows.count;
         let blocks = distinct.div_ceil(16);
         self.keys[(blocks - 1) * (1 + dim)..blocks * (1 + dim)].fill(Block::default());
         self.keys[(blocks - 1) * (1 + dim)] = Block([ABSENT; 16]);
         let (keys, logarithms) = (self.keys.as_mut_slice(), self.logarithms.as_slice());
-        let numbers = self.first[..distinct].iter().zip(&self.multiplicity);
+        let numbers = self.rows.first[..distinct].iter().zip(&self.rows.multiplicity);
         for (number, (&first, &multiplicity)) in numbers.enumerate() {
             let (block, lane) = (number / 16, number % 16);
             let block = &mut keys[block * (1 + dim)..(block + 1) * (1 + dim)];
@@ -190,35 +144,6 @@ fn log2(n: u32) -> f32 {
     (f64::from(whole) + 2.0 * sum * std::f64::consts::LOG2_E) as f32
 }
 
-/// Mixes the bits of a row.
-#[inline(always)]
-fn hash(row: &[Eight]) -> u64 {
-    // Odd constants with well-mixed bits; the best bits of a product are its highest.
-    const K: [u64; 4] =
-        [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
-    let mut hash = 0_u64;
-    for eight in row {
-        for (i, &k) in K.iter().enumerate() {
-            let word = u64::from(eight.0[2 * i].to_bits()) | u64::from(eight.0[2 * i + 1].to_bits()) << 32;
-            hash ^= word.wrapping_mul(k);
-        }
-        hash = (hash ^ hash >> 32).wrapping_mul(K[0]);
-    }
-    hash >> 32
-}
-
-/// Whether two rows are equal to the bit.
-#[inline(always)]
-fn same(a: &[Eight], b: &[Eight]) -> bool {
-    a.iter().zip(b).all(|(a, b)| {
-        let mut difference = 0;
-        for i in 0..8 {
-            difference |= a.0[i].to_bits() ^ b.0[i].to_bits();
-        }
-        difference == 0
-    })
-}
-
 /// `D` is the dimension when it is known at compile time, else 0.
 struct Cast<'a, const D: usize> {
     votes: &'a mut Votes,
@@ -232,9 +157,9 @@ impl<const D: usize> Task for Cast<'_, D> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let votes = self.votes;
-        votes.merge::<D>(self.embedded);
+        votes.rows.find(self.embedded, votes.per_row::<D>());
         votes.lay_out::<I, D>(isa, self.embedded);
-        let blocks = votes.distinct.div_ceil(16);
+        let blocks = votes.rows.count.div_ceil(16);
         votes.columns[..blocks].fill(Block::default());
         if I::ROWS == 4 {
             count::<I, D, 4>(isa, votes, self.embedded);
@@ -242,11 +167,11 @@ impl<const D: usize> Task for Cast<'_, D> {
             count::<I, D, 2>(isa, votes, self.embedded);
         }
         // Each patch of a column gets its part; the multiplicities have served their turn.
-        for (number, share) in votes.multiplicity[..votes.distinct].iter_mut().enumerate() {
+        for (number, share) in votes.rows.multiplicity[..votes.rows.count].iter_mut().enumerate() {
             *share = votes.columns[number / 16].0[number % 16] / *share;
         }
-        for (importance, &group) in self.importance.iter_mut().zip(&votes.group) {
-            *importance = votes.multiplicity[group as usize];
+        for (importance, &group) in self.importance.iter_mut().zip(&votes.rows.group) {
+            *importance = votes.rows.multiplicity[group as usize];
         }
     }
 }
@@ -257,11 +182,11 @@ impl<const D: usize> Task for Cast<'_, D> {
 fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embedded: &[Eight]) {
     let dim = if D == 0 { votes.dim } else { D };
     let per_row = votes.per_row::<D>();
-    let distinct = votes.distinct;
+    let distinct = votes.rows.count;
     let blocks = distinct.div_ceil(16);
     let keys = &votes.keys[..blocks * (1 + dim)];
     let columns = &mut votes.columns[..blocks];
-    let matrix = &mut votes.rows.as_chunks_mut::<R>().0[..blocks];
+    let matrix = &mut votes.matrix.as_chunks_mut::<R>().0[..blocks];
     let zero = isa.splat16(0.0);
 
     for start in (0..distinct).step_by(R) {
@@ -270,7 +195,7 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
         let mut splats = [[zero; D]; R];
         let mut large = [false; R];
         for r in 0..R {
-            let first = votes.first[(start + r).min(distinct - 1)] as usize;
+            let first = votes.rows.first[(start + r).min(distinct - 1)] as usize;
             queries[r] = &embedded[first * per_row..(first + 1) * per_row];
             let mut square = 0.0;
             for t in 0..dim {
@@ -325,7 +250,7 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
 
         let mut shares = [zero; R];
         for r in 0..R {
-            let voters = if start + r < distinct { votes.multiplicity[start + r] } else { 0.0 };
+            let voters = if start + r < distinct { votes.rows.multiplicity[start + r] } else { 0.0 };
             shares[r] = isa.splat16(voters / sums[r].sum());
         }
         for (column, rows) in columns.iter_mut().zip(matrix.iter()) {

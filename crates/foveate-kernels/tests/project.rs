@@ -1,7 +1,7 @@
 //! Queries and keys of patches, through votes, against the definition from pixels on; every shape, every level.
 
 use foveate_kernels::Level;
-use foveate_kernels::project::{Linear, Projector};
+use foveate_kernels::project::{Linear, Projector, Scales};
 use foveate_kernels::vote::Votes;
 use proptest::prelude::*;
 
@@ -78,7 +78,7 @@ fn check(case: Case) {
     let want = define(case, &rgb, query, key, 1.5);
 
     let mut projector = Projector::new(width, height, patch, stride, dim);
-    projector.set(query, key, 1.5);
+    projector.set(query, key, Scales { query: 0.75, key: 2.0 });
     let (mut strip, mut embedded) = (projector.strip(), projector.embedded());
     let mut votes = Votes::new(want.len(), dim);
     let mut portable: Option<Vec<f32>> = None;
@@ -124,7 +124,7 @@ fn weights_that_overflow_saturate() {
     let mut projector = Projector::new(9, 9, 3, 2, 4);
     let weight: Vec<f32> = (0..108).map(|i| if i % 2 == 0 { f32::MAX } else { f32::MIN }).collect();
     let layer = Linear { weight: &weight, bias: &[f32::MAX; 4] };
-    projector.set(layer, layer, 1.0);
+    projector.set(layer, layer, Scales { query: 1.0, key: 1.0 });
     let rgb: Vec<u8> = (0..243).map(|i| (i * 31 % 256) as u8).collect();
     let (mut strip, mut embedded) = (projector.strip(), projector.embedded());
     let mut portable: Option<Vec<f32>> = None;

@@ -9,12 +9,14 @@
 mod neon;
 mod pair;
 mod portable;
+mod sin_cos;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::run_neon;
 pub(crate) use portable::Portable;
+pub(crate) use sin_cos::sin_cos;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{run_avx2, run_avx512};
 
@@ -47,6 +49,8 @@ pub(crate) trait Isa: Copy {
     /// In every lane, the entry `n mod 16` of `table`, its bits plus `n * 2^19`, where `sixteenths` is `n / 16 + 1.5 *
     /// 2^19`. With `i * 2^19` taken off the bits of entry i, that is the entry times 2^⌊n / 16⌋.
     fn look_up16(self, table: Self::V16, sixteenths: Self::V16) -> Self::V16;
+    /// Rows to columns: lane i of result t is lane t of row i.
+    fn transpose(self, rows: [Self::V8; 16]) -> [Self::V16; 8];
 }
 
 /// `N` floats. Comparisons treat NaN as x86 does, which the other sets imitate.
@@ -71,6 +75,10 @@ pub(crate) trait Lanes<const N: usize>: Copy {
     fn select_lt(self, b: Self, yes: Self, no: Self) -> Self;
     /// The magnitude of `self` with the sign of `sign`.
     fn copy_sign(self, sign: Self) -> Self;
+    /// The square root.
+    fn sqrt(self) -> Self;
+    /// `self` times (-1)^n, where `magic` is `n + 1.5 * 2^23`.
+    fn negate_if_odd(self, magic: Self) -> Self;
     /// `self * 2^n`, where `magic` is `n + 1.5 * 2^23` and the result is a normal number.
     fn scale_by_magic(self, magic: Self) -> Self;
     /// The sum of all lanes as a tree: lane i with lane i + N/2, and so on down to one.
@@ -214,6 +222,9 @@ mod tests {
                     1 => sigmoid(isa, x),
                     2 => tanh(isa, x),
                     5 => exp2_by_table(isa, x),
+                    6 => sin_cos(isa, x).0,
+                    7 => sin_cos(isa, x).1,
+                    8 => x.sqrt(),
                     3 => x.mul_add(x, isa.splat16(-1.0)),
                     _ => isa.splat16(x.sum()).min(isa.splat16(x.largest())),
                 };
@@ -259,6 +270,13 @@ mod tests {
         assert!(worst(2, &sweep(-20.0, 20.0), tanh, true) < 5e-7);
         assert!(worst(2, &sweep(-3e38, 3e38), tanh, true) < 5e-7);
         assert!(worst(2, &sweep(-1e-38, 1e-38), tanh, true) < 5e-7);
+        for (which, truth) in [(6, f64::sin as fn(f64) -> f64), (7, f64::cos)] {
+            assert!(worst(which, &sweep(-4.0, 4.0), truth, false) < 2e-7);
+            assert!(worst(which, &sweep(-1e3, 1e3), truth, false) < 2e-7);
+            assert!(worst(which, &sweep(-1e5, 1e5), truth, false) < 2e-7);
+            assert!(worst(which, &sweep(-2e6, 2e6), truth, false) < 2e-6);
+        }
+        assert!(worst(8, &sweep(0.0, 1e9), f64::sqrt, true) < 6e-8);
         assert!(worst(3, &sweep(-1.001, 1.001), |x| x.mul_add(x, -1.0), false) < 2e-7);
     }
 
@@ -268,6 +286,30 @@ mod tests {
         let portable = Level::PORTABLE.run(Run { xs: &xs, which: 4 });
         for level in Level::available() {
             assert_eq!(level.run(Run { xs: &xs, which: 4 }), portable, "{level}");
+        }
+    }
+
+    struct Transpose;
+
+    impl Task for Transpose {
+        type Out = [[f32; 16]; 8];
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) -> Self::Out {
+            let rows = std::array::from_fn(|i| isa.load8(&std::array::from_fn(|t| (8 * i + t) as f32)));
+            let mut out = [[0.0; 16]; 8];
+            for (column, out) in isa.transpose(rows).into_iter().zip(&mut out) {
+                column.store(out);
+            }
+            out
+        }
+    }
+
+    #[test]
+    fn rows_become_columns() {
+        for level in Level::available() {
+            for (t, column) in level.run(Transpose).iter().enumerate() {
+                assert_eq!(column, &std::array::from_fn(|i| (8 * i + t) as f32), "{level}: column {t}");
+            }
         }
     }
 

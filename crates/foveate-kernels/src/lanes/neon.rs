@@ -76,6 +76,32 @@ impl Isa for Neon {
         let Pair(low, high) = sixteenths;
         Pair(Pair(four(low.0), four(low.1)), Pair(four(high.0), four(high.1)))
     }
+    #[inline(always)]
+    fn transpose(self, rows: [Pair<Quad>; 16]) -> [Pair<Pair<Quad>>; 8] {
+        // Four rows, their low or their high half, to four columns.
+        let four = |first: usize, high: bool| {
+            let r = |j: usize| if high { rows[first + j].1.0 } else { rows[first + j].0.0 };
+            // SAFETY: `self` proves neon.
+            unsafe {
+                let (even, odd) = (vtrn1q_f32(r(0), r(1)), vtrn2q_f32(r(0), r(1)));
+                let (even2, odd2) = (vtrn1q_f32(r(2), r(3)), vtrn2q_f32(r(2), r(3)));
+                let (even, odd) = (vreinterpretq_f64_f32(even), vreinterpretq_f64_f32(odd));
+                let (even2, odd2) = (vreinterpretq_f64_f32(even2), vreinterpretq_f64_f32(odd2));
+                [
+                    Quad(vreinterpretq_f32_f64(vtrn1q_f64(even, even2))),
+                    Quad(vreinterpretq_f32_f64(vtrn1q_f64(odd, odd2))),
+                    Quad(vreinterpretq_f32_f64(vtrn2q_f64(even, even2))),
+                    Quad(vreinterpretq_f32_f64(vtrn2q_f64(odd, odd2))),
+                ]
+            }
+        };
+        let low = [four(0, false), four(4, false), four(8, false), four(12, false)];
+        let high = [four(0, true), four(4, true), four(8, true), four(12, true)];
+        std::array::from_fn(|t| {
+            let [a, b, c, d] = if t < 4 { low.map(|four| four[t]) } else { high.map(|four| four[t - 4]) };
+            Pair(Pair(a, b), Pair(c, d))
+        })
+    }
 }
 
 /// Four lanes. Exists only where `neon` does.
@@ -147,6 +173,19 @@ impl Lanes<4> for Quad {
     fn copy_sign(self, sign: Self) -> Self {
         // SAFETY: `self` proves neon.
         Quad(unsafe { vbslq_f32(vdupq_n_u32(0x8000_0000), sign.0, self.0) })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: `self` proves neon.
+        Quad(unsafe { vsqrtq_f32(self.0) })
+    }
+    #[inline(always)]
+    fn negate_if_odd(self, magic: Self) -> Self {
+        // SAFETY: `self` proves neon.
+        unsafe {
+            let sign = vshlq_n_u32::<31>(vreinterpretq_u32_f32(magic.0));
+            Quad(vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(self.0), sign)))
+        }
     }
     #[inline(always)]
     fn scale_by_magic(self, magic: Self) -> Self {

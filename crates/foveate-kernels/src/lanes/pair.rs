@@ -53,6 +53,14 @@ macro_rules! pair {
                 Pair(self.0.copy_sign(sign.0), self.1.copy_sign(sign.1))
             }
             #[inline(always)]
+            fn sqrt(self) -> Self {
+                Pair(self.0.sqrt(), self.1.sqrt())
+            }
+            #[inline(always)]
+            fn negate_if_odd(self, magic: Self) -> Self {
+                Pair(self.0.negate_if_odd(magic.0), self.1.negate_if_odd(magic.1))
+            }
+            #[inline(always)]
             fn scale_by_magic(self, magic: Self) -> Self {
                 Pair(self.0.scale_by_magic(magic.0), self.1.scale_by_magic(magic.1))
             }

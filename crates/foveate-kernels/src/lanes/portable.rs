@@ -34,6 +34,10 @@ impl Isa for Portable {
             f32::from_bits(table.0[n as usize % 16].to_bits().wrapping_add(n << 19))
         }))
     }
+    #[inline(always)]
+    fn transpose(self, rows: [Array<8>; 16]) -> [Array<16>; 8] {
+        std::array::from_fn(|t| Array(std::array::from_fn(|i| rows[i].0[t])))
+    }
 }
 
 /// Lanes in an array; the compiler makes of it what it can.
@@ -99,6 +103,14 @@ impl<const N: usize> Lanes<N> for Array<N> {
     #[inline(always)]
     fn copy_sign(self, sign: Self) -> Self {
         self.zip(sign, f32::copysign)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Array(self.0.map(f32::sqrt))
+    }
+    #[inline(always)]
+    fn negate_if_odd(self, magic: Self) -> Self {
+        self.zip(magic, |x, m| f32::from_bits(x.to_bits() ^ m.to_bits() << 31))
     }
     #[inline(always)]
     fn scale_by_magic(self, magic: Self) -> Self {

@@ -73,6 +73,43 @@ impl Isa for Avx2 {
         };
         Pair(eight(sixteenths.0), eight(sixteenths.1))
     }
+    #[inline(always)]
+    fn transpose(self, rows: [Ymm; 16]) -> [Pair<Ymm>; 8] {
+        let (low, high) = (transpose8(rows, 0), transpose8(rows, 8));
+        std::array::from_fn(|t| Pair(low[t], high[t]))
+    }
+}
+
+/// Eight rows from `first` on to eight columns.
+#[inline(always)]
+fn transpose8(rows: [Ymm; 16], first: usize) -> [Ymm; 8] {
+    // Within quarters of 128 bits first: column t of four rows, then column 4 + t.
+    let four = |i: usize| {
+        let r = |j: usize| rows[first + i + j].0;
+        // SAFETY: a `Ymm` proves avx2.
+        unsafe {
+            let (low, high) = (_mm256_unpacklo_ps(r(0), r(1)), _mm256_unpackhi_ps(r(0), r(1)));
+            let (low2, high2) = (_mm256_unpacklo_ps(r(2), r(3)), _mm256_unpackhi_ps(r(2), r(3)));
+            let (low, high) = (_mm256_castps_pd(low), _mm256_castps_pd(high));
+            let (low2, high2) = (_mm256_castps_pd(low2), _mm256_castps_pd(high2));
+            [
+                _mm256_castpd_ps(_mm256_unpacklo_pd(low, low2)),
+                _mm256_castpd_ps(_mm256_unpackhi_pd(low, low2)),
+                _mm256_castpd_ps(_mm256_unpacklo_pd(high, high2)),
+                _mm256_castpd_ps(_mm256_unpackhi_pd(high, high2)),
+            ]
+        }
+    };
+    let (a, b) = (four(0), four(4));
+    std::array::from_fn(|t| {
+        // SAFETY: a `Ymm` proves avx2.
+        Ymm(unsafe {
+            match t {
+                0..4 => _mm256_permute2f128_ps::<0x20>(a[t], b[t]),
+                _ => _mm256_permute2f128_ps::<0x31>(a[t - 4], b[t - 4]),
+            }
+        })
+    })
 }
 
 /// Proof of `avx512f`, `avx512vl`, `avx512dq`, `avx2` and `fma`.
@@ -112,6 +149,38 @@ impl Isa for Avx512 {
             let entry = _mm512_castps_si512(_mm512_permutexvar_ps(n, table.0));
             Zmm(_mm512_castsi512_ps(_mm512_add_epi32(entry, _mm512_slli_epi32::<19>(n))))
         }
+    }
+    #[inline(always)]
+    fn transpose(self, rows: [Ymm; 16]) -> [Zmm; 8] {
+        // Rows i and i + 4 in one register; within quarters of 128 bits column t of four rows, then column 4 + t.
+        let eight = |i: usize| {
+            // SAFETY: `self` proves avx512f and avx512dq.
+            unsafe {
+                let r = |j: usize| {
+                    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(rows[i + j].0), rows[i + j + 4].0)
+                };
+                let (low, high) = (_mm512_unpacklo_ps(r(0), r(1)), _mm512_unpackhi_ps(r(0), r(1)));
+                let (low2, high2) = (_mm512_unpacklo_ps(r(2), r(3)), _mm512_unpackhi_ps(r(2), r(3)));
+                let (low, high) = (_mm512_castps_pd(low), _mm512_castps_pd(high));
+                let (low2, high2) = (_mm512_castps_pd(low2), _mm512_castps_pd(high2));
+                [
+                    _mm512_castpd_ps(_mm512_unpacklo_pd(low, low2)),
+                    _mm512_castpd_ps(_mm512_unpackhi_pd(low, low2)),
+                    _mm512_castpd_ps(_mm512_unpacklo_pd(high, high2)),
+                    _mm512_castpd_ps(_mm512_unpackhi_pd(high, high2)),
+                ]
+            }
+        };
+        let (a, b) = (eight(0), eight(8));
+        std::array::from_fn(|t| {
+            // SAFETY: `self` proves avx512f.
+            Zmm(unsafe {
+                match t {
+                    0..4 => _mm512_shuffle_f32x4::<0b10_00_10_00>(a[t], b[t]),
+                    _ => _mm512_shuffle_f32x4::<0b11_01_11_01>(a[t - 4], b[t - 4]),
+                }
+            })
+        })
     }
 }
 
@@ -171,6 +240,19 @@ impl Lanes<8> for Ymm {
         unsafe {
             let bit = _mm256_set1_ps(-0.0);
             Ymm(_mm256_or_ps(_mm256_andnot_ps(bit, self.0), _mm256_and_ps(bit, sign.0)))
+        }
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: `self` proves avx2.
+        Ymm(unsafe { _mm256_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn negate_if_odd(self, magic: Self) -> Self {
+        // SAFETY: `self` proves avx2.
+        unsafe {
+            let sign = _mm256_slli_epi32::<31>(_mm256_castps_si256(magic.0));
+            Ymm(_mm256_castsi256_ps(_mm256_xor_si256(_mm256_castps_si256(self.0), sign)))
         }
     }
     #[inline(always)]
@@ -266,6 +348,19 @@ impl Lanes<16> for Zmm {
         unsafe {
             let bit = _mm512_set1_ps(-0.0);
             Zmm(_mm512_or_ps(_mm512_andnot_ps(bit, self.0), _mm512_and_ps(bit, sign.0)))
+        }
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        Zmm(unsafe { _mm512_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn negate_if_odd(self, magic: Self) -> Self {
+        // SAFETY: `self` proves avx512f.
+        unsafe {
+            let sign = _mm512_slli_epi32::<31>(_mm512_castps_si512(magic.0));
+            Zmm(_mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(self.0), sign)))
         }
     }
     #[inline(always)]

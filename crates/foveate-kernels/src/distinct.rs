@@ -1,0 +1,93 @@
+//! Rows of queries and keys that are equal to the bit, found by hashing: pictures have large areas of one colour.
+
+use crate::lanes::Eight;
+
+/// The different rows of an [`Embedded`](crate::Embedded).
+#[derive(Debug, Clone)]
+pub(crate) struct Distinct {
+    /// Hash table from a row to its number among the distinct ones, plus one; 0 is empty.
+    slots: Vec<u32>,
+    /// `[patches]`: which distinct row a patch has.
+    pub(crate) group: Vec<u32>,
+    /// How many different rows there are.
+    pub(crate) count: usize,
+    /// `[count]`: the first patch with this row.
+    pub(crate) first: Vec<u32>,
+    /// `[count]`: patches with this row.
+    pub(crate) multiplicity: Vec<f32>,
+}
+
+impl Distinct {
+    /// Room for `patches` rows.
+    pub(crate) fn new(patches: usize) -> Self {
+        Distinct {
+            slots: vec![0; (2 * patches).next_power_of_two()],
+            group: vec![0; patches],
+            count: 0,
+            first: vec![0; patches],
+            multiplicity: vec![0.0; patches],
+        }
+    }
+
+    /// Finds the distinct rows of `embedded`, `per_row` groups of eight each, numbered in order of appearance.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, embedded: &[Eight], per_row: usize) {
+        let (slots, group) = (self.slots.as_mut_slice(), self.group.as_mut_slice());
+        let (first, multiplicity) = (self.first.as_mut_slice(), self.multiplicity.as_mut_slice());
+        slots.fill(0);
+        multiplicity.fill(0.0);
+        let mask = slots.len() - 1;
+        let mut distinct = 0;
+        for (patch, (row, group)) in embedded.chunks_exact(per_row).zip(group).enumerate() {
+            let mut slot = hash(row) as usize & mask;
+            loop {
+                // Whether a row is new cannot be predicted, so there is no branch on it: an empty slot leads to the
+                // row itself, which equals itself.
+                let entry = slots[slot] as usize;
+                let new = entry == 0;
+                let known = first[entry.saturating_sub(1)] as usize;
+                let other = if new { patch } else { known } * per_row;
+                if same(row, &embedded[other..other + per_row]) {
+                    let number = if new { distinct } else { entry - 1 };
+                    slots[slot] = number as u32 + 1;
+                    *group = number as u32;
+                    first[number] = (other / per_row) as u32;
+                    multiplicity[number] += 1.0;
+                    distinct += usize::from(new);
+                    break;
+                }
+                slot = (slot + 1) & mask;
+            }
+        }
+        self.count = distinct;
+    }
+}
+
+/// Mixes the bits of a row.
+#[inline(always)]
+fn hash(row: &[Eight]) -> u64 {
+    // Odd constants with well-mixed bits; the best bits of a product are its highest.
+    const K: [u64; 4] =
+        [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
+    let mut hash = 0_u64;
+    for eight in row {
+        for (i, &k) in K.iter().enumerate() {
+            let word = u64::from(eight.0[2 * i].to_bits()) | u64::from(eight.0[2 * i + 1].to_bits()) << 32;
+            hash ^= word.wrapping_mul(k);
+        }
+        hash = (hash ^ hash >> 32).wrapping_mul(K[0]);
+    }
+    hash >> 32
+}
+
+/// Whether two rows are equal to the bit.
+#[inline(always)]
+fn same(a: &[Eight], b: &[Eight]) -> bool {
+    a.iter().zip(b).all(|(a, b)| {
+        let mut difference = 0;
+        for i in 0..8 {
+            difference |= a.0[i].to_bits() ^ b.0[i].to_bits();
+        }
+        difference == 0
+    })
+}

@@ -1,0 +1,286 @@
+//! exp(q·k) for every pair: what random features estimate, in quadratic time.
+
+use std::f32::consts::{LN_2, LOG2_E};
+
+use super::cast::check_weights;
+use super::error::{Side, VoteError};
+use super::vectors::{Vectors, squares};
+use super::{LARGEST, power_of_two};
+use crate::distinct::Distinct;
+use crate::lanes::{Block, Isa, Lanes, Task, exp2_by_table};
+use crate::{Embedded, Level};
+
+/// Largest |logit| that needs no row maximum: sums over 2^20 patches stay finite.
+const SMALL: f32 = 60.0;
+
+/// What is this far below the maximum of its row is as good as 0.
+const LOWEST: f32 = -123.0;
+
+/// Queries worked on together.
+const ROWS: usize = 4;
+
+/// Scratch space for [`PairVotes::cast`]: O(patches · dim).
+#[derive(Debug, Clone)]
+pub struct PairVotes {
+    patches: usize,
+    dim: usize,
+    same_length: Option<f32>,
+    rows: Distinct,
+    /// `[distinct / 16, dim, 16]`, times log2 e; after the last one, the last one again.
+    queries: Vec<Block>,
+    /// `[distinct / 16, dim, 16]`
+    keys: Vec<Block>,
+    /// `[distinct / 16, 16]`: what equal keys count together; 0 after the last one.
+    weights: Vec<Block>,
+    /// `[distinct]`: sums, divided by 2^peaks.
+    sums: Vec<f32>,
+    /// `[distinct]`
+    peaks: Vec<f32>,
+    exponent: f32,
+    vanished: usize,
+}
+
+impl PairVotes {
+    /// Scratch space for `patches` patches with queries of `dim` numbers, all brought to `same_length` if there is one.
+    ///
+    /// # Panics
+    /// When `dim` or `patches` is 0, there are more than 2^20 patches, or the length is not in 0 ..= 1000.
+    pub fn new(patches: usize, dim: usize, same_length: Option<f32>) -> Self {
+        use crate::vote::MAX_PATCHES;
+        assert!((1..=MAX_PATCHES).contains(&patches), "{patches} patches, up to {MAX_PATCHES} are possible");
+        assert!(dim > 0, "queries need a length of at least 1");
+        assert!(same_length.is_none_or(|tau| (0.0..=1e3).contains(&tau)), "length {same_length:?}");
+        let blocks = patches.div_ceil(16);
+        PairVotes {
+            patches,
+            dim,
+            same_length,
+            rows: Distinct::new(patches),
+            queries: vec![Block::default(); blocks * dim],
+            keys: vec![Block::default(); blocks * dim],
+            weights: vec![Block::default(); blocks],
+            sums: vec![0.0; patches],
+            peaks: vec![0.0; patches],
+            exponent: 0.0,
+            vanished: 0,
+        }
+    }
+
+    /// The importances of the last [`PairVotes::cast`] times 2 to this power are the sums of the definition. 0 unless
+    /// a power of e would overflow.
+    pub const fn exponent(&self) -> f32 {
+        self.exponent
+    }
+
+    /// How many importances of the last [`PairVotes::cast`] are 0 for being more than 2^126 times smaller than the
+    /// largest.
+    pub const fn vanished(&self) -> usize {
+        self.vanished
+    }
+
+    /// Writes Σ_j c_j exp(q_i·k_j) to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
+    /// Patches with equal queries and keys are merged first.
+    ///
+    /// # Errors
+    /// When queries and keys are too long for single precision, a weight is not finite, or a result is not.
+    ///
+    /// # Panics
+    /// When `embedded`, `c` or `importance` is for another number of patches, or another length of queries.
+    pub fn cast(
+        &mut self,
+        level: Level,
+        embedded: &Embedded,
+        c: Option<&[f32]>,
+        importance: &mut [f32],
+    ) -> Result<(), VoteError> {
+        assert_eq!(embedded.patches(), self.patches, "patches");
+        assert_eq!(embedded.dim(), self.dim, "length of a query");
+        assert_eq!(importance.len(), self.patches, "patches");
+        check_weights(c, self.patches)?;
+        if self.dim == 4 {
+            level.run(Cast::<4> { votes: self, embedded, c, importance })
+        } else {
+            level.run(Cast::<0> { votes: self, embedded, c, importance })
+        }
+    }
+}
+
+struct Cast<'a, const D: usize> {
+    votes: &'a mut PairVotes,
+    embedded: &'a Embedded,
+    c: Option<&'a [f32]>,
+    importance: &'a mut [f32],
+}
+
+impl<const D: usize> Task for Cast<'_, D> {
+    type Out = Result<(), VoteError>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Self::Out {
+        let Cast { votes, embedded, c, importance } = self;
+        let norms = lay_out::<I, D>(isa, votes, embedded, c);
+        let [(query_norm, query_patch), (key_norm, key_patch)] = norms;
+        if query_norm * key_norm * LOG2_E > LARGEST {
+            // The longer one is to blame; neither can be 0.
+            let product = LARGEST * LN_2;
+            return Err(if query_norm >= key_norm {
+                VoteError::TooLong {
+                    side: Side::Query,
+                    patch: query_patch,
+                    norm: query_norm,
+                    limit: product / key_norm,
+                }
+            } else {
+                VoteError::TooLong {
+                    side: Side::Key,
+                    patch: key_patch,
+                    norm: key_norm,
+                    limit: product / query_norm,
+                }
+            });
+        }
+        sum::<I, D>(isa, votes, key_norm);
+
+        let distinct = votes.rows.count;
+        let (sums, peaks) = (&mut votes.sums[..distinct], &votes.peaks[..distinct]);
+        let top = peaks.iter().copied().fold(0.0, f32::max);
+        votes.exponent = if top <= SMALL { 0.0 } else { top };
+        for (sum, &peak) in sums.iter_mut().zip(peaks) {
+            // In two steps: a sum without a peak may be large itself.
+            let half = ((peak - votes.exponent) / 2.0).floor();
+            *sum = *sum * power_of_two(half) * power_of_two(peak - votes.exponent - half);
+        }
+        votes.vanished = 0;
+        for (patch, (importance, &group)) in importance.iter_mut().zip(&votes.rows.group).enumerate() {
+            *importance = sums[group as usize];
+            votes.vanished += usize::from(*importance == 0.0);
+            if !importance.is_finite() {
+                return Err(VoteError::Overflow { patch, query_norm, key_norm });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds the distinct rows and lays them out; returns the length of the longest query and of the longest key, with
+/// their patches.
+#[inline(always)]
+fn lay_out<I: Isa, const D: usize>(
+    isa: I,
+    votes: &mut PairVotes,
+    embedded: &Embedded,
+    c: Option<&[f32]>,
+) -> [(f32, usize); 2] {
+    let dim = if D == 0 { votes.dim } else { D };
+    votes.rows.find(embedded.rows(), embedded.per_row());
+    let (distinct, patches) = (votes.rows.count, votes.patches);
+    let vectors = Vectors::<D> { embedded: embedded.rows(), patches, dim, same_length: votes.same_length };
+
+    votes.weights.fill(Block::default());
+    match c {
+        None => {
+            let multiplicity = votes.rows.multiplicity[..distinct].chunks(16);
+            for (to, from) in votes.weights.iter_mut().zip(multiplicity) {
+                to.0[..from.len()].copy_from_slice(from);
+            }
+        }
+        Some(c) => {
+            for (&group, &c) in votes.rows.group.iter().zip(c) {
+                votes.weights[group as usize / 16].0[group as usize % 16] += c;
+            }
+        }
+    }
+
+    let mut norms = [(0.0_f32, 0); 2];
+    for (which, side) in [Side::Query, Side::Key].into_iter().enumerate() {
+        let to = if side == Side::Query { &mut votes.queries } else { &mut votes.keys };
+        for (block, to) in to.chunks_exact_mut(dim).take(distinct.div_ceil(16)).enumerate() {
+            let firsts = &votes.rows.first[..distinct];
+            vectors.gather(isa, side, |lane| firsts[(block * 16 + lane).min(distinct - 1)] as usize, to);
+            let mut lengths = [0.0; 16];
+            squares(isa, to).sqrt().store(&mut lengths);
+            for (lane, &length) in lengths.iter().enumerate() {
+                if length > norms[which].0 {
+                    norms[which] = (length, firsts[(block * 16 + lane).min(distinct - 1)] as usize);
+                }
+            }
+            if side == Side::Query {
+                for x in to {
+                    isa.load16(&x.0).mul(isa.splat16(LOG2_E)).store(&mut x.0);
+                }
+            }
+        }
+    }
+    norms
+}
+
+/// The sums of all distinct queries, a few at a time.
+#[inline(always)]
+fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
+    let dim = if D == 0 { votes.dim } else { D };
+    let distinct = votes.rows.count;
+    let blocks = distinct.div_ceil(16);
+    let (keys, weights) = (&votes.keys[..blocks * dim], &votes.weights[..blocks]);
+    let zero = isa.splat16(0.0);
+    #[expect(clippy::needless_range_loop, reason = "r and t count several arrays at once")]
+    for start in (0..distinct).step_by(ROWS) {
+        let row = |r: usize| (start + r).min(distinct - 1);
+        let query = |r: usize, t: usize| votes.queries[row(r) / 16 * dim + t].0[row(r) % 16];
+        let mut splats = [[zero; D]; ROWS];
+        let mut large = [false; ROWS];
+        for r in 0..ROWS {
+            let mut square = 0.0;
+            for t in 0..dim {
+                square += query(r, t) * query(r, t);
+                if D > 0 {
+                    splats[r][t] = isa.splat16(query(r, t));
+                }
+            }
+            large[r] = square * key_norm * key_norm > SMALL * SMALL;
+        }
+        let logit = |r: usize, keys: &[Block]| {
+            let mut x = zero;
+            for (t, key) in keys.iter().enumerate() {
+                let q = if D > 0 { splats[r][t] } else { isa.splat16(query(r, t)) };
+                x = q.mul_add(isa.load16(&key.0), x);
+            }
+            x
+        };
+        let mut peaks = [0.0; ROWS];
+        let mut sums = [zero; ROWS];
+        if large.contains(&true) {
+            let mut largest = [isa.splat16(-2.0 * LARGEST); ROWS];
+            for (keys, weight) in keys.chunks_exact(dim).zip(weights) {
+                // What counts nothing must not be the maximum.
+                let counts = isa.load16(&weight.0).copy_sign(isa.splat16(1.0));
+                for r in 0..ROWS {
+                    let x = zero.select_lt(counts, logit(r, keys), isa.splat16(-2.0 * LARGEST));
+                    largest[r] = x.max(largest[r]);
+                }
+            }
+            for r in 0..ROWS {
+                // Where a row needs none it is 0, which changes nothing: neighbours must not show.
+                peaks[r] = if large[r] { largest[r].largest().ceil() } else { 0.0 };
+            }
+            for (keys, weight) in keys.chunks_exact(dim).zip(weights) {
+                let weight = isa.load16(&weight.0);
+                for r in 0..ROWS {
+                    let x = logit(r, keys).sub(isa.splat16(peaks[r]));
+                    let x = x.min(isa.splat16(SMALL)).max(isa.splat16(LOWEST));
+                    sums[r] = exp2_by_table(isa, x).mul_add(weight, sums[r]);
+                }
+            }
+        } else {
+            for (keys, weight) in keys.chunks_exact(dim).zip(weights) {
+                let weight = isa.load16(&weight.0);
+                for r in 0..ROWS {
+                    sums[r] = exp2_by_table(isa, logit(r, keys)).mul_add(weight, sums[r]);
+                }
+            }
+        }
+        for r in 0..ROWS {
+            votes.sums[row(r)] = sums[r].sum();
+            votes.peaks[row(r)] = peaks[r];
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Queries or keys of sixteen patches, one number per vector of lanes.
+
+use super::Side;
+use crate::lanes::{Block, Eight, Isa, Lanes};
+
+/// Where to find queries and keys. `D` is their length when it is known at compile time, else 0.
+#[derive(Clone, Copy)]
+pub(super) struct Vectors<'a, const D: usize> {
+    /// `[patches, per_row, 8]`
+    pub(super) embedded: &'a [Eight],
+    pub(super) patches: usize,
+    pub(super) dim: usize,
+    /// The length that all are brought to.
+    pub(super) same_length: Option<f32>,
+}
+
+impl<const D: usize> Vectors<'_, D> {
+    #[inline(always)]
+    pub(super) const fn dim(&self) -> usize {
+        if D == 0 { self.dim } else { D }
+    }
+
+    /// Writes `side` of the patches 16 `block` .. 16 `block` + 16 to `to`, `[dim, 16]`; beyond the last patch, the last
+    /// one again.
+    #[inline(always)]
+    pub(super) fn load<I: Isa>(&self, isa: I, side: Side, block: usize, to: &mut [Block]) {
+        if (block + 1) * 16 <= self.patches {
+            // Slicing once spares a check per row.
+            let row = (2 * self.dim()).div_ceil(8);
+            let embedded = &self.embedded[block * 16 * row..(block + 1) * 16 * row];
+            Vectors { embedded, patches: 16, ..*self }.gather(isa, side, |lane| lane, to);
+        } else {
+            self.gather(isa, side, |lane| (block * 16 + lane).min(self.patches - 1), to);
+        }
+    }
+
+    /// Writes `side` of sixteen patches, lane by lane, to `to`, `[dim, 16]`.
+    #[inline(always)]
+    pub(super) fn gather<I: Isa>(
+        &self,
+        isa: I,
+        side: Side,
+        patch: impl Fn(usize) -> usize,
+        to: &mut [Block],
+    ) {
+        let dim = self.dim();
+        let per_row = (2 * dim).div_ceil(8);
+        let first = if side == Side::Query { 0 } else { dim };
+        for eight in first / 8..=(first + dim - 1) / 8 {
+            let rows = std::array::from_fn(|lane| isa.load8(&self.embedded[patch(lane) * per_row + eight].0));
+            for (t, column) in isa.transpose(rows).into_iter().enumerate() {
+                let number = eight * 8 + t;
+                if (first..first + dim).contains(&number) {
+                    column.store(&mut to[number - first].0);
+                }
+            }
+        }
+        if let Some(length) = self.same_length {
+            rescale(isa, length, &mut to[..dim]);
+        }
+    }
+}
+
+/// Brings every column of `vectors`, `[dim, 16]`, to `length`; zeros stay zeros.
+#[inline(always)]
+fn rescale<I: Isa>(isa: I, length: f32, vectors: &mut [Block]) {
+    let (zero, one) = (isa.splat16(0.0), isa.splat16(1.0));
+    // Divided by the largest number first, nothing overflows or vanishes when squared.
+    let mut largest = zero;
+    for x in vectors.iter() {
+        largest = isa.load16(&x.0).copy_sign(one).max(largest);
+    }
+    let largest = zero.select_lt(largest, largest, one);
+    let mut square = zero;
+    for x in vectors.iter_mut() {
+        let shrunk = isa.load16(&x.0).div(largest);
+        square = shrunk.mul_add(shrunk, square);
+        shrunk.store(&mut x.0);
+    }
+    let square = zero.select_lt(square, square, one);
+    let factor = isa.splat16(length).div(square.sqrt());
+    for x in vectors {
+        isa.load16(&x.0).mul(factor).store(&mut x.0);
+    }
+}
+
+/// The squares of the lengths of `vectors`, `[dim, 16]`.
+#[inline(always)]
+pub(super) fn squares<I: Isa>(isa: I, vectors: &[Block]) -> I::V16 {
+    let mut square = isa.splat16(0.0);
+    for x in vectors {
+        let x = isa.load16(&x.0);
+        square = x.mul_add(x, square);
+    }
+    square
+}
+
+/// One row of a matrix times each of `vectors`, `[dim, 16]`.
+#[inline(always)]
+pub(super) fn products<I: Isa>(isa: I, row: &[f32], vectors: &[Block]) -> I::V16 {
+    let mut product = isa.splat16(0.0);
+    for (&w, x) in row.iter().zip(vectors) {
+        product = isa.load16(&x.0).mul_add(isa.splat16(w), product);
+    }
+    product
+}
