@@ -102,7 +102,7 @@ fn a_page_in_chromium() {
     changes(&mut browser, "a shift");
     browser.until(&tab, "location.hash.includes('shifts=hue:4')");
     browser.key(&tab, "b", false);
-    browser.drag(&tab, ".world .covers", [0.3, 0.3], [0.5, 0.6]);
+    browser.drag(&tab, ".world .frame", [0.3, 0.3], [0.5, 0.6]);
     changes(&mut browser, "a bar");
     browser.until(&tab, "location.hash.includes('bar:5:x=')");
     browser.key(&tab, "Delete", false);

@@ -15,6 +15,7 @@ mod lane;
 mod pace;
 pub mod protocol;
 mod reel;
+mod runs;
 mod server;
 mod session;
 mod talk;

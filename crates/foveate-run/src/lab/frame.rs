@@ -17,11 +17,11 @@
 //! | u16 × 5 | the grid: columns, rows, patch, stride, patches told to the controller; zeros without a gaze |
 //! | u16 × k | these patches, most important first |
 //! | f32 × columns·rows | importance of every patch |
-//! | u32, bytes | the view for people as PNG; 0 without |
+//! | u32, bytes | the view for people as [runs](super::runs) of equal pixels; 0 without |
 //!
 //! A film is one byte 2, then the MP4 file.
 
-use foveate_core::{Image, Observation};
+use foveate_core::Observation;
 
 use super::lane::{Decided, Lane};
 
@@ -89,23 +89,4 @@ fn gaze(out: &mut Vec<u8>, decided: &Decided) {
     for x in &decided.importance {
         out.extend(x.to_le_bytes());
     }
-}
-
-/// `image` as PNG, fast rather than small: 0.3 ms and 46 kB for a view of 640 × 512.
-pub(super) fn quick_png(image: Image<'_>) -> Vec<u8> {
-    let mut file = Vec::with_capacity(image.rgb().len() / 8 + 256);
-    let mut encoder = png::Encoder::new(&mut file, image.width() as u32, image.height() as u32);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Fastest);
-    encoder.set_filter(png::Filter::Up);
-    let written = encoder.write_header().and_then(|mut writer| {
-        writer.write_image_data(image.rgb())?;
-        writer.finish()
-    });
-    // Only an empty picture cannot be written.
-    if written.is_err() {
-        file.clear();
-    }
-    file
 }

@@ -1,11 +1,12 @@
 //! The last seconds, kept small, and made into a film when someone asks.
 
 use std::collections::VecDeque;
-use std::io::Cursor;
 use std::sync::Arc;
 
 use foveate_core::ImageBuf;
 use foveate_film::{Dial, Mark, Mp4Film, Seen, Shot, Stage, StagePlan};
+
+use super::runs;
 
 /// Frames that are kept: ten seconds at 50 a second.
 pub(super) const KEPT: usize = 500;
@@ -16,9 +17,9 @@ const MOST_BYTES: usize = 40 << 20;
 #[derive(Debug, Clone)]
 pub(super) struct Moment {
     pub(super) title: Arc<str>,
-    /// The world as people see it, PNG; empty without.
+    /// The world as people see it, in [`runs`]; empty without.
     pub(super) view: Vec<u8>,
-    /// What the agent saw, PNG.
+    /// What the agent saw, in [`runs`]; empty without a picture.
     pub(super) seen: Vec<u8>,
     pub(super) marks: Vec<Mark>,
     pub(super) action: Vec<f64>,
@@ -115,7 +116,7 @@ impl FilmOrder {
             ));
         }
         let (_, stage) = stage.as_mut().expect("just made");
-        let (view, seen) = (picture(&moment.view), picture(&moment.seen));
+        let (view, seen) = (runs::unpack(&moment.view), runs::unpack(&moment.seen));
         let frame = stage.compose(&Shot {
             world: view.as_ref().map(ImageBuf::as_image),
             seen: seen
@@ -128,14 +129,6 @@ impl FilmOrder {
         });
         Ok(frame.rgb())
     }
-}
-
-/// A PNG of our own making.
-fn picture(file: &[u8]) -> Option<ImageBuf> {
-    let mut reader = png::Decoder::new(Cursor::new(file)).read_info().ok()?;
-    let mut rgb = vec![0; reader.output_buffer_size()?];
-    let info = reader.next_frame(&mut rgb).ok()?;
-    ImageBuf::from_rgb(info.width as usize, info.height as usize, rgb)
 }
 
 #[cfg(test)]

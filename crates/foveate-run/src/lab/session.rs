@@ -16,6 +16,7 @@ use super::lane::Lane;
 use super::pace::Pace;
 use super::protocol::{self, Command, SeatWish, Settings, Wish};
 use super::reel::{FilmOrder, Moment, Reel};
+use super::runs;
 use crate::RunError;
 
 /// Frames that may be on their way, not yet drawn.
@@ -323,13 +324,12 @@ impl Session {
         frame::begin(&mut out, self.lanes.len(), self.sent);
         for at in 0..self.lanes.len() {
             let lane = &mut self.lanes[at];
-            let png =
-                if lane.render(&mut self.view) { frame::quick_png(self.view.as_image()) } else { vec![] };
-            frame::lane(&mut out, lane, &png);
+            let view = if lane.render(&mut self.view) { runs::pack(self.view.as_image()) } else { vec![] };
+            frame::lane(&mut out, lane, &view);
             if self.filmed[at] != Some(lane.steps) {
                 self.filmed[at] = Some(lane.steps);
                 let title = self.title(at);
-                let moment = moment(&mut self.lanes[at], title, png);
+                let moment = moment(&mut self.lanes[at], title, view);
                 self.reels[at].push(moment);
             }
         }
@@ -472,7 +472,7 @@ fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
     let (observation, decided, hand) = lane.present();
     let (mut seen, mut marks) = (vec![], vec![]);
     if let Some(image) = observation.image() {
-        seen = frame::quick_png(image);
+        seen = runs::pack(image);
         if let Some(decided) = decided
             && let Some(grid) = decided.grid
         {

@@ -9,7 +9,7 @@ use foveate_envs::shift;
 use serde_json::{Value, json};
 
 use super::session::Session;
-use super::{Cast, protocol};
+use super::{Cast, protocol, runs};
 use crate::evaluate::{EvalRequest, Labels, Seeds, run};
 use crate::workers::Stop;
 
@@ -287,14 +287,28 @@ fn frames_wait_for_a_page_that_draws() {
     assert!(page.session.has_room());
 }
 
+/// The view in a frame of one lane without its number, its last part.
+fn view_of(frame: &[u8]) -> &[u8] {
+    let u16_at = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
+    let mut at = 1 + 4 + 8;
+    at += 1 + 4 * usize::from(frame[at]);
+    at += 4 + 3 * u16_at(at) * u16_at(at + 2);
+    let (patches, told) = (u16_at(at) * u16_at(at + 2), u16_at(at + 8));
+    at += 10 + 2 * told + 4 * patches;
+    let length = u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
+    let view = &frame[at + 4..];
+    assert_eq!(view.len(), length as usize, "it ends with the view");
+    view
+}
+
 #[test]
 fn the_view_has_the_size_that_is_asked_for_and_the_film_is_a_film() {
     let mut page = Page::new();
     page.send(&json!({ "do": "view", "width": 200, "height": 160 }));
     let frame = page.pass(12);
-    let png = frame.windows(8).position(|eight| eight == b"\x89PNG\r\n\x1a\n").expect("a view");
-    let side = |at: usize| u32::from_be_bytes(frame[png + at..png + at + 4].try_into().expect("four"));
-    assert_eq!((side(16), side(20)), (200, 160));
+    let view = runs::unpack(view_of(&frame)).expect("a view");
+    assert_eq!((view.width(), view.height()), (200, 160));
+    assert!(view.rgb().chunks_exact(3).any(|pixel| pixel != &view.rgb()[..3]), "not all of one colour");
     for _ in 0..4 {
         page.pass(1);
     }

@@ -45,19 +45,19 @@ export class Covers {
     this.aspect = 1;
   }
 
-  /** Takes the lanes of a stage. */
+  /** Takes the lanes of a stage. The frame around a picture is what is pressed; its canvas is there while it shows something. */
   attach(lanes) {
     this.canvases = lanes.flatMap((lane) => lane.covers);
-    this.canvases.forEach((canvas) => {
-      canvas.onpointerdown = (event) => this.down(canvas, event);
-      canvas.onpointermove = (event) => this.move(canvas, event);
-      canvas.onpointerup = canvas.onpointercancel = (event) => this.up(canvas, event);
-      canvas.onpointerleave = () => this.hover(canvas, -1);
-      canvas.ondblclick = (event) => {
-        const { index } = this.hit(this.at(canvas, event));
+    for (const { parentElement: pad } of this.canvases) {
+      pad.onpointerdown = (event) => this.down(pad, event);
+      pad.onpointermove = (event) => this.move(pad, event);
+      pad.onpointerup = pad.onpointercancel = (event) => this.up(pad, event);
+      pad.onpointerleave = () => this.hover(pad, -1);
+      pad.ondblclick = (event) => {
+        const { index } = this.hit(this.at(pad, event));
         if (index >= 0) this.change(this.list.filter((_, i) => i !== index), true);
       };
-    });
+    }
     this.draw();
   }
 
@@ -67,8 +67,8 @@ export class Covers {
     this.draw();
   }
 
-  at(canvas, event) {
-    const rect = canvas.getBoundingClientRect();
+  at(pad, event) {
+    const rect = pad.getBoundingClientRect();
     return { x: (event.clientX - rect.left) / rect.width, y: (event.clientY - rect.top) / rect.height };
   }
 
@@ -83,13 +83,13 @@ export class Covers {
     return { index: -1, corner: false };
   }
 
-  down(canvas, event) {
-    const point = this.at(canvas, event);
+  down(pad, event) {
+    const point = this.at(pad, event);
     const { index, corner } = this.hit(point);
     const tool = this.tool();
     if (index < 0 && !tool) return;
     event.preventDefault();
-    canvas.setPointerCapture(event.pointerId);
+    pad.setPointerCapture(event.pointerId);
     if (index >= 0) {
       this.drag = { index, corner, from: point, box: box(this.list[index], this.aspect) };
       return;
@@ -98,11 +98,11 @@ export class Covers {
     this.drag = { index: this.list.length - 1, fresh: true, from: point };
   }
 
-  move(canvas, event) {
-    const point = this.at(canvas, event);
+  move(pad, event) {
+    const point = this.at(pad, event);
     if (!this.drag) {
       const { index, corner } = this.hit(point);
-      this.hover(canvas, index, corner);
+      this.hover(pad, index, corner);
       return;
     }
     const { index, corner, fresh, from, box: b } = this.drag;
@@ -116,7 +116,7 @@ export class Covers {
     this.change(this.list.map((cover, i) => (i === index ? next : cover)), false);
   }
 
-  up(canvas, event) {
+  up(pad, event) {
     if (!this.drag) return;
     const { index, fresh } = this.drag;
     const b = box(this.list[index], this.aspect);
@@ -127,7 +127,7 @@ export class Covers {
       this.list[index] = shaped(name, b.x, b.y, w, h, this.aspect);
     }
     this.drag = null;
-    if (canvas.hasPointerCapture(event.pointerId)) canvas.releasePointerCapture(event.pointerId);
+    if (pad.hasPointerCapture(event.pointerId)) pad.releasePointerCapture(event.pointerId);
     this.change(this.list, true);
   }
 
@@ -137,10 +137,10 @@ export class Covers {
     this.onChange(list, done);
   }
 
-  hover(canvas, index, corner = false) {
-    canvas.classList.toggle("drawing", index < 0 && !!this.tool());
-    canvas.classList.toggle("over", index >= 0 && !corner);
-    canvas.classList.toggle("corner", index >= 0 && corner);
+  hover(pad, index, corner = false) {
+    pad.classList.toggle("drawing", index < 0 && !!this.tool());
+    pad.classList.toggle("over", index >= 0 && !corner);
+    pad.classList.toggle("corner", index >= 0 && corner);
     if (this.hovered !== index) {
       this.hovered = index;
       this.draw();
@@ -149,12 +149,15 @@ export class Covers {
 
   draw() {
     for (const canvas of this.canvases ?? []) {
+      const solid = canvas.closest(".world") !== null;
+      // An empty canvas over a moving picture would be drawn with every frame.
+      canvas.hidden = !this.list.length || !(solid || this.drag || this.hovered >= 0);
+      if (canvas.hidden) continue;
       const ratio = Math.min(devicePixelRatio || 1, 2);
-      const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+      const { clientWidth: width, clientHeight: height } = canvas.parentElement;
       [canvas.width, canvas.height] = [width * ratio, height * ratio];
       const context = canvas.getContext("2d");
       context.scale(ratio, ratio);
-      const solid = canvas.closest(".world") !== null;
       this.list.forEach((cover, i) => {
         const b = box(cover, this.aspect);
         const [x, y, w, h] = [(b.x - b.w / 2) * width, (b.y - b.h / 2) * height, b.w * width, b.h * height];

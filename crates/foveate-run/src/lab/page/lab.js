@@ -13,7 +13,7 @@ let scores = new Map();
 
 const wish = (change) => send({ do: "set", ...change });
 const panel = new Panel(wish);
-const stage = new Stage($("stage"), { onView: (width, height) => send({ do: "view", width, height }) });
+const stage = new Stage($("stage"), { onView: (width, height) => send({ do: "view", width, height }), onSize: () => again() });
 const tool = () => document.querySelector("input[name=tool]:checked")?.value ?? "";
 
 // ── words from the lab ──
@@ -289,7 +289,7 @@ let latest = null;
 const drawn = [];
 
 function frame(now) {
-  latest = { lanes: now.lanes.map((lane) => ({ ...lane, bitmap: null })) };
+  latest = now;
   stage.draw(now, settings.paused);
   covers.aspect = now.lanes[0].seen.width / Math.max(now.lanes[0].seen.height, 1);
   const time = performance.now();
@@ -305,9 +305,9 @@ function again() {
 setInterval(() => {
   const time = performance.now();
   while (drawn.length && drawn[0] < time - 1000) drawn.shift();
-  $("rate").textContent = drawn.length;
+  if ($("rate").textContent !== String(drawn.length)) $("rate").textContent = drawn.length;
   $("dot").classList.toggle("live", drawn.length > 0);
-}, 250);
+}, 500);
 
 // ── begin ──
 
@@ -318,10 +318,7 @@ try {
   // As above.
 }
 setTheme(theme, false);
-addEventListener("resize", () => {
-  again();
-  covers.draw();
-});
+addEventListener("resize", () => covers.draw());
 
 send = connect({
   said,

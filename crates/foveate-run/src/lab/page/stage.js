@@ -1,38 +1,91 @@
 // What is drawn: the world, what the agent sees and looks at, its action, and the traces below.
+//
+// The pictures and the wheel move with every frame. Numbers and charts, which make the browser lay out and paint the
+// page anew, follow a few times a second: that is as fast as they can be read.
+
+import { paint } from "/wire.js";
 
 const LANE_COLORS = ["--accent", "--other"];
 const TRACE = 250;
-const CHART_EVERY = 5;
+const TELL_MS = 120;
+const CHART_MS = 200;
+
+/** Sizes of canvases in CSS pixels, as the browser tells them: to ask for them would make it lay out the page. */
+const sizes = new WeakMap();
 
 /** Makes a canvas as sharp as the screen; returns its context, and its size in CSS pixels. */
-function sharp(canvas) {
+function sharp(canvas, options) {
   const ratio = Math.min(devicePixelRatio || 1, 2);
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const { width, height } = sizes.get(canvas) ?? { width: 0, height: 0 };
   const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", options);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return { context, width, height };
+}
+
+/** A picture that is painted pixel by pixel, of one size until it is asked for another. */
+class Pixels {
+  /** Its bytes, R, G, B and opacity, and the same as one u32 a pixel. */
+  sized(width, height) {
+    if (this.image?.width !== width || this.image.height !== height) {
+      this.image = new ImageData(width, height);
+      this.bytes = this.image.data.fill(255);
+      this.words = new Uint32Array(this.bytes.buffer);
+    }
+    return this;
+  }
+
+  /** Puts it onto `canvas`, which takes its size. */
+  put(canvas) {
+    const { image } = this;
+    if (canvas.width !== image.width || canvas.height !== image.height) [canvas.width, canvas.height] = [image.width, image.height];
+    canvas.getContext("2d", { alpha: false }).putImageData(image, 0, 0);
+  }
+}
+
+/** Makes `act` happen at most every `ms`, and once more when the last call was too early. */
+function seldom(ms, act) {
+  let [last, later] = [-Infinity, 0];
+  const now = () => {
+    clearTimeout(later);
+    [last, later] = [performance.now(), 0];
+    act();
+  };
+  return (urgent) => {
+    const rest = last + ms - performance.now();
+    if (urgent || rest <= 0) now();
+    else later ||= setTimeout(now, rest);
+  };
+}
+
+/** Writes `text` if it is not there yet. */
+function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const fixed = (x, digits = 2) => (x < 0 ? "−" : "") + Math.abs(x).toFixed(digits);
 
 export class Stage {
-  constructor(root, { onView }) {
+  constructor(root, { onView, onSize }) {
     this.root = root;
     this.lanes = [];
-    this.turns = 0;
     this.show = { patches: true, heat: false, dim: false };
     this.pixels = document.createElement("canvas");
     this.heat = document.createElement("canvas");
-    this.watch = new ResizeObserver(() => {
-      const box = this.lanes[0]?.world.getBoundingClientRect();
+    this.charts = Object.fromEntries(["curve", "trace", "ranks"].map((id) => [id, document.getElementById(id)]));
+    this.watch = new ResizeObserver((changes) => {
+      for (const { target, contentRect } of changes) sizes.set(target, contentRect);
+      const box = sizes.get(this.lanes[0]?.world);
       if (!box?.width) return;
       // As sharp as it is shown, within reason: twice the pixels are twice the work.
-      const width = Math.min(Math.max(Math.round(box.width * Math.min(devicePixelRatio || 1, 1.5) / 40) * 40, 160), 800);
+      const width = Math.min(Math.max(Math.round(box.width * Math.min(devicePixelRatio || 1, 1.5)), 160), 800);
       onView(width, Math.round(width * 0.8));
+      onSize();
     });
+    this.tellNow = seldom(TELL_MS, () => this.tell());
+    this.chartNow = seldom(CHART_MS, () => this.drawCharts());
   }
 
   /** Lays out one lane for each agent. */
@@ -59,15 +112,15 @@ export class Stage {
         return { fill, value };
       });
       return {
-        element, fills, curve: [], trace: [], last: -1,
-        score: find(".score"), steps: find(".steps"), state: find(".state"), turn: find(".turn"),
+        element, fills, curve: [], trace: [], last: -1, worldPixels: new Pixels(), seenPixels: new Pixels(),
+        score: find(".score"), steps: find(".steps"), state: find(".state"), turn: find(".steering"),
         world: find(".world .picture"), seen: find(".seen .picture"),
         covers: [find(".world .covers"), find(".seen .covers")],
       };
     });
     this.root.classList.toggle("two", names.length > 1);
     this.root.replaceChildren(...this.lanes.map((lane) => lane.element));
-    if (this.lanes[0]) this.watch.observe(this.lanes[0].world);
+    for (const canvas of [...this.lanes.flatMap((lane) => [lane.world, lane.seen]), ...Object.values(this.charts)]) this.watch.observe(canvas);
   }
 
   /** Takes the colours of the theme. */
@@ -76,40 +129,36 @@ export class Stage {
   }
 
   draw(frame, paused) {
+    [this.frame, this.paused] = [frame, paused];
     frame.lanes.forEach((data, i) => {
       const lane = this.lanes[i];
       if (!lane) return;
       this.drawWorld(lane, data);
       this.drawSeen(lane, data);
       this.drawAction(lane, data);
-      this.tell(lane, data, paused);
       this.remember(lane, data);
     });
-    // Curves move slowly; drawing them now and then leaves the time to what moves fast.
-    if (this.turns++ % CHART_EVERY === 0 || paused) this.drawCharts(frame);
+    this.tellNow(paused);
+    this.chartNow(paused);
   }
 
-  drawWorld(lane, { bitmap, seen }) {
-    const canvas = lane.world;
-    if (!bitmap) return;
-    if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
-    canvas.getContext("2d").drawImage(bitmap, 0, 0);
-    lane.aspect = seen.width / Math.max(seen.height, 1);
+  drawWorld(lane, { view }) {
+    if (!view) return;
+    const pixels = lane.worldPixels.sized(view.width, view.height);
+    paint(view, pixels.words);
+    pixels.put(lane.world);
   }
 
   drawSeen(lane, { seen, gaze }) {
     if (!seen.width) return;
-    const { context, width, height } = sharp(lane.seen);
+    const { context, width, height } = sharp(lane.seen, { alpha: false });
     const small = this.pixels;
-    [small.width, small.height] = [seen.width, seen.height];
-    const image = new ImageData(seen.width, seen.height);
-    for (let from = 0, to = 0; from < seen.rgb.length; from += 3, to += 4) {
-      image.data[to] = seen.rgb[from];
-      image.data[to + 1] = seen.rgb[from + 1];
-      image.data[to + 2] = seen.rgb[from + 2];
-      image.data[to + 3] = 255;
+    const pixels = lane.seenPixels.sized(seen.width, seen.height);
+    const { rgb } = seen;
+    for (let from = 0, to = 0; from < rgb.length; from += 3, to++) {
+      pixels.words[to] = rgb[from] | (rgb[from + 1] << 8) | (rgb[from + 2] << 16) | 0xff000000;
     }
-    small.getContext("2d").putImageData(image, 0, 0);
+    pixels.put(small);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, width, height);
     if (!gaze.columns) return;
@@ -176,21 +225,26 @@ export class Stage {
       const [from, to] = [at(Math.max(low, Math.min(0, high))), at(value)];
       const [left, size] = [Math.min(from, to), Math.abs(to - from)];
       bar.fill.style.transform = `translateX(${100 * left}%) scaleX(${size})`;
-      bar.value.textContent = fixed(value);
     });
-    if (this.actions[0]?.name === "steer") lane.turn.setAttribute("transform", `rotate(${(100 * (action[0] ?? 0)).toFixed(1)})`);
+    if (this.actions[0]?.name === "steer") lane.turn.style.transform = `rotate(${(100 * (action[0] ?? 0)).toFixed(1)}deg)`;
   }
 
-  tell(lane, data, paused) {
-    lane.score.textContent = fixed(data.score, 0);
-    lane.steps.textContent = data.steps;
+  /** Everything that is text. */
+  tell() {
+    this.frame.lanes.forEach((data, i) => this.lanes[i] && this.tellLane(this.lanes[i], data));
+  }
+
+  tellLane(lane, data) {
+    put(lane.score, fixed(data.score, 0));
+    put(lane.steps, String(data.steps));
+    data.action.forEach((value, i) => lane.fills[i] && put(lane.fills[i].value, fixed(value)));
     const [text, kind] = data.broken ? ["stands still", "over"]
       : data.over && data.terminated && data.score > 0 ? ["lap done", "done"]
       : data.over && data.terminated ? ["off the field", "over"]
       : data.over ? ["time is up", ""]
       : data.held ? ["you drive", "held"]
-      : paused ? ["paused", ""] : ["drives", ""];
-    if (lane.state.textContent !== text) lane.state.textContent = text;
+      : this.paused ? ["paused", ""] : ["drives", ""];
+    put(lane.state, text);
     lane.state.className = `state ${kind}`;
   }
 
@@ -205,11 +259,12 @@ export class Stage {
     lane.last = steps;
   }
 
-  drawCharts(frame) {
+  drawCharts() {
+    const { frame, charts } = this;
     const { line, lanes: colors } = this.palette;
     const $ = (id) => document.getElementById(id);
 
-    const curve = sharp($("curve"));
+    const curve = sharp(charts.curve);
     curve.context.clearRect(0, 0, curve.width, curve.height);
     const all = this.lanes.flatMap((lane) => lane.curve.map(([, score]) => score));
     const [low, high] = [Math.min(0, ...all), Math.max(100, ...all)];
@@ -218,18 +273,18 @@ export class Stage {
     rule(curve, y(0), line);
     if (high > 600) rule(curve, y(900), line, [3, 4]);
     this.lanes.forEach((lane, i) => plot(curve, lane.curve.map(([step, score]) => [(step / steps) * curve.width, y(score)]), colors[i]));
-    $("scores").textContent = this.lanes.length > 1 ? frame.lanes.map((lane) => fixed(lane.score, 0)).join(" · ") : `of ${steps} steps`;
+    put($("scores"), this.lanes.length > 1 ? frame.lanes.map((lane) => fixed(lane.score, 0)).join(" · ") : `of ${steps} steps`);
 
-    const trace = sharp($("trace"));
+    const trace = sharp(charts.trace);
     trace.context.clearRect(0, 0, trace.width, trace.height);
     const middle = trace.height / 2;
     rule(trace, middle, line);
     this.lanes.forEach((lane, i) => plot(trace, lane.trace.map(([step, steer]) => [
       trace.width * (1 - (lane.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1),
     ]), colors[i], false));
-    $("steers").textContent = "last 250 steps, right is down";
+    put($("steers"), "last 250 steps, right is down");
 
-    this.drawRanks(frame.lanes, sharp($("ranks")), colors, line, $("votes"));
+    this.drawRanks(frame.lanes, sharp(charts.ranks), colors, line, $("votes"));
   }
 
   drawRanks(lanes, { context, width, height }, colors, line, out) {
@@ -254,7 +309,7 @@ export class Stage {
       }
     });
     const { columns, rows, lookedAt } = lanes[0].gaze;
-    out.textContent = shares.length ? `${lookedAt.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}` : "no gaze";
+    put(out, shares.length ? `${lookedAt.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}` : "no gaze");
   }
 }
 

@@ -30,11 +30,24 @@ export function readFrame(buffer) {
     lane.gaze.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
     at += 4 * patches;
     const length = u32();
-    lane.view = length ? new Blob([new Uint8Array(buffer, at, length)], { type: "image/png" }) : null;
+    lane.view = length ? { width: data.getUint16(at, true), height: data.getUint16(at + 2, true), data, at: at + 4, end: at + length } : null;
     at += length;
     return lane;
   });
   return { number, lanes };
+}
+
+/** Paints a view's runs of equal pixels; a pixel of `pixels` is red, green, blue and opacity in a little-endian u32. */
+export function paint({ data, at, end }, pixels) {
+  let to = 0;
+  for (let i = at; i < end; i += 4) {
+    const run = data.getUint32(i, true);
+    const stop = to + (run >>> 24);
+    const color = run | 0xff000000;
+    if (stop - to > 24) pixels.fill(color, to, stop);
+    else for (let pixel = to; pixel < stop; pixel++) pixels[pixel] = color;
+    to = stop;
+  }
 }
 
 /**
@@ -47,7 +60,6 @@ export function connect(on) {
   const socket = new WebSocket(`${scheme}://${location.host}/ws${token ? `?token=${encodeURIComponent(token)}` : ""}`);
   socket.binaryType = "arraybuffer";
   let newest = null;
-  let drawn = 0;
   let waiting = false;
   let last = "";
 
@@ -59,19 +71,10 @@ export function connect(on) {
     const frame = newest;
     newest = null;
     if (!frame) return;
-    drawn = frame.number;
     on.frame(frame);
-    for (const lane of frame.lanes) lane.bitmap?.close();
     send({ do: "shown", frame: frame.number });
   };
-  const take = async (frame) => {
-    for (const lane of frame.lanes) lane.bitmap = lane.view ? await createImageBitmap(lane.view) : null;
-    // Pictures are decoded side by side, and one may overtake another.
-    if (frame.number <= Math.max(drawn, newest?.number ?? 0)) {
-      frame.lanes.forEach((lane) => lane.bitmap?.close());
-      return;
-    }
-    newest?.lanes.forEach((lane) => lane.bitmap?.close());
+  const take = (frame) => {
     newest = frame;
     if (!waiting) {
       waiting = true;
