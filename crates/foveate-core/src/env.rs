@@ -14,6 +14,8 @@ pub trait Env: Send {
 
     /// Starts an episode. With a seed, the world's random stream starts afresh; without one it goes on, as in
     /// Gymnasium, so that one seed names a whole sequence of episodes.
+    ///
+    /// A world in another process may fail to begin; the next step then says so.
     fn reset(&mut self, seed: Option<u64>);
 
     /// Advances one step.
@@ -294,6 +296,14 @@ pub enum EnvError {
     NoExpert {
         /// The world.
         env: String,
+    },
+    /// A world in another process failed, or could not be reached.
+    #[error("{env}: {why}")]
+    Outside {
+        /// The world.
+        env: String,
+        /// What happened and what to do.
+        why: String,
     },
     /// The world has no picture for people.
     #[error("{env} cannot be rendered: {why}")]

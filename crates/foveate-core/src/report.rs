@@ -15,4 +15,6 @@ pub enum Fact {
     List(Vec<Fact>),
     /// Named values in order.
     Group(Vec<(&'static str, Fact)>),
+    /// The same, with names that come from outside.
+    Named(Vec<(String, Fact)>),
 }

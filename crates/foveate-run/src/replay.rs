@@ -167,6 +167,13 @@ impl Serialize for Facts<'_> {
                 }
                 map.end()
             }
+            Fact::Named(items) => {
+                let mut map = to.serialize_map(Some(items.len()))?;
+                for (name, fact) in items {
+                    map.serialize_entry(name, &Facts(fact))?;
+                }
+                map.end()
+            }
         }
     }
 }

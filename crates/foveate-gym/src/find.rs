@@ -1,0 +1,83 @@
+//! Which Python hosts environments.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::error::GymError;
+
+/// A Python interpreter, and why it is this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Python {
+    /// The interpreter.
+    pub path: PathBuf,
+    /// Who named it: `FOVEATE_PYTHON`, `VIRTUAL_ENV` or `PATH`.
+    pub named_by: &'static str,
+}
+
+/// The interpreter that `FOVEATE_PYTHON` names; else that of the virtual environment that is active (`VIRTUAL_ENV`); else
+/// the first `python3` on the `PATH`.
+///
+/// # Errors
+/// When there is none. Of a variable that names nothing it says so, and does not look elsewhere.
+pub fn find_python() -> Result<Python, GymError> {
+    find(|name| env::var_os(name))
+}
+
+fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Python, GymError> {
+    let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let named = [
+        ("FOVEATE_PYTHON", set("FOVEATE_PYTHON")),
+        ("VIRTUAL_ENV", set("VIRTUAL_ENV").map(|folder| folder.join("bin/python"))),
+    ];
+    for (named_by, path) in named {
+        let Some(path) = path else { continue };
+        if path.is_file() {
+            return Ok(Python { path, named_by });
+        }
+        // A bare name is looked for on the PATH, by whoever starts it.
+        if named_by == "FOVEATE_PYTHON" && path.components().count() == 1 {
+            if let Some(path) = on_path(variable("PATH"), path.as_os_str()) {
+                return Ok(Python { path, named_by });
+            }
+        }
+        return Err(GymError::NoPython { why: format!("{named_by}: there is no {}", path.display()) });
+    }
+    on_path(variable("PATH"), "python3".as_ref())
+        .map(|path| Python { path, named_by: "PATH" })
+        .ok_or_else(|| GymError::NoPython { why: "no python3 on the PATH".into() })
+}
+
+fn on_path(path: Option<OsString>, name: &std::ffi::OsStr) -> Option<PathBuf> {
+    env::split_paths(&path?).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_is_named_counts() {
+        let here = env::current_exe().expect("a test runs");
+        let folder = here.parent().expect("in a folder").to_owned();
+        let (here, folder) = (here.to_str().expect("text"), folder.to_str().expect("text"));
+        let check = |vars: &[(&str, &str)], expect: Result<&str, &str>| {
+            let found = find(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).into()));
+            match (found, expect) {
+                (Ok(python), Ok(named_by)) => assert_eq!(python.named_by, named_by, "{vars:?}"),
+                (Err(error), Err(part)) => {
+                    let said = error.to_string();
+                    assert!(said.contains(part) && said.contains("FOVEATE_PYTHON=/"), "{said}");
+                }
+                (found, _) => panic!("{vars:?} gave {found:?}"),
+            }
+        };
+        check(&[("FOVEATE_PYTHON", here), ("VIRTUAL_ENV", "/nowhere")], Ok("FOVEATE_PYTHON"));
+        check(&[("FOVEATE_PYTHON", ""), ("VIRTUAL_ENV", "/nowhere")], Err("there is no /nowhere/bin/python"));
+        check(&[("FOVEATE_PYTHON", "/nowhere/python3")], Err("there is no /nowhere/python3"));
+        check(&[("PATH", folder)], Err("no python3 on the PATH"));
+        check(&[], Err("no python3 on the PATH"));
+        let name = PathBuf::from(here).file_name().expect("a name").to_owned();
+        check(&[("FOVEATE_PYTHON", name.to_str().expect("text")), ("PATH", folder)], Ok("FOVEATE_PYTHON"));
+    }
+}

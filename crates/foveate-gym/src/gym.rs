@@ -1,0 +1,128 @@
+//! An environment that was found to work, and its idle workers.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foveate_core::EnvSpec;
+
+use crate::error::GymError;
+use crate::find::find_python;
+use crate::hello::Hello;
+use crate::process::{NoStart, Process, Trouble};
+use crate::settings::Settings;
+
+/// Whoever is told when a worker had to be replaced; may be several lines, with Python's traceback.
+pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Workers that wait for the next world; more are sent home.
+const MAX_IDLE: usize = 256;
+
+/// An environment that was found to work, with its worker processes. Copies of a world share it.
+pub struct Gym {
+    settings: Settings,
+    python: PathBuf,
+    hello: Hello,
+    spec: EnvSpec,
+    notice: Notice,
+    idle: Mutex<Vec<Process>>,
+    replaced: AtomicU64,
+}
+
+impl fmt::Debug for Gym {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gym").field("settings", &self.settings).field("python", &self.python).finish_non_exhaustive()
+    }
+}
+
+impl Gym {
+    /// Starts a first worker and lets it make the environment.
+    ///
+    /// # Errors
+    /// When there is no Python, a package is missing or too old, there is no such environment, or it cannot be made.
+    pub fn new(settings: Settings, notice: Notice) -> Result<Arc<Self>, GymError> {
+        let python = find_python()?.path;
+        let id = settings.id.clone();
+        let (process, hello) = Process::host(&python, &settings).map_err(|error| match error {
+            NoStart::Error(error) => error,
+            NoStart::Trouble(trouble) => {
+                if !trouble.story().is_empty() {
+                    notice(trouble.story());
+                }
+                GymError::NoAnswer { id, why: format!("{trouble}; `foveate doctor` looks for the cause") }
+            }
+        })?;
+        let spec = hello.spec(&settings.id);
+        let idle = Mutex::new(vec![process]);
+        Ok(Arc::new(Gym { settings, python, hello, spec, notice, idle, replaced: AtomicU64::new(0) }))
+    }
+
+    /// What the environment is, in the worker's words.
+    pub const fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// The shape of the world.
+    pub const fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    /// What was asked for.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How many workers were replaced because they died, hung, raised or grew too large.
+    pub fn replaced(&self) -> u64 {
+        self.replaced.load(Ordering::Relaxed)
+    }
+
+    /// Process groups of the workers that wait, for tests that end them.
+    pub fn idle_workers(&self) -> Vec<u32> {
+        self.lock().iter().map(Process::id).collect()
+    }
+
+    /// A worker: one that waits, or a new one.
+    pub(crate) fn take(&self) -> Result<Process, Trouble> {
+        if let Some(process) = self.lock().pop() {
+            return Ok(process);
+        }
+        match Process::host(&self.python, &self.settings) {
+            Ok((process, hello)) if hello == self.hello => Ok(process),
+            Ok(_) => Err(Trouble::Astray(
+                "a new worker's environment has other spaces than the first; do its arguments depend on chance?"
+                    .into(),
+            )),
+            Err(NoStart::Error(error)) => Err(Trouble::NoProcess(error.to_string())),
+            Err(NoStart::Trouble(trouble)) => Err(trouble),
+        }
+    }
+
+    /// Takes a worker back.
+    pub(crate) fn give_back(&self, process: Process) {
+        if process.heavy {
+            self.replaced.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let mut idle = self.lock();
+        if idle.len() < MAX_IDLE {
+            idle.push(process);
+        }
+    }
+
+    /// Counts a worker that had to be replaced, and tells: all of the first few, then fewer and fewer.
+    pub(crate) fn tell(&self, what: &str, story: &str) {
+        let before = self.replaced.fetch_add(1, Ordering::Relaxed);
+        if before < 4 {
+            let story = if story.is_empty() { String::new() } else { format!("\n{story}") };
+            (self.notice)(&format!("{}: {what}{story}", self.spec.id));
+        } else if (before + 1).is_power_of_two() {
+            (self.notice)(&format!("{}: {what}; {} workers were replaced so far", self.spec.id, before + 1));
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,108 @@
+//! What a worker says of its environment, once it is made.
+
+use foveate_core::{ActionSpace, EnvSpec, ObservationSpace};
+use serde::Deserialize;
+
+use crate::error::GymError;
+
+/// Largest side of a picture.
+const MAX_SIDE: usize = 4096;
+/// Most other numbers in an observation.
+const MAX_NUMBERS: usize = 1 << 20;
+/// Most numbers in an action.
+const MAX_ACTIONS: usize = 4096;
+/// Frames per second of an environment that names none.
+const USUAL_FPS: f64 = 30.0;
+
+/// What a worker says of its environment.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Hello {
+    /// Version of Python.
+    pub python: String,
+    /// The interpreter.
+    pub executable: String,
+    /// Version of gymnasium.
+    pub gymnasium: String,
+    /// Version of numpy.
+    pub numpy: String,
+    /// Width and height of the picture in the observation, if there is one.
+    pub picture: Option<[usize; 2]>,
+    /// Whether each of its pixels has a depth.
+    pub depth: bool,
+    /// Other numbers in the observation.
+    pub numbers: usize,
+    /// Where they begin in the memory file, in bytes; picture and depth lie before.
+    pub(crate) numbers_at: usize,
+    /// Each part of the observation: its name, `picture`, `depth` or `numbers`, and what it was.
+    pub parts: Vec<[String; 3]>,
+    /// Parts that no agent is shown: name and kind.
+    pub left_out: Vec<[String; 2]>,
+    /// Of a choice alone: between how many; else 0.
+    pub choices: usize,
+    pub(crate) low: Vec<f64>,
+    pub(crate) high: Vec<f64>,
+    /// What each number of the action means.
+    pub actions: Vec<String>,
+    /// Steps after which Gymnasium truncates an episode.
+    pub max_steps: Option<usize>,
+    pub(crate) fps: f64,
+    /// Whether it draws pictures for people.
+    pub renders: bool,
+    /// Whether its makers say that a seed does not determine it.
+    pub nondeterministic: bool,
+}
+
+impl Hello {
+    /// Checks what a worker said against the bounds of reason.
+    pub(crate) fn check(&self, id: &str) -> Result<(), GymError> {
+        let bad = |why: String| Err(GymError::Setting { id: id.into(), why });
+        if let Some([width, height]) = self.picture
+            && !((1..=MAX_SIDE).contains(&width) && (1..=MAX_SIDE).contains(&height))
+        {
+            return bad(format!(
+                "its picture is {width}x{height}; sides of 1 to {MAX_SIDE} pixels are possible"
+            ));
+        }
+        if self.numbers > MAX_NUMBERS || self.numbers_at > self.picture_bytes() + self.depth_bytes() + 8 {
+            return bad(format!("its observation has {} numbers; at most {MAX_NUMBERS} are possible", self.numbers));
+        }
+        let (low, high) = (self.low.len(), self.high.len());
+        if low != high || low == 0 || low > MAX_ACTIONS || self.choices > MAX_ACTIONS {
+            return bad(format!(
+                "its action has {low} numbers or {} choices; 1 to {MAX_ACTIONS} are possible",
+                self.choices
+            ));
+        }
+        if self.picture.is_none() && self.numbers == 0 {
+            return bad("its observation is empty".into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn picture_bytes(&self) -> usize {
+        self.picture.map_or(0, |[width, height]| width * height * 3)
+    }
+
+    pub(crate) fn depth_bytes(&self) -> usize {
+        if self.depth { self.picture_bytes() / 3 } else { 0 }
+    }
+
+    /// The shape of the world.
+    pub(crate) fn spec(&self, id: &str) -> EnvSpec {
+        let observation = match self.picture {
+            Some([width, height]) if self.numbers == 0 && !self.depth => {
+                ObservationSpace::Image { width, height }
+            }
+            Some([width, height]) => {
+                ObservationSpace::Mixed { width, height, depth: self.depth, sensors: self.numbers }
+            }
+            None => ObservationSpace::Vector { len: self.numbers },
+        };
+        let action = match self.choices {
+            0 => ActionSpace::Box { low: self.low.clone(), high: self.high.clone() },
+            n => ActionSpace::Discrete { n },
+        };
+        let fps = if self.fps.is_finite() && (0.1..=1000.0).contains(&self.fps) { self.fps } else { USUAL_FPS };
+        EnvSpec { id: format!("{}{id}", crate::PREFIX), observation, action, max_steps: self.max_steps, fps }
+    }
+}

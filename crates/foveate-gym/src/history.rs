@@ -1,0 +1,36 @@
+//! What happened in an episode so far: all that is needed to make it happen again.
+
+use crate::process::Outcome;
+
+/// An episode so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct History {
+    /// What the environment was reset with.
+    pub(crate) seed: u64,
+    /// Numbers in an action.
+    width: usize,
+    /// `[steps, width]`
+    actions: Vec<f64>,
+    outcomes: Vec<Outcome>,
+}
+
+impl History {
+    pub(crate) fn begin(&mut self, seed: u64, width: usize) {
+        (self.seed, self.width) = (seed, width);
+        self.actions.clear();
+        self.outcomes.clear();
+    }
+
+    pub(crate) fn add(&mut self, action: &[f64], outcome: Outcome) {
+        self.actions.extend_from_slice(action);
+        self.outcomes.push(outcome);
+    }
+
+    pub(crate) fn steps(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[f64], Outcome)> {
+        self.actions.chunks_exact(self.width.max(1)).zip(self.outcomes.iter().copied())
+    }
+}

@@ -1,0 +1,36 @@
+//! Any Gymnasium environment as a world, in worker processes of its own.
+//!
+//! [`Gym`] is an environment that was found to work; [`GymWorld`] is the [`Env`](foveate_core::Env) made of it, and its
+//! copies share the processes. A small Python program, part of this one, hosts the environment: it needs gymnasium and
+//! numpy and nothing else.
+//!
+//! * **Two ways between the processes.** Observations are written to a memory file that both sides have open; requests and
+//!   answers go through a socket pair, whose end tells at once when a worker dies. Nothing of it has a name in the file
+//!   system, so nothing can be left behind, whoever is killed.
+//! * **Nothing outlives us.** Each worker has a keeper, a process that computes nothing and ends the worker, and whatever
+//!   the worker started, when either side is gone.
+//! * **An episode is its seed and its actions.** A world whose worker died, hung or raised gets a new worker, plays its
+//!   episode again up to where it was, and goes on; a copy of a world does the same. What comes out the second time is
+//!   compared with the first.
+//!
+//! **Invariant:** the only crate besides `foveate-run` that touches processes, sockets and the environment variables that
+//! name Python; it knows worlds and nothing of agents or training.
+
+mod error;
+mod find;
+mod gym;
+mod history;
+mod hello;
+mod process;
+mod settings;
+mod world;
+
+pub use error::GymError;
+pub use find::{Python, find_python};
+pub use gym::{Gym, Notice};
+pub use hello::Hello;
+pub use settings::Settings;
+pub use world::GymWorld;
+
+/// What the names of these worlds begin with: `gym:CarRacing-v3`.
+pub const PREFIX: &str = "gym:";

@@ -1,0 +1,364 @@
+//! One worker process, and what goes to and fro.
+
+use std::cell::Cell;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::error::GymError;
+use crate::hello::Hello;
+use crate::settings::Settings;
+
+/// Version of what goes through the socket; the worker has the same.
+const PROTOCOL: u32 = 1;
+const BOOT: &str = include_str!("worker/boot.py");
+const WORKER: &str = include_str!("worker/worker.py");
+/// Longest answer that is taken: a picture for people of 4096 × 4096.
+const MAX_ANSWER: usize = 64 << 20;
+/// Most bytes of an observation.
+const MAX_OBSERVATION: usize = 256 << 20;
+/// How much of what a worker printed is kept for when it fails.
+const LOG_TAIL: u64 = 16 << 10;
+/// When more was printed, it is forgotten.
+const LOG_MOST: u64 = 1 << 20;
+/// What is set for a worker unless the user has set it: one thread each, since there is a worker for every core; no
+/// window, no sound; and an order of sets that repeats.
+const SURROUNDINGS: [(&str, &str); 8] = [
+    ("OMP_NUM_THREADS", "1"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("MKL_NUM_THREADS", "1"),
+    ("SDL_VIDEODRIVER", "dummy"),
+    ("SDL_AUDIODRIVER", "dummy"),
+    ("PYGAME_HIDE_SUPPORT_PROMPT", "1"),
+    ("PYTHONHASHSEED", "0"),
+    ("PYTHONUNBUFFERED", "1"),
+];
+
+/// A worker process.
+pub(crate) struct Process {
+    control: UnixStream,
+    memory: File,
+    log: File,
+    child: Child,
+    timeout: Cell<Duration>,
+    /// Requests until the log is looked after.
+    until_trim: u32,
+    /// It uses too much memory and is not to begin another episode.
+    pub(crate) heavy: bool,
+}
+
+/// The answer to a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) reward: f64,
+    pub(crate) terminated: bool,
+    pub(crate) truncated: bool,
+}
+
+/// Why a worker is of no more use.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Trouble {
+    /// It ended, after printing this.
+    Gone(String),
+    /// It did not answer for so long.
+    Hung(Duration),
+    /// The environment raised an exception: Python's traceback.
+    Raised(String),
+    /// What it did was not what it did before, or makes no sense.
+    Astray(String),
+    /// There is no process to ask.
+    NoProcess(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Gone(log) if log.trim().is_empty() => f.write_str("its worker process ended without a word"),
+            Trouble::Gone(log) => write!(f, "its worker process ended: {}", last_line(log)),
+            Trouble::Hung(time) => write!(f, "its worker did not answer for {} s", time.as_secs()),
+            Trouble::Raised(story) => write!(f, "it raised {}", last_line(story)),
+            Trouble::Astray(what) | Trouble::NoProcess(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Trouble {
+    /// All that Python had to say, on several lines.
+    pub(crate) fn story(&self) -> &str {
+        match self {
+            Trouble::Gone(text) | Trouble::Raised(text) => text.trim_end(),
+            _ => "",
+        }
+    }
+}
+
+pub(crate) fn last_line(text: &str) -> &str {
+    text.trim_end().lines().next_back().unwrap_or_default().trim()
+}
+
+/// Where a worker writes observations, or what it prints: memory with a descriptor and no name.
+fn nameless(name: &str) -> io::Result<File> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let fd = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
+        Ok(File::from(fd))
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        // A file that loses its name at once.
+        for attempt in 0..100 {
+            let path = std::env::temp_dir().join(format!("{name}-{}-{attempt}", std::process::id()));
+            match File::options().read(true).write(true).create_new(true).open(&path) {
+                Ok(file) => {
+                    std::fs::remove_file(&path)?;
+                    return Ok(file);
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+}
+
+/// Why a worker did not begin.
+pub(crate) enum NoStart {
+    Error(GymError),
+    Trouble(Trouble),
+}
+
+impl Process {
+    /// Starts Python and gives it the worker's program.
+    fn spawn(python: &Path) -> Result<Self, GymError> {
+        let connect = |source| GymError::Connect { source };
+        let (control, theirs) = UnixStream::pair().map_err(connect)?;
+        let memory = nameless("foveate-observation").map_err(connect)?;
+        let log = nameless("foveate-log").map_err(connect)?;
+        // So that a log that is cut short goes on from its new end.
+        rustix::fs::fcntl_setfl(&log, rustix::fs::OFlags::APPEND).map_err(|e| connect(e.into()))?;
+        let mut command = Command::new(python);
+        command.args(["-c", BOOT]).process_group(0);
+        command.stdin(OwnedFd::from(theirs));
+        command.stdout(memory.try_clone().map_err(connect)?).stderr(log.try_clone().map_err(connect)?);
+        for (name, value) in SURROUNDINGS {
+            if std::env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        let child =
+            command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
+        Ok(Process { control, memory, log, child, timeout: Cell::new(Duration::ZERO), until_trim: 0, heavy: false })
+    }
+
+    /// Starts a worker and lets it do `job`, which answers with an object.
+    pub(crate) fn begin(python: &Path, job: &Value, timeout: Duration) -> Result<(Self, Value), NoStart> {
+        let mut process = Process::spawn(python).map_err(NoStart::Error)?;
+        match process.first_words(job, timeout) {
+            Ok(answer) => Ok((process, answer)),
+            Err(trouble) => Err(NoStart::Trouble(trouble)),
+        }
+    }
+
+    /// Starts a worker that hosts an environment.
+    pub(crate) fn host(python: &Path, settings: &Settings) -> Result<(Self, Hello), NoStart> {
+        let Settings { id, args, timeout: _, start_timeout, memory, image, path, exact_actions } = settings;
+        let job = json!({
+            "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "path": path,
+            "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
+        });
+        let (process, answer) = Process::begin(python, &job, *start_timeout)?;
+        let refused = |why: String, story: &str| {
+            NoStart::Error(GymError::Refused { id: id.clone(), why, story: story.to_owned() })
+        };
+        if answer["fine"] != Value::Bool(true) {
+            let text = |key: &str| answer[key].as_str().unwrap_or_default();
+            return Err(refused(text("why").to_owned(), text("story")));
+        }
+        let hello: Hello = serde_json::from_value(answer)
+            .map_err(|error| refused(format!("its worker's greeting is broken: {error}"), ""))?;
+        hello.check(id).map_err(NoStart::Error)?;
+        Ok((process, hello))
+    }
+
+    fn first_words(&mut self, job: &Value, timeout: Duration) -> Result<Value, Trouble> {
+        self.wait_up_to(timeout)?;
+        let job = job.to_string();
+        let mut words = Vec::with_capacity(WORKER.len() + job.len() + 8);
+        for text in [WORKER, &job] {
+            words.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            words.extend_from_slice(text.as_bytes());
+        }
+        self.say(&words)?;
+        let mut length = [0; 4];
+        self.hear(&mut length)?;
+        let answer = self.hear_all(u32::from_le_bytes(length) as usize)?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| Trouble::Astray(format!("its worker's answer is no JSON: {error}")))
+    }
+
+    /// Starts an episode.
+    pub(crate) fn reset(&mut self, seed: u64, timeout: Duration) -> Result<(), Trouble> {
+        self.wait_up_to(timeout)?;
+        self.trim_log();
+        let mut request = [0; 16];
+        request[0] = b'R';
+        request[8..].copy_from_slice(&seed.to_le_bytes());
+        self.ask(&request).map(|_| ())
+    }
+
+    /// Advances one step; `request` is what [`step_request`] made.
+    pub(crate) fn step(&mut self, request: &[u8], timeout: Duration) -> Result<Outcome, Trouble> {
+        self.wait_up_to(timeout)?;
+        self.until_trim = self.until_trim.saturating_sub(1);
+        if self.until_trim == 0 {
+            self.trim_log();
+        }
+        let (flags, length, reward) = self.ask(request)?;
+        if length != 0 {
+            return Err(Trouble::Astray("its worker answered a step with something else".into()));
+        }
+        Ok(Outcome { reward, terminated: flags & 1 != 0, truncated: flags & 2 != 0 })
+    }
+
+    /// Asks for something that is answered by bytes: `I` the info of the last step, `P` a picture for people.
+    pub(crate) fn fetch(&mut self, what: u8, timeout: Duration) -> Result<Vec<u8>, Trouble> {
+        self.wait_up_to(timeout)?;
+        let (_, length, _) = self.ask(&plain_request(what))?;
+        self.hear_all(length)
+    }
+
+    /// CPU seconds that the worker has used.
+    pub(crate) fn cpu_seconds(&mut self) -> Result<f64, Trouble> {
+        self.wait_up_to(Duration::from_secs(5))?;
+        self.ask(&plain_request(b'T')).map(|(_, _, seconds)| seconds)
+    }
+
+    /// Reads `into.len()` bytes of the observation from byte `at` on.
+    ///
+    /// This is one copy, as reading from a mapping would be, and a worker that shortens the file can do no harm.
+    pub(crate) fn look(&self, at: usize, into: &mut [u8]) -> Result<(), Trouble> {
+        self.memory
+            .read_exact_at(into, at as u64)
+            .map_err(|error| Trouble::Astray(format!("its observation cannot be read: {error}")))
+    }
+
+    /// Sends a request and hears the head of the answer: flags, bytes that follow, a number.
+    fn ask(&mut self, request: &[u8]) -> Result<(u8, usize, f64), Trouble> {
+        self.say(request)?;
+        let mut head = [0; 16];
+        self.hear(&mut head)?;
+        let [status, flags, _, _, length @ .., _, _, _, _, _, _, _, _] = head;
+        let number = f64::from_le_bytes(*head.last_chunk().expect("16 bytes end with 8"));
+        let length = u32::from_le_bytes(length) as usize;
+        self.heavy |= flags & 4 != 0;
+        if status == 0 {
+            return Ok((flags, length, number));
+        }
+        let story = self.hear_all(length)?;
+        Err(Trouble::Raised(String::from_utf8_lossy(&story).into_owned()))
+    }
+
+    fn wait_up_to(&self, timeout: Duration) -> Result<(), Trouble> {
+        if self.timeout.get() == timeout {
+            return Ok(());
+        }
+        let set = self
+            .control
+            .set_read_timeout(Some(timeout))
+            .and_then(|()| self.control.set_write_timeout(Some(timeout)));
+        set.map_err(|error| Trouble::NoProcess(format!("cannot set a time limit: {error}")))?;
+        self.timeout.set(timeout);
+        Ok(())
+    }
+
+    fn say(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        self.control.write_all(bytes).map_err(|error| self.lost(&error))
+    }
+
+    fn hear(&mut self, into: &mut [u8]) -> Result<(), Trouble> {
+        self.control.read_exact(into).map_err(|error| self.lost(&error))
+    }
+
+    fn hear_all(&mut self, length: usize) -> Result<Vec<u8>, Trouble> {
+        if length > MAX_ANSWER {
+            return Err(Trouble::Astray(format!("its worker's answer is {length} bytes long")));
+        }
+        let mut bytes = vec![0; length];
+        self.hear(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn lost(&self, error: &io::Error) -> Trouble {
+        if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+            return Trouble::Hung(self.timeout.get());
+        }
+        Trouble::Gone(self.printed())
+    }
+
+    /// The last of what the worker printed.
+    pub(crate) fn printed(&self) -> String {
+        let size = self.log.metadata().map_or(0, |data| data.len());
+        let from = size.saturating_sub(LOG_TAIL);
+        let mut bytes = vec![0; (size - from) as usize];
+        if self.log.read_exact_at(&mut bytes, from).is_err() {
+            return String::new();
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Keeps an environment that prints a lot from filling the memory.
+    fn trim_log(&mut self) {
+        self.until_trim = 256;
+        if self.log.metadata().is_ok_and(|data| data.len() > LOG_MOST) {
+            let _ = self.log.set_len(0);
+        }
+    }
+
+    /// The keeper's process id, which is also the group's.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+/// Hangs up, which ends the worker, and waits until nothing of it is left.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.control.shutdown(Shutdown::Both);
+        for _ in 0..400 {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                _ => break,
+            }
+        }
+        // Whoever is left of the group, and the keeper itself should it hang: both are rare.
+        if let Some(group) = rustix::process::Pid::from_raw(self.child.id() as i32) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn plain_request(what: u8) -> [u8; 16] {
+    let mut request = [0; 16];
+    request[0] = what;
+    request
+}
+
+/// The request for a step: `S`, seven bytes of nothing, and the numbers of the action.
+pub(crate) fn step_request(into: &mut Vec<u8>, numbers: &[f64]) {
+    into.clear();
+    into.extend_from_slice(&[b'S', 0, 0, 0, 0, 0, 0, 0]);
+    for number in numbers {
+        into.extend_from_slice(&number.to_le_bytes());
+    }
+}

@@ -1,0 +1,164 @@
+//! What a user may say of an environment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::error::GymError;
+
+/// Options by name: meaning and default.
+const OPTIONS: [(&str, &str); 7] = [
+    ("arg.NAME", "an argument of the environment itself, as --env-arg NAME=VALUE gives it"),
+    ("timeout", "seconds until a worker that does not answer a reset or step counts as hung (default: 60)"),
+    ("start_timeout", "seconds until a worker that does not begin counts as hung (default: 180)"),
+    ("memory", "megabytes that a worker may use before it is replaced (default: 4000)"),
+    ("image", "which part of a Dict observation is the picture, by its key (default: the first)"),
+    ("path", "folder that Python looks for packages in before all others (default: none)"),
+    (
+        "actions",
+        "space or float64: numbers of the type that the action space names, or unrounded (default: space)",
+    ),
+];
+
+/// What a user may say of an environment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Its name, as `gymnasium.make` takes it.
+    pub id: String,
+    /// What `gymnasium.make` gets besides.
+    pub args: BTreeMap<String, Value>,
+    /// How long a reset or a step may take.
+    pub timeout: Duration,
+    /// How long a worker may take to begin.
+    pub start_timeout: Duration,
+    /// Megabytes that a worker may use before it is replaced.
+    pub memory: u64,
+    /// Which part of the observation is the picture.
+    pub image: Option<String>,
+    /// Where Python looks for packages before all other places.
+    pub path: Option<String>,
+    /// Whether actions are handed over as `float64` whatever the space says.
+    pub exact_actions: bool,
+}
+
+impl Settings {
+    /// The environment `id` as it is.
+    pub fn new(id: impl Into<String>) -> Self {
+        Settings {
+            id: id.into(),
+            args: BTreeMap::new(),
+            timeout: Duration::from_secs(60),
+            start_timeout: Duration::from_secs(180),
+            memory: 4000,
+            image: None,
+            path: None,
+            exact_actions: false,
+        }
+    }
+
+    /// The options there are: name and meaning.
+    pub fn options() -> impl Iterator<Item = (&'static str, &'static str)> {
+        OPTIONS.into_iter()
+    }
+
+    /// The environment `id` with options by name, as a user writes them.
+    ///
+    /// An argument of the environment is JSON if it can be read as such, else a text: `arg.lap=0.9`, `arg.mode=hard`.
+    ///
+    /// # Errors
+    /// When an option is not known or has a value that makes no sense.
+    pub fn parse<'a>(
+        id: &str,
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, GymError> {
+        let mut settings = Settings::new(id);
+        let bad = |why: String| GymError::Setting { id: id.to_owned(), why };
+        for (name, value) in options {
+            let whole = |from: u64, to: u64| {
+                let number = value.parse().ok().filter(|n| (from..=to).contains(n));
+                number.ok_or_else(|| bad(format!("{name} is {value:?}; give a number from {from} to {to}")))
+            };
+            match name {
+                "timeout" => settings.timeout = Duration::from_secs(whole(1, 86_400)?),
+                "start_timeout" => settings.start_timeout = Duration::from_secs(whole(1, 86_400)?),
+                "memory" => settings.memory = whole(1, 1 << 24)?,
+                "image" => settings.image = Some(value.to_owned()),
+                "path" => settings.path = Some(value.to_owned()),
+                "actions" => {
+                    settings.exact_actions = match value {
+                        "space" => false,
+                        "float64" => true,
+                        _ => return Err(bad(format!("actions is {value:?}; choose space or float64"))),
+                    }
+                }
+                _ => match name.strip_prefix("arg.") {
+                    Some(arg) if !arg.is_empty() => {
+                        let value =
+                            serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+                        settings.args.insert(arg.to_owned(), value);
+                    }
+                    _ => {
+                        let known = OPTIONS.map(|(name, _)| name).join(", ");
+                        return Err(bad(format!(
+                            "there is no option {name:?}; choose from: {known} (arguments of the environment itself \
+                             go with --env-arg)"
+                        )));
+                    }
+                },
+            }
+        }
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options() {
+        let parse = |pairs: &[(&str, &str)]| Settings::parse("X-v0", pairs.iter().copied());
+        let all = [
+            ("timeout", "5"),
+            ("start_timeout", "7"),
+            ("memory", "100"),
+            ("image", "screen"),
+            ("path", "/toys"),
+            ("actions", "float64"),
+            ("arg.lap", "0.9"),
+            ("arg.mode", "hard"),
+            ("arg.text", "\"3\""),
+            ("arg.off", "false"),
+        ];
+        let settings = parse(&all).expect("fine");
+        let args = [
+            ("lap".to_owned(), 0.9.into()),
+            ("mode".to_owned(), "hard".into()),
+            ("text".to_owned(), "3".into()),
+            ("off".to_owned(), false.into()),
+        ];
+        let expect = Settings {
+            id: "X-v0".into(),
+            args: args.into(),
+            timeout: Duration::from_secs(5),
+            start_timeout: Duration::from_secs(7),
+            memory: 100,
+            image: Some("screen".into()),
+            path: Some("/toys".into()),
+            exact_actions: true,
+        };
+        assert_eq!(settings, expect);
+        assert_eq!(parse(&[]).expect("fine"), Settings::new("X-v0"));
+        for (name, value, part) in [
+            ("timeout", "0", "timeout is \"0\"; give a number from 1 to 86400"),
+            ("memory", "many", "memory is \"many\""),
+            ("actions", "float32", "choose space or float64"),
+            ("continuous", "false", "there is no option \"continuous\"; choose from: arg.NAME, timeout"),
+            ("arg.", "1", "there is no option \"arg.\""),
+        ] {
+            let said = parse(&[(name, value)]).expect_err(name).to_string();
+            assert!(said.starts_with("gym:X-v0: ") && said.contains(part), "{said}");
+        }
+    }
+}

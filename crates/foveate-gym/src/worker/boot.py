@@ -1,0 +1,12 @@
+import os, socket, struct
+control = socket.socket(fileno=os.dup(0))
+def read(count):
+    data = b""
+    while len(data) < count:
+        more = control.recv(count - len(data))
+        if not more:
+            os._exit(0)
+        data += more
+    return data
+source = read(struct.unpack("<I", read(4))[0]).decode()
+exec(compile(source, "<foveate worker>", "exec"), {"control": control, "read": read, "__name__": "foveate_worker"})

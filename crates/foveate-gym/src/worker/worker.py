@@ -1,0 +1,616 @@
+"""Hosts one Gymnasium environment for a parent that is connected to file descriptor 0.
+
+The parent sends this text, so that both always are of one version. Every request gets one reply, and none is sent
+before the last was answered. Observations go to a memory file (descriptor 1) that both sides have open; all else
+goes through the socket. What the environment prints goes to descriptor 2, a log that the parent keeps.
+
+Needs Python 3.8, gymnasium 0.29 and numpy, nothing else.
+"""
+
+import gc
+import importlib
+import json
+import mmap
+import os
+import random
+import resource
+import select
+import signal
+import struct
+import sys
+import traceback
+
+PROTOCOL = 1
+OLDEST_PYTHON = (3, 8)
+OLDEST_GYMNASIUM = (0, 29)
+# Status, flags, nothing, bytes that follow, a number.
+REPLY = struct.Struct("<BBHId")
+FINE, RAISED = 0, 1
+TERMINATED, TRUNCATED, HEAVY = 1, 2, 4
+# Where ids come from that Gymnasium itself does not know: module to import, package to install.
+HOMES = {
+    "ALE": ("ale_py", "ale-py"),
+    "MiniGrid": ("minigrid", "minigrid"),
+    "BabyAI": ("minigrid", "minigrid"),
+    "dm_control": ("shimmy", '"shimmy[dm-control]"'),
+    "Vizdoom": ("vizdoom.gymnasium_wrapper", "vizdoom"),
+    "highway": ("highway_env", "highway-env"),
+    "MiniWorld": ("miniworld", "miniworld"),
+    "procgen": ("procgen_gym", "procgen-gym"),
+    "PyFlyt": ("PyFlyt.gym_envs", "PyFlyt"),
+    "AntBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
+    "HopperBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
+    "HalfCheetahBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
+}
+
+
+class Refusal(Exception):
+    """Why there is no environment, and what to do about it."""
+
+
+def keep(control, memory):
+    """Goes on as the worker, and leaves a keeper behind that ends it and all that it started.
+
+    The keeper computes nothing, so no environment can keep it from noticing that the parent or the worker is gone.
+    """
+    gone, alive = os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        os.close(gone)
+        die_with(os.getppid())
+        return
+    os.close(alive)
+    os.close(memory)
+    wait = select.poll()
+    wait.register(control.fileno(), 0)  # only that the parent hung up
+    wait.register(gone, 0)
+    wait.poll()
+    try:
+        done, status = os.waitpid(worker, os.WNOHANG)
+        if done == 0:
+            # The pipe closes a little before the worker can be waited for.
+            ready = select.poll()
+            ready.register(control.fileno(), 0)
+            if not ready.poll(0):
+                done, status = os.waitpid(worker, 0)
+            else:
+                os.kill(worker, signal.SIGKILL)
+                os.waitpid(worker, 0)
+        if done and os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            say("the worker was ended by signal %d (%s)" % (number, signal.Signals(number).name))
+        elif done:
+            say("the worker left with exit code %d" % os.WEXITSTATUS(status))
+    finally:
+        os.killpg(0, signal.SIGKILL)
+
+
+def say(text):
+    os.write(2, ("foveate: %s\n" % text).encode())
+
+
+def die_with(keeper):
+    """Asks Linux to end this process with its keeper; elsewhere only the keeper ends it."""
+    if sys.platform == "linux":
+        try:
+            import ctypes
+
+            ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+        except Exception:
+            return
+        if os.getppid() != keeper:
+            os._exit(1)
+
+
+def version(text):
+    numbers = []
+    for part in text.split(".")[:2]:
+        digits = "".join(c for c in part if c.isdigit())
+        numbers.append(int(digits or 0))
+    return tuple(numbers)
+
+
+def pip(packages):
+    return "%s -m pip install %s" % (sys.executable or "python3", packages)
+
+
+def toolbox():
+    """Gymnasium and numpy, if they are there and new enough."""
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        raise Refusal("%s is Python %d.%d; 3.8 or newer is needed" % ((sys.executable,) + sys.version_info[:2]))
+    try:
+        import numpy
+    except ImportError as error:
+        raise Refusal("numpy cannot be imported (%s); install it with: %s" % (error, pip("numpy")))
+    try:
+        import gymnasium
+    except ImportError as error:
+        raise Refusal("gymnasium cannot be imported (%s); install it with: %s" % (error, pip("gymnasium")))
+    if version(gymnasium.__version__) < OLDEST_GYMNASIUM:
+        raise Refusal(
+            "gymnasium %s is too old; install a newer one with: %s"
+            % (gymnasium.__version__, pip('--upgrade "gymnasium>=1.0"'))
+        )
+    return gymnasium, numpy
+
+
+def home(name):
+    """Imports the package that an id usually comes from; gives what to install if it is not there."""
+    bare = name.split(":")[-1]
+    for prefix, (module, package) in HOMES.items():
+        if bare.startswith(prefix):
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                return "%s cannot be imported (%s); install it with: %s" % (module, error, pip(package))
+    return None
+
+
+def make(gymnasium, name, args, render):
+    """The environment. It gets a render mode for pictures if it takes one and none was asked for."""
+    missing = home(name)
+    args = dict(args)
+    attempts = [dict(args, render_mode="rgb_array"), args] if render and "render_mode" not in args else [args]
+    for attempt in attempts:
+        try:
+            return gymnasium.make(name, disable_env_checker=True, **attempt)
+        except Exception as error:
+            if attempt is not attempts[-1]:
+                continue
+            if missing:
+                raise Refusal(missing)
+            if isinstance(error, gymnasium.error.DependencyNotInstalled):
+                raise Refusal("%s needs a package that is not installed: %s" % (name, one_line(error)))
+            if isinstance(error, (gymnasium.error.UnregisteredEnv, ModuleNotFoundError)):
+                raise Refusal(
+                    "%s; if it comes from a package of its own, install that and name its module too, as in "
+                    "gym:my_package:MyWorld-v0" % one_line(error)
+                )
+            raise
+
+
+def one_line(error):
+    return " ".join(str(error).split())
+
+
+class Eyes:
+    """Writes observations to the memory file: first the picture, `[height, width, 3]` bytes, then its depth,
+    `[height, width]` bytes, then the other numbers, `float32`."""
+
+    def __init__(self, gymnasium, numpy, space, wanted):
+        self.spaces, self.np, self.wanted = gymnasium.spaces, numpy, wanted
+        self.size = None  # width, height
+        self.copies = []
+        self.parts = []
+        self.left_out = []
+        self.numbers = 0
+        self.depth = None
+        self.plan(space, "", lambda whole: whole)
+        if self.depth:
+            title, find, part, size, layout = self.depth
+            if size == self.size:
+                self.copies.append(("depth", find, part, layout))
+                self.parts.append([title, "depth", "%d x %d, %s" % (size + (layout,))])
+            else:
+                self.left_out.append([title, "a depth without its picture"])
+                self.depth = None
+
+    def plan(self, space, name, find):
+        spaces, np = self.spaces, self.np
+        title = name or "observation"
+        if isinstance(space, spaces.Dict):
+            for key, part in space.spaces.items():
+                self.plan(part, "%s%s" % (name and name + ".", key), lambda whole, f=find, k=key: f(whole)[k])
+        elif isinstance(space, spaces.Tuple):
+            for index, part in enumerate(space.spaces):
+                self.plan(part, "%s%s" % (name and name + ".", index), lambda whole, f=find, k=index: f(whole)[k])
+        elif isinstance(space, spaces.Box):
+            looks = self.looks(space)
+            if looks and "depth" in title and looks[1].endswith("grey") and self.wanted != title:
+                self.depth = (title, find, space, looks[0], looks[1])
+            elif looks and self.size is None and self.wanted in (None, title):
+                self.size = looks[0]
+                self.copies.append(("picture", find, space, looks[1]))
+                self.parts.append([title, "picture", "%d x %d, %s" % (looks[0] + (looks[1],))])
+            elif looks and self.size is not None and not self.wanted == title:
+                self.left_out.append([title, "a second picture"])
+            elif looks:
+                self.left_out.append([title, "not the picture that was asked for"])
+            else:
+                count = int(np.prod(space.shape))
+                self.add(title, find, space, "numbers", count, "%d numbers, %s" % (count, space.dtype))
+        elif isinstance(space, spaces.Discrete):
+            self.add(title, find, space, "one", int(space.n), "one of %d, as %d numbers" % (space.n, space.n))
+        elif isinstance(space, spaces.MultiDiscrete):
+            counts = [int(n) for n in space.nvec.reshape(-1)]
+            self.add(title, find, space, "several", sum(counts), "choices of %s, as %d numbers" % (counts, sum(counts)))
+        elif isinstance(space, spaces.MultiBinary):
+            count = int(np.prod(space.shape))
+            self.add(title, find, space, "numbers", count, "%d bits" % count)
+        else:
+            self.left_out.append([title, type(space).__name__])
+
+    def add(self, title, find, space, kind, count, words):
+        self.copies.append((kind, find, space, (self.numbers, count)))
+        self.parts.append([title, "numbers", words])
+        self.numbers += count
+
+    def looks(self, space):
+        """Width and height, and how the picture lies in memory, if it is one."""
+        np, shape = self.np, space.shape
+        if space.dtype == np.uint8:
+            prefix = ""
+        elif space.dtype.kind == "f" and np.all(space.low == 0) and np.all(space.high == 1):
+            prefix = "unit "
+        else:
+            return None
+        if len(shape) == 2:
+            size, layout = (shape[1], shape[0]), "grey"
+        elif len(shape) == 3 and shape[2] in (1, 3, 4):
+            size, layout = (shape[1], shape[0]), {1: "grey", 3: "rgb", 4: "rgba"}[shape[2]]
+        elif len(shape) == 3 and shape[0] in (1, 3):
+            size, layout = (shape[2], shape[1]), {1: "grey first", 3: "rgb first"}[shape[0]]
+        else:
+            return None
+        # Smaller ones are boards and symbols.
+        return ((int(size[0]), int(size[1])), prefix + layout) if min(size) >= 16 else None
+
+    def bytes(self):
+        picture = self.size[0] * self.size[1] * (4 if self.depth else 3) if self.size else 0
+        return (picture + 7) // 8 * 8, 4 * self.numbers
+
+    def open(self, memory):
+        """Maps the memory file; gives what writes an observation to it."""
+        np = self.np
+        at, more = self.bytes()
+        total = max(at + more, 1)
+        os.ftruncate(memory, total)
+        self.map = mmap.mmap(memory, total)
+        numbers = np.frombuffer(self.map, "<f4", self.numbers, at)
+        writers = []
+        for kind, find, space, what in self.copies:
+            if kind == "picture":
+                width, height = self.size
+                target = np.frombuffer(self.map, np.uint8, width * height * 3).reshape(height, width, 3)
+                writers.append((find, picture_writer(np, space.shape, what, target)))
+            elif kind == "depth":
+                width, height = self.size
+                target = np.frombuffer(self.map, np.uint8, width * height, width * height * 3)
+                target = target.reshape(height, width, 1)
+                writers.append((find, picture_writer(np, space.shape, what, target)))
+            else:
+                target = numbers[what[0] : what[0] + what[1]]
+                writers.append((find, numbers_writer(np, kind, space, target)))
+        if len(writers) == 1 and self.parts[0][0] == "observation":
+            return writers[0][1]
+
+        def write_all(whole):
+            for find, write in writers:
+                write(find(whole))
+
+        return write_all
+
+
+def picture_writer(np, shape, layout, target):
+    unit, layout = layout.startswith("unit "), layout.replace("unit ", "")
+    copyto, ndarray = np.copyto, np.ndarray
+
+    def arranged(picture):
+        if picture.shape != shape:
+            raise ValueError("the observation is a picture of shape %s; its space says %s" % (picture.shape, shape))
+        if unit:
+            picture = np.rint(np.clip(picture, 0.0, 1.0) * 255.0)
+        if layout.endswith(" first"):
+            picture = picture.transpose(1, 2, 0)
+        if picture.ndim == 2:
+            picture = picture[..., None]
+        return picture[..., :3]
+
+    if layout == "rgb" and not unit:
+
+        def write(picture):
+            if type(picture) is ndarray and picture.shape == shape:
+                copyto(target, picture, "unsafe")
+            else:
+                copyto(target, arranged(np.asarray(picture)), "unsafe")
+
+    else:
+
+        def write(picture):
+            copyto(target, arranged(np.asarray(picture)), "unsafe")
+
+    return write
+
+
+def numbers_writer(np, kind, space, target):
+    shape = space.shape
+    if kind == "numbers":
+        target = target.reshape(shape)
+
+        def write(value):
+            value = np.asarray(value)
+            if value.shape != shape:
+                raise ValueError("a part of the observation has shape %s; its space says %s" % (value.shape, shape))
+            np.copyto(target, value, "unsafe")
+
+    elif kind == "one":
+        start, count = int(space.start), int(space.n)
+
+        def write(value):
+            index = int(value) - start
+            if not 0 <= index < count:
+                raise ValueError("a part of the observation is %s; its space says %s" % (value, space))
+            target[:] = 0.0
+            target[index] = 1.0
+
+    else:
+        counts = space.nvec.reshape(-1)
+        offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        starts = np.asarray(getattr(space, "start", 0)).reshape(-1)
+
+        def write(value):
+            index = np.asarray(value).reshape(-1) - starts
+            if index.shape != counts.shape or (index < 0).any() or (index >= counts).any():
+                raise ValueError("a part of the observation is %s; its space says %s" % (value, space))
+            target[:] = 0.0
+            target[offsets + index] = 1.0
+
+    return write
+
+
+class Hands:
+    """Turns the numbers of the parent into actions: of a Box its own numbers, of a choice one score for each."""
+
+    def __init__(self, gymnasium, numpy, space, exact):
+        self.spaces, self.np, self.exact = gymnasium.spaces, numpy, exact
+        self.low, self.high, self.names = [], [], []
+        self.choices = int(space.n) if isinstance(space, self.spaces.Discrete) else 0
+        self.read = self.plan(space, "action")
+        self.count = len(self.low)
+
+    def plan(self, space, name):
+        spaces, np = self.spaces, self.np
+        at = len(self.low)
+        if isinstance(space, spaces.Box):
+            if space.dtype.kind not in "fiu":
+                raise Refusal("its actions (%s) are numbers of the kind %s" % (name, space.dtype))
+            count, shape, dtype = int(np.prod(space.shape)), space.shape, space.dtype
+            self.low += [finite(x, -1.0) for x in space.low.reshape(-1).tolist()]
+            self.high += [finite(x, 1.0) for x in space.high.reshape(-1).tolist()]
+            self.names += ["%s[%d]" % (name, i) for i in range(count)]
+            if dtype.kind == "f":
+                dtype = np.float64 if self.exact else dtype
+                return lambda row: row[at : at + count].astype(dtype).reshape(shape)
+            low, high = space.low, space.high
+            return lambda row: np.clip(np.rint(row[at : at + count]).reshape(shape), low, high).astype(dtype)
+        if isinstance(space, spaces.Discrete):
+            start = int(space.start)
+            if name == "action":
+                # The parent has already chosen.
+                self.low, self.high = [0.0], [float(space.n - 1)]
+                return lambda row: np.int64(start + int(row[0]))
+            self.scores(name, int(space.n))
+            end = len(self.low)
+            return lambda row: np.int64(start + int(np.argmax(row[at:end])))
+        if isinstance(space, spaces.MultiDiscrete):
+            counts = [int(n) for n in space.nvec.reshape(-1)]
+            for i, n in enumerate(counts):
+                self.scores("%s[%d]" % (name, i), n)
+            edges = [at]
+            for n in counts:
+                edges.append(edges[-1] + n)
+            starts = np.asarray(getattr(space, "start", 0)) + np.zeros(space.nvec.shape, space.dtype)
+            shape, dtype, pairs = space.nvec.shape, space.dtype, list(zip(edges, edges[1:]))
+            return lambda row: (
+                np.array([np.argmax(row[a:b]) for a, b in pairs], dtype).reshape(shape) + starts
+            ).astype(dtype)
+        if isinstance(space, spaces.MultiBinary):
+            count, shape = int(np.prod(space.shape)), space.shape
+            self.scores(name, count)
+            return lambda row: (row[at : at + count] > 0.5).astype(np.int8).reshape(shape)
+        if isinstance(space, spaces.Dict):
+            readers = [(key, self.plan(part, "%s.%s" % (name, key))) for key, part in space.spaces.items()]
+            return lambda row: {key: read(row) for key, read in readers}
+        if isinstance(space, spaces.Tuple):
+            readers = [self.plan(part, "%s.%d" % (name, i)) for i, part in enumerate(space.spaces)]
+            return lambda row: tuple(read(row) for read in readers)
+        raise Refusal("its actions (%s) are of the kind %s, which no agent gives" % (name, type(space).__name__))
+
+    def scores(self, name, count):
+        self.low += [0.0] * count
+        self.high += [1.0] * count
+        self.names += ["%s=%d" % (name, i) for i in range(count)]
+
+
+def finite(value, otherwise):
+    return float(value) if abs(value) < 1e300 and value == value else otherwise
+
+
+def plain(value, depth=0):
+    """What JSON can say of a value, or None: numbers, words and short lists of them."""
+    if isinstance(value, (bool, int, str)) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else repr(value)
+    if hasattr(value, "tolist") and getattr(value, "size", 99) <= 64:
+        return plain(value.tolist(), depth)
+    if depth < 3 and isinstance(value, (list, tuple)) and len(value) <= 64:
+        return [plain(item, depth + 1) for item in value]
+    if depth < 3 and isinstance(value, dict) and len(value) <= 64:
+        return {str(key): plain(item, depth + 1) for key, item in value.items()}
+    return None
+
+
+def megabytes():
+    """Memory of this process."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
+
+def story(error):
+    """The traceback, without our own frames; last the error itself, on one line."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != "<foveate worker>"]
+    text = "".join(traceback.format_list(frames))
+    return "Traceback (most recent call last):\n%s%s" % (
+        text,
+        "".join(traceback.format_exception_only(type(error), error)),
+    )
+
+
+class Host:
+    """The environment and the parent's requests to it."""
+
+    def __init__(self, control, memory, request):
+        self.control, self.memory = control, memory
+        if request.get("path"):
+            sys.path.insert(0, os.path.abspath(request["path"]))
+        gymnasium, numpy = toolbox()
+        self.np = numpy
+        self.env = make(gymnasium, request["id"], request["args"], request["render"])
+        space = self.env.observation_space
+        self.eyes = Eyes(gymnasium, numpy, space, request.get("image"))
+        if not self.eyes.copies:
+            raise Refusal("nothing in its observation is a picture or a number: %s" % (space,))
+        self.hands = Hands(gymnasium, numpy, self.env.action_space, request.get("exact_actions", False))
+        if self.hands.count > 4096:
+            raise Refusal("its action is %d numbers; at most 4096 are possible" % self.hands.count)
+        self.limit = request["megabytes"]
+        self.info = {}
+        spec, metadata = self.env.spec, getattr(self.env, "metadata", None) or {}
+        picture, numbers = self.eyes.bytes()
+        if picture + numbers > request["most_bytes"]:
+            raise Refusal("its observation is %d bytes; at most %d are possible" % (picture + numbers, request["most_bytes"]))
+        self.write = self.eyes.open(memory)
+        self.hello = {
+            "protocol": PROTOCOL,
+            "python": "%d.%d.%d" % sys.version_info[:3],
+            "executable": sys.executable,
+            "gymnasium": gymnasium.__version__,
+            "numpy": numpy.__version__,
+            "picture": list(self.eyes.size) if self.eyes.size else None,
+            "depth": bool(self.eyes.depth),
+            "numbers": self.eyes.numbers,
+            "numbers_at": picture,
+            "parts": self.eyes.parts,
+            "left_out": self.eyes.left_out,
+            "choices": self.hands.choices,
+            "low": self.hands.low,
+            "high": self.hands.high,
+            "actions": self.hands.names,
+            "max_steps": getattr(spec, "max_episode_steps", None),
+            "fps": finite(metadata.get("render_fps") or 0.0, 0.0),
+            "renders": getattr(self.env, "render_mode", None) == "rgb_array",
+            "nondeterministic": bool(getattr(spec, "nondeterministic", False)),
+        }
+
+    def reset(self, seed):
+        # For environments that draw from the common generators instead of their own.
+        random.seed(seed)
+        self.np.random.seed(seed % 2**32)
+        observation, self.info = self.env.reset(seed=seed)
+        self.write(observation)
+        gc.freeze()
+
+    def picture(self):
+        frame = self.env.render()
+        if isinstance(frame, list):
+            frame = frame[-1] if frame else None
+        if frame is None:
+            raise ValueError("render() gave no picture; it gives one with render_mode=rgb_array")
+        frame = self.np.ascontiguousarray(frame)
+        if frame.ndim != 3 or frame.shape[2] not in (3, 4):
+            raise ValueError("render() gave an array of shape %s, no picture" % (frame.shape,))
+        frame = self.np.ascontiguousarray(frame[..., :3], dtype=self.np.uint8)
+        return struct.pack("<II", frame.shape[1], frame.shape[0]) + frame.tobytes()
+
+    def serve(self):
+        """Answers requests until the parent hangs up."""
+        control, np, env = self.control, self.np, self.env
+        count = self.hands.count
+        step_bytes = 8 + 8 * count
+        request = bytearray(max(step_bytes, 4096))
+        row = np.frombuffer(request, "<f8", count, 8)
+        recv_into, sendall, pack = control.recv_into, control.sendall, REPLY.pack
+        act, step, write = self.hands.read, env.step, self.write
+        view = memoryview(request)
+        steps = 0
+        while True:
+            got = recv_into(request)
+            if got == 0:
+                os._exit(0)
+            wanted = step_bytes if request[0] == 83 else 16
+            while got < wanted:
+                more = recv_into(view[got:])
+                if more == 0:
+                    os._exit(0)
+                got += more
+            try:
+                if request[0] == 83:  # S: step
+                    observation, reward, terminated, truncated, self.info = step(act(row))
+                    write(observation)
+                    flags = (TERMINATED if terminated else 0) | (TRUNCATED if truncated else 0)
+                    steps += 1
+                    if steps & 255 == 0 and megabytes() > self.limit:
+                        flags |= HEAVY
+                    sendall(pack(FINE, flags, 0, 0, float(reward)))
+                    continue
+                data = b""
+                flags = 0
+                number = 0.0
+                if request[0] == 82:  # R: reset
+                    self.reset(struct.unpack_from("<Q", request, 8)[0])
+                    number = megabytes()
+                    if number > self.limit:
+                        flags = HEAVY
+                elif request[0] == 73:  # I: the info of the last step
+                    scalars = {str(key): plain(value) for key, value in dict(self.info).items()}
+                    data = json.dumps({key: value for key, value in scalars.items() if value is not None}).encode()
+                elif request[0] == 80:  # P: a picture for people
+                    data = self.picture()
+                elif request[0] == 84:  # T: CPU time so far
+                    times = os.times()
+                    number = times.user + times.system
+                else:
+                    raise ValueError("no request has the number %d" % request[0])
+                sendall(pack(FINE, flags, 0, len(data), number))
+                if data:
+                    sendall(data)
+            except Exception as error:
+                text = story(error).encode()
+                sendall(pack(RAISED, 0, 0, len(text), 0.0) + text)
+
+
+def main():
+    memory = os.dup(1)
+    os.dup2(2, 1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    keep(control, memory)
+    import faulthandler
+
+    faulthandler.enable()
+    request = json.loads(read(struct.unpack("<I", read(4))[0]).decode())
+    try:
+        if request["protocol"] != PROTOCOL:
+            raise Refusal("it speaks protocol %d, Foveate %d" % (PROTOCOL, request["protocol"]))
+        job = JOBS.get(request.get("job", "host"))
+        host = job(control, memory, request)
+        answer = dict(host.hello, fine=True)
+    except Refusal as error:
+        answer = {"fine": False, "why": str(error), "story": ""}
+    except BaseException as error:
+        text = story(error)
+        answer = {"fine": False, "why": text.strip().splitlines()[-1], "story": text}
+    data = json.dumps(answer).encode()
+    control.sendall(struct.pack("<I", len(data)) + data)
+    if answer["fine"]:
+        host.serve()
+    os._exit(0)
+
+
+JOBS = {"host": Host}
+main()

@@ -1,0 +1,411 @@
+//! The world made of an environment.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, Seed, Step,
+};
+use serde_json::Value;
+
+use crate::gym::Gym;
+use crate::history::History;
+use crate::process::{Outcome, Process, Trouble, step_request};
+
+/// How often in a row a worker may die in the same step before that counts as the environment's own doing.
+const MAX_DEATHS: usize = 5;
+/// The same for hanging, raising and growing too large, which have their reason in the environment more often.
+const MAX_FAULTS: usize = 2;
+
+/// A Gymnasium environment as a world.
+///
+/// A world has a worker process from its first step until it is dropped; then the worker waits for the next world. A copy
+/// is its history: it gets a worker when it is used and plays the episode again up to where it was.
+///
+/// Every reset is seeded. The first episode of a stream has the seed of the stream; those after it have seeds of their own,
+/// made of the stream's seed and their number, so that each can be played again by itself.
+pub struct GymWorld {
+    gym: Arc<Gym>,
+    link: RefCell<Option<Process>>,
+    phase: Phase,
+    history: History,
+    /// The seed of the stream, and how many episodes it has had.
+    stream: (u64, u64),
+    /// What is seen now.
+    sight: Sight,
+    numbers: Vec<f64>,
+    request: RefCell<Vec<u8>>,
+}
+
+/// Where an episode is.
+#[derive(Debug, Clone, PartialEq)]
+enum Phase {
+    /// It never began.
+    Before,
+    UnderWay,
+    Over,
+    /// It cannot go on, for this reason.
+    Failed(String),
+}
+
+/// An observation: the picture, `[height, width, 3]`, its depth, and other numbers.
+#[derive(Debug, Clone, PartialEq)]
+struct Sight {
+    size: Option<(usize, usize)>,
+    rgb: Vec<u8>,
+    depth: Vec<u8>,
+    numbers: Vec<f32>,
+    /// The numbers as bytes, and where they lie.
+    raw: Vec<u8>,
+    raw_at: usize,
+}
+
+impl Sight {
+    /// Reads what the worker wrote.
+    fn read(&mut self, process: &Process) -> Result<(), Trouble> {
+        let Sight { rgb, depth, numbers, raw, raw_at, .. } = self;
+        if !rgb.is_empty() {
+            process.look(0, rgb)?;
+        }
+        if !depth.is_empty() {
+            process.look(rgb.len(), depth)?;
+        }
+        if !raw.is_empty() {
+            process.look(*raw_at, raw)?;
+            for (number, bytes) in numbers.iter_mut().zip(raw.as_chunks().0) {
+                *number = f32::from_le_bytes(*bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether both are the same to the bit.
+    fn is(&self, other: &Sight) -> bool {
+        (&self.rgb, &self.depth, &self.raw) == (&other.rgb, &other.depth, &other.raw)
+    }
+}
+
+impl GymWorld {
+    /// A world of this environment.
+    pub fn new(gym: Arc<Gym>) -> Self {
+        let hello = gym.hello();
+        let sight = Sight {
+            size: hello.picture.map(|[width, height]| (width, height)),
+            rgb: vec![0; hello.picture_bytes()],
+            depth: vec![0; hello.depth_bytes()],
+            numbers: vec![0.0; hello.numbers],
+            raw: vec![0; 4 * hello.numbers],
+            raw_at: hello.numbers_at,
+        };
+        GymWorld {
+            link: RefCell::new(None),
+            phase: Phase::Before,
+            history: History::default(),
+            stream: (0, 0),
+            sight,
+            numbers: Vec::new(),
+            request: RefCell::default(),
+            gym,
+        }
+    }
+
+    /// The environment.
+    pub const fn gym(&self) -> &Arc<Gym> {
+        &self.gym
+    }
+
+    /// Lets `ask` ask the worker, which is where the episode is; replaces a worker that fails, as long as there is hope.
+    fn insist<T>(&self, ask: impl Fn(&mut Process) -> Result<T, Trouble>) -> Result<T, EnvError> {
+        let mut link = self.link.borrow_mut();
+        let (mut deaths, mut faults) = (0, 0);
+        loop {
+            let trouble = match self.ready(&mut link).and_then(&ask) {
+                Ok(answer) => return Ok(answer),
+                Err(trouble) => trouble,
+            };
+            // Whatever it was, this worker is of no more use.
+            *link = None;
+            let final_ = match trouble {
+                Trouble::Gone(_) => {
+                    deaths += 1;
+                    deaths >= MAX_DEATHS
+                }
+                Trouble::Hung(_) | Trouble::Raised(_) => {
+                    faults += 1;
+                    faults >= MAX_FAULTS
+                }
+                Trouble::Astray(_) | Trouble::NoProcess(_) => true,
+            };
+            let (seed, step) = (self.history.seed, self.history.steps());
+            let place = format!("after step {step} of the episode with seed {seed}");
+            if final_ {
+                self.gym.tell(&format!("{trouble}, {place}"), trouble.story());
+                let why = match trouble {
+                    Trouble::Gone(_) | Trouble::Hung(_) | Trouble::Raised(_) => {
+                        format!("{trouble}, {place}, again with a new worker; `foveate check-env` looks for the cause")
+                    }
+                    Trouble::Astray(_) | Trouble::NoProcess(_) => format!("{trouble}, {place}"),
+                };
+                return Err(self.outside(why));
+            }
+            self.gym.tell(&format!("{trouble}, {place}; a new worker plays it again and goes on"), trouble.story());
+        }
+    }
+
+    fn outside(&self, why: String) -> EnvError {
+        EnvError::Outside { env: self.gym.spec().id.clone(), why }
+    }
+
+    /// The worker, where the episode is; if there is none, a new one plays the episode again.
+    fn ready<'l>(&self, link: &'l mut Option<Process>) -> Result<&'l mut Process, Trouble> {
+        if link.is_none() {
+            let mut process = self.gym.take()?;
+            if matches!(self.phase, Phase::UnderWay | Phase::Over) {
+                self.play_again(&mut process)?;
+            }
+            *link = Some(process);
+        }
+        Ok(link.as_mut().expect("it was just put there"))
+    }
+
+    /// Plays the episode up to where it is, and compares.
+    fn play_again(&self, process: &mut Process) -> Result<(), Trouble> {
+        let timeout = self.gym.settings().timeout;
+        process.reset(self.history.seed, timeout)?;
+        let mut request = Vec::new();
+        for (step, (action, expect)) in (1..).zip(self.history.iter()) {
+            step_request(&mut request, action);
+            let outcome = process.step(&request, timeout)?;
+            if !same(outcome, expect) {
+                return Err(Trouble::Astray(format!(
+                    "played again with the same seed and actions it gave {outcome:?} in step {step}, {expect:?} the \
+                     first time; `foveate check-env` looks for the cause"
+                )));
+            }
+        }
+        let mut sight = self.sight.clone();
+        sight.read(process)?;
+        if sight.is(&self.sight) {
+            return Ok(());
+        }
+        Err(Trouble::Astray(
+            "played again with the same seed and actions it shows something else than the first time; `foveate \
+             check-env` looks for the cause"
+                .into(),
+        ))
+    }
+
+    /// Turns an action into the numbers that the worker takes.
+    fn take(&mut self, action: Action<'_>) -> Result<(), EnvError> {
+        let EnvSpec { id, action: space, .. } = self.gym.spec();
+        self.numbers.clear();
+        match (space, action) {
+            (ActionSpace::Box { low, .. }, Action::Continuous(given)) => {
+                if given.len() != low.len() {
+                    let (wanted, given) = (low.len(), given.len());
+                    return Err(EnvError::ActionLength { env: id.clone(), wanted, given });
+                }
+                if let Some((index, &value)) = given.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+                    return Err(EnvError::ActionNotFinite { env: id.clone(), index, value });
+                }
+                self.numbers.extend_from_slice(given);
+            }
+            (ActionSpace::Discrete { n }, Action::Discrete(choice)) if choice < *n => {
+                self.numbers.push(choice as f64);
+            }
+            (ActionSpace::Discrete { n }, given) => {
+                let wanted = format!("a choice from 0 to {}", n - 1);
+                return Err(EnvError::ActionKind { env: id.clone(), wanted, given: format!("{given:?}") });
+            }
+            (ActionSpace::Box { low, .. }, given) => {
+                let wanted = format!("{} numbers", low.len());
+                return Err(EnvError::ActionKind { env: id.clone(), wanted, given: format!("{given:?}") });
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, seed: u64) -> Result<(), EnvError> {
+        self.phase = Phase::Before;
+        self.history.begin(seed, self.gym.hello().low.len());
+        // Too large to begin another episode.
+        self.link.get_mut().take_if(|process| process.heavy).into_iter().for_each(|p| self.gym.give_back(p));
+        let timeout = self.gym.settings().timeout;
+        self.insist(|process| process.reset(seed, timeout))?;
+        self.see()
+    }
+
+    /// Reads the observation that the worker has just written.
+    fn see(&mut self) -> Result<(), EnvError> {
+        let link = self.link.get_mut();
+        let seen = link.as_ref().map_or(Ok(()), |process| self.sight.read(process));
+        seen.map_err(|trouble| self.outside(trouble.to_string()))
+    }
+}
+
+/// Whether two outcomes are the same to the bit.
+fn same(a: Outcome, b: Outcome) -> bool {
+    (a.reward.to_bits(), a.terminated, a.truncated) == (b.reward.to_bits(), b.terminated, b.truncated)
+}
+
+/// What Gymnasium environments take as a seed: 31 bits. A larger one is replaced by one made of it.
+fn env_seed(seed: u64) -> u64 {
+    if seed >> 31 == 0 { seed } else { Seed::root(seed).child("gym", 0).env_seed() }
+}
+
+impl Env for GymWorld {
+    fn spec(&self) -> &EnvSpec {
+        self.gym.spec()
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        let seed = if let Some(seed) = seed {
+            self.stream = (seed, 0);
+            env_seed(seed)
+        } else {
+            self.stream.1 += 1;
+            Seed::root(self.stream.0).child("gym episode", self.stream.1).env_seed()
+        };
+        self.phase = match self.begin(seed) {
+            Ok(()) => Phase::UnderWay,
+            Err(EnvError::Outside { why, .. }) => Phase::Failed(why),
+            Err(other) => Phase::Failed(other.to_string()),
+        };
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        match &self.phase {
+            Phase::UnderWay => {}
+            Phase::Failed(why) => return Err(self.outside(why.clone())),
+            Phase::Before | Phase::Over => {
+                return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
+            }
+        }
+        self.take(action)?;
+        step_request(self.request.get_mut(), &self.numbers);
+        let timeout = self.gym.settings().timeout;
+        let outcome = {
+            let request = self.request.borrow();
+            self.insist(|process| process.step(&request, timeout))
+        };
+        let outcome = match outcome.and_then(|outcome| self.see().map(|()| outcome)) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                if let EnvError::Outside { why, .. } = &error {
+                    self.phase = Phase::Failed(why.clone());
+                }
+                return Err(error);
+            }
+        };
+        self.history.add(&self.numbers, outcome);
+        let Outcome { reward, terminated, truncated } = outcome;
+        if terminated || truncated {
+            self.phase = Phase::Over;
+        }
+        Ok(Step { reward, terminated, truncated })
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        let Sight { size, rgb, depth, numbers, .. } = &self.sight;
+        let Some((width, height)) = *size else { return Observation::Vector(numbers) };
+        let image = Image::new(width, height, rgb).expect("the bytes are as many as the size says");
+        if numbers.is_empty() && depth.is_empty() {
+            return Observation::Image(image);
+        }
+        let depth = (!depth.is_empty()).then_some(&depth[..]);
+        Observation::Mixed(Mixed { image, depth, sensors: numbers })
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        let no_view = |why: &str| EnvError::NoView { env: self.gym.spec().id.clone(), why: why.into() };
+        if !self.gym.hello().renders {
+            return Err(no_view("it has no render mode rgb_array"));
+        }
+        if !matches!(self.phase, Phase::UnderWay | Phase::Over) {
+            return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
+        }
+        let bytes = self.insist(|process| process.fetch(b'P', self.gym.settings().timeout))?;
+        let frame = bytes.split_first_chunk::<8>().and_then(|(head, rgb)| {
+            let [a, b, c, d, e, f, g, h] = *head;
+            let size = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
+            Image::new(size[0] as usize, size[1] as usize, rgb)
+        });
+        let frame = frame.filter(|frame| !frame.rgb().is_empty());
+        let frame = frame.ok_or_else(|| no_view("what render() gave is no picture"))?;
+        fit(frame, view);
+        Ok(())
+    }
+
+    /// The numbers and words in the `info` of the last step.
+    fn state(&self) -> Fact {
+        if !matches!(self.phase, Phase::UnderWay | Phase::Over) {
+            return Fact::Named(vec![]);
+        }
+        let info = self.insist(|process| process.fetch(b'I', self.gym.settings().timeout));
+        let info: Value =
+            info.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        match fact(info) {
+            named @ Fact::Named(_) => named,
+            _ => Fact::Named(vec![]),
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(GymWorld {
+            gym: Arc::clone(&self.gym),
+            link: RefCell::new(None),
+            phase: self.phase.clone(),
+            history: self.history.clone(),
+            stream: self.stream,
+            sight: self.sight.clone(),
+            numbers: Vec::new(),
+            request: RefCell::default(),
+        })
+    }
+}
+
+/// The worker waits for the next world.
+impl Drop for GymWorld {
+    fn drop(&mut self) {
+        if let Some(process) = self.link.get_mut().take() {
+            self.gym.give_back(process);
+        }
+    }
+}
+
+fn fact(value: Value) -> Fact {
+    match value {
+        Value::Null => Fact::Text(String::new()),
+        Value::Bool(yes) => Fact::Flag(yes),
+        Value::Number(number) => match number.as_u64() {
+            Some(count) => Fact::Count(count),
+            None => Fact::Number(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Fact::Text(text),
+        Value::Array(items) => Fact::List(items.into_iter().map(fact).collect()),
+        Value::Object(items) => Fact::Named(items.into_iter().map(|(name, item)| (name, fact(item))).collect()),
+    }
+}
+
+/// Draws `frame` as large as it fits into `view`, centred on black, without smoothing.
+fn fit(frame: Image<'_>, view: &mut ImageBuf) {
+    let (from, to) = ((frame.width(), frame.height()), (view.width(), view.height()));
+    // The side that fills the view; the other is in proportion.
+    let wide = from.0 * to.1 >= to.0 * from.1;
+    let size = if wide {
+        (to.0, (from.1 * to.0 / from.0).max(1))
+    } else {
+        ((from.0 * to.1 / from.1).max(1), to.1)
+    };
+    let left = (to.0.saturating_sub(size.0)) / 2;
+    let top = (to.1.saturating_sub(size.1)) / 2;
+    let rgb = view.rgb_mut();
+    rgb.fill(0);
+    for y in 0..size.1.min(to.1) {
+        for x in 0..size.0.min(to.0) {
+            let pixel = frame.pixel(x * from.0 / size.0, y * from.1 / size.1);
+            let at = ((top + y) * to.0 + left + x) * 3;
+            rgb[at..at + 3].copy_from_slice(&pixel);
+        }
+    }
+}

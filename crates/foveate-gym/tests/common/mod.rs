@@ -1,0 +1,38 @@
+//! Toy worlds for tests.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::sync::{Arc, Mutex};
+
+use foveate_gym::{Gym, GymError, GymWorld, Settings};
+
+/// The folder with the toys' package.
+pub const TOYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/toys");
+
+/// Whether there is a Python to test with; says so if not.
+pub fn python() -> bool {
+    let there = std::env::var_os("FOVEATE_PYTHON").is_some();
+    if !there {
+        println!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+    }
+    there
+}
+
+/// What was told.
+pub type Told = Arc<Mutex<Vec<String>>>;
+
+/// The toy `name` with options.
+pub fn try_toy(name: &str, options: &[(&str, &str)]) -> (Result<Arc<Gym>, GymError>, Told) {
+    let id = format!("foveate_toys:Toys/{name}-v0");
+    let all = [("path", TOYS)].into_iter().chain(options.iter().copied());
+    let settings = Settings::parse(&id, all).expect("good options");
+    let told = Told::default();
+    let ear = Arc::clone(&told);
+    let notice = move |text: &str| ear.lock().expect("no one panics with it").push(text.to_owned());
+    (Gym::new(settings, Arc::new(notice)), told)
+}
+
+/// The toy `name`, which is known to work.
+pub fn toy(name: &str, options: &[(&str, &str)]) -> GymWorld {
+    GymWorld::new(try_toy(name, options).0.expect("the toy can be made"))
+}

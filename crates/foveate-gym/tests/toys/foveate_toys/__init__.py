@@ -1,0 +1,226 @@
+"""Small environments for tests, good ones and ones with faults."""
+
+import os
+import sys
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Toy(gymnasium.Env):
+    """A ball on a line that drifts; the closer to the middle, the better. Ends when it is farther out than 2."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def __init__(self, render_mode=None, **more):
+        self.render_mode = render_mode
+        self.more = more
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = float(self.np_random.uniform(-1, 1))
+        self.t = 0
+        return self.look(), self.facts()
+
+    def step(self, action):
+        self.t += 1
+        self.move(action)
+        self.x += 0.05 * float(self.np_random.normal())
+        return self.look(), self.reward(), abs(self.x) > 2, False, self.facts()
+
+    def move(self, action):
+        self.x += 0.1 * float(np.asarray(action).reshape(-1)[0])
+
+    def reward(self):
+        return 1.0 - abs(self.x)
+
+    def look(self):
+        return np.array([self.x, self.t], np.float32)
+
+    def facts(self):
+        return {"x": self.x, "t": self.t, "words": "toy", "large": np.zeros(1000)}
+
+    def render(self):
+        frame = np.zeros((40, 60, 3), np.uint8)
+        frame[:, int(np.clip(30 + 10 * self.x, 0, 59))] = (255, 128, self.t % 256)
+        return frame
+
+
+class Picture(Toy):
+    """Shows the line as a picture of 96 x 96."""
+
+    observation_space = spaces.Box(0, 255, (96, 96, 3), np.uint8)
+
+    def look(self):
+        frame = np.zeros((96, 96, 3), np.uint8)
+        frame[:, int(np.clip(48 + 20 * self.x, 0, 95))] = (255, 128, self.t % 256)
+        frame[0, 0] = self.t % 256
+        return frame
+
+
+class Trivial(gymnasium.Env):
+    """As little as an environment can do: one of two prepared pictures, for measuring what a bridge costs."""
+
+    def __init__(self, height=96, width=96, channels=3, render_mode=None):
+        self.observation_space = spaces.Box(0, 255, (height, width, channels), np.uint8)
+        self.action_space = spaces.Discrete(4)
+        generator = np.random.default_rng(0)
+        self.frames = [generator.integers(0, 256, (height, width, channels), np.uint8) for _ in range(2)]
+        self.t = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.t = 0
+        return self.frames[0], {}
+
+    def step(self, action):
+        self.t += 1
+        return self.frames[self.t & 1], 1.0, False, False, {}
+
+
+class Mixed(Toy):
+    """A Dict of a picture, its depth, numbers, choices, bits and a text; choices for an action."""
+
+    observation_space = spaces.Dict(
+        {
+            "screen": spaces.Box(0, 255, (20, 24, 3), np.uint8),
+            "depth": spaces.Box(0, 255, (20, 24, 1), np.uint8),
+            "angles": spaces.Box(-np.pi, np.pi, (2, 2), np.float64),
+            "mode": spaces.Discrete(3, start=5),
+            "bits": spaces.MultiBinary(2),
+            "dice": spaces.MultiDiscrete([2, 3]),
+            "mission": spaces.Text(20),
+            "pair": spaces.Tuple([spaces.Box(0, 1, (1,), np.float32), spaces.Discrete(2)]),
+        }
+    )
+    action_space = spaces.MultiDiscrete([3, 2])
+
+    def move(self, action):
+        assert self.action_space.contains(action), action
+        self.x += 0.1 * (int(action[0]) - 1)
+        self.fire = int(action[1])
+
+    def look(self):
+        t = self.t
+        return {
+            "screen": np.full((20, 24, 3), t % 256, np.uint8),
+            "depth": np.full((20, 24, 1), 255 - t % 256, np.uint8),
+            "angles": np.array([[self.x, 0.25], [0.5, t]]),
+            "mode": 5 + t % 3,
+            "bits": np.array([t % 2, 1], np.int8),
+            "dice": np.array([t % 2, t % 3]),
+            "mission": "go",
+            "pair": (np.array([0.75], np.float32), t % 2),
+        }
+
+
+class Grey(Toy):
+    """A grey picture, its channel first, for a choice."""
+
+    observation_space = spaces.Box(0.0, 1.0, (1, 18, 16), np.float32)
+    action_space = spaces.Discrete(3, start=-1)
+
+    def move(self, action):
+        assert self.action_space.contains(action), action
+        self.x += 0.1 * int(action)
+
+    def look(self):
+        return np.full((1, 18, 16), (self.t % 5) / 4.0, np.float32)
+
+
+class Acts(Toy):
+    """Takes a Dict of actions and reports what it took."""
+
+    action_space = spaces.Dict(
+        {
+            "push": spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([1.0, 2.0], np.float32)),
+            "gear": spaces.Discrete(3, start=1),
+            "lamps": spaces.MultiBinary(2),
+            "count": spaces.Box(0, 9, (1,), np.int32),
+        }
+    )
+
+    def move(self, action):
+        assert self.action_space.contains(action), action
+        self.took = action
+
+    def facts(self):
+        took = getattr(self, "took", None)
+        return {} if took is None else {k: np.asarray(v).tolist() for k, v in took.items()}
+
+
+class Breaks(Toy):
+    """Fails in one of many ways in step `at` of the episode with seed `seed`; `once` names a file that remembers."""
+
+    def step(self, action):
+        how, at = self.more.get("how"), self.more.get("at", 5)
+        once = self.more.get("once")
+        if self.t + 1 == at and not (once and os.path.exists(once)):
+            if once:
+                open(once, "w").close()
+            self.fail(how)
+        return super().step(action)
+
+    def fail(self, how):
+        if how == "raise":
+            raise ValueError("the toy broke")
+        if how == "exit":
+            os._exit(3)
+        if how == "sys_exit":
+            sys.exit("leaving")
+        if how == "segfault":
+            import ctypes
+
+            ctypes.string_at(0)
+        if how == "hang":
+            time.sleep(1000)
+        if how == "hang_in_c":
+            import ctypes
+
+            ctypes.PyDLL(None).sleep(1000)  # keeps the interpreter locked
+        if how == "print":
+            for _ in range(3000):
+                print("noise " * 200)
+            sys.stdout.write("half a line")
+            sys.stdout.flush()
+            os.write(1, b"S" * 4096)
+        if how == "close":
+            os.close(1)
+            os.close(0)
+        if how == "read":
+            assert sys.stdin.read() == ""
+
+
+class Leaks(Toy):
+    """Keeps ten megabytes a step."""
+
+    kept = []
+
+    def step(self, action):
+        self.kept.append(np.ones(10_000_000, np.uint8))
+        return super().step(action)
+
+
+class Children(Toy):
+    """Starts a program of its own, as ViZDoom does."""
+
+    def reset(self, *, seed=None, options=None):
+        import subprocess
+
+        if not hasattr(self, "child"):
+            self.child = subprocess.Popen(["sleep", "1000"])
+        return super().reset(seed=seed, options=options)
+
+    def facts(self):
+        return {"child": self.child.pid, "worker": os.getpid()}
+
+
+def _register(name, kind, steps=60, **args):
+    gymnasium.register(id="Toys/%s-v0" % name, entry_point=kind, max_episode_steps=steps, kwargs=args)
+
+
+for _kind in (Toy, Picture, Trivial, Mixed, Grey, Acts, Breaks, Leaks, Children):
+    _register(_kind.__name__, _kind, steps=None if _kind is Trivial else 60)

@@ -1,0 +1,190 @@
+//! Spaces, episodes and copies.
+
+mod common;
+
+use foveate_core::{Action, ActionSpace, Env, Fact, ImageBuf, Observation, ObservationSpace, Step};
+
+use common::{python, toy, try_toy};
+
+/// Drives `steps` steps by a fixed rule; gives everything that came out.
+fn drive(env: &mut dyn Env, steps: usize) -> Vec<(Step, Vec<f32>)> {
+    let mut all = vec![];
+    for t in 0..steps {
+        let step = env.step(Action::Continuous(&[(t as f64 * 0.7).sin()])).expect("it goes on");
+        let Observation::Vector(seen) = env.observation() else { panic!("numbers") };
+        all.push((step, seen.to_vec()));
+        if step.is_over() {
+            break;
+        }
+    }
+    all
+}
+
+#[test]
+fn an_episode_is_its_seed_and_its_actions() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Toy", &[]);
+    let spec = env.spec().clone();
+    assert_eq!(spec.observation, ObservationSpace::Vector { len: 2 });
+    assert_eq!(spec.action, ActionSpace::Box { low: vec![-1.0], high: vec![1.0] });
+    assert_eq!((spec.max_steps, spec.fps, &*spec.id), (Some(60), 20.0, "gym:foveate_toys:Toys/Toy-v0"));
+    env.reset(Some(3));
+    let first = drive(&mut env, 100);
+    assert_eq!(first.len(), 60);
+    let last = first[59].0;
+    assert!(last.truncated && !last.terminated, "Gymnasium's time limit: {last:?}");
+    assert_eq!(first[59].1[1], 60.0, "the final observation stays readable");
+    assert!(env.step(Action::Continuous(&[0.0])).expect_err("over").to_string().contains("call reset first"));
+    env.reset(Some(4));
+    assert_ne!(drive(&mut env, 100), first);
+    env.reset(Some(3));
+    assert_eq!(drive(&mut env, 100), first);
+
+    // A stream goes on with other episodes, the same ones every time.
+    env.reset(None);
+    let second = drive(&mut env, 100);
+    env.reset(None);
+    let third = drive(&mut env, 100);
+    assert!(second != first && third != second);
+    env.reset(Some(3));
+    env.reset(None);
+    assert_eq!(drive(&mut env, 100), second);
+}
+
+#[test]
+fn copies_go_on_to_the_bit() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Toy", &[]);
+    env.reset(Some(8));
+    drive(&mut env, 20);
+    let mut copy = env.boxed_clone();
+    let mut other = copy.boxed_clone();
+    assert_eq!(env.observation(), copy.observation());
+    let rest = drive(&mut env, 100);
+    assert_eq!(drive(&mut *copy, 100), rest);
+    let mut late = copy.boxed_clone();
+    assert!(late.step(Action::Continuous(&[0.0])).is_err(), "it was over when it was copied");
+    late.reset(None);
+    copy.reset(None);
+    assert_eq!(drive(&mut *late, 9), drive(&mut *copy, 9), "the stream was copied too");
+    assert_eq!(drive(&mut *other, 100), rest);
+    assert_eq!(env.gym().replaced(), 0);
+}
+
+#[test]
+fn info_and_pictures_for_people() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Toy", &[]);
+    let mut view = ImageBuf::black(90, 40);
+    assert!(env.render(&mut view).is_err(), "there is nothing to see yet");
+    env.reset(Some(8));
+    drive(&mut env, 3);
+    let copy = env.boxed_clone();
+    for env in [&env as &dyn Env, &*copy] {
+        let Fact::Named(facts) = env.state() else { panic!("named facts") };
+        let names: Vec<_> = facts.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["t", "words", "x"], "what is large or no number is left out");
+        assert_eq!(facts[0].1, Fact::Count(3));
+        env.render(&mut view).expect("a picture");
+        let lit: Vec<usize> = (0..90).filter(|&x| view.as_image().pixel(x, 20) != [0; 3]).collect();
+        assert_eq!(lit.len(), 1, "60 columns fit 90 as they are, one is lit");
+        assert!((15..75).contains(&lit[0]));
+        assert_eq!(view.as_image().pixel(lit[0], 20), [255, 128, 3]);
+    }
+}
+
+#[test]
+fn dicts_become_a_picture_and_numbers() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Mixed", &[]);
+    let mixed = ObservationSpace::Mixed { width: 24, height: 20, depth: true, sensors: 17 };
+    assert_eq!(env.spec().observation, mixed);
+    assert_eq!(env.gym().hello().left_out, [["mission", "Text"]]);
+    // One score for each choice of each of the two.
+    assert_eq!(env.spec().action, ActionSpace::Box { low: vec![0.0; 5], high: vec![1.0; 5] });
+    env.reset(Some(1));
+    let x = |env: &dyn Env| match env.observation() {
+        Observation::Mixed(mixed) => mixed.sensors.to_vec(),
+        other => panic!("{other:?}"),
+    };
+    let parts: Vec<_> = env.gym().hello().parts.iter().map(|part| part[0].clone()).collect();
+    assert_eq!(parts, ["angles", "bits", "dice", "mode", "pair.0", "pair.1", "screen", "depth"]);
+    for t in 1..=7_usize {
+        env.step(Action::Continuous(&[0.1, -2.0, 0.3, 0.5, 0.5])).expect("fine");
+        let Observation::Mixed(seen) = env.observation() else { panic!("a mixed one") };
+        assert!(seen.image.rgb().iter().all(|&byte| usize::from(byte) == t));
+        assert!(seen.depth.expect("it has one").iter().all(|&byte| usize::from(byte) == 255 - t));
+        let mut expect = vec![0.25, 0.5, t as f32, (t % 2) as f32, 1.0];
+        let hot = |n: usize, i: usize| (0..n).map(move |k| f32::from(u8::from(k == i)));
+        expect.extend(hot(2, t % 2).chain(hot(3, t % 3)).chain(hot(3, t % 3)));
+        expect.push(0.75);
+        expect.extend(hot(2, t % 2));
+        assert_eq!(x(&env)[1..], expect);
+    }
+    let before = x(&env)[0];
+    let third = env.step(Action::Continuous(&[0.0, 0.0, 0.0, 0.0, 0.0])).expect("fine");
+    assert!(third.reward.is_finite());
+    assert!((f64::from(x(&env)[0] - before) + 0.1).abs() < 0.3, "the first of equals: choice 0 moves left");
+    assert!(env.step(Action::Continuous(&[0.0])).expect_err("too few").to_string().contains("takes 5"));
+    assert!(env.step(Action::Discrete(1)).expect_err("no choice").to_string().contains("5 numbers"));
+}
+
+#[test]
+fn grey_pictures_and_choices() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Grey", &[]);
+    assert_eq!(env.spec().observation, ObservationSpace::Image { width: 16, height: 18 });
+    assert_eq!(env.spec().action, ActionSpace::Discrete { n: 3 });
+    env.reset(Some(1));
+    for (choice, grey) in [(0, 64), (1, 128), (2, 191), (1, 255), (1, 0)] {
+        env.step(Action::Discrete(choice)).expect("fine");
+        let Observation::Image(seen) = env.observation() else { panic!("a picture") };
+        assert!(seen.rgb().iter().all(|&byte| byte == grey), "{grey}: {:?}", seen.pixel(0, 0));
+    }
+    assert!(env.step(Action::Discrete(3)).expect_err("too many").to_string().contains("from 0 to 2"));
+    assert!(env.step(Action::Continuous(&[0.0])).is_err());
+}
+
+#[test]
+fn composed_actions_arrive_as_the_space_says() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Acts", &[]);
+    let ActionSpace::Box { low, high } = &env.spec().action else { panic!("numbers") };
+    assert_eq!(env.gym().hello().actions.len(), low.len());
+    // By name: count, gear, lamps, push.
+    assert_eq!(low, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0]);
+    assert_eq!(high, &[9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+    env.reset(Some(1));
+    env.step(Action::Continuous(&[3.6, 0.2, 0.9, 0.1, 0.7, 0.3, -0.25, 1.5])).expect("fine");
+    let Fact::Named(facts) = env.state() else { panic!("named facts") };
+    let text = format!("{facts:?}");
+    for part in ["[Count(4)]", "Count(2)", "[Count(1), Count(0)]", "[Number(-0.25), Number(1.5)]"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_made_says_what_to_do() {
+    if !python() {
+        return;
+    }
+    let check = |name: &str, options: &[(&str, &str)], part: &str| {
+        let said = try_toy(name, options).0.err().expect("it must fail").to_string();
+        assert!(said.contains(part) && said.contains(';') && !said.contains('\n'), "{said}");
+    };
+    check("Nothing", &[], "install that and name its module too");
+    check("Grey", &[("arg.unknown", "1")], "");
+    check("Toy", &[("start_timeout", "1"), ("arg.render_mode", "\"solid\"")], "");
+}
