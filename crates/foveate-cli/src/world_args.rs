@@ -3,12 +3,14 @@
 use clap::Args;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_run::evaluate::Labels;
+use foveate_run::worlds;
 
 /// Which world.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub(crate) struct WorldArgs {
-    /// The world; `foveate list` shows them [default: that of the weights, or car-racing]
+    /// The world; `foveate list` shows them, and gym:ID is any environment of Gymnasium [default: that of the weights,
+    /// or car-racing]
     #[arg(long, value_name = "NAME")]
     env: Option<String>,
     /// What the agent sees [default: that of the weights, or the world's own]
@@ -23,6 +25,12 @@ pub(crate) struct WorldArgs {
     /// An option of the world, as in `continuous=false`; may be given several times
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
+    /// An argument of a Gymnasium environment, as in `lap_complete_percent=0.9`; may be given several times
+    #[arg(long = "env-arg", value_name = "KEY=VALUE", value_parser = key_value)]
+    env_args: Vec<(String, String)>,
+    /// What stands between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them all
+    #[arg(long = "wrap", value_name = "NAME:VALUE")]
+    wrap: Option<String>,
 }
 
 impl WorldArgs {
@@ -43,14 +51,18 @@ impl WorldArgs {
             request.shifts.clone_from(&self.shifts);
         }
         request.options.extend(self.options.iter().cloned());
+        request.options.extend(self.wrap.clone().map(|wrap| (worlds::WRAP.to_owned(), wrap)));
+        let args = self.env_args.iter();
+        request.options.extend(args.map(|(name, value)| (format!("arg.{name}"), value.clone())));
         request
     }
 }
 
 /// What to call this world, and these weights, in reports and films.
 pub(crate) fn labels(request: &EnvRequest, weights: String) -> Labels {
+    let gym = request.id.starts_with("gym:").then(|| worlds::GYM_PICTURE.to_owned());
     let own = || registry::list().into_iter().find(|env| env.id == request.id)?.pictures.into_iter().next();
-    let picture = request.picture.clone().or_else(|| Some(own()?.name)).unwrap_or_default();
+    let picture = request.picture.clone().or(gym).or_else(|| Some(own()?.name)).unwrap_or_default();
     let variant = if request.variants.is_empty() { "original".into() } else { request.variants.join("+") };
     let shifts = request.shifts.iter().flat_map(|text| ["; ", text]);
     let variant = std::iter::once(&*variant).chain(shifts).collect();
@@ -98,6 +110,17 @@ mod tests {
         assert_eq!(request(&["--option", "max_steps = 7"], Some(&noted)).options["max_steps"], "7");
         assert_eq!(request(&["--env", "other"], Some(&noted)), EnvRequest { id: "other".into(), ..plain });
         assert!(Line::try_parse_from(["x", "--option", "max_steps"]).is_err());
+        let gym = request(
+            &["--env", "gym:X-v0", "--env-arg", "lap=0.5", "--option", "timeout=9", "--wrap", "grey"],
+            None,
+        );
+        assert_eq!(
+            gym.options,
+            [("arg.lap", "0.5"), ("timeout", "9"), ("wrap", "grey")]
+                .map(|(a, b)| (a.into(), b.into()))
+                .into()
+        );
+        assert_eq!(labels(&gym, "w".into()).picture, "world");
 
         let told = labels(&request(&[], None), "w".into());
         assert_eq!((&*told.picture, &*told.variant), ("exact", "original"));

@@ -86,6 +86,6 @@ fn flatten(fact: &Fact, into: &mut Vec<f64>) {
         Fact::Count(n) => into.push(*n as f64),
         Fact::List(list) => list.iter().for_each(|fact| flatten(fact, into)),
         Fact::Group(group) => group.iter().for_each(|(_, fact)| flatten(fact, into)),
-        Fact::Flag(_) | Fact::Text(_) => panic!("the state has no {fact:?} to compare"),
+        Fact::Flag(_) | Fact::Text(_) | Fact::Named(_) => panic!("the state has no {fact:?} to compare"),
     }
 }

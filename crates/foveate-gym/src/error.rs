@@ -22,7 +22,9 @@ pub enum GymError {
         source: io::Error,
     },
     /// What two processes need between them cannot be had.
-    #[error("cannot connect a worker process: {source}; close some programs or raise the limit of open files")]
+    #[error(
+        "cannot connect a worker process: {source}; close some programs or raise the limit of open files"
+    )]
     Connect {
         /// What the system said.
         source: io::Error,

@@ -36,10 +36,11 @@ fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Python, GymError>
             return Ok(Python { path, named_by });
         }
         // A bare name is looked for on the PATH, by whoever starts it.
-        if named_by == "FOVEATE_PYTHON" && path.components().count() == 1 {
-            if let Some(path) = on_path(variable("PATH"), path.as_os_str()) {
-                return Ok(Python { path, named_by });
-            }
+        if named_by == "FOVEATE_PYTHON"
+            && path.components().count() == 1
+            && let Some(path) = on_path(variable("PATH"), path.as_os_str())
+        {
+            return Ok(Python { path, named_by });
         }
         return Err(GymError::NoPython { why: format!("{named_by}: there is no {}", path.display()) });
     }

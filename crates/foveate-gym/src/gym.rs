@@ -32,7 +32,10 @@ pub struct Gym {
 
 impl fmt::Debug for Gym {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gym").field("settings", &self.settings).field("python", &self.python).finish_non_exhaustive()
+        f.debug_struct("Gym")
+            .field("settings", &self.settings)
+            .field("python", &self.python)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,9 +88,12 @@ impl Gym {
 
     /// A worker: one that waits, or a new one.
     pub(crate) fn take(&self) -> Result<Process, Trouble> {
-        if let Some(process) = self.lock().pop() {
-            return Ok(process);
-        }
+        let idle = self.lock().pop();
+        idle.map_or_else(|| self.start(), Ok)
+    }
+
+    /// A new worker.
+    pub(crate) fn start(&self) -> Result<Process, Trouble> {
         match Process::host(&self.python, &self.settings) {
             Ok((process, hello)) if hello == self.hello => Ok(process),
             Ok(_) => Err(Trouble::Astray(
@@ -100,9 +106,8 @@ impl Gym {
     }
 
     /// Takes a worker back.
-    pub(crate) fn give_back(&self, process: Process) {
-        if process.heavy {
-            self.replaced.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn give_back(&self, mut process: Process) {
+        if process.tell_time().is_err() {
             return;
         }
         let mut idle = self.lock();

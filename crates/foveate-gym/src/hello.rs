@@ -64,7 +64,10 @@ impl Hello {
             ));
         }
         if self.numbers > MAX_NUMBERS || self.numbers_at > self.picture_bytes() + self.depth_bytes() + 8 {
-            return bad(format!("its observation has {} numbers; at most {MAX_NUMBERS} are possible", self.numbers));
+            return bad(format!(
+                "its observation has {} numbers; at most {MAX_NUMBERS} are possible",
+                self.numbers
+            ));
         }
         let (low, high) = (self.low.len(), self.high.len());
         if low != high || low == 0 || low > MAX_ACTIONS || self.choices > MAX_ACTIONS {
@@ -74,7 +77,7 @@ impl Hello {
             ));
         }
         if self.picture.is_none() && self.numbers == 0 {
-            return bad("its observation is empty".into());
+            return bad("its observation is empty; choose another environment".into());
         }
         Ok(())
     }
@@ -102,7 +105,8 @@ impl Hello {
             0 => ActionSpace::Box { low: self.low.clone(), high: self.high.clone() },
             n => ActionSpace::Discrete { n },
         };
-        let fps = if self.fps.is_finite() && (0.1..=1000.0).contains(&self.fps) { self.fps } else { USUAL_FPS };
+        let fps =
+            if self.fps.is_finite() && (0.1..=1000.0).contains(&self.fps) { self.fps } else { USUAL_FPS };
         EnvSpec { id: format!("{}{id}", crate::PREFIX), observation, action, max_steps: self.max_steps, fps }
     }
 }

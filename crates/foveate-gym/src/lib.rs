@@ -19,8 +19,8 @@
 mod error;
 mod find;
 mod gym;
-mod history;
 mod hello;
+mod history;
 mod process;
 mod settings;
 mod world;
@@ -29,6 +29,7 @@ pub use error::GymError;
 pub use find::{Python, find_python};
 pub use gym::{Gym, Notice};
 pub use hello::Hello;
+pub use process::worker_cpu;
 pub use settings::Settings;
 pub use world::GymWorld;
 

@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -44,6 +45,15 @@ const SURROUNDINGS: [(&str, &str); 8] = [
     ("PYTHONUNBUFFERED", "1"),
 ];
 
+/// Nanoseconds of CPU time that workers have told of.
+static WORKER_CPU: AtomicU64 = AtomicU64::new(0);
+
+/// CPU time that the workers of all environments have used, as far as they have told: up to the beginning of the episode
+/// that each is in, or all of it once its world is dropped.
+pub fn worker_cpu() -> Duration {
+    Duration::from_nanos(WORKER_CPU.load(Ordering::Relaxed))
+}
+
 /// A worker process.
 pub(crate) struct Process {
     control: UnixStream,
@@ -53,8 +63,10 @@ pub(crate) struct Process {
     timeout: Cell<Duration>,
     /// Requests until the log is looked after.
     until_trim: u32,
-    /// It uses too much memory and is not to begin another episode.
+    /// It uses more memory than it should.
     pub(crate) heavy: bool,
+    resets: u64,
+    cpu_seconds: f64,
 }
 
 /// The answer to a step.
@@ -83,7 +95,9 @@ pub(crate) enum Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Gone(log) if log.trim().is_empty() => f.write_str("its worker process ended without a word"),
+            Trouble::Gone(log) if log.trim().is_empty() => {
+                f.write_str("its worker process ended without a word")
+            }
             Trouble::Gone(log) => write!(f, "its worker process ended: {}", last_line(log)),
             Trouble::Hung(time) => write!(f, "its worker did not answer for {} s", time.as_secs()),
             Trouble::Raised(story) => write!(f, "it raised {}", last_line(story)),
@@ -157,7 +171,17 @@ impl Process {
         }
         let child =
             command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
-        Ok(Process { control, memory, log, child, timeout: Cell::new(Duration::ZERO), until_trim: 0, heavy: false })
+        Ok(Process {
+            control,
+            memory,
+            log,
+            child,
+            timeout: Cell::new(Duration::ZERO),
+            until_trim: 0,
+            heavy: false,
+            resets: 0,
+            cpu_seconds: 0.0,
+        })
     }
 
     /// Starts a worker and lets it do `job`, which answers with an object.
@@ -182,7 +206,11 @@ impl Process {
         };
         if answer["fine"] != Value::Bool(true) {
             let text = |key: &str| answer[key].as_str().unwrap_or_default();
-            return Err(refused(text("why").to_owned(), text("story")));
+            let (mut why, story) = (text("why").to_owned(), text("story"));
+            if !story.is_empty() {
+                why.push_str("; Python's traceback says where");
+            }
+            return Err(refused(why, story));
         }
         let hello: Hello = serde_json::from_value(answer)
             .map_err(|error| refused(format!("its worker's greeting is broken: {error}"), ""))?;
@@ -210,10 +238,13 @@ impl Process {
     pub(crate) fn reset(&mut self, seed: u64, timeout: Duration) -> Result<(), Trouble> {
         self.wait_up_to(timeout)?;
         self.trim_log();
+        self.resets += 1;
         let mut request = [0; 16];
         request[0] = b'R';
         request[8..].copy_from_slice(&seed.to_le_bytes());
-        self.ask(&request).map(|_| ())
+        let (_, _, seconds) = self.ask(&request)?;
+        self.account(seconds);
+        Ok(())
     }
 
     /// Advances one step; `request` is what [`step_request`] made.
@@ -237,10 +268,19 @@ impl Process {
         self.hear_all(length)
     }
 
-    /// CPU seconds that the worker has used.
-    pub(crate) fn cpu_seconds(&mut self) -> Result<f64, Trouble> {
+    /// Asks for the CPU time that the worker has used, for [`worker_cpu`].
+    pub(crate) fn tell_time(&mut self) -> Result<(), Trouble> {
         self.wait_up_to(Duration::from_secs(5))?;
-        self.ask(&plain_request(b'T')).map(|(_, _, seconds)| seconds)
+        let (_, _, seconds) = self.ask(&plain_request(b'T'))?;
+        self.account(seconds);
+        Ok(())
+    }
+
+    /// Takes note of the CPU time that the worker has used so far.
+    fn account(&mut self, seconds: f64) {
+        let new = (seconds - self.cpu_seconds).max(0.0);
+        self.cpu_seconds = seconds;
+        WORKER_CPU.fetch_add((new * 1e9) as u64, Ordering::Relaxed);
     }
 
     /// Reads `into.len()` bytes of the observation from byte `at` on.
@@ -266,6 +306,11 @@ impl Process {
         }
         let story = self.hear_all(length)?;
         Err(Trouble::Raised(String::from_utf8_lossy(&story).into_owned()))
+    }
+
+    /// Whether it has begun no more than one episode.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.resets <= 1
     }
 
     fn wait_up_to(&self, timeout: Duration) -> Result<(), Trouble> {

@@ -48,8 +48,8 @@ impl Settings {
         Settings {
             id: id.into(),
             args: BTreeMap::new(),
-            timeout: Duration::from_secs(60),
-            start_timeout: Duration::from_secs(180),
+            timeout: Duration::from_mins(1),
+            start_timeout: Duration::from_mins(3),
             memory: 4000,
             image: None,
             path: None,

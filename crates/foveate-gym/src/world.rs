@@ -142,13 +142,18 @@ impl GymWorld {
                 self.gym.tell(&format!("{trouble}, {place}"), trouble.story());
                 let why = match trouble {
                     Trouble::Gone(_) | Trouble::Hung(_) | Trouble::Raised(_) => {
-                        format!("{trouble}, {place}, again with a new worker; `foveate check-env` looks for the cause")
+                        format!(
+                            "{trouble}, {place}, again with a new worker; `foveate check-env` looks for the cause"
+                        )
                     }
                     Trouble::Astray(_) | Trouble::NoProcess(_) => format!("{trouble}, {place}"),
                 };
                 return Err(self.outside(why));
             }
-            self.gym.tell(&format!("{trouble}, {place}; a new worker plays it again and goes on"), trouble.story());
+            self.gym.tell(
+                &format!("{trouble}, {place}; a new worker plays it again and goes on"),
+                trouble.story(),
+            );
         }
     }
 
@@ -228,10 +233,19 @@ impl GymWorld {
     fn begin(&mut self, seed: u64) -> Result<(), EnvError> {
         self.phase = Phase::Before;
         self.history.begin(seed, self.gym.hello().low.len());
-        // Too large to begin another episode.
-        self.link.get_mut().take_if(|process| process.heavy).into_iter().for_each(|p| self.gym.give_back(p));
         let timeout = self.gym.settings().timeout;
         self.insist(|process| process.reset(seed, timeout))?;
+        // One that is too large to begin another episode leaves it to a new one, which may be as large as it must be.
+        if let Some(heavy) = self.link.get_mut().take_if(|process| process.heavy && !process.is_new()) {
+            drop(heavy);
+            self.gym.tell(
+                &format!("a worker used more than {} MB and was replaced", self.gym.settings().memory),
+                "",
+            );
+            let fresh = self.gym.start().map_err(|trouble| self.outside(trouble.to_string()))?;
+            *self.link.get_mut() = Some(fresh);
+            self.insist(|process| process.reset(seed, timeout))?;
+        }
         self.see()
     }
 
@@ -342,8 +356,7 @@ impl Env for GymWorld {
             return Fact::Named(vec![]);
         }
         let info = self.insist(|process| process.fetch(b'I', self.gym.settings().timeout));
-        let info: Value =
-            info.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let info: Value = info.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         match fact(info) {
             named @ Fact::Named(_) => named,
             _ => Fact::Named(vec![]),
@@ -383,7 +396,9 @@ fn fact(value: Value) -> Fact {
         },
         Value::String(text) => Fact::Text(text),
         Value::Array(items) => Fact::List(items.into_iter().map(fact).collect()),
-        Value::Object(items) => Fact::Named(items.into_iter().map(|(name, item)| (name, fact(item))).collect()),
+        Value::Object(items) => {
+            Fact::Named(items.into_iter().map(|(name, item)| (name, fact(item))).collect())
+        }
     }
 }
 
@@ -392,11 +407,8 @@ fn fit(frame: Image<'_>, view: &mut ImageBuf) {
     let (from, to) = ((frame.width(), frame.height()), (view.width(), view.height()));
     // The side that fills the view; the other is in proportion.
     let wide = from.0 * to.1 >= to.0 * from.1;
-    let size = if wide {
-        (to.0, (from.1 * to.0 / from.0).max(1))
-    } else {
-        ((from.0 * to.1 / from.1).max(1), to.1)
-    };
+    let size =
+        if wide { (to.0, (from.1 * to.0 / from.0).max(1)) } else { ((from.0 * to.1 / from.1).max(1), to.1) };
     let left = (to.0.saturating_sub(size.0)) / 2;
     let top = (to.1.saturating_sub(size.1)) / 2;
     let rgb = view.rgb_mut();

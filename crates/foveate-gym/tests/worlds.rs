@@ -185,6 +185,7 @@ fn what_cannot_be_made_says_what_to_do() {
         assert!(said.contains(part) && said.contains(';') && !said.contains('\n'), "{said}");
     };
     check("Nothing", &[], "install that and name its module too");
-    check("Grey", &[("arg.unknown", "1")], "");
-    check("Toy", &[("start_timeout", "1"), ("arg.render_mode", "\"solid\"")], "");
+    check("Trivial", &[("arg.unknown", "1")], "TypeError");
+    check("Trivial", &[("arg.height", "5000")], "sides of 1 to 4096 pixels are possible");
+    check("Trivial", &[("arg.height", "true")], "Error");
 }

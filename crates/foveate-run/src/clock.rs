@@ -23,19 +23,20 @@ impl Wall {
     }
 }
 
-/// A stopwatch that runs only while this process computes, all threads together.
+/// A stopwatch that runs only while this process computes, all threads together, or a worker process that hosts an
+/// environment of Gymnasium for it (as far as those have told, see [`foveate_gym::worker_cpu`]).
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessCpu(Duration);
 
 impl ProcessCpu {
     /// Starts now.
     pub fn start() -> Self {
-        ProcessCpu(process_cpu())
+        ProcessCpu(process_cpu() + foveate_gym::worker_cpu())
     }
 
     /// CPU time since the start, user and system, of all threads.
     pub fn elapsed(&self) -> Duration {
-        process_cpu().saturating_sub(self.0)
+        (process_cpu() + foveate_gym::worker_cpu()).saturating_sub(self.0)
     }
 }
 

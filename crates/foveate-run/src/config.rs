@@ -140,6 +140,7 @@ impl TrainConfig {
             (None, true) => format!("preset {preset}"),
             (None, false) => "--set".into(),
         };
+        only_picture(&mut table, preset)?;
         let mut config = Self::from_table(table, &from)?;
         config.recipe.complete().map_err(|why| bad(&from, why))?;
         initial::pin(&mut config.recipe.init)?;
@@ -191,6 +192,21 @@ pub fn agent_settings(path: &Path) -> Result<serde_json::Value, RunError> {
     let from = path.display().to_string();
     let table = parse(&read_text(path)?, &from)?;
     serde_json::to_value(table).map_err(|error| bad(&from, format!("{error}; use numbers and texts")))
+}
+
+/// The picture of a preset is that of its world; an environment of Gymnasium has only one.
+fn only_picture(table: &mut Table, preset: &str) -> Result<(), RunError> {
+    let picture = |table: &Table| table.get("env").and_then(|env| env.get("picture")).cloned();
+    let is_gym = |env: &Value| {
+        env.get("id").and_then(Value::as_str).is_some_and(|id| id.starts_with(foveate_gym::PREFIX))
+    };
+    let untouched = picture(table) == picture(&preset_table(preset)?);
+    if let Some(env) = table.get_mut("env").filter(|env| is_gym(env))
+        && let (true, Some(env)) = (untouched, env.as_table_mut())
+    {
+        env.insert("picture".into(), Value::String(crate::worlds::GYM_PICTURE.into()));
+    }
+    Ok(())
 }
 
 /// A table of the preset called `name`.

@@ -133,6 +133,9 @@ pub enum RunError {
         /// Why not.
         source: foveate_film::FilmError,
     },
+    /// An environment of Gymnasium cannot be used.
+    #[error(transparent)]
+    Gym(#[from] foveate_gym::GymError),
     /// A world refused.
     #[error(transparent)]
     Env(#[from] EnvError),

@@ -153,6 +153,8 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
             SeedLabel::Each(format!("{}..{}", range.start, range.end))
         }
     };
+    // Worlds in other processes tell of their time when they are dropped.
+    drop(pool);
     let seconds = cpu.elapsed().as_secs_f64();
     let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
     let steps: u64 = results.iter().map(|r| r.steps).sum();

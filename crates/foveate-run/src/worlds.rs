@@ -3,14 +3,23 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use foveate_core::Env;
+use foveate_core::{ActionSpace, Env, EnvError, EnvSpec};
 use foveate_envs::car_racing;
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Shifted};
+use foveate_envs::wrap::{Wrapped, Wrappers};
+use foveate_gym::{Gym, GymError, GymWorld, Settings};
+use serde_json::{Value, json};
 
 use crate::error::RunError;
 use crate::pictures;
+
+/// What the only picture of a Gymnasium environment is called.
+pub const GYM_PICTURE: &str = "world";
+
+/// The option of every world that puts wrappers before it, as in `grey+resize:84x84`; shifts happen to what they show.
+pub const WRAP: &str = "wrap";
 
 /// Builds the world that `request` describes, after reading the pictures that a `video` variant or a shift asks for.
 ///
@@ -26,9 +35,70 @@ pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
         }
     }
     let shifts = std::mem::take(&mut request.shifts);
-    let env = registry::make(&request)?;
+    let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
+    let env = match request.id.strip_prefix(foveate_gym::PREFIX) {
+        Some(id) => Box::new(GymWorld::new(gym(id, &request)?)),
+        None => registry::make(&request)?,
+    };
+    let env = match wrappers {
+        Some(wrappers) => Box::new(Wrapped::new(env, wrappers)?),
+        None => env,
+    };
     let plan = plan(&shifts)?;
     if plan.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &plan)?)) }
+}
+
+/// Starts the Gymnasium environment `id`. Whenever one of its workers has to be replaced, stderr says so.
+///
+/// # Errors
+/// When the request asks for what only native worlds have, or the environment cannot be made.
+pub fn gym(id: &str, request: &EnvRequest) -> Result<Arc<Gym>, RunError> {
+    let unknown = |what, given: &str, known: &str| EnvError::UnknownOption {
+        env: request.id.clone(),
+        what,
+        given: given.to_owned(),
+        known: known.to_owned(),
+    };
+    if let Some(picture) = request.picture.as_deref().filter(|name| *name != GYM_PICTURE) {
+        return Err(unknown("picture", picture, GYM_PICTURE).into());
+    }
+    if let Some(variant) = request.variants.first() {
+        return Err(unknown("variant", variant, "none; --env-arg changes the environment").into());
+    }
+    let options = request.options.iter().map(|(name, value)| (&**name, &**value));
+    let settings = Settings::parse(id, options)?;
+    let notice = |text: &str| eprintln!("note: {text}");
+    Gym::new(settings, Arc::new(notice)).map_err(|error| {
+        if let GymError::Refused { story, .. } = &error
+            && !story.is_empty()
+        {
+            eprintln!("{}", story.trim_end());
+        }
+        error.into()
+    })
+}
+
+/// The options of a Gymnasium environment: name and meaning.
+pub fn gym_options() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Settings::options()
+}
+
+/// Settings that fit an agent with a picture to a world: `image`, one entry of `actions` for each number or choice, and
+/// a `stride` that leaves it no more patches than it has on the usual picture of 96 × 96.
+pub fn fitted(spec: &EnvSpec) -> Value {
+    let actions: Vec<[f64; 2]> = match &spec.action {
+        ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
+        ActionSpace::Discrete { n } => vec![[0.0, 1.0]; *n],
+    };
+    let Some((width, height)) = spec.observation.picture() else { return json!({ "actions": actions }) };
+    let patches =
+        |stride: usize| (width.saturating_sub(7) / stride + 1) * (height.saturating_sub(7) / stride + 1);
+    let stride = if patches(4) < 64 {
+        (1..4).rev().find(|&stride| patches(stride) >= 64).unwrap_or(1)
+    } else {
+        (4..4096).find(|&stride| patches(stride) <= 529).unwrap_or(4096)
+    };
+    json!({ "image": [width, height], "stride": stride, "actions": actions })
 }
 
 /// Reads shifts, and the pictures that they ask for.

@@ -3,6 +3,7 @@
 use clap::Args;
 use foveate_envs::registry::{self, Line, VariantInfo};
 use foveate_envs::shift::{ShiftInfo, Target, catalogue};
+use foveate_envs::wrap;
 use foveate_run::config::PRESETS;
 use serde_json::{Value, json};
 
@@ -46,6 +47,16 @@ fn as_text() -> String {
             .into(),
     );
     parts.push(columns(&shifts()));
+    parts.push("\nwrappers (--wrap NAME:VALUE+NAME…) of any world:\n\n".into());
+    let line = |&(name, about): &(&str, &str)| Line { name: name.into(), about: about.into() };
+    parts.push(columns(&wrap::catalogue().iter().map(line).collect::<Vec<_>>()));
+    parts.push(
+        "\nworld gym:ID: any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md\n\n options \
+         (--option KEY=VALUE):\n\n"
+            .into(),
+    );
+    let options = foveate_run::worlds::gym_options();
+    parts.push(columns(&options.map(|option| line(&option)).collect::<Vec<_>>()));
     for agent in foveate_agents::registry::list() {
         parts.push(format!("\nagent {}: {}\n", agent.name, agent.summary));
         parts.push(

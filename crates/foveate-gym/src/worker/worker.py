@@ -451,6 +451,12 @@ def megabytes():
         return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
 
 
+def seconds():
+    """CPU time of this process and of the programs that it started and waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def story(error):
     """The traceback, without our own frames; last the error itself, on one line."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != "<foveate worker>"]
@@ -556,6 +562,10 @@ class Host:
                     steps += 1
                     if steps & 255 == 0 and megabytes() > self.limit:
                         flags |= HEAVY
+                        if megabytes() > 2 * self.limit:
+                            raise MemoryError(
+                                "the worker uses %d MB, twice what the option memory=%d allows" % (megabytes(), self.limit)
+                            )
                     sendall(pack(FINE, flags, 0, 0, float(reward)))
                     continue
                 data = b""
@@ -563,8 +573,8 @@ class Host:
                 number = 0.0
                 if request[0] == 82:  # R: reset
                     self.reset(struct.unpack_from("<Q", request, 8)[0])
-                    number = megabytes()
-                    if number > self.limit:
+                    number = seconds()
+                    if megabytes() > self.limit:
                         flags = HEAVY
                 elif request[0] == 73:  # I: the info of the last step
                     scalars = {str(key): plain(value) for key, value in dict(self.info).items()}
@@ -572,14 +582,13 @@ class Host:
                 elif request[0] == 80:  # P: a picture for people
                     data = self.picture()
                 elif request[0] == 84:  # T: CPU time so far
-                    times = os.times()
-                    number = times.user + times.system
+                    number = seconds()
                 else:
                     raise ValueError("no request has the number %d" % request[0])
                 sendall(pack(FINE, flags, 0, len(data), number))
                 if data:
                     sendall(data)
-            except Exception as error:
+            except BaseException as error:  # also of an environment that wants to leave
                 text = story(error).encode()
                 sendall(pack(RAISED, 0, 0, len(text), 0.0) + text)
 

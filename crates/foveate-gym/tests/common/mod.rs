@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use foveate_gym::{Gym, GymError, GymWorld, Settings};
 
 /// The folder with the toys' package.
-pub const TOYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/toys");
+pub(crate) const TOYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/toys");
 
 /// Whether there is a Python to test with; says so if not.
-pub fn python() -> bool {
+pub(crate) fn python() -> bool {
     let there = std::env::var_os("FOVEATE_PYTHON").is_some();
     if !there {
         println!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
@@ -19,10 +19,10 @@ pub fn python() -> bool {
 }
 
 /// What was told.
-pub type Told = Arc<Mutex<Vec<String>>>;
+pub(crate) type Told = Arc<Mutex<Vec<String>>>;
 
 /// The toy `name` with options.
-pub fn try_toy(name: &str, options: &[(&str, &str)]) -> (Result<Arc<Gym>, GymError>, Told) {
+pub(crate) fn try_toy(name: &str, options: &[(&str, &str)]) -> (Result<Arc<Gym>, GymError>, Told) {
     let id = format!("foveate_toys:Toys/{name}-v0");
     let all = [("path", TOYS)].into_iter().chain(options.iter().copied());
     let settings = Settings::parse(&id, all).expect("good options");
@@ -33,6 +33,6 @@ pub fn try_toy(name: &str, options: &[(&str, &str)]) -> (Result<Arc<Gym>, GymErr
 }
 
 /// The toy `name`, which is known to work.
-pub fn toy(name: &str, options: &[(&str, &str)]) -> GymWorld {
+pub(crate) fn toy(name: &str, options: &[(&str, &str)]) -> GymWorld {
     GymWorld::new(try_toy(name, options).0.expect("the toy can be made"))
 }

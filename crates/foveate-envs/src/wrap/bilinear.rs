@@ -1,0 +1,161 @@
+//! Pillow's bilinear resizing, to the byte.
+//!
+//! Pillow makes a picture smaller by a triangle as wide as two target pixels, first along the rows, then along the columns,
+//! each pass rounded to bytes; weights are whole numbers of 22 binary places.
+
+/// Binary places of a weight: 32, less 8 for the byte and 2 so that a sum does not overflow.
+const PLACES: u32 = 32 - 8 - 2;
+
+/// A resizing from one size to another. Allocates nothing while it works.
+#[derive(Debug, Clone)]
+pub struct Bilinear {
+    from: (usize, usize),
+    to: (usize, usize),
+    /// `None` where nothing changes: that pass is left out.
+    across: Option<Weights>,
+    down: Option<Weights>,
+    /// `[from height, to width, 3]`
+    between: Vec<u8>,
+}
+
+/// For each target pixel: which source pixels, and how much of each.
+#[derive(Debug, Clone)]
+struct Weights {
+    /// First source pixel and number of them.
+    spans: Vec<(usize, usize)>,
+    /// `[targets, most]`
+    table: Vec<i32>,
+    most: usize,
+}
+
+impl Weights {
+    fn new(from: usize, to: usize) -> Option<Self> {
+        if from == to {
+            return None;
+        }
+        let scale = from as f64 / to as f64;
+        // A picture that grows is not blurred.
+        let stretch = scale.max(1.0);
+        let support = stretch;
+        let most = support.ceil() as usize * 2 + 1;
+        let (mut spans, mut weights) = (Vec::with_capacity(to), vec![0; to * most]);
+        for (target, row) in weights.chunks_exact_mut(most).enumerate() {
+            let centre = (target as f64 + 0.5) * scale;
+            let first = (centre - support + 0.5).max(0.0) as usize;
+            let count = ((centre + support + 0.5) as usize).min(from) - first;
+            let triangle = |x: usize| {
+                let distance = (((x + first) as f64 - centre + 0.5) * (1.0 / stretch)).abs();
+                if distance < 1.0 { 1.0 - distance } else { 0.0 }
+            };
+            let sum: f64 = (0..count).map(triangle).sum();
+            for (x, weight) in row[..count].iter_mut().enumerate() {
+                let share = if sum == 0.0 { triangle(x) } else { triangle(x) / sum };
+                *weight = (0.5 + share * f64::from(1 << PLACES)) as i32;
+            }
+            spans.push((first, count));
+        }
+        Some(Weights { spans, table: weights, most })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, &[i32])> {
+        let rows = self.table.chunks_exact(self.most);
+        self.spans.iter().zip(rows).map(|(&(first, count), row)| (first, &row[..count]))
+    }
+}
+
+/// A sum of weighted bytes, rounded.
+const fn byte(sum: i32) -> u8 {
+    let whole = sum >> PLACES;
+    if whole < 0 {
+        0
+    } else if whole > 255 {
+        255
+    } else {
+        whole as u8
+    }
+}
+
+impl Bilinear {
+    /// From and to (width, height) in pixels, all at least 1.
+    pub fn new(from: (usize, usize), to: (usize, usize)) -> Self {
+        let (across, down) = (Weights::new(from.0, to.0), Weights::new(from.1, to.1));
+        let between = if across.is_some() && down.is_some() { from.1 * to.0 * 3 } else { 0 };
+        Bilinear { from, to, across, down, between: vec![0; between] }
+    }
+
+    /// Resizes `rgb`, `[from height, from width, 3]`, into `out`, `[to height, to width, 3]`.
+    pub fn apply(&mut self, rgb: &[u8], out: &mut [u8]) {
+        let Bilinear { from, to, across, down, between } = self;
+        match (across, down) {
+            (None, None) => out.copy_from_slice(rgb),
+            (Some(across), None) => along_rows(across, from.0, rgb, to.0, out),
+            (None, Some(down)) => along_columns(down, to.0 * 3, rgb, out),
+            (Some(across), Some(down)) => {
+                along_rows(across, from.0, rgb, to.0, between);
+                along_columns(down, to.0 * 3, between, out);
+            }
+        }
+    }
+}
+
+fn along_rows(weights: &Weights, from: usize, rgb: &[u8], to: usize, out: &mut [u8]) {
+    for (row, out) in rgb.chunks_exact(from * 3).zip(out.chunks_exact_mut(to * 3)) {
+        let (pixels, out) = (row.as_chunks::<3>().0, out.as_chunks_mut::<3>().0);
+        for (out, (first, weights)) in out.iter_mut().zip(weights.iter()) {
+            let mut sum = [1 << (PLACES - 1); 3];
+            for (pixel, &weight) in pixels[first..].iter().zip(weights) {
+                for (sum, &byte) in sum.iter_mut().zip(pixel) {
+                    *sum += i32::from(byte) * weight;
+                }
+            }
+            *out = sum.map(byte);
+        }
+    }
+}
+
+fn along_columns(weights: &Weights, row: usize, rgb: &[u8], out: &mut [u8]) {
+    /// Bytes of a row that are summed at once.
+    const LANES: usize = 64;
+    for (out, (first, weights)) in out.chunks_exact_mut(row).zip(weights.iter()) {
+        for (piece, out) in out.chunks_mut(LANES).enumerate() {
+            let mut sums = [1 << (PLACES - 1); LANES];
+            for (y, &weight) in weights.iter().enumerate() {
+                let at = (first + y) * row + piece * LANES;
+                for (sum, &byte) in sums.iter_mut().zip(&rgb[at..at + out.len()]) {
+                    *sum += i32::from(byte) * weight;
+                }
+            }
+            for (out, &sum) in out.iter_mut().zip(&sums) {
+                *out = byte(sum);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_flat_stays_flat_and_what_fits_stays_as_it_is() {
+        for (from, to) in [((7, 5), (3, 9)), ((160, 210), (96, 96)), ((5, 5), (5, 5)), ((1, 1), (4, 4))] {
+            let mut out = vec![0; to.0 * to.1 * 3];
+            Bilinear::new(from, to).apply(&vec![201; from.0 * from.1 * 3], &mut out);
+            assert!(out.iter().all(|&byte| byte == 201), "{from:?} to {to:?}");
+        }
+        let rgb: Vec<u8> = (0..75).collect();
+        let mut out = vec![0; 75];
+        Bilinear::new((5, 5), (5, 5)).apply(&rgb, &mut out);
+        assert_eq!(out, rgb);
+    }
+
+    #[test]
+    fn half_the_width_is_a_triangle() {
+        // Pixels 0, 100, 200, 40 to two: the weights of the first are 1/4·(3, 3, 1) of what lies within, over 7/4.
+        let grey = |bytes: &[u8]| bytes.iter().flat_map(|&b| [b; 3]).collect::<Vec<_>>();
+        let mut out = vec![0; 6];
+        Bilinear::new((4, 1), (2, 1)).apply(&grey(&[0, 100, 200, 40]), &mut out);
+        let expect = [(300 + 200) as f64 / 7.0, (100 + 600 + 120) as f64 / 7.0];
+        assert_eq!(out, grey(&expect.map(|x| x.round() as u8)));
+    }
+}

@@ -1,0 +1,30 @@
+//! Pictures without colour.
+
+/// Whose idea of brightness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grey {
+    /// Pillow's `convert("L")`: ITU-R 601-2 in whole numbers.
+    Pillow,
+    /// The Arcade Learning Environment's grey palette: 0.2989 R + 0.587 G + 0.114 B, rounded.
+    Ale,
+}
+
+impl Grey {
+    /// The brightness of a pixel.
+    pub fn of(self, [r, g, b]: [u8; 3]) -> u8 {
+        match self {
+            Grey::Pillow => {
+                let sum = u32::from(r) * 19_595 + u32::from(g) * 38_470 + u32::from(b) * 7_471;
+                ((sum + 0x8000) >> 16) as u8
+            }
+            Grey::Ale => (f64::from(r) * 0.2989 + f64::from(g) * 0.587 + f64::from(b) * 0.114).round() as u8,
+        }
+    }
+
+    /// Takes the colour out of `rgb`, `[pixels, 3]`; all three bytes of a pixel become its brightness.
+    pub fn apply(self, rgb: &mut [u8]) {
+        for pixel in rgb.as_chunks_mut::<3>().0 {
+            *pixel = [self.of(*pixel); 3];
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Wrappers as users write them: `repeat:4+grey+resize:84x84+stack:4`.
+
+use std::str::FromStr;
+
+use foveate_core::EnvError;
+
+use super::grey::Grey;
+
+/// Which wrappers are on; see [`catalogue`] for what each does.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Wrappers {
+    /// Chance that a step of the world repeats the action before.
+    pub sticky: Option<f64>,
+    /// Steps of the world per action; 1 by itself.
+    pub repeat: Option<u64>,
+    /// Shows the larger of the last two pictures of a repeat, byte for byte.
+    pub max: bool,
+    /// An episode begins with 1 to so many steps of doing nothing.
+    pub noop: Option<u64>,
+    /// A lost life ends the episode.
+    pub lives: bool,
+    /// Takes the colour out.
+    pub grey: Option<Grey>,
+    /// Another size of the picture.
+    pub resize: Option<Resize>,
+    /// Shows several observations at once.
+    pub stack: Option<Stack>,
+    /// Rewards become −1, 0 or 1.
+    pub clip: bool,
+    /// Steps after which an episode is truncated.
+    pub limit: Option<u64>,
+}
+
+/// Another size of the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resize {
+    /// Width in pixels.
+    pub width: usize,
+    /// Height in pixels.
+    pub height: usize,
+    /// As `OpenCV`'s `INTER_AREA` instead of Pillow's bilinear.
+    pub area: bool,
+}
+
+/// How several observations are shown at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stack {
+    /// So many one after the other, the newest last: pictures below each other, numbers in a row.
+    Rows(usize),
+    /// The brightness of the last three as red, green and blue, the newest blue.
+    Colors,
+}
+
+/// Every wrapper: how it is written, and what it does.
+pub fn catalogue() -> &'static [(&'static str, &'static str)] {
+    &[
+        ("sticky:0.25", "with this chance a step of the world repeats the action before"),
+        ("repeat:4", "each action lasts so many steps of the world; rewards add up"),
+        ("max", "shows the larger of the last two pictures of a repeat, against flicker"),
+        ("noop:30", "an episode begins with 1 to so many steps of doing nothing"),
+        ("lives", "a lost life ends the episode (of worlds that report `lives`)"),
+        ("grey", "takes the colour out as Pillow does; grey:ale as Atari's emulator does"),
+        ("resize:84x84", "another size, as Pillow's bilinear; resize:84x84:area as OpenCV's INTER_AREA"),
+        ("stack:4", "the last so many observations at once; stack:colors the last three as red, green, blue"),
+        ("clip", "rewards become -1, 0 or 1"),
+        ("limit:1000", "an episode is truncated after so many actions"),
+        ("atari", "short for noop:30+repeat:4+max+grey:ale+resize:84x84:area"),
+    ]
+}
+
+const ATARI: &str = "noop:30+repeat:4+max+grey:ale+resize:84x84:area";
+/// Largest side of a resized picture.
+const MAX_SIDE: usize = 4096;
+/// Most observations shown at once.
+const MAX_STACK: usize = 64;
+
+fn bad(part: &str, why: &str) -> EnvError {
+    EnvError::BadOption { env: format!("wrapper {part:?}"), why: why.into() }
+}
+
+impl FromStr for Wrappers {
+    type Err = EnvError;
+
+    fn from_str(text: &str) -> Result<Self, EnvError> {
+        let mut wrappers = Wrappers::default();
+        for part in text.split('+').map(str::trim) {
+            if part == "atari" {
+                for part in ATARI.split('+') {
+                    wrappers.add(part)?;
+                }
+            } else {
+                wrappers.add(part)?;
+            }
+        }
+        if wrappers.max && wrappers.repeat.unwrap_or(1) < 2 {
+            return Err(bad("max", "it needs two pictures to choose from; add repeat:2 or more"));
+        }
+        Ok(wrappers)
+    }
+}
+
+impl Wrappers {
+    fn add(&mut self, part: &str) -> Result<(), EnvError> {
+        let (name, value) = part.split_once(':').map_or((part, None), |(name, value)| (name, Some(value)));
+        let whole = |from: u64, to: u64| {
+            let number = value.and_then(|value| value.parse().ok()).filter(|n| (from..=to).contains(n));
+            number.ok_or_else(|| bad(part, &format!("write it as {name}:NUMBER, from {from} to {to}")))
+        };
+        let set = |slot: &mut bool| match value {
+            None => Ok(!std::mem::replace(slot, true)),
+            Some(_) => Err(bad(part, &format!("it takes no value; write {name}"))),
+        };
+        let fresh = match name {
+            "sticky" => {
+                let chance = value.and_then(|value| value.parse().ok()).filter(|p| (0.0..=1.0).contains(p));
+                let chance = chance.ok_or_else(|| bad(part, "write it as sticky:CHANCE, from 0 to 1"))?;
+                self.sticky.replace(chance).is_none()
+            }
+            "repeat" => self.repeat.replace(whole(1, 10_000)?).is_none(),
+            "max" => set(&mut self.max)?,
+            "noop" => self.noop.replace(whole(1, 10_000)?).is_none(),
+            "lives" => set(&mut self.lives)?,
+            "grey" => {
+                let grey = match value {
+                    None | Some("pillow") => Grey::Pillow,
+                    Some("ale") => Grey::Ale,
+                    _ => return Err(bad(part, "choose grey or grey:ale")),
+                };
+                self.grey.replace(grey).is_none()
+            }
+            "resize" => {
+                let (size, area) = match value.and_then(|value| value.split_once(':')) {
+                    Some((size, "area")) => (Some(size), true),
+                    Some((size, "bilinear")) => (Some(size), false),
+                    Some(_) => (None, false),
+                    None => (value, false),
+                };
+                let side = |text: &str| text.parse().ok().filter(|n| (1..=MAX_SIDE).contains(n));
+                let size = size.and_then(|size| size.split_once('x'));
+                let size = size.and_then(|(width, height)| Some((side(width)?, side(height)?)));
+                let why = || {
+                    format!(
+                        "write it as resize:WIDTHxHEIGHT or resize:WIDTHxHEIGHT:area, sides up to {MAX_SIDE}"
+                    )
+                };
+                let (width, height) = size.ok_or_else(|| bad(part, &why()))?;
+                self.resize.replace(Resize { width, height, area }).is_none()
+            }
+            "stack" if value == Some("colors") => self.stack.replace(Stack::Colors).is_none(),
+            "stack" => self.stack.replace(Stack::Rows(whole(2, MAX_STACK as u64)? as usize)).is_none(),
+            "clip" => set(&mut self.clip)?,
+            "limit" => self.limit.replace(whole(1, u64::MAX)?).is_none(),
+            _ => {
+                let known: Vec<_> = catalogue().iter().map(|(name, _)| *name).collect();
+                return Err(EnvError::UnknownOption {
+                    env: "this program".into(),
+                    what: "wrapper",
+                    given: part.into(),
+                    known: known.join(", "),
+                });
+            }
+        };
+        if fresh { Ok(()) } else { Err(bad(part, &format!("{name} is there twice; write it once"))) }
+    }
+
+    /// Whether none is on.
+    pub fn is_empty(&self) -> bool {
+        *self == Wrappers::default()
+    }
+
+    /// Whether the picture or the row of numbers is not the world's own.
+    pub(super) const fn looks(&self) -> bool {
+        self.max || self.grey.is_some() || self.resize.is_some() || self.stack.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrappers_are_read_in_any_order() {
+        let all = "limit:9+clip+stack:3+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
+        let expect = Wrappers {
+            sticky: Some(0.5),
+            repeat: Some(4),
+            max: true,
+            noop: Some(2),
+            lives: true,
+            grey: Some(Grey::Pillow),
+            resize: Some(Resize { width: 8, height: 6, area: true }),
+            stack: Some(Stack::Rows(3)),
+            clip: true,
+            limit: Some(9),
+        };
+        assert_eq!(all.parse::<Wrappers>().expect("fine"), expect);
+        let atari = "atari+stack:4".parse::<Wrappers>().expect("fine");
+        assert_eq!((atari.repeat, atari.max, atari.grey), (Some(4), true, Some(Grey::Ale)));
+        for (written, _) in catalogue() {
+            let alone = if *written == "max" { "max+repeat:2" } else { written };
+            alone.parse::<Wrappers>().expect(written);
+        }
+        for (text, part) in [
+            ("", "has no wrapper \"\""),
+            ("gray", "has no wrapper \"gray\"; choose from: sticky:0.25, repeat:4"),
+            ("repeat", "write it as repeat:NUMBER, from 1"),
+            ("repeat:0", "write it as repeat:NUMBER, from 1"),
+            ("clip:1", "it takes no value"),
+            ("max", "add repeat:2"),
+            ("grey+grey:ale", "grey is there twice"),
+            ("sticky:2", "from 0 to 1"),
+            ("resize:84", "resize:WIDTHxHEIGHT"),
+            ("resize:0x4", "resize:WIDTHxHEIGHT"),
+            ("resize:84x84:cubic", "resize:WIDTHxHEIGHT"),
+            ("stack:1", "from 2 to 64"),
+        ] {
+            let said = text.parse::<Wrappers>().expect_err(text).to_string();
+            assert!(said.contains(part), "{text}: {said}");
+        }
+    }
+}

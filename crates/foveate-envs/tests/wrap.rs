@@ -1,0 +1,256 @@
+//! Wrappers on native worlds, and resizing beside the real Pillow and OpenCV.
+
+mod oracle;
+
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Step,
+};
+use foveate_envs::registry::{EnvRequest, make};
+use foveate_envs::wrap::{Area, Bilinear, Grey, Wrapped};
+use oracle::Oracle;
+
+#[test]
+fn resizing_is_pillows_and_opencvs_to_the_byte() {
+    let Some(mut oracle) = Oracle::start("resize.py") else { return };
+    let mut areas = 0;
+    for _ in 0..oracle.count() {
+        let [w, h, to_w, to_h] = [(); 4].map(|()| oracle.count());
+        let mut bytes = |len| {
+            let mut bytes = vec![0; len];
+            oracle.raw(&mut bytes);
+            bytes
+        };
+        let (rgb, bilinear, grey) = (bytes(w * h * 3), bytes(to_w * to_h * 3), bytes(w * h));
+        let place = format!("{w}x{h} to {to_w}x{to_h}");
+        let mut out = vec![0; to_w * to_h * 3];
+        Bilinear::new((w, h), (to_w, to_h)).apply(&rgb, &mut out);
+        assert!(out == bilinear, "bilinear, {place}");
+        let mut plain = rgb.clone();
+        Grey::Pillow.apply(&mut plain);
+        assert!(plain.chunks(3).zip(&grey).all(|(pixel, &byte)| pixel == [byte; 3]), "grey, {place}");
+        if oracle.flag() {
+            let mut expect = out.clone();
+            oracle.raw(&mut expect);
+            Area::new((w, h), (to_w, to_h)).expect("it shrinks").apply(&rgb, &mut out);
+            let differ = out.iter().zip(&expect).filter(|(a, b)| a != b).count();
+            assert_eq!(differ, 0, "area, {place}: of {} bytes", out.len());
+            areas += 1;
+        }
+    }
+    assert!(areas > 10);
+}
+
+/// Shows its step number as a shade and as a number; pays it; ends after 50 steps. Its lives go down at 13 and at 31.
+#[derive(Clone)]
+struct Counter {
+    spec: EnvSpec,
+    rgb: Vec<u8>,
+    number: [f32; 1],
+    t: u64,
+    did: Vec<f64>,
+}
+
+impl Counter {
+    fn boxed(picture: bool, choices: bool) -> Box<dyn Env> {
+        let observation = if picture {
+            ObservationSpace::Image { width: 4, height: 2 }
+        } else {
+            ObservationSpace::Vector { len: 1 }
+        };
+        let action = if choices {
+            ActionSpace::Discrete { n: 3 }
+        } else {
+            ActionSpace::Box { low: vec![-1.0], high: vec![1.0] }
+        };
+        let spec = EnvSpec { id: "counter".into(), observation, action, max_steps: Some(50), fps: 20.0 };
+        Box::new(Counter { spec, rgb: vec![0; 24], number: [0.0], t: 0, did: vec![] })
+    }
+
+    fn shade(t: u64) -> u8 {
+        // Odd steps are bright, as with a light that flickers.
+        (t % 2 * 100 + t) as u8
+    }
+}
+
+impl Env for Counter {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+    fn reset(&mut self, _: Option<u64>) {
+        self.t = 0;
+        self.did.clear();
+        self.rgb.fill(Counter::shade(0));
+        self.number = [0.0];
+    }
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        self.t += 1;
+        self.did.push(match action {
+            Action::Continuous(values) => values[0],
+            Action::Discrete(choice) => choice as f64,
+        });
+        self.rgb.fill(Counter::shade(self.t));
+        self.number = [self.t as f32];
+        Ok(Step { reward: self.t as f64, terminated: false, truncated: self.t >= 50 })
+    }
+    fn observation(&self) -> Observation<'_> {
+        match self.spec.observation {
+            ObservationSpace::Image { width, height } => {
+                Observation::Image(Image::new(width, height, &self.rgb).expect("4 x 2"))
+            }
+            _ => Observation::Vector(&self.number),
+        }
+    }
+    fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
+        Err(EnvError::NoView { env: "counter".into(), why: "a test".into() })
+    }
+    fn state(&self) -> Fact {
+        let lives = 3 - u64::from(self.t >= 13) - u64::from(self.t >= 31);
+        let did = self.did.iter().map(|&x| Fact::Number(x)).collect();
+        Fact::Group(vec![("lives", Fact::Count(lives)), ("did", Fact::List(did))])
+    }
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(self.clone())
+    }
+}
+
+fn wrap(text: &str, picture: bool, choices: bool) -> Wrapped {
+    let wrappers = text.parse().expect("good wrappers");
+    Wrapped::new(Counter::boxed(picture, choices), wrappers).expect("they fit")
+}
+
+/// What was done in the world so far.
+fn did(env: &dyn Env) -> Vec<f64> {
+    let Fact::Group(facts) = env.state() else { panic!("facts") };
+    let Fact::List(did) = &facts[1].1 else { panic!("a list") };
+    did.iter().map(|fact| if let Fact::Number(x) = fact { *x } else { panic!("a number") }).collect()
+}
+
+/// The first byte of each row of the picture.
+fn rows(env: &dyn Env) -> Vec<u8> {
+    let image = env.observation().image().expect("a picture");
+    (0..image.height()).map(|y| image.pixel(0, y)[0]).collect()
+}
+
+#[test]
+fn repeats_add_up_and_end_when_the_world_does() {
+    let mut env = wrap("repeat:4", false, false);
+    assert_eq!((env.spec().max_steps, env.spec().fps), (Some(13), 5.0));
+    env.reset(Some(1));
+    let mut all = vec![];
+    while all.last().is_none_or(|step: &Step| !step.is_over()) {
+        all.push(env.step(Action::Continuous(&[0.5])).expect("fine"));
+    }
+    assert_eq!((all.len(), all[0].reward, all[12].reward), (13, 10.0, 99.0));
+    assert!(all[12].truncated && !all[12].terminated);
+    assert_eq!(env.observation(), Observation::Vector(&[50.0]), "the final observation is the last step's");
+    assert!(env.step(Action::Continuous(&[0.5])).expect_err("over").to_string().contains("call reset"));
+}
+
+#[test]
+fn the_larger_of_two_pictures_has_no_flicker() {
+    let mut env = wrap("repeat:4+max", true, true);
+    env.reset(Some(1));
+    assert_eq!(rows(&env)[0], 0);
+    for step in 1..=12_u64 {
+        env.step(Action::Discrete(1)).expect("fine");
+        let last = 4 * step;
+        let expect = Counter::shade(last).max(Counter::shade(last - 1));
+        assert_eq!(rows(&env)[0], expect, "step {step}");
+    }
+}
+
+#[test]
+fn pictures_and_numbers_are_stacked_oldest_first() {
+    let mut env = wrap("stack:3", true, false);
+    assert_eq!(env.spec().observation, ObservationSpace::Image { width: 4, height: 6 });
+    env.reset(Some(1));
+    assert_eq!(rows(&env), [0; 6]);
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    assert_eq!(rows(&env), [0, 0, 0, 0, 101, 101]);
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    let copy = env.boxed_clone();
+    assert_eq!(rows(&env), [0, 0, 101, 101, 2, 2]);
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    assert_eq!(rows(&env), [101, 101, 2, 2, 103, 103]);
+    assert_eq!(rows(&*copy), [0, 0, 101, 101, 2, 2]);
+
+    let mut env = wrap("stack:colors", true, false);
+    env.reset(Some(1));
+    for _ in 0..3 {
+        env.step(Action::Continuous(&[0.0])).expect("fine");
+    }
+    assert_eq!(env.observation().image().expect("a picture").pixel(1, 1), [101, 2, 103]);
+
+    let mut env = wrap("stack:3", false, false);
+    assert_eq!(env.spec().observation, ObservationSpace::Vector { len: 3 });
+    env.reset(Some(1));
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    assert_eq!(env.observation(), Observation::Vector(&[0.0, 1.0, 2.0]));
+}
+
+#[test]
+fn chance_comes_from_the_seed() {
+    let play = |text: &str, seed: u64| {
+        let mut env = wrap(text, true, true);
+        env.reset(Some(seed));
+        for t in 0..20 {
+            env.step(Action::Discrete(1 + t % 2)).expect("fine");
+        }
+        did(&env)
+    };
+    let sticky = play("sticky:0.5", 1);
+    assert_eq!(sticky, play("sticky:0.5", 1));
+    assert_ne!(sticky, play("sticky:0.5", 2));
+    let asked: Vec<f64> = (0..20).map(|t| f64::from(1 + t % 2)).collect();
+    let kept = sticky.iter().zip(&asked).filter(|(a, b)| a == b).count();
+    assert!((5..=17).contains(&kept), "{sticky:?}");
+    assert_eq!(play("sticky:0", 1), asked);
+    let waits = |seed| play("noop:6", seed).iter().take_while(|&&x| x == 0.0).count();
+    let all: Vec<usize> = (0..40).map(waits).collect();
+    assert_eq!((all.iter().min(), all.iter().max()), (Some(&1), Some(&6)), "{all:?}");
+}
+
+#[test]
+fn rewards_lives_and_limits() {
+    let mut env = wrap("clip+limit:7", false, true);
+    assert_eq!(env.spec().max_steps, Some(7));
+    env.reset(None);
+    for t in 1..=7 {
+        let step = env.step(Action::Discrete(0)).expect("fine");
+        assert_eq!(step, Step { reward: 1.0, terminated: false, truncated: t == 7 });
+    }
+    let mut env = wrap("lives+repeat:5", false, true);
+    env.reset(None);
+    let over: Vec<bool> = (0..3).map(|_| env.step(Action::Discrete(0)).expect("fine").terminated).collect();
+    assert_eq!(over, [false, false, true], "a life is lost in step 13, within the third action");
+}
+
+#[test]
+fn wrappers_that_do_not_fit_say_so() {
+    let said = |text: &str, picture| {
+        let wrappers = text.parse().expect("good wrappers");
+        Wrapped::new(Counter::boxed(picture, true), wrappers).err().expect("it must fail").to_string()
+    };
+    assert!(said("grey", false).contains("it shows 1 numbers; only repeat, stack"));
+    assert!(said("resize:8x8:area", true).contains("makes 4x2 larger; leave out `:area`"));
+}
+
+#[test]
+fn any_world_with_a_picture_can_be_wrapped() {
+    let world = || make(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() }).expect("it exists");
+    let wrappers = "grey+resize:64x64".parse().expect("fine");
+    let mut env = Wrapped::new(world(), wrappers).expect("they fit");
+    let mut plain = world();
+    env.reset(Some(3));
+    plain.reset(Some(3));
+    for _ in 0..5 {
+        let action = Action::Continuous(&[0.1, 0.5, 0.0]);
+        assert_eq!(env.step(action).expect("fine"), plain.step(action).expect("fine"));
+        let mut rgb = plain.observation().image().expect("a picture").rgb().to_vec();
+        Grey::Pillow.apply(&mut rgb);
+        let mut small = vec![0; 64 * 64 * 3];
+        Bilinear::new((96, 96), (64, 64)).apply(&rgb, &mut small);
+        assert!(env.observation().image().expect("a picture").rgb() == small);
+    }
+}

@@ -1,0 +1,239 @@
+//! Workers that die, hang, print, leak or raise.
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use foveate_core::{Action, Env, EnvError, Fact, Step};
+
+use common::{python, toy, try_toy};
+
+/// Drives a whole episode with seed 7 by a fixed rule.
+fn episode(env: &mut dyn Env) -> Result<Vec<Step>, EnvError> {
+    env.reset(Some(7));
+    let mut all = vec![];
+    loop {
+        let step = env.step(Action::Continuous(&[(all.len() as f64).cos()]))?;
+        all.push(step);
+        if step.is_over() {
+            return Ok(all);
+        }
+    }
+}
+
+/// Breaks `how` in step 5, once; the episode must be that of an undisturbed world, and the notice must say `part`.
+#[track_caller]
+fn once(how: &str, replaced: u64, part: &str) {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let mark = dir.path().join("broken");
+    let mark = serde_json::to_string(&mark).expect("text");
+    let how_json = format!("\"{how}\"");
+    let options = [("arg.how", &*how_json), ("arg.once", &*mark), ("timeout", "2")];
+    let (gym, told) = try_toy("Breaks", &options);
+    let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
+    let expect = episode(&mut toy("Toy", &[])).expect("nothing breaks");
+    assert_eq!(episode(&mut env).expect("it goes on"), expect, "{how}");
+    assert_eq!(env.gym().replaced(), replaced, "{how}");
+    let told = told.lock().expect("no one panicked").join("\n");
+    assert!(told.contains(part), "{how}: {told}");
+    if replaced > 0 {
+        assert!(told.contains("after step 4 of the episode with seed 7; a new worker"), "{told}");
+    }
+}
+
+#[test]
+fn what_fails_once_leaves_no_trace_in_the_result() {
+    if !python() {
+        return;
+    }
+    once("raise", 1, "ValueError: the toy broke");
+    once("raise", 1, "foveate_toys/__init__.py\", line");
+    once("exit", 1, "the worker left with exit code 3");
+    once("sys_exit", 1, "SystemExit: leaving");
+    once("segfault", 1, "the worker was ended by signal 11 (SIGSEGV)");
+    once("hang", 1, "did not answer for 2 s");
+    once("hang_in_c", 1, "did not answer for 2 s");
+}
+
+#[test]
+fn what_does_no_harm_is_no_failure() {
+    if !python() {
+        return;
+    }
+    for how in ["print", "close", "read"] {
+        once(how, 0, "");
+    }
+}
+
+#[test]
+fn what_fails_again_is_an_error_that_says_where() {
+    if !python() {
+        return;
+    }
+    for (how, parts) in [
+        ("raise", ["it raised ValueError: the toy broke", "again with a new worker"]),
+        ("exit", ["exit code 3", "after step 4 of the episode with seed 7"]),
+    ] {
+        let (gym, told) = try_toy("Breaks", &[("arg.how", &format!("\"{how}\""))]);
+        let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
+        let said = episode(&mut env).expect_err("it breaks every time").to_string();
+        for part in parts {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(said.contains("foveate check-env") && !said.contains('\n'), "{said}");
+        assert_eq!(env.step(Action::Continuous(&[0.0])).expect_err("still").to_string(), said);
+        let told = told.lock().expect("no one panicked").concat();
+        assert_eq!(told.matches("Traceback").count(), if how == "raise" { 2 } else { 0 }, "{told}");
+        // Another episode may go well, up to the same step.
+        env.reset(Some(8));
+        for _ in 0..4 {
+            env.step(Action::Continuous(&[0.0])).expect("it has not come to step 5");
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_grows_is_replaced() {
+    if !python() {
+        return;
+    }
+    // Six hundred megabytes an episode; each must begin with a fresh worker.
+    let (gym, _) = try_toy("Leaks", &[("memory", "300")]);
+    let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
+    let first = episode(&mut env).expect("fine");
+    for expect in 1..4 {
+        assert_eq!(episode(&mut env).expect("fine"), first);
+        assert_eq!(env.gym().replaced(), expect);
+    }
+}
+
+fn alive(pid: u64) -> bool {
+    // A process that ended and was not waited for by whoever adopted it is not alive.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| !text.contains(") Z "))
+}
+
+#[track_caller]
+fn soon_gone(pids: &[u64]) {
+    for _ in 0..200 {
+        if pids.iter().all(|&pid| !alive(pid)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("still there: {:?}", pids.iter().filter(|&&pid| alive(pid)).collect::<Vec<_>>());
+}
+
+/// Process ids of a worker of `Children` and of the program that it started.
+fn family(env: &dyn Env) -> Vec<u64> {
+    let Fact::Named(facts) = env.state() else { panic!("facts") };
+    facts.iter().filter_map(|(_, fact)| if let Fact::Count(pid) = fact { Some(*pid) } else { None }).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_outlives_a_world_or_a_worker() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Children", &[]);
+    env.reset(Some(1));
+    let pids = family(&env);
+    assert!(pids.len() == 2 && pids.iter().all(|&pid| alive(pid)));
+    drop(env);
+    soon_gone(&pids);
+
+    let mut env = toy("Children", &[]);
+    env.reset(Some(1));
+    let first = family(&env);
+    // The worker alone is killed; what it started must go too.
+    assert!(Command::new("kill").args(["-9", &first[1].to_string()]).status().expect("kill runs").success());
+    env.step(Action::Continuous(&[0.0])).expect("a new worker goes on");
+    soon_gone(&first);
+    assert_eq!(env.gym().replaced(), 1);
+}
+
+/// Started by the test below as a process of its own, which is then killed.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_parent_to_be_killed() {
+    if std::env::var_os("FOVEATE_TEST_VICTIM").is_none() {
+        return;
+    }
+    let hang = std::env::var("FOVEATE_TEST_VICTIM").is_ok_and(|how| how == "hang");
+    let mut env = toy("Children", &[]);
+    env.reset(Some(1));
+    let mut other = toy("Breaks", &[("arg.how", "\"hang_in_c\"")]);
+    other.reset(Some(1));
+    println!("family {:?}", family(&env));
+    if hang {
+        for _ in 0..5 {
+            let _ = other.step(Action::Continuous(&[0.0]));
+        }
+    }
+    std::thread::sleep(Duration::from_secs(100));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_outlives_a_parent_that_is_killed() {
+    use std::io::{BufRead, BufReader};
+
+    if !python() {
+        return;
+    }
+    for how in ["idle", "hang"] {
+        let me = std::env::current_exe().expect("a test runs");
+        let mut victim = Command::new(me)
+            .args(["--exact", "a_parent_to_be_killed", "--nocapture"])
+            .env("FOVEATE_TEST_VICTIM", how)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let out = BufReader::new(victim.stdout.take().expect("piped"));
+        let line = out.lines().map_while(Result::ok).find(|line| line.contains("family ["));
+        let line = line.expect("it says who its workers are");
+        let pids: Vec<u64> =
+            line.split(['[', ']', ',']).filter_map(|word| word.trim().parse().ok()).collect();
+        assert_eq!(pids.len(), 2, "{line}");
+        let groups = children_of(victim.id());
+        assert!(groups.len() >= 2, "keepers are its children: {groups:?}");
+        std::thread::sleep(Duration::from_millis(300));
+        victim.kill().expect("it can be killed");
+        victim.wait().expect("it was killed");
+        soon_gone(&pids);
+        soon_gone(&groups);
+        for group in groups {
+            let left = in_group(group);
+            assert!(left.is_empty(), "{how}: {left:?} of group {group} are left");
+        }
+    }
+}
+
+fn stats() -> impl Iterator<Item = (u64, Vec<u64>)> {
+    let all = std::fs::read_dir("/proc").expect("Linux").flatten();
+    all.filter_map(|entry| {
+        let text = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let pid = text.split(' ').next()?.parse().ok()?;
+        let rest = text.rsplit(") ").next()?;
+        // State, parent, group.
+        if rest.starts_with('Z') {
+            return None;
+        }
+        Some((pid, rest.split(' ').skip(1).take(2).filter_map(|word| word.parse().ok()).collect()))
+    })
+}
+
+fn children_of(parent: u32) -> Vec<u64> {
+    stats().filter(|(_, ids)| ids.first() == Some(&u64::from(parent))).map(|(pid, _)| pid).collect()
+}
+
+fn in_group(group: u64) -> Vec<u64> {
+    for _ in 0..100 {
+        if stats().all(|(_, ids)| ids.get(1) != Some(&group)) {
+            return vec![];
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    stats().filter(|(_, ids)| ids.get(1) == Some(&group)).map(|(pid, _)| pid).collect()
+}
