@@ -10,7 +10,7 @@ const TOYS: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../foveate-gym
 fn python() -> bool {
     let there = std::env::var_os("FOVEATE_PYTHON").is_some();
     if !there {
-        println!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
     }
     there
 }

@@ -1,4 +1,4 @@
-//! Wrappers on native worlds, and resizing beside the real Pillow and OpenCV.
+//! Wrappers on native worlds, and resizing beside the real Pillow and `OpenCV`.
 
 mod oracle;
 

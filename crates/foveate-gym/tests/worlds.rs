@@ -181,7 +181,7 @@ fn what_cannot_be_made_says_what_to_do() {
         return;
     }
     let check = |name: &str, options: &[(&str, &str)], part: &str| {
-        let said = try_toy(name, options).0.err().expect("it must fail").to_string();
+        let said = try_toy(name, options).0.expect_err("it must fail").to_string();
         assert!(said.contains(part) && said.contains(';') && !said.contains('\n'), "{said}");
     };
     check("Nothing", &[], "install that and name its module too");

@@ -142,7 +142,7 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 
 /// The SHA-256 of several pieces one behind the other, in hexadecimal.
 fn sha256_hex_of<const N: usize>(pieces: [&[u8]; N]) -> String {
-    let hash = pieces.iter().fold(Sha256::new(), |hash, piece| hash.chain_update(piece));
+    let hash = pieces.iter().fold(Sha256::new(), Digest::chain_update);
     hash.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

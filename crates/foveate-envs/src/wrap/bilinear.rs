@@ -1,7 +1,8 @@
 //! Pillow's bilinear resizing, to the byte.
 //!
 //! Pillow makes a picture smaller by a triangle as wide as two target pixels, first along the rows, then along the columns,
-//! each pass rounded to bytes; weights are whole numbers of 22 binary places.
+//! each pass rounded to bytes; weights are whole numbers of 22 binary places. Pillow 13 begins with the columns where the
+//! height shrinks much more than the width; here the rows always come first, as in all versions before.
 
 /// Binary places of a weight: 32, less 8 for the byte and 2 so that a sum does not overflow.
 const PLACES: u32 = 32 - 8 - 2;

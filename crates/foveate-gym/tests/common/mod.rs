@@ -13,7 +13,7 @@ pub(crate) const TOYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/toys")
 pub(crate) fn python() -> bool {
     let there = std::env::var_os("FOVEATE_PYTHON").is_some();
     if !there {
-        println!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
     }
     there
 }

@@ -195,12 +195,12 @@ class Breaks(Toy):
 
 
 class Leaks(Toy):
-    """Keeps ten megabytes a step."""
+    """Keeps two megabytes a step."""
 
     kept = []
 
     def step(self, action):
-        self.kept.append(np.ones(10_000_000, np.uint8))
+        self.kept.append(np.ones(2_000_000, np.uint8))
         return super().step(action)
 
 
