@@ -12,31 +12,30 @@ impl FeatureMap {
     #[inline(always)]
     pub(super) fn raise_peaks<I: Isa>(&self, isa: I, z: &[Block], peaks: &mut [Block]) {
         let log2_e = isa.splat16(LOG2_E);
-        let raise = |peak: &mut Block, x: I::V16| x.max(isa.load16(&peak.0)).store(&mut peak.0);
         let (first, rest) = peaks.split_first_mut().expect("one for the lengths");
         match self.base {
             Base::Elementwise(_) if self.omega.is_empty() => {
                 for (peak, z) in rest.iter_mut().zip(z) {
-                    raise(peak, isa.load16(&z.0).mul(log2_e));
+                    raise(isa, peak, isa.load16(&z.0).mul(log2_e));
                 }
             }
             Base::Elementwise(_) => {
                 for (peak, row) in rest.iter_mut().zip(self.omega.chunks_exact(self.dim)) {
-                    raise(peak, products(isa, row, z).mul(log2_e));
+                    raise(isa, peak, products(isa, row, z).mul(log2_e));
                 }
             }
             Base::Random { positive, .. } => {
                 let half = squares(isa, z).mul(isa.splat16(0.5 * LOG2_E));
-                raise(first, half);
+                raise(isa, first, half);
                 let (low, minus) = (isa.splat16(0.0).sub(half), isa.splat16(-LOG2_E));
                 let m = self.projections();
                 for (i, row) in self.omega.chunks_exact(self.dim).enumerate() {
                     let u = products(isa, row, z);
                     if positive.is_some() {
-                        raise(&mut rest[i], u.mul_add(log2_e, low));
+                        raise(isa, &mut rest[i], u.mul_add(log2_e, low));
                     }
                     if positive == Some(Positive::Hyperbolic) {
-                        raise(&mut rest[m + i], u.mul_add(minus, low));
+                        raise(isa, &mut rest[m + i], u.mul_add(minus, low));
                     }
                 }
             }
@@ -95,6 +94,11 @@ impl FeatureMap {
             products(isa, row, z).select_lt(zero, isa.splat16(-1.0), one).store(&mut out.0);
         }
     }
+}
+
+#[inline(always)]
+fn raise<I: Isa>(isa: I, peak: &mut Block, x: I::V16) {
+    x.max(isa.load16(&peak.0)).store(&mut peak.0);
 }
 
 #[inline(always)]

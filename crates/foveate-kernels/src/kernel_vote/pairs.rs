@@ -195,13 +195,13 @@ fn lay_out<I: Isa, const D: usize>(
     for (which, side) in [Side::Query, Side::Key].into_iter().enumerate() {
         let to = if side == Side::Query { &mut votes.queries } else { &mut votes.keys };
         for (block, to) in to.chunks_exact_mut(dim).take(distinct.div_ceil(16)).enumerate() {
-            let firsts = &votes.rows.first[..distinct];
-            vectors.gather(isa, side, |lane| firsts[(block * 16 + lane).min(distinct - 1)] as usize, to);
+            let firsts = &votes.rows.first[block * 16..distinct.min(block * 16 + 16)];
+            vectors.gather(isa, side, firsts, to);
             let mut lengths = [0.0; 16];
             squares(isa, to).sqrt().store(&mut lengths);
             for (lane, &length) in lengths.iter().enumerate() {
                 if length > norms[which].0 {
-                    norms[which] = (length, firsts[(block * 16 + lane).min(distinct - 1)] as usize);
+                    norms[which] = (length, firsts[lane.min(firsts.len() - 1)] as usize);
                 }
             }
             if side == Side::Query {
@@ -225,27 +225,21 @@ fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
     #[expect(clippy::needless_range_loop, reason = "r and t count several arrays at once")]
     for start in (0..distinct).step_by(ROWS) {
         let row = |r: usize| (start + r).min(distinct - 1);
-        let query = |r: usize, t: usize| votes.queries[row(r) / 16 * dim + t].0[row(r) % 16];
+        let mut queries = [(&[] as &[Block], 0); ROWS];
         let mut splats = [[zero; D]; ROWS];
         let mut large = [false; ROWS];
         for r in 0..ROWS {
+            queries[r] = (&votes.queries[row(r) / 16 * dim..(row(r) / 16 + 1) * dim], row(r) % 16);
             let mut square = 0.0;
             for t in 0..dim {
-                square += query(r, t) * query(r, t);
+                let q = queries[r].0[t].0[queries[r].1];
+                square += q * q;
                 if D > 0 {
-                    splats[r][t] = isa.splat16(query(r, t));
+                    splats[r][t] = isa.splat16(q);
                 }
             }
             large[r] = square * key_norm * key_norm > SMALL * SMALL;
         }
-        let logit = |r: usize, keys: &[Block]| {
-            let mut x = zero;
-            for (t, key) in keys.iter().enumerate() {
-                let q = if D > 0 { splats[r][t] } else { isa.splat16(query(r, t)) };
-                x = q.mul_add(isa.load16(&key.0), x);
-            }
-            x
-        };
         let mut peaks = [0.0; ROWS];
         let mut sums = [zero; ROWS];
         if large.contains(&true) {
@@ -254,7 +248,11 @@ fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
                 // What counts nothing must not be the maximum.
                 let counts = isa.load16(&weight.0).copy_sign(isa.splat16(1.0));
                 for r in 0..ROWS {
-                    let x = zero.select_lt(counts, logit(r, keys), isa.splat16(-2.0 * LARGEST));
+                    let x = zero.select_lt(
+                        counts,
+                        logit::<I, D>(isa, &splats[r], queries[r], keys),
+                        isa.splat16(-2.0 * LARGEST),
+                    );
                     largest[r] = x.max(largest[r]);
                 }
             }
@@ -265,7 +263,7 @@ fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
             for (keys, weight) in keys.chunks_exact(dim).zip(weights) {
                 let weight = isa.load16(&weight.0);
                 for r in 0..ROWS {
-                    let x = logit(r, keys).sub(isa.splat16(peaks[r]));
+                    let x = logit::<I, D>(isa, &splats[r], queries[r], keys).sub(isa.splat16(peaks[r]));
                     let x = x.min(isa.splat16(SMALL)).max(isa.splat16(LOWEST));
                     sums[r] = exp2_by_table(isa, x).mul_add(weight, sums[r]);
                 }
@@ -274,7 +272,8 @@ fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
             for (keys, weight) in keys.chunks_exact(dim).zip(weights) {
                 let weight = isa.load16(&weight.0);
                 for r in 0..ROWS {
-                    sums[r] = exp2_by_table(isa, logit(r, keys)).mul_add(weight, sums[r]);
+                    sums[r] = exp2_by_table(isa, logit::<I, D>(isa, &splats[r], queries[r], keys))
+                        .mul_add(weight, sums[r]);
                 }
             }
         }
@@ -283,4 +282,25 @@ fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
             votes.peaks[row(r)] = peaks[r];
         }
     }
+}
+
+/// q·k of one query, which is a lane of its block, with sixteen keys.
+#[inline(always)]
+fn logit<I: Isa, const D: usize>(
+    isa: I,
+    splats: &[I::V16; D],
+    (query, lane): (&[Block], usize),
+    keys: &[Block],
+) -> I::V16 {
+    let mut x = isa.splat16(0.0);
+    if D > 0 {
+        for t in 0..D {
+            x = splats[t].mul_add(isa.load16(&keys[t].0), x);
+        }
+    } else {
+        for (q, key) in query.iter().zip(keys) {
+            x = isa.splat16(q.0[lane]).mul_add(isa.load16(&key.0), x);
+        }
+    }
+    x
 }

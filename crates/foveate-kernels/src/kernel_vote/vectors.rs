@@ -24,31 +24,54 @@ impl<const D: usize> Vectors<'_, D> {
     /// one again.
     #[inline(always)]
     pub(super) fn load<I: Isa>(&self, isa: I, side: Side, block: usize, to: &mut [Block]) {
-        if (block + 1) * 16 <= self.patches {
+        let row = self.per_row();
+        let mut rows = [&[] as &[Eight]; 16];
+        if let Some(all) = self.embedded.get(block * 16 * row..(block + 1) * 16 * row) {
             // Slicing once spares a check per row.
-            let row = (2 * self.dim()).div_ceil(8);
-            let embedded = &self.embedded[block * 16 * row..(block + 1) * 16 * row];
-            Vectors { embedded, patches: 16, ..*self }.gather(isa, side, |lane| lane, to);
+            for lane in 0..16 {
+                rows[lane] = &all[lane * row..(lane + 1) * row];
+            }
         } else {
-            self.gather(isa, side, |lane| (block * 16 + lane).min(self.patches - 1), to);
+            for (lane, to) in rows.iter_mut().enumerate() {
+                *to = self.row((block * 16 + lane).min(self.patches - 1));
+            }
         }
+        self.columns(isa, side, &rows, to);
     }
 
-    /// Writes `side` of sixteen patches, lane by lane, to `to`, `[dim, 16]`.
+    /// Writes `side` of the patches `which` to `to`, `[dim, 16]`; if there are less than 16, the last one again.
     #[inline(always)]
-    pub(super) fn gather<I: Isa>(
-        &self,
-        isa: I,
-        side: Side,
-        patch: impl Fn(usize) -> usize,
-        to: &mut [Block],
-    ) {
+    pub(super) fn gather<I: Isa>(&self, isa: I, side: Side, which: &[u32], to: &mut [Block]) {
+        let mut rows = [&[] as &[Eight]; 16];
+        for (lane, to) in rows.iter_mut().enumerate() {
+            *to = self.row(which[lane.min(which.len() - 1)] as usize);
+        }
+        self.columns(isa, side, &rows, to);
+    }
+
+    /// Groups of eight numbers per patch.
+    #[inline(always)]
+    const fn per_row(&self) -> usize {
+        (2 * self.dim()).div_ceil(8)
+    }
+
+    #[inline(always)]
+    fn row(&self, patch: usize) -> &[Eight] {
+        let row = self.per_row();
+        &self.embedded[patch * row..(patch + 1) * row]
+    }
+
+    #[inline(always)]
+    fn columns<I: Isa>(&self, isa: I, side: Side, rows: &[&[Eight]; 16], to: &mut [Block]) {
         let dim = self.dim();
-        let per_row = (2 * dim).div_ceil(8);
         let first = if side == Side::Query { 0 } else { dim };
         for eight in first / 8..=(first + dim - 1) / 8 {
-            let rows = std::array::from_fn(|lane| isa.load8(&self.embedded[patch(lane) * per_row + eight].0));
-            for (t, column) in isa.transpose(rows).into_iter().enumerate() {
+            let mut loaded = [isa.splat8(0.0); 16];
+            for (to, row) in loaded.iter_mut().zip(rows) {
+                *to = isa.load8(&row[eight].0);
+            }
+            let columns = isa.transpose(loaded);
+            for (t, column) in columns.iter().enumerate() {
                 let number = eight * 8 + t;
                 if (first..first + dim).contains(&number) {
                     column.store(&mut to[number - first].0);

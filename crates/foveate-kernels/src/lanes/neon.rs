@@ -78,29 +78,41 @@ impl Isa for Neon {
     }
     #[inline(always)]
     fn transpose(self, rows: [Pair<Quad>; 16]) -> [Pair<Pair<Quad>>; 8] {
-        // Four rows, their low or their high half, to four columns.
-        let four = |first: usize, high: bool| {
-            let r = |j: usize| if high { rows[first + j].1.0 } else { rows[first + j].0.0 };
-            // SAFETY: `self` proves neon.
-            unsafe {
-                let (even, odd) = (vtrn1q_f32(r(0), r(1)), vtrn2q_f32(r(0), r(1)));
-                let (even2, odd2) = (vtrn1q_f32(r(2), r(3)), vtrn2q_f32(r(2), r(3)));
-                let (even, odd) = (vreinterpretq_f64_f32(even), vreinterpretq_f64_f32(odd));
-                let (even2, odd2) = (vreinterpretq_f64_f32(even2), vreinterpretq_f64_f32(odd2));
-                [
-                    Quad(vreinterpretq_f32_f64(vtrn1q_f64(even, even2))),
-                    Quad(vreinterpretq_f32_f64(vtrn1q_f64(odd, odd2))),
-                    Quad(vreinterpretq_f32_f64(vtrn2q_f64(even, even2))),
-                    Quad(vreinterpretq_f32_f64(vtrn2q_f64(odd, odd2))),
-                ]
-            }
-        };
-        let low = [four(0, false), four(4, false), four(8, false), four(12, false)];
-        let high = [four(0, true), four(4, true), four(8, true), four(12, true)];
-        std::array::from_fn(|t| {
-            let [a, b, c, d] = if t < 4 { low.map(|four| four[t]) } else { high.map(|four| four[t - 4]) };
-            Pair(Pair(a, b), Pair(c, d))
-        })
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = rows;
+        let first = transpose4(a, b, c, d);
+        let second = transpose4(e, f, g, h);
+        let third = transpose4(i, j, k, l);
+        let fourth = transpose4(m, n, o, p);
+        let mut columns = [Pair(a, a); 8];
+        for t in 0..8 {
+            columns[t] = Pair(Pair(first[t], second[t]), Pair(third[t], fourth[t]));
+        }
+        columns
+    }
+}
+
+/// Four rows to eight columns. No closures: they would not take on the caller's target features.
+#[inline(always)]
+fn transpose4(a: Pair<Quad>, b: Pair<Quad>, c: Pair<Quad>, d: Pair<Quad>) -> [Quad; 8] {
+    let (low, high) = (quarters(a.0, b.0, c.0, d.0), quarters(a.1, b.1, c.1, d.1));
+    [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]
+}
+
+/// Four rows to four columns.
+#[inline(always)]
+fn quarters(a: Quad, b: Quad, c: Quad, d: Quad) -> [Quad; 4] {
+    // SAFETY: a `Quad` proves neon.
+    unsafe {
+        let even = vreinterpretq_f64_f32(vtrn1q_f32(a.0, b.0));
+        let odd = vreinterpretq_f64_f32(vtrn2q_f32(a.0, b.0));
+        let even2 = vreinterpretq_f64_f32(vtrn1q_f32(c.0, d.0));
+        let odd2 = vreinterpretq_f64_f32(vtrn2q_f32(c.0, d.0));
+        [
+            Quad(vreinterpretq_f32_f64(vtrn1q_f64(even, even2))),
+            Quad(vreinterpretq_f32_f64(vtrn1q_f64(odd, odd2))),
+            Quad(vreinterpretq_f32_f64(vtrn2q_f64(even, even2))),
+            Quad(vreinterpretq_f32_f64(vtrn2q_f64(odd, odd2))),
+        ]
     }
 }
 

@@ -75,41 +75,48 @@ impl Isa for Avx2 {
     }
     #[inline(always)]
     fn transpose(self, rows: [Ymm; 16]) -> [Pair<Ymm>; 8] {
-        let (low, high) = (transpose8(rows, 0), transpose8(rows, 8));
-        std::array::from_fn(|t| Pair(low[t], high[t]))
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = rows;
+        let low = transpose8([a, b, c, d, e, f, g, h]);
+        let high = transpose8([i, j, k, l, m, n, o, p]);
+        let mut columns = [Pair(a, a); 8];
+        for t in 0..8 {
+            columns[t] = Pair(low[t], high[t]);
+        }
+        columns
     }
 }
 
-/// Eight rows from `first` on to eight columns.
+/// Eight rows to eight columns. No closures: they would not take on the caller's target features.
 #[inline(always)]
-fn transpose8(rows: [Ymm; 16], first: usize) -> [Ymm; 8] {
-    // Within quarters of 128 bits first: column t of four rows, then column 4 + t.
-    let four = |i: usize| {
-        let r = |j: usize| rows[first + i + j].0;
+fn transpose8([a, b, c, d, e, f, g, h]: [Ymm; 8]) -> [Ymm; 8] {
+    let (left, right) = (quarters8([a, b, c, d]), quarters8([e, f, g, h]));
+    let mut columns = [a; 8];
+    for t in 0..4 {
         // SAFETY: a `Ymm` proves avx2.
         unsafe {
-            let (low, high) = (_mm256_unpacklo_ps(r(0), r(1)), _mm256_unpackhi_ps(r(0), r(1)));
-            let (low2, high2) = (_mm256_unpacklo_ps(r(2), r(3)), _mm256_unpackhi_ps(r(2), r(3)));
-            let (low, high) = (_mm256_castps_pd(low), _mm256_castps_pd(high));
-            let (low2, high2) = (_mm256_castps_pd(low2), _mm256_castps_pd(high2));
-            [
-                _mm256_castpd_ps(_mm256_unpacklo_pd(low, low2)),
-                _mm256_castpd_ps(_mm256_unpackhi_pd(low, low2)),
-                _mm256_castpd_ps(_mm256_unpacklo_pd(high, high2)),
-                _mm256_castpd_ps(_mm256_unpackhi_pd(high, high2)),
-            ]
+            columns[t] = Ymm(_mm256_permute2f128_ps::<0x20>(left[t].0, right[t].0));
+            columns[4 + t] = Ymm(_mm256_permute2f128_ps::<0x31>(left[t].0, right[t].0));
         }
-    };
-    let (a, b) = (four(0), four(4));
-    std::array::from_fn(|t| {
-        // SAFETY: a `Ymm` proves avx2.
-        Ymm(unsafe {
-            match t {
-                0..4 => _mm256_permute2f128_ps::<0x20>(a[t], b[t]),
-                _ => _mm256_permute2f128_ps::<0x31>(a[t - 4], b[t - 4]),
-            }
-        })
-    })
+    }
+    columns
+}
+
+/// Four rows to, in the first half of the lanes, their columns 0 to 3, in the other half their columns 4 to 7.
+#[inline(always)]
+fn quarters8([a, b, c, d]: [Ymm; 4]) -> [Ymm; 4] {
+    // SAFETY: a `Ymm` proves avx2.
+    unsafe {
+        let low = _mm256_castps_pd(_mm256_unpacklo_ps(a.0, b.0));
+        let high = _mm256_castps_pd(_mm256_unpackhi_ps(a.0, b.0));
+        let low2 = _mm256_castps_pd(_mm256_unpacklo_ps(c.0, d.0));
+        let high2 = _mm256_castps_pd(_mm256_unpackhi_ps(c.0, d.0));
+        [
+            Ymm(_mm256_castpd_ps(_mm256_unpacklo_pd(low, low2))),
+            Ymm(_mm256_castpd_ps(_mm256_unpackhi_pd(low, low2))),
+            Ymm(_mm256_castpd_ps(_mm256_unpacklo_pd(high, high2))),
+            Ymm(_mm256_castpd_ps(_mm256_unpackhi_pd(high, high2))),
+        ]
+    }
 }
 
 /// Proof of `avx512f`, `avx512vl`, `avx512dq`, `avx2` and `fma`.
@@ -152,35 +159,44 @@ impl Isa for Avx512 {
     }
     #[inline(always)]
     fn transpose(self, rows: [Ymm; 16]) -> [Zmm; 8] {
-        // Rows i and i + 4 in one register; within quarters of 128 bits column t of four rows, then column 4 + t.
-        let eight = |i: usize| {
-            // SAFETY: `self` proves avx512f and avx512dq.
-            unsafe {
-                let r = |j: usize| {
-                    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(rows[i + j].0), rows[i + j + 4].0)
-                };
-                let (low, high) = (_mm512_unpacklo_ps(r(0), r(1)), _mm512_unpackhi_ps(r(0), r(1)));
-                let (low2, high2) = (_mm512_unpacklo_ps(r(2), r(3)), _mm512_unpackhi_ps(r(2), r(3)));
-                let (low, high) = (_mm512_castps_pd(low), _mm512_castps_pd(high));
-                let (low2, high2) = (_mm512_castps_pd(low2), _mm512_castps_pd(high2));
-                [
-                    _mm512_castpd_ps(_mm512_unpacklo_pd(low, low2)),
-                    _mm512_castpd_ps(_mm512_unpackhi_pd(low, low2)),
-                    _mm512_castpd_ps(_mm512_unpacklo_pd(high, high2)),
-                    _mm512_castpd_ps(_mm512_unpackhi_pd(high, high2)),
-                ]
-            }
-        };
-        let (a, b) = (eight(0), eight(8));
-        std::array::from_fn(|t| {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = rows;
+        let left = quarters16([both(a, e), both(b, f), both(c, g), both(d, h)]);
+        let right = quarters16([both(i, m), both(j, n), both(k, o), both(l, p)]);
+        let mut columns = [left[0]; 8];
+        for t in 0..4 {
             // SAFETY: `self` proves avx512f.
-            Zmm(unsafe {
-                match t {
-                    0..4 => _mm512_shuffle_f32x4::<0b10_00_10_00>(a[t], b[t]),
-                    _ => _mm512_shuffle_f32x4::<0b11_01_11_01>(a[t - 4], b[t - 4]),
-                }
-            })
-        })
+            unsafe {
+                columns[t] = Zmm(_mm512_shuffle_f32x4::<0b10_00_10_00>(left[t].0, right[t].0));
+                columns[4 + t] = Zmm(_mm512_shuffle_f32x4::<0b11_01_11_01>(left[t].0, right[t].0));
+            }
+        }
+        columns
+    }
+}
+
+/// Two halves as one. Both were loaded by an [`Avx512`].
+#[inline(always)]
+fn both(low: Ymm, high: Ymm) -> Zmm {
+    // SAFETY: the only caller is `Avx512::transpose`, whose token proves avx512f and avx512dq.
+    Zmm(unsafe { _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low.0), high.0) })
+}
+
+/// Four rows, rows i and i + 4 in one register, to columns t in the first and third quarter of the lanes and columns 4 + t
+/// in the others.
+#[inline(always)]
+fn quarters16([a, b, c, d]: [Zmm; 4]) -> [Zmm; 4] {
+    // SAFETY: a `Zmm` proves avx512f.
+    unsafe {
+        let low = _mm512_castps_pd(_mm512_unpacklo_ps(a.0, b.0));
+        let high = _mm512_castps_pd(_mm512_unpackhi_ps(a.0, b.0));
+        let low2 = _mm512_castps_pd(_mm512_unpacklo_ps(c.0, d.0));
+        let high2 = _mm512_castps_pd(_mm512_unpackhi_ps(c.0, d.0));
+        [
+            Zmm(_mm512_castpd_ps(_mm512_unpacklo_pd(low, low2))),
+            Zmm(_mm512_castpd_ps(_mm512_unpackhi_pd(low, low2))),
+            Zmm(_mm512_castpd_ps(_mm512_unpacklo_pd(high, high2))),
+            Zmm(_mm512_castpd_ps(_mm512_unpackhi_pd(high, high2))),
+        ]
     }
 }
 
