@@ -1,11 +1,11 @@
-//! The LSTM of an [`AttentionAgent`](crate::AttentionAgent), learning by gradients from what an expert would have done.
+//! The LSTM behind a bottleneck, as an [`AttentionAgent`](crate::AttentionAgent)'s, learning by gradients from what an expert would have done.
 //!
 //! The attention stays as it is: choosing the few most important patches has no gradient, but everything behind it has
 //! one. Of 3,667 parameters of the CarRacing agent, 2,483 learn.
 
 use std::ops::Range;
 
-use foveate_core::{Apprentice, Lesson, PolicyError};
+use foveate_core::{Apprentice, Lesson, PolicyError, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner};
 
@@ -35,15 +35,26 @@ impl LstmApprentice {
     /// When the configuration makes no sense; see [`AttentionAgentConfig::check`].
     pub fn new(config: &AttentionAgentConfig) -> Result<Self, PolicyError> {
         config.check()?;
-        let inputs = config.top_k * config.features_per_patch();
-        Ok(LstmApprentice {
-            params: Params::zeros(config.tensors()),
+        let inputs = config.bottleneck().outputs();
+        Ok(Self::of(config.tensors(), inputs, config.hidden, config.actions.clone()))
+    }
+
+    /// The apprentice of an agent whose `tensors` end with an LSTM from `inputs` to `hidden` numbers and its output
+    /// layer.
+    pub(crate) fn of(
+        tensors: Vec<TensorShape>,
+        inputs: usize,
+        hidden: usize,
+        actions: Vec<[f64; 2]>,
+    ) -> Self {
+        LstmApprentice {
+            params: Params::zeros(tensors),
             level: Level::best(),
-            learner: Learner::new(inputs, config.hidden, config.actions.len()),
+            learner: Learner::new(inputs, hidden, actions.len()),
             inputs,
-            actions: config.actions.clone(),
+            actions,
             wanted: vec![],
-        })
+        }
     }
 
     /// The same apprentice on another instruction set, which gives the same gradients to the bit.

@@ -7,14 +7,11 @@
 //! keys, and positions divided by the picture's size rather than by the largest position. Ties between equally important
 //! patches, which are common on straight road edges, go to the lower index.
 
-use foveate_core::{Decision, Gaze, Image, Observation, PatchGrid, Policy, PolicyError, TensorShape};
-use foveate_kernels::project::{Projector, Scales, Strip};
-use foveate_kernels::top_k::top_k;
-use foveate_kernels::vote::Votes;
-use foveate_kernels::{Embedded, Level};
+use foveate_core::{Decision, Observation, PatchGrid, Policy, PolicyError, TensorShape};
+use foveate_kernels::Level;
 
-use crate::config::AttentionAgentConfig;
-use crate::features::Features;
+use crate::bottleneck::{Bottleneck, Glance};
+use crate::config::{AttentionAgentConfig, to_units};
 use crate::lstm::{LstmController, LstmState};
 use crate::params::Params;
 
@@ -35,11 +32,9 @@ use crate::params::Params;
 #[derive(Debug, Clone)]
 pub struct AttentionAgent {
     config: AttentionAgentConfig,
-    grid: PatchGrid,
     level: Level,
     params: Params,
-    projector: Projector,
-    features: Features,
+    bottleneck: Bottleneck,
     controller: LstmController,
 }
 
@@ -47,12 +42,7 @@ pub struct AttentionAgent {
 #[derive(Debug, Clone)]
 pub struct AttentionMemory {
     lstm: LstmState,
-    strip: Strip,
-    embedded: Embedded,
-    votes: Votes,
-    importance: Vec<f32>,
-    looked_at: Vec<u32>,
-    order: Vec<u32>,
+    glance: Glance,
     inputs: Vec<f32>,
     raw: Vec<f32>,
     action: Vec<f64>,
@@ -86,16 +76,13 @@ impl AttentionAgent {
     /// # Errors
     /// When the configuration makes no sense; see [`AttentionAgentConfig::check`].
     pub fn new(config: AttentionAgentConfig) -> Result<Self, PolicyError> {
-        let grid = config.check()?;
-        let [width, height] = config.image;
-        let inputs = config.top_k * config.features_per_patch();
+        config.check()?;
+        let bottleneck = config.bottleneck();
         let mut agent = AttentionAgent {
-            grid,
             level: Level::best(),
             params: Params::zeros(config.tensors()),
-            projector: Projector::new(width, height, config.patch, config.stride, config.query_dim),
-            features: Features::new(&config),
-            controller: LstmController::new(inputs, config.hidden, config.actions.len()),
+            controller: LstmController::new(bottleneck.outputs(), config.hidden, config.actions.len()),
+            bottleneck: Bottleneck::new(bottleneck)?,
             config,
         };
         agent.pack();
@@ -116,34 +103,14 @@ impl AttentionAgent {
 
     /// How it cuts the picture.
     pub const fn grid(&self) -> PatchGrid {
-        self.grid
+        self.bottleneck.grid()
     }
 
     /// Brings the parameters into the form that the kernels use. Allocates nothing.
     fn pack(&mut self) {
-        let AttentionAgent { config, params, projector, features, controller, .. } = self;
-        // Votes are powers of two.
-        let divisor = config.scale.divisor(config.patch_len(), config.query_dim);
-        let query_scale = std::f64::consts::LOG2_E / divisor;
-        let query = params.linear("query.weight", "query.bias");
-        let scales = Scales { query: query_scale, key: 1.0 };
-        projector.set(query, params.linear("key.weight", "key.bias"), scales);
-        if config.features.conv.is_some_and(|conv| conv.evolved) {
-            features.set_conv(params.linear("conv.weight", "conv.bias"));
-        }
+        let AttentionAgent { params, bottleneck, controller, .. } = self;
+        bottleneck.pack(params);
         controller.set(params.lstm(), params.linear("output.weight", "output.bias"));
-    }
-
-    /// The picture in `observation`, if it has the configured size.
-    fn image<'o>(&self, observation: Observation<'o>) -> Result<Image<'o>, PolicyError> {
-        let [width, height] = self.config.image;
-        match observation.image() {
-            Some(image) if (image.width(), image.height()) == (width, height) => Ok(image),
-            _ => Err(PolicyError::ObservationShape {
-                wanted: format!("a picture of {width}x{height}"),
-                given: observation.describe(),
-            }),
-        }
     }
 }
 
@@ -151,16 +118,10 @@ impl Policy for AttentionAgent {
     type Memory = AttentionMemory;
 
     fn memory(&self) -> AttentionMemory {
-        let patches = self.grid.len();
         AttentionMemory {
             lstm: LstmState::new(self.config.hidden),
-            strip: self.projector.strip(),
-            embedded: self.projector.embedded(),
-            votes: Votes::new(patches, self.config.query_dim),
-            importance: vec![0.0; patches],
-            looked_at: vec![0; self.config.top_k],
-            order: Vec::with_capacity(patches),
-            inputs: vec![0.0; self.config.top_k * self.features.per_patch()],
+            glance: self.bottleneck.glance(),
+            inputs: vec![0.0; self.config.bottleneck().outputs()],
             raw: vec![0.0; self.config.actions.len()],
             action: vec![0.0; self.config.actions.len()],
         }
@@ -175,24 +136,13 @@ impl Policy for AttentionAgent {
         observation: Observation<'_>,
         memory: &'m mut AttentionMemory,
     ) -> Result<Decision<'m>, PolicyError> {
-        let image = self.image(observation)?;
         let (level, m) = (self.level, memory);
-
-        // Patches to queries and keys, queries and keys to votes (equations 1 and 2), votes to the top K.
-        self.projector.project(level, image.rgb(), &mut m.strip, &mut m.embedded);
-        m.votes.cast(level, &m.embedded, &mut m.importance);
-        top_k(&m.importance, &mut m.looked_at, &mut m.order);
-
-        // The top K to features, features through the LSTM to an action in −1 ..= 1.
-        self.features.extract(level, image, self.grid, &m.looked_at, &mut m.inputs);
+        // Patches to queries and keys, those to votes (equations 1 and 2), votes to the top K and what is told of them.
+        self.bottleneck.look(level, observation, &mut m.glance, &mut m.inputs)?;
+        // That through the LSTM to an action in −1 ..= 1, and to the world's units.
         self.controller.step(level, &m.inputs, &mut m.lstm, &mut m.raw);
-
-        // To the world's units.
-        for ((action, &raw), [low, high]) in m.action.iter_mut().zip(&m.raw).zip(&self.config.actions) {
-            *action = f64::from(raw) * ((high - low) / 2.0) + f64::midpoint(*low, *high);
-        }
-        let gaze = Gaze { grid: self.grid, importance: &m.importance, looked_at: &m.looked_at };
-        Ok(Decision { action: &m.action, gaze: Some(gaze) })
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        Ok(Decision { action: &m.action, gaze: Some(self.bottleneck.gaze(&m.glance)) })
     }
 
     fn inputs<'m>(&self, memory: &'m AttentionMemory) -> &'m [f32] {

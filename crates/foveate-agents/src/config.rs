@@ -1,8 +1,11 @@
 //! What an AttentionAgent can be configured to be, and the bounds of reason.
 
 use foveate_core::{PatchGrid, PolicyError, TensorShape};
-use foveate_kernels::vote::MAX_PATCHES;
 use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::{Aggregation, BottleneckConfig, Selection};
+use crate::controller::ControllerConfig;
+use crate::voting::VotingConfig;
 
 /// Most parameters an agent may have.
 pub const MAX_PARAMS: usize = 64 << 20;
@@ -10,10 +13,10 @@ pub const MAX_PARAMS: usize = 64 << 20;
 pub const MAX_SIDE: usize = 4096;
 /// Most hidden units.
 pub const MAX_HIDDEN: usize = 65_536;
+/// Most numbers of sensors beside a picture.
+pub const MAX_SENSORS: usize = 65_536;
 /// Most action dimensions.
 pub const MAX_ACTIONS: usize = 4096;
-/// Most numbers that queries and keys of all patches may have together.
-const MAX_EMBEDDED: usize = 64 << 20;
 
 /// Hyper-parameters of an AttentionAgent. The defaults are those of the published CarRacing agent.
 ///
@@ -38,6 +41,9 @@ pub struct AttentionAgentConfig {
     pub top_k: usize,
     /// What queries times keys are divided by.
     pub scale: Scale,
+    /// How patches vote.
+    #[serde(skip_serializing_if = "VotingConfig::is_default")]
+    pub voting: VotingConfig,
     /// What the controller is told about a patch.
     pub features: FeatureConfig,
     /// Hidden units of the LSTM.
@@ -55,6 +61,7 @@ impl Default for AttentionAgentConfig {
             query_dim: 4,
             top_k: 10,
             scale: Scale::SqrtDIn,
+            voting: VotingConfig::default(),
             features: FeatureConfig::default(),
             hidden: 16,
             actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
@@ -92,6 +99,9 @@ impl Scale {
 pub struct FeatureConfig {
     /// Row and column of its centre pixel, each divided by the picture's size.
     pub centre: bool,
+    /// Its mean colour: red, green and blue, each in 0 ..= 1. Of a patch of one pixel, that pixel.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub colour: bool,
     /// A histogram of its pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<HistogramConfig>,
@@ -102,7 +112,7 @@ pub struct FeatureConfig {
 
 impl Default for FeatureConfig {
     fn default() -> Self {
-        FeatureConfig { centre: true, histogram: None, conv: None }
+        FeatureConfig { centre: true, colour: false, histogram: None, conv: None }
     }
 }
 
@@ -144,84 +154,107 @@ impl ConvConfig {
 }
 
 /// The error for a configuration that makes no sense.
-fn bad<T>(why: impl Into<String>) -> Result<T, PolicyError> {
+pub(crate) fn bad<T>(why: impl Into<String>) -> Result<T, PolicyError> {
     Err(PolicyError::BadConfig { why: why.into() })
 }
 
 /// Checks that `what` is within `1..=most`.
-fn within(what: &str, value: usize, most: usize) -> Result<(), PolicyError> {
+pub(crate) fn within(what: &str, value: usize, most: usize) -> Result<(), PolicyError> {
     if (1..=most).contains(&value) {
         return Ok(());
     }
     bad(format!("{what} is {value}; it must be from 1 to {most}"))
 }
 
-impl AttentionAgentConfig {
-    /// Checks everything and cuts the picture into patches.
+impl FeatureConfig {
+    /// Checks that there is something to tell, within reason.
     ///
     /// # Errors
-    /// When a value is out of bounds, the patch is larger than the picture, there are fewer patches than `top_k`, or
-    /// the agent would be unreasonably large.
-    pub fn check(&self) -> Result<PatchGrid, PolicyError> {
-        let [width, height] = self.image;
-        within("image width", width, MAX_SIDE)?;
-        within("image height", height, MAX_SIDE)?;
-        within("stride", self.stride, MAX_SIDE)?;
-        let grid = PatchGrid::tile(width, height, self.patch, self.stride)?;
-        if grid.len() > MAX_PATCHES {
-            return bad(format!(
-                "{} patches; at most {MAX_PATCHES} are possible, so raise stride",
-                grid.len()
-            ));
-        }
-        within("query_dim", self.query_dim, MAX_EMBEDDED)?;
-        if grid.len().saturating_mul(2 * self.query_dim) > MAX_EMBEDDED {
-            let n = grid.len();
-            return bad(format!(
-                "query_dim = {} for {n} patches is too large; lower it or raise stride",
-                self.query_dim
-            ));
-        }
-        within("top_k", self.top_k, usize::MAX)?;
-        if self.top_k > grid.len() {
-            return Err(PolicyError::TooFewPatches { wanted: self.top_k, available: grid.len() });
-        }
-        within("hidden", self.hidden, MAX_HIDDEN)?;
-        within("number of action dimensions", self.actions.len(), MAX_ACTIONS)?;
-        for (i, [low, high]) in self.actions.iter().enumerate() {
-            if !(low.is_finite() && high.is_finite() && low < high) {
-                return bad(format!("actions[{i}] is [{low}, {high}]; low must be below high, both finite"));
-            }
-        }
-        self.check_features()?;
-        let params = self.tensors().iter().fold(0, |sum: usize, tensor| {
-            sum.saturating_add(tensor.shape.iter().fold(1, |len, &n| len.saturating_mul(n)))
-        });
-        if params > MAX_PARAMS {
-            return bad(format!(
-                "{params} parameters; at most {MAX_PARAMS} are possible, so lower hidden or patch"
-            ));
-        }
-        Ok(grid)
-    }
-
-    fn check_features(&self) -> Result<(), PolicyError> {
-        let FeatureConfig { centre, histogram, conv } = &self.features;
-        if !centre && histogram.is_none() && conv.is_none() {
-            return bad("features: at least one of centre, histogram and conv is needed");
+    /// When there is not.
+    pub fn check(&self, patch: usize) -> Result<(), PolicyError> {
+        let FeatureConfig { centre, colour, histogram, conv } = self;
+        if !centre && !colour && histogram.is_none() && conv.is_none() {
+            return bad("features: at least one of centre, colour, histogram and conv is needed");
         }
         if let Some(HistogramConfig { bins }) = histogram {
             within("features.histogram.bins", *bins, 256)?;
         }
         if let Some(conv) = conv {
             within("features.conv.filters", conv.filters, 4096)?;
-            within("features.conv.size", conv.size, self.patch)?;
+            within("features.conv.size", conv.size, patch)?;
             within("features.conv.stride", conv.stride, MAX_SIDE)?;
             if conv.filters * conv.size * conv.size * 3 > MAX_PARAMS {
                 return bad("features.conv has too many weights; lower filters or size");
             }
         }
         Ok(())
+    }
+
+    /// Numbers that are told about one patch of side `patch`.
+    pub fn per_patch(&self, patch: usize) -> usize {
+        let FeatureConfig { centre, colour, histogram, conv } = self;
+        let conv = conv.map_or(0, |conv| conv.filters * conv.places(patch).pow(2));
+        2 * usize::from(*centre) + 3 * usize::from(*colour) + histogram.map_or(0, |h| 3 * h.bins) + conv
+    }
+}
+
+/// Checks that every action dimension has room between its bounds.
+pub(crate) fn check_actions(actions: &[[f64; 2]]) -> Result<(), PolicyError> {
+    within("number of action dimensions", actions.len(), MAX_ACTIONS)?;
+    for (i, [low, high]) in actions.iter().enumerate() {
+        if !(low.is_finite() && high.is_finite() && low < high) {
+            return bad(format!("actions[{i}] is [{low}, {high}]; low must be below high, both finite"));
+        }
+    }
+    Ok(())
+}
+
+/// From −1 ..= 1 to the world's units.
+pub(crate) fn to_units(raw: &[f32], bounds: &[[f64; 2]], action: &mut [f64]) {
+    for ((action, &raw), [low, high]) in action.iter_mut().zip(raw).zip(bounds) {
+        *action = f64::from(raw) * ((high - low) / 2.0) + f64::midpoint(*low, *high);
+    }
+}
+
+/// Checks that an agent of these tensors is not unreasonably large.
+pub(crate) fn check_params(tensors: &[TensorShape], remedy: &str) -> Result<(), PolicyError> {
+    let params = tensors.iter().fold(0, |sum: usize, tensor| {
+        sum.saturating_add(tensor.shape.iter().fold(1, |len, &n| len.saturating_mul(n)))
+    });
+    if params > MAX_PARAMS {
+        return bad(format!("{params} parameters; at most {MAX_PARAMS} are possible, so {remedy}"));
+    }
+    Ok(())
+}
+
+impl AttentionAgentConfig {
+    /// Checks everything and cuts the picture into patches.
+    ///
+    /// # Errors
+    /// As [`BottleneckConfig::check`]; when another value is out of bounds, or the agent would be unreasonably large.
+    pub fn check(&self) -> Result<PatchGrid, PolicyError> {
+        let grid = self.bottleneck().check()?;
+        within("hidden", self.hidden, MAX_HIDDEN)?;
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower hidden or patch")?;
+        Ok(grid)
+    }
+
+    /// What its bottleneck is.
+    pub fn bottleneck(&self) -> BottleneckConfig {
+        BottleneckConfig {
+            image: self.image,
+            depth: false,
+            patch: self.patch,
+            stride: self.stride,
+            query_dim: self.query_dim,
+            top_k: self.top_k,
+            scale: self.scale,
+            voting: self.voting.clone(),
+            aggregation: Aggregation::Ones,
+            selection: Selection::Best,
+            features: self.features.clone(),
+        }
     }
 
     /// Numbers in a patch.
@@ -231,37 +264,17 @@ impl AttentionAgentConfig {
 
     /// Numbers that the controller is told about one patch.
     pub fn features_per_patch(&self) -> usize {
-        let FeatureConfig { centre, histogram, conv } = &self.features;
-        let conv = conv.map_or(0, |conv| conv.filters * conv.places(self.patch).pow(2));
-        2 * usize::from(*centre) + histogram.map_or(0, |h| 3 * h.bins) + conv
+        self.features.per_patch(self.patch)
     }
 
     /// Name and shape of every parameter tensor, in the order of the flat vector: that of the published CarRacing
     /// weights, layer by layer, and by name within a layer.
     pub fn tensors(&self) -> Vec<TensorShape> {
-        let (d, d_in, gates) = (self.query_dim, self.patch_len(), 4 * self.hidden);
-        let inputs = self.top_k.saturating_mul(self.features_per_patch());
-        let mut all = vec![
-            ("query.bias", vec![d]),
-            ("query.weight", vec![d, d_in]),
-            ("key.bias", vec![d]),
-            ("key.weight", vec![d, d_in]),
-        ];
-        if let Some(conv) = self.features.conv
-            && conv.evolved
-        {
-            all.push(("conv.bias", vec![conv.filters]));
-            all.push(("conv.weight", vec![conv.filters, conv.size, conv.size, 3]));
-        }
-        all.extend([
-            ("lstm.bias_hh", vec![gates]),
-            ("lstm.bias_ih", vec![gates]),
-            ("lstm.weight_hh", vec![gates, self.hidden]),
-            ("lstm.weight_ih", vec![gates, inputs]),
-            ("output.bias", vec![self.actions.len()]),
-            ("output.weight", vec![self.actions.len(), self.hidden]),
-        ]);
-        all.into_iter().map(|(name, shape)| TensorShape { name: name.to_owned(), shape }).collect()
+        let bottleneck = self.bottleneck();
+        let lstm = ControllerConfig::Lstm { hidden: self.hidden };
+        let mut all = bottleneck.tensors();
+        all.extend(lstm.tensors("", bottleneck.outputs(), self.actions.len()));
+        all
     }
 
     /// How many parameters the agent has.

@@ -4,9 +4,11 @@
 //! same seed gives the same directions wherever runs are the same.
 
 use foveate_core::{Rng, Seed};
+use serde::{Deserialize, Serialize};
 
 /// How the directions of an ensemble belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ensemble {
     /// Every direction is normal by itself: equation 10 of the paper is for these.
     Independent,
@@ -20,7 +22,8 @@ pub enum Ensemble {
 }
 
 /// How long directions are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Lengths {
     /// As long as an independent normal vector: unbiased.
     #[default]

@@ -1,12 +1,13 @@
 //! What the controller is told about a patch.
 //!
 //! The published agent gets the centre of each patch and nothing else. The paper's discussion also names a histogram of
-//! the patch's pixels and a small convolution over them, with fixed or evolved weights.
+//! the patch's pixels and a small convolution over them, with fixed or evolved weights. The mean colour is for patches so
+//! small that they have little more.
 
 use foveate_core::{Image, PatchGrid, Seed};
 use foveate_kernels::{Level, dense, project::Linear};
 
-use crate::config::{AttentionAgentConfig, ConvConfig, FeatureConfig};
+use crate::config::{ConvConfig, FeatureConfig};
 
 /// Turns patches into numbers.
 #[derive(Debug, Clone)]
@@ -29,8 +30,8 @@ struct Conv {
 impl Features {
     /// The features that a valid `config` asks for. A fixed convolution draws its weights from its seed, an evolved
     /// one is zero until it is given some.
-    pub fn new(config: &AttentionAgentConfig) -> Self {
-        let conv = config.features.conv.map(|conv| {
+    pub fn new(config: &FeatureConfig, patch: usize) -> Self {
+        let conv = config.conv.map(|conv| {
             let fan_in = conv.size * conv.size * 3;
             let mut weight = vec![0.0; conv.filters * fan_in];
             let mut bias = vec![0.0; conv.filters];
@@ -43,7 +44,7 @@ impl Features {
             }
             Conv { config: conv, weight, bias }
         });
-        Features { config: config.features.clone(), per_patch: config.features_per_patch(), conv }
+        Features { config: config.clone(), per_patch: config.per_patch(patch), conv }
     }
 
     /// Numbers per patch.
@@ -77,6 +78,10 @@ impl Features {
                 out = &mut out[2..];
             }
             let patch = Patch { image, corner: grid.corner(patch as usize), side: grid.patch() };
+            if self.config.colour {
+                patch.colour(&mut out[..3]);
+                out = &mut out[3..];
+            }
             if let Some(histogram) = self.config.histogram {
                 let (counts, rest) = out.split_at_mut(3 * histogram.bins);
                 patch.histogram(histogram.bins, counts);
@@ -104,6 +109,22 @@ impl Patch<'_> {
     fn row(&self, x: usize, y: usize, width: usize) -> &[u8] {
         let start = ((self.corner.1 + y) * self.image.width() + self.corner.0 + x) * 3;
         &self.image.rgb()[start..start + width * 3]
+    }
+
+    /// Mean red, green and blue in 0 ..= 1.
+    fn colour(&self, out: &mut [f32]) {
+        let mut sums = [0_u64; 3];
+        for y in 0..self.side {
+            for pixel in self.row(0, y, self.side).as_chunks::<3>().0 {
+                for (sum, &value) in sums.iter_mut().zip(pixel) {
+                    *sum += u64::from(value);
+                }
+            }
+        }
+        let pixels = (self.side * self.side) as f64;
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = (sum as f64 / pixels / 255.0) as f32;
+        }
     }
 
     /// `[channel, bin]`: which part of the pixels has a value in the bin. A channel's bins sum to 1.

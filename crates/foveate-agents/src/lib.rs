@@ -2,27 +2,33 @@
 //!
 //! * [`attention_agent`]: AttentionAgent (Tang, Nguyen and Ha 2020): attention votes for a few patches, an LSTM acts on
 //!   what little it is told about them.
+//! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
 //! * [`apprentice`]: its LSTM, learning by gradients from what an expert would have done.
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
 //!
-//! The parts that agents share: [`features`] of a patch, the [`lstm`] controller, the [`layout`] of published weights, and
-//! the random directions of an [`ensemble`].
+//! The parts that agents share: the [`bottleneck`] with its [`voting`], the [`ensemble`]s that random features are drawn
+//! from and the [`features`] of a patch; [`controller`]s, of which the [`lstm`] is one; the [`layout`] of published
+//! weights.
 //!
 //! **Invariant:** no clock, thread, file or environment variable is touched here, and `act` allocates nothing.
 
 pub mod apprentice;
 pub mod attention_agent;
+pub mod bottleneck;
 pub mod config;
+pub mod controller;
 pub mod ensemble;
 pub mod features;
+pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
 mod params;
 pub mod registry;
+pub mod voting;
 
 pub use apprentice::LstmApprentice;
 pub use attention_agent::{AttentionAgent, AttentionMemory};
 pub use config::AttentionAgentConfig;
-pub use ensemble::{Ensemble, Lengths};
 pub use foveate_kernels::Level;
+pub use implicit_attention::ImplicitAttention;
 pub use layout::Layout;

@@ -1,8 +1,13 @@
 //! Agents by name.
 
 use foveate_core::{Agent, Apprentice, PolicyError, Seat, Seed, TensorShape};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::controller::ControllerConfig;
+use crate::implicit_attention::hierarchical::{HierarchicalAttention, HierarchicalAttentionConfig};
+use crate::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
 use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice};
 
 /// An agent that can be made by name.
@@ -19,9 +24,19 @@ const ATTENTION_AGENT: AgentInfo = AgentInfo {
     summary: "softmax attention votes for a few patches, an LSTM acts on where they are (Tang et al. 2020)",
 };
 
+const IMPLICIT_ATTENTION: AgentInfo = AgentInfo {
+    name: "iap",
+    summary: "votes in linear time over patches down to one pixel, any controller (Choromanski et al. 2021)",
+};
+
+const HIERARCHICAL_ATTENTION: AgentInfo = AgentInfo {
+    name: "iap-hierarchical",
+    summary: "a high level looks and commands, a low level acts on command and sensors (Choromanski et al. 2021)",
+};
+
 /// Every agent there is.
 pub const fn list() -> &'static [AgentInfo] {
-    &[ATTENTION_AGENT]
+    &[ATTENTION_AGENT, IMPLICIT_ATTENTION, HIERARCHICAL_ATTENTION]
 }
 
 /// Where parameters start.
@@ -41,15 +56,39 @@ pub enum Init {
 /// # Errors
 /// When there is no such agent, or the configuration has unknown or impossible entries.
 pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
-    Ok(Box::new(Seat::new(AttentionAgent::new(parse(name, config)?)?)))
+    Ok(match parse(name, config)? {
+        Known::Attention(config) => Box::new(Seat::new(AttentionAgent::new(config)?)),
+        Known::Implicit(config) => Box::new(Seat::new(ImplicitAttention::new(config)?)),
+        Known::Hierarchical(config) => Box::new(Seat::new(HierarchicalAttention::new(config)?)),
+    })
 }
 
 /// Makes the apprentice that trains the last part of the agent called `name`, of the same flat parameters.
 ///
 /// # Errors
-/// As [`make`].
+/// As [`make`]; when the agent has no part that learns from an expert.
 pub fn apprentice(name: &str, config: &Value) -> Result<Box<dyn Apprentice>, PolicyError> {
-    Ok(Box::new(LstmApprentice::new(&parse(name, config)?)?))
+    let of = parse(name, config)?;
+    of.check()?;
+    match of {
+        Known::Attention(config) => Ok(Box::new(LstmApprentice::new(&config)?)),
+        Known::Implicit(config) => match config.controller {
+            ControllerConfig::Lstm { hidden } => {
+                Ok(Box::new(LstmApprentice::of(config.tensors(), config.inputs(), hidden, config.actions)))
+            }
+            ControllerConfig::Linear {} | ControllerConfig::Mlp { .. } => Err(PolicyError::BadConfig {
+                why: format!(
+                    "agent {name}: only an LSTM learns from an expert; set controller.kind = \"lstm\" or leave out \
+                     stages with algorithm = \"imitation\""
+                ),
+            }),
+        },
+        Known::Hierarchical(_) => Err(PolicyError::BadConfig {
+            why: format!(
+                "agent {name} cannot learn from an expert; leave out stages with algorithm = \"imitation\""
+            ),
+        }),
+    }
 }
 
 /// The complete configuration that `name` and `config` stand for: every default written out.
@@ -59,8 +98,7 @@ pub fn apprentice(name: &str, config: &Value) -> Result<Box<dyn Apprentice>, Pol
 pub fn full_config(name: &str, config: &Value) -> Result<Value, PolicyError> {
     let config = parse(name, config)?;
     config.check()?;
-    serde_json::to_value(config)
-        .map_err(|error| PolicyError::BadConfig { why: format!("agent {name}: {error}") })
+    config.to_value().map_err(|error| PolicyError::BadConfig { why: format!("agent {name}: {error}") })
 }
 
 /// Name and shape of every tensor of the agent called `name`, without making it.
@@ -78,22 +116,31 @@ pub fn tensors(name: &str, config: &Value) -> Result<Vec<TensorShape>, PolicyErr
 /// # Errors
 /// As [`make`].
 pub fn initial_params(name: &str, config: &Value, init: Init, seed: Seed) -> Result<Vec<f32>, PolicyError> {
-    let config = parse(name, config)?;
-    config.check()?;
-    Ok(initial_attention_params(&config, init, seed))
+    Ok(draw(&tensors(name, config)?, init, seed))
 }
 
 /// First parameters for an AttentionAgent of a valid configuration.
 pub fn initial_attention_params(config: &AttentionAgentConfig, init: Init, seed: Seed) -> Vec<f32> {
-    let tensors = config.tensors();
-    let mut params = Vec::with_capacity(config.param_count());
-    let inputs_of = |tensor: &TensorShape| match tensor.name.split('.').next() {
-        // PyTorch takes the hidden size for all tensors of an LSTM, and the weight's inputs for a bias.
-        Some("lstm" | "output") => config.hidden,
-        Some("conv") => config.features.conv.map_or(1, |conv| conv.size * conv.size * 3),
-        _ => config.patch_len(),
+    draw(&config.tensors(), init, seed)
+}
+
+/// First parameters for `tensors`.
+fn draw(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
+    let layer = |tensor: &TensorShape| tensor.name.rsplit_once('.').map_or("", |(layer, _)| layer).to_owned();
+    // PyTorch takes the hidden size for all tensors of an LSTM, and the weight's inputs for a bias.
+    let inputs_of = |tensor: &TensorShape| {
+        let layer = layer(tensor);
+        let weight = [format!("{layer}.weight_hh"), format!("{layer}.weight")];
+        let weight = tensors.iter().find(|other| weight.contains(&other.name));
+        weight.map_or(1, |weight| weight.shape[1..].iter().product())
     };
+    let mut params = Vec::with_capacity(tensors.iter().map(TensorShape::len).sum());
     for (index, tensor) in tensors.iter().enumerate() {
+        if tensor.name == "aggregation.weight" {
+            // All votes count alike until it is learnt otherwise; without any there would be nothing to learn from.
+            params.resize(params.len() + tensor.len(), 1.0);
+            continue;
+        }
         let bound = match init {
             Init::Torch => 1.0 / (inputs_of(tensor) as f64).sqrt(),
             Init::Zeros => 0.0,
@@ -104,14 +151,59 @@ pub fn initial_attention_params(config: &AttentionAgentConfig, init: Init, seed:
     params
 }
 
-/// The configuration of the agent called `name`.
-fn parse(name: &str, config: &Value) -> Result<AttentionAgentConfig, PolicyError> {
-    if name != ATTENTION_AGENT.name {
-        let known: Vec<&str> = list().iter().map(|agent| agent.name).collect();
-        return Err(PolicyError::UnknownAgent { given: name.to_owned(), known: known.join(", ") });
+/// The configuration of an agent there is.
+enum Known {
+    Attention(AttentionAgentConfig),
+    Implicit(ImplicitAttentionConfig),
+    Hierarchical(HierarchicalAttentionConfig),
+}
+
+impl Known {
+    fn check(&self) -> Result<(), PolicyError> {
+        match self {
+            Known::Attention(config) => config.check().map(drop),
+            Known::Implicit(config) => config.check().map(drop),
+            Known::Hierarchical(config) => config.check(),
+        }
     }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        match self {
+            Known::Attention(config) => config.tensors(),
+            Known::Implicit(config) => config.tensors(),
+            Known::Hierarchical(config) => config.tensors(),
+        }
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        fn value(config: &impl Serialize) -> Result<Value, serde_json::Error> {
+            serde_json::to_value(config)
+        }
+        match self {
+            Known::Attention(config) => value(config),
+            Known::Implicit(config) => value(config),
+            Known::Hierarchical(config) => value(config),
+        }
+    }
+}
+
+/// The configuration of the agent called `name`.
+fn parse(name: &str, config: &Value) -> Result<Known, PolicyError> {
+    match name {
+        _ if name == ATTENTION_AGENT.name => settings(name, config).map(Known::Attention),
+        _ if name == IMPLICIT_ATTENTION.name => settings(name, config).map(Known::Implicit),
+        _ if name == HIERARCHICAL_ATTENTION.name => settings(name, config).map(Known::Hierarchical),
+        _ => {
+            let known: Vec<&str> = list().iter().map(|agent| agent.name).collect();
+            Err(PolicyError::UnknownAgent { given: name.to_owned(), known: known.join(", ") })
+        }
+    }
+}
+
+/// Reads the settings of the agent called `name`.
+fn settings<C: DeserializeOwned + Default>(name: &str, config: &Value) -> Result<C, PolicyError> {
     if config.is_null() {
-        return Ok(AttentionAgentConfig::default());
+        return Ok(C::default());
     }
     serde_path_to_error::deserialize(config).map_err(|error| {
         let (key, error) = (error.path(), error.inner());

@@ -129,7 +129,7 @@ fn features_are_what_they_are_called() {
     let histogram = Some(HistogramConfig { bins: 3 });
     let conv = Some(ConvConfig { filters: 2, size: 2, stride: 1, evolved: false, seed: 4 });
     let config = |centre, histogram, conv| AttentionAgentConfig {
-        features: FeatureConfig { centre, histogram, conv },
+        features: FeatureConfig { centre, colour: false, histogram, conv },
         ..small()
     };
     let (centres, looked_at) = look(config(true, None, None));
@@ -162,7 +162,7 @@ fn features_are_what_they_are_called() {
 #[test]
 fn an_evolved_convolution_convolves() {
     let conv = ConvConfig { filters: 2, size: 2, stride: 1, evolved: true, seed: 0 };
-    let features = FeatureConfig { centre: false, histogram: None, conv: Some(conv) };
+    let features = FeatureConfig { centre: false, conv: Some(conv), ..Default::default() };
     let config = AttentionAgentConfig { features, ..small() };
     let tensors = config.tensors();
     let at = tensors.iter().position(|t| t.name == "conv.bias").expect("it is evolved");
@@ -231,7 +231,7 @@ fn impossible_configurations_are_refused_with_a_remedy() {
         (json!({"hidden": -1}), "invalid value"),
         (json!({"actions": []}), "number of action dimensions is 0"),
         (json!({"actions": [[1.0, 1.0]]}), "low must be below high"),
-        (json!({"features": {"centre": false}}), "at least one of centre, histogram and conv"),
+        (json!({"features": {"centre": false}}), "at least one of centre, colour, histogram and conv"),
         (json!({"features": {"histogram": {"bins": 0}}}), "features.histogram.bins is 0"),
         (json!({"features": {"conv": {"size": 8}}}), "features.conv.size is 8; it must be from 1 to 7"),
         (json!({"features": {"conv": {"filters": 0}}}), "features.conv.filters is 0"),

@@ -305,6 +305,12 @@ pub enum PolicyError {
         /// What it was given.
         given: String,
     },
+    /// Patches cannot be told apart by their votes.
+    #[error("the patches' votes failed: {why}")]
+    Votes {
+        /// What is wrong, with numbers, and what to do.
+        why: String,
+    },
     /// No agent of this name.
     #[error("no agent is called {given:?}; `foveate list` shows them: {known}")]
     UnknownAgent {

@@ -22,17 +22,19 @@ pub struct Scales {
     pub key: f64,
 }
 
-/// Two linear layers over every patch of an RGB picture, the bytes divided by 255 along the way.
+/// Two linear layers over every patch of a picture of bytes, which are divided by 255 along the way. A pixel has three
+/// channels, or as many as [`Projector::with_channels`] says.
 ///
 /// A patch is flattened row by row, pixel by pixel, channel by channel.
 #[derive(Debug, Clone)]
 pub struct Projector {
     width: usize,
     height: usize,
+    channels: usize,
     patch: usize,
     stride: usize,
     dim: usize,
-    /// `[per_row, patch * patch * 3, 8]`
+    /// `[per_row, patch * patch * channels, 8]`
     taps: Vec<Eight>,
     /// `[per_row, 8]`
     bias: Vec<Eight>,
@@ -55,12 +57,24 @@ impl Projector {
         Projector {
             width,
             height,
+            channels: 3,
             patch,
             stride,
             dim,
             taps: vec![Eight::default(); eights * patch * patch * 3],
             bias: vec![Eight::default(); eights],
         }
+    }
+
+    /// The same for pixels of `channels` bytes, as four for colours and a depth. Zero weights again.
+    ///
+    /// # Panics
+    /// When `channels` is zero.
+    #[must_use]
+    pub fn with_channels(self, channels: usize) -> Self {
+        assert!(channels > 0, "a pixel has at least one channel");
+        let taps = vec![Eight::default(); self.bias.len() * self.patch * self.patch * channels];
+        Projector { channels, taps, ..self }
     }
 
     /// Room for the result of [`Projector::project`].
@@ -75,7 +89,7 @@ impl Projector {
 
     /// Blocks per pixel row in the strip.
     const fn pitch(&self) -> usize {
-        (self.width * 3).div_ceil(16)
+        (self.width * self.channels).div_ceil(16)
     }
 
     /// Takes new weights for pixels in 0 ..= 1; queries and keys are multiplied by their scales besides.
@@ -83,7 +97,7 @@ impl Projector {
     /// # Panics
     /// When a slice has the wrong length.
     pub fn set(&mut self, query: Linear<'_>, key: Linear<'_>, scales: Scales) {
-        let inputs = self.patch * self.patch * 3;
+        let inputs = self.patch * self.patch * self.channels;
         for (which, layer, scale) in [(0, query, scales.query), (1, key, scales.key)] {
             assert_eq!(layer.weight.len(), self.dim * inputs, "weights of layer {which}");
             assert_eq!(layer.bias.len(), self.dim, "biases of layer {which}");
@@ -98,16 +112,16 @@ impl Projector {
         }
     }
 
-    /// Projects `rgb`, `[height, width, 3]`.
+    /// Projects `pixels`, `[height, width, channels]`.
     ///
     /// # Panics
     /// When the picture has another size, or `strip` or `out` come from a projector of other sizes.
-    pub fn project(&self, level: Level, rgb: &[u8], strip: &mut Strip, out: &mut Embedded) {
-        assert_eq!(rgb.len(), self.width * self.height * 3, "bytes of the picture");
+    pub fn project(&self, level: Level, pixels: &[u8], strip: &mut Strip, out: &mut Embedded) {
+        assert_eq!(pixels.len(), self.width * self.height * self.channels, "bytes of the picture");
         assert_eq!(strip.0.len(), self.patch * self.pitch(), "scratch space of another projector");
         assert_eq!(out.patches(), self.rows() * self.columns(), "patches");
         assert_eq!(out.dim(), self.dim, "length of a query");
-        level.run(Project { with: self, rgb, strip: &mut strip.0, out: out.rows_mut() });
+        level.run(Project { with: self, pixels, strip: &mut strip.0, out: out.rows_mut() });
     }
 
     const fn columns(&self) -> usize {
@@ -121,7 +135,7 @@ impl Projector {
 
 struct Project<'a> {
     with: &'a Projector,
-    rgb: &'a [u8],
+    pixels: &'a [u8],
     strip: &'a mut [Block],
     out: &'a mut [Eight],
 }
@@ -133,7 +147,7 @@ impl Task for Project<'_> {
     fn run<I: Isa>(self, isa: I) {
         // A stride known at compile time makes the addresses of neighbours constants apart.
         match self.with.stride {
-            4 => project::<I, 4>(isa, self),
+            4 if self.with.channels == 3 => project::<I, 4>(isa, self),
             _ => project::<I, 0>(isa, self),
         }
     }
@@ -141,15 +155,16 @@ impl Task for Project<'_> {
 
 /// `S` is the stride when it is known at compile time, else 0.
 #[inline(always)]
-fn project<I: Isa, const S: usize>(isa: I, Project { with, rgb, strip, out }: Project<'_>) {
+fn project<I: Isa, const S: usize>(isa: I, Project { with, pixels, strip, out }: Project<'_>) {
     let &Projector { width, patch, stride, .. } = with;
-    let (columns, per_row, pitch, line) = (with.columns(), with.bias.len(), with.pitch(), width * 3);
+    let (columns, per_row, pitch, line) =
+        (with.columns(), with.bias.len(), with.pitch(), width * with.channels);
     let mut converted = 0;
     for (row, out) in out.chunks_exact_mut(columns * per_row).enumerate() {
         // Pixel row y lies in line y % patch of the strip; rows shared with the patches above are there already.
         let (top, end) = (row * stride, row * stride + patch);
         for y in top.max(converted)..end {
-            let bytes = &rgb[y * line..(y + 1) * line];
+            let bytes = &pixels[y * line..(y + 1) * line];
             let to = &mut strip[y % patch * pitch..][..pitch];
             // Sixteen at a time without a question, then what is left of the line.
             let (whole, rest) = bytes.as_chunks::<16>();
@@ -196,16 +211,17 @@ fn some<I: Isa, const P: usize, const S: usize>(
     column: usize,
     out: &mut [Eight],
 ) {
-    let stride = if S == 0 { with.stride } else { S };
-    let (line, taps) = (with.pitch() * 16, with.patch * 3);
+    // Channels are three wherever the stride is known, so that distances are constants there.
+    let (stride, channels) = if S == 0 { (with.stride, with.channels) } else { (S, 3) };
+    let (line, taps) = (with.pitch() * 16, with.patch * channels);
     let weights = &with.taps[eight * with.patch * taps..(eight + 1) * with.patch * taps];
     let mut sums = [isa.load8(&with.bias[eight].0); P];
     for (dy, weights) in weights.chunks_exact(taps).enumerate() {
-        let window = (top + dy) % with.patch * line + column * stride * 3;
-        let window = &strip[window..window + (P - 1) * stride * 3 + taps];
+        let window = (top + dy) % with.patch * line + column * stride * channels;
+        let window = &strip[window..window + (P - 1) * stride * channels + taps];
         let mut pixels: [&[f32]; P] = [&[]; P];
         for (p, pixels) in pixels.iter_mut().enumerate() {
-            *pixels = &window[p * stride * 3..p * stride * 3 + taps];
+            *pixels = &window[p * stride * channels..p * stride * channels + taps];
         }
         for t in 0..taps {
             let weight = isa.load8(&weights[t].0);

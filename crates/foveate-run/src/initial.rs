@@ -3,7 +3,7 @@
 use std::path::{Path, absolute};
 
 use foveate_agents::registry;
-use foveate_core::Seed;
+use foveate_core::{Seed, TensorShape};
 use serde_json::Value;
 
 use crate::course::FreshWeights;
@@ -17,7 +17,7 @@ use crate::weights::{AgentFile, load_weights_or_run};
 /// # Errors
 /// When the file cannot be read or holds no weights.
 pub fn pin(init: &mut Init) -> Result<(), RunError> {
-    if let Init::Weights { weights, sha256 } = init {
+    if let Init::Weights { weights, sha256, .. } = init {
         *weights = absolute(&*weights).map_err(RunError::io("read", weights))?;
         let found = load(weights, sha256.as_deref())?.sha256();
         *sha256 = Some(found);
@@ -52,7 +52,22 @@ pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights,
                 (0..count).map(|_| rng.uniform(-bound, bound) as f32).collect()
             })
         }
-        Init::Weights { weights, sha256 } => {
+        Init::Weights { weights, layers, sha256 } if !layers.is_empty() => {
+            let file = load(weights, sha256.as_deref())?;
+            let wanted = registry::tensors(agent, settings)?;
+            let taken = taken(&file, &wanted, layers)
+                .map_err(|why| RunError::BadRequest { why: format!("init: {}: {why}", weights.display()) })?;
+            let (agent, settings) = (agent.to_owned(), settings.clone());
+            Box::new(move |seed| {
+                let mut params = registry::initial_params(&agent, &settings, registry::Init::Torch, seed)
+                    .expect("it was checked with another seed");
+                for (start, numbers) in &taken {
+                    params[*start..*start + numbers.len()].copy_from_slice(numbers);
+                }
+                params
+            })
+        }
+        Init::Weights { weights, sha256, .. } => {
             let file = load(weights, sha256.as_deref())?;
             let wanted = registry::tensors(agent, settings)?;
             if file.name() != agent || file.tensors() != wanted {
@@ -70,6 +85,46 @@ pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights,
             Box::new(move |_| params.clone())
         }
     })
+}
+
+/// Where the tensors of `layers` begin among `wanted`, and what `file` has for them.
+fn taken(
+    file: &AgentFile,
+    wanted: &[TensorShape],
+    layers: &[String],
+) -> Result<Vec<(usize, Vec<f32>)>, String> {
+    let layer = |tensor: &TensorShape| tensor.name.rsplit_once('.').map_or("", |(layer, _)| layer).to_owned();
+    let mut known: Vec<String> = wanted.iter().map(layer).collect();
+    known.dedup();
+    if let Some(unknown) = layers.iter().find(|name| !known.contains(name)) {
+        return Err(format!("no layer is called {unknown:?}; choose from {}", known.join(", ")));
+    }
+    let mut taken = vec![];
+    let mut start = 0;
+    for tensor in wanted {
+        if layers.contains(&layer(tensor)) {
+            let mut from = 0;
+            let found = file.tensors().iter().find(|other| {
+                let here = other.name == tensor.name;
+                from += if here { 0 } else { other.len() };
+                here
+            });
+            match found {
+                Some(other) if other.shape == tensor.shape => {
+                    taken.push((start, file.params()[from..from + tensor.len()].to_vec()));
+                }
+                Some(other) => {
+                    return Err(format!(
+                        "its {} has the shape {:?}, {:?} is due; use the settings that it was made with",
+                        tensor.name, other.shape, tensor.shape
+                    ));
+                }
+                None => return Err(format!("it has no {}; name other layers", tensor.name)),
+            }
+        }
+        start += tensor.len();
+    }
+    Ok(taken)
 }
 
 fn load(path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
@@ -122,9 +177,12 @@ mod tests {
         let params = make(&Init::Torch, &small(), 7);
         let file = AgentFile::new(AGENT, &small(), params.clone()).expect("fine");
         file.save(&path).expect("writable");
-        let mut init = Init::Weights { weights: path.clone(), sha256: None };
+        let mut init = Init::Weights { weights: path.clone(), layers: vec![], sha256: None };
         pin(&mut init).expect("fine");
-        assert_eq!(init, Init::Weights { weights: path.clone(), sha256: Some(file.sha256()) });
+        assert_eq!(
+            init,
+            Init::Weights { weights: path.clone(), layers: vec![], sha256: Some(file.sha256()) }
+        );
         assert_eq!(make(&init, &small(), 1), params);
         assert_eq!(make(&init, &small(), 2), params, "every start begins with them");
 
@@ -141,10 +199,43 @@ mod tests {
     }
 
     #[test]
+    fn some_layers_may_come_from_a_file() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("start.safetensors");
+        let params = make(&Init::Torch, &small(), 7);
+        AgentFile::new(AGENT, &small(), params.clone()).expect("fine").save(&path).expect("writable");
+        let init = |layers: &[&str]| Init::Weights {
+            weights: path.clone(),
+            layers: layers.iter().map(|&layer| layer.to_owned()).collect(),
+            sha256: None,
+        };
+        // Another controller behind the same attention.
+        let other = serde_json::json!({ "top_k": 3, "hidden": 9 });
+        let drawn = make(&Init::Torch, &other, 2);
+        let mixed = make(&init(&["query", "key"]), &other, 2);
+        assert_eq!(mixed[..1184], params[..1184]);
+        assert_eq!(mixed[1184..], drawn[1184..]);
+        assert_ne!(
+            mixed[1184..],
+            make(&init(&["query", "key"]), &other, 3)[1184..],
+            "every start has its own"
+        );
+        let key = make(&init(&["key"]), &other, 2);
+        assert_eq!((&key[..592], &key[592..1184]), (&drawn[..592], &params[592..1184]));
+        for (layers, words) in [
+            (&["querry"][..], "no layer is called \"querry\"; choose from query, key, lstm, output"),
+            (&["lstm"], "its lstm.bias_hh has the shape [16], [36] is due"),
+        ] {
+            let said = fresh(&init(layers), AGENT, &other).err().expect("it does not fit").to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
     fn weights_that_do_not_fit_are_refused() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("start.safetensors");
-        let missing = Init::Weights { weights: path.clone(), sha256: None };
+        let missing = Init::Weights { weights: path.clone(), layers: vec![], sha256: None };
         let said = fresh(&missing, AGENT, &small()).err().expect("no file").to_string();
         assert!(said.contains("check the path"), "{said}");
         let params = make(&Init::Torch, &small(), 7);

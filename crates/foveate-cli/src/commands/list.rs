@@ -1,6 +1,7 @@
 //! `foveate list`
 
 use clap::Args;
+use foveate_agents::voting::{KERNELS, VotingConfig};
 use foveate_envs::registry::{self, Line, VariantInfo};
 use foveate_envs::shift::{ShiftInfo, Target, catalogue};
 use foveate_envs::wrap;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::out;
 
-/// Show the worlds, pictures, variants, shifts, agents, evolution strategies and presets
+/// Show the worlds, pictures, variants, shifts, agents, voting kernels, evolution strategies and presets
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -70,6 +71,22 @@ fn as_text() -> String {
             .collect();
         parts.push(columns(&lines));
     }
+    parts.push(
+        "\nkernels, by which the patches of any agent vote, each with its settings, as in\n\
+         `foveate train --set agent.config.voting.kernel=relu`:\n\n"
+            .into(),
+    );
+    let lines = KERNELS.iter().flat_map(|(name, about)| {
+        let settings: Vec<String> = kernel_settings(name)
+            .iter()
+            .map(|(name, default)| format!("{name}={default}").replace('"', ""))
+            .collect();
+        let line = |name: &str, about: &str| Line { name: name.into(), about: about.into() };
+        std::iter::once(line(name, about))
+            .chain((!settings.is_empty()).then(|| line("", &settings.join(" "))))
+            .collect::<Vec<_>>()
+    });
+    parts.push(columns(&lines.collect::<Vec<_>>()));
     parts.push("\nstrategies (`algorithm` in a training configuration), each with its settings:\n\n".into());
     let lines = strategies().flat_map(|strategy| {
         let settings: Vec<String> = strategy_settings(strategy.name)
@@ -93,6 +110,14 @@ fn as_text() -> String {
 fn settings(agent: &str) -> Value {
     foveate_agents::registry::full_config(agent, &Value::Null)
         .expect("the defaults of a registered agent are good")
+}
+
+/// Every setting of a kernel, at its default.
+fn kernel_settings(name: &str) -> serde_json::Map<String, Value> {
+    let config: VotingConfig = serde_json::from_value(json!({ "kernel": name })).expect("it is in the list");
+    let Ok(Value::Object(mut settings)) = serde_json::to_value(config) else { return serde_json::Map::new() };
+    settings.remove("kernel");
+    settings
 }
 
 /// Strategies of evolution, and imitation.
@@ -177,6 +202,10 @@ fn as_json() -> Value {
     let strategies: Vec<Value> = strategies()
         .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
         .collect();
+    let kernels: Vec<Value> = KERNELS
+        .iter()
+        .map(|(name, about)| json!({ "name": name, "about": about, "config": kernel_settings(name) }))
+        .collect();
     let shifts: Vec<Value> = catalogue()
         .iter()
         .map(|info| {
@@ -195,5 +224,5 @@ fn as_json() -> Value {
             })
         })
         .collect();
-    json!({ "worlds": worlds, "shifts": shifts, "agents": agents, "strategies": strategies, "presets": PRESETS.map(|(name, _)| name) })
+    json!({ "worlds": worlds, "shifts": shifts, "agents": agents, "kernels": kernels, "strategies": strategies, "presets": PRESETS.map(|(name, _)| name) })
 }

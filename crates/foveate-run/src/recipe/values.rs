@@ -169,10 +169,13 @@ pub enum Init {
     Zeros,
     /// `{ uniform = 0.1 }`: every parameter uniform in ±0.1. Every start has its own.
     Uniform(f64),
-    /// `{ weights = "FILE" }`: a weight file or the folder of a run.
+    /// `{ weights = "FILE" }`: a weight file or the folder of a run. `{ weights = "FILE", layers = ["query", "key"] }`
+    /// takes these layers from it and draws all others as `"torch"` does.
     Weights {
         /// Where.
         weights: PathBuf,
+        /// Which layers are taken; none named for all.
+        layers: Vec<String>,
         /// Which: SHA-256 of the parameters. A run writes it down when it begins, and refuses others when it goes on.
         sha256: Option<String>,
     },
@@ -185,6 +188,8 @@ struct InitTable {
     uniform: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    layers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
 }
@@ -200,11 +205,15 @@ impl<'de> Deserialize<'de> for Init {
                 other => fail(format!("no beginning is called {other:?}")),
             },
             Value::Table(table) => match part(table)? {
-                InitTable { uniform: Some(bound), weights: None, sha256: None } => Ok(Init::Uniform(bound)),
-                InitTable { uniform: None, weights: Some(weights), sha256 } => {
-                    Ok(Init::Weights { weights, sha256 })
+                InitTable { uniform: Some(bound), weights: None, layers, sha256: None }
+                    if layers.is_empty() =>
+                {
+                    Ok(Init::Uniform(bound))
                 }
-                _ => fail("either uniform or weights, and sha256 with weights only".into()),
+                InitTable { uniform: None, weights: Some(weights), layers, sha256 } => {
+                    Ok(Init::Weights { weights, layers, sha256 })
+                }
+                _ => fail("either uniform or weights; layers and sha256 with weights only".into()),
             },
             other => fail(format!("{other} is no beginning")),
         }
@@ -217,8 +226,8 @@ impl Serialize for Init {
             Init::Torch => to.serialize_str("torch"),
             Init::Zeros => to.serialize_str("zeros"),
             Init::Uniform(bound) => InitTable { uniform: Some(bound), ..InitTable::default() }.serialize(to),
-            Init::Weights { weights, sha256 } => {
-                InitTable { uniform: None, weights: Some(weights), sha256 }.serialize(to)
+            Init::Weights { weights, layers, sha256 } => {
+                InitTable { uniform: None, weights: Some(weights), layers, sha256 }.serialize(to)
             }
         }
     }
@@ -260,9 +269,15 @@ mod tests {
         check("'uniform'", &Init::Torch);
         check("'zeros'", &Init::Zeros);
         check("{ uniform = 0.1 }", &Init::Uniform(0.1));
-        check("{ weights = 'a' }", &Init::Weights { weights: "a".into(), sha256: None });
+        check("{ weights = 'a' }", &Init::Weights { weights: "a".into(), layers: vec![], sha256: None });
+        let layers = vec!["query".to_owned(), "key".to_owned()];
+        let some = Init::Weights { weights: "a".into(), layers, sha256: None };
+        check("{ weights = 'a', layers = ['query', 'key'] }", &some);
         let hash = Some("ff".to_owned());
-        check("{ weights = 'a', sha256 = 'ff' }", &Init::Weights { weights: "a".into(), sha256: hash });
+        check(
+            "{ weights = 'a', sha256 = 'ff' }",
+            &Init::Weights { weights: "a".into(), layers: vec![], sha256: hash },
+        );
         check("{ share = 0.5 }", &Replay { share: 0.5, keep: 32, judge: ReplayJudge::Population });
         check(
             "{ share = 0.5, keep = 3, judge = 'mean' }",

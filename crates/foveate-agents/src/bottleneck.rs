@@ -1,0 +1,304 @@
+//! The bottleneck: a picture goes in, a few numbers about its K most important patches come out.
+//!
+//! Equation (1) of Choromanski et al. 2021, of which the attention of Tang, Nguyen and Ha 2020 is a case:
+//! `[π(A c)]_{1:K} V`. Patches become queries and keys, [votes](crate::voting) make them important, the K chosen ones
+//! become [values](crate::features), one behind the other in the order of the choice.
+
+use foveate_core::{Gaze, Image, Mixed, Observation, PatchGrid, PolicyError, TensorShape};
+use foveate_kernels::project::{Projector, Strip};
+use foveate_kernels::top_k::top_k;
+use foveate_kernels::{Embedded, Level};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{FeatureConfig, MAX_SIDE, Scale, bad, within};
+use crate::features::Features;
+use crate::params::Params;
+use crate::voting::{Ballot, MAX_PATCHES, VotingConfig};
+
+/// Most numbers that queries and keys of all patches may have together.
+const MAX_EMBEDDED: usize = 64 << 20;
+
+/// What a bottleneck can be configured to be; agents have these keys among their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BottleneckConfig {
+    /// Width and height of the picture in pixels.
+    pub image: [usize; 2],
+    /// Whether the depth of a pixel is its fourth channel.
+    pub depth: bool,
+    /// Side of a patch in pixels.
+    pub patch: usize,
+    /// Distance between neighbouring patches in pixels.
+    pub stride: usize,
+    /// Length of a query and of a key.
+    pub query_dim: usize,
+    /// Patches that are chosen.
+    pub top_k: usize,
+    /// What queries times keys are divided by.
+    pub scale: Scale,
+    /// How patches vote.
+    pub voting: VotingConfig,
+    /// How much each patch's vote counts: c of equation (1).
+    pub aggregation: Aggregation,
+    /// Which patches are chosen, and in which order: π of equation (1).
+    pub selection: Selection,
+    /// What is told about a chosen patch: V of equation (1).
+    pub features: FeatureConfig,
+}
+
+/// How much each patch's vote counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregation {
+    /// All alike.
+    #[default]
+    Ones,
+    /// As much as a parameter of its own says, the tensor `aggregation.weight` of `[patches]`, which starts at ones.
+    Learned,
+}
+
+/// Which patches are chosen, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Selection {
+    /// The most important ones, the most important first.
+    #[default]
+    Best,
+    /// The most important ones in the order in which one reads the picture.
+    BestInPlace,
+    /// The least important ones, the least important first.
+    Least,
+}
+
+impl BottleneckConfig {
+    /// Checks everything and cuts the picture into patches.
+    ///
+    /// # Errors
+    /// When a value is out of bounds, the patch is larger than the picture, or there are fewer patches than `top_k`.
+    pub fn check(&self) -> Result<PatchGrid, PolicyError> {
+        let [width, height] = self.image;
+        within("image width", width, MAX_SIDE)?;
+        within("image height", height, MAX_SIDE)?;
+        within("stride", self.stride, MAX_SIDE)?;
+        let grid = PatchGrid::tile(width, height, self.patch, self.stride)?;
+        if grid.len() > MAX_PATCHES {
+            return bad(format!(
+                "{} patches; at most {MAX_PATCHES} are possible, so raise stride",
+                grid.len()
+            ));
+        }
+        within("query_dim", self.query_dim, MAX_EMBEDDED)?;
+        if grid.len().saturating_mul(2 * self.query_dim) > MAX_EMBEDDED {
+            let n = grid.len();
+            return bad(format!(
+                "query_dim = {} for {n} patches is too large; lower it or raise stride",
+                self.query_dim
+            ));
+        }
+        within("top_k", self.top_k, usize::MAX)?;
+        if self.top_k > grid.len() {
+            return Err(PolicyError::TooFewPatches { wanted: self.top_k, available: grid.len() });
+        }
+        self.voting.check(self.query_dim)?;
+        if self.aggregation == Aggregation::Learned && !self.voting.weighs_votes() {
+            return bad(
+                "aggregation = \"learned\" needs votes that can be weighed, and those of voting.kernel = \"softmax\" \
+                 cannot; choose another kernel, as \"softmax_kernel\"",
+            );
+        }
+        self.features.check(self.patch)?;
+        Ok(grid)
+    }
+
+    /// Numbers in a pixel.
+    pub const fn channels(&self) -> usize {
+        if self.depth { 4 } else { 3 }
+    }
+
+    /// Numbers in a patch.
+    pub const fn patch_len(&self) -> usize {
+        self.patch * self.patch * self.channels()
+    }
+
+    /// Numbers that come out.
+    pub fn outputs(&self) -> usize {
+        self.top_k.saturating_mul(self.features.per_patch(self.patch))
+    }
+
+    /// Name and shape of its parameter tensors, of which an agent's flat vector has them first.
+    pub fn tensors(&self) -> Vec<TensorShape> {
+        let (d, d_in) = (self.query_dim, self.patch_len());
+        let mut all = vec![
+            ("query.bias", vec![d]),
+            ("query.weight", vec![d, d_in]),
+            ("key.bias", vec![d]),
+            ("key.weight", vec![d, d_in]),
+        ];
+        if let (Aggregation::Learned, Ok(grid)) =
+            (self.aggregation, PatchGrid::tile(self.image[0], self.image[1], self.patch, self.stride))
+        {
+            all.push(("aggregation.weight", vec![grid.len()]));
+        }
+        if let Some(conv) = self.features.conv
+            && conv.evolved
+        {
+            all.push(("conv.bias", vec![conv.filters]));
+            all.push(("conv.weight", vec![conv.filters, conv.size, conv.size, 3]));
+        }
+        all.into_iter().map(|(name, shape)| TensorShape { name: name.to_owned(), shape }).collect()
+    }
+}
+
+/// A bottleneck of a valid configuration. Zero weights until [`Bottleneck::pack`].
+#[derive(Debug, Clone)]
+pub(crate) struct Bottleneck {
+    config: BottleneckConfig,
+    grid: PatchGrid,
+    projector: Projector,
+    features: Features,
+    /// `[patches]` when it is learned, else empty.
+    aggregation: Vec<f32>,
+}
+
+/// The scratch space of a bottleneck, and where it looked last.
+#[derive(Debug, Clone)]
+pub(crate) struct Glance {
+    /// `[height, width, 4]` with depth, else empty.
+    rgbd: Vec<u8>,
+    strip: Strip,
+    embedded: Embedded,
+    ballot: Ballot,
+    importance: Vec<f32>,
+    looked_at: Vec<u32>,
+    order: Vec<u32>,
+    negated: Vec<f32>,
+}
+
+impl Bottleneck {
+    /// A bottleneck of zero weights.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`BottleneckConfig::check`].
+    pub(crate) fn new(config: BottleneckConfig) -> Result<Self, PolicyError> {
+        let grid = config.check()?;
+        let [width, height] = config.image;
+        Ok(Bottleneck {
+            grid,
+            projector: Projector::new(width, height, config.patch, config.stride, config.query_dim)
+                .with_channels(config.channels()),
+            features: Features::new(&config.features, config.patch),
+            aggregation: match config.aggregation {
+                Aggregation::Ones => vec![],
+                Aggregation::Learned => vec![1.0; grid.len()],
+            },
+            config,
+        })
+    }
+
+    pub(crate) const fn config(&self) -> &BottleneckConfig {
+        &self.config
+    }
+
+    pub(crate) const fn grid(&self) -> PatchGrid {
+        self.grid
+    }
+
+    /// Brings the parameters into the form that the kernels use. Allocates nothing.
+    pub(crate) fn pack(&mut self, params: &Params) {
+        let divisor = self.config.scale.divisor(self.config.patch_len(), self.config.query_dim);
+        let query = params.linear("query.weight", "query.bias");
+        let key = params.linear("key.weight", "key.bias");
+        self.projector.set(query, key, self.config.voting.scales(divisor));
+        self.aggregation.copy_from_slice(params.get("aggregation.weight"));
+        if self.config.features.conv.is_some_and(|conv| conv.evolved) {
+            self.features.set_conv(params.linear("conv.weight", "conv.bias"));
+        }
+    }
+
+    pub(crate) fn glance(&self) -> Glance {
+        let patches = self.grid.len();
+        let [width, height] = self.config.image;
+        let least = self.config.selection == Selection::Least;
+        Glance {
+            rgbd: vec![0; if self.config.depth { width * height * 4 } else { 0 }],
+            strip: self.projector.strip(),
+            embedded: self.projector.embedded(),
+            ballot: self.config.voting.ballot(patches, self.config.query_dim),
+            importance: vec![0.0; patches],
+            looked_at: vec![0; self.config.top_k],
+            order: Vec::with_capacity(patches),
+            negated: vec![0.0; if least { patches } else { 0 }],
+        }
+    }
+
+    /// The picture in `observation` and its depths, if they have the configured size.
+    fn picture<'o>(
+        &self,
+        observation: Observation<'o>,
+    ) -> Result<(Image<'o>, Option<&'o [u8]>), PolicyError> {
+        let [width, height] = self.config.image;
+        let depth = match observation {
+            Observation::Mixed(Mixed { depth, .. }) => depth.filter(|depth| depth.len() == width * height),
+            _ => None,
+        };
+        match observation.image() {
+            Some(image)
+                if (image.width(), image.height()) == (width, height)
+                    && (depth.is_some() || !self.config.depth) =>
+            {
+                Ok((image, depth))
+            }
+            _ => {
+                let depth = if self.config.depth { " with depth" } else { "" };
+                let wanted = format!("a picture of {width}x{height}{depth}");
+                Err(PolicyError::ObservationShape { wanted, given: observation.describe() })
+            }
+        }
+    }
+
+    /// Looks at `observation` and writes what is told about the chosen patches to `values`, `[top_k, per_patch]`.
+    ///
+    /// # Errors
+    /// When the observation has another shape, or votes are not finite.
+    pub(crate) fn look(
+        &self,
+        level: Level,
+        observation: Observation<'_>,
+        glance: &mut Glance,
+        values: &mut [f32],
+    ) -> Result<(), PolicyError> {
+        let (image, depth) = self.picture(observation)?;
+        let g = glance;
+        let mut pixels = image.rgb();
+        if let (true, Some(depth)) = (self.config.depth, depth) {
+            let colours = image.rgb().as_chunks::<3>().0;
+            for ((to, &[r, g, b]), &far) in g.rgbd.as_chunks_mut::<4>().0.iter_mut().zip(colours).zip(depth) {
+                *to = [r, g, b, far];
+            }
+            pixels = &g.rgbd;
+        }
+        // Patches to queries and keys, queries and keys to votes, votes to the top K.
+        self.projector.project(level, pixels, &mut g.strip, &mut g.embedded);
+        let weights = (!self.aggregation.is_empty()).then_some(&self.aggregation[..]);
+        g.ballot.cast(level, &g.embedded, weights, self.config.top_k, &mut g.importance)?;
+        match self.config.selection {
+            Selection::Best => top_k(&g.importance, &mut g.looked_at, &mut g.order),
+            Selection::BestInPlace => {
+                top_k(&g.importance, &mut g.looked_at, &mut g.order);
+                g.looked_at.sort_unstable();
+            }
+            Selection::Least => {
+                for (to, from) in g.negated.iter_mut().zip(&g.importance) {
+                    *to = -from;
+                }
+                top_k(&g.negated, &mut g.looked_at, &mut g.order);
+            }
+        }
+        self.features.extract(level, image, self.grid, &g.looked_at, values);
+        Ok(())
+    }
+
+    /// Where it looked last.
+    pub(crate) fn gaze<'g>(&self, glance: &'g Glance) -> Gaze<'g> {
+        Gaze { grid: self.grid, importance: &glance.importance, looked_at: &glance.looked_at }
+    }
+}

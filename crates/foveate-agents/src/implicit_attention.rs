@@ -1,0 +1,279 @@
+//! Implicit Attention for Pixels, IAP (Choromanski, Jain, Parker-Holder, Song, Likhosherstov, Santara, Pacchiano, Tang and
+//! Weller 2021, "Unlocking Pixels for Reinforcement Learning via Implicit Attention").
+//!
+//! The general block of its equation (1) before a controller of any kind: patches down to a single pixel, with depth or
+//! without, [votes in linear time](crate::voting), learnt weights of the votes, values other than positions, and what
+//! other sensors say beside them. [`hierarchical`] is the paper's policy on two levels.
+
+pub mod hierarchical;
+
+use foveate_core::{Decision, Mixed, Observation, PatchGrid, Policy, PolicyError, TensorShape};
+use foveate_kernels::Level;
+use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::{Aggregation, Bottleneck, BottleneckConfig, Glance, Selection};
+use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
+use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::params::Params;
+use crate::voting::{Relu, VotingConfig};
+
+/// Hyper-parameters of an [`ImplicitAttention`]. The defaults are for CarRacing: `ReLU` features, patches as
+/// AttentionAgent's, an LSTM.
+///
+/// ```
+/// use foveate_agents::implicit_attention::ImplicitAttentionConfig;
+/// let config: ImplicitAttentionConfig =
+///     serde_json::from_str(r#"{ "voting": { "kernel": "hybrid", "features": 4 }, "controller": { "kind": "linear" } }"#)?;
+/// assert_eq!(config.param_count(), 1184 + 63);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImplicitAttentionConfig {
+    /// Width and height of the picture in pixels.
+    pub image: [usize; 2],
+    /// Whether the depth of a pixel is its fourth channel.
+    pub depth: bool,
+    /// Numbers of other sensors, which the controller is told beside the values of the chosen patches.
+    pub sensors: usize,
+    /// Side of a patch in pixels; 1 for single pixels.
+    pub patch: usize,
+    /// Distance between neighbouring patches in pixels; they overlap when it is below `patch`.
+    pub stride: usize,
+    /// Length of a query and of a key.
+    pub query_dim: usize,
+    /// Patches that the controller is told about: K.
+    pub top_k: usize,
+    /// What queries times keys are divided by.
+    pub scale: Scale,
+    /// How patches vote: the kernel of A.
+    pub voting: VotingConfig,
+    /// How much each vote counts: c.
+    pub aggregation: Aggregation,
+    /// Which patches are chosen, and in which order: π.
+    pub selection: Selection,
+    /// What the controller is told about a patch: V.
+    pub values: FeatureConfig,
+    /// What acts on it.
+    pub controller: ControllerConfig,
+    /// `[low, high]` per action dimension: where the controller's −1 and 1 go.
+    pub actions: Vec<[f64; 2]>,
+}
+
+impl Default for ImplicitAttentionConfig {
+    fn default() -> Self {
+        ImplicitAttentionConfig {
+            image: [96, 96],
+            depth: false,
+            sensors: 0,
+            patch: 7,
+            stride: 4,
+            query_dim: 4,
+            top_k: 10,
+            scale: Scale::SqrtD,
+            voting: VotingConfig::Relu(Relu::default()),
+            aggregation: Aggregation::default(),
+            selection: Selection::default(),
+            values: FeatureConfig::default(),
+            controller: ControllerConfig::Lstm { hidden: 16 },
+            actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
+        }
+    }
+}
+
+impl ImplicitAttentionConfig {
+    /// Checks everything and cuts the picture into patches.
+    ///
+    /// # Errors
+    /// As [`BottleneckConfig::check`]; when another value is out of bounds, or the agent would be unreasonably large.
+    pub fn check(&self) -> Result<PatchGrid, PolicyError> {
+        let grid = self.bottleneck().check()?;
+        if self.sensors > MAX_SENSORS {
+            return bad(format!("sensors is {}; at most {MAX_SENSORS} are possible", self.sensors));
+        }
+        self.controller.check()?;
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower controller.hidden, query_dim or patch")?;
+        Ok(grid)
+    }
+
+    /// What its bottleneck is.
+    pub fn bottleneck(&self) -> BottleneckConfig {
+        BottleneckConfig {
+            image: self.image,
+            depth: self.depth,
+            patch: self.patch,
+            stride: self.stride,
+            query_dim: self.query_dim,
+            top_k: self.top_k,
+            scale: self.scale,
+            voting: self.voting.clone(),
+            aggregation: self.aggregation,
+            selection: self.selection,
+            features: self.values.clone(),
+        }
+    }
+
+    /// Numbers that the controller is told.
+    pub fn inputs(&self) -> usize {
+        self.bottleneck().outputs().saturating_add(self.sensors)
+    }
+
+    /// Name and shape of every parameter tensor, in the order of the flat vector.
+    pub fn tensors(&self) -> Vec<TensorShape> {
+        let mut all = self.bottleneck().tensors();
+        all.extend(self.controller.tensors("", self.inputs(), self.actions.len()));
+        all
+    }
+
+    /// How many parameters the agent has.
+    pub fn param_count(&self) -> usize {
+        self.tensors().iter().map(TensorShape::len).sum()
+    }
+}
+
+/// The agent. Zero weights until [`Policy::set_params`].
+#[derive(Debug, Clone)]
+pub struct ImplicitAttention {
+    config: ImplicitAttentionConfig,
+    level: Level,
+    params: Params,
+    bottleneck: Bottleneck,
+    controller: Controller,
+}
+
+/// What the agent remembers, its scratch space, and the outcome of its last decision.
+#[derive(Debug, Clone)]
+pub struct ImplicitAttentionMemory {
+    controller: ControllerState,
+    glance: Glance,
+    inputs: Vec<f32>,
+    raw: Vec<f32>,
+    action: Vec<f64>,
+}
+
+impl ImplicitAttentionMemory {
+    /// What the controller was told last: the values of the chosen patches one after the other, then the sensors.
+    pub fn inputs(&self) -> &[f32] {
+        &self.inputs
+    }
+
+    /// The last action as the controller gave it, in −1 ..= 1 per dimension.
+    pub fn raw(&self) -> &[f32] {
+        &self.raw
+    }
+}
+
+impl ImplicitAttention {
+    /// An agent of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`ImplicitAttentionConfig::check`].
+    pub fn new(config: ImplicitAttentionConfig) -> Result<Self, PolicyError> {
+        config.check()?;
+        let params = Params::zeros(config.tensors());
+        let (inputs, outputs) = (config.inputs(), config.actions.len());
+        let mut agent = ImplicitAttention {
+            level: Level::best(),
+            bottleneck: Bottleneck::new(config.bottleneck())?,
+            controller: Controller::new(&config.controller, "", inputs, outputs, &params),
+            params,
+            config,
+        };
+        agent.pack();
+        Ok(agent)
+    }
+
+    /// The same agent on another instruction set, which gives the same decisions to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Its configuration.
+    pub const fn config(&self) -> &ImplicitAttentionConfig {
+        &self.config
+    }
+
+    /// How it cuts the picture.
+    pub const fn grid(&self) -> PatchGrid {
+        self.bottleneck.grid()
+    }
+
+    /// Brings the parameters into the form that the kernels use. Allocates nothing.
+    fn pack(&mut self) {
+        self.bottleneck.pack(&self.params);
+        self.controller.set(&self.params);
+    }
+}
+
+/// Writes what the sensors say to `out`.
+///
+/// # Errors
+/// When there are not as many as there is room.
+fn read_sensors(observation: Observation<'_>, out: &mut [f32]) -> Result<(), PolicyError> {
+    let given = match observation {
+        Observation::Mixed(Mixed { sensors, .. }) => sensors,
+        _ => &[],
+    };
+    // A world may have sensors that the agent does without.
+    if out.is_empty() || out.len() == given.len() {
+        out.copy_from_slice(&given[..out.len()]);
+        return Ok(());
+    }
+    Err(PolicyError::ObservationShape {
+        wanted: format!("{} numbers of sensors beside the picture", out.len()),
+        given: observation.describe(),
+    })
+}
+
+impl Policy for ImplicitAttention {
+    type Memory = ImplicitAttentionMemory;
+
+    fn memory(&self) -> ImplicitAttentionMemory {
+        ImplicitAttentionMemory {
+            controller: Controller::state(&self.config.controller),
+            glance: self.bottleneck.glance(),
+            inputs: vec![0.0; self.config.inputs()],
+            raw: vec![0.0; self.config.actions.len()],
+            action: vec![0.0; self.config.actions.len()],
+        }
+    }
+
+    fn reset(&self, memory: &mut ImplicitAttentionMemory) {
+        memory.controller.reset();
+    }
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut ImplicitAttentionMemory,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let (level, m) = (self.level, memory);
+        let (values, sensors) = m.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
+        read_sensors(observation, sensors)?;
+        self.bottleneck.look(level, observation, &mut m.glance, values)?;
+        self.controller.step(level, &m.inputs, &mut m.controller, &mut m.raw);
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        Ok(Decision { action: &m.action, gaze: Some(self.bottleneck.gaze(&m.glance)) })
+    }
+
+    fn inputs<'m>(&self, memory: &'m ImplicitAttentionMemory) -> &'m [f32] {
+        memory.inputs()
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        self.params.tensors().to_vec()
+    }
+
+    fn params(&self) -> Vec<f32> {
+        self.params.flat().to_vec()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)?;
+        self.pack();
+        Ok(())
+    }
+}

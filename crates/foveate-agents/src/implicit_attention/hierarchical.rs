@@ -1,0 +1,293 @@
+//! IAP on two levels, as the paper's quadruped has it: the high level looks at the picture now and then and commands, the
+//! low level acts on its command and on the sensors in every step.
+//!
+//! The high level's first output says for how many control steps its command holds, the others are the command; all are
+//! in −1 ..= 1. The low level is one linear layer.
+
+use foveate_core::{Decision, Observation, Policy, PolicyError, TensorShape};
+use foveate_kernels::dense::Dense;
+use foveate_kernels::{Level, project::Linear};
+use serde::{Deserialize, Serialize};
+
+use super::{ImplicitAttentionConfig, read_sensors};
+use crate::bottleneck::{Bottleneck, BottleneckConfig, Glance};
+use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units, within};
+use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::params::Params;
+
+/// Longest time that a command may hold.
+const MAX_DURATION: usize = 100_000;
+
+/// Hyper-parameters of a [`HierarchicalAttention`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HierarchicalAttentionConfig {
+    /// What the high level sees and how: as an [`ImplicitAttentionConfig`] without sensors and actions. Its controller
+    /// is the high level's.
+    pub high: HighConfig,
+    /// Numbers of a command.
+    pub command: usize,
+    /// Control steps that a command holds: fewest and most.
+    pub duration: [usize; 2],
+    /// Numbers of the sensors, which only the low level is told.
+    pub sensors: usize,
+    /// `[low, high]` per action dimension: where the low level's −1 and 1 go; beyond, it is cut off.
+    pub actions: Vec<[f64; 2]>,
+}
+
+/// The high level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HighConfig {
+    /// As [`ImplicitAttentionConfig::image`].
+    pub image: [usize; 2],
+    /// As [`ImplicitAttentionConfig::depth`].
+    pub depth: bool,
+    /// As [`ImplicitAttentionConfig::patch`].
+    pub patch: usize,
+    /// As [`ImplicitAttentionConfig::stride`].
+    pub stride: usize,
+    /// As [`ImplicitAttentionConfig::query_dim`].
+    pub query_dim: usize,
+    /// As [`ImplicitAttentionConfig::top_k`].
+    pub top_k: usize,
+    /// As [`ImplicitAttentionConfig::voting`].
+    pub voting: crate::voting::VotingConfig,
+    /// As [`ImplicitAttentionConfig::values`].
+    pub values: crate::config::FeatureConfig,
+    /// As [`ImplicitAttentionConfig::controller`].
+    pub controller: ControllerConfig,
+}
+
+impl Default for HighConfig {
+    fn default() -> Self {
+        let of = ImplicitAttentionConfig::default();
+        HighConfig {
+            image: of.image,
+            depth: of.depth,
+            patch: of.patch,
+            stride: of.stride,
+            query_dim: of.query_dim,
+            top_k: of.top_k,
+            voting: of.voting,
+            values: of.values,
+            controller: ControllerConfig::Linear {},
+        }
+    }
+}
+
+impl Default for HierarchicalAttentionConfig {
+    fn default() -> Self {
+        HierarchicalAttentionConfig {
+            high: HighConfig::default(),
+            command: 4,
+            duration: [10, 100],
+            sensors: 0,
+            actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
+        }
+    }
+}
+
+impl HierarchicalAttentionConfig {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// As [`ImplicitAttentionConfig::check`]; when the duration or the command makes no sense.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        self.bottleneck().check()?;
+        self.high.controller.check()?;
+        within("command", self.command, MAX_SENSORS)?;
+        if self.sensors > MAX_SENSORS {
+            return bad(format!("sensors is {}; at most {MAX_SENSORS} are possible", self.sensors));
+        }
+        let [least, most] = self.duration;
+        if least == 0 || least > most || most > MAX_DURATION {
+            return bad(format!(
+                "duration is [{least}, {most}]; it must be [fewest, most] control steps, from 1 to {MAX_DURATION}"
+            ));
+        }
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower high.controller.hidden, command or patch")
+    }
+
+    /// What the high level's bottleneck is.
+    pub fn bottleneck(&self) -> BottleneckConfig {
+        let HighConfig { image, depth, patch, stride, query_dim, top_k, voting, values, .. } =
+            self.high.clone();
+        BottleneckConfig {
+            voting,
+            features: values,
+            ..ImplicitAttentionConfig {
+                image,
+                depth,
+                patch,
+                stride,
+                query_dim,
+                top_k,
+                ..ImplicitAttentionConfig::default()
+            }
+            .bottleneck()
+        }
+    }
+
+    /// Name and shape of every parameter tensor, in the order of the flat vector: the high level's, the low level's.
+    pub fn tensors(&self) -> Vec<TensorShape> {
+        let bottleneck = self.bottleneck();
+        let mut all = bottleneck.tensors();
+        all.extend(self.high.controller.tensors("high.", bottleneck.outputs(), 1 + self.command));
+        all.extend(ControllerConfig::Linear {}.tensors(
+            "low.",
+            self.command.saturating_add(self.sensors),
+            self.actions.len(),
+        ));
+        all
+    }
+}
+
+/// The agent. Zero weights until [`Policy::set_params`].
+#[derive(Debug, Clone)]
+pub struct HierarchicalAttention {
+    config: HierarchicalAttentionConfig,
+    level: Level,
+    params: Params,
+    bottleneck: Bottleneck,
+    high: Controller,
+    low: Dense,
+}
+
+/// What the agent remembers, its scratch space, and the outcome of its last decision.
+#[derive(Debug, Clone)]
+pub struct HierarchicalMemory {
+    high: ControllerState,
+    glance: Glance,
+    values: Vec<f32>,
+    /// `[1 + command]`: what the high level said last.
+    said: Vec<f32>,
+    /// Control steps that the command still holds.
+    left: usize,
+    /// `[command + sensors]`
+    inputs: Vec<f32>,
+    raw: Vec<f32>,
+    action: Vec<f64>,
+}
+
+impl HierarchicalMemory {
+    /// The command that holds now, `[command]`, in −1 ..= 1.
+    pub fn command(&self) -> &[f32] {
+        &self.said[1..]
+    }
+
+    /// Control steps that it still holds.
+    pub const fn left(&self) -> usize {
+        self.left
+    }
+}
+
+impl HierarchicalAttention {
+    /// An agent of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`HierarchicalAttentionConfig::check`].
+    pub fn new(config: HierarchicalAttentionConfig) -> Result<Self, PolicyError> {
+        config.check()?;
+        let params = Params::zeros(config.tensors());
+        let bottleneck = config.bottleneck();
+        let mut agent = HierarchicalAttention {
+            level: Level::best(),
+            high: Controller::new(
+                &config.high.controller,
+                "high.",
+                bottleneck.outputs(),
+                1 + config.command,
+                &params,
+            ),
+            low: Dense::new(config.command + config.sensors, config.actions.len()),
+            bottleneck: Bottleneck::new(bottleneck)?,
+            params,
+            config,
+        };
+        agent.pack();
+        Ok(agent)
+    }
+
+    /// The same agent on another instruction set, which gives the same decisions to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    fn pack(&mut self) {
+        self.bottleneck.pack(&self.params);
+        self.high.set(&self.params);
+        let (weight, bias) = (self.params.get("low.output.weight"), self.params.get("low.output.bias"));
+        self.low.set(Linear { weight, bias });
+    }
+
+    /// How long a command holds, from the high level's first output.
+    fn duration(&self, said: f32) -> usize {
+        let [least, most] = self.config.duration;
+        let share = f64::midpoint(f64::from(said.clamp(-1.0, 1.0)), 1.0);
+        least + (share * (most - least) as f64).round() as usize
+    }
+}
+
+impl Policy for HierarchicalAttention {
+    type Memory = HierarchicalMemory;
+
+    fn memory(&self) -> HierarchicalMemory {
+        HierarchicalMemory {
+            high: Controller::state(&self.config.high.controller),
+            glance: self.bottleneck.glance(),
+            values: vec![0.0; self.bottleneck.config().outputs()],
+            said: vec![0.0; 1 + self.config.command],
+            left: 0,
+            inputs: vec![0.0; self.config.command + self.config.sensors],
+            raw: vec![0.0; self.config.actions.len()],
+            action: vec![0.0; self.config.actions.len()],
+        }
+    }
+
+    fn reset(&self, memory: &mut HierarchicalMemory) {
+        memory.high.reset();
+        memory.left = 0;
+    }
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut HierarchicalMemory,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let (level, m) = (self.level, memory);
+        let (command, sensors) = m.inputs.split_at_mut(self.config.command);
+        read_sensors(observation, sensors)?;
+        if m.left == 0 {
+            self.bottleneck.look(level, observation, &mut m.glance, &mut m.values)?;
+            self.high.step(level, &m.values, &mut m.high, &mut m.said);
+            m.left = self.duration(m.said[0]);
+            command.copy_from_slice(&m.said[1..]);
+        }
+        m.left -= 1;
+        self.low.apply(level, &m.inputs, &mut m.raw);
+        for raw in &mut m.raw {
+            *raw = raw.clamp(-1.0, 1.0);
+        }
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        // While a command holds, the gaze is that of the look it came from.
+        Ok(Decision { action: &m.action, gaze: Some(self.bottleneck.gaze(&m.glance)) })
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        self.params.tensors().to_vec()
+    }
+
+    fn params(&self) -> Vec<f32> {
+        self.params.flat().to_vec()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)?;
+        self.pack();
+        Ok(())
+    }
+}
