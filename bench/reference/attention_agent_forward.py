@@ -24,11 +24,26 @@ import numpy as np  # noqa: E402  (after the thread counts)
 SIDE, PATCH, STRIDE, D, K, HIDDEN, ACTIONS = 96, 7, 4, 4, 10, 16, 3
 GRID = (SIDE - PATCH) // STRIDE + 1
 D_IN = PATCH * PATCH * 3
-SHAPES = [
-    ("query_b", (D,)), ("query_w", (D, D_IN)), ("key_b", (D,)), ("key_w", (D, D_IN)),
-    ("b_hh", (4 * HIDDEN,)), ("b_ih", (4 * HIDDEN,)), ("w_hh", (4 * HIDDEN, HIDDEN)), ("w_ih", (4 * HIDDEN, 2 * K)),
-    ("out_b", (ACTIONS,)), ("out_w", (ACTIONS, HIDDEN)),
-]  # fmt: skip
+
+
+def shapes(hidden):
+    return [
+        ("query_b", (D,)), ("query_w", (D, D_IN)), ("key_b", (D,)), ("key_w", (D, D_IN)),
+        ("b_hh", (4 * hidden,)), ("b_ih", (4 * hidden,)), ("w_hh", (4 * hidden, hidden)), ("w_ih", (4 * hidden, 2 * K)),
+        ("out_b", (ACTIONS,)), ("out_w", (ACTIONS, hidden)),
+    ]  # fmt: skip
+
+
+SHAPES = shapes(HIDDEN)
+
+
+def hidden_units(count):
+    """How many the LSTM of an agent with so many parameters has; everything else is as published."""
+    hidden = 1
+    while (size := sum(int(np.prod(shape)) for _, shape in shapes(hidden))) < count:
+        hidden += 1
+    assert size == count, f"{count} parameters are of no agent with {hidden} hidden units"
+    return hidden
 
 
 def synthetic_frames(count):
@@ -56,7 +71,7 @@ def synthetic_params(count):
 
 def split(params):
     out, at = {}, 0
-    for name, shape in SHAPES:
+    for name, shape in shapes(hidden_units(params.size)):
         size = int(np.prod(shape))
         out[name] = np.ascontiguousarray(params[at : at + size].reshape(shape))
         at += size
@@ -79,7 +94,8 @@ class NumpyAgent:
         self.reset()
 
     def reset(self):
-        self.h, self.c = np.zeros(HIDDEN, np.float32), np.zeros(HIDDEN, np.float32)
+        hidden = self.out_w.shape[1]
+        self.h, self.c = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
 
     def act(self, frame):
         pixels = frame.astype(np.float32) * np.float32(1 / 255)
@@ -111,8 +127,9 @@ def torch_agent(params):
         def __init__(self):
             self.query = torch.nn.Linear(D_IN, D)
             self.key = torch.nn.Linear(D_IN, D)
-            self.cell = torch.nn.LSTMCell(2 * K, HIDDEN)
-            self.out = torch.nn.Linear(HIDDEN, ACTIONS)
+            self.hidden = hidden_units(params.size)
+            self.cell = torch.nn.LSTMCell(2 * K, self.hidden)
+            self.out = torch.nn.Linear(self.hidden, ACTIONS)
             index = torch.arange(GRID) * STRIDE + PATCH // 2
             self.centres = torch.cartesian_prod(index, index).float() / SIDE
             self.load(params)
@@ -130,7 +147,7 @@ def torch_agent(params):
                 target.copy_(torch.from_numpy(parts[name]))
 
         def reset(self):
-            self.state = torch.zeros(1, HIDDEN), torch.zeros(1, HIDDEN)
+            self.state = torch.zeros(1, self.hidden), torch.zeros(1, self.hidden)
 
         def act(self, frame):
             pixels = torch.from_numpy(frame).float() / 255

@@ -28,7 +28,7 @@ import cma  # noqa: E402  (after the thread counts)
 import envpool  # noqa: E402
 import gymnasium  # noqa: E402
 import numpy as np  # noqa: E402
-from attention_agent_forward import SHAPES, NumpyAgent, torch_agent  # noqa: E402
+from attention_agent_forward import SHAPES, NumpyAgent, hidden_units, shapes, torch_agent  # noqa: E402
 
 SIGMA, PATIENCE = 0.1, 20
 # Population and generations of each kind of work: enough for several thousand steps.
@@ -46,15 +46,17 @@ def fresh_weights(rng):
 
 
 def read_safetensors(path):
-    """The weights in the order of SHAPES, which is that of the file."""
+    """The weights in the order of the forward's shapes, which is that of the file."""
     with open(path, "rb") as file:
         (size,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(size))
         data = file.read()
     header.pop("__metadata__", None)
     spans = sorted(tuple(tensor["data_offsets"]) + (tuple(tensor["shape"]),) for tensor in header.values())
-    assert [shape for _, _, shape in spans] == [shape for _, shape in SHAPES], "the published configuration"
-    return np.frombuffer(data, "<f4").astype(np.float32)
+    weights = np.frombuffer(data, "<f4").astype(np.float32)
+    due = [shape for _, shape in shapes(hidden_units(weights.size))]
+    assert [shape for _, _, shape in spans] == due, "the published configuration, but for the hidden units"
+    return weights
 
 
 def to_action(outputs):
@@ -135,13 +137,12 @@ def train(stack, start, population, generations):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("weights", help="a weight file of the published configuration")
+    arguments.add_argument("weights", help="a weight file; the LSTM's size may differ from the published one's")
     trained = read_safetensors(arguments.parse_args().weights)
     starts = {"fresh": fresh_weights(np.random.default_rng(1)), "trained": trained}
-    slow = Gymnasium(trained)
-    result = {"checks": [slow.rollout(trained, seed, 1000)[0] for seed in (0, 1)]}
+    result = {"checks": [Gymnasium(trained).rollout(trained, seed, 1000)[0] for seed in (0, 1)]}
     for work, (population, generations) in WORK.items():
-        for name, stack in (("gymnasium", slow), ("envpool", EnvPool(population))):
+        for name, stack in (("gymnasium", Gymnasium(starts[work])), ("envpool", EnvPool(population))):
             result.setdefault(name, {})[work] = train(stack, starts[work], population, generations)
     print(json.dumps(result))
 

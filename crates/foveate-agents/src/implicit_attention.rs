@@ -211,7 +211,7 @@ impl ImplicitAttention {
 /// Writes what the sensors say to `out`.
 ///
 /// # Errors
-/// When there are not as many as there is room.
+/// When there are not as many as there is room, or one is not finite.
 fn read_sensors(observation: Observation<'_>, out: &mut [f32]) -> Result<(), PolicyError> {
     let given = match observation {
         Observation::Mixed(Mixed { sensors, .. }) => sensors,
@@ -219,6 +219,9 @@ fn read_sensors(observation: Observation<'_>, out: &mut [f32]) -> Result<(), Pol
     };
     // A world may have sensors that the agent does without.
     if out.is_empty() || out.len() == given.len() {
+        if let Some(index) = given[..out.len()].iter().position(|x| !x.is_finite()) {
+            return Err(PolicyError::SensorNotFinite { index, value: given[index] });
+        }
         out.copy_from_slice(&given[..out.len()]);
         return Ok(());
     }

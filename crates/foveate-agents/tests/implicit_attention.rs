@@ -165,6 +165,10 @@ fn depth_is_a_channel_and_sensors_are_told() {
         "a picture of 12x10 with depth, the world shows a picture of 12x10 and 3 numbers",
     );
     refused(Observation::Mixed(Mixed { sensors: &sensors[1..], ..seen }), "and 2 numbers");
+    refused(
+        Observation::Mixed(Mixed { sensors: &[0.0, f32::NAN, 0.0], ..seen }),
+        "number 1 of the sensors is NaN",
+    );
     let large = ImageBuf::black(13, 10);
     refused(Observation::Mixed(Mixed { image: large.as_image(), ..seen }), "13x10");
     // AttentionAgent takes the picture and leaves the rest.

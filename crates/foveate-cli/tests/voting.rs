@@ -47,6 +47,12 @@ fn every_kernel_trains_and_its_weights_know_it() {
         dir.ok(&["watch", &run, "--at", "3", "--out", &format!("{name}.png")]);
         assert!(dir.read(&format!("{name}.png")).starts_with(b"\x89PNG"), "{name}");
     }
+    let told = dir.ok(&["compare", "runs/relu", "runs/hybrid", "--out", "kernels.svg"]);
+    assert!(told.contains("| relu | 1 |") && told.ends_with("kernels.svg\n"), "{told}");
+    assert!(dir.read("kernels.svg").starts_with(b"<svg "));
+    let all = dir.json(&["compare", "runs/relu", "runs/iap", "--json"]);
+    assert_eq!(all["groups"][1]["runs"][0]["name"], json!("iap"));
+    check_fails(&dir, &["compare", "runs/relu", "runs/nobody"], &["runs/nobody", "log.jsonl"]);
     let file = AgentFile::load(&dir.path("runs/hybrid/best.safetensors")).expect("a weight file");
     assert_eq!(file.config()["voting"]["hyperplanes"], json!(3));
 }

@@ -305,6 +305,14 @@ pub enum PolicyError {
         /// What it was given.
         given: String,
     },
+    /// A number in the observation is NaN or infinite.
+    #[error("number {index} of the sensors is {value}; the world is broken, or its sensors need cleaning")]
+    SensorNotFinite {
+        /// Which of the sensors' numbers.
+        index: usize,
+        /// The number.
+        value: f32,
+    },
     /// Patches cannot be told apart by their votes.
     #[error("the patches' votes failed: {why}")]
     Votes {

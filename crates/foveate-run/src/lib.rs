@@ -5,6 +5,7 @@ pub mod bench;
 pub mod champion;
 pub mod checkpoint;
 pub mod clock;
+pub mod compare;
 pub mod config;
 pub mod course;
 pub mod curve;

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod compare;
 mod completions;
 mod eval;
 mod explain;
@@ -18,6 +19,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Train(train::Train),
+    Compare(compare::Compare),
     Eval(eval::Eval),
     Stress(stress::Stress),
     Watch(watch::Watch),
@@ -34,6 +36,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Command::Train(command) => command.run(),
+            Command::Compare(command) => command.run(),
             Command::Eval(command) => command.run(),
             Command::Stress(command) => command.run(),
             Command::Watch(command) => command.run(),
