@@ -69,7 +69,7 @@ pub(crate) fn labels(request: &EnvRequest, weights: String) -> Labels {
     Labels { env: request.id.clone(), picture, variant, weights }
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("write it as key=value".into()),

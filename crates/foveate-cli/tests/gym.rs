@@ -2,7 +2,12 @@
 
 mod common;
 
-use common::Dir;
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{Dir, check_same, digits};
+use foveate_core::Seed;
 use serde_json::Value;
 
 const TOYS: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");
@@ -88,4 +93,145 @@ fn what_fails_is_one_line_after_the_traceback() {
         dir.command(&["eval", "random", "--env", "gym:X-v0"]).env("FOVEATE_PYTHON", "/no/python").output();
     let said = String::from_utf8_lossy(&missing.expect("it starts").stderr).into_owned();
     assert!(said.contains("FOVEATE_PYTHON: there is no /no/python; install Python"), "{said}");
+}
+
+#[test]
+fn the_bridge_and_the_native_world_give_the_same_returns() {
+    if !python() {
+        return;
+    }
+    let dir = Dir::new();
+    let report = |world: &[&str]| -> Value {
+        let eval = ["eval", "random:4", "--seeds", "3..6", "--max-steps", "70", "--json", "--workers", "2"];
+        serde_json::from_str(&dir.ok(&[&eval[..], world].concat())).expect("one JSON object")
+    };
+    let native = report(&["--env", "car-racing", "--picture", "exact"]);
+    let bridge = report(&["--env", "gym:CarRacing-v3", "--option", "actions=float64"]);
+    assert_eq!(native["returns"], bridge["returns"]);
+    assert_eq!(native["lengths"], bridge["lengths"]);
+    let returns = native["returns"].as_array().expect("a list");
+    assert!(returns.windows(2).all(|pair| pair[0] != pair[1]), "three different drives: {returns:?}");
+}
+
+#[test]
+fn doctor_and_checker_speak_plainly() {
+    if !python() {
+        return;
+    }
+    let dir = Dir::new();
+    let said = dir.ok(&["doctor"]);
+    assert!(said.contains("(named by FOVEATE_PYTHON)") && said.contains("works  gym:CarRacing-v3"), "{said}");
+    let said = dir.ok(&["check-env", "gym:foveate_toys:Toys/Toy-v0", "--option", TOYS]);
+    assert!(said.contains("ok     repeats") && !said.contains("FAULT"), "{said}");
+    let flawed =
+        ["check-env", "gym:foveate_toys:Toys/Flawed-v0", "--option", TOYS, "--env-arg", "flaw=alias"];
+    let done = dir.run(&flawed);
+    assert_eq!(done.code, Some(1));
+    assert!(done.stdout.contains("FAULT  copies"), "{done:?}");
+    assert!(done.stderr.contains("breaks 1 of Gymnasium's promises; correct them"), "{done:?}");
+    let done = dir.run(&["check-env", "car-racing"]);
+    assert!(done.stderr.contains("write gym:ID"), "{done:?}");
+}
+
+/// A short training on a toy: evolution alone, and the selection at its end.
+fn short(name: &str) -> String {
+    format!(
+        "
+[env]
+id = \"gym:foveate_toys:Toys/{name}-v0\"
+picture = \"world\"
+options = {{ path = {:?}, timeout = 20 }}
+
+[agent.config]
+image = [96, 96]
+patch = 24
+stride = 24
+top_k = 2
+query_dim = 2
+hidden = 2
+actions = [[-1.0, 1.0]]
+
+[recipe]
+max_steps = 60
+selection = {{ every = 40000, tracks = 4, finalists = 2, final_tracks = 4, report_tracks = 6 }}
+stage = [{{ name = \"only\", steps = 60000, population = 16, sigma = 1.0, learning_rate = 1.0 }}]
+",
+        &TOYS["path=".len()..]
+    )
+}
+
+/// Processes below `parent`: those it started, and those they started.
+fn below(parent: u32) -> BTreeSet<u32> {
+    let mut found = BTreeSet::from([parent]);
+    loop {
+        let before = found.len();
+        for entry in std::fs::read_dir("/proc").expect("Linux").flatten() {
+            let Ok(text) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+            let Some((pid, rest)) = text.split_once(' ') else { continue };
+            let parent = rest.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
+            if let (Ok(pid), Some(parent)) = (pid.parse::<u32>(), parent)
+                && found.contains(&parent)
+            {
+                found.insert(pid);
+            }
+        }
+        if found.len() == before {
+            found.remove(&parent);
+            return found;
+        }
+    }
+}
+
+/// Kills workers of a training run at random moments, `FOVEATE_KILLS` of them (30 by itself); the run must end with the
+/// same bytes as one that was left alone.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
+    if !python() {
+        return;
+    }
+    let kills: u32 = std::env::var("FOVEATE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
+    let dir = Dir::new();
+    dir.write("short.toml", short("Picture"));
+    let train = |name: &'static str| {
+        let args = [
+            "train",
+            "--preset",
+            "evolution",
+            "--config",
+            "short.toml",
+            "--name",
+            name,
+            "--workers",
+            "2",
+            "--no-videos",
+        ];
+        let mut command = dir.command(&args);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().expect("the binary starts")
+    };
+    let whole = train("whole").wait_with_output().expect("it ends");
+    assert!(whole.status.success(), "{whole:?}");
+    let expect = digits(&dir.path("runs/whole"));
+
+    let mut run = train("killed");
+    let mut rng = Seed::root(11).rng();
+    let mut killed = 0;
+    while killed < kills && run.try_wait().expect("our child").is_none() {
+        std::thread::sleep(Duration::from_millis(20 + rng.below(400)));
+        let all: Vec<u32> = below(run.id()).into_iter().collect();
+        if all.is_empty() {
+            continue;
+        }
+        let one = all[rng.below(all.len() as u64) as usize].to_string();
+        let kill = Command::new("kill").args(["-9", &one]).stderr(Stdio::null()).status();
+        killed += u32::from(kill.expect("kill runs").success());
+    }
+    let done = run.wait_with_output().expect("it ends");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let noted = String::from_utf8_lossy(&done.stderr).matches("a new worker plays it again").count();
+    assert!(noted > 0, "some kills meet a world at work");
+    eprintln!("{killed} workers killed");
+    assert!(killed >= kills / 2, "the run is long enough for only {killed} kills");
+    check_same(&expect, &dir.path("runs/killed"));
 }

@@ -16,6 +16,8 @@
 //! **Invariant:** the only crate besides `foveate-run` that touches processes, sockets and the environment variables that
 //! name Python; it knows worlds and nothing of agents or training.
 
+mod check;
+mod doctor;
 mod error;
 mod find;
 mod gym;
@@ -25,6 +27,8 @@ mod process;
 mod settings;
 mod world;
 
+pub use check::{Checked, Finding, Verdict, check};
+pub use doctor::{Doctor, Family, doctor};
 pub use error::GymError;
 pub use find::{Python, find_python};
 pub use gym::{Gym, Notice};

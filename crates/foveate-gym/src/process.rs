@@ -14,6 +14,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::error::GymError;
@@ -21,7 +22,7 @@ use crate::hello::Hello;
 use crate::settings::Settings;
 
 /// Version of what goes through the socket; the worker has the same.
-const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 const BOOT: &str = include_str!("worker/boot.py");
 const WORKER: &str = include_str!("worker/worker.py");
 /// Longest answer that is taken: a picture for people of 4096 × 4096.
@@ -145,6 +146,22 @@ fn nameless(name: &str) -> io::Result<File> {
     }
 }
 
+/// What a worker answers to the job that it was given, or why it refused.
+pub(crate) fn granted<T: DeserializeOwned>(id: &str, answer: Value) -> Result<T, GymError> {
+    let refused =
+        |why: String, story: &str| GymError::Refused { id: id.to_owned(), why, story: story.to_owned() };
+    if answer["fine"] != Value::Bool(true) {
+        let text = |key: &str| answer[key].as_str().unwrap_or_default();
+        let (mut why, story) = (text("why").to_owned(), text("story"));
+        if !story.is_empty() {
+            why.push_str("; Python's traceback says where");
+        }
+        return Err(refused(why, story));
+    }
+    serde_json::from_value(answer)
+        .map_err(|error| refused(format!("its worker's answer is broken: {error}"), ""))
+}
+
 /// Why a worker did not begin.
 pub(crate) enum NoStart {
     Error(GymError),
@@ -153,7 +170,7 @@ pub(crate) enum NoStart {
 
 impl Process {
     /// Starts Python and gives it the worker's program.
-    fn spawn(python: &Path) -> Result<Self, GymError> {
+    fn spawn(python: &Path, surroundings: &[(&str, &str)]) -> Result<Self, GymError> {
         let connect = |source| GymError::Connect { source };
         let (control, theirs) = UnixStream::pair().map_err(connect)?;
         let memory = nameless("foveate-observation").map_err(connect)?;
@@ -169,6 +186,7 @@ impl Process {
                 command.env(name, value);
             }
         }
+        command.envs(surroundings.iter().copied());
         let child =
             command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
         Ok(Process {
@@ -184,9 +202,14 @@ impl Process {
         })
     }
 
-    /// Starts a worker and lets it do `job`, which answers with an object.
-    pub(crate) fn begin(python: &Path, job: &Value, timeout: Duration) -> Result<(Self, Value), NoStart> {
-        let mut process = Process::spawn(python).map_err(NoStart::Error)?;
+    /// Starts a worker with these environment variables and lets it do `job`, which answers with an object.
+    pub(crate) fn begin(
+        python: &Path,
+        job: &Value,
+        surroundings: &[(&str, &str)],
+        timeout: Duration,
+    ) -> Result<(Self, Value), NoStart> {
+        let mut process = Process::spawn(python, surroundings).map_err(NoStart::Error)?;
         match process.first_words(job, timeout) {
             Ok(answer) => Ok((process, answer)),
             Err(trouble) => Err(NoStart::Trouble(trouble)),
@@ -200,20 +223,8 @@ impl Process {
             "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "path": path,
             "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
         });
-        let (process, answer) = Process::begin(python, &job, *start_timeout)?;
-        let refused = |why: String, story: &str| {
-            NoStart::Error(GymError::Refused { id: id.clone(), why, story: story.to_owned() })
-        };
-        if answer["fine"] != Value::Bool(true) {
-            let text = |key: &str| answer[key].as_str().unwrap_or_default();
-            let (mut why, story) = (text("why").to_owned(), text("story"));
-            if !story.is_empty() {
-                why.push_str("; Python's traceback says where");
-            }
-            return Err(refused(why, story));
-        }
-        let hello: Hello = serde_json::from_value(answer)
-            .map_err(|error| refused(format!("its worker's greeting is broken: {error}"), ""))?;
+        let (process, answer) = Process::begin(python, &job, &[], *start_timeout)?;
+        let hello: Hello = granted(id, answer).map_err(NoStart::Error)?;
         hello.check(id).map_err(NoStart::Error)?;
         Ok((process, hello))
     }

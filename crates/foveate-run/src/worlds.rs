@@ -1,5 +1,6 @@
 //! Worlds with everything they need from files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
+pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
 use foveate_gym::{Gym, GymError, GymWorld, Settings};
 use serde_json::{Value, json};
 
@@ -68,14 +70,38 @@ pub fn gym(id: &str, request: &EnvRequest) -> Result<Arc<Gym>, RunError> {
     let options = request.options.iter().map(|(name, value)| (&**name, &**value));
     let settings = Settings::parse(id, options)?;
     let notice = |text: &str| eprintln!("note: {text}");
-    Gym::new(settings, Arc::new(notice)).map_err(|error| {
-        if let GymError::Refused { story, .. } = &error
-            && !story.is_empty()
-        {
-            eprintln!("{}", story.trim_end());
-        }
-        error.into()
-    })
+    Gym::new(settings, Arc::new(notice)).map_err(with_story)
+}
+
+/// Whether the environment `gym:ID` keeps Gymnasium's promises.
+///
+/// # Errors
+/// When the name is another, an option makes no sense, or the environment cannot be made.
+pub fn check_env(env: &str, options: &BTreeMap<String, String>) -> Result<Checked, RunError> {
+    let Some(id) = env.strip_prefix(foveate_gym::PREFIX) else {
+        let why = format!("{env:?} is no environment of Gymnasium; write gym:ID, as in gym:CarRacing-v3");
+        return Err(RunError::BadRequest { why });
+    };
+    let options = options.iter().map(|(name, value)| (&**name, &**value));
+    foveate_gym::check(&Settings::parse(id, options)?).map_err(with_story)
+}
+
+/// What is installed for Gymnasium environments, and which families of them work.
+///
+/// # Errors
+/// When there is no Python that could host any.
+pub fn doctor() -> Result<Doctor, RunError> {
+    foveate_gym::doctor().map_err(with_story)
+}
+
+/// Shows Python's traceback, if there is one; the error itself is one line.
+fn with_story(error: GymError) -> RunError {
+    if let GymError::Refused { story, .. } = &error
+        && !story.is_empty()
+    {
+        eprintln!("{}", story.trim_end());
+    }
+    error.into()
 }
 
 /// The options of a Gymnasium environment: name and meaning.

@@ -2,7 +2,9 @@
 
 mod bench;
 mod compare;
+mod check_env;
 mod completions;
+mod doctor;
 mod eval;
 mod explain;
 mod import;
@@ -28,6 +30,8 @@ pub(crate) enum Command {
     Import(import::Import),
     Lab(lab::Lab),
     List(list::List),
+    Doctor(doctor::Doctor),
+    CheckEnv(check_env::CheckEnv),
     Bench(bench::Bench),
     Completions(completions::Completions),
 }
@@ -45,6 +49,8 @@ impl Command {
             Command::Replay(command) => command.run(),
             Command::Lab(command) => command.run(),
             Command::List(command) => command.run(),
+            Command::Doctor(command) => command.run(),
+            Command::CheckEnv(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Completions(command) => command.run(),
         }

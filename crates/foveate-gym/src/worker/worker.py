@@ -606,11 +606,14 @@ def main():
     try:
         if request["protocol"] != PROTOCOL:
             raise Refusal("it speaks protocol %d, Foveate %d" % (PROTOCOL, request["protocol"]))
-        job = JOBS.get(request.get("job", "host"))
-        host = job(control, memory, request)
+        if request.get("more"):
+            exec(compile(request["more"], "<foveate worker>", "exec"), globals())
+        host = JOBS[request["job"]](control, memory, request)
         answer = dict(host.hello, fine=True)
     except Refusal as error:
         answer = {"fine": False, "why": str(error), "story": ""}
+    except SyntaxError as error:
+        answer = {"fine": False, "why": "%s: %s" % (sys.executable, one_line(error)), "story": ""}
     except BaseException as error:
         text = story(error)
         answer = {"fine": False, "why": text.strip().splitlines()[-1], "story": text}

@@ -88,7 +88,7 @@ class Mixed(Toy):
         {
             "screen": spaces.Box(0, 255, (20, 24, 3), np.uint8),
             "depth": spaces.Box(0, 255, (20, 24, 1), np.uint8),
-            "angles": spaces.Box(-np.pi, np.pi, (2, 2), np.float64),
+            "angles": spaces.Box(-100.0, 100.0, (2, 2), np.float64),
             "mode": spaces.Discrete(3, start=5),
             "bits": spaces.MultiBinary(2),
             "dice": spaces.MultiDiscrete([2, 3]),
@@ -224,3 +224,98 @@ def _register(name, kind, steps=60, **args):
 
 for _kind in (Toy, Picture, Trivial, Mixed, Grey, Acts, Breaks, Leaks, Children):
     _register(_kind.__name__, _kind, steps=None if _kind is Trivial else 60)
+
+
+class Flawed(Toy):
+    """Breaks one promise, `flaw`."""
+
+    observation_space = spaces.Box(-10.0, 1000.0, (2,), np.float32)
+    met = 0
+
+    def __init__(self, flaw=None, render_mode=None):
+        super().__init__(render_mode)
+        self.flaw = flaw
+        self.shown = np.zeros(2, np.float32)
+        self.kept = []
+
+    def reset(self, *, seed=None, options=None):
+        Flawed.met += 1
+        seen, facts = super().reset(seed=seed, options=options)
+        if self.flaw == "clock":
+            self.x += 1e-3 * (time.perf_counter_ns() % 97)
+        if self.flaw == "hidden":
+            self.x += 0.01 * min(Flawed.met - 1, 1)
+        if self.flaw == "carried":
+            self.x += 0.01 * getattr(self, "carry", 0.0)
+        if self.flaw == "sets":
+            self.x += 0.01 * list({"a", "b", "c", "d", "e", "f", "g", "h"}).index("a")
+        if self.flaw == "info":
+            return self.look(), None
+        return self.look(), facts
+
+    def step(self, action):
+        flaw = self.flaw
+        if flaw == "autoreset anew":
+            return self.quiet(action)
+        if flaw == "keeps action":
+            if getattr(self, "last", None) is not None and self.t:
+                self.x += 0.01 * float(self.last[0])
+            self.last = action
+        if flaw == "changes action":
+            action *= 0.5
+        seen, reward, terminated, truncated, facts = super().step(action)
+        self.carry = self.x
+        if flaw == "nan" and self.t == 7:
+            seen[0] = np.nan
+        if flaw == "bounds" and self.t == 7:
+            seen[0] = -11.0
+        if flaw == "shape":
+            seen = seen.reshape(2, 1)
+        if flaw == "dtype":
+            seen = seen.astype(np.float64)
+        if flaw == "reward":
+            reward = float("nan") if self.t == 5 else reward
+        if flaw == "reward array":
+            reward = np.array([reward])
+        if flaw == "flags":
+            terminated = int(terminated)
+        if flaw == "time limit":
+            terminated = self.t == 30
+        if flaw == "autoreset" and self.t == 30:
+            self.x, self.t = self.start, 0
+            return self.look(), reward, False, True, facts
+        if flaw == "leak":
+            self.kept.append(np.ones(100_000, np.uint8))
+        if flaw == "info":
+            facts = None
+        return seen, reward, terminated, truncated, facts
+
+    def quiet(self, action):
+        """A step that draws nothing, but begins a new episode by itself."""
+        self.t += 1
+        self.move(action)
+        over = self.t == 30
+        if over:
+            self.x, self.t = float(self.np_random.uniform(-1, 1)), 0
+        return self.look(), self.reward(), False, over, self.facts()
+
+    def look(self):
+        if self.t == 0:
+            self.start = self.x
+        if self.flaw == "alias":
+            self.shown[:] = (self.x, self.t)
+            return self.shown
+        if self.flaw == "reads back":
+            if self.t:
+                self.x += 0.01 * float(self.shown[0])
+            self.shown = np.array([self.x, self.t], np.float32)
+            return self.shown
+        return super().look()
+
+    def render(self):
+        if self.flaw == "render":
+            self.x += 0.01
+        return super().render()
+
+
+_register("Flawed", Flawed)

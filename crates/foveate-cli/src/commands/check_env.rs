@@ -1,0 +1,67 @@
+//! `foveate check-env`
+
+use anyhow::bail;
+use clap::Args;
+use foveate_run::worlds::{Verdict, check_env};
+
+use crate::out;
+use crate::world_args::key_value;
+
+/// Look whether an environment keeps Gymnasium's promises
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Episodes are played again with the same seed: in the same environment after others, in one made
+anew, in another process, while pictures are drawn, and with observations and actions overwritten
+after use. Everything that comes out is compared to the bit and with what the spaces say. Faults
+are what makes training wrong or irreproducible; the exit code is then 1.
+
+Examples:
+  foveate check-env gym:CarRacing-v3
+  foveate check-env gym:my_package:MyWorld-v0 --env-arg size=5
+  foveate check-env gym:ALE/Pong-v5 --json")]
+pub(crate) struct CheckEnv {
+    /// The environment
+    #[arg(value_name = "gym:ID")]
+    env: String,
+    /// An argument of the environment; may be given several times
+    #[arg(long = "env-arg", value_name = "KEY=VALUE", value_parser = key_value)]
+    env_args: Vec<(String, String)>,
+    /// An option, as in `path=FOLDER`; `foveate list` shows them
+    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
+    options: Vec<(String, String)>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl CheckEnv {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let args = self.env_args.into_iter().map(|(name, value)| (format!("arg.{name}"), value));
+        let options = self.options.into_iter().chain(args).collect();
+        let checked = check_env(&self.env, &options)?;
+        let faults = checked.faults().count();
+        if self.json {
+            out::say_json(&serde_json::to_value(&checked)?)?;
+        } else {
+            let width = checked.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
+            for finding in &checked.findings {
+                let verdict = match finding.verdict {
+                    Verdict::Fine => "ok   ",
+                    Verdict::Note => "note ",
+                    Verdict::Fault => "FAULT",
+                };
+                out::say(&format!("{verdict}  {:width$}  {}", finding.name, finding.words))?;
+                if !finding.more.is_empty() {
+                    eprintln!("{}", finding.more.trim_end());
+                }
+            }
+        }
+        if faults > 0 {
+            bail!(
+                "{} breaks {faults} of Gymnasium's promises; correct them before you trust a score",
+                self.env
+            );
+        }
+        Ok(())
+    }
+}

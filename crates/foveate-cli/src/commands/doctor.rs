@@ -1,0 +1,41 @@
+//! `foveate doctor`
+
+use clap::Args;
+use foveate_run::worlds::{Doctor as Report, doctor};
+
+use crate::out;
+
+/// Look whether Python has all that Gymnasium environments need, and say what would work
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Native worlds need no Python. For gym:ID the interpreter is the one that FOVEATE_PYTHON names, else
+that of the active virtual environment, else python3. One environment of each family is made and
+stepped; what is missing is said with the pip command that brings it.
+
+Examples:
+  foveate doctor
+  FOVEATE_PYTHON=~/venv/bin/python foveate doctor --json")]
+pub(crate) struct Doctor {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let report = doctor()?;
+        if self.json {
+            return Ok(out::say_json(&serde_json::to_value(&report)?)?);
+        }
+        let Report { python, named_by, version, gymnasium, numpy, families } = &report;
+        out::say(&format!("Python {version}, {python} (named by {named_by})"))?;
+        out::say(&format!("gymnasium {gymnasium}, numpy {numpy}: any environment of your own can run"))?;
+        let width = families.iter().map(|family| family.name.len()).max().unwrap_or(0);
+        for family in families {
+            let verdict = if family.works { "works" } else { "no   " };
+            let why = if family.works { format!("gym:{}", family.id) } else { family.why.clone() };
+            out::say(&format!("  {:width$}  {verdict}  {why}", family.name))?;
+        }
+        Ok(())
+    }
+}
