@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 4] = ["world", "forward", "train", "evolve"];
+const ROWS: [&str; 5] = ["world", "forward", "train", "evolve", "bridge"];
 
 /// Measures the chosen rows (all when none is chosen) and prints the table.
 pub(crate) fn run(rows: &[&str]) -> Result<()> {
@@ -43,7 +43,37 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     if wanted("evolve") {
         evolve_rows(&python, &mut table)?;
     }
+    if wanted("bridge") {
+        bridge_rows(&python, &mut table)?;
+    }
     table.print();
+    Ok(())
+}
+
+/// CPU time of a step through the bridge, all processes together, beside Gymnasium's vector environments: a trivial
+/// environment that shows 96 × 96 × 3 bytes.
+fn bridge_rows(python: &Path, table: &mut Table) -> Result<()> {
+    const STEPS: &str = "20000";
+    let toys = root().join("crates/foveate-gym/tests/toys");
+    for workers in ["1", "2"] {
+        eprintln!("running {workers} of Gymnasium's workers, then ours …");
+        let mut reference = command(python);
+        reference.arg("bench/reference/bridge.py").arg(&toys).args([STEPS, workers]);
+        let theirs = json("bridge.py", &mut reference)?;
+        let mut ours = cargo();
+        ours.args(["run", "--release", "--quiet", "-p", "foveate-gym", "--example", "bridge", "--"]);
+        ours.args(["foveate_toys:Toys/Trivial-v0", STEPS, workers, &format!("path={}", path(&toys)?)]);
+        let us = number(&json("the bridge example", ours.env("FOVEATE_PYTHON", python))?, "us")?;
+        for (key, name) in [
+            ("async_shared", "AsyncVectorEnv, shared memory"),
+            ("async_pickled", "AsyncVectorEnv, pickled"),
+            ("sync", "SyncVectorEnv, in one process"),
+        ] {
+            let reference = number(&theirs[key], "us")?;
+            let what = format!("a step of gym:ID, 96x96x3, {workers} workers");
+            table.row(&what, "CPU µs", us, name, reference, reference / us);
+        }
+    }
     Ok(())
 }
 

@@ -22,7 +22,7 @@ cargo xtask COMMAND
                        pages. STEP is one of: fmt, clippy, doc, python, tests
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
-                       train, evolve
+                       train, evolve, bridge
   help                 this text
 ";
 

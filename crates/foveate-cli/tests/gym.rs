@@ -134,7 +134,7 @@ fn doctor_and_checker_speak_plainly() {
 }
 
 /// A short training on a toy: evolution alone, and the selection at its end.
-fn short(name: &str) -> String {
+fn short(name: &str, steps: u32) -> String {
     format!(
         "
 [env]
@@ -153,8 +153,8 @@ actions = [[-1.0, 1.0]]
 
 [recipe]
 max_steps = 60
-selection = {{ every = 40000, tracks = 4, finalists = 2, final_tracks = 4, report_tracks = 6 }}
-stage = [{{ name = \"only\", steps = 60000, population = 16, sigma = 1.0, learning_rate = 1.0 }}]
+selection = {{ every = 50000, tracks = 4, finalists = 2, final_tracks = 4, report_tracks = 6 }}
+stage = [{{ name = \"only\", steps = {steps}, population = 16, sigma = 1.0, learning_rate = 1.0 }}]
 ",
         &TOYS["path=".len()..]
     )
@@ -192,7 +192,7 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
     }
     let kills: u32 = std::env::var("FOVEATE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
     let dir = Dir::new();
-    dir.write("short.toml", short("Picture"));
+    dir.write("short.toml", short("Picture", 1500 * kills));
     let train = |name: &'static str| {
         let args = [
             "train",
@@ -217,8 +217,11 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
     let mut run = train("killed");
     let mut rng = Seed::root(11).rng();
     let mut killed = 0;
+    while !dir.path("runs/killed/config.toml").exists() && run.try_wait().expect("our child").is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     while killed < kills && run.try_wait().expect("our child").is_none() {
-        std::thread::sleep(Duration::from_millis(20 + rng.below(400)));
+        std::thread::sleep(Duration::from_millis(150 + rng.below(900)));
         let all: Vec<u32> = below(run.id()).into_iter().collect();
         if all.is_empty() {
             continue;

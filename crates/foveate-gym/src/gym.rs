@@ -19,6 +19,9 @@ pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 /// Workers that wait for the next world; more are sent home.
 const MAX_IDLE: usize = 256;
 
+/// How often the first worker may end before it has made the environment.
+const MAX_STARTS: usize = 5;
+
 /// An environment that was found to work, with its worker processes. Copies of a world share it.
 pub struct Gym {
     settings: Settings,
@@ -47,7 +50,15 @@ impl Gym {
     pub fn new(settings: Settings, notice: Notice) -> Result<Arc<Self>, GymError> {
         let python = find_python()?.path;
         let id = settings.id.clone();
-        let (process, hello) = Process::host(&python, &settings).map_err(|error| match error {
+        let mut begun = Process::host(&python, &settings);
+        for _ in 1..MAX_STARTS {
+            // One that ended without having said anything may have been ended by someone else.
+            if !matches!(&begun, Err(NoStart::Trouble(Trouble::Gone(_)))) {
+                break;
+            }
+            begun = Process::host(&python, &settings);
+        }
+        let (process, hello) = begun.map_err(|error| match error {
             NoStart::Error(error) => error,
             NoStart::Trouble(trouble) => {
                 if !trouble.story().is_empty() {

@@ -13,7 +13,10 @@ use crate::history::History;
 use crate::process::{Outcome, Process, Trouble, step_request};
 
 /// How often in a row a worker may die in the same step before that counts as the environment's own doing.
-const MAX_DEATHS: usize = 5;
+const MAX_DEATHS: usize = 3;
+/// How often in a row new workers may die before they come to that step: where others came through, so it is hardly the
+/// environment's doing.
+const MAX_EARLY_DEATHS: usize = 25;
 /// The same for hanging, raising and growing too large, which have their reason in the environment more often.
 const MAX_FAULTS: usize = 2;
 
@@ -117,15 +120,22 @@ impl GymWorld {
     /// Lets `ask` ask the worker, which is where the episode is; replaces a worker that fails, as long as there is hope.
     fn insist<T>(&self, ask: impl Fn(&mut Process) -> Result<T, Trouble>) -> Result<T, EnvError> {
         let mut link = self.link.borrow_mut();
-        let (mut deaths, mut faults) = (0, 0);
+        let (mut deaths, mut early_deaths, mut faults) = (0, 0, 0);
         loop {
-            let trouble = match self.ready(&mut link).and_then(&ask) {
-                Ok(answer) => return Ok(answer),
-                Err(trouble) => trouble,
+            let (trouble, early) = match self.ready(&mut link) {
+                Ok(process) => match ask(process) {
+                    Ok(answer) => return Ok(answer),
+                    Err(trouble) => (trouble, false),
+                },
+                Err(trouble) => (trouble, true),
             };
             // Whatever it was, this worker is of no more use.
             *link = None;
             let final_ = match trouble {
+                Trouble::Gone(_) if early => {
+                    early_deaths += 1;
+                    early_deaths >= MAX_EARLY_DEATHS
+                }
                 Trouble::Gone(_) => {
                     deaths += 1;
                     deaths >= MAX_DEATHS
