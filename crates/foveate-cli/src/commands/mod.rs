@@ -1,8 +1,8 @@
 //! One file per command.
 
 mod bench;
-mod compare;
 mod check_env;
+mod compare;
 mod completions;
 mod doctor;
 mod eval;
