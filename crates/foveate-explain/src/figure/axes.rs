@@ -54,13 +54,27 @@ pub fn short(value: f64) -> String {
     let size = value.abs();
     let text = match size {
         0.0 => return "0".into(),
-        _ if size >= 1000.0 => return format!("{value:.0}"),
+        _ if size >= 10_000.0 => return grouped(value),
+        _ if size >= 1000.0 => return format!("{value:.0}").replace('-', "−"),
         _ if size >= 10.0 => format!("{value:.1}"),
         _ if size >= 0.1 => format!("{value:.2}"),
         _ if size >= 0.01 => format!("{value:.3}"),
         _ => format!("{value:.4}"),
     };
     text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
+}
+
+/// A large number without decimals, its thousands set apart.
+fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = if value < 0.0 { "−".to_owned() } else { String::new() };
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A plot with two axes.
@@ -152,7 +166,7 @@ impl Plot {
     pub fn legend(&mut self, names: &[(Ink, &str)]) {
         let y = self.y.range[1] - 10.0;
         // Letters are a little more than half as wide as high.
-        let length = |name: &str| 6.8 * name.chars().count() as f64;
+        let length = |name: &str| 7.2 * name.chars().count() as f64;
         let mut x = self.x.range[1] - names.iter().map(|(_, name)| length(name) + 30.0).sum::<f64>() + 16.0;
         for (ink, name) in names {
             self.sheet.rect([x, y - 8.0, 9.0, 9.0], *ink, 1.0);
@@ -190,6 +204,10 @@ mod tests {
             (12.0, "12"),
             (912.34, "912.3"),
             (1000.0, "1000"),
+            (-1234.5, "−1234"),
+            (12_345.0, "12,345"),
+            (-8_964_963.0, "−8,964,963"),
+            (999_999.6, "1,000,000"),
             (0.001, "0.001"),
         ] {
             assert_eq!(short(value), expect);

@@ -10,6 +10,8 @@
   const maps = gaze && gaze.maps ? Uint8Array.from(atob(gaze.maps), (c) => c.charCodeAt(0)) : null;
   let overlay = gaze ? 'patches' : 'none';
   let step = 0;
+  // Until someone touches it, a moment from the middle of the drive is on show; it plays from the start all the same.
+  let poster = !location.hash.startsWith('#step=');
   let speed = 1;
   let wanted = null;
 
@@ -19,6 +21,7 @@
     film.src = URL.createObjectURL(new Blob([bytes], { type: 'video/mp4' }));
   } catch (_) { /* the address as it stands will do */ }
 
+  const said = (value, digits) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits);
   const colour = (name) => getComputedStyle(root).getPropertyValue('--' + name).trim();
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
 
@@ -161,7 +164,7 @@
       pen.fillStyle = colour(track.ink);
       pen.beginPath(); pen.arc(x, top + ROW - (v - low) / (high - low) * ROW, 3, 0, 7); pen.fill();
       pen.fillStyle = colour('text');
-      pen.fillText(track.name === 'importance' ? Math.round(v * 100) + ' %' : v.toFixed(Math.abs(v) >= 100 ? 0 : 2), plot.width - RIGHT + 10, top + ROW / 2);
+      pen.fillText(track.name === 'importance' ? Math.round(v * 100) + ' %' : said(v, Math.abs(v) >= 100 ? 0 : 2), plot.width - RIGHT + 10, top + ROW / 2);
     });
   }
 
@@ -172,9 +175,9 @@
     $('scrub').value = step;
     $('clock').textContent = 'step ' + step + ' of ' + last + ' · ' + (step / data.fps).toFixed(2) + ' s';
     const at = Math.min(step, steps - 1);
-    const parts = data.names.map((name, i) => name + ' <b>' + data.actions[i][at].toFixed(2) + '</b>');
+    const parts = data.names.map((name, i) => name + ' <b>' + said(data.actions[i][at], 2) + '</b>');
     if (gaze) parts.push('the ' + gaze.at[at].length + ' patches hold <b>' + Math.round(data.shares[at] * 100) + ' %</b> of all importance');
-    $('readout').innerHTML = step < steps ? parts.join(' · ') : 'the end: score <b>' + data.scores[steps - 1].toFixed(1) + '</b>';
+    $('readout').innerHTML = step < steps ? parts.join(' · ') : 'the end: score <b>' + said(data.scores[steps - 1], 1) + '</b>';
     drawScreens();
     drawCursor();
   }
@@ -182,6 +185,7 @@
   const frameOf = (seconds) => Math.min(last, Math.floor(seconds * data.fps + 1e-3));
 
   function seek(to) {
+    poster = false;
     to = Math.max(0, Math.min(last, Math.round(to)));
     show(to);
     wanted = to;
@@ -213,7 +217,8 @@
 
   function toggle() {
     if (!film.paused) { film.pause(); return; }
-    if (step >= last) film.currentTime = 0;
+    if (poster || step >= last) film.currentTime = 0;
+    poster = false;
     film.playbackRate = speed;
     film.play().catch(() => {});
   }
@@ -238,9 +243,6 @@
   document.querySelectorAll('[data-speed]').forEach((b) => b.addEventListener('click', () => {
     speed = Number(b.dataset.speed); film.playbackRate = speed; choose('speed', b.dataset.speed);
   }));
-  document.querySelectorAll('[data-step]').forEach((b) => b.addEventListener('click', () => {
-    film.pause(); seek(Number(b.dataset.step)); $('episode').scrollIntoView();
-  }));
   function theme() {
     const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
     root.dataset.theme = dark ? 'light' : 'dark';
@@ -259,5 +261,7 @@
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawTraces);
   new ResizeObserver(drawTraces).observe($('traces'));
-  if (location.hash.startsWith('#step=')) seek(Number(location.hash.slice(6)) || 0); else show(0);
+  const posted = poster;
+  seek(posted ? steps / 4 : Number(location.hash.slice(6)) || 0);
+  poster = posted;
 })();

@@ -84,8 +84,8 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
             1.0,
             format!(
                 "{} patches in {n} episodes; one in twenty has {} votes or more. Each patch of a picture hands out one \
-                 vote. The scale of counts is logarithmic.",
-                found.counts.total(),
+                 vote. The scale of counts is logarithmic; what lies beyond the last bar is counted in it.",
+                short(found.counts.total() as f64),
                 short(votes)
             ),
         ));
