@@ -392,7 +392,7 @@ fn requests_that_cannot_be_met() {
         (&sparks as &dyn Env, 0, 1, Stop::default(), "at least 1 episode"),
         (&sparks, 1, 0, Stop::default(), "at least 1 episode"),
         (&sparks, 101, 50, Stop::default(), "lower --episodes"),
-        (&toy, 1, 1, Stop::default(), "toy shows numbers"),
+        (&toy, 1, 1, Stop::default(), "toy shows 2 numbers"),
         (&sparks, 2, 2, stopped, "stopped"),
     ] {
         let out = dir.path().join("report");
