@@ -14,6 +14,7 @@ pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
 use foveate_gym::{Gym, GymError, GymWorld, Settings};
 use serde_json::{Value, json};
 
+use crate::config::TrainConfig;
 use crate::error::RunError;
 use crate::pictures;
 
@@ -125,6 +126,29 @@ pub fn fitted(spec: &EnvSpec) -> Value {
         (4..4096).find(|&stride| patches(stride) <= 529).unwrap_or(4096)
     };
     json!({ "image": [width, height], "stride": stride, "actions": actions })
+}
+
+/// Fits the agent of a configuration to an environment of Gymnasium, where the configuration does not say otherwise: its
+/// picture, its stride and its actions.
+///
+/// # Errors
+/// When the environment cannot be made.
+pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
+    let settings = &mut config.agent.config;
+    let known = ["image", "stride", "actions"];
+    if !config.env.id.starts_with(foveate_gym::PREFIX) || known.iter().all(|key| settings.contains_key(*key))
+    {
+        return Ok(());
+    }
+    let Value::Object(fitted) = fitted(make(config.env.request())?.spec()) else { return Ok(()) };
+    for (key, value) in fitted {
+        if !settings.contains_key(&key)
+            && let Ok(value) = toml::Value::try_from(value)
+        {
+            settings.insert(key, value);
+        }
+    }
+    Ok(())
 }
 
 /// Reads shifts, and the pictures that they ask for.

@@ -8,6 +8,7 @@ use foveate_run::config::TrainConfig;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
 use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
+use foveate_run::worlds;
 
 /// Let an agent learn
 #[derive(Debug, Args)]
@@ -91,7 +92,8 @@ impl Train {
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
-        let config = TrainConfig::load(&self.preset, self.config.as_deref(), &sets)?;
+        let mut config = TrainConfig::load(&self.preset, self.config.as_deref(), &sets)?;
+        worlds::fit_agent(&mut config)?;
         run(&TrainRequest { config, runs: self.runs, name: self.name }, &mut reporter, &stop)?;
         Ok(())
     }

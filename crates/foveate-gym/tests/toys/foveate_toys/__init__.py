@@ -54,6 +54,13 @@ class Picture(Toy):
     """Shows the line as a picture of 96 x 96."""
 
     observation_space = spaces.Box(0, 255, (96, 96, 3), np.uint8)
+    # Seconds that a step takes longer without computing.
+    pause = float(os.environ.get("TOYS_PAUSE", "0"))
+
+    def step(self, action):
+        if self.pause:
+            time.sleep(self.pause)
+        return super().step(action)
 
     def look(self):
         frame = np.zeros((96, 96, 3), np.uint8)
