@@ -13,7 +13,7 @@ use crate::history::History;
 use crate::process::{Outcome, Process, Trouble, step_request};
 
 /// How often in a row a worker may die in the same step before that counts as the environment's own doing.
-const MAX_DEATHS: usize = 3;
+const MAX_DEATHS: usize = 6;
 /// How often in a row new workers may die before they come to that step: where others came through, so it is hardly the
 /// environment's doing.
 const MAX_EARLY_DEATHS: usize = 25;
