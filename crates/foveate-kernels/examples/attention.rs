@@ -17,6 +17,7 @@ use std::path::Path;
 use foveate_kernels::dense::{self, Dense};
 use foveate_kernels::kernel_vote::{Elementwise, FeatureMap, KernelVotes, PairVotes, Positive};
 use foveate_kernels::lstm::{Cell, CellState, CellWeights};
+use foveate_kernels::near_vote::NearVotes;
 use foveate_kernels::project::{Linear, Projector, Scales, Strip};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::vote::Votes;
@@ -41,6 +42,7 @@ const ACTIONS: usize = 3;
 /// How patches vote.
 enum Voter {
     Softmax(Votes),
+    Near(NearVotes),
     Pairs(PairVotes),
     Features(KernelVotes),
 }
@@ -72,7 +74,7 @@ impl Forward {
         // Softmax votes are powers of two; the other kernels share the scale between queries and keys (equation 4).
         let root = (scene.dim as f64).sqrt();
         let scales = match kernel {
-            "softmax" => Scales { query: std::f64::consts::LOG2_E / root, key: 1.0 },
+            "softmax" | "near softmax" => Scales { query: std::f64::consts::LOG2_E / root, key: 1.0 },
             _ => Scales { query: 1.0 / root.sqrt(), key: 1.0 / root.sqrt() },
         };
         projector.set(scene.query(), scene.key(), scales);
@@ -81,6 +83,7 @@ impl Forward {
         let dim = scene.dim;
         let voter = match kernel {
             "softmax" => Voter::Softmax(Votes::new(patches, dim)),
+            "near softmax" => Voter::Near(NearVotes::new(patches, dim, 1e-4)),
             "brute force" => Voter::Pairs(PairVotes::new(patches, dim, None)),
             "relu" => map(FeatureMap::elementwise(dim, Elementwise::Relu { epsilon: 0.001 }, None)),
             "exp" => map(FeatureMap::elementwise(dim, Elementwise::Exp, None)),
@@ -131,6 +134,7 @@ impl Forward {
         let importance = &mut self.importance;
         match &mut self.voter {
             Voter::Softmax(votes) => votes.cast(self.level, &self.embedded, importance),
+            Voter::Near(votes) => votes.cast(self.level, &self.embedded, importance),
             Voter::Pairs(votes) => {
                 votes.cast(self.level, &self.embedded, None, importance).expect("short vectors");
             }
@@ -163,8 +167,9 @@ impl Forward {
     }
 }
 
-const KERNELS: [&str; 10] = [
+const KERNELS: [&str; 11] = [
     "softmax",
+    "near softmax",
     "brute force",
     "relu",
     "exp",

@@ -4,6 +4,7 @@
 //!   walk through [`Level::available`].
 //! * [`project`]: a picture of bytes to the query and the key of every patch, an [`Embedded`].
 //! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
+//! * [`near_vote`]: the same within a bound on the error, for many patches.
 //! * [`kernel_vote`]: attention by other kernels, most of them in time linear in the number of patches.
 //! * [`top_k`]: the most important patches, ties in order of the index.
 //! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, to train it.
@@ -25,6 +26,7 @@ mod lanes;
 pub mod level;
 pub mod lstm;
 pub mod lstm_gradient;
+pub mod near_vote;
 pub mod pixels;
 pub mod project;
 pub mod top_k;

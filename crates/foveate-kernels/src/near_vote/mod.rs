@@ -1,0 +1,254 @@
+//! Softmax votes as in [`vote`](crate::vote), nearly: within a relative error that the caller chooses, in time that
+//! grows hardly faster than the number of patches.
+//!
+//! Queries and keys have few numbers each, so 2^(q·k) is a smooth function of few variables. Where queries lie close
+//! together, what they see of all keys is known from its values at a small grid of Chebyshev nodes; where keys lie close
+//! together, they act like weights on such a grid. So both are cut into cells, each cell stands as a grid (or as its
+//! own few points, where these are less), and only grids meet: two products with the matrix 2^(node·node) instead of
+//! the N × N one.
+//!
+//! **The bound is proved**, up to rounding. 2^(x·y) is the product of one exponential per axis, and interpolating on a
+//! tensor grid interpolates each of these by itself. With n nodes on an axis where |x·y| reaches r in natural units, the
+//! relative error is at most e = r^n e^(2 r) / (2^(n − 1) n!). Over all axes and both sides every entry of the matrix is
+//! off by a factor within 1 ± E, 1 + E = Π (1 + e); row sums are as well, for entries are positive; and so importances
+//! are within (1 + E) / (1 − E). Grids are as fine as that needs. In single precision about 1e-5 comes on top.
+//!
+//! Axes are chosen so that queries and keys spread equally along each (the eigenvectors of the product of their
+//! covariances): mostly all but one or two are short then, and need two or three nodes.
+//!
+//! Where cells would not pay (few patches, long vectors, many axes) the exact votes are cast. Equal bits on every
+//! instruction set, as there.
+
+mod balance;
+mod cells;
+mod grid;
+mod series;
+
+use balance::Axes;
+use cells::Side;
+use series::Chebyshev;
+
+use crate::distinct::Distinct;
+use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2, exp2_by_table};
+use crate::vote::Votes;
+use crate::{Embedded, Level};
+
+/// Most numbers of a query.
+const MOST_AXES: usize = 8;
+
+/// Fewer different rows than this are quicker compared one by one.
+const FEWEST: usize = 2000;
+
+/// Largest binary exponent: products of two powers and sums over 2^20 patches stay finite and normal.
+const SAFE: f32 = 40.0;
+
+/// What is left of the wanted error for rounding.
+const ROUNDING: f64 = 2e-5;
+
+/// Scratch space for [`NearVotes::cast`]: O(patches · dim).
+#[derive(Debug, Clone)]
+pub struct NearVotes {
+    exact: Votes,
+    error: f64,
+    rows: Distinct,
+    chebyshev: Chebyshev,
+    queries: Side,
+    keys: Side,
+    /// `[distinct]`: what a key counts, then what a query does, then importances.
+    values: Vec<f32>,
+    /// `[distinct]`: 2^(centre of the queries · key).
+    factors: Vec<f32>,
+    /// `[nodes / 16, 16]`: weights of sources.
+    weights: Vec<Block>,
+    /// `[nodes / 16, 16]`: sums at targets.
+    sums: Vec<Block>,
+    last: Method,
+}
+
+/// How votes were counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Method {
+    /// Pair by pair.
+    Exact,
+    /// Over grids with this many nodes.
+    Near {
+        /// Nodes that stand for the queries.
+        queries: usize,
+        /// Nodes that stand for the keys.
+        keys: usize,
+    },
+}
+
+impl NearVotes {
+    /// Scratch space for `patches` patches with queries of `dim` numbers; importances will be within a factor of
+    /// 1 ± `error`.
+    ///
+    /// # Panics
+    /// When `dim` is 0, `patches` is 0 or above 2^20, or `error` is not in 3e-5 ..= 0.1.
+    pub fn new(patches: usize, dim: usize, error: f64) -> Self {
+        assert!((3e-5..=0.1).contains(&error), "a relative error of {error}, possible is 3e-5 ..= 0.1");
+        let blocks = patches.div_ceil(16) + 1;
+        let axes = dim.min(MOST_AXES);
+        NearVotes {
+            exact: Votes::new(patches, dim),
+            error,
+            rows: Distinct::new(patches),
+            chebyshev: Chebyshev::new(),
+            queries: Side::new(patches, axes),
+            keys: Side::new(patches, axes),
+            values: vec![0.0; patches],
+            factors: vec![0.0; patches],
+            weights: vec![Block::default(); blocks],
+            sums: vec![Block::default(); blocks],
+            last: Method::Exact,
+        }
+    }
+
+    /// How the last [`NearVotes::cast`] counted.
+    pub const fn method(&self) -> Method {
+        self.last
+    }
+
+    /// Counts the votes, queries being pre-multiplied so that a vote is 2^(q·k); `importance` is `[patches]` and sums
+    /// to the number of patches, nearly.
+    ///
+    /// # Panics
+    /// When `embedded` or `importance` is for another number of patches, or another length of queries.
+    pub fn cast(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
+        assert_eq!(embedded.patches(), self.values.len(), "patches");
+        assert_eq!(importance.len(), self.values.len(), "patches");
+        self.last =
+            level.run(Cast { votes: self, embedded, importance: &mut *importance }).unwrap_or(Method::Exact);
+        if self.last == Method::Exact {
+            self.exact.cast(level, embedded, importance);
+        }
+    }
+}
+
+struct Cast<'a> {
+    votes: &'a mut NearVotes,
+    embedded: &'a Embedded,
+    importance: &'a mut [f32],
+}
+
+impl Task for Cast<'_> {
+    type Out = Option<Method>;
+
+    /// `None` where votes had better be counted exactly.
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Option<Method> {
+        let Cast { votes, embedded, importance } = self;
+        let (rows, dim) = (embedded.rows(), embedded.dim());
+        votes.rows.find(rows, embedded.per_row());
+        let distinct = votes.rows.count;
+        if dim > MOST_AXES || distinct < FEWEST {
+            return None;
+        }
+        let NearVotes { queries, keys, chebyshev, .. } = votes;
+        let number = |row: usize, i: usize| {
+            f64::from(rows[votes.rows.first[row] as usize * embedded.per_row() + i / 8].0[i % 8])
+        };
+
+        // Axes along which queries and keys spread alike, the middle of each as the origin.
+        let axes = Axes::balance(dim, distinct, number);
+        let middle = queries.place(distinct, |row| axes.query(|i| number(row, i)));
+        keys.place(distinct, |row| axes.key(|i| number(row, dim + i)));
+        let reach = queries.reach().iter().zip(keys.reach()).map(|(q, k)| q * k).sum::<f32>();
+        let aside: f32 = middle.iter().zip(keys.reach()).map(|(q, k)| (*q as f32).abs() * k).sum();
+        // Infinite or not a number counts as too far.
+        if !(reach <= SAFE && aside <= SAFE) {
+            return None;
+        }
+
+        // Error of an importance: about twice that of an entry, which has a part from each side.
+        let part = (votes.error - ROUNDING).max(votes.error / 3.0) / 4.2;
+        let cells =
+            queries.cut(part, keys.reach(), chebyshev).and(keys.cut(part, queries.reach(), chebyshev));
+        cells?;
+        let (n, m) = (queries.nodes(), keys.nodes());
+        // Two products between nodes, points to nodes and back twice, against one comparison of all pairs.
+        let work = 2.0 * n as f64 * m as f64 + 0.4 * (queries.work() + keys.work()) + 300.0 * distinct as f64;
+        if work > 1.2 * (distinct as f64).powi(2) {
+            return None;
+        }
+
+        // Moving the origin of the keys multiplies rows, which softmax undoes; that of the queries multiplies columns.
+        for (row, factor) in votes.factors[..distinct].iter_mut().enumerate() {
+            let key = keys.point(row);
+            *factor = middle.iter().zip(key).map(|(q, &k)| q * f64::from(k)).sum::<f64>() as f32;
+        }
+        powers(isa, &mut votes.factors[..distinct]);
+        for ((value, &factor), &voters) in
+            votes.values.iter_mut().zip(&votes.factors[..distinct]).zip(&votes.rows.multiplicity)
+        {
+            *value = factor * voters;
+        }
+        keys.gather(isa, chebyshev, &votes.values, &mut votes.weights);
+        meet(isa, queries.grid(), keys.grid(), dim, &votes.weights, &mut votes.sums);
+        queries.spread(isa, chebyshev, &votes.sums, &mut votes.values);
+        let mut sound = true;
+        for (value, &voters) in votes.values[..distinct].iter_mut().zip(&votes.rows.multiplicity) {
+            sound &= *value > 1e-30 && *value < 1e30;
+            *value = voters / *value;
+        }
+        if !sound {
+            return None;
+        }
+        queries.gather(isa, chebyshev, &votes.values, &mut votes.weights);
+        meet(isa, keys.grid(), queries.grid(), dim, &votes.weights, &mut votes.sums);
+        keys.spread(isa, chebyshev, &votes.sums, &mut votes.values);
+        for (value, &factor) in votes.values.iter_mut().zip(&votes.factors[..distinct]) {
+            *value *= factor;
+        }
+        for (importance, &group) in importance.iter_mut().zip(&votes.rows.group) {
+            *importance = votes.values[group as usize];
+        }
+        Some(Method::Near { queries: n, keys: m })
+    }
+}
+
+/// 2^x of every number.
+#[inline(always)]
+fn powers<I: Isa>(isa: I, xs: &mut [f32]) {
+    for xs in xs.chunks_mut(16) {
+        let mut block = Block::default();
+        block.0[..xs.len()].copy_from_slice(xs);
+        exp2(isa, isa.load16(&block.0)).store(&mut block.0);
+        xs.copy_from_slice(&block.0[..xs.len()]);
+    }
+}
+
+/// `sums` of every target: Σ weight · 2^(target · source). Both are `[nodes / 16, dim, 16]`.
+#[inline(always)]
+fn meet<I: Isa>(
+    isa: I,
+    targets: &[Block],
+    sources: &[Block],
+    dim: usize,
+    weights: &[Block],
+    sums: &mut [Block],
+) {
+    /// Targets at a time.
+    const ROWS: usize = 4;
+    for (targets, sums) in targets.chunks_exact(dim).zip(sums) {
+        for start in (0..16).step_by(ROWS) {
+            let mut totals = [isa.splat16(0.0); ROWS];
+            for (source, weight) in sources.chunks_exact(dim).zip(weights) {
+                let weight = isa.load16(&weight.0);
+                for (r, total) in totals.iter_mut().enumerate() {
+                    let mut x = isa.splat16(0.0);
+                    for (target, source) in targets.iter().zip(source) {
+                        x = isa.splat16(target.0[start + r]).mul_add(isa.load16(&source.0), x);
+                    }
+                    *total = exp2_by_table(isa, x).mul_add(weight, *total);
+                }
+            }
+            for (r, total) in totals.into_iter().enumerate() {
+                sums.0[start + r] = total.sum();
+            }
+        }
+    }
+}
+
+/// A point's numbers, in single precision.
+type Point = Eight;
