@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::{capture, cargo, command, python, root, run as run_step};
+use crate::{attention, capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 5] = ["world", "forward", "train", "evolve", "bridge"];
+const ROWS: [&str; 6] = ["world", "forward", "attention", "train", "evolve", "bridge"];
 
 /// Measures the chosen rows (all when none is chosen) and prints the table.
 pub(crate) fn run(rows: &[&str]) -> Result<()> {
@@ -36,6 +36,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("forward") {
         forward_rows(&python, &mut table)?;
+    }
+    if wanted("attention") {
+        attention::rows(&python, &mut table)?;
     }
     if wanted("train") {
         train_rows(&python, &mut table)?;
@@ -231,10 +234,18 @@ fn evolve_rows(python: &Path, table: &mut Table) -> Result<()> {
 
 /// The table, printed when all of it is there.
 #[derive(Default)]
-struct Table(Vec<[String; 6]>);
+pub(crate) struct Table(Vec<[String; 6]>);
 
 impl Table {
-    fn row(&mut self, what: &str, unit: &str, ours: f64, reference: &str, theirs: f64, ratio: f64) {
+    pub(crate) fn row(
+        &mut self,
+        what: &str,
+        unit: &str,
+        ours: f64,
+        reference: &str,
+        theirs: f64,
+        ratio: f64,
+    ) {
         let figure = |x: f64| match x {
             ..1.0 => format!("{x:.2}"),
             ..100.0 => format!("{x:.1}"),
@@ -265,19 +276,19 @@ fn foveate(args: &[&str]) -> Result<Value> {
     json("foveate", command(target.join("release/foveate")).args(args))
 }
 
-fn json(name: &str, command: &mut std::process::Command) -> Result<Value> {
+pub(crate) fn json(name: &str, command: &mut std::process::Command) -> Result<Value> {
     let text = capture(name, command)?;
     serde_json::from_str(&text).with_context(|| format!("{name} printed no JSON: {text:?}"))
 }
 
-fn path(path: &Path) -> Result<&str> {
+pub(crate) fn path(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-fn number(value: &Value, key: &str) -> Result<f64> {
+pub(crate) fn number(value: &Value, key: &str) -> Result<f64> {
     value[key].as_f64().with_context(|| format!("no number {key:?} in {value}"))
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
     value[key].as_array().with_context(|| format!("no list {key:?} in {value}"))
 }

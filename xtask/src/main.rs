@@ -3,8 +3,10 @@
 //! * `cargo xtask test`: everything that must pass before a change lands.
 //! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
 
+mod attention;
 mod bench;
 mod browser;
+mod plot;
 mod python;
 mod test;
 
@@ -22,7 +24,7 @@ cargo xtask COMMAND
                        pages. STEP is one of: fmt, clippy, doc, python, tests
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
-                       train, evolve, bridge
+                       attention, train, evolve, bridge
   help                 this text
 ";
 

@@ -13,6 +13,9 @@ const DEEPEST: usize = 20;
 /// What a node costs, next to one point's part in one node: two meetings with about a thousand nodes of the other side.
 const NODE: usize = 5000;
 
+/// What looking for a cut costs per point, in the same units.
+const LOOK: usize = 800;
+
 /// Most nodes of a cell.
 const MOST_OF_CELL: usize = 2000;
 
@@ -227,8 +230,8 @@ impl Side {
         }
         let work = cell.work(self.dim);
         let cells = self.cells.len();
-        // A grid of a few nodes cannot be bettered.
-        if end - start >= SMALL && depth < DEEPEST && cell.nodes(self.dim) > 4 {
+        // Where little can be won, there is no looking for it.
+        if end - start >= SMALL && depth < DEEPEST && work > LOOK * (end - start) {
             let middle = self.part(start, end, widest, cell.centre[widest]);
             if middle > start && middle < end {
                 let parts = self.cut_range(start, middle, bound, other, depth + 1)?

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use foveate_agents::{Ensemble, Lengths};
+use foveate_core::Seed;
 use foveate_kernels::project::Linear;
 
 /// A picture and what looks at it.
@@ -29,7 +31,9 @@ pub(crate) fn numbers(seed: u64) -> impl Iterator<Item = f32> {
 impl Scene {
     /// Sky above ground, boxes of many colours, and the noise of a sensor, so that hardly two patches are equal. Layers
     /// are as PyTorch begins: uniform within 1 / √inputs.
-    pub(crate) fn new(width: usize, height: usize) -> Self {
+    ///
+    /// `gain` multiplies the layers' weights.
+    pub(crate) fn new(width: usize, height: usize, gain: f32) -> Self {
         let mut rgb = Vec::with_capacity(width * height * 3);
         let mut noise = numbers(1);
         for y in 0..height {
@@ -54,7 +58,7 @@ impl Scene {
         }
         let (patch, dim) = (2, 4);
         let inputs = patch * patch * 3;
-        let bound = 1.0 / (inputs as f32).sqrt();
+        let bound = gain / (inputs as f32).sqrt();
         let weights = numbers(2).take(2 * dim * (inputs + 1)).map(|x| x * bound).collect();
         Scene { width, height, patch, stride: 2, dim, rgb, weights }
     }
@@ -82,14 +86,16 @@ impl Scene {
         Linear { weight, bias }
     }
 
-    /// Nearly normal directions, `[m, dim]`: each number the sum of twelve uniform ones.
-    pub(crate) fn omega(&self, m: usize) -> Vec<f32> {
-        normal(3, m * self.dim)
+    /// `m` directions of an ensemble, `[m, dim]`.
+    pub(crate) fn omega(&self, m: usize, draw: u64) -> Vec<f32> {
+        let seed = Seed::root(3).child("directions", draw);
+        Ensemble::BlockOrthogonal.draw(Lengths::Chi, m, self.dim, seed)
     }
 
-    /// Nearly normal normals of hyperplanes, `[n, dim]`.
-    pub(crate) fn planes(&self, n: usize) -> Vec<f32> {
-        normal(4, n * self.dim)
+    /// `n` normals of hyperplanes, `[n, dim]`.
+    pub(crate) fn planes(&self, n: usize, draw: u64) -> Vec<f32> {
+        let seed = Seed::root(3).child("hyperplanes", draw);
+        Ensemble::Independent.draw(Lengths::Chi, n, self.dim, seed)
     }
 
     /// Leaves everything in `folder`, as bytes and little-endian f32.
@@ -100,12 +106,7 @@ impl Scene {
             fs::write(folder.join(name), xs.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
         };
         floats("layers.f32", &self.weights)?;
-        floats("omega.f32", &self.omega(8))?;
-        floats("planes.f32", &self.planes(7))
+        floats("omega.f32", &self.omega(8, 0))?;
+        floats("planes.f32", &self.planes(7, 0))
     }
-}
-
-fn normal(seed: u64, count: usize) -> Vec<f32> {
-    let mut numbers = numbers(seed);
-    (0..count).map(|_| numbers.by_ref().take(12).sum::<f32>() / 2.0).collect()
 }
