@@ -1,4 +1,5 @@
-"""Attention over 19,200 patches in NumPy, one thread: exp(q·k) pair by pair, the hybrid (8, 7) estimate, ReLU.
+"""Attention over 19,200 patches in NumPy, one thread: exp(q·k) pair by pair, ReLU, the hybrid (8, 7) estimate as it is
+written, with all its features, and with its sums factored as ours are.
 
 Reads what `cargo run -p foveate-agents --example attention -- --write FOLDER` left: a picture of 320x240, layers, random
 directions. Prints JSON: CPU milliseconds of a whole decision up to the choice of 10 patches, and which were chosen.
@@ -65,7 +66,7 @@ class Attention:
         q, k = (np.maximum(z, 0) + np.float32(0.001) for z in self.project())
         return self.choose(q @ k.sum(0))
 
-    def hybrid(self):
+    def hybrid(self, explicit=True):
         q, k = self.project()
         m, n = len(self.omega), len(self.planes)
 
@@ -76,6 +77,17 @@ class Attention:
             sides = np.where(z @ self.planes.T < 0, np.float32(-1), np.float32(1))
             return waves / np.float32(m**0.5), powers / np.float32(m**0.5), sides
 
+        if explicit:
+            # Equations 8 and 9 to the letter: [L, 192] for queries and for keys.
+            def product(z, sign):
+                waves, powers, sides = features(z)
+                sides = sides / np.float32((2 * n) ** 0.5)
+                outer = lambda f: (f[:, :, None] * sides[:, None, :]).reshape(len(z), -1)
+                root = np.float32(0.5**0.5)
+                return np.concatenate([waves * root, powers * root, outer(waves), sign * outer(powers)], 1)
+
+            return self.choose(product(q, np.float32(1)) @ product(k, np.float32(-1)).sum(0))
+
         waves, powers, sides = features(k)
         alone, apart = waves.sum(0) / 2, powers.sum(0) / 2
         waves_sides, powers_sides = waves.T @ sides / (2 * n), powers.T @ sides / (2 * n)
@@ -83,6 +95,9 @@ class Attention:
         importance = waves @ alone + powers @ apart
         importance += (waves * (sides @ waves_sides.T)).sum(1) - (powers * (sides @ powers_sides.T)).sum(1)
         return self.choose(importance)
+
+    def hybrid_factored(self):
+        return self.hybrid(explicit=False)
 
 
 def measure(act, seconds):
@@ -103,7 +118,7 @@ def main():
     arguments.add_argument("--seconds", type=float, default=1.0, help="CPU time to spend on each")
     given = arguments.parse_args()
     attention = Attention(given.folder)
-    result = {name: measure(getattr(attention, name), given.seconds) for name in ("softmax", "pairs", "relu", "hybrid")}
+    result = {name: measure(getattr(attention, name), given.seconds) for name in ("softmax", "pairs", "relu", "hybrid", "hybrid_factored")}
     print(json.dumps(result | {"numpy": np.__version__}))
 
 
