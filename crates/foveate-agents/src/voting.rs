@@ -7,6 +7,7 @@
 
 use foveate_core::{PolicyError, Seed};
 use foveate_kernels::kernel_vote::{self, FeatureMap, KernelVotes, PairVotes, Positive};
+use foveate_kernels::near_vote::{self, NearVotes};
 use foveate_kernels::project::Scales;
 use foveate_kernels::vote::Votes;
 use foveate_kernels::{Embedded, Level};
@@ -71,7 +72,11 @@ impl Default for VotingConfig {
 /// The softmax of AttentionAgent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Softmax {}
+pub struct Softmax {
+    /// How far off an importance may be, relatively; without it, votes are exact. What it buys is time where patches are
+    /// many: see [`foveate_kernels::near_vote`].
+    pub relative_error: Option<f64>,
+}
 
 /// The un-normalised softmax kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -198,7 +203,17 @@ impl VotingConfig {
     /// When it does not.
     pub fn check(&self, dim: usize) -> Result<(), PolicyError> {
         let same_length = match self {
-            VotingConfig::Softmax(_) => None,
+            VotingConfig::Softmax(Softmax { relative_error }) => {
+                if let Some(error) = relative_error
+                    && !near_vote::POSSIBLE.contains(error)
+                {
+                    let (least, most) = (near_vote::POSSIBLE.start(), near_vote::POSSIBLE.end());
+                    return bad(format!(
+                        "voting.relative_error is {error}; it must be from {least} to {most}, or left out for exact votes"
+                    ));
+                }
+                None
+            }
             VotingConfig::SoftmaxKernel(of) => of.same_length,
             VotingConfig::Relu(Relu { features, .. })
             | VotingConfig::Exp(Elementwise { features, .. })
@@ -315,7 +330,12 @@ impl VotingConfig {
     /// Scratch space to vote among `patches` patches.
     pub(crate) fn ballot(&self, patches: usize, dim: usize) -> Ballot {
         match self {
-            VotingConfig::Softmax(_) => Ballot::Softmax(Votes::new(patches, dim)),
+            VotingConfig::Softmax(Softmax { relative_error: None }) => {
+                Ballot::Softmax(Votes::new(patches, dim))
+            }
+            VotingConfig::Softmax(Softmax { relative_error: Some(error) }) => {
+                Ballot::Near(NearVotes::new(patches, dim, *error))
+            }
             VotingConfig::SoftmaxKernel(Exponential { same_length }) => {
                 Ballot::Pairs(PairVotes::new(patches, dim, same_length.map(|length| length as f32)))
             }
@@ -332,6 +352,8 @@ impl VotingConfig {
 pub(crate) enum Ballot {
     /// AttentionAgent's.
     Softmax(Votes),
+    /// The same, nearly.
+    Near(NearVotes),
     /// A kernel pair by pair.
     Pairs(PairVotes),
     /// A kernel by its features.
@@ -358,6 +380,10 @@ impl Ballot {
         let refuse = |why: String| PolicyError::Votes { why };
         match self {
             Ballot::Softmax(votes) => {
+                assert!(weights.is_none(), "softmax has votes that count alike");
+                votes.cast(level, embedded, importance);
+            }
+            Ballot::Near(votes) => {
                 assert!(weights.is_none(), "softmax has votes that count alike");
                 votes.cast(level, embedded, importance);
             }

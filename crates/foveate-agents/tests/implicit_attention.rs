@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 fn kernels() -> Vec<Value> {
     vec![
         json!({ "kernel": "softmax" }),
+        json!({ "kernel": "softmax", "relative_error": 1e-4 }),
         json!({ "kernel": "softmax_kernel" }),
         json!({ "kernel": "softmax_kernel", "same_length": 1.4 }),
         json!({ "kernel": "relu" }),
@@ -115,6 +116,31 @@ fn every_kernel_is_open_to_attention_agent_and_gives_the_same_bits_everywhere() 
             assert_eq!(&seen, first.get_or_insert(seen.clone()), "{voting} on {level}");
         }
     }
+}
+
+#[test]
+fn many_patches_vote_nearly_as_if_exactly() {
+    // Single pixels of a picture without two alike: 4,800 of them.
+    let rgb = (0..14_400_u64).map(|i| (i.wrapping_mul(6_364_136_223_846_793_005) >> 56) as u8).collect();
+    let picture = ImageBuf::from_rgb(80, 60, rgb).expect("80 x 60 pixels");
+    let look = |voting: Value| {
+        let config = json!({
+            "image": [80, 60], "patch": 2, "stride": 1, "top_k": 10, "voting": voting,
+            "controller": { "kind": "linear" },
+        });
+        let agent = agent(serde_json::from_value(config).expect("known keys"), 3);
+        let mut memory = agent.memory();
+        let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+        let gaze = decision.gaze.expect("this agent has a gaze");
+        (gaze.looked_at.to_vec(), gaze.importance.to_vec())
+    };
+    let (exact, importance) = look(json!({ "kernel": "softmax" }));
+    let (near, estimate) = look(json!({ "kernel": "softmax", "relative_error": 1e-4 }));
+    let apart = |(a, b): (&f32, &f32)| f64::from((a - b).abs() / a);
+    let worst = importance.iter().zip(&estimate).map(apart).fold(0.0, f64::max);
+    assert!(worst <= 1e-4, "{worst}");
+    assert_eq!(near, exact);
+    assert_ne!(estimate, importance, "it is an estimate");
 }
 
 #[test]
@@ -343,6 +369,11 @@ fn what_makes_no_sense_is_refused() {
         ("iap", json!({ "voting": { "kernel": "hybrid", "same_length": 0.0 } }), "voting.same_length is 0"),
         ("iap", json!({ "voting": { "kernel": "hybrid", "same_length": 1e9 } }), "1.414"),
         ("iap", json!({ "voting": { "kernel": "softmax" }, "aggregation": "learned" }), "softmax_kernel"),
+        (
+            "iap",
+            json!({ "voting": { "kernel": "softmax", "relative_error": 0.0 } }),
+            "voting.relative_error is 0",
+        ),
         ("iap", json!({ "controller": { "kind": "mlp", "hidden": [] } }), "controller.hidden names 0 layers"),
         ("iap", json!({ "controller": { "kind": "mlp", "hidden": [0] } }), "controller.hidden is 0"),
         ("iap", json!({ "controller": { "kind": "linear", "hidden": 3 } }), "unknown field `hidden`"),

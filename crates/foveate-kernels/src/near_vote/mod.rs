@@ -33,6 +33,9 @@ use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2, exp2_by_table};
 use crate::vote::Votes;
 use crate::{Embedded, Level};
 
+/// Relative errors that may be chosen: below, single precision has not enough digits.
+pub const POSSIBLE: std::ops::RangeInclusive<f64> = 3e-5..=0.1;
+
 /// Most numbers of a query.
 const MOST_AXES: usize = 8;
 
@@ -84,9 +87,9 @@ impl NearVotes {
     /// 1 ± `error`.
     ///
     /// # Panics
-    /// When `dim` is 0, `patches` is 0 or above 2^20, or `error` is not in 3e-5 ..= 0.1.
+    /// When `dim` is 0, `patches` is 0 or above 2^20, or `error` is not [`POSSIBLE`].
     pub fn new(patches: usize, dim: usize, error: f64) -> Self {
-        assert!((3e-5..=0.1).contains(&error), "a relative error of {error}, possible is 3e-5 ..= 0.1");
+        assert!(POSSIBLE.contains(&error), "a relative error of {error}, possible is {POSSIBLE:?}");
         let blocks = patches.div_ceil(16) + 1;
         let axes = dim.min(MOST_AXES);
         NearVotes {
