@@ -43,7 +43,7 @@ const ACTIONS: usize = 3;
 /// How patches vote.
 enum Voter {
     Softmax(Votes),
-    Near(NearVotes),
+    Near(Box<NearVotes>),
     Pairs(PairVotes),
     Features(KernelVotes),
 }
@@ -82,7 +82,7 @@ impl Forward {
         let dim = scene.dim;
         let voter = match *kernel {
             Kernel::Softmax => Voter::Softmax(Votes::new(patches, dim)),
-            Kernel::Near => Voter::Near(NearVotes::new(patches, dim, 1e-4)),
+            Kernel::Near => Voter::Near(Box::new(NearVotes::new(patches, dim, 1e-4))),
             Kernel::Pairs => Voter::Pairs(PairVotes::new(patches, dim, None)),
             Kernel::Elementwise(f) => {
                 Voter::Features(KernelVotes::new(&FeatureMap::elementwise(dim, f, None)))

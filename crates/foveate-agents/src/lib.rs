@@ -29,6 +29,7 @@ pub mod voting;
 pub use apprentice::LstmApprentice;
 pub use attention_agent::{AttentionAgent, AttentionMemory};
 pub use config::AttentionAgentConfig;
+pub use ensemble::{Ensemble, Lengths};
 pub use foveate_kernels::Level;
 pub use implicit_attention::ImplicitAttention;
 pub use layout::Layout;

@@ -334,7 +334,7 @@ impl VotingConfig {
                 Ballot::Softmax(Votes::new(patches, dim))
             }
             VotingConfig::Softmax(Softmax { relative_error: Some(error) }) => {
-                Ballot::Near(NearVotes::new(patches, dim, *error))
+                Ballot::Near(Box::new(NearVotes::new(patches, dim, *error)))
             }
             VotingConfig::SoftmaxKernel(Exponential { same_length }) => {
                 Ballot::Pairs(PairVotes::new(patches, dim, same_length.map(|length| length as f32)))
@@ -353,7 +353,7 @@ pub(crate) enum Ballot {
     /// AttentionAgent's.
     Softmax(Votes),
     /// The same, nearly.
-    Near(NearVotes),
+    Near(Box<NearVotes>),
     /// A kernel pair by pair.
     Pairs(PairVotes),
     /// A kernel by its features.

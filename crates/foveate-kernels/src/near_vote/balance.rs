@@ -1,5 +1,7 @@
 //! Axes along which queries and keys spread equally.
 
+#![expect(clippy::needless_range_loop, reason = "formulas of matrices are read by their indices")]
+
 use super::MOST_AXES;
 
 type Matrix = [[f64; MOST_AXES]; MOST_AXES];
@@ -16,7 +18,7 @@ impl Axes {
     /// double precision, from the four basic operations and square roots, so that machines agree.
     #[inline(always)]
     pub(super) fn balance(dim: usize, count: usize, number: impl Fn(usize, usize) -> f64) -> Axes {
-        let query = covariance(dim, count, |row, i| number(row, i));
+        let query = covariance(dim, count, &number);
         let key = covariance(dim, count, |row, i| number(row, dim + i));
         axes(dim, &query, &key)
     }
