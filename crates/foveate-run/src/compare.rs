@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::course::Event;
+use crate::curve::{escape, path};
 use crate::error::RunError;
 use crate::evaluate::Summary;
 use crate::npz::read_bounded;
@@ -282,18 +283,6 @@ fn stairs(runs: &[Curve]) -> Vec<(f64, f64)> {
         out.push((end, last));
     }
     out
-}
-
-fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
-    let mut out = String::new();
-    for (i, &(steps, value)) in points.iter().enumerate() {
-        let _ = write!(out, "{}{:.1} {:.1}", if i == 0 { 'M' } else { 'L' }, x(steps), y(value));
-    }
-    out
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

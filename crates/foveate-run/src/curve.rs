@@ -149,7 +149,8 @@ fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.chunks(group).map(mean).collect()
 }
 
-fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+/// A line through points, as the `d` of a path.
+pub(crate) fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let mut out = String::new();
     for (i, &(steps, value)) in points.iter().enumerate() {
         let _ = write!(out, "{}{:.1} {:.1}", if i == 0 { 'M' } else { 'L' }, x(steps), y(value));
@@ -157,7 +158,8 @@ fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -
     out
 }
 
-fn escape(text: &str) -> String {
+/// Text as SVG takes it.
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
