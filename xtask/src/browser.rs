@@ -2,30 +2,20 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::{capture, command, run};
+use crate::debian;
 
-/// A Chromium on the path; where it is missing and this is Debian as root, its package is installed. `None` where
-/// neither is: the tests that need it then say so.
-pub(crate) fn chromium() -> Result<Option<PathBuf>> {
+/// A Chromium on the path; where it is missing it is installed if that can be done.
+///
+/// # Errors
+/// When it cannot: the tests that need it then say so.
+pub(crate) fn chromium() -> Result<PathBuf> {
     if let Some(found) = on_path() {
-        return Ok(Some(found));
+        return Ok(found);
     }
-    let root = capture("id", command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !root || capture("apt-get", command("apt-get").arg("--version")).is_err() {
-        eprintln!("no Chromium here: pages are not tested. On Debian: apt-get install chromium");
-        return Ok(None);
-    }
-    eprintln!("installing Debian's chromium …");
-    let install = ["install", "--yes", "--quiet", "--no-install-recommends", "chromium"];
-    let mut apt = command("apt-get");
-    if run("apt-get install", apt.args(install).env("DEBIAN_FRONTEND", "noninteractive")).is_err() {
-        // The list of packages may be old.
-        run("apt-get update", command("apt-get").args(["update", "--quiet"]))?;
-        run("apt-get install", command("apt-get").args(install).env("DEBIAN_FRONTEND", "noninteractive"))?;
-    }
-    Ok(on_path())
+    debian::install(&["chromium"])?;
+    on_path().context("chromium was installed and is not on the PATH")
 }
 
 fn on_path() -> Option<PathBuf> {

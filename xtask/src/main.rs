@@ -6,6 +6,7 @@
 mod attention;
 mod bench;
 mod browser;
+mod debian;
 mod plot;
 mod python;
 mod test;
@@ -19,9 +20,10 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   test [--only STEP]   formatting, clippy and docs with warnings denied, then all tests.
-                       Makes a pinned Python environment (.venv-oracle) for the tests that run the real
-                       Gymnasium and pycma beside ours, and as root on Debian installs chromium for the tests of
-                       pages. STEP is one of: fmt, clippy, doc, python, tests
+                       Makes two pinned Python environments, for the tests that run the real Gymnasium and pycma
+                       beside ours (.venv-oracle) and for those that run worlds from elsewhere (.venv-worlds, 700 MB),
+                       and as root on Debian installs chromium for the tests of pages and Mesa's libraries for the
+                       worlds that draw with OpenGL. STEP is one of: fmt, clippy, doc, python, tests
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
                        attention, train, evolve, bridge

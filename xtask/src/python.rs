@@ -1,11 +1,12 @@
 //! Python environments for the tests and benchmarks that run real Python software.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{capture, command, root, run};
+use crate::{capture, command, debian, root, run};
 
 /// What the tests compare with.
 pub(crate) fn oracle() -> Result<PathBuf> {
@@ -14,6 +15,29 @@ pub(crate) fn oracle() -> Result<PathBuf> {
         &["python/requirements-oracle.txt", "python/requirements-evolve.txt"],
         Dependencies::Listed,
     )
+}
+
+/// Worlds from elsewhere, hosted by the bridge; apart, for MuJoCo and its like must not settle what the oracle runs.
+pub(crate) fn worlds() -> Result<PathBuf> {
+    environment(".venv-worlds", &["python/requirements-worlds.txt"], Dependencies::Listed)
+}
+
+/// Whether MuJoCo can draw without a screen; installs what Mesa needs for it where that can be done.
+///
+/// # Errors
+/// When it cannot: the tests that need it then say so.
+pub(crate) fn drawing(worlds: &Path) -> Result<()> {
+    let probe = || {
+        let mut python = command(worlds);
+        python.args(["-c", "import mujoco; mujoco.GLContext(8, 8).make_current()"]).env("MUJOCO_GL", "egl");
+        python.stderr(Stdio::null());
+        run("drawing with EGL", &mut python)
+    };
+    if probe().is_ok() {
+        return Ok(());
+    }
+    debian::install(&["libegl1", "libgl1", "libgl1-mesa-dri"])?;
+    probe()
 }
 
 /// Whether requirements list what the packages in them need.

@@ -7,7 +7,7 @@ use crate::{browser, cargo, python};
 type Check = fn() -> Result<()>;
 
 const STEPS: &[(&str, Check)] =
-    &[("fmt", fmt), ("clippy", clippy), ("doc", doc), ("python", oracle_environment), ("tests", tests)];
+    &[("fmt", fmt), ("clippy", clippy), ("doc", doc), ("python", environments), ("tests", tests)];
 
 /// Runs all steps, or only the one called `only`.
 pub(crate) fn run(only: Option<&str>) -> Result<()> {
@@ -41,19 +41,24 @@ fn doc() -> Result<()> {
     )
 }
 
-fn oracle_environment() -> Result<()> {
-    python::oracle().map(drop)
+fn environments() -> Result<()> {
+    python::oracle()?;
+    python::worlds().map(drop)
 }
 
 fn tests() -> Result<()> {
-    let python = python::oracle()?;
+    let (oracle, worlds) = (python::oracle()?, python::worlds()?);
     let mut cargo = cargo();
-    cargo.args(["test", "--workspace", "--no-fail-fast"]).env("FOVEATE_PYTHON", python);
-    // A machine that cannot install it tests all but the pages.
+    cargo.args(["test", "--workspace", "--no-fail-fast"]);
+    cargo.env("FOVEATE_PYTHON", oracle).env("FOVEATE_WORLDS_PYTHON", &worlds);
+    // A machine that cannot have these tests all but what needs them.
     match browser::chromium() {
-        Ok(Some(chromium)) => drop(cargo.env("FOVEATE_CHROMIUM", chromium)),
-        Ok(None) => {}
+        Ok(chromium) => drop(cargo.env("FOVEATE_CHROMIUM", chromium)),
         Err(error) => eprintln!("no Chromium, so pages are not tested: {error:#}"),
+    }
+    match python::drawing(&worlds) {
+        Ok(()) => drop(cargo.env("FOVEATE_WORLDS_DRAW", "egl")),
+        Err(error) => eprintln!("no OpenGL, so what MuJoCo draws is not tested: {error:#}"),
     }
     crate::run("cargo test", &mut cargo)
 }
