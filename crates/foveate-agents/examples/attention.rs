@@ -1,9 +1,10 @@
 //! Attention by every kernel: CPU time of whole decisions at growing numbers of patches, and how well estimates agree.
 //!
-//! `cargo run --release -p foveate-agents --example attention [-- --level=LEVEL --only=KERNEL --gain=GAIN --write FOLDER]`
+//! `cargo run --release -p foveate-agents --example attention [-- --level=LEVEL --only=KERNEL --gain=GAIN
+//! --patch=SIDE --stride=PIXELS --threads=N --write FOLDER]`
 //!
-//! Pictures are cut into patches of 2 × 2 pixels, queries have 4 numbers; the 10 best patches' places go through an LSTM
-//! of 16 to 3 actions, on one thread. JSON: for every kernel and picture the microseconds of the fastest pass, whole and
+//! Pictures are cut into patches of 2 × 2 pixels side by side unless told otherwise, queries have 4 numbers; the 10 best patches' places go
+//! through an LSTM of 16 to 3 actions, on one thread. With `--threads`, times are those of the clock on the wall. JSON: for every kernel and picture the microseconds of the fastest pass, whole and
 //! step by step; for every estimate the part of the 10 best patches that the pairs, one by one, choose too. `--gain`
 //! multiplies the weights of queries and keys, which begin as PyTorch's do. With `--write`, the largest picture, the
 //! layers and the random directions are left in a folder, for another language to do the same work.
@@ -40,6 +41,13 @@ const TOP: usize = 10;
 const HIDDEN: usize = 16;
 const ACTIONS: usize = 3;
 
+/// With what.
+#[derive(Clone, Copy)]
+struct Setup {
+    level: Level,
+    threads: usize,
+}
+
 /// How patches vote.
 enum Voter {
     Softmax(Votes),
@@ -59,6 +67,8 @@ struct Forward {
     best: Vec<u32>,
     order: Vec<u32>,
     columns: usize,
+    patch: usize,
+    stride: usize,
     height: usize,
     width: usize,
     inputs: Vec<f32>,
@@ -69,7 +79,7 @@ struct Forward {
 }
 
 impl Forward {
-    fn new(scene: &Scene, kernel: &Kernel, level: Level) -> Self {
+    fn new(scene: &Scene, kernel: &Kernel, Setup { level, threads }: Setup) -> Self {
         let (width, height, patches) = (scene.width, scene.height, scene.patches());
         let mut projector = Projector::new(width, height, scene.patch, scene.stride, scene.dim);
         // Softmax votes are powers of two; the other kernels share the scale between queries and keys (equation 4).
@@ -80,20 +90,19 @@ impl Forward {
         };
         projector.set(scene.query(), scene.key(), scales);
         let dim = scene.dim;
+        let features = |map| Voter::Features(KernelVotes::new(&map).with_threads(threads));
         let voter = match *kernel {
-            Kernel::Softmax => Voter::Softmax(Votes::new(patches, dim)),
-            Kernel::Near => Voter::Near(Box::new(NearVotes::new(patches, dim, 1e-4))),
-            Kernel::Pairs => Voter::Pairs(PairVotes::new(patches, dim, None)),
-            Kernel::Elementwise(f) => {
-                Voter::Features(KernelVotes::new(&FeatureMap::elementwise(dim, f, None)))
-            }
+            Kernel::Softmax => Voter::Softmax(Votes::new(patches, dim).with_threads(threads)),
+            Kernel::Near => Voter::Near(Box::new(NearVotes::new(patches, dim, 1e-4).with_threads(threads))),
+            Kernel::Pairs => Voter::Pairs(PairVotes::new(patches, dim, None).with_threads(threads)),
+            Kernel::Elementwise(f) => features(FeatureMap::elementwise(dim, f, None)),
             Kernel::Random { estimate, m, n, draw } => {
                 let (omega, planes) = (scene.omega(m, draw), scene.planes(n, draw));
-                Voter::Features(KernelVotes::new(&match estimate {
+                features(match estimate {
                     Estimate::Trigonometric => FeatureMap::trigonometric(dim, &omega),
                     Estimate::Positive(kind) => FeatureMap::positive(dim, &omega, kind),
                     Estimate::Hybrid(kind) => FeatureMap::hybrid(dim, &omega, kind, &planes),
-                }))
+                })
             }
         };
         let inputs = 2 * TOP;
@@ -109,7 +118,7 @@ impl Forward {
         output.set(Linear { weight, bias });
         Forward {
             level,
-            strip: projector.strip(),
+            strip: projector.strip_for(threads),
             embedded: projector.embedded(),
             projector,
             voter,
@@ -117,6 +126,8 @@ impl Forward {
             best: vec![0; TOP],
             order: Vec::with_capacity(patches),
             columns: scene.columns(),
+            patch: scene.patch,
+            stride: scene.stride,
             height,
             width,
             inputs: vec![0.0; inputs],
@@ -152,8 +163,8 @@ impl Forward {
     fn control(&mut self) {
         for (&patch, to) in self.best.iter().zip(self.inputs.chunks_exact_mut(2)) {
             let (row, column) = (patch as usize / self.columns, patch as usize % self.columns);
-            to[0] = (row * 2 + 1) as f32 / self.height as f32;
-            to[1] = (column * 2 + 1) as f32 / self.width as f32;
+            to[0] = (row * self.stride + self.patch / 2) as f32 / self.height as f32;
+            to[1] = (column * self.stride + self.patch / 2) as f32 / self.width as f32;
         }
         self.cell.step(self.level, &self.inputs, &mut self.state);
         self.output.apply(self.level, self.state.h(), &mut self.actions);
@@ -217,42 +228,46 @@ fn main() -> std::io::Result<()> {
     let level = value("--level=")
         .map_or(Level::best(), |name| Level::named(name).expect("a level of this processor"));
     let gain = value("--gain=").map_or(1.0, |gain| gain.parse().expect("a number"));
+    let whole = |key, otherwise| value(key).map_or(otherwise, |text| text.parse().expect("a whole number"));
+    let setup = Setup { level, threads: whole("--threads=", 1) };
+    let patch = whole("--patch=", 2);
+    let patches = [patch, whole("--stride=", patch)];
     if let Some(folder) = args.iter().position(|arg| arg == "--write").and_then(|i| args.get(i + 1)) {
         let (width, height) = PICTURES[3];
-        Scene::new(width, height, gain).write(Path::new(folder))?;
+        Scene::new(width, height, patches, gain).write(Path::new(folder))?;
     }
     let only = value("--only=");
     let mut rows = Vec::new();
     for (name, kernel) in kernels().iter().filter(|(name, _)| only.is_none_or(|only| *name == only)) {
         for (width, height) in PICTURES {
-            rows.push(measure(&Scene::new(width, height, gain), name, kernel, level));
+            rows.push(measure(&Scene::new(width, height, patches, gain), name, kernel, setup));
         }
     }
-    let agreement = if only.is_none() { agreement(level, gain) } else { Vec::new() };
+    let agreement = if only.is_none() && patches == [2, 2] { agreement(setup, gain) } else { Vec::new() };
     println!("{{\"attention\":[\n{}\n],\"agreement\":[\n{}\n]}}", rows.join(",\n"), agreement.join(",\n"));
     Ok(())
 }
 
 /// Times and memory of one kernel on one picture, as JSON.
-fn measure(scene: &Scene, name: &str, kernel: &Kernel, level: Level) -> String {
+fn measure(scene: &Scene, name: &str, kernel: &Kernel, setup: Setup) -> String {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
-    let mut forward = Forward::new(scene, kernel, level);
+    let mut forward = Forward::new(scene, kernel, setup);
     forward.act(&scene.rgb);
     let peak_mb = (MEMORY.peak_usage() - before) as f64 / 1e6;
     let steps = [
-        best(|| forward.act(&scene.rgb)),
-        best(|| forward.project(&scene.rgb)),
-        best(|| forward.vote()),
-        best(|| forward.choose()),
-        best(|| forward.control()),
+        best(setup, || forward.act(&scene.rgb)),
+        best(setup, || forward.project(&scene.rgb)),
+        best(setup, || forward.vote()),
+        best(setup, || forward.choose()),
+        best(setup, || forward.control()),
     ];
     let best: Vec<String> = forward.best.iter().map(u32::to_string).collect();
     let mut how = String::new();
     if let Voter::Near(votes) = &forward.voter {
         // How far it is from the exact votes, and whether it chooses the same patches.
         let near = forward.importance.clone();
-        let mut exact = Forward::new(scene, &Kernel::Softmax, level);
+        let mut exact = Forward::new(scene, &Kernel::Softmax, setup);
         exact.act(&scene.rgb);
         let worst = near.iter().zip(&exact.importance).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f32::max);
         how = format!(
@@ -262,8 +277,10 @@ fn measure(scene: &Scene, name: &str, kernel: &Kernel, level: Level) -> String {
         );
     }
     format!(
-        "{{\"kernel\":\"{name}\",\"level\":\"{level}\",\"patches\":{},\"us\":{:.2},\"project_us\":{:.2},\
+        "{{\"kernel\":\"{name}\",\"level\":\"{}\",\"threads\":{},\"patches\":{},\"us\":{:.2},\"project_us\":{:.2},\
          \"vote_us\":{:.2},\"top_us\":{:.2},\"control_us\":{:.2},\"peak_mb\":{peak_mb:.3}{how},\"best\":[{}]}}",
+        setup.level,
+        setup.threads,
         scene.patches(),
         steps[0],
         steps[1],
@@ -278,11 +295,11 @@ fn measure(scene: &Scene, name: &str, kernel: &Kernel, level: Level) -> String {
 const DRAWS: u64 = 24;
 
 /// Which part of the 10 patches that the pairs choose an estimate chooses too, on the picture of 4,800 patches.
-fn agreement(level: Level, gain: f32) -> Vec<String> {
+fn agreement(setup: Setup, gain: f32) -> Vec<String> {
     let (width, height) = PICTURES[2];
-    let scene = Scene::new(width, height, gain);
+    let scene = Scene::new(width, height, [2, 2], gain);
     let chosen = |kernel: &Kernel| {
-        let mut forward = Forward::new(&scene, kernel, level);
+        let mut forward = Forward::new(&scene, kernel, setup);
         forward.act(&scene.rgb);
         forward.best
     };
@@ -307,21 +324,22 @@ fn agreement(level: Level, gain: f32) -> Vec<String> {
 }
 
 /// Microseconds of the fastest run: what is left when others on the machine do not disturb.
-fn best(mut what: impl FnMut()) -> f64 {
-    let (start, mut best) = (cpu_ns(), u64::MAX);
+fn best(setup: Setup, mut what: impl FnMut()) -> f64 {
+    let now = || nanoseconds(if setup.threads == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic });
+    let (start, mut best) = (now(), u64::MAX);
     loop {
-        let pass = cpu_ns();
+        let pass = now();
         what();
-        let now = cpu_ns();
-        best = best.min(now - pass);
-        if now - start > SPEND {
+        let end = now();
+        best = best.min(end - pass);
+        if end - start > SPEND {
             return best as f64 / 1e3;
         }
     }
 }
 
-/// CPU time of this thread in nanoseconds.
-fn cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
+/// A clock in nanoseconds.
+fn nanoseconds(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

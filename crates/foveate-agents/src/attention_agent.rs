@@ -162,4 +162,8 @@ impl Policy for AttentionAgent {
         self.pack();
         Ok(())
     }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.bottleneck.set_threads(threads);
+    }
 }

@@ -18,6 +18,9 @@ use crate::voting::{Ballot, MAX_PATCHES, VotingConfig};
 /// Most numbers that queries and keys of all patches may have together.
 const MAX_EMBEDDED: usize = 64 << 20;
 
+/// Most threads that share the work on one picture.
+const MAX_THREADS: usize = 256;
+
 /// What a bottleneck can be configured to be; agents have these keys among their own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BottleneckConfig {
@@ -157,6 +160,8 @@ pub(crate) struct Bottleneck {
     features: Features,
     /// `[patches]` when it is learned, else empty.
     aggregation: Vec<f32>,
+    /// Threads that share the work on one picture.
+    threads: usize,
 }
 
 /// The scratch space of a bottleneck, and where it looked last.
@@ -190,6 +195,7 @@ impl Bottleneck {
                 Aggregation::Ones => vec![],
                 Aggregation::Learned => vec![1.0; grid.len()],
             },
+            threads: 1,
             config,
         })
     }
@@ -214,15 +220,20 @@ impl Bottleneck {
         }
     }
 
+    /// Threads that share the work on one picture, for glances made from now on.
+    pub(crate) fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.clamp(1, MAX_THREADS);
+    }
+
     pub(crate) fn glance(&self) -> Glance {
         let patches = self.grid.len();
         let [width, height] = self.config.image;
         let least = self.config.selection == Selection::Least;
         Glance {
             rgbd: vec![0; if self.config.depth { width * height * 4 } else { 0 }],
-            strip: self.projector.strip(),
+            strip: self.projector.strip_for(self.threads),
             embedded: self.projector.embedded(),
-            ballot: self.config.voting.ballot(patches, self.config.query_dim),
+            ballot: self.config.voting.ballot(patches, self.config.query_dim, self.threads),
             importance: vec![0.0; patches],
             looked_at: vec![0; self.config.top_k],
             order: Vec::with_capacity(patches),

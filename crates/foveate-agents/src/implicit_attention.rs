@@ -279,4 +279,8 @@ impl Policy for ImplicitAttention {
         self.pack();
         Ok(())
     }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.bottleneck.set_threads(threads);
+    }
 }

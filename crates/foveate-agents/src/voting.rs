@@ -327,21 +327,22 @@ impl VotingConfig {
         })
     }
 
-    /// Scratch space to vote among `patches` patches.
-    pub(crate) fn ballot(&self, patches: usize, dim: usize) -> Ballot {
+    /// Scratch space for `threads` threads to vote among `patches` patches.
+    pub(crate) fn ballot(&self, patches: usize, dim: usize, threads: usize) -> Ballot {
         match self {
             VotingConfig::Softmax(Softmax { relative_error: None }) => {
-                Ballot::Softmax(Votes::new(patches, dim))
+                Ballot::Softmax(Votes::new(patches, dim).with_threads(threads))
             }
             VotingConfig::Softmax(Softmax { relative_error: Some(error) }) => {
-                Ballot::Near(Box::new(NearVotes::new(patches, dim, *error)))
+                Ballot::Near(Box::new(NearVotes::new(patches, dim, *error).with_threads(threads)))
             }
             VotingConfig::SoftmaxKernel(Exponential { same_length }) => {
-                Ballot::Pairs(PairVotes::new(patches, dim, same_length.map(|length| length as f32)))
+                let length = same_length.map(|length| length as f32);
+                Ballot::Pairs(PairVotes::new(patches, dim, length).with_threads(threads))
             }
             _ => {
                 let map = self.feature_map(dim).expect("all other kernels have features");
-                Ballot::Features(KernelVotes::new(&map))
+                Ballot::Features(KernelVotes::new(&map).with_threads(threads))
             }
         }
     }

@@ -20,11 +20,20 @@ pub(crate) struct WeightsArg {
     /// learnt, of a shape that fits the world [default: the trained champion that comes with Foveate]
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Option<PathBuf>,
+    /// Threads that share the work on one picture; only thousands of patches gain by it, and digits stay the same
+    #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    image_threads: u16,
 }
 
 impl WeightsArg {
     /// The weights, and what to call them.
     pub(crate) fn load(&self, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
+        let (mut file, source) = self.find(world)?;
+        file.image_threads = self.image_threads.into();
+        Ok((file, source))
+    }
+
+    fn find(&self, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
         match &self.weights {
             Some(path) if random_seed(path).is_some() && !path.exists() => {
                 let seed = random_seed(path).unwrap_or_default();

@@ -44,6 +44,12 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
+
+    /// Lets up to `threads` threads share the work on one picture; 1 at first. Decisions are the same to the bit. Holds
+    /// for memory that is made afterwards, and does nothing where a decision has no work worth sharing.
+    fn set_threads(&mut self, threads: usize) {
+        let _ = threads;
+    }
 }
 
 /// A named parameter tensor.
@@ -196,6 +202,9 @@ pub trait Agent: Send {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
+    /// Lets up to `threads` threads share the work on one picture, see [`Policy::set_threads`]; forgets the episode.
+    fn set_threads(&mut self, threads: usize);
+
     /// A copy with its own memory.
     fn boxed_clone(&self) -> Box<dyn Agent>;
 }
@@ -240,6 +249,11 @@ impl<P: Policy + Clone + 'static> Agent for Seat<P> {
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         self.policy.set_params(flat)
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.policy.set_threads(threads);
+        self.memory = self.policy.memory();
     }
 
     fn boxed_clone(&self) -> Box<dyn Agent> {

@@ -15,6 +15,9 @@
 //! that does not depend on the register width, fused multiply-adds included, so portable code, AVX2, AVX-512 and NEON
 //! agree to the bit. That is what makes a run on one machine a run on all.
 //!
+//! One thread does it all unless scratch space is made `with_threads`: for a single large picture, that is. The bits are
+//! the same for any number of threads.
+//!
 //! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor features.
 
 pub mod coverage;
@@ -29,6 +32,7 @@ pub mod lstm_gradient;
 pub mod near_vote;
 pub mod pixels;
 pub mod project;
+mod threads;
 pub mod top_k;
 pub mod vote;
 

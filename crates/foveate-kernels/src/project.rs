@@ -3,6 +3,7 @@
 use crate::Level;
 use crate::embedded::{Embedded, LIMIT};
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, flat};
+use crate::threads::{each, share};
 
 /// A linear layer, borrowed: `weight` is `[outputs, inputs]` row-major, `bias` is `[outputs]`.
 #[derive(Debug, Clone, Copy)]
@@ -40,9 +41,12 @@ pub struct Projector {
     bias: Vec<Eight>,
 }
 
-/// Scratch space of [`Projector::project`]: the pixel rows under one row of patches.
+/// Scratch space of [`Projector::project`]: the pixel rows under one row of patches, for every thread.
 #[derive(Debug, Clone)]
-pub struct Strip(Vec<Block>);
+pub struct Strip(Vec<Vec<Block>>);
+
+/// Fewest products of a pixel with its weights that are worth a thread.
+const LEAST: usize = 1 << 19;
 
 impl Projector {
     /// A projector with zero weights for pictures of `width` × `height`, patches of side `patch` every `stride`
@@ -84,7 +88,13 @@ impl Projector {
 
     /// Scratch space for [`Projector::project`].
     pub fn strip(&self) -> Strip {
-        Strip(vec![Block::default(); self.patch * self.pitch()])
+        self.strip_for(1)
+    }
+
+    /// The same for up to `threads` threads, which share the rows of patches.
+    pub fn strip_for(&self, threads: usize) -> Strip {
+        let threads = threads.clamp(1, self.rows());
+        Strip(vec![vec![Block::default(); self.patch * self.pitch()]; threads])
     }
 
     /// Blocks per pixel row in the strip.
@@ -118,10 +128,16 @@ impl Projector {
     /// When the picture has another size, or `strip` or `out` come from a projector of other sizes.
     pub fn project(&self, level: Level, pixels: &[u8], strip: &mut Strip, out: &mut Embedded) {
         assert_eq!(pixels.len(), self.width * self.height * self.channels, "bytes of the picture");
-        assert_eq!(strip.0.len(), self.patch * self.pitch(), "scratch space of another projector");
+        assert_eq!(strip.0[0].len(), self.patch * self.pitch(), "scratch space of another projector");
         assert_eq!(out.patches(), self.rows() * self.columns(), "patches");
         assert_eq!(out.dim(), self.dim, "length of a query");
-        level.run(Project { with: self, pixels, strip: &mut strip.0, out: out.rows_mut() });
+        let per_line = self.columns() * self.bias.len();
+        let least = LEAST.div_ceil(per_line * self.patch * self.patch * self.channels);
+        let lines = share(self.rows(), strip.0.len(), least, 1);
+        let parts = out.rows_mut().chunks_mut(lines * per_line).zip(&mut strip.0).enumerate();
+        each(parts, |(part, (out, strip))| {
+            level.run(Project { with: self, pixels, first: part * lines, strip, out });
+        });
     }
 
     const fn columns(&self) -> usize {
@@ -136,6 +152,8 @@ impl Projector {
 struct Project<'a> {
     with: &'a Projector,
     pixels: &'a [u8],
+    /// Row of patches with which `out` begins.
+    first: usize,
     strip: &'a mut [Block],
     out: &'a mut [Eight],
 }
@@ -155,14 +173,15 @@ impl Task for Project<'_> {
 
 /// `S` is the stride when it is known at compile time, else 0.
 #[inline(always)]
-fn project<I: Isa, const S: usize>(isa: I, Project { with, pixels, strip, out }: Project<'_>) {
+fn project<I: Isa, const S: usize>(isa: I, Project { with, pixels, first, strip, out }: Project<'_>) {
     let &Projector { width, patch, stride, .. } = with;
     let (columns, per_row, pitch, line) =
         (with.columns(), with.bias.len(), with.pitch(), width * with.channels);
     let mut converted = 0;
     for (row, out) in out.chunks_exact_mut(columns * per_row).enumerate() {
         // Pixel row y lies in line y % patch of the strip; rows shared with the patches above are there already.
-        let (top, end) = (row * stride, row * stride + patch);
+        let top = (first + row) * stride;
+        let end = top + patch;
         for y in top.max(converted)..end {
             let bytes = &pixels[y * line..(y + 1) * line];
             let to = &mut strip[y % patch * pitch..][..pitch];

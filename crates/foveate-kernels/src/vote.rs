@@ -9,12 +9,17 @@
 //! that a power of two might overflow; elsewhere the softmax needs none.
 //!
 //! Equal bits on every instruction set: a row's sum has sixteen parts, one per lane, added up in a fixed tree; a
-//! column's sum takes the rows one after the other; so the rows worked on together do not show.
+//! column's sum takes the rows one after the other; so the rows worked on together do not show. Only where there are
+//! more than [`PANEL`] rows, each column has a sum for every panel of rows, and these are added up in order: threads
+//! take panels, and do not show either.
+
+use std::ops::Range;
 
 use crate::Level;
 use crate::distinct::Distinct;
 use crate::embedded::Embedded;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2_by_table};
+use crate::threads::{each, share};
 
 /// Largest |logit| that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and its reciprocal is a
 /// normal number.
@@ -35,10 +40,27 @@ pub struct Votes {
     keys: Vec<Block>,
     /// Square of the length of the longest key.
     longest: f32,
-    /// `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
-    matrix: Vec<Block>,
-    /// `[distinct / 16, 16]`: votes so far.
+    /// `[threads]`
+    desks: Vec<Desk>,
+    /// `[panels, distinct / 16, 16]` with threads, else `[1, distinct / 16, 16]`: votes of a panel of rows.
+    panels: Vec<Block>,
+    /// `[distinct / 16, 16]`: all votes.
     columns: Vec<Block>,
+}
+
+/// What a thread works with, `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
+type Desk = Vec<Block>;
+
+/// Fewest rows of a panel.
+pub const PANEL: usize = 1024;
+
+/// Most panels.
+const MOST_PANELS: usize = 32;
+
+/// Rows of a panel when there are `distinct` of them.
+const fn panel(distinct: usize) -> usize {
+    let rows = distinct.div_ceil(MOST_PANELS).next_multiple_of(MOST_ROWS);
+    if rows > PANEL { rows } else { PANEL }
 }
 
 /// Stands for the logarithm of a multiplicity of zero: against a row sum above 2^-98, 2^-123 is next to nothing.
@@ -63,9 +85,22 @@ impl Votes {
             logarithms: (0..=patches as u32).map(log2).collect(),
             keys: vec![Block::default(); blocks * (1 + dim)],
             longest: 0.0,
-            matrix: vec![Block::default(); blocks * MOST_ROWS],
+            desks: vec![vec![Block::default(); blocks * MOST_ROWS]],
+            panels: vec![Block::default(); blocks],
             columns: vec![Block::default(); blocks],
         }
+    }
+
+    /// The same for up to `threads` threads, in O(threads · patches) besides O(patches · dim) of memory. They share rows
+    /// in panels of [`PANEL`] at least, so less patches than two of these gain nothing.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        let blocks = self.columns.len();
+        let panels = self.patches.div_ceil(panel(self.patches));
+        let threads = threads.clamp(1, panels);
+        self.desks = vec![vec![Block::default(); blocks * MOST_ROWS]; threads];
+        self.panels = vec![Block::default(); blocks * if threads == 1 { 1 } else { panels }];
+        self
     }
 
     /// How many different rows the last [`Votes::cast`] found.
@@ -84,9 +119,60 @@ impl Votes {
         assert_eq!(importance.len(), self.patches, "patches");
         let embedded = embedded.rows();
         if self.dim == 4 {
-            level.run(Cast::<4> { votes: self, embedded, importance });
+            self.cast_for::<4>(level, embedded, importance);
         } else {
-            level.run(Cast::<0> { votes: self, embedded, importance });
+            self.cast_for::<0>(level, embedded, importance);
+        }
+    }
+
+    fn cast_for<const D: usize>(&mut self, level: Level, embedded: &[Eight], importance: &mut [f32]) {
+        level.run(LayOut::<D> { votes: self, embedded });
+        let per_row = self.per_row::<D>();
+        let Votes { rows, keys, longest, desks, panels, columns, dim, .. } = self;
+        let distinct = rows.count;
+        let blocks = distinct.div_ceil(16);
+        let size = panel(distinct);
+        let number = distinct.div_ceil(size);
+        let table = Table::<D> {
+            rows,
+            embedded,
+            per_row,
+            keys: &keys[..blocks * (1 + if D == 0 { *dim } else { D })],
+            longest: *longest,
+            dim: *dim,
+        };
+        let columns = &mut columns[..blocks];
+        if desks.len() == 1 || number == 1 {
+            let votes = &mut panels[..blocks];
+            for panel in 0..number {
+                level.run(Count {
+                    table,
+                    rows: panel * size..distinct.min((panel + 1) * size),
+                    desk: &mut desks[0],
+                    votes,
+                });
+                add(columns, votes, panel == 0);
+            }
+        } else {
+            let each_takes = share(number, desks.len(), 1, 1);
+            let shares = panels[..number * blocks].chunks_mut(each_takes * blocks);
+            each(shares.zip(desks.iter_mut()).enumerate(), |(share, (panels, desk))| {
+                for (i, votes) in panels.chunks_mut(blocks).enumerate() {
+                    let panel = share * each_takes + i;
+                    let rows = panel * size..distinct.min((panel + 1) * size);
+                    level.run(Count { table, rows, desk, votes });
+                }
+            });
+            for (panel, votes) in panels[..number * blocks].chunks(blocks).enumerate() {
+                add(columns, votes, panel == 0);
+            }
+        }
+        // Each patch of a column gets its part; the multiplicities have served their turn.
+        for (number, share) in rows.multiplicity[..distinct].iter_mut().enumerate() {
+            *share = columns[number / 16].0[number % 16] / *share;
+        }
+        for (importance, &group) in importance.iter_mut().zip(&rows.group) {
+            *importance = rows.multiplicity[group as usize];
         }
     }
 
@@ -145,57 +231,94 @@ fn log2(n: u32) -> f32 {
 }
 
 /// `D` is the dimension when it is known at compile time, else 0.
-struct Cast<'a, const D: usize> {
-    votes: &'a mut Votes,
-    embedded: &'a [Eight],
-    importance: &'a mut [f32],
-}
-
-impl<const D: usize> Task for Cast<'_, D> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let votes = self.votes;
-        votes.rows.find(self.embedded, votes.per_row::<D>());
-        votes.lay_out::<I, D>(isa, self.embedded);
-        let blocks = votes.rows.count.div_ceil(16);
-        votes.columns[..blocks].fill(Block::default());
-        if I::ROWS == 4 {
-            count::<I, D, 4>(isa, votes, self.embedded);
-        } else {
-            count::<I, D, 2>(isa, votes, self.embedded);
-        }
-        // Each patch of a column gets its part; the multiplicities have served their turn.
-        for (number, share) in votes.rows.multiplicity[..votes.rows.count].iter_mut().enumerate() {
-            *share = votes.columns[number / 16].0[number % 16] / *share;
-        }
-        for (importance, &group) in self.importance.iter_mut().zip(&votes.rows.group) {
-            *importance = votes.rows.multiplicity[group as usize];
+/// Adds the votes of a panel to those of the panels before.
+fn add(columns: &mut [Block], votes: &[Block], first: bool) {
+    if first {
+        columns.copy_from_slice(votes);
+        return;
+    }
+    for (column, votes) in columns.iter_mut().zip(votes) {
+        for (sum, vote) in column.0.iter_mut().zip(votes.0) {
+            *sum += vote;
         }
     }
 }
 
-/// Goes through the distinct rows, `R` at a time. Sums run over columns in blocks of 16 and over rows one after the
+/// Finds the distinct rows and lays their keys out.
+struct LayOut<'a, const D: usize> {
+    votes: &'a mut Votes,
+    embedded: &'a [Eight],
+}
+
+impl<const D: usize> Task for LayOut<'_, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let LayOut { votes, embedded } = self;
+        votes.rows.find(embedded, votes.per_row::<D>());
+        votes.lay_out::<I, D>(isa, embedded);
+    }
+}
+
+/// Who votes for whom.
+#[derive(Clone, Copy)]
+struct Table<'a, const D: usize> {
+    rows: &'a Distinct,
+    embedded: &'a [Eight],
+    per_row: usize,
+    /// As in [`Votes`].
+    keys: &'a [Block],
+    longest: f32,
+    dim: usize,
+}
+
+/// Counts the votes of a panel of rows.
+struct Count<'a, const D: usize> {
+    table: Table<'a, D>,
+    rows: Range<usize>,
+    desk: &'a mut Desk,
+    votes: &'a mut [Block],
+}
+
+impl<const D: usize> Task for Count<'_, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Count { table, rows, desk, votes } = self;
+        votes.fill(Block::default());
+        if I::ROWS == 4 {
+            count::<I, D, 4>(isa, table, rows, desk, votes);
+        } else {
+            count::<I, D, 2>(isa, table, rows, desk, votes);
+        }
+    }
+}
+
+/// Goes through some of the distinct rows, `R` at a time. Sums run over columns in blocks of 16 and over rows one after the
 /// other, so `R` does not show in the result.
 #[inline(always)]
-fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embedded: &[Eight]) {
-    let dim = if D == 0 { votes.dim } else { D };
-    let per_row = votes.per_row::<D>();
-    let distinct = votes.rows.count;
-    let blocks = distinct.div_ceil(16);
-    let keys = &votes.keys[..blocks * (1 + dim)];
-    let columns = &mut votes.columns[..blocks];
-    let matrix = &mut votes.matrix.as_chunks_mut::<R>().0[..blocks];
+fn count<I: Isa, const D: usize, const R: usize>(
+    isa: I,
+    table: Table<'_, D>,
+    rows: Range<usize>,
+    desk: &mut [Block],
+    columns: &mut [Block],
+) {
+    let Table { rows: all, embedded, per_row, keys, longest, dim } = table;
+    let dim = if D == 0 { dim } else { D };
+    let matrix = &mut desk.as_chunks_mut::<R>().0[..columns.len()];
     let zero = isa.splat16(0.0);
 
-    for start in (0..distinct).step_by(R) {
+    let end = rows.end;
+    for start in rows.step_by(R) {
         // Beyond the last row, the last row again, with no vote.
         let mut queries: [&[Eight]; R] = [&[]; R];
         let mut splats = [[zero; D]; R];
         let mut large = [false; R];
         for r in 0..R {
-            let first = votes.rows.first[(start + r).min(distinct - 1)] as usize;
+            let first = all.first[(start + r).min(end - 1)] as usize;
             queries[r] = &embedded[first * per_row..(first + 1) * per_row];
             let mut square = 0.0;
             for t in 0..dim {
@@ -206,7 +329,7 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
                 }
             }
             // Whatever is not known to be small, an infinite bound too, counts as large.
-            let small = square * votes.longest <= SAFE * SAFE;
+            let small = square * longest <= SAFE * SAFE;
             large[r] = !small;
         }
 
@@ -250,7 +373,7 @@ fn count<I: Isa, const D: usize, const R: usize>(isa: I, votes: &mut Votes, embe
 
         let mut shares = [zero; R];
         for r in 0..R {
-            let voters = if start + r < distinct { votes.rows.multiplicity[start + r] } else { 0.0 };
+            let voters = if start + r < end { all.multiplicity[start + r] } else { 0.0 };
             shares[r] = isa.splat16(voters / sums[r].sum());
         }
         for (column, rows) in columns.iter_mut().zip(matrix.iter()) {

@@ -320,6 +320,10 @@ impl Agent for Recorder {
         self.agent.set_params(flat)
     }
 
+    fn set_threads(&mut self, threads: usize) {
+        self.agent.set_threads(threads);
+    }
+
     fn boxed_clone(&self) -> Box<dyn Agent> {
         Box::new(Recorder { agent: self.agent.boxed_clone(), actions: self.actions.clone() })
     }

@@ -33,6 +33,8 @@ pub struct AgentFile {
     params: Vec<f32>,
     /// Notes: `source`, and whatever else is worth knowing; see also [`AgentFile::made_for`].
     pub about: BTreeMap<String, String>,
+    /// Threads that share the work on one picture in agents made by [`AgentFile::agent`]; not part of the file.
+    pub image_threads: usize,
 }
 
 /// The ways in which a weight file can be broken or foreign, beyond those of its [container](crate::tensors).
@@ -101,7 +103,14 @@ impl AgentFile {
         let config = registry::full_config(agent, config)?;
         let tensors = registry::tensors(agent, &config)?;
         check_params(&tensors, &params)?;
-        Ok(AgentFile { agent: agent.to_owned(), config, tensors, params, about: BTreeMap::new() })
+        Ok(AgentFile {
+            agent: agent.to_owned(),
+            config,
+            tensors,
+            params,
+            about: BTreeMap::new(),
+            image_threads: 1,
+        })
     }
 
     /// Adds a note.
@@ -164,6 +173,9 @@ impl AgentFile {
     pub fn agent(&self) -> Result<Box<dyn Agent>, PolicyError> {
         let mut agent = registry::make(&self.agent, &self.config)?;
         agent.set_params(&self.params)?;
+        if self.image_threads > 1 {
+            agent.set_threads(self.image_threads);
+        }
         Ok(agent)
     }
 
@@ -249,7 +261,7 @@ impl AgentFile {
             return Err(WeightsError::ForeignTensor { name: tensor.name.clone() });
         }
         check_params(&shapes, &params).map_err(WeightsError::Agent)?;
-        let file = AgentFile { agent, config, tensors: shapes, params, about };
+        let file = AgentFile { agent, config, tensors: shapes, params, about, image_threads: 1 };
         if file.sha256() == sha256 { Ok(file) } else { Err(WeightsError::Checksum) }
     }
 }

@@ -32,8 +32,8 @@ impl Scene {
     /// Sky above ground, boxes of many colours, and the noise of a sensor, so that hardly two patches are equal. Layers
     /// are as PyTorch begins: uniform within 1 / √inputs.
     ///
-    /// `gain` multiplies the layers' weights.
-    pub(crate) fn new(width: usize, height: usize, gain: f32) -> Self {
+    /// `gain` multiplies the layers' weights; patches of side `patch` are `stride` pixels apart.
+    pub(crate) fn new(width: usize, height: usize, [patch, stride]: [usize; 2], gain: f32) -> Self {
         let mut rgb = Vec::with_capacity(width * height * 3);
         let mut noise = numbers(1);
         for y in 0..height {
@@ -56,11 +56,11 @@ impl Scene {
                 );
             }
         }
-        let (patch, dim) = (2, 4);
+        let dim = 4;
         let inputs = patch * patch * 3;
         let bound = gain / (inputs as f32).sqrt();
         let weights = numbers(2).take(2 * dim * (inputs + 1)).map(|x| x * bound).collect();
-        Scene { width, height, patch, stride: 2, dim, rgb, weights }
+        Scene { width, height, patch, stride, dim, rgb, weights }
     }
 
     pub(crate) fn columns(&self) -> usize {

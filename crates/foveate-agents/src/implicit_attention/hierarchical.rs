@@ -290,4 +290,8 @@ impl Policy for HierarchicalAttention {
         self.pack();
         Ok(())
     }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.bottleneck.set_threads(threads);
+    }
 }

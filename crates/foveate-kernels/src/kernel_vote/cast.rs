@@ -1,25 +1,27 @@
 //! Votes by features: keys are summed up once, then every query is multiplied with the sums.
 
 use std::f32::consts::{LN_2, LOG2_E};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Side, VoteError};
 use super::map::{Base, FeatureMap, Positive};
 use super::vectors::{Vectors, squares};
 use super::{LARGEST, SAFE, power_of_two};
 use crate::lanes::{Block, Isa, Lanes, Task};
+use crate::threads::{each, share};
 use crate::{Embedded, Level};
 
 /// A feature map and the scratch space to vote with it: O(M), whatever the number of patches.
 #[derive(Debug, Clone)]
 pub struct KernelVotes {
     map: FeatureMap,
-    /// `[dim, 16]`: queries or keys of sixteen patches.
-    vectors: Vec<Block>,
-    /// `[base_features, 16]`
-    features: Vec<Block>,
-    /// `[hyperplanes, 16]`
-    sides: Vec<Block>,
-    /// `[base_features, 1 + hyperplanes, 16]`: features of the keys summed, alone and times each side.
+    /// `[threads]`
+    desks: Vec<Desk>,
+    /// `[panels, base_features, 1 + hyperplanes, 16]` with threads, else `[1, …]`: features of a panel's keys summed,
+    /// alone and times each side.
+    panels: Vec<Block>,
+    /// `[base_features, 1 + hyperplanes, 16]`: the same of all keys.
     sums: Vec<Block>,
     /// `[base_features, 1 + hyperplanes]`: what a query's features are multiplied with.
     totals: Vec<f32>,
@@ -29,14 +31,43 @@ pub struct KernelVotes {
     vanished: usize,
 }
 
+/// What a thread works with.
+#[derive(Debug, Clone)]
+struct Desk {
+    /// `[dim, 16]`: queries or keys of sixteen patches.
+    vectors: Vec<Block>,
+    /// `[base_features, 16]`
+    features: Vec<Block>,
+    /// `[hyperplanes, 16]`
+    sides: Vec<Block>,
+}
+
+/// Blocks of sixteen keys that have a sum of their own, where there are more of them.
+const PANEL: usize = 2048;
+
+/// Most panels.
+const MOST_PANELS: usize = 64;
+
+/// Blocks of a panel when there are `blocks` of them.
+const fn panel(blocks: usize) -> usize {
+    let size = blocks.div_ceil(MOST_PANELS);
+    if size > PANEL { size } else { PANEL }
+}
+
+/// Fewest blocks of sixteen queries that are worth a thread.
+const LEAST: usize = 1024;
+
 impl KernelVotes {
     /// Scratch space to vote by `map`.
     pub fn new(map: &FeatureMap) -> Self {
         let (base, planes) = (map.base_features(), map.hyperplanes());
         KernelVotes {
-            vectors: vec![Block::default(); map.dim()],
-            features: vec![Block::default(); base],
-            sides: vec![Block::default(); planes],
+            desks: vec![Desk {
+                vectors: vec![Block::default(); map.dim()],
+                features: vec![Block::default(); base],
+                sides: vec![Block::default(); planes],
+            }],
+            panels: vec![Block::default(); base * (1 + planes)],
             // The peaks of the exponents are found in the same space.
             sums: vec![Block::default(); (base * (1 + planes)).max(1 + base)],
             totals: vec![0.0; base * (1 + planes)],
@@ -45,6 +76,18 @@ impl KernelVotes {
             vanished: 0,
             map: map.clone(),
         }
+    }
+
+    /// The same for up to `threads` threads, in O(threads · M) of memory: they share the queries, and keys in panels of
+    /// 32,768 patches, so that there is something to gain beyond 65,536.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        let threads = threads.max(1);
+        self.desks.truncate(1);
+        self.desks.resize(threads, self.desks[0].clone());
+        let panels = if threads == 1 { 1 } else { MOST_PANELS };
+        self.panels = vec![Block::default(); self.totals.len() * panels];
+        self
     }
 
     /// The kernel.
@@ -85,15 +128,85 @@ impl KernelVotes {
         assert_eq!(importance.len(), patches, "patches");
         assert!(patches > 0, "votes need a patch");
         check_weights(c, patches)?;
-        let votes = self;
-        let (dim, same_length) = (votes.map.dim(), votes.map.same_length);
+        let (dim, same_length) = (self.map.dim(), self.map.same_length);
         let embedded = embedded.rows();
         if dim == 4 {
-            let vectors = Vectors::<4> { embedded, patches, dim, same_length };
-            level.run(Cast { votes, vectors, c, importance })
+            self.cast_for(level, Vectors::<4> { embedded, patches, dim, same_length }, c, importance)
         } else {
-            let vectors = Vectors::<0> { embedded, patches, dim, same_length };
-            level.run(Cast { votes, vectors, c, importance })
+            self.cast_for(level, Vectors::<0> { embedded, patches, dim, same_length }, c, importance)
+        }
+    }
+
+    fn cast_for<const D: usize>(
+        &mut self,
+        level: Level,
+        vectors: Vectors<'_, D>,
+        c: Option<&[f32]>,
+        importance: &mut [f32],
+    ) -> Result<(), VoteError> {
+        let blocks = vectors.patches.div_ceil(16);
+        if self.map.exponential() {
+            level.run(FindConstants { votes: self, vectors })?;
+        }
+        let KernelVotes { map, desks, panels, sums, totals, constants, .. } = self;
+        let (map, size, length) = (&*map, panel(blocks), totals.len());
+        let (number, keys) = (blocks.div_ceil(size), &constants[1]);
+        let sum_panel = |panel: usize, desk: &mut Desk, sums: &mut [Block]| {
+            let blocks = panel * size..blocks.min((panel + 1) * size);
+            level.run(SumKeys { map, vectors, c, constants: keys, blocks, desk, sums });
+        };
+        if desks.len() == 1 || number == 1 {
+            for panel in 0..number {
+                sum_panel(panel, &mut desks[0], &mut panels[..length]);
+                add(&mut sums[..length], &panels[..length], panel == 0);
+            }
+        } else {
+            let each_takes = share(number, desks.len(), 1, 1);
+            let shares = panels[..number * length].chunks_mut(each_takes * length);
+            each(shares.zip(desks.iter_mut()).enumerate(), |(share, (panels, desk))| {
+                for (i, sums) in panels.chunks_mut(length).enumerate() {
+                    sum_panel(share * each_takes + i, desk, sums);
+                }
+            });
+            for (panel, part) in panels[..number * length].chunks(length).enumerate() {
+                add(&mut sums[..length], part, panel == 0);
+            }
+        }
+        level.run(Total { votes: self });
+        self.weigh_sums();
+
+        let KernelVotes { map, desks, totals, constants, .. } = self;
+        let (map, totals, queries) = (&*map, &totals[..], &constants[0]);
+        let size = share(blocks, desks.len(), LEAST, 1);
+        let sound = AtomicBool::new(true);
+        let parts = importance.chunks_mut(size * 16).zip(desks).enumerate();
+        each(parts, |(part, (importance, desk))| {
+            let first = part * size;
+            let multiply = Multiply { map, vectors, constants: queries, totals, first, desk, importance };
+            if !level.run(multiply) {
+                sound.store(false, Ordering::Relaxed);
+            }
+        });
+        if !sound.into_inner() {
+            let patch = importance.iter().position(|value| !value.is_finite()).unwrap_or(0);
+            let [query_norm, key_norm] = level.run(Longest { vectors, desk: &mut self.desks[0] });
+            return Err(VoteError::Overflow { patch, query_norm, key_norm });
+        }
+        self.vanished =
+            if self.map.exponential() { importance.iter().filter(|&&value| value == 0.0).count() } else { 0 };
+        Ok(())
+    }
+}
+
+/// Adds the sums of a panel to those of the panels before.
+fn add(sums: &mut [Block], part: &[Block], first: bool) {
+    if first {
+        sums.copy_from_slice(part);
+        return;
+    }
+    for (sum, part) in sums.iter_mut().zip(part) {
+        for (sum, part) in sum.0.iter_mut().zip(part.0) {
+            *sum += part;
         }
     }
 }
@@ -108,134 +221,12 @@ pub(super) fn check_weights(c: Option<&[f32]>, patches: usize) -> Result<(), Vot
     }
 }
 
-struct Cast<'a, const D: usize> {
-    votes: &'a mut KernelVotes,
-    vectors: Vectors<'a, D>,
-    c: Option<&'a [f32]>,
-    importance: &'a mut [f32],
-}
-
-impl<const D: usize> Task for Cast<'_, D> {
-    type Out = Result<(), VoteError>;
-
-    #[inline(always)]
-    fn run<I: Isa>(mut self, isa: I) -> Self::Out {
-        if self.votes.map.exponential() {
-            self.find_constants(isa)?;
-        }
-        self.sum_keys(isa);
-        self.weigh_sums();
-        self.multiply_queries(isa)
-    }
-}
-
-impl<const D: usize> Cast<'_, D> {
-    /// Blocks of sixteen patches.
-    const fn blocks(&self) -> usize {
-        self.importance.len().div_ceil(16)
-    }
-
-    /// Length of the longest query or key.
-    #[inline(always)]
-    fn longest<I: Isa>(&mut self, isa: I, side: Side) -> f32 {
-        let mut longest = isa.splat16(0.0);
-        for block in 0..self.blocks() {
-            let z = &mut self.votes.vectors[..self.vectors.dim()];
-            self.vectors.load(isa, side, block, z);
-            longest = squares(isa, z).max(longest);
-        }
-        longest.largest().sqrt()
-    }
-
-    /// Chooses what to factor out of the features.
-    #[inline(always)]
-    fn find_constants<I: Isa>(&mut self, isa: I) -> Result<(), VoteError> {
-        let direction = self.votes.map.longest();
-        let quadratic = matches!(self.votes.map.base, Base::Random { .. });
-        // The largest binary exponent of a vector of length x is at most (x direction + x² / 2) log2 e, the square only
-        // where there is one.
-        let limit = if quadratic {
-            (direction * direction + 2.0 * LN_2 * LARGEST).sqrt() - direction
-        } else {
-            LARGEST * LN_2 / direction
-        };
-        for (which, side) in [Side::Query, Side::Key].into_iter().enumerate() {
-            let norm = self.longest(isa, side);
-            if norm > limit {
-                return Err(VoteError::TooLong {
-                    side,
-                    patch: self.patch_of_length(isa, side, norm),
-                    norm,
-                    limit,
-                });
-            }
-            let square = if quadratic { 0.5 * norm * norm } else { 0.0 };
-            self.votes.constants[which].fill(0.0);
-            if (direction * norm + square) * LOG2_E <= SAFE {
-                continue;
-            }
-            let peaks = 1 + self.votes.map.base_features();
-            self.votes.sums[..peaks].fill(Block([-LARGEST * 2.0; 16]));
-            for block in 0..self.blocks() {
-                let KernelVotes { map, vectors, sums, .. } = &mut *self.votes;
-                let z = &mut vectors[..self.vectors.dim()];
-                self.vectors.load(isa, side, block, z);
-                map.raise_peaks(isa, z, &mut sums[..peaks]);
-            }
-            for (constant, peak) in self.votes.constants[which].iter_mut().zip(&self.votes.sums) {
-                // Whole, so that dividing by their powers rounds nothing.
-                *constant = isa.load16(&peak.0).largest().ceil();
-            }
-        }
-        Ok(())
-    }
-
-    /// The first patch whose query or key has this length.
-    #[inline(always)]
-    fn patch_of_length<I: Isa>(&mut self, isa: I, side: Side, norm: f32) -> usize {
-        for block in 0..self.blocks() {
-            let z = &mut self.votes.vectors[..self.vectors.dim()];
-            self.vectors.load(isa, side, block, z);
-            let mut lengths = [0.0; 16];
-            squares(isa, z).store(&mut lengths);
-            if let Some(lane) = lengths.iter().position(|square| square.sqrt() >= norm) {
-                return block * 16 + lane;
-            }
-        }
-        0
-    }
-
-    /// Σ_j c_j φ(k_j).
-    #[inline(always)]
-    fn sum_keys<I: Isa>(&mut self, isa: I) {
-        let patches = self.importance.len();
-        self.votes.sums.fill(Block::default());
-        for block in 0..self.blocks() {
-            let weight = weights(isa, self.c, block, patches);
-            let KernelVotes { map, vectors, features, sides, sums, constants, .. } = &mut *self.votes;
-            let z = &mut vectors[..self.vectors.dim()];
-            self.vectors.load(isa, Side::Key, block, z);
-            map.write_features(isa, z, &constants[1], features);
-            map.sides(isa, z, sides);
-            for (feature, sums) in features.iter().zip(sums.chunks_exact_mut(1 + sides.len())) {
-                let feature = isa.load16(&feature.0).mul(weight);
-                let (alone, times_side) = sums.split_first_mut().expect("one more than hyperplanes");
-                isa.load16(&alone.0).add(feature).store(&mut alone.0);
-                for (sum, side) in times_side.iter_mut().zip(sides.iter()) {
-                    isa.load16(&side.0).mul_add(feature, isa.load16(&sum.0)).store(&mut sum.0);
-                }
-            }
-        }
-        for (total, sum) in self.votes.totals.iter_mut().zip(&self.votes.sums) {
-            *total = isa.load16(&sum.0).sum();
-        }
-    }
-
+impl KernelVotes {
     /// Gives the totals all constant factors: those under the features' roots, the hybrid's, and the powers of two that
     /// were factored out.
     fn weigh_sums(&mut self) {
-        let votes = &mut *self.votes;
-        let (base, planes) = (votes.map.base_features(), votes.sides.len());
+        let votes = self;
+        let (base, planes) = (votes.map.base_features(), votes.map.hyperplanes());
         let m = votes.map.projections();
         let (waves, under_root) = match votes.map.base {
             Base::Elementwise(_) => (0, if votes.map.omega.is_empty() { 1 } else { m }),
@@ -265,18 +256,183 @@ impl<const D: usize> Cast<'_, D> {
             }
         }
     }
+}
 
-    /// φ(q_i) times the totals.
+/// Chooses what to factor out of the features.
+struct FindConstants<'a, const D: usize> {
+    votes: &'a mut KernelVotes,
+    vectors: Vectors<'a, D>,
+}
+
+impl<const D: usize> Task for FindConstants<'_, D> {
+    type Out = Result<(), VoteError>;
+
     #[inline(always)]
-    fn multiply_queries<I: Isa>(&mut self, isa: I) -> Result<(), VoteError> {
+    fn run<I: Isa>(self, isa: I) -> Self::Out {
+        let FindConstants { votes, vectors } = self;
+        let direction = votes.map.longest();
+        let quadratic = matches!(votes.map.base, Base::Random { .. });
+        // The largest binary exponent of a vector of length x is at most (x direction + x² / 2) log2 e, the square only
+        // where there is one.
+        let limit = if quadratic {
+            (direction * direction + 2.0 * LN_2 * LARGEST).sqrt() - direction
+        } else {
+            LARGEST * LN_2 / direction
+        };
+        let KernelVotes { map, desks, sums, constants, .. } = votes;
+        let z = &mut desks[0].vectors[..vectors.dim()];
+        for (constants, side) in constants.iter_mut().zip([Side::Query, Side::Key]) {
+            let norm = longest(isa, &vectors, side, z);
+            if norm > limit {
+                let patch = patch_of_length(isa, &vectors, side, norm, z);
+                return Err(VoteError::TooLong { side, patch, norm, limit });
+            }
+            let square = if quadratic { 0.5 * norm * norm } else { 0.0 };
+            constants.fill(0.0);
+            if (direction * norm + square) * LOG2_E <= SAFE {
+                continue;
+            }
+            let peaks = &mut sums[..1 + map.base_features()];
+            peaks.fill(Block([-LARGEST * 2.0; 16]));
+            for block in 0..vectors.patches.div_ceil(16) {
+                vectors.load(isa, side, block, z);
+                map.raise_peaks(isa, z, peaks);
+            }
+            for (constant, peak) in constants.iter_mut().zip(&*peaks) {
+                // Whole, so that dividing by their powers rounds nothing.
+                *constant = isa.load16(&peak.0).largest().ceil();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Length of the longest query or key; `z` is `[dim, 16]`.
+#[inline(always)]
+fn longest<I: Isa, const D: usize>(isa: I, vectors: &Vectors<'_, D>, side: Side, z: &mut [Block]) -> f32 {
+    let mut longest = isa.splat16(0.0);
+    for block in 0..vectors.patches.div_ceil(16) {
+        vectors.load(isa, side, block, z);
+        longest = squares(isa, z).max(longest);
+    }
+    longest.largest().sqrt()
+}
+
+/// The first patch whose query or key has this length; `z` is `[dim, 16]`.
+#[inline(always)]
+fn patch_of_length<I: Isa, const D: usize>(
+    isa: I,
+    vectors: &Vectors<'_, D>,
+    side: Side,
+    norm: f32,
+    z: &mut [Block],
+) -> usize {
+    for block in 0..vectors.patches.div_ceil(16) {
+        vectors.load(isa, side, block, z);
+        let mut lengths = [0.0; 16];
+        squares(isa, z).store(&mut lengths);
+        if let Some(lane) = lengths.iter().position(|square| square.sqrt() >= norm) {
+            return block * 16 + lane;
+        }
+    }
+    0
+}
+
+/// Lengths of the longest query and of the longest key.
+struct Longest<'a, const D: usize> {
+    vectors: Vectors<'a, D>,
+    desk: &'a mut Desk,
+}
+
+impl<const D: usize> Task for Longest<'_, D> {
+    type Out = [f32; 2];
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> [f32; 2] {
+        let z = &mut self.desk.vectors[..self.vectors.dim()];
+        [Side::Query, Side::Key].map(|side| longest(isa, &self.vectors, side, z))
+    }
+}
+
+/// Σ_j c_j φ(k_j) over some blocks of keys.
+struct SumKeys<'a, const D: usize> {
+    map: &'a FeatureMap,
+    vectors: Vectors<'a, D>,
+    c: Option<&'a [f32]>,
+    constants: &'a [f32],
+    blocks: Range<usize>,
+    desk: &'a mut Desk,
+    sums: &'a mut [Block],
+}
+
+impl<const D: usize> Task for SumKeys<'_, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let SumKeys { map, vectors, c, constants, blocks, desk, sums } = self;
+        let Desk { vectors: z, features, sides } = desk;
+        let z = &mut z[..vectors.dim()];
+        sums.fill(Block::default());
+        for block in blocks {
+            let weight = weights(isa, c, block, vectors.patches);
+            vectors.load(isa, Side::Key, block, z);
+            map.write_features(isa, z, constants, features);
+            map.sides(isa, z, sides);
+            for (feature, sums) in features.iter().zip(sums.chunks_exact_mut(1 + sides.len())) {
+                let feature = isa.load16(&feature.0).mul(weight);
+                let (alone, times_side) = sums.split_first_mut().expect("one more than hyperplanes");
+                isa.load16(&alone.0).add(feature).store(&mut alone.0);
+                for (sum, side) in times_side.iter_mut().zip(sides.iter()) {
+                    isa.load16(&side.0).mul_add(feature, isa.load16(&sum.0)).store(&mut sum.0);
+                }
+            }
+        }
+    }
+}
+
+/// Adds up the lanes.
+struct Total<'a> {
+    votes: &'a mut KernelVotes,
+}
+
+impl Task for Total<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        for (total, sum) in self.votes.totals.iter_mut().zip(&self.votes.sums) {
+            *total = isa.load16(&sum.0).sum();
+        }
+    }
+}
+
+/// φ(q_i) times the totals, for as many queries as there is room for importances, from block `first` on.
+struct Multiply<'a, const D: usize> {
+    map: &'a FeatureMap,
+    vectors: Vectors<'a, D>,
+    constants: &'a [f32],
+    totals: &'a [f32],
+    first: usize,
+    desk: &'a mut Desk,
+    importance: &'a mut [f32],
+}
+
+impl<const D: usize> Task for Multiply<'_, D> {
+    /// Whether all results are finite.
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        let Multiply { map, vectors, constants, totals, first, desk, importance } = self;
+        let Desk { vectors: z, features, sides } = desk;
+        let z = &mut z[..vectors.dim()];
         let zero = isa.splat16(0.0);
         let mut broken = zero;
-        let planes = self.votes.sides.len();
-        for block in 0..self.blocks() {
-            let KernelVotes { map, vectors, features, sides, totals, constants, .. } = &mut *self.votes;
-            let z = &mut vectors[..self.vectors.dim()];
-            self.vectors.load(isa, Side::Query, block, z);
-            map.write_features(isa, z, &constants[0], features);
+        let planes = sides.len();
+        for (block, to) in importance.chunks_mut(16).enumerate() {
+            vectors.load(isa, Side::Query, first + block, z);
+            map.write_features(isa, z, constants, features);
             map.sides(isa, z, sides);
             let mut score = zero;
             for (feature, totals) in features.iter().zip(totals.chunks_exact(1 + planes)) {
@@ -290,21 +446,9 @@ impl<const D: usize> Cast<'_, D> {
             broken = score.mul_add(zero, broken);
             let mut scores = [0.0; 16];
             score.store(&mut scores);
-            let to = &mut self.importance[block * 16..];
-            let count = to.len().min(16);
-            to[..count].copy_from_slice(&scores[..count]);
+            to.copy_from_slice(&scores[..to.len()]);
         }
-        if broken.sum().is_nan() {
-            let patch = self.importance.iter().position(|value| !value.is_finite()).unwrap_or(0);
-            let (query_norm, key_norm) = (self.longest(isa, Side::Query), self.longest(isa, Side::Key));
-            return Err(VoteError::Overflow { patch, query_norm, key_norm });
-        }
-        self.votes.vanished = if self.votes.map.exponential() {
-            self.importance.iter().filter(|&&value| value == 0.0).count()
-        } else {
-            0
-        };
-        Ok(())
+        !broken.sum().is_nan()
     }
 }
 

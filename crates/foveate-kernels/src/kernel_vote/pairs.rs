@@ -8,6 +8,7 @@ use super::vectors::{Vectors, squares};
 use super::{LARGEST, power_of_two};
 use crate::distinct::Distinct;
 use crate::lanes::{Block, Isa, Lanes, Task, exp2_by_table};
+use crate::threads::{each, share};
 use crate::{Embedded, Level};
 
 /// Largest |logit| that needs no row maximum: sums over 2^20 patches stay finite.
@@ -38,7 +39,11 @@ pub struct PairVotes {
     peaks: Vec<f32>,
     exponent: f32,
     vanished: usize,
+    threads: usize,
 }
+
+/// Fewest queries that are worth a thread.
+const LEAST: usize = 512;
 
 impl PairVotes {
     /// Scratch space for `patches` patches with queries of `dim` numbers, all brought to `same_length` if there is one.
@@ -63,7 +68,14 @@ impl PairVotes {
             peaks: vec![0.0; patches],
             exponent: 0.0,
             vanished: 0,
+            threads: 1,
         }
+    }
+
+    /// The same for up to `threads` threads, which share the queries.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        PairVotes { threads, ..self }
     }
 
     /// The importances of the last [`PairVotes::cast`] times 2 to this power are the sums of the definition. 0 unless
@@ -98,27 +110,21 @@ impl PairVotes {
         assert_eq!(importance.len(), self.patches, "patches");
         check_weights(c, self.patches)?;
         if self.dim == 4 {
-            level.run(Cast::<4> { votes: self, embedded, c, importance })
+            self.cast_for::<4>(level, embedded, c, importance)
         } else {
-            level.run(Cast::<0> { votes: self, embedded, c, importance })
+            self.cast_for::<0>(level, embedded, c, importance)
         }
     }
-}
 
-struct Cast<'a, const D: usize> {
-    votes: &'a mut PairVotes,
-    embedded: &'a Embedded,
-    c: Option<&'a [f32]>,
-    importance: &'a mut [f32],
-}
-
-impl<const D: usize> Task for Cast<'_, D> {
-    type Out = Result<(), VoteError>;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> Self::Out {
-        let Cast { votes, embedded, c, importance } = self;
-        let norms = lay_out::<I, D>(isa, votes, embedded, c);
+    fn cast_for<const D: usize>(
+        &mut self,
+        level: Level,
+        embedded: &Embedded,
+        c: Option<&[f32]>,
+        importance: &mut [f32],
+    ) -> Result<(), VoteError> {
+        let votes = self;
+        let norms = level.run(LayOut::<D> { votes, embedded, c });
         let [(query_norm, query_patch), (key_norm, key_patch)] = norms;
         if query_norm * key_norm * LOG2_E > LARGEST {
             // The longer one is to blame; neither can be 0.
@@ -139,13 +145,21 @@ impl<const D: usize> Task for Cast<'_, D> {
                 }
             });
         }
-        sum::<I, D>(isa, votes, key_norm);
+        let PairVotes { dim, rows, queries, keys, weights, sums, peaks, threads, .. } = votes;
+        let distinct = rows.count;
+        let (dim, blocks) = (if D == 0 { *dim } else { D }, distinct.div_ceil(16));
+        let (keys, weights) = (&keys[..blocks * dim], &weights[..blocks]);
+        // Whole blocks, so that a part has queries of its own.
+        let size = share(distinct, *threads, LEAST, 16);
+        let (sums, peaks) = (&mut sums[..distinct], &mut peaks[..distinct]);
+        let parts = sums.chunks_mut(size).zip(peaks.chunks_mut(size)).zip(queries.chunks(size / 16 * dim));
+        each(parts, |((sums, peaks), queries)| {
+            level.run(Sum::<D> { dim, queries, keys, weights, key_norm, sums, peaks });
+        });
 
-        let distinct = votes.rows.count;
-        let (sums, peaks) = (&mut votes.sums[..distinct], &votes.peaks[..distinct]);
         let top = peaks.iter().copied().fold(0.0, f32::max);
         votes.exponent = if top <= SMALL { 0.0 } else { top };
-        for (sum, &peak) in sums.iter_mut().zip(peaks) {
+        for (sum, &peak) in sums.iter_mut().zip(&*peaks) {
             // In two steps: a sum without a peak may be large itself.
             let half = ((peak - votes.exponent) / 2.0).floor();
             *sum = *sum * power_of_two(half) * power_of_two(peak - votes.exponent - half);
@@ -159,6 +173,21 @@ impl<const D: usize> Task for Cast<'_, D> {
             }
         }
         Ok(())
+    }
+}
+
+struct LayOut<'a, const D: usize> {
+    votes: &'a mut PairVotes,
+    embedded: &'a Embedded,
+    c: Option<&'a [f32]>,
+}
+
+impl<const D: usize> Task for LayOut<'_, D> {
+    type Out = [(f32, usize); 2];
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Self::Out {
+        lay_out::<I, D>(isa, self.votes, self.embedded, self.c)
     }
 }
 
@@ -214,22 +243,42 @@ fn lay_out<I: Isa, const D: usize>(
     norms
 }
 
-/// The sums of all distinct queries, a few at a time.
+/// The sums of some of the distinct queries.
+struct Sum<'a, const D: usize> {
+    dim: usize,
+    /// Theirs and maybe others after them.
+    queries: &'a [Block],
+    keys: &'a [Block],
+    weights: &'a [Block],
+    key_norm: f32,
+    sums: &'a mut [f32],
+    peaks: &'a mut [f32],
+}
+
+impl<const D: usize> Task for Sum<'_, D> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        sum(isa, self);
+    }
+}
+
+/// A few queries at a time.
 #[inline(always)]
-fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
-    let dim = if D == 0 { votes.dim } else { D };
-    let distinct = votes.rows.count;
-    let blocks = distinct.div_ceil(16);
-    let (keys, weights) = (&votes.keys[..blocks * dim], &votes.weights[..blocks]);
+fn sum<I: Isa, const D: usize>(isa: I, of: Sum<'_, D>) {
+    let Sum { dim, queries: all, keys, weights, key_norm, sums: all_sums, peaks: all_peaks } = of;
+    let dim = if D == 0 { dim } else { D };
+    let count = all_sums.len();
     let zero = isa.splat16(0.0);
     #[expect(clippy::needless_range_loop, reason = "r and t count several arrays at once")]
-    for start in (0..distinct).step_by(ROWS) {
-        let row = |r: usize| (start + r).min(distinct - 1);
+    for start in (0..count).step_by(ROWS) {
+        let row = |r: usize| (start + r).min(count - 1);
         let mut queries = [(&[] as &[Block], 0); ROWS];
         let mut splats = [[zero; D]; ROWS];
         let mut large = [false; ROWS];
         for r in 0..ROWS {
-            queries[r] = (&votes.queries[row(r) / 16 * dim..(row(r) / 16 + 1) * dim], row(r) % 16);
+            queries[r] = (&all[row(r) / 16 * dim..(row(r) / 16 + 1) * dim], row(r) % 16);
             let mut square = 0.0;
             for t in 0..dim {
                 let q = queries[r].0[t].0[queries[r].1];
@@ -278,8 +327,8 @@ fn sum<I: Isa, const D: usize>(isa: I, votes: &mut PairVotes, key_norm: f32) {
             }
         }
         for r in 0..ROWS {
-            votes.sums[row(r)] = sums[r].sum();
-            votes.peaks[row(r)] = peaks[r];
+            all_sums[row(r)] = sums[r].sum();
+            all_peaks[row(r)] = peaks[r];
         }
     }
 }

@@ -30,6 +30,7 @@ use series::Chebyshev;
 
 use crate::distinct::Distinct;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2, exp2_by_table};
+use crate::threads::{each, share};
 use crate::vote::Votes;
 use crate::{Embedded, Level};
 
@@ -47,6 +48,9 @@ const SAFE: f32 = 40.0;
 
 /// What is left of the wanted error for rounding.
 const ROUNDING: f64 = 2e-5;
+
+/// Fewest blocks of sixteen targets times blocks of sources that are worth a thread: about 0.2 ms.
+const LEAST: usize = 4000;
 
 /// Scratch space for [`NearVotes::cast`]: O(patches · dim).
 #[derive(Debug, Clone)]
@@ -66,6 +70,7 @@ pub struct NearVotes {
     /// `[nodes / 16, 16]`: sums at targets.
     sums: Vec<Block>,
     last: Method,
+    threads: usize,
 }
 
 /// How votes were counted.
@@ -104,7 +109,14 @@ impl NearVotes {
             weights: vec![Block::default(); blocks],
             sums: vec![Block::default(); blocks],
             last: Method::Exact,
+            threads: 1,
         }
+    }
+
+    /// The same for up to `threads` threads, which share the meeting of nodes, and the rows where votes are exact.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        NearVotes { exact: self.exact.with_threads(threads), threads, ..self }
     }
 
     /// How the last [`NearVotes::cast`] counted.
@@ -120,27 +132,38 @@ impl NearVotes {
     pub fn cast(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
         assert_eq!(embedded.patches(), self.values.len(), "patches");
         assert_eq!(importance.len(), self.values.len(), "patches");
-        self.last =
-            level.run(Cast { votes: self, embedded, importance: &mut *importance }).unwrap_or(Method::Exact);
+        self.last = self.cast_near(level, embedded, importance).unwrap_or(Method::Exact);
         if self.last == Method::Exact {
             self.exact.cast(level, embedded, importance);
         }
     }
-}
-
-struct Cast<'a> {
-    votes: &'a mut NearVotes,
-    embedded: &'a Embedded,
-    importance: &'a mut [f32],
-}
-
-impl Task for Cast<'_> {
-    type Out = Option<Method>;
 
     /// `None` where votes had better be counted exactly.
+    fn cast_near(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) -> Option<Method> {
+        let (dim, threads) = (embedded.dim(), self.threads);
+        level.run(Prepare { votes: self, embedded })?;
+        let NearVotes { queries, keys, weights, sums, .. } = self;
+        meet(level, threads, queries.grid(), keys.grid(), dim, weights, sums);
+        level.run(Turn { votes: self })?;
+        let NearVotes { queries, keys, weights, sums, .. } = self;
+        meet(level, threads, keys.grid(), queries.grid(), dim, weights, sums);
+        level.run(Finish { votes: self, importance });
+        Some(Method::Near { queries: self.queries.nodes(), keys: self.keys.nodes() })
+    }
+}
+
+/// From queries and keys to the weights of the keys' nodes.
+struct Prepare<'a> {
+    votes: &'a mut NearVotes,
+    embedded: &'a Embedded,
+}
+
+impl Task for Prepare<'_> {
+    type Out = Option<()>;
+
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> Option<Method> {
-        let Cast { votes, embedded, importance } = self;
+    fn run<I: Isa>(self, isa: I) -> Option<()> {
+        let Prepare { votes, embedded } = self;
         let (rows, dim) = (embedded.rows(), embedded.dim());
         votes.rows.find(rows, embedded.per_row());
         let distinct = votes.rows.count;
@@ -187,7 +210,23 @@ impl Task for Cast<'_> {
             *value = factor * voters;
         }
         keys.gather(isa, chebyshev, &votes.values, &mut votes.weights);
-        meet(isa, queries.grid(), keys.grid(), dim, &votes.weights, &mut votes.sums);
+        Some(())
+    }
+}
+
+/// From the sums at the queries' nodes to their weights.
+struct Turn<'a> {
+    votes: &'a mut NearVotes,
+}
+
+impl Task for Turn<'_> {
+    type Out = Option<()>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Option<()> {
+        let Turn { votes } = self;
+        let NearVotes { queries, chebyshev, .. } = votes;
+        let distinct = votes.rows.count;
         queries.spread(isa, chebyshev, &votes.sums, &mut votes.values);
         let mut sound = true;
         for (value, &voters) in votes.values[..distinct].iter_mut().zip(&votes.rows.multiplicity) {
@@ -198,7 +237,24 @@ impl Task for Cast<'_> {
             return None;
         }
         queries.gather(isa, chebyshev, &votes.values, &mut votes.weights);
-        meet(isa, keys.grid(), queries.grid(), dim, &votes.weights, &mut votes.sums);
+        Some(())
+    }
+}
+
+/// From the sums at the keys' nodes to importances.
+struct Finish<'a> {
+    votes: &'a mut NearVotes,
+    importance: &'a mut [f32],
+}
+
+impl Task for Finish<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Finish { votes, importance } = self;
+        let NearVotes { keys, chebyshev, .. } = votes;
+        let distinct = votes.rows.count;
         keys.spread(isa, chebyshev, &votes.sums, &mut votes.values);
         for (value, &factor) in votes.values.iter_mut().zip(&votes.factors[..distinct]) {
             *value *= factor;
@@ -206,7 +262,6 @@ impl Task for Cast<'_> {
         for (importance, &group) in importance.iter_mut().zip(&votes.rows.group) {
             *importance = votes.values[group as usize];
         }
-        Some(Method::Near { queries: n, keys: m })
     }
 }
 
@@ -221,33 +276,57 @@ fn powers<I: Isa>(isa: I, xs: &mut [f32]) {
     }
 }
 
-/// `sums` of every target: Σ weight · 2^(target · source). Both are `[nodes / 16, dim, 16]`.
-#[inline(always)]
-fn meet<I: Isa>(
-    isa: I,
+/// `sums` of every target: Σ weight · 2^(target · source). Both are `[nodes / 16, dim, 16]`; threads share the targets.
+fn meet(
+    level: Level,
+    threads: usize,
     targets: &[Block],
     sources: &[Block],
     dim: usize,
     weights: &[Block],
     sums: &mut [Block],
 ) {
-    /// Targets at a time.
-    const ROWS: usize = 4;
-    for (targets, sums) in targets.chunks_exact(dim).zip(sums) {
-        for start in (0..16).step_by(ROWS) {
-            let mut totals = [isa.splat16(0.0); ROWS];
-            for (source, weight) in sources.chunks_exact(dim).zip(weights) {
-                let weight = isa.load16(&weight.0);
-                for (r, total) in totals.iter_mut().enumerate() {
-                    let mut x = isa.splat16(0.0);
-                    for (target, source) in targets.iter().zip(source) {
-                        x = isa.splat16(target.0[start + r]).mul_add(isa.load16(&source.0), x);
+    let blocks = targets.len() / dim;
+    // Blocks of targets that are worth a thread.
+    let least = LEAST.div_ceil((sources.len() / dim).max(1));
+    let size = share(blocks, threads, least, 1);
+    each(targets.chunks(size * dim).zip(sums[..blocks].chunks_mut(size)), |(targets, sums)| {
+        level.run(Meet { targets, sources, dim, weights, sums });
+    });
+}
+
+struct Meet<'a> {
+    targets: &'a [Block],
+    sources: &'a [Block],
+    dim: usize,
+    weights: &'a [Block],
+    sums: &'a mut [Block],
+}
+
+impl Task for Meet<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        /// Targets at a time.
+        const ROWS: usize = 4;
+        let Meet { targets, sources, dim, weights, sums } = self;
+        for (targets, sums) in targets.chunks_exact(dim).zip(sums) {
+            for start in (0..16).step_by(ROWS) {
+                let mut totals = [isa.splat16(0.0); ROWS];
+                for (source, weight) in sources.chunks_exact(dim).zip(weights) {
+                    let weight = isa.load16(&weight.0);
+                    for (r, total) in totals.iter_mut().enumerate() {
+                        let mut x = isa.splat16(0.0);
+                        for (target, source) in targets.iter().zip(source) {
+                            x = isa.splat16(target.0[start + r]).mul_add(isa.load16(&source.0), x);
+                        }
+                        *total = exp2_by_table(isa, x).mul_add(weight, *total);
                     }
-                    *total = exp2_by_table(isa, x).mul_add(weight, *total);
                 }
-            }
-            for (r, total) in totals.into_iter().enumerate() {
-                sums.0[start + r] = total.sum();
+                for (r, total) in totals.into_iter().enumerate() {
+                    sums.0[start + r] = total.sum();
+                }
             }
         }
     }
