@@ -316,3 +316,31 @@ fn initial_parameters_are_drawn_as_pytorch_does() {
     assert!((0.0815..=0.0825).contains(&patches), "{patches}");
     assert!((0.2490..=0.25).contains(&rest), "{rest}");
 }
+
+#[test]
+fn threads_do_not_show() {
+    let rgb = (0..160_u32 * 120 * 3).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let picture = ImageBuf::from_rgb(160, 120, rgb).expect("160 x 120 pixels");
+    for voting in [
+        json!({ "kernel": "softmax" }),
+        json!({ "kernel": "softmax", "relative_error": 0.001 }),
+        json!({ "kernel": "softmax_kernel" }),
+        json!({ "kernel": "hybrid" }),
+    ] {
+        let config = json!({ "image": [160, 120], "patch": 2, "stride": 2, "voting": voting });
+        let name = "attention-agent";
+        let params = registry::initial_params(name, &config, Init::Torch, Seed::root(2)).expect("valid");
+        let mut agent = registry::make(name, &config).expect("valid");
+        agent.set_params(&params).expect("as many as there are");
+        let mut outcomes = [1, 3, 200].map(|threads| {
+            agent.set_threads(threads);
+            let mut copy = agent.boxed_clone();
+            let decision = copy.act(Observation::Image(picture.as_image())).expect("the right size");
+            let gaze = decision.gaze.expect("this agent has a gaze");
+            let importance: Vec<u32> = gaze.importance.iter().map(|x| x.to_bits()).collect();
+            (decision.action.to_vec(), gaze.looked_at.to_vec(), importance)
+        });
+        outcomes.sort_by(|a, b| a.partial_cmp(b).expect("finite"));
+        assert!(outcomes[0] == outcomes[2], "{config}");
+    }
+}

@@ -65,16 +65,16 @@ fn rows(count: usize, dim: usize, seed: u64, scale: impl Fn(usize) -> f32) -> Ro
 #[test]
 fn within_the_bound() {
     for error in [3e-5, 1e-3] {
-        check("short", &rows(2600, 4, 1, |_| 0.2), error, true);
-        check("one long axis", &rows(2600, 4, 2, |i| [0.05, 1.5, 0.02, 0.1][i]), error, true);
-        check("two axes", &rows(2600, 2, 3, |_| 0.9), error, true);
-        check("one axis", &rows(2600, 1, 4, |_| 2.0), error, true);
+        check("short", &rows(5200, 4, 1, |_| 0.1), error, true);
+        check("one long axis", &rows(5200, 4, 2, |i| [0.05, 1.5, 0.02, 0.1][i]), error, true);
+        check("two axes", &rows(5200, 2, 3, |_| 0.9), error, true);
+        check("one axis", &rows(5200, 1, 4, |_| 2.0), error, true);
     }
 }
 
 #[test]
 fn clusters_and_outliers() {
-    let mut rows = rows(2600, 4, 5, |_| 0.1);
+    let mut rows = rows(5200, 4, 5, |_| 0.05);
     for (i, (q, k)) in rows.iter_mut().enumerate() {
         // Four colours; the origin is far away.
         q[0] += [0.0, 3.0, -2.0, 1.0][i % 4] + 5.0;

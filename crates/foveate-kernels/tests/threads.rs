@@ -19,7 +19,7 @@ const THREADS: [usize; 5] = [2, 3, 5, 16, 1000];
 fn embedded(patches: usize, scale: f32) -> Embedded {
     let mut numbers = numbers(patches as u64);
     let mut embedded = Embedded::new(patches, DIM);
-    let mut row = vec![0.0; 2 * DIM];
+    let mut row = [0.0; 2 * DIM];
     for patch in 0..patches {
         if patch % 10 != 3 {
             row.fill_with(|| scale * numbers.next().expect("endless"));

@@ -32,6 +32,8 @@ pub(super) struct Side {
     pub(super) order: Vec<u32>,
     pub(super) cells: Vec<Cell>,
     nodes: usize,
+    /// Points that may still be looked at to find cells.
+    patience: usize,
     /// `[nodes / 16, dim, 16]`
     pub(super) grid: Vec<Block>,
 }
@@ -82,6 +84,7 @@ impl Side {
             // Cells are at least half as large as what is not cut, but for rare lopsided cuts.
             cells: Vec::with_capacity(patches / 2 + 64),
             nodes: 0,
+            patience: 0,
             grid: vec![Block::default(); (patches.div_ceil(16) + 1) * dim],
         }
     }
@@ -141,8 +144,16 @@ impl Side {
     }
 
     /// Cuts the points into cells, and places their nodes, so that interpolation against anything within `other` along
-    /// each axis has a relative error of at most `bound`. `None` where there would be too many cells.
-    pub(super) fn cut(&mut self, bound: f64, other: &[f32], chebyshev: &Chebyshev) -> Option<()> {
+    /// each axis has a relative error of at most `bound`. Returns what is left of `patience`, the points that may be
+    /// looked at; `None` where that is not enough, or there would be too many cells.
+    pub(super) fn cut(
+        &mut self,
+        bound: f64,
+        other: &[f32],
+        chebyshev: &Chebyshev,
+        patience: usize,
+    ) -> Option<usize> {
+        self.patience = patience;
         self.cells.clear();
         for (i, to) in self.order[..self.count].iter_mut().enumerate() {
             *to = i as u32;
@@ -186,7 +197,7 @@ impl Side {
                 self.grid[unused / 16 * dim + axis].0[unused % 16] = 0.0;
             }
         }
-        Some(())
+        Some(self.patience)
     }
 
     /// Adds the cheapest cells for the points `start` .. `end` of the order; returns what they cost.
@@ -198,6 +209,7 @@ impl Side {
         other: &[f32],
         depth: usize,
     ) -> Option<usize> {
+        self.patience = self.patience.checked_sub(end - start)?;
         let (mut low, mut high) = ([f32::MAX; MOST_AXES], [f32::MIN; MOST_AXES]);
         for &point in &self.order[start..end] {
             for (axis, &x) in self.points[point as usize].0.iter().enumerate() {
