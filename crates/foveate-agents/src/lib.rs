@@ -4,6 +4,7 @@
 //!   what little it is told about them.
 //! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
 //! * [`apprentice`]: its LSTM, learning by gradients from what an expert would have done.
+//! * [`random_actions`]: learns nothing and looks at nothing, for comparison.
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
 //!
 //! The parts that agents share: the [`bottleneck`] with its [`voting`], the [`ensemble`]s that random features are drawn
@@ -23,6 +24,7 @@ pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
 mod params;
+pub mod random_actions;
 pub mod registry;
 pub mod voting;
 
@@ -33,3 +35,4 @@ pub use ensemble::{Ensemble, Lengths};
 pub use foveate_kernels::Level;
 pub use implicit_attention::ImplicitAttention;
 pub use layout::Layout;
+pub use random_actions::{RandomActions, RandomActionsConfig};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::controller::ControllerConfig;
 use crate::implicit_attention::hierarchical::{HierarchicalAttention, HierarchicalAttentionConfig};
 use crate::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
-use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice};
+use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice, RandomActions, RandomActionsConfig};
 
 /// An agent that can be made by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +34,14 @@ const HIERARCHICAL_ATTENTION: AgentInfo = AgentInfo {
     summary: "a high level looks and commands, a low level acts on command and sensors (Choromanski et al. 2021)",
 };
 
+const RANDOM_ACTIONS: AgentInfo = AgentInfo {
+    name: "random-actions",
+    summary: "draws its actions evenly and has nothing to learn, for comparison",
+};
+
 /// Every agent there is.
 pub const fn list() -> &'static [AgentInfo] {
-    &[ATTENTION_AGENT, IMPLICIT_ATTENTION, HIERARCHICAL_ATTENTION]
+    &[ATTENTION_AGENT, IMPLICIT_ATTENTION, HIERARCHICAL_ATTENTION, RANDOM_ACTIONS]
 }
 
 /// Where parameters start.
@@ -60,6 +65,7 @@ pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
         Known::Attention(config) => Box::new(Seat::new(AttentionAgent::new(config)?)),
         Known::Implicit(config) => Box::new(Seat::new(ImplicitAttention::new(config)?)),
         Known::Hierarchical(config) => Box::new(Seat::new(HierarchicalAttention::new(config)?)),
+        Known::Random(config) => Box::new(Seat::new(RandomActions::new(config)?)),
     })
 }
 
@@ -83,7 +89,7 @@ pub fn apprentice(name: &str, config: &Value) -> Result<Box<dyn Apprentice>, Pol
                 ),
             }),
         },
-        Known::Hierarchical(_) => Err(PolicyError::BadConfig {
+        Known::Hierarchical(_) | Known::Random(_) => Err(PolicyError::BadConfig {
             why: format!(
                 "agent {name} cannot learn from an expert; leave out stages with algorithm = \"imitation\""
             ),
@@ -156,6 +162,7 @@ enum Known {
     Attention(AttentionAgentConfig),
     Implicit(ImplicitAttentionConfig),
     Hierarchical(HierarchicalAttentionConfig),
+    Random(RandomActionsConfig),
 }
 
 impl Known {
@@ -164,6 +171,7 @@ impl Known {
             Known::Attention(config) => config.check().map(drop),
             Known::Implicit(config) => config.check().map(drop),
             Known::Hierarchical(config) => config.check(),
+            Known::Random(config) => config.check(),
         }
     }
 
@@ -172,6 +180,7 @@ impl Known {
             Known::Attention(config) => config.tensors(),
             Known::Implicit(config) => config.tensors(),
             Known::Hierarchical(config) => config.tensors(),
+            Known::Random(_) => vec![],
         }
     }
 
@@ -183,6 +192,7 @@ impl Known {
             Known::Attention(config) => value(config),
             Known::Implicit(config) => value(config),
             Known::Hierarchical(config) => value(config),
+            Known::Random(config) => value(config),
         }
     }
 }
@@ -193,6 +203,7 @@ fn parse(name: &str, config: &Value) -> Result<Known, PolicyError> {
         _ if name == ATTENTION_AGENT.name => settings(name, config).map(Known::Attention),
         _ if name == IMPLICIT_ATTENTION.name => settings(name, config).map(Known::Implicit),
         _ if name == HIERARCHICAL_ATTENTION.name => settings(name, config).map(Known::Hierarchical),
+        _ if name == RANDOM_ACTIONS.name => settings(name, config).map(Known::Random),
         _ => {
             let known: Vec<&str> = list().iter().map(|agent| agent.name).collect();
             Err(PolicyError::UnknownAgent { given: name.to_owned(), known: known.join(", ") })

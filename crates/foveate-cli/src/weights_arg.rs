@@ -16,8 +16,9 @@ use crate::world_args::WorldArgs;
 /// Whose weights.
 #[derive(Debug, Args)]
 pub(crate) struct WeightsArg {
-    /// A weight file, the folder of a run (its best weights), or `random` (`random:7` for seed 7): an agent that never
-    /// learnt, of a shape that fits the world [default: the trained champion that comes with Foveate]
+    /// A weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7): an agent that never
+    /// learnt, of a shape that fits the world, or `random-actions`, which looks at nothing [default: the trained
+    /// champion that comes with Foveate]
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Option<PathBuf>,
     /// Threads that share the work on one picture; only thousands of patches gain by it, and digits stay the same
@@ -34,33 +35,57 @@ impl WeightsArg {
     }
 
     fn find(&self, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
-        match &self.weights {
-            Some(path) if random_seed(path).is_some() && !path.exists() => {
-                let seed = random_seed(path).unwrap_or_default();
-                let request = world.request(None);
-                let file = untrained(&request, seed)?.made_for(&request);
-                Ok((file, format!("random weights of seed {seed}")))
-            }
+        let path = self.weights.as_deref();
+        if let Some((made_up, seed)) = path.filter(|path| !path.exists()).and_then(made_up) {
+            let request = world.request(None);
+            let (file, what) = match made_up {
+                MadeUp::Weights => (untrained(&request, seed)?, "weights"),
+                MadeUp::Actions => (random_actions(&request, seed)?, "actions"),
+            };
+            return Ok((file.made_for(&request), format!("random {what} of seed {seed}")));
+        }
+        match path {
             Some(path) => load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string())),
             None => champion(&world.request(None).id),
         }
     }
 }
 
-/// The seed in `random` or `random:7`.
-fn random_seed(path: &Path) -> Option<u64> {
-    match path.to_str()?.strip_prefix("random")? {
-        "" => Some(0),
-        rest => rest.strip_prefix(':')?.parse().ok(),
+/// Who drives without ever having learnt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MadeUp {
+    /// An `AttentionAgent` of random weights.
+    Weights,
+    /// No one: actions are drawn.
+    Actions,
+}
+
+/// What `random`, `random:7`, `random-actions` and `random-actions:7` stand for, with the seed.
+fn made_up(path: &Path) -> Option<(MadeUp, u64)> {
+    let text = path.to_str()?;
+    let (name, seed) = text.split_once(':').map_or((text, Some(0)), |(name, seed)| (name, seed.parse().ok()));
+    match name {
+        "random" => Some((MadeUp::Weights, seed?)),
+        "random-actions" => Some((MadeUp::Actions, seed?)),
+        _ => None,
     }
 }
 
 /// An `AttentionAgent` that never learnt, of a shape that fits the world.
 fn untrained(world: &EnvRequest, seed: u64) -> Result<AgentFile, RunError> {
     const AGENT: &str = "attention-agent";
-    let settings = worlds::fitted(worlds::make(world.clone())?.spec());
+    let env = worlds::make(world.clone())?;
+    worlds::needs_picture(env.spec())?;
+    let settings = worlds::fitted(env.spec());
     let params = foveate_agents::registry::initial_params(AGENT, &settings, Init::Torch, Seed::root(seed))?;
     Ok(AgentFile::new(AGENT, &settings, params)?)
+}
+
+/// Actions drawn from what the world takes.
+fn random_actions(world: &EnvRequest, seed: u64) -> Result<AgentFile, RunError> {
+    let fitted = worlds::fitted(worlds::make(world.clone())?.spec());
+    let settings = serde_json::json!({ "actions": fitted["actions"], "seed": seed });
+    Ok(AgentFile::new("random-actions", &settings, vec![])?)
 }
 
 #[cfg(test)]
@@ -69,10 +94,17 @@ mod tests {
 
     #[test]
     fn random_weights_have_a_seed() {
-        for (text, seed) in
-            [("random", Some(0)), ("random:7", Some(7)), ("random:x", None), ("randomly", None), ("a", None)]
-        {
-            assert_eq!(random_seed(Path::new(text)), seed, "{text}");
+        let (weights, actions) = (MadeUp::Weights, MadeUp::Actions);
+        for (text, expect) in [
+            ("random", Some((weights, 0))),
+            ("random:7", Some((weights, 7))),
+            ("random-actions", Some((actions, 0))),
+            ("random-actions:7", Some((actions, 7))),
+            ("random:x", None),
+            ("randomly", None),
+            ("a", None),
+        ] {
+            assert_eq!(made_up(Path::new(text)), expect, "{text}");
         }
     }
 

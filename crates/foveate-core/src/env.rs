@@ -291,7 +291,7 @@ pub enum EnvError {
     },
     /// The world has no expert to learn from.
     #[error(
-        "{env} has no expert to learn from; train with stages of evolution alone, or on a world that has one"
+        "{env} has no expert to learn from; train with evolution alone, as --preset evolution does, or on a world that has one"
     )]
     NoExpert {
         /// The world.

@@ -66,11 +66,11 @@ pub fn check(settings: &Settings) -> Result<Checked, GymError> {
         digest: String,
     }
     let python = find_python()?.path;
-    let Settings { id, args, image, path, .. } = settings;
+    let Settings { id, args, image, wrapper, path, .. } = settings;
     let run = |hash_seed: &str, brief: bool| -> Result<Answer, GymError> {
         let job = json!({
             "protocol": PROTOCOL, "job": "check", "more": CHECK, "brief": brief,
-            "id": id, "args": args, "image": image, "path": path,
+            "id": id, "args": args, "image": image, "wrapper": wrapper, "path": path,
         });
         let begun = Process::begin(&python, &job, &[("PYTHONHASHSEED", hash_seed)], PATIENCE);
         let (_, answer) = begun.map_err(|error| match error {

@@ -35,10 +35,11 @@ const LOG_TAIL: u64 = 16 << 10;
 const LOG_MOST: u64 = 1 << 20;
 /// What is set for a worker unless the user has set it: one thread each, since there is a worker for every core; no
 /// window, no sound; and an order of sets that repeats.
-const SURROUNDINGS: [(&str, &str); 8] = [
+const SURROUNDINGS: [(&str, &str); 9] = [
     ("OMP_NUM_THREADS", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),
     ("MKL_NUM_THREADS", "1"),
+    ("LP_NUM_THREADS", "1"),
     ("SDL_VIDEODRIVER", "dummy"),
     ("SDL_AUDIODRIVER", "dummy"),
     ("PYGAME_HIDE_SUPPORT_PROMPT", "1"),
@@ -218,10 +219,21 @@ impl Process {
 
     /// Starts a worker that hosts an environment.
     pub(crate) fn host(python: &Path, settings: &Settings) -> Result<(Self, Hello), NoStart> {
-        let Settings { id, args, timeout: _, start_timeout, memory, image, path, exact_actions } = settings;
+        let Settings {
+            id,
+            args,
+            timeout: _,
+            start_timeout,
+            memory,
+            image,
+            drawn,
+            wrapper,
+            path,
+            exact_actions,
+        } = settings;
         let job = json!({
-            "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "path": path,
-            "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
+            "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "drawn": drawn,
+            "wrapper": wrapper, "path": path, "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
         });
         let (process, answer) = Process::begin(python, &job, &[], *start_timeout)?;
         let hello: Hello = granted(id, answer).map_err(NoStart::Error)?;

@@ -8,12 +8,17 @@ use serde_json::Value;
 use crate::error::GymError;
 
 /// Options by name: meaning and default.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("arg.NAME", "an argument of the environment itself, as --env-arg NAME=VALUE gives it"),
     ("timeout", "seconds until a worker that does not answer a reset or step counts as hung (default: 60)"),
     ("start_timeout", "seconds until a worker that does not begin counts as hung (default: 180)"),
     ("memory", "megabytes that a worker may use before it is replaced (default: 4000)"),
     ("image", "which part of a Dict observation is the picture, by its key (default: the first)"),
+    (
+        "gym_wrapper",
+        "Gymnasium wrappers around the environment, as in minigrid.wrappers.RGBImgObsWrapper(tile_size=12); several \
+         with + between them, the innermost first (default: none)",
+    ),
     ("path", "folder that Python looks for packages in before all others (default: none)"),
     (
         "actions",
@@ -36,6 +41,10 @@ pub struct Settings {
     pub memory: u64,
     /// Which part of the observation is the picture.
     pub image: Option<String>,
+    /// The picture is what the environment draws for people, whatever else it shows.
+    pub drawn: bool,
+    /// Wrappers of Gymnasium's kind around it.
+    pub wrapper: Option<String>,
     /// Where Python looks for packages before all other places.
     pub path: Option<String>,
     /// Whether actions are handed over as `float64` whatever the space says.
@@ -52,6 +61,8 @@ impl Settings {
             start_timeout: Duration::from_mins(3),
             memory: 4000,
             image: None,
+            drawn: false,
+            wrapper: None,
             path: None,
             exact_actions: false,
         }
@@ -84,6 +95,7 @@ impl Settings {
                 "start_timeout" => settings.start_timeout = Duration::from_secs(whole(1, 86_400)?),
                 "memory" => settings.memory = whole(1, 1 << 24)?,
                 "image" => settings.image = Some(value.to_owned()),
+                "gym_wrapper" => settings.wrapper = Some(value.to_owned()),
                 "path" => settings.path = Some(value.to_owned()),
                 "actions" => {
                     settings.exact_actions = match value {
@@ -124,6 +136,7 @@ mod tests {
             ("start_timeout", "7"),
             ("memory", "100"),
             ("image", "screen"),
+            ("gym_wrapper", "a.B"),
             ("path", "/toys"),
             ("actions", "float64"),
             ("arg.lap", "0.9"),
@@ -145,6 +158,8 @@ mod tests {
             start_timeout: Duration::from_secs(7),
             memory: 100,
             image: Some("screen".into()),
+            drawn: false,
+            wrapper: Some("a.B".into()),
             path: Some("/toys".into()),
             exact_actions: true,
         };

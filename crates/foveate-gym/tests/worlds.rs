@@ -4,7 +4,7 @@ mod common;
 
 use foveate_core::{Action, ActionSpace, Env, Fact, ImageBuf, Observation, ObservationSpace, Step};
 
-use common::{python, toy, try_toy};
+use common::{python, toy, try_drawn, try_toy};
 
 /// Drives `steps` steps by a fixed rule; gives everything that came out.
 fn drive(env: &mut dyn Env, steps: usize) -> Vec<(Step, Vec<f32>)> {
@@ -135,6 +135,69 @@ fn dicts_become_a_picture_and_numbers() {
     assert!((f64::from(x(&env)[0] - before) + 0.1).abs() < 0.3, "the first of equals: choice 0 moves left");
     assert!(env.step(Action::Continuous(&[0.0])).expect_err("too few").to_string().contains("takes 5"));
     assert!(env.step(Action::Discrete(1)).expect_err("no choice").to_string().contains("5 numbers"));
+}
+
+#[test]
+fn what_is_drawn_for_people_can_be_the_picture() {
+    if !python() {
+        return;
+    }
+    let mut env = try_drawn("Toy").expect("it draws");
+    let mixed = ObservationSpace::Mixed { width: 60, height: 40, depth: false, sensors: 2 };
+    assert_eq!(env.spec().observation, mixed);
+    env.reset(Some(8));
+    let copy = env.boxed_clone();
+    for t in 0..4_u8 {
+        let Observation::Mixed(seen) = env.observation() else { panic!("a mixed one") };
+        let x = (30.0 + 10.0 * f64::from(seen.sensors[0])) as usize;
+        assert_eq!(seen.sensors[1], f32::from(t));
+        assert_eq!(seen.image.pixel(x, 39), [255, 128, t], "drawn after the step, not before");
+        assert_eq!(seen.image.pixel(x + 1, 39), [0; 3]);
+        let mut view = ImageBuf::black(60, 40);
+        env.render(&mut view).expect("a picture");
+        assert_eq!(view.as_image().rgb(), seen.image.rgb());
+        env.step(Action::Continuous(&[0.5])).expect("fine");
+    }
+    assert_ne!(env.observation(), copy.observation());
+
+    // In place of the picture in the observation, whose depth then has no picture.
+    let env = try_drawn("Mixed").expect("it draws");
+    let mixed = ObservationSpace::Mixed { width: 60, height: 40, depth: false, sensors: 17 };
+    assert_eq!(env.spec().observation, mixed);
+    let left_out: Vec<&str> = env.gym().hello().left_out.iter().map(|[name, _]| &**name).collect();
+    assert_eq!(left_out, ["mission", "screen", "depth"]);
+
+    let said = try_drawn("Trivial").err().expect("it draws nothing").to_string();
+    assert!(said.contains("it has no render mode rgb_array") && said.contains("leave out"), "{said}");
+}
+
+#[test]
+fn wrappers_of_gymnasium_go_around_it() {
+    if !python() {
+        return;
+    }
+    let mut env = toy("Toy", &[("gym_wrapper", "foveate_toys.Times(factor=3)+foveate_toys.Times(2.0)")]);
+    let mut bare = toy("Toy", &[]);
+    for env in [&mut env, &mut bare] {
+        env.reset(Some(5));
+    }
+    let step = |env: &mut dyn Env| env.step(Action::Continuous(&[0.25])).expect("fine").reward;
+    assert_eq!(step(&mut env), 6.0 * step(&mut bare));
+    let one = toy("Grey", &[("gym_wrapper", "FlattenObservation")]);
+    assert_eq!(
+        one.spec().observation,
+        ObservationSpace::Vector { len: 288 },
+        "Gymnasium's own by name alone"
+    );
+    let check = |text: &str, part: &str| {
+        let said = try_toy("Toy", &[("gym_wrapper", text)]).0.expect_err(text).to_string();
+        assert!(said.contains(part) && said.contains("write it as in minigrid.wrappers"), "{said}");
+    };
+    check("foveate_toys:Times(2)", "it cannot be read");
+    check("foveate_toys.Times(x)", "its arguments must be plain values");
+    check("foveate_toys.Nothing", "has no attribute 'Nothing'");
+    check("no_such_module.A", "No module named 'no_such_module'");
+    check("f()()", "it is no name with dots");
 }
 
 #[test]

@@ -229,6 +229,12 @@ impl Summary {
     }
 }
 
+/// Decimals that tell returns apart of which none is larger than `largest`: more in worlds where an episode is worth
+/// one at most.
+pub(crate) fn decimals(largest: f64) -> usize {
+    if largest < 10.0 { 3 } else { 1 }
+}
+
 /// For people.
 impl fmt::Display for EvalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -248,12 +254,13 @@ impl fmt::Display for EvalReport {
             "  episodes  {n}, {ended} ended by the task, {:.0} steps on average",
             steps as f64 / n as f64
         )?;
+        let [from, to] = ci95;
+        let d = decimals(min.abs().max(max.abs()));
+        writeln!(f, "  return    {mean:.d$} ± {std:.d$} (95 % interval of the mean {from:.d$} … {to:.d$})")?;
         writeln!(
             f,
-            "  return    {mean:.1} ± {std:.1} (95 % interval of the mean {:.1} … {:.1})",
-            ci95[0], ci95[1]
+            "  spread    min {min:.d$}, quartiles {q25:.d$} | {median:.d$} | {q75:.d$}, max {max:.d$}"
         )?;
-        writeln!(f, "  spread    min {min:.1}, quartiles {q25:.1} | {median:.1} | {q75:.1}, max {max:.1}")?;
         write!(f, "  speed     {:.0} steps per CPU second", self.steps_per_cpu_second)
     }
 }

@@ -15,7 +15,7 @@ use foveate_film::encode_png;
 
 use crate::RunError;
 use crate::atomic::AtomicFile;
-use crate::evaluate::Labels;
+use crate::evaluate::{Labels, decimals};
 use crate::workers::Stop;
 use reel::{Kind, Reel};
 use scene::Scene;
@@ -72,7 +72,9 @@ impl fmt::Display for WatchReport {
             0..1_000_000 => format!("{} kB", self.bytes.div_ceil(1000)),
             bytes => format!("{:.1} MB", bytes as f64 / 1e6),
         };
-        write!(f, "{}: {size}; {} steps, {how}; score {:.1}", self.file.display(), self.steps, self.score)
+        let (file, steps, score, d) =
+            (self.file.display(), self.steps, self.score, decimals(self.score.abs()));
+        write!(f, "{file}: {size}; {steps} steps, {how}; score {score:.d$}")
     }
 }
 

@@ -18,8 +18,11 @@ use crate::config::TrainConfig;
 use crate::error::RunError;
 use crate::pictures;
 
-/// What the only picture of a Gymnasium environment is called.
+/// What the picture of a Gymnasium environment is called that it shows in its observations.
 pub const GYM_PICTURE: &str = "world";
+
+/// What the picture of a Gymnasium environment is called that it draws for people.
+pub const GYM_RENDER: &str = "render";
 
 /// The option of every world that puts wrappers before it, as in `grey+resize:84x84`; shifts happen to what they show.
 pub const WRAP: &str = "wrap";
@@ -62,14 +65,16 @@ pub fn gym(id: &str, request: &EnvRequest) -> Result<Arc<Gym>, RunError> {
         given: given.to_owned(),
         known: known.to_owned(),
     };
-    if let Some(picture) = request.picture.as_deref().filter(|name| *name != GYM_PICTURE) {
-        return Err(unknown("picture", picture, GYM_PICTURE).into());
-    }
+    let drawn = match request.picture.as_deref() {
+        None | Some(GYM_PICTURE) => false,
+        Some(GYM_RENDER) => true,
+        Some(other) => return Err(unknown("picture", other, &format!("{GYM_PICTURE}, {GYM_RENDER}")).into()),
+    };
     if let Some(variant) = request.variants.first() {
         return Err(unknown("variant", variant, "none; --env-arg changes the environment").into());
     }
     let options = request.options.iter().map(|(name, value)| (&**name, &**value));
-    let settings = Settings::parse(id, options)?;
+    let settings = Settings { drawn, ..Settings::parse(id, options)? };
     let notice = |text: &str| eprintln!("note: {text}");
     Gym::new(settings, Arc::new(notice)).map_err(with_story)
 }
@@ -110,6 +115,23 @@ pub fn gym_options() -> impl Iterator<Item = (&'static str, &'static str)> {
     Settings::options()
 }
 
+/// Whether a world has the picture that an agent looks at.
+///
+/// # Errors
+/// When it has none; of an environment of Gymnasium it says how to get one.
+pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
+    if spec.observation.picture().is_some() {
+        return Ok(());
+    }
+    let remedy = if spec.id.starts_with(foveate_gym::PREFIX) {
+        "as picture `render` it may show what it draws for people (--picture render, --set env.picture=render)"
+    } else {
+        "choose another world or picture, as `foveate list` shows them"
+    };
+    let why = format!("{} shows numbers and no picture, which this agent looks at; {remedy}", spec.id);
+    Err(RunError::BadRequest { why })
+}
+
 /// Settings that fit an agent with a picture to a world: `image`, one entry of `actions` for each number or choice, and
 /// a `stride` that leaves it no more patches than it has on the usual picture of 96 × 96.
 pub fn fitted(spec: &EnvSpec) -> Value {
@@ -132,7 +154,7 @@ pub fn fitted(spec: &EnvSpec) -> Value {
 /// picture, its stride and its actions.
 ///
 /// # Errors
-/// When the environment cannot be made.
+/// When the environment cannot be made, or shows no picture.
 pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
     let settings = &mut config.agent.config;
     let known = ["image", "stride", "actions"];
@@ -140,7 +162,9 @@ pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
     {
         return Ok(());
     }
-    let Value::Object(fitted) = fitted(make(config.env.request())?.spec()) else { return Ok(()) };
+    let env = make(config.env.request())?;
+    needs_picture(env.spec())?;
+    let Value::Object(fitted) = fitted(env.spec()) else { return Ok(()) };
     for (key, value) in fitted {
         if !settings.contains_key(&key)
             && let Ok(value) = toml::Value::try_from(value)

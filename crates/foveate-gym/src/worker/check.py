@@ -37,7 +37,7 @@ class Check:
         pass
 
     def made(self):
-        return make(self.gymnasium, self.request["id"], self.request["args"], True)
+        return make(self.gymnasium, self.request["id"], self.request["args"], True, self.request.get("wrapper"))
 
     def say(self, name, verdict, words, more=""):
         self.findings.append({"name": name, "verdict": verdict, "words": words, "more": more})
@@ -99,6 +99,8 @@ class Check:
         eyes = Eyes(self.gymnasium, np, self.space, self.request.get("image"))
         seen = ", ".join("%s (%s)" % (name, words) for name, _, words in eyes.parts)
         self.say("sees", "note" if eyes.parts else "fault", "agents see: " + (seen or "nothing"))
+        if eyes.size is None and getattr(self.env, "render_mode", None) == "rgb_array":
+            self.say("no picture", "note", "agents that need one see what render() draws with --picture render")
         for name, kind in eyes.left_out:
             self.say("left out", "note", "agents do not see %s (%s)" % (name, kind))
         Hands(self.gymnasium, np, self.actions, False)

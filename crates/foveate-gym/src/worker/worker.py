@@ -7,6 +7,7 @@ goes through the socket. What the environment prints goes to descriptor 2, a log
 Needs Python 3.8, gymnasium 0.29 and numpy, nothing else.
 """
 
+import ast
 import gc
 import importlib
 import json
@@ -134,6 +135,21 @@ def toolbox():
     return gymnasium, numpy
 
 
+def screenless():
+    """Lets MuJoCo draw without a screen. Left alone it takes a library for windows, which then fails to open one."""
+    if sys.platform != "linux" or any(os.environ.get(name) for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY")):
+        return
+    import ctypes
+
+    for name, library in (("egl", "libEGL.so.1"), ("osmesa", "libOSMesa.so.8")):
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            continue
+        os.environ["MUJOCO_GL"] = name
+        return
+
+
 def home(name):
     """Imports the package that an id usually comes from; gives what to install if it is not there."""
     bare = name.split(":")[-1]
@@ -146,14 +162,17 @@ def home(name):
     return None
 
 
-def make(gymnasium, name, args, render):
+def make(gymnasium, name, args, render, wrapper=None):
     """The environment. It gets a render mode for pictures if it takes one and none was asked for."""
+    screenless()
     missing = home(name)
     args = dict(args)
     attempts = [dict(args, render_mode="rgb_array"), args] if render and "render_mode" not in args else [args]
     for attempt in attempts:
         try:
-            return gymnasium.make(name, disable_env_checker=True, **attempt)
+            return wrapped(gymnasium.make(name, disable_env_checker=True, **attempt), wrapper)
+        except Refusal:
+            raise
         except Exception as error:
             if attempt is not attempts[-1]:
                 continue
@@ -169,19 +188,66 @@ def make(gymnasium, name, args, render):
             raise
 
 
+def wrapped(env, text):
+    """Puts wrappers of Gymnasium's kind around an environment, as in `minigrid.wrappers.RGBImgObsWrapper(tile_size=12) +
+    gymnasium.wrappers.FlattenObservation`, the first innermost."""
+    if not text:
+        return env
+
+    def bad(why):
+        return Refusal(
+            "gym_wrapper=%s: %s; write it as in minigrid.wrappers.RGBImgObsWrapper(tile_size=12), several with + between "
+            "them" % (text, why)
+        )
+
+    def dotted(node):
+        if isinstance(node, ast.Attribute):
+            return "%s.%s" % (dotted(node.value), node.attr)
+        if isinstance(node, ast.Name):
+            return node.id
+        raise bad("it is no name with dots")
+
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        raise bad("it cannot be read")
+    calls = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        calls.append(node.right)
+        node = node.left
+    for call in [node] + calls[::-1]:
+        args, named = [], {}
+        if isinstance(call, ast.Call):
+            try:
+                args = [ast.literal_eval(value) for value in call.args]
+                named = {pair.arg: ast.literal_eval(pair.value) for pair in call.keywords}
+            except ValueError:
+                raise bad("its arguments must be plain values")
+            call = call.func
+        module, _, name = dotted(call).rpartition(".")
+        try:
+            wrapper = getattr(importlib.import_module(module or "gymnasium.wrappers"), name)
+        except (ImportError, AttributeError) as error:
+            raise bad(one_line(error))
+        env = wrapper(env, *args, **named)
+    return env
+
+
 def one_line(error):
     return " ".join(str(error).split())
 
 
 class Eyes:
     """Writes observations to the memory file: first the picture, `[height, width, 3]` bytes, then its depth,
-    `[height, width]` bytes, then the other numbers, `float32`."""
+    `[height, width]` bytes, then the other numbers, `float32`.
 
-    def __init__(self, gymnasium, numpy, space, wanted):
+    `drawn` is how large the pictures are that render() draws, if they take the place of those in the observation."""
+
+    def __init__(self, gymnasium, numpy, space, wanted, drawn=None):
         self.spaces, self.np, self.wanted = gymnasium.spaces, numpy, wanted
-        self.size = None  # width, height
+        self.size = drawn  # width, height
         self.copies = []
-        self.parts = []
+        self.parts = [["render()", "picture", "%d x %d, rgb" % drawn]] if drawn else []
         self.left_out = []
         self.numbers = 0
         self.depth = None
@@ -422,6 +488,12 @@ class Hands:
         self.names += ["%s=%d" % (name, i) for i in range(count)]
 
 
+def frames_a_second(name, metadata):
+    fps = finite(metadata.get("render_fps") or 0.0, 0.0)
+    # Shimmy tells the milliseconds of a step instead.
+    return 1000.0 / fps if name.split(":")[-1].startswith("dm_control/") and fps else fps
+
+
 def finite(value, otherwise):
     return float(value) if abs(value) < 1e300 and value == value else otherwise
 
@@ -476,10 +548,16 @@ class Host:
             sys.path.insert(0, os.path.abspath(request["path"]))
         gymnasium, numpy = toolbox()
         self.np = numpy
-        self.env = make(gymnasium, request["id"], request["args"], request["render"])
+        self.env = make(gymnasium, request["id"], request["args"], request["render"], request.get("wrapper"))
         space = self.env.observation_space
-        self.eyes = Eyes(gymnasium, numpy, space, request.get("image"))
-        if not self.eyes.copies:
+        drawn = None
+        if request.get("drawn"):
+            if getattr(self.env, "render_mode", None) != "rgb_array":
+                raise Refusal("it has no render mode rgb_array, so it draws nothing to see; leave out --picture render")
+            self.env.reset(seed=0)
+            drawn = self.draw().shape[1::-1]
+        self.eyes = Eyes(gymnasium, numpy, space, request.get("image"), drawn)
+        if not self.eyes.copies and not drawn:
             raise Refusal("nothing in its observation is a picture or a number: %s" % (space,))
         self.hands = Hands(gymnasium, numpy, self.env.action_space, request.get("exact_actions", False))
         if self.hands.count > 4096:
@@ -491,6 +569,9 @@ class Host:
         if picture + numbers > request["most_bytes"]:
             raise Refusal("its observation is %d bytes; at most %d are possible" % (picture + numbers, request["most_bytes"]))
         self.write = self.eyes.open(memory)
+        self.frame = None
+        if drawn:
+            self.write = self.also_drawn(self.write)
         self.hello = {
             "protocol": PROTOCOL,
             "python": "%d.%d.%d" % sys.version_info[:3],
@@ -508,7 +589,7 @@ class Host:
             "high": self.hands.high,
             "actions": self.hands.names,
             "max_steps": getattr(spec, "max_episode_steps", None),
-            "fps": finite(metadata.get("render_fps") or 0.0, 0.0),
+            "fps": frames_a_second(request["id"], metadata),
             "renders": getattr(self.env, "render_mode", None) == "rgb_array",
             "nondeterministic": bool(getattr(spec, "nondeterministic", False)),
         }
@@ -521,16 +602,34 @@ class Host:
         self.write(observation)
         gc.freeze()
 
-    def picture(self):
+    def draw(self):
+        """A picture for people, `[height, width, 3]`."""
         frame = self.env.render()
         if isinstance(frame, list):
             frame = frame[-1] if frame else None
         if frame is None:
             raise ValueError("render() gave no picture; it gives one with render_mode=rgb_array")
-        frame = self.np.ascontiguousarray(frame)
+        frame = self.np.asarray(frame)
         if frame.ndim != 3 or frame.shape[2] not in (3, 4):
             raise ValueError("render() gave an array of shape %s, no picture" % (frame.shape,))
-        frame = self.np.ascontiguousarray(frame[..., :3], dtype=self.np.uint8)
+        return self.np.ascontiguousarray(frame[..., :3], dtype=self.np.uint8)
+
+    def also_drawn(self, write):
+        """Writes an observation and the picture that render() draws of it."""
+        width, height = self.eyes.size
+        target = self.np.frombuffer(self.eyes.map, self.np.uint8, width * height * 3).reshape(height, width, 3)
+
+        def write_both(observation):
+            write(observation)
+            self.frame = self.draw()
+            if self.frame.shape != target.shape:
+                raise ValueError("render() gave a picture of shape %s; the first had %s" % (self.frame.shape, target.shape))
+            self.np.copyto(target, self.frame)
+
+        return write_both
+
+    def picture(self):
+        frame = self.draw() if self.frame is None else self.frame
         return struct.pack("<II", frame.shape[1], frame.shape[0]) + frame.tobytes()
 
     def serve(self):

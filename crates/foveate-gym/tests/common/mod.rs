@@ -25,11 +25,22 @@ pub(crate) type Told = Arc<Mutex<Vec<String>>>;
 pub(crate) fn try_toy(name: &str, options: &[(&str, &str)]) -> (Result<Arc<Gym>, GymError>, Told) {
     let id = format!("foveate_toys:Toys/{name}-v0");
     let all = [("path", TOYS)].into_iter().chain(options.iter().copied());
-    let settings = Settings::parse(&id, all).expect("good options");
+    try_settings(Settings::parse(&id, all).expect("good options"))
+}
+
+/// The environment that these settings describe.
+pub(crate) fn try_settings(settings: Settings) -> (Result<Arc<Gym>, GymError>, Told) {
     let told = Told::default();
     let ear = Arc::clone(&told);
     let notice = move |text: &str| ear.lock().expect("no one panics with it").push(text.to_owned());
     (Gym::new(settings, Arc::new(notice)), told)
+}
+
+/// The toy `name`, shown as it draws itself.
+pub(crate) fn try_drawn(name: &str) -> Result<GymWorld, GymError> {
+    let settings = Settings::parse(&format!("foveate_toys:Toys/{name}-v0"), [("path", TOYS)]);
+    let settings = Settings { drawn: true, ..settings.expect("good options") };
+    try_settings(settings).0.map(GymWorld::new)
 }
 
 /// The toy `name`, which is known to work.

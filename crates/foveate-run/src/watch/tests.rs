@@ -225,8 +225,8 @@ fn wrong_requests_say_what_to_do() {
 fn the_summary_is_one_line() {
     let report =
         |bytes| WatchReport { file: "a.gif".into(), bytes, frames: 4, steps: 3, score: 2.25, ended: true };
-    assert_eq!(report(95_106).to_string(), "a.gif: 96 kB; 3 steps, to the end; score 2.2");
-    assert_eq!(report(4_123_456).to_string(), "a.gif: 4.1 MB; 3 steps, to the end; score 2.2");
+    assert_eq!(report(95_106).to_string(), "a.gif: 96 kB; 3 steps, to the end; score 2.250");
+    assert_eq!(report(4_123_456).to_string(), "a.gif: 4.1 MB; 3 steps, to the end; score 2.250");
 }
 
 #[test]

@@ -225,6 +225,17 @@ class Children(Toy):
         return {"child": self.child.pid, "worker": os.getpid()}
 
 
+class Times(gymnasium.RewardWrapper):
+    """Multiplies rewards."""
+
+    def __init__(self, env, factor):
+        super().__init__(env)
+        self.factor = factor
+
+    def reward(self, reward):
+        return reward * self.factor
+
+
 def _register(name, kind, steps=60, **args):
     gymnasium.register(id="Toys/%s-v0" % name, entry_point=kind, max_episode_steps=steps, kwargs=args)
 
