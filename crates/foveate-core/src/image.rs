@@ -77,6 +77,31 @@ impl ImageBuf {
         &mut self.rgb
     }
 
+    /// Draws `picture` as large as it fits, centred on black, without smoothing.
+    pub fn fit(&mut self, picture: Image<'_>) {
+        let (from, to) = ((picture.width, picture.height), (self.width, self.height));
+        self.rgb.fill(0);
+        if from.0 == 0 || from.1 == 0 {
+            return;
+        }
+        // The side that fills the space; the other is in proportion.
+        let wide = from.0 * to.1 >= to.0 * from.1;
+        let size = if wide {
+            (to.0, (from.1 * to.0 / from.0).max(1))
+        } else {
+            ((from.0 * to.1 / from.1).max(1), to.1)
+        };
+        let left = (to.0.saturating_sub(size.0)) / 2;
+        let top = (to.1.saturating_sub(size.1)) / 2;
+        for y in 0..size.1.min(to.1) {
+            for x in 0..size.0.min(to.0) {
+                let pixel = picture.pixel(x * from.0 / size.0, y * from.1 / size.1);
+                let at = ((top + y) * to.0 + left + x) * 3;
+                self.rgb[at..at + 3].copy_from_slice(&pixel);
+            }
+        }
+    }
+
     /// The picture, borrowed.
     pub fn as_image(&self) -> Image<'_> {
         Image { width: self.width, height: self.height, rgb: &self.rgb }

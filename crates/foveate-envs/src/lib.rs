@@ -6,6 +6,7 @@ pub mod car_racing;
 pub mod random;
 pub mod registry;
 pub mod shift;
+pub mod take_cover;
 pub mod wrap;
 
 /// The README's example, compiled and run with the tests.

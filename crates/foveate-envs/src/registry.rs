@@ -8,6 +8,7 @@ use foveate_core::{Env, EnvError, ImageBuf};
 use crate::car_racing;
 pub use crate::car_racing::variants::{Parameter, VariantInfo};
 use crate::shift::{Plan, Shifted};
+use crate::take_cover;
 
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -64,8 +65,10 @@ struct Entry {
     make: fn(&EnvRequest) -> Result<Box<dyn Env>, EnvError>,
 }
 
-const WORLDS: &[Entry] =
-    &[Entry { id: car_racing::ID, info: car_racing::request::info, make: car_racing::request::make }];
+const WORLDS: &[Entry] = &[
+    Entry { id: car_racing::ID, info: car_racing::request::info, make: car_racing::request::make },
+    Entry { id: take_cover::ID, info: take_cover::request::info, make: take_cover::request::make },
+];
 
 /// Builds the world that `request` describes.
 ///

@@ -16,6 +16,17 @@ fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)])
 fn everything_listed_can_be_made() {
     for info in list() {
         for picture in &info.pictures {
+            if info.id == "take-cover" {
+                // Its game is another process.
+                let Err(error) = make(&request(info.id, &picture.name, &[], &[])) else {
+                    panic!("without a game")
+                };
+                assert!(
+                    error.to_string().starts_with("take-cover: its game runs in another process"),
+                    "{error}"
+                );
+                continue;
+            }
             let env = make(&request(info.id, &picture.name, &[], &[])).expect("a listed picture");
             assert_eq!(env.spec().id, info.id);
         }

@@ -67,6 +67,7 @@ pub fn check(settings: &Settings) -> Result<Checked, GymError> {
     }
     let python = find_python()?.path;
     let Settings { id, args, image, wrapper, path, .. } = settings;
+    let name = settings.name();
     let run = |hash_seed: &str, brief: bool| -> Result<Answer, GymError> {
         let job = json!({
             "protocol": PROTOCOL, "job": "check", "more": CHECK, "brief": brief,
@@ -76,11 +77,11 @@ pub fn check(settings: &Settings) -> Result<Checked, GymError> {
         let (_, answer) = begun.map_err(|error| match error {
             NoStart::Error(error) => error,
             NoStart::Trouble(trouble) => GymError::NoAnswer {
-                id: id.clone(),
+                id: name.clone(),
                 why: format!("{trouble}; it did so while it was checked, which is a fault"),
             },
         })?;
-        granted(id, answer)
+        granted(&name, answer)
     };
     let (first, second) = (run("0", false)?, run("1", true)?);
     let mut findings = first.findings;

@@ -57,7 +57,7 @@ pub fn doctor() -> Result<Doctor, GymError> {
     }
     let Python { path, named_by } = find_python()?;
     let job = json!({ "protocol": PROTOCOL, "job": "doctor", "more": DOCTOR });
-    let id = "ID";
+    let id = "gym:ID";
     let begun = Process::begin(&path, &job, &[], PATIENCE);
     let (_, answer) = begun.map_err(|error| match error {
         NoStart::Error(error) => error,

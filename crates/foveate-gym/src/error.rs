@@ -30,9 +30,9 @@ pub enum GymError {
         source: io::Error,
     },
     /// The worker cannot make the environment, and says why.
-    #[error("gym:{id}: {why}")]
+    #[error("{id}: {why}")]
     Refused {
-        /// The environment.
+        /// The environment, as `--env` takes it.
         id: String,
         /// Why, on one line, with what to do.
         why: String,
@@ -40,17 +40,17 @@ pub enum GymError {
         story: String,
     },
     /// The worker ended or said nothing before there was an environment.
-    #[error("gym:{id}: {why}")]
+    #[error("{id}: {why}")]
     NoAnswer {
-        /// The environment.
+        /// The environment, as `--env` takes it.
         id: String,
         /// What happened, and the last of what Python printed.
         why: String,
     },
     /// An option that makes no sense.
-    #[error("gym:{id}: {why}")]
+    #[error("{id}: {why}")]
     Setting {
-        /// The environment.
+        /// The environment, as `--env` takes it.
         id: String,
         /// What is wrong with it.
         why: String,

@@ -49,7 +49,7 @@ impl Gym {
     /// When there is no Python, a package is missing or too old, there is no such environment, or it cannot be made.
     pub fn new(settings: Settings, notice: Notice) -> Result<Arc<Self>, GymError> {
         let python = find_python()?.path;
-        let id = settings.id.clone();
+        let id = settings.name();
         let mut begun = Process::host(&python, &settings);
         for _ in 1..MAX_STARTS {
             // One that ended without having said anything may have been ended by someone else.
@@ -67,7 +67,7 @@ impl Gym {
                 GymError::NoAnswer { id, why: format!("{trouble}; `foveate doctor` looks for the cause") }
             }
         })?;
-        let spec = hello.spec(&settings.id);
+        let spec = hello.spec(&settings.name());
         let idle = Mutex::new(vec![process]);
         Ok(Arc::new(Gym { settings, python, hello, spec, notice, idle, replaced: AtomicU64::new(0) }))
     }

@@ -90,7 +90,7 @@ impl Hello {
         if self.depth { self.picture_bytes() / 3 } else { 0 }
     }
 
-    /// The shape of the world.
+    /// The shape of the world, which is called `id`.
     pub(crate) fn spec(&self, id: &str) -> EnvSpec {
         let observation = match self.picture {
             Some([width, height]) if self.numbers == 0 && !self.depth => {
@@ -107,6 +107,6 @@ impl Hello {
         };
         let fps =
             if self.fps.is_finite() && (0.1..=1000.0).contains(&self.fps) { self.fps } else { USUAL_FPS };
-        EnvSpec { id: format!("{}{id}", crate::PREFIX), observation, action, max_steps: self.max_steps, fps }
+        EnvSpec { id: id.to_owned(), observation, action, max_steps: self.max_steps, fps }
     }
 }

@@ -25,6 +25,7 @@ mod hello;
 mod history;
 mod process;
 mod settings;
+pub mod take_cover;
 mod world;
 
 pub use check::{Checked, Finding, Verdict, check};
@@ -34,7 +35,7 @@ pub use find::{Python, find_python};
 pub use gym::{Gym, Notice};
 pub use hello::Hello;
 pub use process::worker_cpu;
-pub use settings::Settings;
+pub use settings::{Program, Settings};
 pub use world::GymWorld;
 
 /// What the names of these worlds begin with: `gym:CarRacing-v3`.

@@ -35,13 +35,14 @@ const LOG_TAIL: u64 = 16 << 10;
 const LOG_MOST: u64 = 1 << 20;
 /// What is set for a worker unless the user has set it: one thread each, since there is a worker for every core; no
 /// window, no sound; and an order of sets that repeats.
-const SURROUNDINGS: [(&str, &str); 9] = [
+const SURROUNDINGS: [(&str, &str); 10] = [
     ("OMP_NUM_THREADS", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),
     ("MKL_NUM_THREADS", "1"),
     ("LP_NUM_THREADS", "1"),
     ("SDL_VIDEODRIVER", "dummy"),
     ("SDL_AUDIODRIVER", "dummy"),
+    ("ALSOFT_DRIVERS", "null"),
     ("PYGAME_HIDE_SUPPORT_PROMPT", "1"),
     ("PYTHONHASHSEED", "0"),
     ("PYTHONUNBUFFERED", "1"),
@@ -230,14 +231,17 @@ impl Process {
             wrapper,
             path,
             exact_actions,
+            program,
         } = settings;
         let job = json!({
             "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "drawn": drawn,
             "wrapper": wrapper, "path": path, "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
+            "more": program.map(|program| program.source),
         });
         let (process, answer) = Process::begin(python, &job, &[], *start_timeout)?;
-        let hello: Hello = granted(id, answer).map_err(NoStart::Error)?;
-        hello.check(id).map_err(NoStart::Error)?;
+        let name = settings.name();
+        let hello: Hello = granted(&name, answer).map_err(NoStart::Error)?;
+        hello.check(&name).map_err(NoStart::Error)?;
         Ok((process, hello))
     }
 

@@ -26,6 +26,15 @@ const OPTIONS: [(&str, &str); 8] = [
     ),
 ];
 
+/// A program that a worker runs before it makes the environment, for environments that come with Foveate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program {
+    /// What users call the environment.
+    pub name: &'static str,
+    /// In Python.
+    pub source: &'static str,
+}
+
 /// What a user may say of an environment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -49,6 +58,8 @@ pub struct Settings {
     pub path: Option<String>,
     /// Whether actions are handed over as `float64` whatever the space says.
     pub exact_actions: bool,
+    /// What a worker does before it makes the environment.
+    pub program: Option<Program>,
 }
 
 impl Settings {
@@ -65,7 +76,14 @@ impl Settings {
             wrapper: None,
             path: None,
             exact_actions: false,
+            program: None,
         }
+    }
+
+    /// What users call the environment: `gym:ID`, but for those that come with Foveate.
+    pub fn name(&self) -> String {
+        self.program
+            .map_or_else(|| format!("{}{}", crate::PREFIX, self.id), |program| program.name.to_owned())
     }
 
     /// The options there are: name and meaning.
@@ -84,7 +102,18 @@ impl Settings {
         options: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, GymError> {
         let mut settings = Settings::new(id);
-        let bad = |why: String| GymError::Setting { id: id.to_owned(), why };
+        settings.set(options)?;
+        Ok(settings)
+    }
+
+    /// Sets options by name, as [`Settings::parse`] reads them.
+    ///
+    /// # Errors
+    /// When an option is not known or has a value that makes no sense.
+    pub fn set<'a>(&mut self, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), GymError> {
+        let own = self.name();
+        let bad = |why: String| GymError::Setting { id: own.clone(), why };
+        let settings = self;
         for (name, value) in options {
             let whole = |from: u64, to: u64| {
                 let number = value.parse().ok().filter(|n| (from..=to).contains(n));
@@ -120,7 +149,7 @@ impl Settings {
                 },
             }
         }
-        Ok(settings)
+        Ok(())
     }
 }
 
@@ -162,6 +191,7 @@ mod tests {
             wrapper: Some("a.B".into()),
             path: Some("/toys".into()),
             exact_actions: true,
+            program: None,
         };
         assert_eq!(settings, expect);
         assert_eq!(parse(&[]).expect("fine"), Settings::new("X-v0"));

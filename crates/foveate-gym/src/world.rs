@@ -356,7 +356,7 @@ impl Env for GymWorld {
         });
         let frame = frame.filter(|frame| !frame.rgb().is_empty());
         let frame = frame.ok_or_else(|| no_view("what render() gave is no picture"))?;
-        fit(frame, view);
+        view.fit(frame);
         Ok(())
     }
 
@@ -408,26 +408,6 @@ fn fact(value: Value) -> Fact {
         Value::Array(items) => Fact::List(items.into_iter().map(fact).collect()),
         Value::Object(items) => {
             Fact::Named(items.into_iter().map(|(name, item)| (name, fact(item))).collect())
-        }
-    }
-}
-
-/// Draws `frame` as large as it fits into `view`, centred on black, without smoothing.
-fn fit(frame: Image<'_>, view: &mut ImageBuf) {
-    let (from, to) = ((frame.width(), frame.height()), (view.width(), view.height()));
-    // The side that fills the view; the other is in proportion.
-    let wide = from.0 * to.1 >= to.0 * from.1;
-    let size =
-        if wide { (to.0, (from.1 * to.0 / from.0).max(1)) } else { ((from.0 * to.1 / from.1).max(1), to.1) };
-    let left = (to.0.saturating_sub(size.0)) / 2;
-    let top = (to.1.saturating_sub(size.1)) / 2;
-    let rgb = view.rgb_mut();
-    rgb.fill(0);
-    for y in 0..size.1.min(to.1) {
-        for x in 0..size.0.min(to.0) {
-            let pixel = frame.pixel(x * from.0 / size.0, y * from.1 / size.1);
-            let at = ((top + y) * to.0 + left + x) * 3;
-            rgb[at..at + 3].copy_from_slice(&pixel);
         }
     }
 }

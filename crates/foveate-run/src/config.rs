@@ -8,6 +8,7 @@ use std::path::Path;
 use foveate_agents::registry;
 use foveate_core::Agent;
 use foveate_envs::registry::EnvRequest;
+use foveate_envs::take_cover;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -16,11 +17,17 @@ use crate::initial;
 use crate::recipe::Recipe;
 
 /// The presets: name and contents.
-pub const PRESETS: [(&str, &str); 3] = [
+pub const PRESETS: [(&str, &str); 4] = [
     ("laptop", include_str!("../presets/laptop.toml")),
     ("evolution", include_str!("../presets/evolution.toml")),
     ("paper", include_str!("../presets/paper.toml")),
+    ("take-cover", include_str!("../presets/take-cover.toml")),
 ];
+
+/// The preset for whoever names a world and nothing else.
+pub fn usual_preset(world: Option<&str>) -> &'static str {
+    if world == Some(take_cover::ID) { "take-cover" } else { "laptop" }
+}
 
 /// The version of the file format.
 pub const VERSION: u32 = 1;

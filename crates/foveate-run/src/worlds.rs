@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use foveate_core::{ActionSpace, Env, EnvError, EnvSpec};
+use foveate_core::{ActionSpace, Env, EnvError, EnvSpec, ImageBuf};
 use foveate_envs::car_racing;
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Shifted};
+use foveate_envs::take_cover::hovering_text::{self, HoveringText};
+use foveate_envs::take_cover::variants::Variants as TakeCoverVariants;
+use foveate_envs::take_cover::{self, TakeCover};
 use foveate_envs::wrap::{Wrapped, Wrappers};
+use foveate_film::Face;
 pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
 use foveate_gym::{Gym, GymError, GymWorld, Settings};
 use serde_json::{Value, json};
@@ -42,8 +46,9 @@ pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     }
     let shifts = std::mem::take(&mut request.shifts);
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
-    let env = match request.id.strip_prefix(foveate_gym::PREFIX) {
+    let env: Box<dyn Env> = match request.id.strip_prefix(foveate_gym::PREFIX) {
         Some(id) => Box::new(GymWorld::new(gym(id, &request)?)),
+        None if request.id == take_cover::ID => Box::new(self::take_cover(&request)?),
         None => registry::make(&request)?,
     };
     let env = match wrappers {
@@ -74,9 +79,50 @@ pub fn gym(id: &str, request: &EnvRequest) -> Result<Arc<Gym>, RunError> {
         return Err(unknown("variant", variant, "none; --env-arg changes the environment").into());
     }
     let options = request.options.iter().map(|(name, value)| (&**name, &**value));
-    let settings = Settings { drawn, ..Settings::parse(id, options)? };
+    start(Settings { drawn, ..Settings::parse(id, options)? })
+}
+
+/// Starts an environment. Whenever one of its workers has to be replaced, stderr says so.
+fn start(settings: Settings) -> Result<Arc<Gym>, RunError> {
     let notice = |text: &str| eprintln!("note: {text}");
     Gym::new(settings, Arc::new(notice)).map_err(with_story)
+}
+
+/// `DoomTakeCover`: a game in a worker process and what stands before it here.
+fn take_cover(request: &EnvRequest) -> Result<TakeCover, RunError> {
+    let config = take_cover::request::config(request)?;
+    let map = config.variants.change_map().then(|| changed_map(&config.variants)).transpose()?;
+    let mut settings = foveate_gym::take_cover::settings(config.picture.screen(), map.as_deref());
+    settings.set(config.process.iter().map(|(name, value)| (&**name, &**value)))?;
+    let game = GymWorld::new(start(settings)?);
+    let text = config.variants.hovering_text.then(text_over_the_screen);
+    Ok(TakeCover::new(Box::new(game), text)?)
+}
+
+/// The map that comes with ViZDoom, changed.
+fn changed_map(variants: &TakeCoverVariants) -> Result<Vec<u8>, RunError> {
+    /// Longest map that is read; it has 2,704 bytes.
+    const MAX_MAP: u64 = 1 << 20;
+    let path = foveate_gym::take_cover::find_map().map_err(with_story)?;
+    let bad = |why: String| RunError::BadRequest {
+        why: format!("{}: {why}; install vizdoom anew", path.display()),
+    };
+    let file = crate::npz::read_bounded(&path, MAX_MAP)?
+        .map_err(|size| bad(format!("{size} bytes are no map of take_cover")))?;
+    variants.apply(&file).map_err(|error| bad(error.to_string()))
+}
+
+/// The words of the published variant in our own letters.
+fn text_over_the_screen() -> HoveringText {
+    /// Height of a capital and width of the pen, in pixels: as large as fits the box, as bold as the published letters.
+    const LETTERS: (f32, f32) = (33.0, 4.6);
+    const WORDS: &str = "Attention Agent";
+    let [width, height] = hovering_text::SIZE;
+    let mut picture = ImageBuf::black(width, height);
+    let face = Face::new(LETTERS.0, LETTERS.1);
+    let (x, y) = ((width as f32 - face.width(WORDS)) / 2.0, (height as f32 - LETTERS.0) / 2.0 - 3.0);
+    face.write(&mut picture, x, y, WORDS, [255; 3]);
+    HoveringText::new(picture.as_image()).expect("its size is that of a text")
 }
 
 /// Whether the environment `gym:ID` keeps Gymnasium's promises.
@@ -150,7 +196,7 @@ pub fn fitted(spec: &EnvSpec) -> Value {
     json!({ "image": [width, height], "stride": stride, "actions": actions })
 }
 
-/// Fits the agent of a configuration to an environment of Gymnasium, where the configuration does not say otherwise: its
+/// Fits the agent of a configuration to an environment of Gymnasium or to DoomTakeCover, where the configuration does not say otherwise: its
 /// picture, its stride and its actions.
 ///
 /// # Errors
@@ -158,8 +204,8 @@ pub fn fitted(spec: &EnvSpec) -> Value {
 pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
     let settings = &mut config.agent.config;
     let known = ["image", "stride", "actions"];
-    if !config.env.id.starts_with(foveate_gym::PREFIX) || known.iter().all(|key| settings.contains_key(*key))
-    {
+    let fixed = config.env.id != take_cover::ID && !config.env.id.starts_with(foveate_gym::PREFIX);
+    if fixed || known.iter().all(|key| settings.contains_key(*key)) {
         return Ok(());
     }
     let env = make(config.env.request())?;
@@ -185,4 +231,25 @@ pub fn plan<S: AsRef<str>>(texts: &[S]) -> Result<Plan, RunError> {
         plan.set_pictures(&folder, &Arc::new(pictures::load_folder(Path::new(&folder))?));
     }
     Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_over_the_screen_are_as_large_as_the_published_ones() {
+        let text = text_over_the_screen();
+        let mut screen = ImageBuf::black(640, 480);
+        text.draw(&mut screen);
+        let pixels = screen.rgb().as_chunks::<3>().0;
+        let letters = || (0..pixels.len()).filter(|&i| pixels[i] == [0, 255, 255]);
+        let (left, right) = (letters().map(|i| i % 640).min(), letters().map(|i| i % 640).max());
+        assert!(
+            (150..165).contains(&left.expect("letters")) && (495..510).contains(&right.expect("letters"))
+        );
+        // 14.7 % of the published picture is not exactly black.
+        let share = letters().count() as f64 / (360.0 * 80.0);
+        assert!((share - 0.147).abs() < 0.01, "{share}");
+    }
 }

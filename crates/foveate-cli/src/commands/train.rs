@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate_run::config::TrainConfig;
+use foveate_run::config::{TrainConfig, usual_preset};
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
 use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
@@ -39,9 +39,9 @@ pub(crate) struct Train {
     /// Go on although configuration, version or log are not what they were; about.json will say so
     #[arg(long, requires = "resume")]
     allow_changes: bool,
-    /// Where everything comes from that is not said otherwise
-    #[arg(long, value_name = "NAME", default_value = "laptop")]
-    preset: String,
+    /// Where everything comes from that is not said otherwise [default: take-cover for that world, else laptop]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// A TOML file with what differs from the preset
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -87,12 +87,13 @@ impl Train {
             resume(&request, &mut reporter, &stop)?;
             return Ok(());
         }
+        let preset = self.preset.unwrap_or_else(|| usual_preset(self.world.as_deref()).to_owned());
         let mut sets = self.set;
         sets.extend(self.world.map(|world| format!("env.id={}", quoted(&world))));
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
-        let mut config = TrainConfig::load(&self.preset, self.config.as_deref(), &sets)?;
+        let mut config = TrainConfig::load(&preset, self.config.as_deref(), &sets)?;
         worlds::fit_agent(&mut config)?;
         run(&TrainRequest { config, runs: self.runs, name: self.name }, &mut reporter, &stop)?;
         Ok(())

@@ -16,9 +16,11 @@ import os
 import random
 import resource
 import select
+import shutil
 import signal
 import struct
 import sys
+import time
 import traceback
 
 PROTOCOL = 1
@@ -28,6 +30,9 @@ OLDEST_GYMNASIUM = (0, 29)
 REPLY = struct.Struct("<BBHId")
 FINE, RAISED = 0, 1
 TERMINATED, TRUNCATED, HEAVY = 1, 2, 4
+# Where shared memory has names, and beginnings of those that programs do not remove when they are ended.
+SHARED = "/dev/shm"
+LEAVERS = ("ViZDoom",)
 # Where ids come from that Gymnasium itself does not know: module to import, package to install.
 HOMES = {
     "ALE": ("ale_py", "ale-py"),
@@ -54,10 +59,12 @@ def keep(control, memory):
 
     The keeper computes nothing, so no environment can keep it from noticing that the parent or the worker is gone.
     """
+    global notes
     gone, alive = os.pipe()
     worker = os.fork()
     if worker == 0:
         os.close(gone)
+        notes = alive
         die_with(os.getppid())
         return
     os.close(alive)
@@ -83,7 +90,104 @@ def keep(control, memory):
         elif done:
             say("the worker left with exit code %d" % os.WEXITSTATUS(status))
     finally:
-        os.killpg(0, signal.SIGKILL)
+        try:
+            sweep(gone)
+        finally:
+            os.killpg(0, signal.SIGKILL)
+
+
+def leave(what):
+    """Tells the keeper what to remove should the worker end now: a `folder`, and what leavers made `since` and no process
+    has open. What was told before is forgotten."""
+    os.write(notes, (json.dumps(what) + "\n").encode())
+
+
+def sweep(gone):
+    """Ends all that the worker started, and removes what they left."""
+    names = [name for name in os.listdir(SHARED) if name.startswith(LEAVERS)] if os.path.isdir(SHARED) else []
+    told = told_by(gone)
+    left = json.loads(told.splitlines()[-1]) if told else {}
+    if not (names or left):
+        return
+    names = {os.path.join(SHARED, name) for name in names}
+    ours = {name for pid in in_group(os.getpgrp()) for name in names & opened(pid)}
+    for _ in range(60):
+        others = in_group(os.getpgrp()) - {os.getpid()}
+        if not others:
+            break
+        for other in others:
+            try:
+                os.kill(other, signal.SIGKILL)
+            except OSError:
+                pass
+        time.sleep(0.005)
+    if left:
+        shutil.rmtree(left["folder"], ignore_errors=True)
+        ours |= {name for name in names if made_since(name, left["since"])}
+    if ours:
+        ours -= set().union(*(opened(pid) for pid in processes()))
+    for name in ours:
+        try:
+            os.unlink(name)
+        except OSError:
+            pass
+
+
+def told_by(gone):
+    """All that the worker told."""
+    os.set_blocking(gone, False)
+    told = b""
+    try:
+        while True:
+            more = os.read(gone, 65536)
+            if not more:
+                return told
+            told += more
+    except BlockingIOError:
+        return told
+
+
+def made_since(name, time):
+    """Whether it is ours and was made after that."""
+    try:
+        made = os.stat(name)
+    except OSError:
+        return False
+    return made.st_uid == os.getuid() and made.st_ctime >= time
+
+
+def processes():
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def in_group(group):
+    """The living processes of a group."""
+    found = set()
+    for pid in processes():
+        try:
+            with open("/proc/%d/stat" % pid, "rb") as file:
+                state, _, its_group = file.read().rsplit(b")", 1)[1].split()[:3]
+            if int(its_group) == group and state not in (b"Z", b"X"):
+                found.add(pid)
+        except (OSError, ValueError):
+            pass
+    return found
+
+
+def opened(pid):
+    """The files that a process has open or mapped, as far as it may be asked."""
+    found = set()
+    try:
+        with open("/proc/%d/maps" % pid) as file:
+            found.update(line.split(None, 5)[5].strip() for line in file if "/" in line)
+        for number in os.listdir("/proc/%d/fd" % pid):
+            found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
+    except OSError:
+        pass
+    return found
 
 
 def say(text):

@@ -213,15 +213,18 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePla
 
 /// Names and bounds of the world's action dimensions, as people see them.
 pub(crate) fn dials(spec: &EnvSpec) -> Vec<Dial> {
-    let is_car = spec.id == "car-racing";
+    let known: &[&str] = match &*spec.id {
+        "car-racing" => &CAR_DIALS,
+        "take-cover" => &["move"],
+        _ => &[],
+    };
     match &spec.action {
         ActionSpace::Box { low, high } => low
             .iter()
             .zip(high)
             .enumerate()
             .map(|(i, (&low, &high))| {
-                let name =
-                    CAR_DIALS.get(i).filter(|_| is_car).map_or_else(|| format!("a{i}"), |n| (*n).to_owned());
+                let name = known.get(i).map_or_else(|| format!("a{i}"), |n| (*n).to_owned());
                 Dial { name, low, high }
             })
             .collect(),
