@@ -115,7 +115,7 @@ fn changed_map(variants: &TakeCoverVariants) -> Result<Vec<u8>, RunError> {
 /// The words of the published variant in our own letters.
 fn text_over_the_screen() -> HoveringText {
     /// Height of a capital and width of the pen, in pixels: as large as fits the box, as bold as the published letters.
-    const LETTERS: (f32, f32) = (33.0, 4.6);
+    const LETTERS: (f32, f32) = (33.0, 3.8);
     const WORDS: &str = "Attention Agent";
     let [width, height] = hovering_text::SIZE;
     let mut picture = ImageBuf::black(width, height);
