@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use foveate_agents::registry::Init;
-use foveate_core::Seed;
-use foveate_envs::registry::EnvRequest;
+use foveate_core::{EnvSpec, Seed};
 use foveate_run::RunError;
 use foveate_run::champion::champion;
 use foveate_run::weights::{AgentFile, load_weights_or_run};
@@ -39,8 +38,8 @@ impl WeightsArg {
         if let Some((made_up, seed)) = path.filter(|path| !path.exists()).and_then(made_up) {
             let request = world.request(None);
             let (file, what) = match made_up {
-                MadeUp::Weights => (untrained(&request, seed)?, "weights"),
-                MadeUp::Actions => (random_actions(&request, seed)?, "actions"),
+                MadeUp::Weights => (untrained(&world.spec(&request)?, seed)?, "weights"),
+                MadeUp::Actions => (random_actions(&world.spec(&request)?, seed)?, "actions"),
             };
             return Ok((file.made_for(&request), format!("random {what} of seed {seed}")));
         }
@@ -72,24 +71,24 @@ fn made_up(path: &Path) -> Option<(MadeUp, u64)> {
 }
 
 /// An `AttentionAgent` that never learnt, of a shape that fits the world.
-fn untrained(world: &EnvRequest, seed: u64) -> Result<AgentFile, RunError> {
+fn untrained(world: &EnvSpec, seed: u64) -> Result<AgentFile, RunError> {
     const AGENT: &str = "attention-agent";
-    let env = worlds::make(world.clone())?;
-    worlds::needs_picture(env.spec())?;
-    let settings = worlds::fitted(env.spec());
+    worlds::needs_picture(world)?;
+    let settings = worlds::fitted(world);
     let params = foveate_agents::registry::initial_params(AGENT, &settings, Init::Torch, Seed::root(seed))?;
     Ok(AgentFile::new(AGENT, &settings, params)?)
 }
 
 /// Actions drawn from what the world takes.
-fn random_actions(world: &EnvRequest, seed: u64) -> Result<AgentFile, RunError> {
-    let fitted = worlds::fitted(worlds::make(world.clone())?.spec());
-    let settings = serde_json::json!({ "actions": fitted["actions"], "seed": seed });
+fn random_actions(world: &EnvSpec, seed: u64) -> Result<AgentFile, RunError> {
+    let settings = serde_json::json!({ "actions": worlds::fitted(world)["actions"], "seed": seed });
     Ok(AgentFile::new("random-actions", &settings, vec![])?)
 }
 
 #[cfg(test)]
 mod tests {
+    use foveate_envs::registry::EnvRequest;
+
     use super::*;
 
     #[test]
@@ -110,7 +109,8 @@ mod tests {
 
     #[test]
     fn an_untrained_agent_fits_the_world() {
-        let world = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
+        let request = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
+        let world = worlds::make(request).expect("a native one").spec().clone();
         let (a, b) = (untrained(&world, 1).expect("fine"), untrained(&world, 2).expect("fine"));
         assert_eq!(a.params().len(), 3667, "the published shape");
         assert_ne!(a.params(), b.params());

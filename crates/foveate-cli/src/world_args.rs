@@ -1,7 +1,12 @@
 //! Flags that choose a world, shared by several commands.
 
+use std::cell::RefCell;
+use std::fmt;
+
 use clap::Args;
+use foveate_core::{Env, EnvSpec};
 use foveate_envs::registry::{self, EnvRequest};
+use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
 use foveate_run::worlds;
 
@@ -31,9 +36,38 @@ pub(crate) struct WorldArgs {
     /// What stands between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them all
     #[arg(long = "wrap", value_name = "NAME:VALUE")]
     wrap: Option<String>,
+    /// A world that was made to find out its shape, until it is used.
+    #[arg(skip)]
+    made: Made,
+}
+
+/// A world and what was asked for.
+#[derive(Default)]
+struct Made(RefCell<Option<(EnvRequest, Box<dyn Env>)>>);
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Made").field(&self.0.borrow().as_ref().map(|(request, _)| request)).finish()
+    }
 }
 
 impl WorldArgs {
+    /// The world that was asked for. The same one asked for twice is made once: its worker may take seconds to begin.
+    pub(crate) fn make(&self, request: &EnvRequest) -> Result<Box<dyn Env>, RunError> {
+        match self.made.0.take() {
+            Some((made, env)) if made == *request => Ok(env),
+            _ => worlds::make(request.clone()),
+        }
+    }
+
+    /// The shape of the world that was asked for.
+    pub(crate) fn spec(&self, request: &EnvRequest) -> Result<EnvSpec, RunError> {
+        let env = self.make(request)?;
+        let spec = env.spec().clone();
+        *self.made.0.borrow_mut() = Some((request.clone(), env));
+        Ok(spec)
+    }
+
     /// What to ask the registry for. `noted` is the world that weights were made for; what the flags say comes first.
     pub(crate) fn request(&self, noted: Option<EnvRequest>) -> EnvRequest {
         let known = noted.filter(|noted| self.env.as_ref().is_none_or(|id| *id == noted.id));

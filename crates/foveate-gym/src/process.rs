@@ -402,11 +402,15 @@ impl Process {
     }
 }
 
+/// Milliseconds until a keeper that does not end counts as hung: on a busy machine it takes time to remove what its worker
+/// left.
+const KEEPER_MS: u32 = 5000;
+
 /// Hangs up, which ends the worker, and waits until nothing of it is left.
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.control.shutdown(Shutdown::Both);
-        for _ in 0..400 {
+        for _ in 0..KEEPER_MS {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
                 _ => break,

@@ -5,7 +5,6 @@ use clap::Args;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, run};
 use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::worlds;
 use serde_json::Value;
 
 use crate::out;
@@ -61,7 +60,7 @@ impl Eval {
         let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
         let stop = stop_on_ctrl_c()?;
         let evaluate = |request: &EnvRequest| -> anyhow::Result<EvalReport> {
-            let env = worlds::make(request.clone())?;
+            let env = self.world.make(request)?;
             let (labels, seeds) = (labels(request, source.clone()), seeds.clone());
             let Eval { workers, max_steps, .. } = self;
             Ok(run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, &stop)?)

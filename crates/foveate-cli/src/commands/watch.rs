@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::watch::{WatchRequest, run};
-use foveate_run::worlds;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
@@ -53,7 +52,7 @@ impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (file, source) = self.weights.load(&self.world)?;
         let request = self.world.request(file.world());
-        let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
+        let (env, agent) = (self.world.make(&request)?, file.agent()?);
         let stop = stop_on_ctrl_c()?;
         let live = stderr().is_terminal();
         let report = run(

@@ -48,6 +48,8 @@ HOMES = {
     "HopperBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
     "HalfCheetahBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
 }
+# Ids of environments that write files where they are, so that they get a folder of their own.
+LITTERERS = ("Vizdoom", "dm_control/")
 
 
 class Refusal(Exception):
@@ -254,6 +256,16 @@ def screenless():
         return
 
 
+def own_folder():
+    """Goes to a new folder that the keeper removes when this process ends."""
+    import tempfile
+
+    folder = os.path.join(tempfile.gettempdir(), "foveate-world-%s" % os.urandom(8).hex())
+    leave({"folder": folder, "since": time.time() - 1})
+    os.mkdir(folder, 0o700)
+    os.chdir(folder)
+
+
 def home(name):
     """Imports the package that an id usually comes from; gives what to install if it is not there."""
     bare = name.split(":")[-1]
@@ -269,6 +281,8 @@ def home(name):
 def make(gymnasium, name, args, render, wrapper=None):
     """The environment. It gets a render mode for pictures if it takes one and none was asked for."""
     screenless()
+    if name.split(":")[-1].startswith(LITTERERS) and not os.path.basename(os.getcwd()).startswith("foveate-world-"):
+        own_folder()
     missing = home(name)
     args = dict(args)
     attempts = [dict(args, render_mode="rgb_array"), args] if render and "render_mode" not in args else [args]

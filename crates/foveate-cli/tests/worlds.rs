@@ -1,0 +1,133 @@
+//! Worlds from elsewhere, in their pinned versions: each is driven by an agent that looks and by one that does not, and
+//! filmed.
+
+mod common;
+
+use std::process::Command;
+
+use common::Dir;
+use serde_json::Value;
+
+/// A world: what it is called here, the flags that ask for it, the seed of an agent that does something worth seeing, if
+/// it has a picture to look at, the steps of an episode, and how many of them a frame of a GIF stands for, which shows 25
+/// or so a second.
+struct World(&'static str, &'static str, Option<u8>, usize, usize);
+
+const WORLDS: [World; 8] = [
+    World("pong", "--env gym:ALE/Pong-v5", Some(1), 20, 1),
+    World("breakout", "--env gym:ALE/Breakout-v5", Some(1), 20, 1),
+    World("key", "--env gym:MiniGrid-DoorKey-5x5-v0 --picture render", Some(4), 12, 1),
+    World(
+        "key in part",
+        "--env gym:MiniGrid-DoorKey-5x5-v0 \
+         --option gym_wrapper=minigrid.wrappers.RGBImgPartialObsWrapper(tile_size=12)",
+        Some(4),
+        12,
+        1,
+    ),
+    World("cheetah", "--env gym:dm_control/cheetah-run-v0 --picture render", Some(1), 8, 4),
+    World("cheetah's numbers", "--env gym:dm_control/cheetah-run-v0", None, 20, 4),
+    World("car", "--env gym:CarRacing-v3", Some(1), 12, 2),
+    World("doom", "--env gym:VizdoomTakeCover-v1", Some(1), 12, 1),
+];
+
+#[test]
+fn atari() {
+    check("pong");
+    check("breakout");
+}
+
+#[test]
+fn minigrid() {
+    check("key");
+    check("key in part");
+}
+
+#[test]
+fn dm_control() {
+    if std::env::var_os("FOVEATE_WORLDS_DRAW").is_none() {
+        eprintln!(
+            "skipped: FOVEATE_WORLDS_DRAW does not say that MuJoCo can draw here; run cargo xtask test"
+        );
+        return;
+    }
+    check("cheetah");
+    check("cheetah's numbers");
+}
+
+#[test]
+fn car_racing() {
+    check("car");
+}
+
+#[test]
+fn vizdoom() {
+    check("doom");
+}
+
+/// Drives and films the world `name`: the same digits with one worker and with two, other episodes for other seeds, and
+/// films of the right size and length in which something can be seen to happen.
+#[track_caller]
+fn check(name: &str) {
+    let (Some(worlds), Some(decoder)) =
+        (std::env::var_os("FOVEATE_WORLDS_PYTHON"), std::env::var_os("FOVEATE_PYTHON"))
+    else {
+        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
+        return;
+    };
+    let World(_, flags, agent, steps, per_frame) =
+        WORLDS.iter().find(|world| world.0 == name).expect("a row of the table");
+    let limit = format!("limit:{steps}");
+    let world: Vec<&str> = flags.split_whitespace().chain(["--wrap", &limit]).collect();
+    let dir = Dir::new();
+    let foveate = |args: &[&str]| -> String {
+        let all = [args, &world].concat();
+        let done = dir.command(&all).env("FOVEATE_PYTHON", &worlds).output().expect("the binary starts");
+        let text = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{name}: {all:?}: {text}");
+        assert!(text.is_empty(), "{name}: {all:?}: nothing went wrong, yet it said: {text}");
+        String::from_utf8(done.stdout).expect("text")
+    };
+    let mut films = vec![];
+    let agent = agent.map(|seed| format!("random:{seed}"));
+    for driver in ["random-actions:3"].into_iter().chain(agent.as_deref()) {
+        let eval = |workers: &str| -> Value {
+            let args = ["eval", driver, "--seeds", "0..4", "--json", "--workers", workers];
+            let mut report: Value = serde_json::from_str(&foveate(&args)).expect("one JSON object");
+            report["steps_per_cpu_second"] = Value::Null;
+            report
+        };
+        let (one, two) = (eval("1"), eval("2"));
+        assert_eq!(one, two, "{name}, {driver}: the number of workers changes nothing");
+        let lengths = one["lengths"].as_array().expect("a list");
+        assert!(lengths.iter().all(|n| (1..=*steps as u64).contains(&n.as_u64().expect("a count"))), "{one}");
+        assert!(one["returns"].as_array().expect("a list").iter().all(Value::is_number), "{one}");
+        let file = if Some(driver) == agent.as_deref() { "agent.mp4" } else { "actions.gif" };
+        let said = foveate(&["watch", driver, "--seed", "2", "--size", "804x408", "--out", file]);
+        let played = said.split("; ").nth(1).and_then(|part| part.split(' ').next()?.parse::<usize>().ok());
+        films.push((file, played.expect(&said)));
+    }
+    let left: Vec<_> = dir.everything().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(left.len(), films.len(), "{name}: nothing but films is left: {left:?}");
+
+    let mut python = Command::new(decoder);
+    python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/films.py"));
+    let done = python.args(films.iter().map(|(file, _)| dir.path(file))).output().expect("Python starts");
+    assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+    let told: Vec<Value> = serde_json::from_slice(&done.stdout).expect("a list");
+    assert_eq!(told.len(), films.len());
+    for ((file, played), told) in films.iter().zip(told) {
+        let of = format!("{name}, {file}: {told}");
+        assert_eq!((told["width"].as_u64(), told["height"].as_u64()), (Some(804), Some(408)), "{of}");
+        let steps = if file.ends_with("gif") { played.div_ceil(*per_frame) } else { *played };
+        assert_eq!(told["frames"].as_u64(), Some(steps as u64 + 1), "each step and the beginning: {of}");
+        for picture in ["world", "agent"] {
+            let number = |what: &str| told[picture][what].as_f64().expect("a number");
+            assert!(number("least") > 5.0, "a blank {picture}: {of}");
+            assert!(number("changed") >= 10.0, "nothing happens in the {picture}'s picture: {of}");
+        }
+        if std::env::var_os("FOVEATE_SHOW").is_some() {
+            eprintln!("{of}");
+        }
+    }
+}
