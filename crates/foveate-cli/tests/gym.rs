@@ -123,6 +123,10 @@ fn doctor_and_checker_speak_plainly() {
     assert!(said.contains("(named by FOVEATE_PYTHON)") && said.contains("works  gym:CarRacing-v3"), "{said}");
     let said = dir.ok(&["check-env", "gym:foveate_toys:Toys/Toy-v0", "--option", TOYS]);
     assert!(said.contains("ok     repeats") && !said.contains("FAULT"), "{said}");
+    assert!(said.contains("episodes of up to 1000 steps were played"), "{said}");
+    let few = ["check-env", "gym:foveate_toys:Toys/Toy-v0", "--option", TOYS, "--steps", "7"];
+    let said = dir.ok(&few);
+    assert!(said.contains("no episode ended within 7 steps") && !said.contains("FAULT"), "{said}");
     let flawed =
         ["check-env", "gym:foveate_toys:Toys/Flawed-v0", "--option", TOYS, "--env-arg", "flaw=alias"];
     let done = dir.run(&flawed);
@@ -190,7 +194,7 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
     }
     let kills: u32 = std::env::var("FOVEATE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
     let dir = Dir::new();
-    dir.write("short.toml", short("Picture", 150 * kills));
+    dir.write("short.toml", short("Picture", 400 * kills));
     let train = |name: &'static str, pause: &str| {
         let args = [
             "train",
@@ -213,14 +217,15 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
     let expect = digits(&dir.path("runs/whole"));
 
     // As long as the kills take, on any machine.
-    let mut run = train("killed", "0.01");
+    let mut run = train("killed", "0.004");
     let mut rng = Seed::root(11).rng();
     let mut killed = 0;
     while !dir.path("runs/killed/config.toml").exists() && run.try_wait().expect("our child").is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
     while killed < kills && run.try_wait().expect("our child").is_none() {
-        std::thread::sleep(Duration::from_millis(150 + rng.below(900)));
+        // Often enough to meet new workers as they start, seldom enough that none dies over and over in the same step.
+        std::thread::sleep(Duration::from_millis(200 + rng.below(1600)));
         let all: Vec<u32> = below(run.id()).into_iter().collect();
         if all.is_empty() {
             continue;

@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_mins(20);
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
+    /// Most steps of an episode that was played.
+    pub steps: u32,
     /// Each promise, kept or not.
     pub findings: Vec<Finding>,
 }
@@ -55,23 +57,26 @@ impl Checked {
 }
 
 /// Plays episodes in two processes, in all ways that could make a difference and must not, and looks at everything that
-/// comes out.
+/// comes out. Episodes have up to `steps` steps; by itself 1,000, or as many as take the environment less than a minute
+/// altogether, but 50 at least.
 ///
 /// # Errors
 /// When there is no Python, or the environment cannot be made.
-pub fn check(settings: &Settings) -> Result<Checked, GymError> {
+pub fn check(settings: &Settings, steps: Option<u32>) -> Result<Checked, GymError> {
     #[derive(Deserialize)]
     struct Answer {
         findings: Vec<Finding>,
         digest: String,
+        steps: u32,
     }
     let python = find_python()?.path;
     let Settings { id, args, image, wrapper, path, .. } = settings;
     let name = settings.name();
-    let run = |hash_seed: &str, brief: bool| -> Result<Answer, GymError> {
+    let run = |hash_seed: &str, brief: bool, steps: Option<u32>| -> Result<Answer, GymError> {
         let job = json!({
             "protocol": PROTOCOL, "job": "check", "more": CHECK, "brief": brief,
             "id": id, "args": args, "image": image, "wrapper": wrapper, "path": path,
+            "steps": steps,
         });
         let begun = Process::begin(&python, &job, &[("PYTHONHASHSEED", hash_seed)], PATIENCE);
         let (_, answer) = begun.map_err(|error| match error {
@@ -83,7 +88,8 @@ pub fn check(settings: &Settings) -> Result<Checked, GymError> {
         })?;
         granted(&name, answer)
     };
-    let (first, second) = (run("0", false)?, run("1", true)?);
+    let first = run("0", false, steps)?;
+    let second = run("1", true, Some(first.steps))?;
     let mut findings = first.findings;
     // Where one process cannot repeat itself, two cannot agree.
     let broken = |name: &str| findings.iter().any(|f| f.name == name && f.verdict == Verdict::Fault);
@@ -102,5 +108,5 @@ pub fn check(settings: &Settings) -> Result<Checked, GymError> {
             more: String::new(),
         });
     }
-    Ok(Checked { findings })
+    Ok(Checked { steps: first.steps, findings })
 }

@@ -11,7 +11,7 @@ fn faults(name: &str, options: &[(&str, &str)]) -> Vec<(String, String)> {
     let id = format!("foveate_toys:Toys/{name}-v0");
     let all = [("path", TOYS)].into_iter().chain(options.iter().copied());
     let settings = Settings::parse(&id, all).expect("good options");
-    let checked = check(&settings).expect("it can be made");
+    let checked = check(&settings, None).expect("it can be made");
     checked.faults().map(|finding| (finding.name.clone(), finding.words.clone())).collect()
 }
 

@@ -29,6 +29,9 @@ pub(crate) struct CheckEnv {
     /// An option, as in `path=FOLDER`; `foveate list` shows them
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
+    /// Steps of an episode at most [default: 1000, or what takes less than a minute altogether]
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    steps: Option<u32>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -38,7 +41,7 @@ impl CheckEnv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let args = self.env_args.into_iter().map(|(name, value)| (format!("arg.{name}"), value));
         let options = self.options.into_iter().chain(args).collect();
-        let checked = check_env(&self.env, &options)?;
+        let checked = check_env(&self.env, &options, self.steps)?;
         let faults = checked.faults().count();
         if self.json {
             out::say_json(&serde_json::to_value(&checked)?)?;
@@ -55,6 +58,7 @@ impl CheckEnv {
                     eprintln!("{}", finding.more.trim_end());
                 }
             }
+            out::say(&format!("episodes of up to {} steps were played", checked.steps))?;
         }
         if faults > 0 {
             bail!(

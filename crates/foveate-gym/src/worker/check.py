@@ -4,9 +4,14 @@ Everything is played with actions drawn from the action space, which is seeded, 
 """
 
 import hashlib
+import time
 import warnings
 
 MOST_STEPS = 1000
+FEWEST_STEPS = 50
+# What a check plays comes to about this many whole episodes, and shall take so many seconds.
+PLAYS = 15
+SECONDS = 40
 EPISODES = 3
 
 
@@ -20,6 +25,9 @@ class Check:
         warnings.simplefilter("ignore")
         self.gymnasium, self.np, self.request = gymnasium, np, request
         self.findings = []
+        # Without a number, the first episode goes on as long as there is time for, and no other any longer.
+        self.most = request.get("steps") or MOST_STEPS
+        self.deadline = None if request.get("steps") else SECONDS / PLAYS
         self.env = self.made()
         self.space, self.actions = self.env.observation_space, self.env.action_space
         self.faults = {}
@@ -31,7 +39,7 @@ class Check:
             raise
         except Exception as error:
             self.say("plays", "fault", "it raised " + story(error).strip().splitlines()[-1], story(error))
-        self.hello = {"findings": self.findings, "digest": digest}
+        self.hello = {"findings": self.findings, "digest": digest, "steps": self.most}
 
     def serve(self):
         pass
@@ -110,7 +118,7 @@ class Check:
         limit = getattr(self.env.spec, "max_episode_steps", None)
         ended = [episode for episode in episodes if episode[-1]["over"]]
         if not ended:
-            words = "no episode ended within %d steps; `limit` is a wrapper that ends them" % MOST_STEPS
+            words = "no episode ended within %d steps; `limit` is a wrapper that ends them" % self.most
             self.say("endings", "note", words)
             return
         lengths = [len(episode) - 1 for episode in ended]
@@ -154,7 +162,7 @@ class Check:
     def fault(self, name, words):
         self.faults.setdefault(name, words)
 
-    def episode(self, env, seed, scribble=False, render=False, most=MOST_STEPS):
+    def episode(self, env, seed, scribble=False, render=False, most=None):
         """Plays an episode; gives what each step showed and told, the reset first."""
         np = self.np
         random.seed(seed)
@@ -171,7 +179,8 @@ class Check:
         self.look("reset", observation)
         record = [self.note(observation, 0.0, False, False)]
         kept = (observation, self.bytes(observation))
-        for t in range(1, most + 1):
+        start = time.monotonic()
+        for t in range(1, min(most or self.most, self.most) + 1):
             action = self.actions.sample()
             given = self.bytes(action)
             if scribble:
@@ -212,6 +221,10 @@ class Check:
                 render = False
             if over:
                 break
+            if self.deadline and t >= FEWEST_STEPS and time.monotonic() - start > self.deadline:
+                self.most = t
+                break
+        self.deadline = None
         return record
 
     def picture(self, env):
