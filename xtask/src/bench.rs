@@ -71,6 +71,7 @@ fn bridge_rows(python: &Path, table: &mut Table) -> Result<()> {
             ("async_shared", "AsyncVectorEnv, shared memory"),
             ("async_pickled", "AsyncVectorEnv, pickled"),
             ("sync", "SyncVectorEnv, in one process"),
+            ("envpool", "EnvPool's CartPole, 4 numbers, in threads"),
         ] {
             let reference = number(&theirs[key], "us")?;
             let what = format!("a step of gym:ID, 96x96x3, {workers} workers");

@@ -37,6 +37,17 @@ pub const WRAP: &str = "wrap";
 /// When there is no such world, picture, variant, shift or option, when they do not go together, or when the pictures of
 /// a video cannot be read.
 pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
+    load_video(&mut request)?;
+    let plan = plan(&std::mem::take(&mut request.shifts))?;
+    let env = build(request)?;
+    if plan.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &plan)?)) }
+}
+
+/// Reads the pictures of a `video` variant, if there is one that has none yet.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn load_video(request: &mut EnvRequest) -> Result<(), RunError> {
     if request.video.is_none() && request.id == car_racing::ID {
         let variants = Variants::parse_all(&request.variants)?;
         // Without a folder the world itself says what is missing.
@@ -44,19 +55,24 @@ pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
             request.video = Some(Arc::new(pictures::load_folder(Path::new(folder))?));
         }
     }
-    let shifts = std::mem::take(&mut request.shifts);
+    Ok(())
+}
+
+/// As [`make`], without reading a file that the request names, and without shifts.
+///
+/// # Errors
+/// When there is no such world, picture, variant or option, when they do not go together, or when pictures are missing.
+pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
     let env: Box<dyn Env> = match request.id.strip_prefix(foveate_gym::PREFIX) {
         Some(id) => Box::new(GymWorld::new(gym(id, &request)?)),
         None if request.id == take_cover::ID => Box::new(self::take_cover(&request)?),
         None => registry::make(&request)?,
     };
-    let env = match wrappers {
+    Ok(match wrappers {
         Some(wrappers) => Box::new(Wrapped::new(env, wrappers)?),
         None => env,
-    };
-    let plan = plan(&shifts)?;
-    if plan.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &plan)?)) }
+    })
 }
 
 /// Starts the Gymnasium environment `id`. Whenever one of its workers has to be replaced, stderr says so.

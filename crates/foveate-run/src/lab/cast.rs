@@ -1,17 +1,15 @@
 //! Who can drive, and where: what the command line named, shared by all sessions.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::{Agent, Env, Seed};
-use foveate_envs::car_racing::{self, variants::Variants};
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Setting, Shift};
 
 use crate::champion::champion;
 use crate::weights::AgentFile;
-use crate::{RunError, pictures, worlds};
+use crate::{RunError, worlds};
 
 /// An agent that can be given a seat.
 pub struct Player {
@@ -43,13 +41,8 @@ impl Cast {
         // Whatever is wrong with the world is said before any page asks, and all files are read now: a page can name
         // none.
         let plan = worlds::plan(&std::mem::take(&mut world.shifts))?;
-        if world.video.is_none() && world.id == car_racing::ID {
-            let variants = Variants::parse_all(&world.variants)?;
-            if let Some(folder) = variants.missing_video().filter(|folder| !folder.is_empty()) {
-                world.video = Some(Arc::new(pictures::load_folder(Path::new(folder))?));
-            }
-        }
-        let env = registry::make(&world)?;
+        worlds::load_video(&mut world)?;
+        let env = worlds::build(world.clone())?;
         let mut files = named;
         match champion(&world.id) {
             Ok((file, name)) if files.iter().all(|(known, _)| known.sha256() != file.sha256()) => {
@@ -89,16 +82,21 @@ impl Cast {
         Ok(plan)
     }
 
-    /// The names of the world's pictures that agents can see; its own first.
-    pub fn pictures(&self) -> Vec<String> {
+    /// The names of the world's pictures that agents can see, and what each is; its own first.
+    pub fn pictures(&self) -> Vec<(String, String)> {
+        if self.world.id.starts_with(foveate_gym::PREFIX) {
+            // Another picture can be another shape, so a page cannot choose.
+            let name = self.world.picture.clone().unwrap_or_else(|| worlds::GYM_PICTURE.to_owned());
+            return vec![(name, "the picture that the environment shows".to_owned())];
+        }
         let info = registry::list().into_iter().find(|info| info.id == self.world.id);
-        let names = info.into_iter().flat_map(|info| info.pictures).map(|line| line.name);
-        names.filter(|name| name != "none").collect()
+        let lines = info.into_iter().flat_map(|info| info.pictures);
+        lines.filter(|line| line.name != "none").map(|line| (line.name, line.about)).collect()
     }
 
     /// The name of the picture that the command line asks for.
     pub fn picture(&self) -> String {
-        let own = || self.pictures().into_iter().next();
+        let own = || self.pictures().into_iter().next().map(|(name, _)| name);
         self.world.picture.clone().or_else(own).unwrap_or_default()
     }
 }

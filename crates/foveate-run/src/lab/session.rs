@@ -17,7 +17,7 @@ use super::pace::Pace;
 use super::protocol::{self, Command, SeatWish, Settings, Wish};
 use super::reel::{FilmOrder, Moment, Reel};
 use super::runs;
-use crate::RunError;
+use crate::{RunError, worlds};
 
 /// Frames that may be on their way, not yet drawn.
 const IN_FLIGHT: u32 = 3;
@@ -414,11 +414,11 @@ impl Session {
                 })
             })
             .collect();
-        let pictures: Vec<Value> = info
-            .iter()
-            .flat_map(|info| &info.pictures)
-            .filter(|line| line.name != "none")
-            .map(|line| json!({ "name": line.name, "about": line.about }))
+        let pictures: Vec<Value> = self
+            .cast
+            .pictures()
+            .into_iter()
+            .map(|(name, about)| json!({ "name": name, "about": about }))
             .collect();
         let players: Vec<Value> = self
             .cast
@@ -455,7 +455,7 @@ fn make_world(cast: &Cast, settings: &Settings) -> Result<Box<dyn Env>, RunError
         variants: settings.variants.clone(),
         ..cast.world.clone()
     };
-    Ok(registry::make(&request)?)
+    worlds::build(request)
 }
 
 fn make_lanes(cast: &Cast, world: &dyn Env, settings: &Settings, plan: &Plan) -> Result<Vec<Lane>, RunError> {

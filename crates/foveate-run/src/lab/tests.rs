@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use foveate_agents::registry::{Init, initial_params};
 use foveate_core::Seed;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift;
@@ -11,7 +12,9 @@ use serde_json::{Value, json};
 use super::session::Session;
 use super::{Cast, protocol, runs};
 use crate::evaluate::{EvalRequest, Labels, Seeds, run};
+use crate::weights::AgentFile;
 use crate::workers::Stop;
+use crate::worlds;
 
 static CAST: LazyLock<Arc<Cast>> = LazyLock::new(|| {
     let options = [("max_steps".to_owned(), "120".to_owned())].into();
@@ -32,7 +35,11 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        let mut session = Session::new(Arc::clone(&CAST)).expect("a session");
+        Page::of(&CAST)
+    }
+
+    fn of(cast: &Arc<Cast>) -> Self {
+        let mut session = Session::new(Arc::clone(cast)).expect("a session");
         session.take_said();
         // A small view is drawn quickly.
         session.obey(r#"{"do":"view","width":96,"height":96}"#);
@@ -430,4 +437,49 @@ fn complaints_do_not_pile_up() {
     assert!(page.session.take_said().len() <= 64);
     assert_eq!(score(&page.frame()).0, 0);
     assert!(page.session.settings().seed <= protocol::MAX_SEED);
+}
+
+#[test]
+fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
+    if std::env::var_os("FOVEATE_PYTHON").is_none() {
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+        return;
+    }
+    let toys = concat!(env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");
+    let options =
+        [("path", toys), ("wrap", "limit:40")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let world = EnvRequest {
+        id: "gym:foveate_toys:Toys/Picture-v0".into(),
+        options: options.into(),
+        ..EnvRequest::default()
+    };
+    let settings = worlds::fitted(worlds::make(world.clone()).expect("a world").spec());
+    let params = initial_params("attention-agent", &settings, Init::Torch, Seed::root(3)).expect("numbers");
+    let file = AgentFile::new("attention-agent", &settings, params).expect("an agent");
+    let cast = Arc::new(Cast::new(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
+    assert_eq!(cast.players.len(), 2, "mine, and one that never learnt");
+
+    let mut page = Page::of(&cast);
+    page.send(&json!({ "do": "set", "seed": 5, "seats": [{ "agent": 0 }, { "agent": 1 }] }));
+    for _ in 0..2000 {
+        page.pass(1);
+        if page.session.scores().iter().all(|(_, _, over)| *over) {
+            break;
+        }
+    }
+    let env = worlds::make(world).expect("a world");
+    for (at, (steps, score, over)) in page.session.scores().into_iter().enumerate() {
+        let agent = cast.players[at].file.agent().expect("an agent");
+        let request = EvalRequest {
+            env: &*env,
+            agent: &*agent,
+            labels: Labels::default(),
+            seeds: Seeds::Each(5..6),
+            workers: 1,
+            max_steps: None,
+        };
+        let report = run(&request, &Stop::default()).expect("it drives");
+        assert_eq!((steps, score, over), (report.lengths[0] as u32, report.returns[0], true), "seat {at}");
+    }
+    page.refused(&json!({ "do": "set", "picture": "fast" }), "fast");
 }
