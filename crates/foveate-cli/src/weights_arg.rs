@@ -34,20 +34,22 @@ impl WeightsArg {
     }
 
     fn find(&self, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
-        let path = self.weights.as_deref();
-        if let Some((made_up, seed)) = path.filter(|path| !path.exists()).and_then(made_up) {
-            let request = world.request(None);
-            let (file, what) = match made_up {
-                MadeUp::Weights => (untrained(&world.spec(&request)?, seed)?, "weights"),
-                MadeUp::Actions => (random_actions(&world.spec(&request)?, seed)?, "actions"),
-            };
-            return Ok((file.made_for(&request), format!("random {what} of seed {seed}")));
-        }
-        match path {
-            Some(path) => load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string())),
-            None => champion(&world.request(None).id),
-        }
+        self.weights.as_deref().map_or_else(|| champion(&world.request(None).id), |path| load(path, world))
     }
+}
+
+/// The weights that `path` or a name like `random:7` stands for, and what to call them.
+pub(crate) fn load(path: &Path, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
+    let Some((made_up, seed)) = made_up(path).filter(|_| !path.exists()) else {
+        return load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()));
+    };
+    let request = world.request(None);
+    let spec = world.spec(&request)?;
+    let (file, what) = match made_up {
+        MadeUp::Weights => (untrained(&spec, seed)?, "weights"),
+        MadeUp::Actions => (random_actions(&spec, seed)?, "actions"),
+    };
+    Ok((file.made_for(&request), format!("random {what} of seed {seed}")))
 }
 
 /// Who drives without ever having learnt.
@@ -113,6 +115,9 @@ mod tests {
         let world = worlds::make(request).expect("a native one").spec().clone();
         let (a, b) = (untrained(&world, 1).expect("fine"), untrained(&world, 2).expect("fine"));
         assert_eq!(a.params().len(), 3667, "the published shape");
+        let request = EnvRequest { id: "take-cover".into(), ..EnvRequest::default() };
+        let world = worlds::shape(&request).expect("it is known without a game");
+        assert_eq!(untrained(&world, 1).expect("fine").params().len(), 3633, "the published shape");
         assert_ne!(a.params(), b.params());
     }
 }

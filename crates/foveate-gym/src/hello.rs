@@ -48,6 +48,8 @@ pub struct Hello {
     pub(crate) fps: f64,
     /// Whether it draws pictures for people.
     pub renders: bool,
+    /// Whether it has an expert to learn from.
+    pub expert: bool,
     /// Whether its makers say that a seed does not determine it.
     pub nondeterministic: bool,
 }

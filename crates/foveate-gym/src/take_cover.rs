@@ -14,7 +14,10 @@ use crate::settings::{Program, Settings};
 /// What the game is called; its looks and its actions are the business of whoever stands before it.
 pub const NAME: &str = "take-cover";
 
-const PROGRAM: Program = Program { name: NAME, source: include_str!("worker/take_cover.py") };
+const PROGRAM: Program = Program {
+    name: NAME,
+    source: concat!(include_str!("worker/take_cover_expert.py"), include_str!("worker/take_cover.py")),
+};
 
 const FIND: &str = include_str!("worker/find_vizdoom.py");
 /// How long Python may take to find a package.

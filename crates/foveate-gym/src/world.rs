@@ -373,6 +373,32 @@ impl Env for GymWorld {
         }
     }
 
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        let env = || self.gym.spec().id.clone();
+        if !self.gym.hello().expert {
+            return Err(EnvError::NoExpert { env: env() });
+        }
+        let wanted = match &self.gym.spec().action {
+            ActionSpace::Box { low, .. } => low.len(),
+            ActionSpace::Discrete { n } => *n,
+        };
+        if action.len() != wanted {
+            return Err(EnvError::ActionLength { env: env(), wanted, given: action.len() });
+        }
+        if self.phase != Phase::UnderWay {
+            return Err(EnvError::NeedsReset { env: env() });
+        }
+        let bytes = self.insist(|process| process.fetch(b'E', self.gym.settings().timeout))?;
+        let (numbers, rest) = bytes.as_chunks::<8>();
+        if numbers.len() != wanted || !rest.is_empty() {
+            return Err(self.outside(format!("its expert gave {} bytes for {wanted} numbers", bytes.len())));
+        }
+        for (action, number) in action.iter_mut().zip(numbers) {
+            *action = f64::from_le_bytes(*number);
+        }
+        Ok(())
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(GymWorld {
             gym: Arc::clone(&self.gym),

@@ -191,6 +191,27 @@ fn time_is_up_after_2100_steps() {
 }
 
 #[test]
+fn its_expert_lives() {
+    if !again("its_expert_lives") {
+        return;
+    }
+    let mut env = TakeCover::new(Box::new(small_game()), None).expect("it fits");
+    for seed in 0..3 {
+        env.reset(Some(seed));
+        let (mut action, mut steps) = ([0.0], 0);
+        loop {
+            env.expert(&mut action).expect("it has one");
+            steps += 1;
+            let step = env.step(Action::Continuous(&action)).expect("it goes on");
+            if step.is_over() {
+                break;
+            }
+        }
+        assert!(steps > 1500, "seed {seed}: {steps} steps; doing nothing it is about 100");
+    }
+}
+
+#[test]
 fn maps_are_changed_as_published() {
     if !again("maps_are_changed_as_published") {
         return;

@@ -6,6 +6,7 @@
 
 mod conditions;
 mod keep;
+mod looks;
 pub mod plot;
 mod published;
 mod sheet;
@@ -26,6 +27,7 @@ use crate::worlds;
 use keep::{Keeper, Outcome};
 
 pub use conditions::{Condition, What, conditions, severities};
+pub use looks::looks;
 pub use published::{Published, published};
 pub use sheet::{SheetRequest, sheet};
 pub use table::{AgentColumn, Change, Row, Table, solved_at};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use foveate_core::{ActionSpace, Env, EnvError, EnvSpec, ImageBuf};
 use foveate_envs::car_racing;
@@ -98,10 +98,19 @@ pub fn gym(id: &str, request: &EnvRequest) -> Result<Arc<Gym>, RunError> {
     start(Settings { drawn, ..Settings::parse(id, options)? })
 }
 
-/// Starts an environment. Whenever one of its workers has to be replaced, stderr says so.
+/// Starts an environment, or finds it among those that run: worlds that differ in what stands before them, as the rows of
+/// a table under many shifts do, share its processes. Whenever one of its workers has to be replaced, stderr says so.
 fn start(settings: Settings) -> Result<Arc<Gym>, RunError> {
+    static RUNNING: Mutex<Vec<Weak<Gym>>> = Mutex::new(Vec::new());
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.retain(|gym| gym.strong_count() > 0);
+    if let Some(gym) = running.iter().filter_map(Weak::upgrade).find(|gym| *gym.settings() == settings) {
+        return Ok(gym);
+    }
     let notice = |text: &str| eprintln!("note: {text}");
-    Gym::new(settings, Arc::new(notice)).map_err(with_story)
+    let gym = Gym::new(settings, Arc::new(notice)).map_err(with_story)?;
+    running.push(Arc::downgrade(&gym));
+    Ok(gym)
 }
 
 /// `DoomTakeCover`: a game in a worker process and what stands before it here.
@@ -199,6 +208,18 @@ pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
     Err(RunError::BadRequest { why })
 }
 
+/// The shape of the world that `request` describes; that of `DoomTakeCover` is known without its game.
+///
+/// # Errors
+/// When there is no such world, or it cannot be made.
+pub fn shape(request: &EnvRequest) -> Result<EnvSpec, RunError> {
+    if request.id == take_cover::ID && !request.options.contains_key(WRAP) {
+        take_cover::request::config(request)?;
+        return Ok(take_cover::spec());
+    }
+    Ok(make(request.clone())?.spec().clone())
+}
+
 /// Settings that fit an agent with a picture to a world: `image`, one entry of `actions` for each number or choice, and
 /// a `stride` that leaves it no more patches than it has on the usual picture of 96 × 96.
 pub fn fitted(spec: &EnvSpec) -> Value {
@@ -229,9 +250,9 @@ pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
     if fixed || known.iter().all(|key| settings.contains_key(*key)) {
         return Ok(());
     }
-    let env = make(config.env.request())?;
-    needs_picture(env.spec())?;
-    let Value::Object(fitted) = fitted(env.spec()) else { return Ok(()) };
+    let spec = shape(&config.env.request())?;
+    needs_picture(&spec)?;
+    let Value::Object(fitted) = fitted(&spec) else { return Ok(()) };
     for (key, value) in fitted {
         if !settings.contains_key(&key)
             && let Ok(value) = toml::Value::try_from(value)

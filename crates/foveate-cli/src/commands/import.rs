@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use foveate_agents::Layout;
+use foveate_envs::registry::EnvRequest;
 use foveate_run::config::agent_settings;
 use foveate_run::import::import;
 use foveate_run::weights::AgentFile;
+use foveate_run::worlds;
 use serde_json::{Value, json};
 
 use crate::out;
@@ -26,6 +28,7 @@ wrong choice gives an agent that cannot drive without any error:
 
 Examples:
   foveate import attention_agent_carracing.npz --agent attention-agent
+  foveate import attention_agent_takecover.npz --env take-cover
   foveate import simplified.npz --layout registration --out simplified.safetensors
   foveate eval attention_agent_carracing.safetensors --picture classic")]
 pub(crate) struct Import {
@@ -35,6 +38,9 @@ pub(crate) struct Import {
     /// The agent that the weights are for; `foveate list` shows them
     #[arg(long, value_name = "NAME", default_value = "attention-agent")]
     agent: String,
+    /// The world that they were trained in: the agent gets the picture and the actions that fit it [default: car-racing]
+    #[arg(long = "env", value_name = "NAME")]
+    world: Option<String>,
     /// The order of the weights in the vector
     #[arg(long, value_parser = ["sorted", "registration"], default_value = "sorted")]
     layout: String,
@@ -58,11 +64,24 @@ impl Import {
             Some(path) => agent_settings(path)?,
             None => json!({}),
         };
+        let world = self.world.map(|id| EnvRequest { id, ..EnvRequest::default() });
+        if let Some(world) = &world {
+            let fitted = worlds::fitted(&worlds::shape(world)?);
+            for (key, value) in fitted.as_object().into_iter().flatten() {
+                if config.get(key).is_none() {
+                    config[key] = value.clone();
+                }
+            }
+        }
         if let Some(scale) = &self.scale {
             config["scale"] = scale.replace('-', "_").into();
         }
         let layout = Layout::named(&self.layout).ok_or_else(|| anyhow!("no layout {:?}", self.layout))?;
         let file = import(&self.file, &self.agent, &config, layout)?;
+        let file = match &world {
+            Some(world) => file.made_for(world),
+            None => file,
+        };
         let out = self.out.unwrap_or_else(|| self.file.with_extension("safetensors"));
         file.save(&out)?;
 

@@ -12,13 +12,14 @@ use foveate_run::champion::champion;
 use foveate_run::clock::Wall;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::stress::{
-    Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, plot, run, severities, sheet,
+    Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, looks, plot, run,
+    severities, sheet,
 };
-use foveate_run::weights::load_weights_or_run;
 use foveate_run::worlds;
 use serde_json::{Value, json};
 
 use crate::out;
+use crate::weights_arg::load;
 use crate::world_args::WorldArgs;
 
 /// Drive agents through changed worlds: the papers' generalisation table, and curves over the severity of any shift
@@ -36,9 +37,10 @@ Examples:
   foveate stress runs/a runs/b --variants none --shifts noise,blur,delay --episodes 30 --out stress
   foveate stress --variants bar,bar:width=150 --shifts blob:5:x=0.3,hue+noise --severities 1,3,5
   foveate stress --variants none --shifts all --at 200 --episodes 20 --out injected
-  foveate stress --sheet shifts.png")]
+  foveate stress --sheet shifts.png
+  foveate stress --env take-cover random --at 90 --looks variants.png")]
 pub(crate) struct Stress {
-    /// Weight files, or folders of runs (their best weights) [default: the trained champion that comes with Foveate]
+    /// Weight files, folders of runs (their best weights), `random` or `random-actions` [default: the trained champion that comes with Foveate]
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Vec<PathBuf>,
     #[command(flatten)]
@@ -76,6 +78,9 @@ pub(crate) struct Stress {
     /// Drives no episodes: a picture of one step under every shift
     #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "variant_rows", "shift_rows", "episodes"])]
     sheet: Option<PathBuf>,
+    /// Drives no episodes: a picture of one step (--at, default 150) in each of --variants
+    #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "sheet", "shift_rows", "episodes"])]
+    looks: Option<PathBuf>,
 }
 
 impl Stress {
@@ -83,6 +88,10 @@ impl Stress {
         let (agents, world) = self.contenders()?;
         if let Some(path) = &self.sheet {
             return self.contact_sheet(&agents[0], &world, path);
+        }
+        if let Some(path) = &self.looks {
+            let (step, driver) = (self.step(), agents[0].file.agent()?);
+            return save_picture(path, || looks(&world, &self.variant_rows, &*driver, self.seed, step));
         }
         let levels = severities(self.severities.as_deref().unwrap_or("1..5"))?;
         let conditions = conditions(&world, &self.variant_rows, &self.shift_rows, &levels, self.at)?;
@@ -122,12 +131,12 @@ impl Stress {
     fn contenders(&self) -> anyhow::Result<(Vec<Contender>, EnvRequest)> {
         let mut agents: Vec<(Contender, EnvRequest)> = vec![];
         for path in &self.weights {
-            let (file, found) = load_weights_or_run(path)?;
+            let (file, source) = load(path, &self.world)?;
             let world = self.world.request(file.world());
             let name = if path.is_dir() { path.display().to_string() } else { stem(path) };
             let taken = agents.iter().any(|(agent, _)| agent.name == name);
             let name = if taken { path.display().to_string() } else { name };
-            agents.push((Contender { name, file, source: found.display().to_string() }, world));
+            agents.push((Contender { name, file, source }, world));
         }
         if agents.is_empty() {
             let world = self.world.request(None);
@@ -152,22 +161,29 @@ impl Stress {
     }
 
     fn contact_sheet(&self, agent: &Contender, world: &EnvRequest, path: &Path) -> anyhow::Result<()> {
-        if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
-            let why = format!("{}: end the name in .png; a sheet is a picture", path.display());
-            return Err(RunError::BadRequest { why }.into());
-        }
         let levels = severities(self.severities.as_deref().unwrap_or("1,3,5"))?;
         let (env, driver) = (worlds::make(world.clone())?, agent.file.agent()?);
-        let bytes = sheet(&SheetRequest {
-            env: &*env,
-            agent: &*driver,
-            seed: self.seed,
-            step: usize::try_from(self.at.unwrap_or(150)).unwrap_or(usize::MAX),
-            severities: &levels,
-        })?;
-        atomic::write(path, &bytes)?;
-        Ok(out::say(&format!("{}: {} kB", path.display(), bytes.len().div_ceil(1000)))?)
+        let (seed, step) = (self.seed, self.step());
+        save_picture(path, || {
+            sheet(&SheetRequest { env: &*env, agent: &*driver, seed, step, severities: &levels })
+        })
     }
+
+    /// The step that a picture shows.
+    fn step(&self) -> usize {
+        usize::try_from(self.at.unwrap_or(150)).unwrap_or(usize::MAX)
+    }
+}
+
+/// Writes the picture that `draw` makes.
+fn save_picture(path: &Path, draw: impl FnOnce() -> Result<Vec<u8>, RunError>) -> anyhow::Result<()> {
+    if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
+        let why = format!("{}: end the name in .png; a sheet is a picture", path.display());
+        return Err(RunError::BadRequest { why }.into());
+    }
+    let bytes = draw()?;
+    atomic::write(path, &bytes)?;
+    Ok(out::say(&format!("{}: {} kB", path.display(), bytes.len().div_ceil(1000)))?)
 }
 
 fn stem(path: &Path) -> String {

@@ -63,16 +63,9 @@ impl TakeCover {
         if game.spec().action != (ActionSpace::Discrete { n: 3 }) {
             return Err(bad(format!("its game takes {:?}; three choices are due", game.spec().action)));
         }
-        let spec = EnvSpec {
-            id: ID.into(),
-            observation: ObservationSpace::Image { width: SIDE, height: SIDE },
-            action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
-            max_steps: Some(MAX_STEPS),
-            fps: FPS,
-        };
         Ok(TakeCover {
             game,
-            spec,
+            spec: spec(),
             text,
             resize: Bilinear::new(size, (SIDE, SIDE)),
             screen: ImageBuf::black(size.0, size.1),
@@ -89,6 +82,17 @@ impl TakeCover {
             text.draw(&mut self.screen);
         }
         self.resize.apply(self.screen.rgb(), &mut self.small);
+    }
+}
+
+/// The shape of the world, which is the same for all its pictures and variants.
+pub fn spec() -> EnvSpec {
+    EnvSpec {
+        id: ID.into(),
+        observation: ObservationSpace::Image { width: SIDE, height: SIDE },
+        action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+        max_steps: Some(MAX_STEPS),
+        fps: FPS,
     }
 }
 
@@ -144,6 +148,18 @@ impl Env for TakeCover {
 
     fn state(&self) -> Fact {
         self.game.state()
+    }
+
+    /// That of the game, which knows where the fireballs fly; only the buttons at their ends: −1, 0, 1.
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        let given = action.len();
+        let [action] = action else {
+            return Err(EnvError::ActionLength { env: ID.into(), wanted: 1, given });
+        };
+        let mut scores = [0.0; 3];
+        self.game.expert(&mut scores)?;
+        *action = scores[1] - scores[2];
+        Ok(())
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

@@ -54,6 +54,12 @@ impl Env for Toy {
         Fact::Count(self.steps.into())
     }
 
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        action.fill(0.0);
+        action[usize::from(self.steps % 3)] = 1.0;
+        Ok(())
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -116,6 +122,20 @@ fn what_the_game_shows_and_says_comes_through() {
 }
 
 #[test]
+fn an_expert_s_choice_becomes_one_number() {
+    let mut env = world();
+    env.reset(None);
+    let mut action = [9.0];
+    for expect in [0.0, 1.0, -1.0] {
+        env.expert(&mut action).expect("the game has one");
+        assert_eq!(action, [expect]);
+        env.step(Action::Continuous(&action)).expect("it goes on");
+    }
+    let said = env.expert(&mut [0.0; 2]).expect_err("one number").to_string();
+    assert!(said.contains("2 numbers was given, take-cover takes 1"), "{said}");
+}
+
+#[test]
 fn the_screen_is_made_smaller_as_pillow_does() {
     // 640 to 96 columns: a black half beside a white one is blurred over one target pixel to either side.
     let mut game = Toy::new(640, 480);
@@ -165,11 +185,11 @@ fn what_may_be_asked_for() {
         floor_texture: Some("BRICK1".into()),
         hovering_text: true,
     };
-    assert_eq!((changed.picture.screen(), changed.variants), ([160, 120], expect));
+    assert_eq!((changed.picture.screen(), changed.variants), ([200, 150], expect));
     assert_eq!(changed.process["timeout"], "9");
     assert_eq!(config(None, &["original"], &[]), Ok(plain));
     for (picture, variants, options, words) in [
-        (Some("classic"), &[][..], &[][..], "picture \"classic\"; choose from: exact, half, fast"),
+        (Some("classic"), &[][..], &[][..], "picture \"classic\"; choose from: exact, near, fast"),
         (None, &["bar"], &[], "variant \"bar\"; choose from: higher-walls, floor-texture, hovering-text"),
         (None, &["higher-walls:size=3"], &[], "parameter \"size\"; choose from: height"),
         (None, &["hovering-text:size=3"], &[], "parameter \"size\"; choose from: none"),

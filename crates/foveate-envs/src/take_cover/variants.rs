@@ -11,7 +11,7 @@ use super::wad::{Wad, WadError};
 use crate::registry::{Parameter, VariantInfo};
 
 const PAPER: &str = "Tang et al. 2020";
-const PICTURES: &[&str] = &["exact", "half", "fast"];
+const PICTURES: &[&str] = &["exact", "near", "fast"];
 
 static CATALOGUE: [VariantInfo; 3] = [
     VariantInfo {

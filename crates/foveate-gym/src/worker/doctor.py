@@ -10,7 +10,7 @@ FAMILIES = [
     ("MiniGrid", "MiniGrid-DoorKey-5x5-v0", "minigrid"),
     ("MuJoCo", "HalfCheetah-v5", '"gymnasium[mujoco]"'),
     ("dm_control", "dm_control/cheetah-run-v0", '"shimmy[dm-control]" mujoco==3.17.0'),
-    ("ViZDoom", "VizdoomTakeCover-v1", "vizdoom"),
+    ("ViZDoom (take-cover)", "VizdoomTakeCover-v1", "vizdoom"),
     ("PyBullet", "AntBulletEnv-v0", "pybullet_envs_gymnasium"),
 ]
 

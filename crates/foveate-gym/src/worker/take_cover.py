@@ -32,6 +32,7 @@ class TakeCover(gymnasium.Env):
         self.shape = (height, width, 3)
         self.game = vizdoom.DoomGame()
         self.engine = None
+        self.expert = Expert(numpy)
         self.begin(width, height, wad)
 
     def begin(self, width, height, wad):
@@ -55,6 +56,7 @@ class TakeCover(gymnasium.Env):
         game.set_mode(vizdoom.Mode.PLAYER)
         game.set_window_visible(False)
         game.set_sound_enabled(False)
+        game.set_objects_info_enabled(True)  # for the expert
 
         # What has a name until the engine has begun.
         folder = os.path.join(tempfile.gettempdir(), "foveate-doom-%s" % os.urandom(8).hex())
@@ -107,19 +109,31 @@ class TakeCover(gymnasium.Env):
         self.game.set_seed(int(self.np_random.integers(2**31)) if seed is None else seed)
         self.game.new_episode()
         self.steps = 0
-        self.seen = self.game.get_state().screen_buffer
+        self.state = self.game.get_state()
+        self.seen = self.state.screen_buffer
         return self.seen, self.info()
 
     def step(self, choice):
         game = self.game
         reward = game.make_action((NOTHING, RIGHT, LEFT)[choice], 1)
         self.steps += 1
-        state = game.get_state()
+        self.state = state = game.get_state()
         if state is not None:
             self.seen = state.screen_buffer
         elif self.screen is not None:
             self.seen = self.screen.copy()
         return self.seen, reward, game.is_episode_finished(), self.steps >= TIMEOUT, self.info()
+
+    def foveate_expert(self):
+        """What one would do now who sees the whole state."""
+        value, names = self.game.get_game_variable, vizdoom.GameVariable
+        balls = [
+            (ball.position_x, ball.position_y, ball.velocity_x, ball.velocity_y)
+            for ball in (self.state.objects if self.state else ())
+            if ball.name == FIREBALL and (ball.velocity_x or ball.velocity_y)
+        ]
+        where = value(names.POSITION_X), value(names.POSITION_Y), value(names.VELOCITY_Y)
+        return self.expert.advise(*where, numpy.array(balls, float).reshape(-1, 4))
 
     def info(self):
         value, names = self.game.get_game_variable, vizdoom.GameVariable

@@ -34,7 +34,7 @@ pub struct SheetRequest<'a> {
 /// # Errors
 /// When the world shows no picture, or the world or the agent refuses, or the episode ends before the step.
 pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
-    let actions = record(request)?;
+    let actions = record(request.env, request.agent, request.seed, request.step)?;
     let plain = seen(request, &actions, &Plan::none())?;
     let (width, height) = (plain.width(), plain.height());
     let columns = request.severities.len();
@@ -64,17 +64,22 @@ pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
         .map_err(|error| RunError::BadRequest { why: format!("{error}; choose another world") })
 }
 
-/// What the agent does in the unmodified world.
-fn record(request: &SheetRequest<'_>) -> Result<Vec<Vec<f64>>, RunError> {
-    let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
-    env.reset(Some(request.seed));
+/// What the agent does in the unmodified world up to `step`.
+pub(super) fn record(
+    env: &dyn Env,
+    agent: &dyn Agent,
+    seed: u64,
+    step: usize,
+) -> Result<Vec<Vec<f64>>, RunError> {
+    let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
+    env.reset(Some(seed));
     agent.begin_episode();
-    let mut actions = Vec::with_capacity(request.step);
-    while actions.len() < request.step {
+    let mut actions = Vec::with_capacity(step);
+    while actions.len() < step {
         let action = agent.act(env.observation())?.action.to_vec();
         let over = do_action(&mut *env, &action)?;
         actions.push(action);
-        if over && actions.len() < request.step {
+        if over && actions.len() < step {
             return Err(RunError::BadRequest {
                 why: format!("the episode ends after {} steps; choose an earlier one", actions.len()),
             });
@@ -118,13 +123,13 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
         .expect("it was a picture before"))
 }
 
-fn do_action(env: &mut dyn Env, action: &[f64]) -> Result<bool, RunError> {
+pub(super) fn do_action(env: &mut dyn Env, action: &[f64]) -> Result<bool, RunError> {
     let discrete = matches!(env.spec().action, ActionSpace::Discrete { .. });
     let action = if discrete { Action::Discrete(first_largest(action)) } else { Action::Continuous(action) };
     Ok(env.step(action)?.is_over())
 }
 
-fn put(sheet: &mut ImageBuf, picture: Image<'_>, [x, y]: [usize; 2]) {
+pub(super) fn put(sheet: &mut ImageBuf, picture: Image<'_>, [x, y]: [usize; 2]) {
     let stride = sheet.width() * 3;
     for (row, line) in picture.rgb().chunks_exact(picture.width() * 3).enumerate() {
         let at = (y + row) * stride + x * 3;

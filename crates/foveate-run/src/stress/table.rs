@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions::{Condition, What};
 use super::keep::Outcome;
-use super::published::{CAR_RACING, Published, published};
+use super::published::{Published, published, source};
 use super::{Contender, StressRequest};
 use crate::evaluate::Summary;
 use crate::replay::sha256_hex;
@@ -185,7 +185,7 @@ impl Table {
             episodes: request.episodes,
             max_steps: request.max_steps,
             solved_at: solved_at(id),
-            published_source: any_published.then(|| CAR_RACING.to_owned()),
+            published_source: any_published.then(|| source(id).to_owned()),
             agents,
             digest: sha256_hex(&bytes),
         }
