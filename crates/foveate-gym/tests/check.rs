@@ -2,17 +2,34 @@
 
 mod common;
 
-use foveate_gym::{Settings, check, doctor};
+use foveate_gym::{Finding, Settings, Verdict, check, doctor};
 
 use common::{TOYS, python};
 
-/// Checks the toy `name`; returns the names of its faults.
+/// Checks the toy `name`; returns its faults, each with its words.
 fn faults(name: &str, options: &[(&str, &str)]) -> Vec<(String, String)> {
+    let found = findings(name, options);
+    let faults = found.into_iter().filter(|finding| finding.verdict == Verdict::Fault);
+    faults.map(|finding| (finding.name, finding.words)).collect()
+}
+
+/// Checks the toy `name`.
+fn findings(name: &str, options: &[(&str, &str)]) -> Vec<Finding> {
     let id = format!("foveate_toys:Toys/{name}-v0");
     let all = [("path", TOYS)].into_iter().chain(options.iter().copied());
     let settings = Settings::parse(&id, all).expect("good options");
-    let checked = check(&settings, None).expect("it can be made");
-    checked.faults().map(|finding| (finding.name.clone(), finding.words.clone())).collect()
+    check(&settings, None).expect("it can be made").findings
+}
+
+#[test]
+fn what_draws_from_the_common_generators_is_noted() {
+    if !python() {
+        return;
+    }
+    for (flaw, expect) in [("common", 1), ("none", 0)] {
+        let found = findings("Flawed", &[("arg.flaw", flaw)]);
+        assert_eq!(found.iter().filter(|f| f.name == "common generators").count(), expect, "{found:?}");
+    }
 }
 
 #[test]

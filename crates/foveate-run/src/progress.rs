@@ -7,6 +7,7 @@ use foveate_core::{EpisodeResult, RolloutJob};
 use serde::{Deserialize, Serialize};
 
 use crate::course::Event;
+use crate::evaluate::{Summary, decimals};
 
 /// A line of the log: what happened, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,10 +136,12 @@ impl Reporter {
         match event {
             Event::Generation { generation, stage, start, best, mean, .. } => {
                 if self.style == Style::Live {
-                    let validated = self.last_validation.map_or("–".into(), |v| format!("{v:.0}"));
+                    let validated = self.last_validation.map_or("–".into(), brief);
                     // Short enough for 80 columns: a line that wraps cannot be rewritten.
                     let text = format!(
-                        "gen {generation} {stage} {start}: best {best:.0} mean {mean:.0}, validated {validated}{}",
+                        "gen {generation} {stage} {start}: best {} mean {}, validated {validated}{}",
+                        brief(*best),
+                        brief(*mean),
                         self.pace(steps_left)
                     );
                     // Back to the start of the line, and clear what was there.
@@ -149,10 +152,9 @@ impl Reporter {
             Event::Validation { generation, steps, stage, start, summary, best } => {
                 self.last_validation = Some(summary.mean);
                 let text = format!(
-                    "{} validation {:>6.1} ± {:<5.1} over {} tracks, generation {generation} ({stage} {start}), {:.2} M steps{}{}",
+                    "{} validation {} over {} tracks, generation {generation} ({stage} {start}), {:.2} M steps{}{}",
                     clock(seconds),
-                    summary.mean,
-                    summary.std,
+                    spread(summary),
                     summary.n,
                     *steps as f64 / 1e6,
                     self.pace(steps_left),
@@ -162,25 +164,24 @@ impl Reporter {
             }
             Event::Evaluation { generation, summary, .. } => {
                 let text = format!(
-                    "{} evaluation {:>6.1} ± {:<5.1} over {} other tracks that choose nothing, generation {generation}",
+                    "{} evaluation {} over {} other tracks that choose nothing, generation {generation}",
                     clock(seconds),
-                    summary.mean,
-                    summary.std,
+                    spread(summary),
                     summary.n,
                 );
                 self.lasting(&text);
             }
             Event::Chosen { stage, generation, mean } => {
+                let d = decimals(mean.abs());
                 let text =
-                    format!("{} {stage}: going on from generation {generation} ({mean:.1})", clock(seconds));
+                    format!("{} {stage}: going on from generation {generation} ({mean:.d$})", clock(seconds));
                 self.lasting(&text);
             }
             Event::Final { generation, round, summary, best } => {
                 let text = format!(
-                    "{} finalist   {:>6.1} ± {:<5.1} over {} tracks, generation {generation}{}{}",
+                    "{} finalist   {} over {} tracks, generation {generation}{}{}",
                     clock(seconds),
-                    summary.mean,
-                    summary.std,
+                    spread(summary),
                     summary.n,
                     if *round > 1 { format!(", round {round}") } else { String::new() },
                     if *best { ", best so far" } else { "" }
@@ -189,14 +190,13 @@ impl Reporter {
             }
             Event::Report { generation, summary, .. } => {
                 let text = format!(
-                    "{} result     {:>6.1} ± {:<5.1} over {} tracks that nothing was chosen on (95 % interval {:.0} … {:.0}, median {:.0}), generation {generation}",
+                    "{} result     {} over {} tracks that nothing was chosen on (95 % interval {} … {}, median {}), generation {generation}",
                     clock(seconds),
-                    summary.mean,
-                    summary.std,
+                    spread(summary),
                     summary.n,
-                    summary.ci95[0],
-                    summary.ci95[1],
-                    summary.median
+                    brief(summary.ci95[0]),
+                    brief(summary.ci95[1]),
+                    brief(summary.median)
                 );
                 self.lasting(&text);
             }
@@ -221,6 +221,18 @@ impl Reporter {
         let _ = writeln!(self.out, "{clear}{text}").and_then(|()| self.out.flush());
         self.status = false;
     }
+}
+
+/// Mean and standard deviation, in columns.
+fn spread(Summary { mean, std, .. }: &Summary) -> String {
+    let d = decimals(mean.abs().max(*std));
+    format!("{mean:>6.d$} ± {std:<5.d$}")
+}
+
+/// A score as short as still says something.
+fn brief(score: f64) -> String {
+    let d = decimals(score.abs()) - 1;
+    format!("{score:.d$}")
 }
 
 /// `m:ss`, or `h:mm:ss`.

@@ -20,6 +20,7 @@ class Doctor:
 
     def __init__(self, control, memory, request):
         warnings.simplefilter("ignore")
+        own_folder()
         lines = []
         self.hello = {
             "python": "%d.%d.%d" % sys.version_info[:3],

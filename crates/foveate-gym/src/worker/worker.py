@@ -48,8 +48,9 @@ HOMES = {
     "HopperBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
     "HalfCheetahBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
 }
-# Ids of environments that write files where they are, so that they get a folder of their own.
+# Ids, and modules, of environments that write files where they are: they get a folder of their own.
 LITTERERS = ("Vizdoom", "dm_control/")
+LITTERING = ("gymnasium.envs.mujoco",)
 
 
 class Refusal(Exception):
@@ -256,6 +257,13 @@ def screenless():
         return
 
 
+def litters(gymnasium, name):
+    if name.split(":")[-1].startswith(LITTERERS):
+        return True
+    known = gymnasium.envs.registration.registry.get(name)
+    return str(getattr(known, "entry_point", None)).startswith(LITTERING)
+
+
 def own_folder():
     """Goes to a new folder that the keeper removes when this process ends."""
     import tempfile
@@ -281,7 +289,7 @@ def home(name):
 def make(gymnasium, name, args, render, wrapper=None):
     """The environment. It gets a render mode for pictures if it takes one and none was asked for."""
     screenless()
-    if name.split(":")[-1].startswith(LITTERERS) and not os.path.basename(os.getcwd()).startswith("foveate-world-"):
+    if litters(gymnasium, name) and not os.path.basename(os.getcwd()).startswith("foveate-world-"):
         own_folder()
     missing = home(name)
     args = dict(args)

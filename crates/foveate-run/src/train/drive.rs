@@ -13,6 +13,7 @@ use crate::clock::{ProcessCpu, Wall};
 use crate::course::{Event, Task};
 use crate::curve;
 use crate::error::RunError;
+use crate::evaluate::decimals;
 use crate::failure::{self, Failure, Scene};
 use crate::progress::{LogLine, Reporter};
 use crate::rollout::Rules;
@@ -135,8 +136,11 @@ impl Run {
         let mut run = Self::furnish(parts, folder, &record, lines)?;
         if let Some(Event::Report { summary, .. }) = run.events.last() {
             reporter.note(&format!(
-                "this run is finished: {:.1} ± {:.1} over {} tracks that nothing was chosen on",
-                summary.mean, summary.std, summary.n
+                "this run is finished: {:.d$} ± {:.d$} over {} tracks that nothing was chosen on",
+                summary.mean,
+                summary.std,
+                summary.n,
+                d = decimals(summary.mean.abs().max(summary.std))
             ));
             if !changed.is_empty() {
                 let path = path.display();

@@ -304,6 +304,8 @@ class Flawed(Toy):
             return self.look(), reward, False, True, facts
         if flaw == "leak":
             self.kept.append(np.ones(100_000, np.uint8))
+        if flaw == "common":
+            self.x += 0.01 * np.random.normal()
         if flaw == "info":
             facts = None
         return seen, reward, terminated, truncated, facts
