@@ -101,16 +101,19 @@ fn the_bridge_and_the_native_world_give_the_same_returns() {
         return;
     }
     let dir = Dir::new();
-    let report = |world: &[&str]| -> Value {
-        let eval = ["eval", "random:4", "--seeds", "3..6", "--max-steps", "70", "--json", "--workers", "2"];
-        serde_json::from_str(&dir.ok(&[&eval[..], world].concat())).expect("one JSON object")
-    };
-    let native = report(&["--env", "car-racing", "--picture", "exact"]);
-    let bridge = report(&["--env", "gym:CarRacing-v3", "--option", "actions=float64"]);
-    assert_eq!(native["returns"], bridge["returns"]);
-    assert_eq!(native["lengths"], bridge["lengths"]);
-    let returns = native["returns"].as_array().expect("a list");
-    assert!(returns.windows(2).all(|pair| pair[0] != pair[1]), "three different drives: {returns:?}");
+    let champion = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/car-racing.safetensors");
+    for (weights, seeds, steps) in [("random:4", "3..6", "70"), (champion, "11..13", "300")] {
+        let report = |world: &[&str]| -> Value {
+            let eval = ["eval", weights, "--seeds", seeds, "--max-steps", steps, "--json", "--workers", "2"];
+            serde_json::from_str(&dir.ok(&[&eval[..], world].concat())).expect("one JSON object")
+        };
+        let native = report(&["--env", "car-racing", "--picture", "exact"]);
+        let bridge = report(&["--env", "gym:CarRacing-v3"]);
+        assert_eq!(native["returns"], bridge["returns"], "{weights}");
+        assert_eq!(native["lengths"], bridge["lengths"], "{weights}");
+        let returns = native["returns"].as_array().expect("a list");
+        assert!(returns.windows(2).all(|pair| pair[0] != pair[1]), "different drives: {returns:?}");
+    }
 }
 
 #[test]
