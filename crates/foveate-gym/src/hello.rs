@@ -15,6 +15,7 @@ const MAX_ACTIONS: usize = 4096;
 const USUAL_FPS: f64 = 30.0;
 
 /// What a worker says of its environment.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts, as the worker says them")]
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Hello {
     /// Version of Python.
