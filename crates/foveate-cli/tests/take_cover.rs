@@ -45,7 +45,12 @@ fn an_untrained_agent_in_every_variant() {
     let dir = Dir::new();
     let eval = |more: &[&str]| json(&dir, &[&["eval", "random:3", "--json"], &GAME[..], more].concat());
     let all = eval(&["--seeds", "0..5", "--workers", "2"]);
-    assert_eq!((all["env"].as_str(), all["terminated"].as_u64()), (Some("take-cover"), Some(5)));
+    assert_eq!(all["env"].as_str(), Some("take-cover"));
+    assert!(
+        all["terminated"]
+            .as_array()
+            .is_some_and(|ends| ends.len() == 5 && ends.iter().all(|end| *end == true))
+    );
     let returns = |report: &Value| report["returns"].as_array().expect("a list").clone();
     assert_eq!(returns(&all)[2..4], returns(&eval(&["--seeds", "2..4", "--workers", "1"])));
     assert!(returns(&all).iter().all(|r| r.as_f64().is_some_and(|r| (50.0..2101.0).contains(&r))));
@@ -87,11 +92,11 @@ fn training_and_the_published_weights() {
     }
     let dir = Dir::new();
     let small = [
-        "recipe.stage.0.starts=1",
         "recipe.stage.0.steps=600",
         "recipe.stage.0.population=4",
-        "recipe.stage.1.steps=600",
-        "recipe.stage.1.population=4",
+        "recipe.stage.1.steps=4500",
+        "recipe.stage.1.tracks=2",
+        "recipe.stage.1.updates=3",
         "recipe.selection.tracks=2",
         "recipe.selection.final_tracks=2",
         "recipe.selection.report_tracks=2",
