@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foveate_core::{Env, ImageBuf};
+use foveate_envs::car_racing;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{self, Kind, Plan, Shift, Target};
+use foveate_envs::take_cover;
 use foveate_explain::gaze_marks;
 use foveate_film::{Dial, Mark};
 use serde_json::{Value, json};
@@ -29,8 +31,9 @@ const SHORT_REST: Duration = Duration::from_millis(500);
 const FIRST_VIEW: (usize, usize) = (640, 512);
 /// Seeds of tracks that follow one another by themselves start over here.
 const SEEDS: u64 = 1_000_000;
-/// What the three numbers of CarRacing mean.
-const CAR_ACTIONS: [&str; 3] = ["steer", "gas", "brake"];
+/// What the numbers of an action mean, world by world; the page knows `steer`.
+const ACTIONS: [(&str, &[&str]); 2] =
+    [(car_racing::ID, &["steer", "gas", "brake"]), (take_cover::ID, &["move"])];
 
 /// A page's session.
 pub struct Session {
@@ -356,8 +359,9 @@ impl Session {
 
     fn dials(&self) -> Vec<Dial> {
         let (low, high) = self.lanes[0].bounds();
-        let is_car = self.world.spec().id == "car-racing" && low.len() == CAR_ACTIONS.len();
-        let name = |i: usize| if is_car { CAR_ACTIONS[i].to_owned() } else { format!("a{i}") };
+        let known =
+            ACTIONS.iter().find(|(id, names)| *id == self.world.spec().id && names.len() == low.len());
+        let name = |i: usize| known.map_or_else(|| format!("a{i}"), |(_, names)| names[i].to_owned());
         low.iter()
             .zip(&high)
             .enumerate()

@@ -181,10 +181,17 @@ const STEER = { ArrowLeft: -1, a: -1, ArrowRight: 1, d: 1 };
 const GAS = new Set(["ArrowUp", "w"]);
 const BRAKE = new Set(["ArrowDown", "s"]);
 
+/** What keys become in a world with these actions: a car's three numbers, or the only one that there is; else nothing. */
+export function driving(actions) {
+  if (actions[0]?.name === "steer" && actions.length === 3) return (steer, gas, brake) => [steer, gas ? 0.8 : 0, brake ? 0.6 : 0];
+  if (actions.length === 1) return (steer) => [steer];
+  return null;
+}
+
 /** The wheel. `onDrive(action)` while it is held, `onRelease()` when it is given back. */
 export class Wheel {
   constructor({ onDrive, onRelease, onHeld }) {
-    Object.assign(this, { onDrive, onRelease, onHeld, held: false, keys: new Set(), steer: 0, sent: "" });
+    Object.assign(this, { onDrive, onRelease, onHeld, held: false, keys: new Set(), steer: 0, sent: "", action: null });
   }
 
   static drives(key) {
@@ -192,6 +199,7 @@ export class Wheel {
   }
 
   press(key) {
+    if (!this.action) return;
     this.keys.add(key);
     this.take();
   }
@@ -201,7 +209,7 @@ export class Wheel {
   }
 
   take() {
-    if (this.held) return;
+    if (this.held || !this.action) return;
     [this.held, this.steer, this.sent] = [true, 0, ""];
     this.timer = setInterval(() => this.tick(), 20);
     this.onHeld(true);
@@ -223,7 +231,7 @@ export class Wheel {
     const rate = wanted === 0 ? 0.14 : 0.07;
     this.steer += clamp(wanted - this.steer, -rate, rate);
     const on = (set) => [...this.keys].some((key) => set.has(key));
-    const action = [+this.steer.toFixed(3), on(GAS) ? 0.8 : 0, on(BRAKE) ? 0.6 : 0];
+    const action = this.action(+this.steer.toFixed(3), on(GAS), on(BRAKE));
     const text = action.join();
     if (text === this.sent) return;
     this.sent = text;

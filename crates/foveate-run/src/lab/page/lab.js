@@ -1,6 +1,6 @@
 // The page: what the lab says becomes pictures and controls, what its user does becomes commands.
 
-import { Covers, Wheel, isCover, readShift, writeShift } from "/hands.js";
+import { Covers, Wheel, driving, isCover, readShift, writeShift } from "/hands.js";
 import { Panel } from "/panel.js";
 import { Stage } from "/stage.js";
 import { connect } from "/wire.js";
@@ -23,6 +23,8 @@ function said(message) {
     hello = message;
     panel.build(hello);
     settings = hello.settings;
+    wheel.action = driving(hello.actions);
+    $("wheel").hidden = !wheel.action;
     build();
     show(settings);
     const asked = readLink();

@@ -93,6 +93,8 @@ export class Stage {
     this.watch.disconnect();
     this.maxSteps = maxSteps || 1000;
     this.actions = actions;
+    this.isCar = actions[0]?.name === "steer";
+    document.getElementById("first").textContent = this.isCar ? "Steering" : `Action ${actions[0]?.name ?? ""}`;
     const template = document.getElementById("lane");
     this.lanes = names.map((name) => {
       const element = template.content.firstElementChild.cloneNode(true);
@@ -100,6 +102,7 @@ export class Stage {
       find(".who").textContent = name;
       find(".who").title = name;
       element.setAttribute("aria-label", name);
+      if (!this.isCar) find(".steering").style.display = "none";
       const fills = actions.map((action) => {
         const bar = document.createElement("div");
         bar.className = "bar";
@@ -226,7 +229,7 @@ export class Stage {
       const [left, size] = [Math.min(from, to), Math.abs(to - from)];
       bar.fill.style.transform = `translateX(${100 * left}%) scaleX(${size})`;
     });
-    if (this.actions[0]?.name === "steer") lane.turn.style.transform = `rotate(${(100 * (action[0] ?? 0)).toFixed(1)}deg)`;
+    if (this.isCar) lane.turn.style.transform = `rotate(${(100 * (action[0] ?? 0)).toFixed(1)}deg)`;
   }
 
   /** Everything that is text. */
@@ -239,6 +242,7 @@ export class Stage {
     put(lane.steps, String(data.steps));
     data.action.forEach((value, i) => lane.fills[i] && put(lane.fills[i].value, fixed(value)));
     const [text, kind] = data.broken ? ["stands still", "over"]
+      : data.over && data.terminated && !this.isCar ? ["over", "over"]
       : data.over && data.terminated && data.score > 0 ? ["lap done", "done"]
       : data.over && data.terminated ? ["off the field", "over"]
       : data.over ? ["time is up", ""]
@@ -271,7 +275,7 @@ export class Stage {
     const steps = Math.max(this.maxSteps, ...this.lanes.map((lane) => lane.last));
     const y = (score) => 3 + (curve.height - 6) * (1 - (score - low) / (high - low));
     rule(curve, y(0), line);
-    if (high > 600) rule(curve, y(900), line, [3, 4]);
+    if (this.isCar && high > 600) rule(curve, y(900), line, [3, 4]);
     this.lanes.forEach((lane, i) => plot(curve, lane.curve.map(([step, score]) => [(step / steps) * curve.width, y(score)]), colors[i]));
     put($("scores"), this.lanes.length > 1 ? frame.lanes.map((lane) => fixed(lane.score, 0)).join(" · ") : `of ${steps} steps`);
 
@@ -282,7 +286,7 @@ export class Stage {
     this.lanes.forEach((lane, i) => plot(trace, lane.trace.map(([step, steer]) => [
       trace.width * (1 - (lane.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1),
     ]), colors[i], false));
-    put($("steers"), "last 250 steps, right is down");
+    put($("steers"), `last 250 steps, ${this.isCar ? "right" : "more"} is down`);
 
     this.drawRanks(frame.lanes, sharp(charts.ranks), colors, line, $("votes"));
   }
