@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-TURNS = 1
+TURNS = 3
 # Name, id, whether the picture is drawn, arguments of foveate, steps.
 WORLDS = [
     ("Pong", "ALE/Pong-v5", False, [], 4000),

@@ -36,7 +36,7 @@ pub(crate) fn drawing(worlds: &Path) -> Result<()> {
     if probe().is_ok() {
         return Ok(());
     }
-    debian::install(&["libegl1", "libgl1", "libgl1-mesa-dri"])?;
+    debian::install(&["libegl1", "libgl1", "libopengl0", "libgl1-mesa-dri"])?;
     probe()
 }
 

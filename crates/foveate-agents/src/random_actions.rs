@@ -100,7 +100,7 @@ impl Policy for RandomActions {
     }
 }
 
-/// An observation in one number (FNV-1a, eight bytes at a time).
+/// An observation in one number (FNV-1a on eight bytes at a time, in four lanes, for a picture is long).
 fn digest(observation: Observation<'_>) -> u64 {
     fn add(hash: u64, word: u64) -> u64 {
         let hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
@@ -108,8 +108,14 @@ fn digest(observation: Observation<'_>) -> u64 {
         hash ^ (hash >> 32)
     }
     fn bytes(hash: u64, bytes: &[u8]) -> u64 {
-        let (words, rest) = bytes.as_chunks();
-        let hash = words.iter().fold(hash, |hash, word| add(hash, u64::from_le_bytes(*word)));
+        let (blocks, rest) = bytes.as_chunks::<32>();
+        let mut lanes = [hash, hash ^ 1, hash ^ 2, hash ^ 3];
+        for block in blocks {
+            for (lane, word) in lanes.iter_mut().zip(block.as_chunks().0) {
+                *lane = add(*lane, u64::from_le_bytes(*word));
+            }
+        }
+        let hash = lanes.into_iter().fold(hash, add);
         rest.iter().fold(hash, |hash, &byte| add(hash, u64::from(byte)))
     }
     fn numbers(hash: u64, numbers: &[f32]) -> u64 {
@@ -163,6 +169,19 @@ mod tests {
             let near = 4.0 * (high - low) / (12.0 * drawn.len() as f64).sqrt();
             assert!((mean - f64::midpoint(low, high)).abs() <= near, "{i}: {mean}");
         }
+    }
+
+    #[test]
+    fn every_byte_of_a_picture_counts() {
+        let mut picture = foveate_core::ImageBuf::black(7, 5);
+        let mut seen = std::collections::BTreeSet::from([digest(Observation::Image(picture.as_image()))]);
+        let bytes = picture.rgb().len();
+        for i in 0..bytes {
+            picture.rgb_mut()[i] = 1;
+            seen.insert(digest(Observation::Image(picture.as_image())));
+            picture.rgb_mut()[i] = 0;
+        }
+        assert_eq!(seen.len(), bytes + 1);
     }
 
     #[test]

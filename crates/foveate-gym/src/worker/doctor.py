@@ -9,7 +9,7 @@ FAMILIES = [
     ("Atari", "ALE/Pong-v5", "ale-py"),
     ("MiniGrid", "MiniGrid-DoorKey-5x5-v0", "minigrid"),
     ("MuJoCo", "HalfCheetah-v5", '"gymnasium[mujoco]"'),
-    ("dm_control", "dm_control/cheetah-run-v0", '"shimmy[dm-control]" mujoco==3.17.0'),
+    ("dm_control", "dm_control/cheetah-run-v0", '"shimmy[dm-control]" mujoco==3.17.0 packaging'),
     ("ViZDoom (take-cover)", "VizdoomTakeCover-v1", "vizdoom"),
     ("PyBullet", "AntBulletEnv-v0", "pybullet_envs_gymnasium"),
 ]

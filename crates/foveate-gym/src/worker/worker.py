@@ -38,7 +38,7 @@ HOMES = {
     "ALE": ("ale_py", "ale-py"),
     "MiniGrid": ("minigrid", "minigrid"),
     "BabyAI": ("minigrid", "minigrid"),
-    "dm_control": ("shimmy", '"shimmy[dm-control]"'),
+    "dm_control": ("shimmy", '"shimmy[dm-control]" mujoco==3.17.0 packaging'),
     "Vizdoom": ("vizdoom.gymnasium_wrapper", "vizdoom"),
     "highway": ("highway_env", "highway-env"),
     "MiniWorld": ("miniworld", "miniworld"),
