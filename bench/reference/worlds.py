@@ -4,31 +4,27 @@ Run it with the Python that has them:
 
     .venv-worlds/bin/python bench/reference/worlds.py target/release/foveate
 
-Each world is played with random actions by a plain loop and through `foveate eval random-actions`, for a few steps and
-for many; the difference is what a step costs. Loops and bridge take turns; the least of all turns counts, for whatever
-else the machine does can only add to it.
+Each world is played by `foveate eval random-actions` with one worker; a wrapper around the world tells how much of the
+CPU time is the world's own. Both parts of a row are of the same run, so that what else the machine does slows down both.
 """
 
-import ctypes
-import importlib
 import json
 import os
-import resource
 import subprocess
 import sys
+import tempfile
 import time
 
-TURNS = 3
-# Name, id, whether the picture is drawn, arguments of foveate, steps.
+# Name, id, flags, steps.
 WORLDS = [
-    ("Pong", "ALE/Pong-v5", False, [], 4000),
-    ("Breakout", "ALE/Breakout-v5", False, [], 4000),
-    ("DoorKey, symbols", "MiniGrid-DoorKey-5x5-v0", False, [], 8000),
-    ("DoorKey, render", "MiniGrid-DoorKey-5x5-v0", True, ["--picture", "render"], 4000),
-    ("cheetah, numbers", "dm_control/cheetah-run-v0", False, [], 16000),
-    ("cheetah, render", "dm_control/cheetah-run-v0", True, ["--picture", "render"], 120),
-    ("CarRacing", "CarRacing-v3", False, [], 400),
-    ("TakeCover", "VizdoomTakeCover-v1", False, [], 3000),
+    ("Pong", "ALE/Pong-v5", [], 4000),
+    ("Breakout", "ALE/Breakout-v5", [], 4000),
+    ("DoorKey, symbols", "MiniGrid-DoorKey-5x5-v0", [], 8000),
+    ("DoorKey, render", "MiniGrid-DoorKey-5x5-v0", ["--picture", "render"], 4000),
+    ("cheetah, numbers", "dm_control/cheetah-run-v0", [], 16000),
+    ("cheetah, render", "dm_control/cheetah-run-v0", ["--picture", "render"], 120),
+    ("CarRacing", "CarRacing-v3", [], 400),
+    ("TakeCover", "VizdoomTakeCover-v1", [], 3000),
 ]
 LENGTH = 200  # steps of an episode at most
 # One thread each, as Foveate's workers have.
@@ -36,83 +32,30 @@ ONE = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NU
 SURROUNDINGS = dict(os.environ, FOVEATE_PYTHON=sys.executable, MUJOCO_GL="egl", SDL_VIDEODRIVER="dummy", PYTHONWARNINGS="ignore", **ONE)
 
 
-def alone(id, drawn, episodes, length):
-    """A plain loop over an environment."""
-    import gymnasium
-
-    homes = {"ALE": "ale_py", "MiniGrid": "minigrid", "dm_control": "shimmy", "Vizdoom": "vizdoom.gymnasium_wrapper"}
-    for beginning, module in homes.items():
-        if id.startswith(beginning):
-            importlib.import_module(module)
-    env = gymnasium.make(id, render_mode="rgb_array", disable_env_checker=True)
-    env.action_space.seed(0)
-    actions = [env.action_space.sample() for _ in range(997)]
-    taken = 0
-    for episode in range(episodes):
-        env.reset(seed=episode)
-        if drawn:
-            env.render()
-        for _ in range(length):
-            _, _, terminated, truncated, _ = env.step(actions[taken % 997])
-            taken += 1
-            if drawn:
-                env.render()
-            if terminated or truncated:
-                break
-    print(taken)
-    sys.stdout.flush()
-    os._exit(0)  # not all of these environments close without noise
-
-
-def cpu(command, folder="/tmp"):
-    """CPU seconds of a command and of all that it started, and what it printed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, env=SURROUNDINGS, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        # Orphans come to us, since we are their reaper.
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            break
-        if pid == 0:
-            time.sleep(0.01)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, done.stdout.decode()
-
-
-def loop(id, drawn, episodes):
-    spent, said = cpu([sys.executable, __file__, "alone", id, str(int(drawn)), str(episodes), str(LENGTH)])
-    return spent, int(said.split()[-1])
-
-
-def bridge(foveate, id, flags, episodes):
-    wrap = ["--wrap", "limit:%d" % LENGTH, "--seeds", "0..%d" % episodes, "--workers", "1", "--json"]
-    spent, said = cpu([foveate, "eval", "random-actions", "--env", "gym:" + id] + flags + wrap)
-    return spent, sum(json.loads(said)["lengths"])
-
-
-def cost(run, steps):
-    """CPU microseconds of a step."""
-    few, many = max(1, steps // LENGTH // 4), max(2, steps // LENGTH)
-    (a, short), (b, long) = run(few), run(many)
-    return (b - a) / (long - short) * 1e6
+def row(foveate, id, flags, steps):
+    """Steps; CPU microseconds of a step: the world's own, and those of the worker and of Foveate around it."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        here = os.path.dirname(os.path.abspath(__file__))
+        options = ["path=" + here, "gym_wrapper=clocked.Clocked(file=%r)" % file.name]
+        command = [foveate, "eval", "random-actions", "--env", "gym:" + id, "--wrap", "limit:%d" % LENGTH, "--workers", "1"]
+        command += ["--seeds", "0..%d" % (steps // LENGTH + 3)] + flags + [word for o in options for word in ("--option", o)]
+        subprocess.run(command, env=SURROUNDINGS, stdout=subprocess.DEVNULL, check=True)
+        lines = [json.loads(line) for line in file]
+    # The first episodes warm up; the picture of `render` is tried out in one of its own.
+    first, last = lines[2], lines[-1]
+    count, own, worker, parent, engines = (b - a for a, b in zip(first, last))
+    return count, (own + engines) / count * 1e6, (worker - own) / count * 1e6, parent / count * 1e6
 
 
 def table(foveate, names):
-    print("| world | alone, µs a step | through the bridge | steps per CPU second alone | through the bridge |")
-    print("|---|---:|---:|---:|---:|")
-    for name, id, drawn, flags, steps in WORLDS:
+    print("| world | its own step, CPU µs | the worker around it | Foveate | steps per CPU second alone | through the bridge | share of the world |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name, id, flags, steps in WORLDS:
         if names and name not in names:
             continue
-        turns = [
-            (cost(lambda n: loop(id, drawn, n), steps), cost(lambda n: bridge(foveate, id, flags, n), steps))
-            for _ in range(TURNS)
-        ]
-        one, two = (min(turn[i] for turn in turns) for i in (0, 1))
-        print("| %s | %.0f | %.0f | %.0f | %.0f |" % (name, one, two, 1e6 / one, 1e6 / two))
-        print("  all turns: %s" % ", ".join("%.0f/%.0f" % turn for turn in turns), file=sys.stderr)
+        _, own, worker, parent = row(foveate, id, flags, steps)
+        whole = own + worker + parent
+        print("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f %% |" % (name, own, worker, parent, 1e6 / own, 1e6 / whole, 100 * own / whole))
         sys.stdout.flush()
 
 
@@ -159,9 +102,6 @@ def busy(foveate):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "alone":
-        alone(sys.argv[2], sys.argv[3] == "1", int(sys.argv[4]), int(sys.argv[5]))
-    ctypes.CDLL(None).prctl(36, 1)  # the reaper of all that is started from here
     binary = os.path.abspath(sys.argv[1])
     table(binary, sys.argv[2:])
     busy(binary)
