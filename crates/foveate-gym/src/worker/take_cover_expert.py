@@ -1,8 +1,7 @@
 """An expert of DoomTakeCover: it knows where every fireball is and where it flies, and steps aside in time.
 
-It looks half as far ahead as a fireball flies, tries a few plans (hold one button for so many tics, then none) against a
-model of how the player slides, and begins the one that leaves enough room with the least effort. It could act sooner and
-live as long; what it does late has its reason in what is large and bright in the picture, which others can learn to see.
+It looks ahead for as long as a fireball takes to cross the corridor, tries a few plans (hold one button for so many tics,
+then none) against a model of how the player slides, and begins the one that leaves most room.
 """
 
 FIREBALL = "DoomImpBall"
@@ -10,13 +9,13 @@ FIREBALL = "DoomImpBall"
 THRUST, FRICTION = 24 * 2048 / 65536, 0xE800 / 0x10000
 # Where the player's middle can be.
 LEFTMOST, RIGHTMOST = 752.0, 16.0
-AHEAD = 24
+AHEAD = 56
 # Half the width of the player and of a fireball along its way, and a little more.
 REACH = 26.0
 # More room than this is of no use, and the middle of the corridor has more ways out.
-ROOM, MIDDLE = 40.0, 384.0
+ROOM, MIDDLE = 60.0, 384.0
 # Which button (1 is left, towards larger y, -1 is right) for how many tics.
-PLANS = [(0, 0)] + [(side, tics) for side in (1, -1) for tics in (3, 6, 10, 16, 24)]
+PLANS = [(0, 0)] + [(side, tics) for side in (1, -1) for tics in (3, 6, 10, 16, 24, 36, 48)]
 
 
 class Expert:
