@@ -18,7 +18,8 @@ pub(crate) struct WorldArgs {
     /// or car-racing]
     #[arg(long, value_name = "NAME")]
     env: Option<String>,
-    /// What the agent sees [default: that of the weights, or the world's own]
+    /// What the agent sees; of gym:ID, `render` is what it draws for people [default: that of the weights, or the world's
+    /// own]
     #[arg(long, value_name = "NAME")]
     picture: Option<String>,
     /// A change of the world's looks, as in `bar` or `blob:side=4`; several are combined

@@ -52,7 +52,8 @@ fn as_text() -> String {
     let line = |&(name, about): &(&str, &str)| Line { name: name.into(), about: about.into() };
     parts.push(columns(&wrap::catalogue().iter().map(line).collect::<Vec<_>>()));
     parts.push(
-        "\nworld gym:ID: any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md\n\n options \
+        "\nworld gym:ID: any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md\n\n \
+         pictures (--picture): world, what it shows; render, what it draws for people\n\n options \
          (--option KEY=VALUE):\n\n"
             .into(),
     );
