@@ -97,6 +97,8 @@ fn training_and_the_published_weights() {
         "recipe.stage.1.steps=4500",
         "recipe.stage.1.tracks=2",
         "recipe.stage.1.updates=3",
+        "recipe.stage.2.steps=600",
+        "recipe.stage.2.population=4",
         "recipe.selection.tracks=2",
         "recipe.selection.final_tracks=2",
         "recipe.selection.report_tracks=2",
