@@ -399,6 +399,9 @@ mod tests {
         check_err("", &["workers=5000"], "workers = 5000; choose a number from 0");
         check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
         let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
-        assert_eq!(said, "no preset is called \"desktop\"; choose from: laptop, evolution, paper");
+        assert_eq!(
+            said,
+            "no preset is called \"desktop\"; choose from: laptop, evolution, paper, take-cover"
+        );
     }
 }
