@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use crate::lanes::Block;
+
 /// Runs `work` on every part, each on a thread of its own but for the last, which stays on this one. Where a thread
 /// cannot be had, this one does its part as well. A single part costs nothing besides.
 pub(crate) fn each<P: Send>(parts: impl Iterator<Item = P>, work: impl Fn(P) + Sync) {
@@ -31,6 +33,50 @@ pub(crate) fn each<P: Send>(parts: impl Iterator<Item = P>, work: impl Fn(P) + S
         }
         work(part);
     });
+}
+
+/// Sums in panels: `work` writes the sums of panel 0, 1 … up to `number`, each to a place of its own, and these are added
+/// up in order in `sums`. With a desk for every thread, panels have places as long as `sums` each; with a single desk one
+/// place is enough.
+pub(crate) fn in_panels<D: Send>(
+    number: usize,
+    desks: &mut [D],
+    places: &mut [Block],
+    sums: &mut [Block],
+    work: impl Fn(usize, &mut D, &mut [Block]) + Sync,
+) {
+    let length = sums.len();
+    if desks.len() == 1 || number == 1 {
+        let place = &mut places[..length];
+        for panel in 0..number {
+            work(panel, &mut desks[0], place);
+            add(sums, place, panel == 0);
+        }
+        return;
+    }
+    let places = &mut places[..number * length];
+    let each_takes = share(number, desks.len(), 1, 1);
+    each(places.chunks_mut(each_takes * length).zip(desks).enumerate(), |(part, (places, desk))| {
+        for (i, place) in places.chunks_mut(length).enumerate() {
+            work(part * each_takes + i, desk, place);
+        }
+    });
+    for (panel, place) in places.chunks(length).enumerate() {
+        add(sums, place, panel == 0);
+    }
+}
+
+/// Adds the sums of a panel to those of the panels before.
+fn add(sums: &mut [Block], panel: &[Block], first: bool) {
+    if first {
+        sums.copy_from_slice(panel);
+        return;
+    }
+    for (sum, part) in sums.iter_mut().zip(panel) {
+        for (sum, part) in sum.0.iter_mut().zip(part.0) {
+            *sum += part;
+        }
+    }
 }
 
 /// The size of the parts of `all`, a multiple of `unit`, when up to `threads` threads share them and none should have

@@ -19,7 +19,7 @@ use crate::Level;
 use crate::distinct::Distinct;
 use crate::embedded::Embedded;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2_by_table};
-use crate::threads::{each, share};
+use crate::threads::in_panels;
 
 /// Largest |logit| that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and its reciprocal is a
 /// normal number.
@@ -142,31 +142,10 @@ impl Votes {
             dim: *dim,
         };
         let columns = &mut columns[..blocks];
-        if desks.len() == 1 || number == 1 {
-            let votes = &mut panels[..blocks];
-            for panel in 0..number {
-                level.run(Count {
-                    table,
-                    rows: panel * size..distinct.min((panel + 1) * size),
-                    desk: &mut desks[0],
-                    votes,
-                });
-                add(columns, votes, panel == 0);
-            }
-        } else {
-            let each_takes = share(number, desks.len(), 1, 1);
-            let shares = panels[..number * blocks].chunks_mut(each_takes * blocks);
-            each(shares.zip(desks.iter_mut()).enumerate(), |(share, (panels, desk))| {
-                for (i, votes) in panels.chunks_mut(blocks).enumerate() {
-                    let panel = share * each_takes + i;
-                    let rows = panel * size..distinct.min((panel + 1) * size);
-                    level.run(Count { table, rows, desk, votes });
-                }
-            });
-            for (panel, votes) in panels[..number * blocks].chunks(blocks).enumerate() {
-                add(columns, votes, panel == 0);
-            }
-        }
+        in_panels(number, desks, panels, columns, |panel, desk, votes| {
+            let rows = panel * size..distinct.min((panel + 1) * size);
+            level.run(Count { table, rows, desk, votes });
+        });
         // Each patch of a column gets its part; the multiplicities have served their turn.
         for (number, share) in rows.multiplicity[..distinct].iter_mut().enumerate() {
             *share = columns[number / 16].0[number % 16] / *share;
@@ -231,19 +210,6 @@ fn log2(n: u32) -> f32 {
 }
 
 /// `D` is the dimension when it is known at compile time, else 0.
-/// Adds the votes of a panel to those of the panels before.
-fn add(columns: &mut [Block], votes: &[Block], first: bool) {
-    if first {
-        columns.copy_from_slice(votes);
-        return;
-    }
-    for (column, votes) in columns.iter_mut().zip(votes) {
-        for (sum, vote) in column.0.iter_mut().zip(votes.0) {
-            *sum += vote;
-        }
-    }
-}
-
 /// Finds the distinct rows and lays their keys out.
 struct LayOut<'a, const D: usize> {
     votes: &'a mut Votes,

@@ -9,7 +9,7 @@ use super::map::{Base, FeatureMap, Positive};
 use super::vectors::{Vectors, squares};
 use super::{LARGEST, SAFE, power_of_two};
 use crate::lanes::{Block, Isa, Lanes, Task};
-use crate::threads::{each, share};
+use crate::threads::{each, in_panels, share};
 use crate::{Embedded, Level};
 
 /// A feature map and the scratch space to vote with it: O(M), whatever the number of patches.
@@ -151,27 +151,10 @@ impl KernelVotes {
         let KernelVotes { map, desks, panels, sums, totals, constants, .. } = self;
         let (map, size, length) = (&*map, panel(blocks), totals.len());
         let (number, keys) = (blocks.div_ceil(size), &constants[1]);
-        let sum_panel = |panel: usize, desk: &mut Desk, sums: &mut [Block]| {
+        in_panels(number, desks, panels, &mut sums[..length], |panel, desk, sums| {
             let blocks = panel * size..blocks.min((panel + 1) * size);
             level.run(SumKeys { map, vectors, c, constants: keys, blocks, desk, sums });
-        };
-        if desks.len() == 1 || number == 1 {
-            for panel in 0..number {
-                sum_panel(panel, &mut desks[0], &mut panels[..length]);
-                add(&mut sums[..length], &panels[..length], panel == 0);
-            }
-        } else {
-            let each_takes = share(number, desks.len(), 1, 1);
-            let shares = panels[..number * length].chunks_mut(each_takes * length);
-            each(shares.zip(desks.iter_mut()).enumerate(), |(share, (panels, desk))| {
-                for (i, sums) in panels.chunks_mut(length).enumerate() {
-                    sum_panel(share * each_takes + i, desk, sums);
-                }
-            });
-            for (panel, part) in panels[..number * length].chunks(length).enumerate() {
-                add(&mut sums[..length], part, panel == 0);
-            }
-        }
+        });
         level.run(Total { votes: self });
         self.weigh_sums();
 
@@ -195,19 +178,6 @@ impl KernelVotes {
         self.vanished =
             if self.map.exponential() { importance.iter().filter(|&&value| value == 0.0).count() } else { 0 };
         Ok(())
-    }
-}
-
-/// Adds the sums of a panel to those of the panels before.
-fn add(sums: &mut [Block], part: &[Block], first: bool) {
-    if first {
-        sums.copy_from_slice(part);
-        return;
-    }
-    for (sum, part) in sums.iter_mut().zip(part) {
-        for (sum, part) in sum.0.iter_mut().zip(part.0) {
-            *sum += part;
-        }
     }
 }
 
