@@ -78,8 +78,8 @@ impl KernelVotes {
         }
     }
 
-    /// The same for up to `threads` threads, in O(threads · M) of memory: they share the queries, and keys in panels of
-    /// 32,768 patches, so that there is something to gain beyond 65,536.
+    /// The same for up to `threads` threads, in O(threads · M) of memory: they share the queries, 16,384 each at least,
+    /// and keys in panels of 32,768, so that there is something to gain from 32,768 patches on.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         let threads = threads.max(1);
