@@ -34,7 +34,7 @@ impl WeightsArg {
     }
 
     fn find(&self, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
-        self.weights.as_deref().map_or_else(|| champion(&world.request(None).id), |path| load(path, world))
+        self.weights.as_deref().map_or_else(|| champion(&world.own().id), |path| load(path, world))
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn load(path: &Path, world: &WorldArgs) -> Result<(AgentFile, String)
     let Some((made_up, seed)) = made_up(path).filter(|_| !path.exists()) else {
         return load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()));
     };
-    let request = world.request(None);
+    let request = world.own();
     let spec = world.spec(&request)?;
     let (file, what) = match made_up {
         MadeUp::Weights => (untrained(&spec, seed)?, "weights"),

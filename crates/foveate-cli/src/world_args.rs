@@ -8,6 +8,7 @@ use foveate_core::{Env, EnvSpec};
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
+use foveate_run::trust::{FileWorld, Repeat, Trust, WorldFlags};
 use foveate_run::worlds;
 
 /// Which world.
@@ -37,9 +38,26 @@ pub(crate) struct WorldArgs {
     /// What stands between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them all
     #[arg(long = "wrap", value_name = "NAME:VALUE")]
     wrap: Option<String>,
+    #[command(flatten)]
+    trust: TrustArg,
     /// A world that was made to find out its shape, until it is used.
     #[arg(skip)]
     made: Made,
+}
+
+/// Whether worlds that files name may run code.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct TrustArg {
+    /// Take the world that a file asks for although it is Python code that runs with your rights: a Gymnasium world,
+    /// with its packages and wrappers
+    #[arg(long)]
+    trust_world: bool,
+}
+
+impl From<TrustArg> for Trust {
+    fn from(TrustArg { trust_world }: TrustArg) -> Self {
+        if trust_world { Trust::AnyWorld } else { Trust::NativeWorlds }
+    }
 }
 
 /// A world and what was asked for.
@@ -69,27 +87,32 @@ impl WorldArgs {
         Ok(spec)
     }
 
+    /// What the flags say.
+    pub(crate) fn flags(&self) -> WorldFlags {
+        let wrap = self.wrap.iter().map(|wrap| (worlds::WRAP.to_owned(), wrap.clone()));
+        let args = self.env_args.iter().map(|(name, value)| (format!("arg.{name}"), value.clone()));
+        WorldFlags {
+            id: self.env.clone(),
+            picture: self.picture.clone(),
+            variants: self.variants.clone(),
+            shifts: self.shifts.clone(),
+            options: self.options.iter().cloned().chain(wrap).chain(args).collect(),
+            trust: self.trust.into(),
+            repeat: Repeat::Flags,
+        }
+    }
+
+    /// What to ask the registry for, of what the flags say alone.
+    pub(crate) fn own(&self) -> EnvRequest {
+        self.flags().request()
+    }
+
     /// What to ask the registry for. `noted` is the world that weights were made for; what the flags say comes first.
-    pub(crate) fn request(&self, noted: Option<EnvRequest>) -> EnvRequest {
-        let known = noted.filter(|noted| self.env.as_ref().is_none_or(|id| *id == noted.id));
-        let mut request = known.unwrap_or_else(|| EnvRequest {
-            id: self.env.clone().unwrap_or_else(|| "car-racing".into()),
-            ..EnvRequest::default()
-        });
-        if self.picture.is_some() {
-            request.picture.clone_from(&self.picture);
-        }
-        if !self.variants.is_empty() {
-            request.variants.clone_from(&self.variants);
-        }
-        if !self.shifts.is_empty() {
-            request.shifts.clone_from(&self.shifts);
-        }
-        request.options.extend(self.options.iter().cloned());
-        request.options.extend(self.wrap.clone().map(|wrap| (worlds::WRAP.to_owned(), wrap)));
-        let args = self.env_args.iter();
-        request.options.extend(args.map(|(name, value)| (format!("arg.{name}"), value.clone())));
-        request
+    ///
+    /// # Errors
+    /// When the note may not ask for that, see [`FileWorld::accept`].
+    pub(crate) fn request(&self, noted: Option<FileWorld>) -> Result<EnvRequest, RunError> {
+        noted.map_or_else(|| Ok(self.own()), |noted| noted.accept(&self.flags()))
     }
 }
 
@@ -133,7 +156,11 @@ mod tests {
             ..EnvRequest::default()
         };
         let request = |flags: &[&str], noted: Option<&EnvRequest>| {
-            Line::parse_from([&["x"], flags].concat()).world.request(noted.cloned())
+            let noted = noted.map(|noted| FileWorld::new(noted.clone(), "a file"));
+            Line::parse_from([&["x"], flags].concat())
+                .world
+                .request(noted)
+                .expect("native, or named by flags")
         };
         let plain = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
         assert_eq!(request(&[], None), plain);

@@ -210,6 +210,7 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
             "--workers",
             "2",
             "--no-videos",
+            "--trust-world",
         ];
         let mut command = dir.command(&args);
         command.stdout(Stdio::null()).stderr(Stdio::piped()).env("TOYS_PAUSE", pause);

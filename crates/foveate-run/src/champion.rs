@@ -66,7 +66,7 @@ mod tests {
     fn the_weights_fit_and_drive_as_the_card_says() {
         for (world, _) in CHAMPIONS {
             let (file, title) = champion(world).expect("it comes with us");
-            assert_eq!((title, file.world()), (format!("{world} champion"), None));
+            assert_eq!((title, file.world("champion")), (format!("{world} champion"), None));
             let agent = file.agent().expect("its layout fits");
             let env = registry::make(&EnvRequest { id: (*world).into(), ..EnvRequest::default() })
                 .expect("its world exists");

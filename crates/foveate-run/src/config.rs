@@ -3,6 +3,7 @@
 //! A configuration is a TOML file. What it leaves out comes from a [preset](PRESETS), what `--set` says comes on top,
 //! and a key that does not exist is an error wherever it stands. A run copies the whole result into its folder.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use foveate_agents::registry;
@@ -15,6 +16,7 @@ use toml::{Table, Value};
 use crate::error::RunError;
 use crate::initial;
 use crate::recipe::Recipe;
+use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
 
 /// The presets: name and contents.
 pub const PRESETS: [(&str, &str); 4] = [
@@ -57,7 +59,7 @@ pub struct TrainConfig {
 }
 
 /// The world to train in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvSection {
     /// Its name, as in `foveate list`.
@@ -69,6 +71,25 @@ pub struct EnvSection {
     /// Options of the world itself.
     #[serde(default, skip_serializing_if = "Table::is_empty")]
     pub options: Table,
+    /// Where it was read and what the command line says: what decides whether it is taken. A section that was read and
+    /// nothing else is one of a stranger's.
+    #[serde(skip)]
+    origin: Origin,
+}
+
+/// Where a section comes from.
+#[derive(Debug, Clone, Default)]
+struct Origin {
+    file: String,
+    flags: WorldFlags,
+}
+
+/// The same world is asked for, by whomever.
+impl PartialEq for EnvSection {
+    fn eq(&self, other: &Self) -> bool {
+        let EnvSection { id, picture, variants, options, origin: _ } = self;
+        (id, picture, variants, options) == (&other.id, &other.picture, &other.variants, &other.options)
+    }
 }
 
 /// The agent to train.
@@ -84,18 +105,53 @@ pub struct AgentSection {
 
 impl EnvSection {
     /// What to ask for to get this world.
-    pub fn request(&self) -> EnvRequest {
-        let options = self.options.iter().map(|(name, value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            (name.clone(), text)
-        });
-        EnvRequest {
+    ///
+    /// # Errors
+    /// When it came from a file that may not ask for it, see [`FileWorld::accept`].
+    pub fn request(&self) -> Result<EnvRequest, RunError> {
+        let asked = EnvRequest {
             id: self.id.clone(),
             picture: Some(self.picture.clone()),
             variants: self.variants.clone(),
-            options: options.collect(),
+            options: texts(&self.options),
             ..EnvRequest::default()
-        }
+        };
+        FileWorld::new(asked, &*self.origin.file).accept(&self.origin.flags)
+    }
+
+    /// Says in which file it stands, and what the command line says about the world.
+    pub fn came_from(&mut self, file: impl std::fmt::Display, flags: WorldFlags) {
+        self.origin = Origin { file: file.to_string(), flags };
+    }
+
+    /// Says what the command line says about the world.
+    pub fn set_flags(&mut self, flags: WorldFlags) {
+        self.origin.flags = flags;
+    }
+
+    /// Says whether the command line accepts the world whatever it is.
+    pub fn trust(&mut self, trust: Trust) {
+        self.origin.flags.trust = trust;
+    }
+}
+
+/// Options as text.
+fn texts(options: &Table) -> BTreeMap<String, String> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    options.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+}
+
+/// What `sets` say about the world.
+fn flags(sets: &Table) -> WorldFlags {
+    let env = sets.get("env").and_then(Value::as_table);
+    let text = |key: &str| env?.get(key)?.as_str().map(str::to_owned);
+    let options = env.and_then(|env| env.get("options")?.as_table());
+    WorldFlags {
+        id: text("id"),
+        picture: text("picture"),
+        options: options.map(texts).unwrap_or_default(),
+        repeat: Repeat::Train,
+        ..WorldFlags::default()
     }
 }
 
@@ -137,9 +193,11 @@ impl TrainConfig {
             let on_top = parse(&text, &path.display().to_string())?;
             merge(&mut table, on_top);
         }
+        let mut said = Table::new();
         for set in sets {
-            let set = set.as_ref();
-            merge(&mut table, one_key(set)?);
+            let set = one_key(set.as_ref())?;
+            merge(&mut said, set.clone());
+            merge(&mut table, set);
         }
         let from = match (file, sets.is_empty()) {
             (Some(path), true) => path.display().to_string(),
@@ -151,6 +209,7 @@ impl TrainConfig {
         let mut config = Self::from_table(table, &from)?;
         config.recipe.complete().map_err(|why| bad(&from, why))?;
         initial::pin(&mut config.recipe.init)?;
+        config.env.came_from(file.map_or(from, |file| file.display().to_string()), flags(&said));
         Ok(config)
     }
 
@@ -160,7 +219,9 @@ impl TrainConfig {
     /// As [`TrainConfig::load`].
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let from = path.display().to_string();
-        Self::from_table(parse(&read_text(path)?, &from)?, &from)
+        let mut config = Self::from_table(parse(&read_text(path)?, &from)?, &from)?;
+        config.env.came_from(&from, WorldFlags { repeat: Repeat::No, ..WorldFlags::default() });
+        Ok(config)
     }
 
     /// The configuration as a TOML file.

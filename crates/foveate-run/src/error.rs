@@ -48,17 +48,31 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
+    /// A file asks for a world that may run code, and the command line does not; see [`crate::trust`].
+    #[error(
+        "{file} asks for the world {what}, which is Python code that would run with your rights; if you trust it, {remedy}"
+    )]
+    Untrusted {
+        /// The file.
+        file: String,
+        /// The world, with the options that choose code.
+        what: String,
+        /// The flags that accept it.
+        remedy: String,
+    },
     /// A run that could not go on, and can once the reason is gone.
-    #[error("{source}, then go on with `foveate train --resume {}`", folder.display())]
+    #[error("{source}, then go on with `foveate train --resume {}{trust}`", folder.display())]
     Halted {
         /// Its folder.
         folder: PathBuf,
+        /// The flag that its world needs, see [`crate::trust::flag_for`].
+        trust: &'static str,
         /// Why it could not go on.
         source: Box<RunError>,
     },
     /// A rollout of a run failed.
     #[error(
-        "generation {generation}: {source}; see it again with `foveate replay --failure {}`, and once its cause is \
+        "generation {generation}: {source}; see it again with `foveate replay --failure {}{trust}`, and once its cause is \
          gone go on with `foveate train --resume`", file.display()
     )]
     Failed {
@@ -68,6 +82,8 @@ pub enum RunError {
         source: Box<EvaluateError>,
         /// The replay.
         file: PathBuf,
+        /// The flag that its world needs, see [`crate::trust::flag_for`].
+        trust: &'static str,
     },
     /// A broken or foreign SafeTensors file.
     #[error("{}: {source}", path.display())]

@@ -21,6 +21,7 @@ use crate::error::RunError;
 use crate::npz::read_bounded;
 use crate::replay;
 use crate::rollout::{self, Rules, first_largest};
+use crate::trust::WorldFlags;
 use crate::worlds;
 
 const FORMAT: &str = "foveate-failure-1";
@@ -151,7 +152,8 @@ impl Failure {
         };
         let bytes =
             read_bounded(path, MAX_FILE)?.map_err(|size| bad(format!("{size} bytes are too many")))?;
-        let failure: Failure = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        let mut failure: Failure = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        failure.env.came_from(path.display(), WorldFlags::default());
         if failure.format != FORMAT {
             return Err(bad(format!("its format is {:?}", failure.format)));
         }
@@ -209,7 +211,7 @@ impl Failure {
     }
 
     fn world(&self) -> Result<Box<dyn Env>, RunError> {
-        worlds::make(self.env.request())
+        worlds::make(self.env.request()?)
     }
 }
 

@@ -32,6 +32,7 @@ pub mod tensors;
 #[cfg(test)]
 mod toy;
 pub mod train;
+pub mod trust;
 pub mod watch;
 pub mod weights;
 pub mod workers;

@@ -19,6 +19,7 @@ use crate::course::{Course, Event};
 use crate::error::RunError;
 use crate::initial;
 use crate::progress::Reporter;
+use crate::trust::{Trust, flag_for};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
 use drive::Run;
@@ -57,6 +58,8 @@ pub struct ResumeRequest {
     pub videos: Option<bool>,
     /// Goes on although the configuration, the program's version or the log was changed, and says so in `about.json`.
     pub allow_changes: bool,
+    /// Whether its world may be one that runs code.
+    pub trust: Trust,
 }
 
 /// Starts a run and trains to its end, or until someone asks to stop.
@@ -73,7 +76,7 @@ pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Resu
         None => RunFolder::create(runs, &config.env.id, &toml)?,
     };
     reporter.note(&format!(
-        "training {} on {} (picture {}), {:.1} M steps, seed {}; everything goes to {}\nCtrl-C stops safely, `foveate train --resume {}` goes on",
+        "training {} on {} (picture {}), {:.1} M steps, seed {}; everything goes to {}\nCtrl-C stops safely, `foveate train --resume {}{}` goes on",
         config.agent.name,
         config.env.id,
         config.env.picture,
@@ -81,6 +84,7 @@ pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Resu
         config.seed,
         folder.path().display(),
         folder.path().display(),
+        flag_for(&config.env.id),
     ));
     Run::begin(parts, folder)?.drive(reporter, stop)
 }
@@ -94,6 +98,7 @@ pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> 
     let mut config = TrainConfig::read(&folder.path().join("config.toml"))?;
     config.workers = request.workers.unwrap_or(config.workers);
     config.videos = request.videos.unwrap_or(config.videos);
+    config.env.trust(request.trust);
     Run::resume(Parts::of(&config)?, folder, request.allow_changes, reporter)?.drive(reporter, stop)
 }
 
@@ -115,7 +120,7 @@ impl Parts {
     fn of(config: &TrainConfig) -> Result<Self, RunError> {
         let TrainConfig { seed, env: env_section, agent: agent_section, recipe, .. } = config;
         let seed = *seed;
-        let world = env_section.request();
+        let world = env_section.request()?;
         let env = crate::worlds::make(world.clone())?;
         let settings = agent_section.settings()?;
         let agent = agent_section.build()?;

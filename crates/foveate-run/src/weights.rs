@@ -16,6 +16,7 @@ use crate::atomic;
 use crate::error::RunError;
 use crate::replay::sha256_hex;
 use crate::tensors::{NamedTensor, TensorFile};
+use crate::trust::FileWorld;
 
 /// Says what a file is, and in which version.
 const FORMAT: &str = "foveate-agent-1";
@@ -128,8 +129,9 @@ impl AgentFile {
         self.note(WORLD, text.to_string())
     }
 
-    /// The world that the weights were made for, if that was noted (and can be read: it is a note, no promise).
-    pub fn world(&self) -> Option<EnvRequest> {
+    /// The world that the weights were made for, if that was noted (and can be read: it is a note, no promise). `file` is
+    /// what to call the file in messages.
+    pub fn world(&self, file: &str) -> Option<FileWorld> {
         #[derive(Deserialize)]
         struct World {
             id: String,
@@ -138,7 +140,7 @@ impl AgentFile {
             options: BTreeMap<String, String>,
         }
         let World { id, picture, variants, options } = serde_json::from_str(self.about.get(WORLD)?).ok()?;
-        Some(EnvRequest { id, picture, variants, options, ..EnvRequest::default() })
+        Some(FileWorld::new(EnvRequest { id, picture, variants, options, ..EnvRequest::default() }, file))
     }
 
     /// Drops the note on the world, so that the agent drives wherever it is put.
@@ -363,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_world_is_noted() {
-        assert_eq!(sample().world(), None);
+        assert_eq!(sample().world("a"), None);
         let world = EnvRequest {
             id: "car-racing".into(),
             picture: Some("fast".into()),
@@ -371,8 +373,8 @@ mod tests {
             options: [("max_steps".into(), "50".into())].into(),
             ..EnvRequest::default()
         };
-        assert_eq!(sample().made_for(&world).world(), Some(world));
-        assert_eq!(sample().note(WORLD, "{").world(), None);
+        assert_eq!(sample().made_for(&world).world("a"), Some(FileWorld::new(world, "a")));
+        assert_eq!(sample().note(WORLD, "{").world("a"), None);
         let mut file = sample().made_for(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() });
         file.forget_world();
         assert_eq!(file, sample());

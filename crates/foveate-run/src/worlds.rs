@@ -250,7 +250,7 @@ pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
     if fixed || known.iter().all(|key| settings.contains_key(*key)) {
         return Ok(());
     }
-    let spec = shape(&config.env.request())?;
+    let spec = shape(&config.env.request()?)?;
     needs_picture(&spec)?;
     let Value::Object(fitted) = fitted(&spec) else { return Ok(()) };
     for (key, value) in fitted {

@@ -55,7 +55,7 @@ pub(crate) struct Eval {
 impl Eval {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (file, source) = self.weights.load(&self.world)?;
-        let mut request = self.world.request(file.world());
+        let mut request = self.world.request(file.world(&source))?;
         let agent = file.agent()?;
         let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
         let stop = stop_on_ctrl_c()?;

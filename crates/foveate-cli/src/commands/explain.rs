@@ -57,7 +57,7 @@ pub(crate) struct Explain {
 impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (file, source) = self.weights.load(&self.world)?;
-        let request = self.world.request(file.world());
+        let request = self.world.request(file.world(&source))?;
         let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
         let stop = stop_on_ctrl_c()?;
         let live = stderr().is_terminal();

@@ -52,7 +52,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (file, name) = self.weights.load(&self.world)?;
-        let world = self.world.request(file.world());
+        let world = self.world.request(file.world(&name))?;
         let mut named = vec![(file, name)];
         if let Some(path) = &self.other {
             let (file, path) = load_weights_or_run(path)?;

@@ -9,6 +9,7 @@ use foveate_run::RunError;
 use foveate_run::atomic::AtomicFile;
 use foveate_run::failure::Failure;
 use foveate_run::replay::{End, replay};
+use foveate_run::trust::WorldFlags;
 use foveate_run::worlds;
 
 use crate::world_args::WorldArgs;
@@ -42,7 +43,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FILE", required_unless_present = "failure")]
     out: Option<PathBuf>,
     /// A rollout that failed in training, as its run kept it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "env", "picture", "variants", "shifts", "options"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "variants", "shifts"])]
     failure: Option<PathBuf>,
     #[command(flatten)]
     world: WorldArgs,
@@ -51,14 +52,14 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if let Some(path) = &self.failure {
-            return failure(path, self.out.as_deref());
+            return failure(path, self.world.flags(), self.out.as_deref());
         }
         let (Some(actions), Some(out)) = (&self.actions, &self.out) else {
             anyhow::bail!(
                 "actions and a place for the trace are missing; give --actions FILE and --out FILE"
             );
         };
-        let mut env = worlds::make(self.world.request(None))?;
+        let mut env = worlds::make(self.world.own())?;
         let name = actions.display().to_string();
         let mut actions = open(actions)?;
         let played = written(out, |trace| replay(&mut *env, self.seed, &name, &mut *actions, trace))?;
@@ -73,8 +74,9 @@ impl Replay {
 }
 
 /// Drives a rollout that failed once more.
-fn failure(path: &Path, out: Option<&Path>) -> anyhow::Result<()> {
-    let failure = Failure::read(path)?;
+fn failure(path: &Path, world: WorldFlags, out: Option<&Path>) -> anyhow::Result<()> {
+    let mut failure = Failure::read(path)?;
+    failure.env.set_flags(world);
     if let Some(out) = out {
         written(out, |trace| failure.trace(trace))?;
     }

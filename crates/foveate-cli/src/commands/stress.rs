@@ -132,14 +132,14 @@ impl Stress {
         let mut agents: Vec<(Contender, EnvRequest)> = vec![];
         for path in &self.weights {
             let (file, source) = load(path, &self.world)?;
-            let world = self.world.request(file.world());
+            let world = self.world.request(file.world(&source))?;
             let name = if path.is_dir() { path.display().to_string() } else { stem(path) };
             let taken = agents.iter().any(|(agent, _)| agent.name == name);
             let name = if taken { path.display().to_string() } else { name };
             agents.push((Contender { name, file, source }, world));
         }
         if agents.is_empty() {
-            let world = self.world.request(None);
+            let world = self.world.own();
             let (file, name) = champion(&world.id)?;
             agents.push((Contender { source: name.clone(), name, file }, world));
         }

@@ -10,6 +10,8 @@ use foveate_run::progress::{Reporter, Style};
 use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
 use foveate_run::worlds;
 
+use crate::world_args::TrustArg;
+
 /// Let an agent learn
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -66,6 +68,8 @@ pub(crate) struct Train {
     /// Print the log as it is written, one JSON object per line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    trust: TrustArg,
 }
 
 impl Train {
@@ -83,6 +87,7 @@ impl Train {
                 workers: self.workers,
                 videos: self.no_videos.then_some(false),
                 allow_changes: self.allow_changes,
+                trust: self.trust.into(),
             };
             resume(&request, &mut reporter, &stop)?;
             return Ok(());
@@ -94,6 +99,7 @@ impl Train {
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
         let mut config = TrainConfig::load(&preset, self.config.as_deref(), &sets)?;
+        config.env.trust(self.trust.into());
         worlds::fit_agent(&mut config)?;
         run(&TrainRequest { config, runs: self.runs, name: self.name }, &mut reporter, &stop)?;
         Ok(())

@@ -51,7 +51,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (file, source) = self.weights.load(&self.world)?;
-        let request = self.world.request(file.world());
+        let request = self.world.request(file.world(&source))?;
         let (env, agent) = (self.world.make(&request)?, file.agent()?);
         let stop = stop_on_ctrl_c()?;
         let live = stderr().is_terminal();

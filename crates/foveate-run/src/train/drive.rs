@@ -18,6 +18,7 @@ use crate::failure::{self, Failure, Scene};
 use crate::progress::{LogLine, Reporter};
 use crate::rollout::Rules;
 use crate::tensorboard::EventFile;
+use crate::trust::flag_for;
 use crate::workers::{Stop, Workers};
 
 /// A run under way.
@@ -57,7 +58,7 @@ impl Run {
             let films = parts.config.videos.then(|| Films::new(path, parts.config.recipe.max_steps));
             Ok((board, films.transpose()?))
         };
-        let (board, films) = furnish().map_err(|error| halted(path, error))?;
+        let (board, films) = furnish().map_err(|error| halted(path, &parts.config.env.id, error))?;
         let before = lines.last().map_or((0.0, 0.0), |line| (line.seconds, line.cpu_seconds));
         let events = lines.into_iter().map(|line| line.event).collect();
         Ok(Run { parts, folder, events, board, films, before })
@@ -174,7 +175,11 @@ impl Run {
         };
         if !done.map_err(|error| self.halted(error))? {
             let folder = self.folder.path().to_path_buf();
-            reporter.note(&format!("stopped; `foveate train --resume {}` goes on", folder.display()));
+            reporter.note(&format!(
+                "stopped; `foveate train --resume {}{}` goes on",
+                folder.display(),
+                flag_for(&self.parts.config.env.id)
+            ));
             return Ok(Outcome { folder, report: None });
         }
         let report = self.events.iter().rev().find(|e| matches!(e, Event::Report { .. })).cloned();
@@ -275,7 +280,10 @@ impl Run {
             .and_then(|()| self.films.as_mut().map_or(Ok(()), Films::wait))
             .and_then(|()| self.save_all());
         match written {
-            Ok(()) => RunError::Failed { generation, source: Box::new(error), file },
+            Ok(()) => {
+                let trust = flag_for(&self.parts.config.env.id);
+                RunError::Failed { generation, source: Box::new(error), file, trust }
+            }
             // Both are worth knowing, and fit a line.
             Err(trouble) => {
                 RunError::BadRequest { why: format!("generation {generation}: {error}; and {trouble}") }
@@ -319,7 +327,7 @@ impl Run {
     }
 
     fn halted(&self, error: RunError) -> RunError {
-        halted(self.folder.path(), error)
+        halted(self.folder.path(), &self.parts.config.env.id, error)
     }
 }
 
@@ -329,10 +337,10 @@ fn trains(task: &Task) -> bool {
 }
 
 /// What could not be written can be written later.
-fn halted(folder: &std::path::Path, error: RunError) -> RunError {
+fn halted(folder: &std::path::Path, world: &str, error: RunError) -> RunError {
     match error {
         RunError::Io { .. } | RunError::Film { .. } => {
-            RunError::Halted { folder: folder.to_path_buf(), source: Box::new(error) }
+            RunError::Halted { folder: folder.to_path_buf(), trust: flag_for(world), source: Box::new(error) }
         }
         other => other,
     }

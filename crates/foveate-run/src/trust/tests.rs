@@ -1,0 +1,194 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::TrainConfig;
+use crate::failure::Failure;
+use crate::weights::AgentFile;
+
+fn asked(id: &str, options: &[(&str, &str)]) -> FileWorld {
+    FileWorld::new(
+        EnvRequest { id: id.into(), options: pairs(options), ..EnvRequest::default() },
+        "a.safetensors",
+    )
+}
+
+fn pairs(options: &[(&str, &str)]) -> BTreeMap<String, String> {
+    options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn named(id: &str, options: &[(&str, &str)]) -> WorldFlags {
+    WorldFlags { id: Some(id.into()), options: pairs(options), ..WorldFlags::default() }
+}
+
+#[test]
+fn files_may_name_native_worlds_alone() {
+    let nothing = WorldFlags::default();
+    for world in registry::list() {
+        assert!(is_native(world.id) && flag_for(world.id).is_empty());
+        let request = asked(world.id, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
+        assert_eq!((&*request.id, &*request.options["wrap"]), (world.id, "grey"));
+    }
+    assert_eq!(flag_for("gym:X-v0"), " --trust-world");
+    let said = asked("gym:X-v0", &[]).accept(&nothing).expect_err("Python").to_string();
+    assert!(
+        said.contains("a.safetensors asks for the world gym:X-v0,") && said.contains("add `--env gym:X-v0`"),
+        "{said}"
+    );
+    let trust = WorldFlags { trust: Trust::AnyWorld, ..WorldFlags::default() };
+    assert_eq!(
+        asked("gym:X-v0", &[("path", ".")]).accept(&trust).expect("trusted").options,
+        pairs(&[("path", ".")])
+    );
+    let said = asked("rocket", &[]).accept(&nothing).expect_err("no world").to_string();
+    assert!(said.contains("\"rocket\"") && said.contains("car-racing"), "{said}");
+}
+
+/// A world that the command line names takes what is harmless from the file, and nothing else.
+#[test]
+fn options_that_choose_code_are_said_by_the_user() {
+    let file =
+        [("timeout", "9"), ("memory", "500"), ("wrap", "grey"), ("image", "a"), ("actions", "float64")];
+    let request = asked("gym:X-v0", &file).accept(&named("gym:X-v0", &[("timeout", "7")])).expect("harmless");
+    assert_eq!((&*request.options["timeout"], request.options.len()), ("7", 5));
+    for (name, value) in [("path", "."), ("gym_wrapper", "a.B"), ("arg.level", "a.cfg"), ("anything", "else")]
+    {
+        let refused = asked("gym:X-v0", &[(name, value)]).accept(&named("gym:X-v0", &[]));
+        assert!(refused.expect_err("it may run code").to_string().contains(name), "{name}");
+        // Said by the user as it stands, or otherwise.
+        for own in [value, "b.C"] {
+            let own = [(name, own)];
+            let request = asked("gym:X-v0", &[(name, value)]).accept(&named("gym:X-v0", &own)).expect("said");
+            assert_eq!(request.options, pairs(&own));
+        }
+        // Of a world that is not the file's, nothing is taken.
+        let request = asked("gym:X-v0", &[(name, value)]).accept(&named("gym:Y-v0", &[])).expect("named");
+        assert_eq!(request, EnvRequest { id: "gym:Y-v0".into(), ..EnvRequest::default() });
+    }
+}
+
+#[test]
+fn the_flags_are_printed_as_a_shell_takes_them() {
+    let world = EnvRequest {
+        id: "gym:X-v0".into(),
+        picture: Some("render".into()),
+        options: pairs(&[
+            ("path", "/a b"),
+            ("arg.lap", "0.9"),
+            ("wrap", "grey+stack:3"),
+            ("gym_wrapper", "a.B('x')"),
+        ]),
+        ..EnvRequest::default()
+    };
+    let said = |world: &EnvRequest, flags: &WorldFlags| {
+        FileWorld::new(world.clone(), "f").accept(flags).expect_err("it may run code").to_string()
+    };
+    let all = r"add `--env gym:X-v0 --picture render --env-arg lap=0.9 --option 'gym_wrapper=a.B('\''x'\'')' --option 'path=/a b' --wrap grey+stack:3` yourself, or --trust-world";
+    assert!(said(&world, &WorldFlags::default()).contains(all), "{}", said(&world, &WorldFlags::default()));
+    let some = named("gym:X-v0", &[("path", "/a b"), ("arg.lap", "0.9"), ("wrap", "grey+stack:3")]);
+    assert!(
+        said(&world, &some)
+            .contains(r"add `--picture render --option 'gym_wrapper=a.B('\''x'\'')'` yourself")
+    );
+    let train = WorldFlags { repeat: Repeat::Train, ..WorldFlags::default() };
+    let text = said(&world, &train);
+    assert!(
+        text.contains(
+            "add `gym:X-v0 --set 'env.picture=\"render\"' --set 'env.options={ \"arg.lap\" = \"0.9\", "
+        ),
+        "{text}"
+    );
+    let no = WorldFlags { repeat: Repeat::No, ..WorldFlags::default() };
+    assert!(said(&world, &no).ends_with("if you trust it, add --trust-world to take it as it stands"));
+    // What cannot be read is not to be repeated, and what is long is cut.
+    for (value, shows) in
+        [("a\nb", "a\\nb"), ("\u{202e}x", "\\u{202e}x"), (&*"x".repeat(100_000), "xxx… (1000")]
+    {
+        let text =
+            said(&EnvRequest { options: pairs(&[("path", value)]), ..world.clone() }, &WorldFlags::default());
+        assert!(text.contains(shows) && !text.contains('`') && text.len() < 1000, "{text}");
+    }
+}
+
+/// A text that is a world's name, or nearly one.
+fn id() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "gym:[A-Za-z:./-]{0,12}",
+        prop::sample::select(vec![
+            "car-racing",
+            "take-cover",
+            "Gym:CartPole-v1",
+            " gym:CartPole-v1",
+            "GYM:X",
+            "python:x"
+        ])
+        .prop_map(str::to_owned),
+        "\\PC{0,12}",
+    ]
+}
+
+fn option() -> impl Strategy<Value = (String, String)> {
+    let names =
+        ["path", "gym_wrapper", "arg.x", "arg.", "timeout", "wrap", "module", "python", "program", "PATH"];
+    (prop_oneof![prop::sample::select(names.to_vec()).prop_map(str::to_owned), "\\PC{0,6}"], "\\PC{0,20}")
+}
+
+proptest! {
+    /// Whatever stands in weights, a configuration or a kept failure: no world comes of it but a native one.
+    #[test]
+    fn no_file_yields_a_gymnasium_world(
+        id in id(),
+        picture in "\\PC{0,8}",
+        options in prop::collection::btree_map("\\PC{0,8}", "\\PC{0,20}", 0..3),
+        more in prop::collection::vec(option(), 0..4),
+    ) {
+        let mut options = options;
+        options.extend(more);
+        let world = serde_json::json!({ "id": id, "picture": picture, "variants": [], "options": options }).to_string();
+        let file = AgentFile::new("random-actions", &serde_json::json!({}), vec![]).expect("an agent");
+        if let Some(world) = file.note("world", world).world("a file") {
+            if let Ok(request) = world.clone().accept(&WorldFlags::default()) {
+                prop_assert!(is_native(&request.id), "{request:?}");
+            }
+            // Named by the command line, it brings nothing along that could choose code.
+            if let Ok(request) = world.accept(&named(&id, &[])) && !is_native(&id) {
+                prop_assert!(request.options.keys().all(|name| HARMLESS.contains(&&**name)), "{request:?}");
+            }
+        }
+
+        let env = toml::toml! { [env] };
+        let mut env = env;
+        env["env"] = toml::Value::Table(toml::Table::from_iter([
+            ("id".to_owned(), id.clone().into()),
+            ("picture".to_owned(), picture.clone().into()),
+            ("variants".to_owned(), toml::Value::Array(vec![])),
+            ("options".to_owned(), toml::Value::try_from(&options).expect("texts")),
+        ]));
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("a.toml");
+        std::fs::write(&path, env.to_string()).expect("writable");
+        let config = TrainConfig::load("laptop", Some(&path), &[""; 0]).expect("texts are all it checks");
+        if let Ok(request) = config.env.request() {
+            prop_assert!(is_native(&request.id), "{request:?}");
+        }
+        let sets = [format!("env.id={}", toml::Value::from(&*id))];
+        let config = TrainConfig::load("laptop", Some(&path), &sets).expect("texts are all it checks");
+        if let Ok(request) = config.env.request() && !is_native(&id) {
+            prop_assert!(request.options.keys().all(|name| HARMLESS.contains(&&**name)), "{request:?}");
+        }
+        std::fs::write(&path, config.to_toml()).expect("writable");
+        if let Ok(request) = TrainConfig::read(&path).expect("its own file").env.request() {
+            prop_assert!(is_native(&request.id), "{request:?}");
+        }
+
+        let failure = serde_json::json!({
+            "format": "foveate-failure-1", "version": "0.1.0", "what": "x", "generation": 1, "genome": 0, "episode": 0,
+            "env_seed": 1, "step": 1, "max_steps": 5, "patience": null, "agent": { "name": "attention-agent" },
+            "env": { "id": id, "picture": picture, "variants": [], "options": options }, "weights": "", "actions": [],
+        });
+        let path = dir.path().join("a.json");
+        std::fs::write(&path, failure.to_string()).expect("writable");
+        if let Ok(request) = Failure::read(&path).expect("a failure").env.request() {
+            prop_assert!(is_native(&request.id), "{request:?}");
+        }
+    }
+}
