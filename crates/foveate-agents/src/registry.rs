@@ -1,6 +1,6 @@
 //! Agents by name.
 
-use foveate_core::{Agent, Apprentice, PolicyError, Seat, Seed, TensorShape};
+use foveate_core::{Agent, Apprentice, PolicyError, Seat, Seed, TensorShape, near};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -217,7 +217,10 @@ fn settings<C: DeserializeOwned + Default>(name: &str, config: &Value) -> Result
         return Ok(C::default());
     }
     serde_path_to_error::deserialize(config).map_err(|error| {
-        let (key, error) = (error.path(), error.inner());
-        PolicyError::BadConfig { why: format!("agent {name}: {key}: {error}; correct it") }
+        let (key, error) = (error.path(), error.inner().to_string());
+        let hint =
+            near::unknown_word(&error).map_or_else(String::new, |(given, known)| near::hint_of(given, known));
+        let remedy = if hint.is_empty() { " correct it" } else { &*hint };
+        PolicyError::BadConfig { why: format!("agent {name}: {key}: {error};{remedy}") }
     })
 }

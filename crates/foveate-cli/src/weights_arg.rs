@@ -21,7 +21,7 @@ pub(crate) struct WeightsArg {
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Option<PathBuf>,
     /// Threads that share the work on one picture; only thousands of patches gain by it, and digits stay the same
-    #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "THREADS", help_heading = "Agent", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     image_threads: u16,
 }
 

@@ -1,5 +1,6 @@
 //! Worlds.
 
+use crate::near::hint;
 use crate::{Fact, Image, ImageBuf};
 
 /// A world that can be reset, stepped, copied and looked at.
@@ -262,7 +263,10 @@ pub enum EnvError {
         env: String,
     },
     /// No world of this name.
-    #[error("no environment is called {given:?}; `foveate list` shows them: {known}")]
+    #[error(
+        "no environment is called {given:?};{} `foveate list worlds` shows them: {known}",
+        hint(given, known)
+    )]
     UnknownEnv {
         /// What was asked for.
         given: String,
@@ -270,7 +274,7 @@ pub enum EnvError {
         known: String,
     },
     /// An option that the world does not have, or a value that it does not take.
-    #[error("{env} has no {what} {given:?}; choose from: {known}")]
+    #[error("{env} has no {what} {given:?};{} choose from: {known}", hint(given, known))]
     UnknownOption {
         /// The world.
         env: String,

@@ -5,6 +5,7 @@
 //! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
 //! * [`Apprentice`]: a policy whose last part learns by gradients from the [`Lesson`]s of an expert.
 //! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
+//! * [`near`]: what a name that is nearly right may stand for.
 //! * [`statistics`]: what lists of returns come to, and whether two of them differ.
 //! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
 //!
@@ -15,6 +16,7 @@ mod evaluate;
 mod evolve;
 mod image;
 mod imitate;
+pub mod near;
 mod policy;
 mod report;
 mod seed;

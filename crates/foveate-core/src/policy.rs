@@ -1,6 +1,7 @@
 //! Things that look and act.
 
 use crate::Observation;
+use crate::near::hint;
 
 /// Something that looks and acts. Where it looked is part of the result, not a debug hook.
 ///
@@ -334,7 +335,7 @@ pub enum PolicyError {
         why: String,
     },
     /// No agent of this name.
-    #[error("no agent is called {given:?}; `foveate list` shows them: {known}")]
+    #[error("no agent is called {given:?};{} `foveate list agents` shows them: {known}", hint(given, known))]
     UnknownAgent {
         /// What was asked for.
         given: String,

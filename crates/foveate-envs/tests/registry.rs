@@ -42,13 +42,16 @@ fn a_wrong_name_is_answered_with_the_right_ones() {
         (request("cart-racing", "none", &[], &[]), "no environment is called \"cart-racing\""),
         (
             request("car-racing", "exakt", &[], &[]),
-            "picture \"exakt\"; choose from: exact, fast, classic, none",
+            "picture \"exakt\"; did you mean exact? choose from: exact, fast, classic, none",
         ),
         (request("car-racing", "none", &["bra"], &[]), "\"bra\""),
-        (request("car-racing", "none", &[], &[("seed", "1")]), "option \"seed\"; choose from: seeding,"),
+        (
+            request("car-racing", "none", &[], &[("seed", "1")]),
+            "option \"seed\"; did you mean seeding? choose from: seeding,",
+        ),
         (
             request("car-racing", "none", &[], &[("seeding", "gym")]),
-            "\"gym\"; choose from: gymnasium, gym0153",
+            "\"gym\"; did you mean gym0153? choose from: gymnasium, gym0153",
         ),
         (request("car-racing", "none", &[], &[("continuous", "1")]), "\"1\"; choose from: true, false"),
         (request("car-racing", "none", &[], &[("max_steps", "-1")]), "max_steps is a whole number or none"),

@@ -10,7 +10,7 @@
 //! # Ok::<(), foveate_core::EvolveError>(())
 //! ```
 
-use foveate_core::{Apprentice, EvolveError, Evolver, Seed};
+use foveate_core::{Apprentice, EvolveError, Evolver, Seed, near};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounded, Bounds};
@@ -176,7 +176,8 @@ impl StrategyConfig {
         .map(StrategyConfig::from);
         all.into_iter().find(|config| config.name() == name).ok_or_else(|| {
             let names: Vec<_> = list().iter().chain([&IMITATION]).map(|d| d.name).collect();
-            let why = format!("no strategy is called {name:?}; choose from: {}", names.join(", "));
+            let hint = near::hint_of(name, names.iter().copied());
+            let why = format!("no strategy is called {name:?};{hint} choose from: {}", names.join(", "));
             EvolveError::BadConfig { why }
         })
     }
@@ -338,6 +339,6 @@ mod tests {
         let table: Table = toml::from_str("name = 'x'\nalgorithm = 'rank-es'\nsigma = 1").expect("fine");
         assert!(matches!(table.strategy.algorithm, Algorithm::RankEs(RankEsConfig { sigma: 1.0, .. })));
         let error = StrategyConfig::named("cma").expect_err("no such name").to_string();
-        assert!(error.contains("\"cma\"; choose from: rank-es"), "{error}");
+        assert!(error.contains("\"cma\"; did you mean cma-es? choose from: rank-es"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use foveate_core::near::hint;
 use serde_json::Value;
 
 use crate::error::GymError;
@@ -142,8 +143,9 @@ impl Settings {
                     _ => {
                         let known = OPTIONS.map(|(name, _)| name).join(", ");
                         return Err(bad(format!(
-                            "there is no option {name:?}; choose from: {known} (arguments of the environment itself \
-                             go with --env-arg)"
+                            "there is no option {name:?};{} choose from: {known} (arguments of the environment itself \
+                             go with --env-arg)",
+                            hint(name, &known)
                         )));
                     }
                 },

@@ -5,12 +5,18 @@
 //! it is by itself, whatever picture it was trained with.
 
 use crate::RunError;
+use crate::suggest;
 use crate::tensors::TensorFile;
 use crate::weights::AgentFile;
 
 /// World and weight file.
 const CHAMPIONS: &[(&str, &[u8])] =
     &[("car-racing", include_bytes!("../../../champions/car-racing.safetensors"))];
+
+/// Whether `world` has a champion.
+pub fn has_champion(world: &str) -> bool {
+    CHAMPIONS.iter().any(|(name, _)| *name == world)
+}
 
 /// The champion of `world`, and what to call it where a weight file's path would stand.
 ///
@@ -21,9 +27,10 @@ pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
         let known: Vec<&str> = CHAMPIONS.iter().map(|(name, _)| *name).collect();
         return Err(RunError::BadRequest {
             why: format!(
-                "no trained agent for {world:?} comes with Foveate (there is one for: {}); name a weight file or the \
+                "no trained agent for {world:?} comes with Foveate (there is one for: {});{} name a weight file or the \
                  folder of a run",
-                known.join(", ")
+                known.join(", "),
+                suggest::world(world)
             ),
         });
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use foveate_agents::registry;
-use foveate_core::Agent;
+use foveate_core::{Agent, near};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::take_cover;
 use serde::{Deserialize, Serialize};
@@ -206,7 +206,7 @@ impl TrainConfig {
             (None, false) => "--set".into(),
         };
         only_picture(&mut table, preset)?;
-        let mut config = Self::from_table(table, &from)?;
+        let mut config = Self::from_table(&table, &from)?;
         config.recipe.complete().map_err(|why| bad(&from, why))?;
         initial::pin(&mut config.recipe.init)?;
         config.env.came_from(file.map_or(from, |file| file.display().to_string()), flags(&said));
@@ -219,7 +219,7 @@ impl TrainConfig {
     /// As [`TrainConfig::load`].
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let from = path.display().to_string();
-        let mut config = Self::from_table(parse(&read_text(path)?, &from)?, &from)?;
+        let mut config = Self::from_table(&parse(&read_text(path)?, &from)?, &from)?;
         config.env.came_from(&from, WorldFlags { repeat: Repeat::No, ..WorldFlags::default() });
         Ok(config)
     }
@@ -229,9 +229,9 @@ impl TrainConfig {
         toml::to_string(self).expect("plain tables of numbers and texts can be written")
     }
 
-    fn from_table(table: Table, from: &str) -> Result<Self, RunError> {
-        let config: TrainConfig = serde_path_to_error::deserialize(table)
-            .map_err(|error| bad(from, format!("{}: {}", error.path(), one_line(error.inner()))))?;
+    fn from_table(table: &Table, from: &str) -> Result<Self, RunError> {
+        let config: TrainConfig = serde_path_to_error::deserialize(table.clone())
+            .map_err(|error| bad(from, format!("{}: {}", error.path(), with_hint(error.inner(), table))))?;
         config.check().map_err(|why| bad(from, why))?;
         Ok(config)
     }
@@ -282,7 +282,8 @@ fn preset_table(name: &str) -> Result<Table, RunError> {
     let found = PRESETS.iter().find(|(known, _)| *known == name);
     let (_, text) = found.ok_or_else(|| {
         let known = PRESETS.map(|(known, _)| known).join(", ");
-        RunError::BadRequest { why: format!("no preset is called {name:?}; choose from: {known}") }
+        let hint = near::hint(name, &known);
+        RunError::BadRequest { why: format!("no preset is called {name:?};{hint} choose from: {known}") }
     })?;
     parse(text, name)
 }
@@ -360,6 +361,40 @@ fn names_entries(list: &[Value], table: &Table) -> bool {
 
 fn bad(from: &str, why: String) -> RunError {
     RunError::Config { from: from.to_owned(), why }
+}
+
+/// The message of an error in `table`, with the name that was meant or the place where the key belongs.
+fn with_hint(error: &toml::de::Error, table: &Table) -> String {
+    let text = one_line(error);
+    let Some((given, known)) = near::unknown_word(&text) else { return text };
+    let path = || path_of(&Value::Table(table.clone()), given).or_else(|| agent_key(table, given));
+    match near::hint_of(given, known) {
+        hint if !hint.is_empty() => text.replace("; correct it", &format!(";{hint}")),
+        _ => match path() {
+            Some(path) => text.replace("; correct it", &format!("; did you mean {path}?")),
+            None => text,
+        },
+    }
+}
+
+/// Where a key called `key` stands that is not at the top.
+fn path_of(value: &Value, key: &str) -> Option<String> {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Table(table) => table.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Array(list) => list.iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect(),
+        _ => return None,
+    };
+    inner.iter().find_map(|(name, value)| match value {
+        Value::Table(table) if table.contains_key(key) => Some(format!("{name}.{key}")),
+        _ => path_of(value, key).map(|path| format!("{name}.{path}")),
+    })
+}
+
+/// `agent.config.KEY` if the agent has such a setting.
+fn agent_key(table: &Table, key: &str) -> Option<String> {
+    let agent = table.get("agent")?.get("name")?.as_str()?;
+    let settings = registry::full_config(agent, &serde_json::Value::Null).ok()?;
+    settings.get(key).map(|_| format!("agent.config.{key}"))
 }
 
 /// The message of a TOML error, without its drawing of the file.

@@ -27,6 +27,7 @@ pub mod replay;
 pub mod rollout;
 mod schedule;
 pub mod stress;
+pub mod suggest;
 pub mod tensorboard;
 pub mod tensors;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use foveate_core::EnvError;
 use foveate_envs::registry::{self, EnvRequest};
 
 use crate::error::RunError;
+use crate::suggest;
 use crate::worlds::WRAP;
 
 /// Options of a Gymnasium world that choose no code and open no file: a file may set them for a world that the command line
@@ -173,7 +174,7 @@ impl FileWorld {
         }
         if !request.id.starts_with(foveate_gym::PREFIX) {
             let known: Vec<&str> = registry::list().iter().map(|world| world.id).collect();
-            return Err(EnvError::UnknownEnv { given: request.id, known: known.join(", ") }.into());
+            return Err(suggest::named(EnvError::UnknownEnv { given: request.id, known: known.join(", ") }));
         }
         let said = |(name, value): (&String, &String)| {
             HARMLESS.contains(&&**name) || flags.options.get(name) == Some(value)

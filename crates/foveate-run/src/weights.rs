@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::atomic;
 use crate::error::RunError;
 use crate::replay::sha256_hex;
+use crate::suggest;
 use crate::tensors::{NamedTensor, TensorFile};
 use crate::trust::FileWorld;
 
@@ -305,6 +306,7 @@ pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<()
 /// As [`AgentFile::load`]; and when a folder holds no weights.
 pub fn load_weights_or_run(path: &Path) -> Result<(AgentFile, PathBuf), RunError> {
     if !path.is_dir() {
+        suggest::missing_weights(path)?;
         return Ok((AgentFile::load(path)?, path.to_path_buf()));
     }
     for name in ["best.safetensors", "last.safetensors"] {

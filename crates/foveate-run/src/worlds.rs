@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::config::TrainConfig;
 use crate::error::RunError;
 use crate::pictures;
+use crate::suggest;
 
 /// What the picture of a Gymnasium environment is called that it shows in its observations.
 pub const GYM_PICTURE: &str = "world";
@@ -67,7 +68,7 @@ pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     let env: Box<dyn Env> = match request.id.strip_prefix(foveate_gym::PREFIX) {
         Some(id) => Box::new(GymWorld::new(gym(id, &request)?)),
         None if request.id == take_cover::ID => Box::new(self::take_cover(&request)?),
-        None => registry::make(&request)?,
+        None => registry::make(&request).map_err(suggest::named)?,
     };
     Ok(match wrappers {
         Some(wrappers) => Box::new(Wrapped::new(env, wrappers)?),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_run::{atomic, compare};
+use foveate_run::{atomic, compare, suggest};
 
 use crate::out;
 
@@ -35,6 +35,7 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.runs.iter().try_for_each(|run| suggest::missing_run(run))?;
         let all = compare::read(&self.runs)?;
         if self.json {
             let value = serde_json::to_value(&all).map_err(|error| anyhow!("{error}"))?;

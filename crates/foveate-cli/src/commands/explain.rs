@@ -29,8 +29,6 @@ Examples:
 pub(crate) struct Explain {
     #[command(flatten)]
     weights: WeightsArg,
-    #[command(flatten)]
-    world: WorldArgs,
     /// The seed of the world's random stream; its first episode is the one shown
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -52,6 +50,8 @@ pub(crate) struct Explain {
     /// Print what was found as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    world: WorldArgs,
 }
 
 impl Explain {

@@ -33,8 +33,6 @@ pub(crate) struct Lab {
     /// Another agent to choose on the page, and to compare with
     #[arg(value_name = "WEIGHTS2")]
     other: Option<PathBuf>,
-    #[command(flatten)]
-    world: WorldArgs,
     /// The port; 0 for any that is free
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -47,6 +45,8 @@ pub(crate) struct Lab {
     /// Do not open a browser
     #[arg(long)]
     no_open: bool,
+    #[command(flatten)]
+    world: WorldArgs,
 }
 
 impl Lab {

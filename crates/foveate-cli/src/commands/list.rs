@@ -1,7 +1,10 @@
 //! `foveate list`
 
+use anyhow::anyhow;
 use clap::Args;
+use foveate_agents::registry::AgentInfo;
 use foveate_agents::voting::{KERNELS, VotingConfig};
+use foveate_core::near;
 use foveate_envs::registry::{self, Line, VariantInfo};
 use foveate_envs::shift::{ShiftInfo, Target, catalogue};
 use foveate_envs::wrap;
@@ -15,23 +18,69 @@ use crate::out;
 #[command(after_help = "\
 Examples:
   foveate list
-  foveate list --json")]
+  foveate list worlds
+  foveate list agents --json")]
 pub(crate) struct List {
+    /// One part alone: worlds, variants, shifts, wrappers, gym, agents, kernels, strategies or presets
+    #[arg(value_name = "PART")]
+    part: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// A part of the list.
+struct Part {
+    name: &'static str,
+    text: fn() -> String,
+    json: fn() -> Value,
+}
+
+const PARTS: [Part; 9] = [
+    Part { name: "worlds", text: worlds_text, json: worlds_json },
+    Part { name: "variants", text: variants_text, json: variants_json },
+    Part { name: "shifts", text: shifts_text, json: shifts_json },
+    Part { name: "wrappers", text: wrappers_text, json: || lines_json(&wrappers()) },
+    Part { name: "gym", text: gym_text, json: || lines_json(&gym_options()) },
+    Part { name: "agents", text: agents_text, json: agents_json },
+    Part { name: "kernels", text: kernels_text, json: kernels_json },
+    Part { name: "strategies", text: strategies_text, json: strategies_json },
+    Part { name: "presets", text: presets_text, json: || json!(PRESETS.map(|(name, _)| name)) },
+];
+
 impl List {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        if self.json { Ok(out::say_json(&as_json())?) } else { Ok(out::say(as_text().trim_end())?) }
+        let parts: Vec<&Part> = match &self.part {
+            // Variants are shown with their worlds.
+            None => PARTS.iter().filter(|part| part.name != "variants").collect(),
+            Some(name) => vec![find(name)?],
+        };
+        if self.json {
+            let all = parts.iter().map(|part| (part.name.to_owned(), (part.json)()));
+            return Ok(out::say_json(&Value::Object(all.collect()))?);
+        }
+        let text: Vec<String> = parts.iter().map(|part| (part.text)()).collect();
+        Ok(out::say(text.join("\n").trim_end())?)
     }
 }
 
-fn as_text() -> String {
+/// The part called `name`, in the plural or in the singular.
+fn find(name: &str) -> anyhow::Result<&'static Part> {
+    let singular = |part: &Part| {
+        part.name.strip_suffix('s').is_some_and(|one| one == name)
+            || (part.name, name) == ("strategies", "strategy")
+    };
+    PARTS.iter().find(|part| part.name == name || singular(part)).ok_or_else(|| {
+        let known = PARTS.iter().map(|part| part.name).collect::<Vec<_>>().join(", ");
+        anyhow!("there is no list of {name:?};{} choose from: {known}", near::hint(name, &known))
+    })
+}
+
+fn worlds_text() -> String {
     let mut parts = vec![];
     for env in registry::list() {
-        parts.push(format!("world {}: {}\n", env.id, env.about));
+        let title = if parts.is_empty() { "" } else { "\n" };
+        parts.push(format!("{title}world {}: {}\n", env.id, env.about));
         for (title, lines) in [
             ("pictures (--picture), the first is the default", &env.pictures),
             (
@@ -43,68 +92,100 @@ fn as_text() -> String {
             parts.push(format!("\n {title}:\n{}", columns(lines)));
         }
     }
-    parts.push(
-        "\nshifts (--shift NAME:SEVERITY:PARAMETER=VALUE@STEP+NAME…) of any world with a picture, severity 1 to 5:\n\n"
-            .into(),
-    );
-    parts.push(columns(&shifts()));
-    parts.push("\nwrappers (--wrap NAME:VALUE+NAME…) of any world:\n\n".into());
-    let line = |&(name, about): &(&str, &str)| Line { name: name.into(), about: about.into() };
-    parts.push(columns(&wrap::catalogue().iter().map(line).collect::<Vec<_>>()));
-    parts.push(
-        "\nworld gym:ID: any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md\n\n \
+    parts.concat()
+}
+
+fn variants_text() -> String {
+    let of_world = |env: &registry::EnvInfo| {
+        format!(
+            "variants of {} (--variant NAME:PARAMETER=VALUE+NAME…), each with its parameters:\n\n{}",
+            env.id,
+            columns(&variants(env.variants))
+        )
+    };
+    registry::list().iter().map(of_world).collect::<Vec<_>>().join("\n")
+}
+
+fn shifts_text() -> String {
+    format!(
+        "shifts (--shift NAME:SEVERITY:PARAMETER=VALUE@STEP+NAME…) of any world with a picture, severity 1 to 5:\n\n{}",
+        columns(&shifts())
+    )
+}
+
+fn wrappers_text() -> String {
+    format!("wrappers (--wrap NAME:VALUE+NAME…) of any world:\n\n{}", columns(&wrappers()))
+}
+
+fn gym_text() -> String {
+    format!(
+        "world gym:ID: any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md\n\n \
          pictures (--picture): world, what it shows; render, what it draws for people\n\n options \
-         (--option KEY=VALUE):\n\n"
-            .into(),
-    );
-    let options = foveate_run::worlds::gym_options();
-    parts.push(columns(&options.map(|option| line(&option)).collect::<Vec<_>>()));
-    for agent in foveate_agents::registry::list() {
-        parts.push(format!("\nagent {}: {}\n", agent.name, agent.summary));
-        parts.push(
-            "\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n".into(),
-        );
+         (--option KEY=VALUE):\n\n{}",
+        columns(&gym_options())
+    )
+}
+
+fn agents_text() -> String {
+    let of_one = |agent: &AgentInfo| {
         let lines: Vec<Line> = settings(agent.name)
             .as_object()
             .into_iter()
             .flatten()
             .map(|(name, value)| Line { name: name.clone(), about: value.to_string() })
             .collect();
-        parts.push(columns(&lines));
-    }
-    parts.push(
-        "\nkernels, by which the patches of any agent vote, each with its settings, as in\n\
-         `foveate train --set agent.config.voting.kernel=relu`:\n\n"
-            .into(),
-    );
-    let lines = KERNELS.iter().flat_map(|(name, about)| {
-        let settings: Vec<String> = kernel_settings(name)
-            .iter()
-            .map(|(name, default)| format!("{name}={default}").replace('"', ""))
-            .collect();
-        let line = |name: &str, about: &str| Line { name: name.into(), about: about.into() };
-        std::iter::once(line(name, about))
-            .chain((!settings.is_empty()).then(|| line("", &settings.join(" "))))
-            .collect::<Vec<_>>()
-    });
-    parts.push(columns(&lines.collect::<Vec<_>>()));
-    parts.push("\nstrategies (`algorithm` in a training configuration), each with its settings:\n\n".into());
-    let lines = strategies().flat_map(|strategy| {
-        let settings: Vec<String> = strategy_settings(strategy.name)
-            .iter()
-            .map(|(name, default)| format!("{name}={default}").replace('"', ""))
-            .collect();
-        let line = |name: &str, about: &str| Line { name: name.into(), about: about.into() };
-        [line(strategy.name, strategy.what), line("", &settings.join(" "))]
-    });
-    parts.push(columns(&lines.collect::<Vec<_>>()));
-    parts.push(
-        "\n all but imitation with `bounds = { low = -3, high = 3, repair = \"reflect\" }` (or \"clip\"), and with\n \
-         `restarts = { after = 100, population_factor = 2 }`\n"
-            .into(),
-    );
-    parts.push(format!("\npresets for training: {}\n", PRESETS.map(|(name, _)| name).join(", ")));
-    parts.concat()
+        format!(
+            "agent {}: {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
+            agent.name,
+            agent.summary,
+            columns(&lines)
+        )
+    };
+    foveate_agents::registry::list().iter().map(of_one).collect::<Vec<_>>().join("\n")
+}
+
+fn kernels_text() -> String {
+    let lines = KERNELS.iter().flat_map(|(name, about)| described(name, about, &kernel_settings(name)));
+    format!(
+        "kernels, by which the patches of any agent vote, each with its settings, as in\n\
+         `foveate train --set agent.config.voting.kernel=relu`:\n\n{}",
+        columns(&lines.collect::<Vec<_>>())
+    )
+}
+
+fn strategies_text() -> String {
+    let lines = strategies().flat_map(|s| described(s.name, s.what, &strategy_settings(s.name)));
+    format!(
+        "strategies (`algorithm` in a training configuration), each with its settings:\n\n{}\n all but imitation with \
+         `bounds = {{ low = -3, high = 3, repair = \"reflect\" }}` (or \"clip\"), and with\n \
+         `restarts = {{ after = 100, population_factor = 2 }}`\n",
+        columns(&lines.collect::<Vec<_>>())
+    )
+}
+
+fn presets_text() -> String {
+    format!("presets for training: {}\n", PRESETS.map(|(name, _)| name).join(", "))
+}
+
+/// A line on what has settings and, below it, one with those.
+fn described(name: &str, about: &str, settings: &serde_json::Map<String, Value>) -> Vec<Line> {
+    let line = |name: &str, about: String| Line { name: name.into(), about };
+    let settings: Vec<String> =
+        settings.iter().map(|(name, default)| format!("{name}={default}").replace('"', "")).collect();
+    let settings = (!settings.is_empty()).then(|| line("", settings.join(" ")));
+    std::iter::once(line(name, about.into())).chain(settings).collect()
+}
+
+fn wrappers() -> Vec<Line> {
+    wrap::catalogue().iter().map(as_line).collect()
+}
+
+fn gym_options() -> Vec<Line> {
+    foveate_run::worlds::gym_options().map(|option| as_line(&option)).collect()
+}
+
+fn as_line(&(name, about): &(&str, &str)) -> Line {
+    Line { name: name.into(), about: about.into() }
 }
 
 /// Every setting of an agent, at its default.
@@ -166,64 +247,80 @@ fn columns(lines: &[Line]) -> String {
     out::columns(lines.iter().map(|line| (line.name.as_str(), line.about.as_str())))
 }
 
-fn as_json() -> Value {
-    let lines = |lines: &[Line]| -> Vec<Value> {
-        lines.iter().map(|line| json!({ "name": line.name, "about": line.about })).collect()
+fn lines_json(lines: &[Line]) -> Value {
+    lines.iter().map(|line| json!({ "name": line.name, "about": line.about })).collect()
+}
+
+fn worlds_json() -> Value {
+    let world = |env: &registry::EnvInfo| {
+        json!({
+            "name": env.id,
+            "about": env.about,
+            "pictures": lines_json(&env.pictures),
+            "variants": env.variants.iter().map(variant_json).collect::<Vec<_>>(),
+            "options": lines_json(&env.options),
+        })
     };
-    let variant = |info: &VariantInfo| {
-        let parameters: Vec<Value> = info
-            .parameters
+    registry::list().iter().map(world).collect()
+}
+
+fn variants_json() -> Value {
+    let of_world = |env: registry::EnvInfo| {
+        env.variants.iter().map(move |info| {
+            let mut variant = variant_json(info);
+            variant["world"] = env.id.into();
+            variant
+        })
+    };
+    registry::list().into_iter().flat_map(of_world).collect()
+}
+
+fn variant_json(info: &VariantInfo) -> Value {
+    let parameters: Vec<Value> = info
+        .parameters
+        .iter()
+        .map(|p| json!({ "name": p.name, "default": p.default, "about": p.about }))
+        .collect();
+    json!({
+        "name": info.name,
+        "about": info.about,
+        "parameters": parameters,
+        "source": info.source,
+        "pictures": info.pictures,
+    })
+}
+
+fn agents_json() -> Value {
+    let agent = |agent: &AgentInfo| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) });
+    foveate_agents::registry::list().iter().map(agent).collect()
+}
+
+fn strategies_json() -> Value {
+    strategies()
+        .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
+        .collect()
+}
+
+fn kernels_json() -> Value {
+    let kernel = |(name, about): &(&str, &str)| json!({ "name": name, "about": about, "config": kernel_settings(name) });
+    KERNELS.iter().map(kernel).collect()
+}
+
+fn shifts_json() -> Value {
+    let shift = |info: &ShiftInfo| {
+        let knobs: Vec<Value> = info
+            .knobs
             .iter()
-            .map(|p| json!({ "name": p.name, "default": p.default, "about": p.about }))
+            .map(|k| json!({ "name": k.name, "default": k.default, "about": k.about }))
             .collect();
         json!({
             "name": info.name,
             "about": info.about,
-            "parameters": parameters,
-            "source": info.source,
-            "pictures": info.pictures,
+            "changes": if info.target == Target::Picture { "picture" } else { "action" },
+            "unit": info.unit,
+            "amounts": info.amounts,
+            "parameters": knobs,
         })
     };
-    let worlds: Vec<Value> = registry::list()
-        .iter()
-        .map(|env| {
-            json!({
-                "name": env.id,
-                "about": env.about,
-                "pictures": lines(&env.pictures),
-                "variants": env.variants.iter().map(variant).collect::<Vec<_>>(),
-                "options": lines(&env.options),
-            })
-        })
-        .collect();
-    let agents: Vec<Value> = foveate_agents::registry::list()
-        .iter()
-        .map(|agent| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) }))
-        .collect();
-    let strategies: Vec<Value> = strategies()
-        .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
-        .collect();
-    let kernels: Vec<Value> = KERNELS
-        .iter()
-        .map(|(name, about)| json!({ "name": name, "about": about, "config": kernel_settings(name) }))
-        .collect();
-    let shifts: Vec<Value> = catalogue()
-        .iter()
-        .map(|info| {
-            let knobs: Vec<Value> = info
-                .knobs
-                .iter()
-                .map(|k| json!({ "name": k.name, "default": k.default, "about": k.about }))
-                .collect();
-            json!({
-                "name": info.name,
-                "about": info.about,
-                "changes": if info.target == Target::Picture { "picture" } else { "action" },
-                "unit": info.unit,
-                "amounts": info.amounts,
-                "parameters": knobs,
-            })
-        })
-        .collect();
-    json!({ "worlds": worlds, "shifts": shifts, "agents": agents, "kernels": kernels, "strategies": strategies, "presets": PRESETS.map(|(name, _)| name) })
+    catalogue().iter().map(shift).collect()
 }

@@ -43,8 +43,6 @@ pub(crate) struct Stress {
     /// Weight files, folders of runs (their best weights), `random` or `random-actions` [default: the trained champion that comes with Foveate]
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Vec<PathBuf>,
-    #[command(flatten)]
-    world: WorldArgs,
     /// How many episodes in every row
     #[arg(long, default_value_t = 100)]
     episodes: usize,
@@ -81,6 +79,8 @@ pub(crate) struct Stress {
     /// Drives no episodes: a picture of one step (--at, default 150) in each of --variants
     #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "sheet", "shift_rows", "episodes"])]
     looks: Option<PathBuf>,
+    #[command(flatten)]
+    world: WorldArgs,
 }
 
 impl Stress {

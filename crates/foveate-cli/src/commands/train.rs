@@ -7,6 +7,7 @@ use clap::Args;
 use foveate_run::config::{TrainConfig, usual_preset};
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
+use foveate_run::suggest;
 use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
 use foveate_run::worlds;
 
@@ -82,6 +83,7 @@ impl Train {
         let mut reporter = Reporter::new(style, Box::new(stdout()));
         let stop = stop_on_ctrl_c()?;
         if let Some(folder) = self.resume {
+            suggest::missing_run(&folder)?;
             let request = ResumeRequest {
                 folder,
                 workers: self.workers,

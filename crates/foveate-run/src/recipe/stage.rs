@@ -1,5 +1,6 @@
 //! A stage: a part of a run with a strategy and settings of its own.
 
+use foveate_core::near;
 use foveate_evolve::StrategyConfig;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -110,8 +111,9 @@ impl Stage {
         }
         settings.clone().try_into().map_err(|error: toml::de::Error| {
             let said = error.message().trim();
-            if said.contains("unknown field") {
-                return format!("{said} ({algorithm}); or those of any stage: {KEYS}");
+            if let Some((given, known)) = near::unknown_word(said) {
+                let hint = near::hint_of(given, known.into_iter().chain(KEYS.split(", ")));
+                return format!("{said} ({algorithm}); or those of any stage: {KEYS}.{hint}");
             }
             // The message names no key; the one that is wrong is wrong by itself.
             let wrong = settings.iter().find(|(key, value)| {

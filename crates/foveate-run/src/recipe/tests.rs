@@ -112,7 +112,7 @@ fn numbers_that_make_no_sense_are_refused() {
     }
     let cases: [(Change, &str); 41] = [
         (|r| r.stages.clear(), "the recipe has no stage; write"),
-        (|r| stage(r, "algorithm = 'cma'"), "is called \"cma\"; choose from: rank-es"),
+        (|r| stage(r, "algorithm = 'cma'"), "is called \"cma\"; did you mean cma-es? choose from: rank-es"),
         (|r| r.max_steps = 0, "max_steps = 0"),
         (|r| r.init = Init::Uniform(0.0), "init: uniform = 0 in the recipe; choose a number above 0"),
         (|r| r.init = Init::Uniform(f64::INFINITY), "init: uniform = inf"),

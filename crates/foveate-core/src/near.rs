@@ -1,0 +1,163 @@
+//! Names that are nearly right: what a user may have meant.
+
+/// Longer names are not compared: no name of ours is nearly as long.
+const LONGEST: usize = 64;
+
+/// The one of `known` that `given` most likely stands for, if any is close enough.
+///
+/// Case, separators and a version at the end (`-v3`) do not count, so that `CarRacing-v3` and `car_racing` are both
+/// `car-racing`. Otherwise one letter in three may be wrong, missing, added or swapped with its neighbour, or one name
+/// may be a part of the other.
+///
+/// ```
+/// use foveate_core::near::closest;
+/// assert_eq!(closest("CarRacing-v3", ["car-racing", "take-cover"]), Some("car-racing"));
+/// assert_eq!(closest("occlusoin", ["occlusion", "noise"]), Some("occlusion"));
+/// assert_eq!(closest("moon", ["car-racing", "take-cover"]), None);
+/// ```
+pub fn closest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > LONGEST {
+        return None;
+    }
+    let given = plain(given);
+    let scored = known.into_iter().filter_map(|name| Some((score(&given, &plain(name))?, name)));
+    scored.min_by_key(|(score, _)| *score).map(|(_, name)| name)
+}
+
+/// ` did you mean NAME?` for the one of `known` that is close to `given`, or nothing. `known` is separated by commas.
+pub fn hint(given: &str, known: &str) -> String {
+    hint_of(given, known.split(',').map(str::trim))
+}
+
+/// As [`hint`], with the known names one by one.
+pub fn hint_of<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let name = closest(given.split(':').next().unwrap_or_default(), known);
+    name.map_or_else(String::new, |name| format!(" did you mean {name}?"))
+}
+
+/// The word that serde does not know, and the words that it expects instead, out of a message such as
+/// ``unknown field `sigm`, expected one of `sigma`, `steps` ``.
+pub fn unknown_word(message: &str) -> Option<(&str, Vec<&str>)> {
+    let at = ["unknown field `", "unknown variant `"]
+        .iter()
+        .find_map(|start| Some(message.find(start)? + start.len()));
+    let (given, rest) = message[at?..].split_once('`')?;
+    let (_, expected) = rest.split_once("expected ")?;
+    Some((given, expected.split('`').skip(1).step_by(2).collect()))
+}
+
+/// A name without what users write differently.
+fn plain(name: &str) -> Vec<char> {
+    let version = name.rfind("-v").filter(|&at| {
+        at > 0 && at + 2 < name.len() && name[at + 2..].bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let name = &name[..version.unwrap_or(name.len())];
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// How far apart two plain names are; `None` if too far.
+fn score(given: &[char], name: &[char]) -> Option<usize> {
+    let (short, long) = if given.len() < name.len() { (given, name) } else { (name, given) };
+    if short.is_empty() {
+        return None;
+    }
+    let apart = distance(given, name);
+    if apart <= (short.len().div_ceil(3)).min(4) && apart < short.len() {
+        return Some(apart);
+    }
+    let part = long.starts_with(short) && short.len() >= 3
+        || short.len() >= 4 && long.windows(short.len()).any(|part| part == short);
+    // Worse than any spelling error, and the better the more of the name was given.
+    part.then_some(LONGEST + long.len() - short.len())
+}
+
+/// Letters to insert, remove, replace or swap with their neighbour to get from one text to the other.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORLDS: [&str; 2] = ["car-racing", "take-cover"];
+    const AGENTS: [&str; 4] = ["attention-agent", "iap", "iap-hierarchical", "random-actions"];
+    const SHIFTS: [&str; 5] = ["noise", "blur", "delay", "hue", "sticky"];
+
+    #[track_caller]
+    fn check(known: &[&'static str], given: &str, expect: Option<&str>) {
+        assert_eq!(closest(given, known.iter().copied()), expect, "{given}");
+    }
+
+    #[test]
+    fn near_misses() {
+        for given in [
+            "CarRacing-v3",
+            "CarRacing-v0",
+            "car_racing",
+            "carracing",
+            "Car Racing",
+            "car-rcaing",
+            "carracin",
+        ] {
+            check(&WORLDS, given, Some("car-racing"));
+        }
+        for given in ["VizdoomTakeCover-v0", "DoomTakeCover-v0", "takecover", "take_cover", "take-cove"] {
+            check(&WORLDS, given, Some("take-cover"));
+        }
+        check(&AGENTS, "AttentionAgent", Some("attention-agent"));
+        check(&AGENTS, "atention-agent", Some("attention-agent"));
+        check(&AGENTS, "attention", Some("attention-agent"));
+        check(&AGENTS, "IAP", Some("iap"));
+        check(&AGENTS, "hierarchical", Some("iap-hierarchical"));
+        check(&SHIFTS, "nois", Some("noise"));
+        check(&SHIFTS, "nosie", Some("noise"));
+        check(&SHIFTS, "blurr", Some("blur"));
+        check(&["population", "sigma", "steps"], "sigm", Some("sigma"));
+        check(&["cma-es", "sep-cma-es"], "cma", Some("cma-es"));
+        check(&["grey", "resize"], "gray", Some("grey"));
+    }
+
+    #[test]
+    fn what_is_far_away_is_no_suggestion() {
+        for given in ["moon", "", "-v3", "x", "CartPole-v1", &"car-racing".repeat(1000)] {
+            check(&WORLDS, given, None);
+        }
+        check(&SHIFTS, "fog", None);
+        check(&["a", "b"], "c", None);
+        check(&["bar", "blob"], "car", Some("bar"));
+        check(&["bar", "blob"], "ba", Some("bar"));
+    }
+
+    #[test]
+    fn hints_are_questions() {
+        assert_eq!(hint("resise:84x84", "grey, resize, stack"), " did you mean resize?");
+        assert_eq!(hint("moon", "car-racing, take-cover"), "");
+    }
+
+    #[test]
+    fn serde_says_what_it_expects() {
+        for (message, expect) in [
+            ("unknown field `a`, expected one of `b`, `c`", Some(("a", vec!["b", "c"]))),
+            ("x: unknown field `a`, expected `b` or `c`", Some(("a", vec!["b", "c"]))),
+            ("unknown variant `a`, expected `b` at line 1", Some(("a", vec!["b"]))),
+            ("unknown field `a`, there are no fields", None),
+            ("invalid type: string \"many\", expected f64", None),
+        ] {
+            assert_eq!(unknown_word(message), expect, "{message}");
+        }
+    }
+}
