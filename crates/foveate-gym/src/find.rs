@@ -50,7 +50,10 @@ fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Python, GymError>
 }
 
 fn on_path(path: Option<OsString>, name: &std::ffi::OsStr) -> Option<PathBuf> {
-    env::split_paths(&path?).map(|folder| folder.join(name)).find(|path| path.is_file())
+    // An empty entry is the current folder, and hardly ever meant.
+    let path = path?;
+    let mut folders = env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty());
+    folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
 }
 
 #[cfg(test)]

@@ -189,6 +189,14 @@ impl Process {
             }
         }
         command.envs(surroundings.iter().copied());
+        // An empty entry is the current folder to Python, and hardly ever meant.
+        if let Some(folders) = std::env::var_os("PYTHONPATH") {
+            let named = std::env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
+            match std::env::join_paths(named) {
+                Ok(named) if !named.is_empty() => command.env("PYTHONPATH", named),
+                _ => command.env_remove("PYTHONPATH"),
+            };
+        }
         let child =
             command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
         Ok(Process {

@@ -198,6 +198,10 @@ fn wrappers_of_gymnasium_go_around_it() {
     check("foveate_toys.Nothing", "has no attribute 'Nothing'");
     check("no_such_module.A", "No module named 'no_such_module'");
     check("f()()", "it is no name with dots");
+    check("os.system", "os.system is no class of wrappers, which all derive from gymnasium.Wrapper");
+    check("gymnasium.Env", "gymnasium.Env is no class of wrappers");
+    check("foveate_toys.Times.close", "No module named 'foveate_toys.Times'");
+    check("foveate_toys.Times(**{'factor': 2})", "its arguments must be plain values");
 }
 
 #[test]

@@ -219,9 +219,7 @@ impl TrainConfig {
     /// As [`TrainConfig::load`].
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let from = path.display().to_string();
-        let mut config = Self::from_table(&parse(&read_text(path)?, &from)?, &from)?;
-        config.env.came_from(&from, WorldFlags { repeat: Repeat::No, ..WorldFlags::default() });
-        Ok(config)
+        Self::from_table(&parse(&read_text(path)?, &from)?, &from)
     }
 
     /// The configuration as a TOML file.
@@ -230,8 +228,9 @@ impl TrainConfig {
     }
 
     fn from_table(table: &Table, from: &str) -> Result<Self, RunError> {
-        let config: TrainConfig = serde_path_to_error::deserialize(table.clone())
+        let mut config: TrainConfig = serde_path_to_error::deserialize(table.clone())
             .map_err(|error| bad(from, format!("{}: {}", error.path(), with_hint(error.inner(), table))))?;
+        config.env.came_from(from, WorldFlags { repeat: Repeat::No, ..WorldFlags::default() });
         config.check().map_err(|why| bad(from, why))?;
         Ok(config)
     }

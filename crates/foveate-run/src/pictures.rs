@@ -67,6 +67,10 @@ fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
 
 fn load(path: &Path, room: usize) -> Result<ImageBuf, String> {
     let said = |error: &dyn std::fmt::Display| format!("{error}; give a good PNG file");
+    // To open a FIFO would wait for ever, and the folder may have been named by a file from anyone.
+    if !fs::metadata(path).map_err(|e| said(&e))?.is_file() {
+        return Err(said(&"this is no regular file"));
+    }
     let file = File::open(path).map_err(|e| said(&e))?;
     let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: MAX_BYTES });
     decoder.set_transformations(Transformations::normalize_to_color8());
@@ -150,6 +154,14 @@ mod tests {
         ] {
             let said = load_folder(folder(files).path()).expect_err("must fail").to_string();
             assert!(said.contains(wants) && said.contains(';') && said.lines().count() == 1, "{said}");
+        }
+        #[cfg(unix)]
+        {
+            let dir = folder(&[("a.png", &good)]);
+            let made = std::process::Command::new("mkfifo").arg(dir.path().join("b.png")).status();
+            assert!(made.expect("mkfifo exists").success());
+            let said = load_folder(dir.path()).expect_err("it would wait for ever").to_string();
+            assert!(said.contains("b.png: this is no regular file;"), "{said}");
         }
         let said = load_folder(Path::new("/does/not/exist")).expect_err("must fail").to_string();
         assert!(said.contains("check the path"), "{said}");

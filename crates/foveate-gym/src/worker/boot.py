@@ -1,3 +1,6 @@
+import sys
+# `python -c` looks for modules in the current folder first: a numpy.py that lies there must not run.
+sys.path[:] = [folder for folder in sys.path if folder]
 import os, socket, struct
 control = socket.socket(fileno=os.dup(0))
 def read(count):

@@ -28,6 +28,8 @@ OLDEST_PYTHON = (3, 8)
 OLDEST_GYMNASIUM = (0, 29)
 # Status, flags, nothing, bytes that follow, a number.
 REPLY = struct.Struct("<BBHId")
+# Longer texts of wrappers are refused.
+MOST_WRAPPERS = 2000
 FINE, RAISED = 0, 1
 TERMINATED, TRUNCATED, HEAVY = 1, 2, 4
 # Where shared memory has names, and beginnings of those that programs do not remove when they are ended.
@@ -296,7 +298,7 @@ def make(gymnasium, name, args, render, wrapper=None):
     attempts = [dict(args, render_mode="rgb_array"), args] if render and "render_mode" not in args else [args]
     for attempt in attempts:
         try:
-            return wrapped(gymnasium.make(name, disable_env_checker=True, **attempt), wrapper)
+            return wrapped(gymnasium, gymnasium.make(name, disable_env_checker=True, **attempt), wrapper)
         except Refusal:
             raise
         except Exception as error:
@@ -308,13 +310,14 @@ def make(gymnasium, name, args, render, wrapper=None):
                 raise Refusal("%s needs a package that is not installed: %s" % (name, one_line(error)))
             if isinstance(error, (gymnasium.error.UnregisteredEnv, ModuleNotFoundError)):
                 raise Refusal(
-                    "%s; if it comes from a package of its own, install that and name its module too, as in "
-                    "gym:my_package:MyWorld-v0" % one_line(error)
+                    "%s; if it comes from a package of its own, install that, or name the folder it is in with --option "
+                    "path=FOLDER (path=. is this one), and name its module too, as in gym:my_package:MyWorld-v0"
+                    % one_line(error)
                 )
             raise
 
 
-def wrapped(env, text):
+def wrapped(gymnasium, env, text):
     """Puts wrappers of Gymnasium's kind around an environment, as in `minigrid.wrappers.RGBImgObsWrapper(tile_size=12) +
     gymnasium.wrappers.FlattenObservation`, the first innermost."""
     if not text:
@@ -323,7 +326,7 @@ def wrapped(env, text):
     def bad(why):
         return Refusal(
             "gym_wrapper=%s: %s; write it as in minigrid.wrappers.RGBImgObsWrapper(tile_size=12), several with + between "
-            "them" % (text, why)
+            "them" % (text[:200], why)
         )
 
     def dotted(node):
@@ -333,9 +336,11 @@ def wrapped(env, text):
             return node.id
         raise bad("it is no name with dots")
 
+    if len(text) > MOST_WRAPPERS:
+        raise bad("%d characters; at most %d are read" % (len(text), MOST_WRAPPERS))
     try:
         node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise bad("it cannot be read")
     calls = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -347,14 +352,21 @@ def wrapped(env, text):
             try:
                 args = [ast.literal_eval(value) for value in call.args]
                 named = {pair.arg: ast.literal_eval(pair.value) for pair in call.keywords}
-            except ValueError:
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+                raise bad("its arguments must be plain values")
+            if None in named:
                 raise bad("its arguments must be plain values")
             call = call.func
+        # A module, which is imported, and the class in it: nothing else is looked up, and nothing else is called.
         module, _, name = dotted(call).rpartition(".")
         try:
             wrapper = getattr(importlib.import_module(module or "gymnasium.wrappers"), name)
-        except (ImportError, AttributeError) as error:
+        except ImportError as error:
+            raise bad("%s (--option path=FOLDER names the folder of a package that is not installed)" % one_line(error))
+        except AttributeError as error:
             raise bad(one_line(error))
+        if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
+            raise bad("%s is no class of wrappers, which all derive from gymnasium.Wrapper" % dotted(call))
         env = wrapper(env, *args, **named)
     return env
 
