@@ -4,6 +4,7 @@
 //!   what little it is told about them.
 //! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
 //! * [`apprentice`]: its LSTM, learning by gradients from what an expert would have done.
+//! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
 //! * [`random_actions`]: learns nothing and looks at nothing, for comparison.
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
 //!
@@ -18,6 +19,7 @@ pub mod attention_agent;
 pub mod bottleneck;
 pub mod config;
 pub mod controller;
+pub mod controller_agent;
 pub mod ensemble;
 pub mod features;
 pub mod implicit_attention;
@@ -31,6 +33,7 @@ pub mod voting;
 pub use apprentice::LstmApprentice;
 pub use attention_agent::{AttentionAgent, AttentionMemory};
 pub use config::AttentionAgentConfig;
+pub use controller_agent::{ControllerAgent, ControllerAgentConfig};
 pub use ensemble::{Ensemble, Lengths};
 pub use foveate_kernels::Level;
 pub use implicit_attention::ImplicitAttention;

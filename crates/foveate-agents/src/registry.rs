@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::controller::ControllerConfig;
+use crate::controller_agent::{ControllerAgent, ControllerAgentConfig};
 use crate::implicit_attention::hierarchical::{HierarchicalAttention, HierarchicalAttentionConfig};
 use crate::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
 use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice, RandomActions, RandomActionsConfig};
@@ -34,6 +35,11 @@ const HIERARCHICAL_ATTENTION: AgentInfo = AgentInfo {
     summary: "a high level looks and commands, a low level acts on command and sensors (Choromanski et al. 2021)",
 };
 
+const CONTROLLER: AgentInfo = AgentInfo {
+    name: "controller",
+    summary: "a linear policy, an MLP or an LSTM on the numbers that a world shows, without attention",
+};
+
 const RANDOM_ACTIONS: AgentInfo = AgentInfo {
     name: "random-actions",
     summary: "draws its actions evenly and has nothing to learn, for comparison",
@@ -41,7 +47,7 @@ const RANDOM_ACTIONS: AgentInfo = AgentInfo {
 
 /// Every agent there is.
 pub const fn list() -> &'static [AgentInfo] {
-    &[ATTENTION_AGENT, IMPLICIT_ATTENTION, HIERARCHICAL_ATTENTION, RANDOM_ACTIONS]
+    &[ATTENTION_AGENT, IMPLICIT_ATTENTION, HIERARCHICAL_ATTENTION, CONTROLLER, RANDOM_ACTIONS]
 }
 
 /// Where parameters start.
@@ -65,6 +71,7 @@ pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
         Known::Attention(config) => Box::new(Seat::new(AttentionAgent::new(config)?)),
         Known::Implicit(config) => Box::new(Seat::new(ImplicitAttention::new(config)?)),
         Known::Hierarchical(config) => Box::new(Seat::new(HierarchicalAttention::new(config)?)),
+        Known::Controller(config) => Box::new(Seat::new(ControllerAgent::new(config)?)),
         Known::Random(config) => Box::new(Seat::new(RandomActions::new(config)?)),
     })
 }
@@ -89,7 +96,7 @@ pub fn apprentice(name: &str, config: &Value) -> Result<Box<dyn Apprentice>, Pol
                 ),
             }),
         },
-        Known::Hierarchical(_) | Known::Random(_) => Err(PolicyError::BadConfig {
+        Known::Hierarchical(_) | Known::Controller(_) | Known::Random(_) => Err(PolicyError::BadConfig {
             why: format!(
                 "agent {name} cannot learn from an expert; leave out stages with algorithm = \"imitation\""
             ),
@@ -162,6 +169,7 @@ enum Known {
     Attention(AttentionAgentConfig),
     Implicit(ImplicitAttentionConfig),
     Hierarchical(HierarchicalAttentionConfig),
+    Controller(ControllerAgentConfig),
     Random(RandomActionsConfig),
 }
 
@@ -171,6 +179,7 @@ impl Known {
             Known::Attention(config) => config.check().map(drop),
             Known::Implicit(config) => config.check().map(drop),
             Known::Hierarchical(config) => config.check(),
+            Known::Controller(config) => config.check(),
             Known::Random(config) => config.check(),
         }
     }
@@ -180,6 +189,7 @@ impl Known {
             Known::Attention(config) => config.tensors(),
             Known::Implicit(config) => config.tensors(),
             Known::Hierarchical(config) => config.tensors(),
+            Known::Controller(config) => config.tensors(),
             Known::Random(_) => vec![],
         }
     }
@@ -192,6 +202,7 @@ impl Known {
             Known::Attention(config) => value(config),
             Known::Implicit(config) => value(config),
             Known::Hierarchical(config) => value(config),
+            Known::Controller(config) => value(config),
             Known::Random(config) => value(config),
         }
     }
@@ -203,6 +214,7 @@ fn parse(name: &str, config: &Value) -> Result<Known, PolicyError> {
         _ if name == ATTENTION_AGENT.name => settings(name, config).map(Known::Attention),
         _ if name == IMPLICIT_ATTENTION.name => settings(name, config).map(Known::Implicit),
         _ if name == HIERARCHICAL_ATTENTION.name => settings(name, config).map(Known::Hierarchical),
+        _ if name == CONTROLLER.name => settings(name, config).map(Known::Controller),
         _ if name == RANDOM_ACTIONS.name => settings(name, config).map(Known::Random),
         _ => {
             let known: Vec<&str> = list().iter().map(|agent| agent.name).collect();

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use foveate_agents::registry::Init;
-use foveate_core::{EnvSpec, Seed};
+use foveate_core::{Env, EnvSpec, Seed};
 use foveate_run::RunError;
 use foveate_run::champion::champion;
+use foveate_run::fit;
 use foveate_run::weights::{AgentFile, load_weights_or_run};
 use foveate_run::worlds;
 
@@ -44,10 +45,9 @@ pub(crate) fn load(path: &Path, world: &WorldArgs) -> Result<(AgentFile, String)
         return load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()));
     };
     let request = world.own();
-    let spec = world.spec(&request)?;
     let (file, what) = match made_up {
-        MadeUp::Weights => (untrained(&spec, seed)?, "weights"),
-        MadeUp::Actions => (random_actions(&spec, seed)?, "actions"),
+        MadeUp::Weights => (world.look(&request, |env| untrained(env, seed))?, "weights"),
+        MadeUp::Actions => (random_actions(&world.spec(&request)?, seed)?, "actions"),
     };
     Ok((file.made_for(&request), format!("random {what} of seed {seed}")))
 }
@@ -55,7 +55,7 @@ pub(crate) fn load(path: &Path, world: &WorldArgs) -> Result<(AgentFile, String)
 /// Who drives without ever having learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MadeUp {
-    /// An `AttentionAgent` of random weights.
+    /// An agent of random weights.
     Weights,
     /// No one: actions are drawn.
     Actions,
@@ -72,13 +72,15 @@ fn made_up(path: &Path) -> Option<(MadeUp, u64)> {
     }
 }
 
-/// An `AttentionAgent` that never learnt, of a shape that fits the world.
-fn untrained(world: &EnvSpec, seed: u64) -> Result<AgentFile, RunError> {
-    const AGENT: &str = "attention-agent";
-    worlds::needs_picture(world)?;
-    let settings = worlds::fitted(world);
-    let params = foveate_agents::registry::initial_params(AGENT, &settings, Init::Torch, Seed::root(seed))?;
-    Ok(AgentFile::new(AGENT, &settings, params)?)
+/// An agent that never learnt, of a shape that fits the world: an `AttentionAgent`, or a plain controller where there is
+/// no picture.
+fn untrained(world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
+    let (agent, settings) = match world.spec().observation.picture() {
+        Some(_) => ("attention-agent", worlds::fitted(world.spec())),
+        None => (fit::CONTROLLER, fit::controller(world)?),
+    };
+    let params = foveate_agents::registry::initial_params(agent, &settings, Init::Torch, Seed::root(seed))?;
+    Ok(AgentFile::new(agent, &settings, params)?)
 }
 
 /// Actions drawn from what the world takes.
@@ -112,12 +114,15 @@ mod tests {
     #[test]
     fn an_untrained_agent_fits_the_world() {
         let request = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
-        let world = worlds::make(request).expect("a native one").spec().clone();
-        let (a, b) = (untrained(&world, 1).expect("fine"), untrained(&world, 2).expect("fine"));
+        let mut world = worlds::make(request).expect("a native one");
+        let mut made = |seed| untrained(&mut *world, seed).expect("fine");
+        let (a, b) = (made(1), made(2));
         assert_eq!(a.params().len(), 3667, "the published shape");
         let request = EnvRequest { id: "take-cover".into(), ..EnvRequest::default() };
-        let world = worlds::shape(&request).expect("it is known without a game");
-        assert_eq!(untrained(&world, 1).expect("fine").params().len(), 3633, "the published shape");
+        let settings = worlds::fitted(&worlds::shape(&request).expect("it is known without a game"));
+        let tensors = foveate_agents::registry::tensors("attention-agent", &settings).expect("fine");
+        let count: usize = tensors.iter().map(foveate_core::TensorShape::len).sum();
+        assert_eq!(count, 3633, "the published shape");
         assert_ne!(a.params(), b.params());
     }
 }

@@ -19,16 +19,29 @@ pub(crate) struct WorldArgs {
     /// or car-racing]
     #[arg(long, value_name = "NAME")]
     env: Option<String>,
-    /// What the agent sees; of gym:ID, `render` is what it draws for people [default: that of the weights, or the world's
-    /// own]
+    /// What happens to what is seen and done, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
+    #[arg(long = "shift", value_name = "NAME:SEVERITY")]
+    shifts: Vec<String>,
+    #[command(flatten)]
+    own: OwnWorldArgs,
+    #[command(flatten)]
+    trust: TrustArg,
+    /// A world that was made to find out its shape, until it is used.
+    #[arg(skip)]
+    made: Made,
+}
+
+/// What a world is like by itself: all that training takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "World")]
+pub(crate) struct OwnWorldArgs {
+    /// What the agent sees; of gym:ID, `render` is what it draws for people [default: that of the weights or the
+    /// configuration, or the world's own]
     #[arg(long, value_name = "NAME")]
     picture: Option<String>,
     /// A change of the world's looks, as in `bar` or `blob:side=4`; several are combined
     #[arg(long = "variant", value_name = "NAME")]
     variants: Vec<String>,
-    /// What happens to what is seen and done, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
-    #[arg(long = "shift", value_name = "NAME:SEVERITY")]
-    shifts: Vec<String>,
     /// An option of the world, as in `continuous=false`; may be given several times
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
@@ -38,11 +51,6 @@ pub(crate) struct WorldArgs {
     /// What stands between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them all
     #[arg(long = "wrap", value_name = "NAME:VALUE")]
     wrap: Option<String>,
-    #[command(flatten)]
-    trust: TrustArg,
-    /// A world that was made to find out its shape, until it is used.
-    #[arg(skip)]
-    made: Made,
 }
 
 /// Whether worlds that files name may run code.
@@ -81,24 +89,28 @@ impl WorldArgs {
 
     /// The shape of the world that was asked for.
     pub(crate) fn spec(&self, request: &EnvRequest) -> Result<EnvSpec, RunError> {
-        let env = self.make(request)?;
-        let spec = env.spec().clone();
+        self.look(request, |env| Ok(env.spec().clone()))
+    }
+
+    /// Finds something out about the world that was asked for.
+    pub(crate) fn look<T>(
+        &self,
+        request: &EnvRequest,
+        find: impl FnOnce(&mut dyn Env) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let mut env = self.make(request)?;
+        let found = find(&mut *env)?;
         *self.made.0.borrow_mut() = Some((request.clone(), env));
-        Ok(spec)
+        Ok(found)
     }
 
     /// What the flags say.
     pub(crate) fn flags(&self) -> WorldFlags {
-        let wrap = self.wrap.iter().map(|wrap| (worlds::WRAP.to_owned(), wrap.clone()));
-        let args = self.env_args.iter().map(|(name, value)| (format!("arg.{name}"), value.clone()));
         WorldFlags {
             id: self.env.clone(),
-            picture: self.picture.clone(),
-            variants: self.variants.clone(),
             shifts: self.shifts.clone(),
-            options: self.options.iter().cloned().chain(wrap).chain(args).collect(),
             trust: self.trust.into(),
-            repeat: Repeat::Flags,
+            ..self.own.flags()
         }
     }
 
@@ -113,6 +125,21 @@ impl WorldArgs {
     /// When the note may not ask for that, see [`FileWorld::accept`].
     pub(crate) fn request(&self, noted: Option<FileWorld>) -> Result<EnvRequest, RunError> {
         noted.map_or_else(|| Ok(self.own()), |noted| noted.accept(&self.flags()))
+    }
+}
+
+impl OwnWorldArgs {
+    /// What the flags say.
+    pub(crate) fn flags(&self) -> WorldFlags {
+        let wrap = self.wrap.iter().map(|wrap| (worlds::WRAP.to_owned(), wrap.clone()));
+        let args = self.env_args.iter().map(|(name, value)| (format!("arg.{name}"), value.clone()));
+        WorldFlags {
+            picture: self.picture.clone(),
+            variants: self.variants.clone(),
+            options: self.options.iter().cloned().chain(wrap).chain(args).collect(),
+            repeat: Repeat::Flags,
+            ..WorldFlags::default()
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use foveate_agents::registry;
 use foveate_core::{Agent, near};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::take_cover;
+use foveate_envs::{car_racing, take_cover};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -19,17 +19,29 @@ use crate::recipe::Recipe;
 use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
 
 /// The presets: name and contents.
-pub const PRESETS: [(&str, &str); 4] = [
+pub const PRESETS: [(&str, &str); 6] = [
     ("laptop", include_str!("../presets/laptop.toml")),
     ("evolution", include_str!("../presets/evolution.toml")),
     ("paper", include_str!("../presets/paper.toml")),
     ("take-cover", include_str!("../presets/take-cover.toml")),
+    (GYM_NUMBERS, include_str!("../presets/gymnasium.toml")),
+    (GYM_PICTURES, include_str!("../presets/gymnasium-pictures.toml")),
 ];
 
-/// The preset for whoever names a world and nothing else.
-pub fn usual_preset(world: Option<&str>) -> &'static str {
-    if world == Some(take_cover::ID) { "take-cover" } else { "laptop" }
+/// The preset for environments of Gymnasium that show numbers: a plain controller.
+pub const GYM_NUMBERS: &str = "gymnasium";
+
+/// The preset for environments of Gymnasium that show a picture: `AttentionAgent`.
+pub const GYM_PICTURES: &str = "gymnasium-pictures";
+
+/// The preset for a native world.
+pub fn usual_preset(world: &str) -> &'static str {
+    if world == take_cover::ID { "take-cover" } else { "laptop" }
 }
+
+/// Negative rewards in a row that a training rollout survives where the recipe does not say it: 20 in `CarRacing`, as
+/// `AttentionAgent` was trained; in any other world, whose rewards mean something else, it goes on to its end.
+const CAR_RACING_PATIENCE: i64 = 20;
 
 /// The version of the file format.
 pub const VERSION: u32 = 1;
@@ -141,18 +153,23 @@ fn texts(options: &Table) -> BTreeMap<String, String> {
     options.iter().map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// What `sets` say about the world.
-fn flags(sets: &Table) -> WorldFlags {
-    let env = sets.get("env").and_then(Value::as_table);
-    let text = |key: &str| env?.get(key)?.as_str().map(str::to_owned);
-    let options = env.and_then(|env| env.get("options")?.as_table());
-    WorldFlags {
-        id: text("id"),
-        picture: text("picture"),
-        options: options.map(texts).unwrap_or_default(),
-        repeat: Repeat::Train,
-        ..WorldFlags::default()
+/// What a command line says about the world, as a section of a configuration.
+fn section_of(flags: &WorldFlags) -> Table {
+    let WorldFlags { id, picture, variants, options, .. } = flags;
+    let mut table = Table::new();
+    for (key, value) in [("id", id), ("picture", picture)] {
+        if let Some(value) = value {
+            table.insert(key.to_owned(), value.clone().into());
+        }
     }
+    if !variants.is_empty() {
+        table.insert("variants".into(), variants.clone().into());
+    }
+    if !options.is_empty() {
+        let options = options.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+        table.insert("options".into(), Value::Table(options.collect()));
+    }
+    table
 }
 
 impl AgentSection {
@@ -182,35 +199,13 @@ impl TrainConfig {
     /// A preset, with the contents of `file` on top if there is one, with every `key=value` of `sets` on top of that.
     ///
     /// Keys of `sets` are paths, `recipe.stage.0.sigma=0.05` for the first stage; values are TOML, and what is no TOML is a
-    /// text.
+    /// text. What a preset leaves to the world is missing here, see [`crate::fit::configure`].
     ///
     /// # Errors
     /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its range.
     pub fn load(preset: &str, file: Option<&Path>, sets: &[impl AsRef<str>]) -> Result<Self, RunError> {
-        let mut table = preset_table(preset)?;
-        if let Some(path) = file {
-            let text = read_text(path)?;
-            let on_top = parse(&text, &path.display().to_string())?;
-            merge(&mut table, on_top);
-        }
-        let mut said = Table::new();
-        for set in sets {
-            let set = one_key(set.as_ref())?;
-            merge(&mut said, set.clone());
-            merge(&mut table, set);
-        }
-        let from = match (file, sets.is_empty()) {
-            (Some(path), true) => path.display().to_string(),
-            (Some(path), false) => format!("{} and --set", path.display()),
-            (None, true) => format!("preset {preset}"),
-            (None, false) => "--set".into(),
-        };
-        only_picture(&mut table, preset)?;
-        let mut config = Self::from_table(&table, &from)?;
-        config.recipe.complete().map_err(|why| bad(&from, why))?;
-        initial::pin(&mut config.recipe.init)?;
-        config.env.came_from(file.map_or(from, |file| file.display().to_string()), flags(&said));
-        Ok(config)
+        Said::read(file, sets, &WorldFlags { repeat: Repeat::Train, ..WorldFlags::default() })?
+            .config(preset, Table::new())
     }
 
     /// Reads a whole configuration, as a run folder keeps it; nothing is filled in.
@@ -248,6 +243,133 @@ impl TrainConfig {
         }
         self.recipe.check()?;
         Ok(())
+    }
+}
+
+/// What a user says about a run: a file, and the command line on top of it.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// One on top of the other.
+    layers: Vec<Table>,
+    /// What to call them in errors; empty when there are none.
+    from: String,
+    /// The file.
+    file: Option<String>,
+    /// What the command line says about the world.
+    flags: WorldFlags,
+}
+
+impl Said {
+    /// Reads `file`, then every `key=value` of `sets`, then what other flags say about the world.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no TOML, or a set is no `key=value`.
+    pub fn read(file: Option<&Path>, sets: &[impl AsRef<str>], flags: &WorldFlags) -> Result<Self, RunError> {
+        let mut layers = vec![];
+        let file = file.map(|path| path.display().to_string()).zip(file);
+        if let Some((name, path)) = &file {
+            layers.push(parse(&read_text(path)?, name)?);
+        }
+        let mut command_line = Table::new();
+        for set in sets {
+            let set = one_key(set.as_ref())?;
+            merge(&mut command_line, set.clone());
+            layers.push(set);
+        }
+        let world = Table::from_iter([("env".to_owned(), Value::Table(section_of(flags)))]);
+        merge(&mut command_line, world.clone());
+        layers.push(world);
+
+        let file = file.map(|(name, _)| name);
+        let from: Vec<&str> =
+            file.as_deref().into_iter().chain((!sets.is_empty()).then_some("--set")).collect();
+        let env = command_line.get("env").and_then(Value::as_table);
+        let text = |key: &str| env?.get(key)?.as_str().map(str::to_owned);
+        let options = env.and_then(|env| env.get("options")?.as_table());
+        let flags = WorldFlags {
+            id: text("id"),
+            picture: text("picture"),
+            options: options.map(texts).unwrap_or_default(),
+            ..flags.clone()
+        };
+        Ok(Said { from: from.join(" and "), layers, file, flags })
+    }
+
+    /// The world that is asked for, with this picture; the section may not be complete.
+    pub(crate) fn env(&self, picture: &str) -> EnvSection {
+        let section = self.section("env");
+        let variants = section.get("variants").and_then(Value::as_array).into_iter().flatten();
+        EnvSection {
+            id: self.world().unwrap_or_default(),
+            picture: picture.to_owned(),
+            variants: variants.filter_map(Value::as_str).map(str::to_owned).collect(),
+            options: section.get("options").and_then(Value::as_table).cloned().unwrap_or_default(),
+            origin: self.origin(&self.from),
+        }
+    }
+
+    /// Where the world comes from.
+    fn origin(&self, from: &str) -> Origin {
+        Origin { file: self.file.clone().unwrap_or_else(|| from.to_owned()), flags: self.flags.clone() }
+    }
+
+    /// All that is said in the section `name`.
+    pub fn section(&self, name: &str) -> Table {
+        let mut all = Table::new();
+        for layer in &self.layers {
+            if let Some(Value::Table(table)) = layer.get(name) {
+                merge(&mut all, table.clone());
+            }
+        }
+        all
+    }
+
+    /// The world that is named.
+    pub fn world(&self) -> Option<String> {
+        self.section("env").get("id").and_then(Value::as_str).map(str::to_owned)
+    }
+
+    /// The configuration: the preset, on top of it what the world itself says (`of_world`), on top of that the user's.
+    ///
+    /// # Errors
+    /// When the preset is unknown, a key does not exist, or a value is out of its range.
+    pub fn config(&self, preset: &str, of_world: Table) -> Result<TrainConfig, RunError> {
+        let mut table = preset_table(preset)?;
+        let its_own = env_id(&table);
+        let id = self.world().or_else(|| its_own.clone()).unwrap_or_default();
+        if its_own.is_some_and(|its_own| its_own != id) {
+            // How long to wait for a reward is a matter of the world that the preset was made for.
+            each_stage(&mut table, |stage| drop(stage.remove("patience")));
+        }
+        merge(&mut table, of_world);
+        for layer in &self.layers {
+            merge(&mut table, layer.clone());
+        }
+        only_picture(&mut table, preset)?;
+        each_stage(&mut table, |stage| {
+            let usual = if id == car_racing::ID { CAR_RACING_PATIENCE.into() } else { "off".into() };
+            stage.entry("patience").or_insert(usual);
+        });
+        let from = if self.from.is_empty() { format!("preset {preset}") } else { self.from.clone() };
+        let mut config = TrainConfig::from_table(&table, &from)?;
+        config.recipe.complete().map_err(|why| bad(&from, why))?;
+        initial::pin(&mut config.recipe.init)?;
+        config.env.origin = self.origin(&from);
+        Ok(config)
+    }
+}
+
+/// The world of a configuration.
+fn env_id(table: &Table) -> Option<String> {
+    Some(table.get("env")?.get("id")?.as_str()?.to_owned())
+}
+
+/// Changes every stage that is a table.
+fn each_stage(table: &mut Table, mut change: impl FnMut(&mut Table)) {
+    let stages =
+        table.get_mut("recipe").and_then(|recipe| recipe.get_mut("stage")).and_then(Value::as_array_mut);
+    for stage in stages.into_iter().flatten() {
+        stage.as_table_mut().map(&mut change);
     }
 }
 
@@ -414,7 +536,13 @@ mod tests {
     #[test]
     fn presets_are_whole_and_survive_a_round_trip() {
         for (name, _) in PRESETS {
-            let config = TrainConfig::load(name, None, &NO_SETS).expect("a preset is right");
+            // What presets for many worlds leave to the world.
+            let sets: &[&str] = if name.starts_with("gymnasium") {
+                &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
+            } else {
+                &[]
+            };
+            let config = TrainConfig::load(name, None, sets).expect("a preset is right");
             let dir = tempfile::tempdir().expect("a temporary folder");
             let path = dir.path().join("config.toml");
             std::fs::write(&path, config.to_toml()).expect("writable");
@@ -496,7 +624,100 @@ mod tests {
         let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
         assert_eq!(
             said,
-            "no preset is called \"desktop\"; choose from: laptop, evolution, paper, take-cover"
+            "no preset is called \"desktop\"; choose from: laptop, evolution, paper, take-cover, \
+             gymnasium, gymnasium-pictures"
         );
+    }
+
+    #[track_caller]
+    fn check_patience(preset: &str, file: &str, sets: &[&str], expect: &[Option<u32>]) {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("mine.toml");
+        std::fs::write(&path, file).expect("writable");
+        let config = TrainConfig::load(preset, Some(&path), sets).expect("right");
+        let found: Vec<_> = config.recipe.stages.iter().map(|stage| stage.patience.0).collect();
+        assert_eq!(found, expect, "{preset}, {file:?}, {sets:?}");
+    }
+
+    #[test]
+    fn patience_belongs_to_the_world() {
+        let stage = "[[recipe.stage]]\nname = \"own\"\nsteps = 10\n";
+        let said = format!("{stage}patience = 7\n");
+        let gym = "env.id=gym:MountainCar-v0";
+        check_patience("laptop", "", &[], &[Some(20), Some(100)]);
+        check_patience("evolution", "", &[], &[Some(20), Some(20)]);
+        check_patience("laptop", stage, &[], &[Some(20)]);
+        check_patience("evolution", "", &[gym], &[None, None]);
+        check_patience("evolution", "", &["env.id=take-cover"], &[None, None]);
+        check_patience("evolution", stage, &[gym], &[None]);
+        check_patience("evolution", &said, &[gym], &[Some(7)]);
+        check_patience("evolution", "", &[gym, "recipe.stage.0.patience=30"], &[Some(30), None]);
+        check_patience("take-cover", stage, &[], &[None]);
+        let of_world = ["env.picture=world", "recipe.max_steps=200"];
+        check_patience("gymnasium", "", &[&[gym], &of_world[..]].concat(), &[None, None]);
+        check_patience("gymnasium-pictures", "", &[&[gym], &of_world[..]].concat(), &[None, None]);
+    }
+
+    #[test]
+    fn flags_of_the_world_lie_on_top_of_everything() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("mine.toml");
+        let text = "[env]\nid = \"a\"\npicture = \"b\"\n[env.options]\nx = 1\ny = 2\n";
+        std::fs::write(&path, text).expect("writable");
+        let world = WorldFlags {
+            id: Some("gym:X-v0".into()),
+            picture: Some("render".into()),
+            variants: vec!["bar".into()],
+            options: [("y", "3"), ("arg.gravity", "9.5"), ("wrap", "grey")]
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
+            trust: Trust::AnyWorld,
+            ..WorldFlags::default()
+        };
+        let said = Said::read(Some(&path), &["env.picture=c"], &world).expect("right");
+        assert_eq!(said.world().as_deref(), Some("gym:X-v0"));
+        let request = said.config("evolution", Table::new()).expect("right").env.request().expect("trusted");
+        assert_eq!((&*request.id, request.picture.as_deref()), ("gym:X-v0", Some("render")));
+        assert_eq!(request.variants, ["bar"]);
+        let options: Vec<_> = request.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(options, ["arg.gravity=9.5", "wrap=grey", "x=1", "y=3"]);
+        let silent = Said::read(Some(&path), &NO_SETS, &WorldFlags::default()).expect("right");
+        assert_eq!(silent.world().as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn recipes_of_car_racing_are_what_they_were() {
+        for (preset, digest) in [
+            (
+                "laptop",
+                [
+                    13_848_622_002_730_525_092,
+                    5_745_736_116_200_554_906,
+                    3_795_973_595_054_495_742,
+                    11_325_142_140_583_988_870,
+                ],
+            ),
+            (
+                "evolution",
+                [
+                    249_407_683_732_047_026,
+                    1_720_981_902_144_585_778,
+                    14_513_388_474_290_276_377,
+                    1_258_041_468_980_147_243,
+                ],
+            ),
+            (
+                "paper",
+                [
+                    15_524_036_442_924_189_961,
+                    13_944_964_607_010_576_232,
+                    17_079_608_141_814_548_060,
+                    11_480_690_221_161_448_332,
+                ],
+            ),
+        ] {
+            let recipe = TrainConfig::load(preset, None, &NO_SETS).expect("right").recipe;
+            assert_eq!(recipe.digest(), digest, "{preset}");
+        }
     }
 }

@@ -229,13 +229,21 @@ impl fmt::Display for ExplainReport {
     }
 }
 
+/// Whether the agent says where it looks, at least. One that cannot see this world at all is refused later.
+fn looks(request: &ExplainRequest<'_>) -> bool {
+    let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
+    env.reset(Some(request.seed));
+    agent.begin_episode();
+    agent.act(env.observation()).map_or(true, |decision| decision.gaze.is_some())
+}
+
 /// More decisions in all would take more memory than a laptop has to spare.
 const MOST_DECISIONS: usize = 5000;
 
 /// Makes the report, calling `progress` now and then.
 ///
 /// # Errors
-/// When the world shows no picture, an episode fails, someone asks to stop, or the folder cannot be made. What was at
+/// When the agent has no gaze, the world shows no picture, an episode fails, someone asks to stop, or the folder cannot be made. What was at
 /// its place is then untouched.
 pub fn run(
     request: &ExplainRequest<'_>,
@@ -251,6 +259,13 @@ pub fn run(
         return refused(format!(
             "{episodes} episodes with {decisions} decisions each are more than {MOST_DECISIONS} in all; lower --episodes \
              or --decisions"
+        ));
+    }
+    if !looks(request) {
+        return refused(format!(
+            "{}: this agent has no attention, so there is nothing to explain about where it looks; `foveate eval` and \
+             `foveate watch` show what it does",
+            request.labels.weights
         ));
     }
     let folder = Folder::create(request.out)?;

@@ -13,6 +13,7 @@ pub mod error;
 pub mod evaluate;
 pub mod explain;
 pub mod failure;
+pub mod fit;
 pub mod import;
 pub mod initial;
 pub mod interrupt;

@@ -58,7 +58,7 @@ pub enum Repeat {
     /// `--env gym:ID --picture NAME --option KEY=VALUE …`
     #[default]
     Flags,
-    /// `gym:ID --set env.picture=NAME --set env.options={…}`, as `foveate train` takes it.
+    /// `gym:ID --picture NAME --option KEY=VALUE …`, as `foveate train` takes it.
     Train,
     /// Not at all: it takes the world of a file or none.
     No,
@@ -96,40 +96,22 @@ impl WorldFlags {
         let options = request.options.iter().filter(|(name, value)| self.options.get(*name) != Some(value));
         match self.repeat {
             Repeat::No => return None,
-            Repeat::Flags => {
-                if !named {
-                    say("--env", &request.id);
-                }
-                if let Some(picture) = picture {
-                    say("--picture", picture);
-                }
-                for variant in request.variants.iter().filter(|_| self.variants.is_empty()) {
-                    say("--variant", variant);
-                }
-                for (name, value) in options {
-                    match name.strip_prefix("arg.") {
-                        _ if name == WRAP => say("--wrap", value),
-                        Some(name) => say("--env-arg", &format!("{name}={value}")),
-                        None => say("--option", &format!("{name}={value}")),
-                    }
-                }
-            }
-            Repeat::Train => {
-                if let Some(picture) = picture {
-                    say("--set", &format!("env.picture={}", toml::Value::from(picture.as_str())));
-                }
-                let options: Vec<String> = options
-                    .map(|(name, value)| {
-                        let (name, value) = (toml::Value::from(&**name), toml::Value::from(&**value));
-                        format!("{name} = {value}")
-                    })
-                    .collect();
-                if !options.is_empty() {
-                    say("--set", &format!("env.options={{ {} }}", options.join(", ")));
-                }
-                if !named {
-                    words.insert(0, request.id.clone());
-                }
+            Repeat::Flags if !named => say("--env", &request.id),
+            Repeat::Train if !named => words.push(request.id.clone()),
+            Repeat::Flags | Repeat::Train => {}
+        }
+        let mut say = |flag: &str, value: &str| words.extend([flag.to_owned(), value.to_owned()]);
+        if let Some(picture) = picture {
+            say("--picture", picture);
+        }
+        for variant in request.variants.iter().filter(|_| self.variants.is_empty()) {
+            say("--variant", variant);
+        }
+        for (name, value) in options {
+            match name.strip_prefix("arg.") {
+                _ if name == WRAP => say("--wrap", value),
+                Some(name) => say("--env-arg", &format!("{name}={value}")),
+                None => say("--option", &format!("{name}={value}")),
             }
         }
         let readable =

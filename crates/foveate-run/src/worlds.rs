@@ -18,7 +18,6 @@ pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
 use foveate_gym::{Gym, GymError, GymWorld, Settings};
 use serde_json::{Value, json};
 
-use crate::config::TrainConfig;
 use crate::error::RunError;
 use crate::pictures;
 use crate::suggest;
@@ -200,13 +199,18 @@ pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
     if spec.observation.picture().is_some() {
         return Ok(());
     }
-    let remedy = if spec.id.starts_with(foveate_gym::PREFIX) {
-        "as picture `render` it may show what it draws for people (--picture render, --set env.picture=render)"
-    } else {
-        "choose another world or picture, as `foveate list` shows them"
-    };
+    let remedy = picture_remedy(spec);
     let why = format!("{} shows numbers and no picture, which this agent looks at; {remedy}", spec.id);
     Err(RunError::BadRequest { why })
+}
+
+/// How a world that shows numbers comes to show a picture, in words for any command that takes a world.
+pub(crate) fn picture_remedy(spec: &EnvSpec) -> &'static str {
+    if spec.id.starts_with(foveate_gym::PREFIX) {
+        "with --picture render it shows what it draws for people"
+    } else {
+        "choose another world or picture, as `foveate list` shows them"
+    }
 }
 
 /// The shape of the world that `request` describes; that of `DoomTakeCover` is known without its game.
@@ -237,31 +241,6 @@ pub fn fitted(spec: &EnvSpec) -> Value {
         (4..4096).find(|&stride| patches(stride) <= 529).unwrap_or(4096)
     };
     json!({ "image": [width, height], "stride": stride, "actions": actions })
-}
-
-/// Fits the agent of a configuration to an environment of Gymnasium or to DoomTakeCover, where the configuration does not say otherwise: its
-/// picture, its stride and its actions.
-///
-/// # Errors
-/// When the environment cannot be made, or shows no picture.
-pub fn fit_agent(config: &mut TrainConfig) -> Result<(), RunError> {
-    let settings = &mut config.agent.config;
-    let known = ["image", "stride", "actions"];
-    let fixed = config.env.id != take_cover::ID && !config.env.id.starts_with(foveate_gym::PREFIX);
-    if fixed || known.iter().all(|key| settings.contains_key(*key)) {
-        return Ok(());
-    }
-    let spec = shape(&config.env.request()?)?;
-    needs_picture(&spec)?;
-    let Value::Object(fitted) = fitted(&spec) else { return Ok(()) };
-    for (key, value) in fitted {
-        if !settings.contains_key(&key)
-            && let Ok(value) = toml::Value::try_from(value)
-        {
-            settings.insert(key, value);
-        }
-    }
-    Ok(())
 }
 
 /// Reads shifts, and the pictures that they ask for.

@@ -4,14 +4,15 @@ use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate_run::config::{TrainConfig, usual_preset};
+use foveate_run::config::Said;
+use foveate_run::fit::configure;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
 use foveate_run::suggest;
 use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
-use foveate_run::worlds;
+use foveate_run::trust::{Repeat, WorldFlags};
 
-use crate::world_args::TrustArg;
+use crate::world_args::{OwnWorldArgs, TrustArg};
 
 /// Let an agent learn
 #[derive(Debug, Args)]
@@ -29,7 +30,9 @@ A configuration file holds what differs from the preset; runs/NAME/config.toml h
 
 Examples:
   foveate train car-racing
-  foveate train car-racing --seed 2 --name second --set env.picture=classic
+  foveate train car-racing --seed 2 --name second --picture classic
+  foveate train gym:CartPole-v1
+  foveate train gym:CartPole-v1 --picture render
   foveate train --config mine.toml
   foveate train --resume runs/car-racing")]
 pub(crate) struct Train {
@@ -37,12 +40,13 @@ pub(crate) struct Train {
     #[arg(value_name = "WORLD")]
     world: Option<String>,
     /// Go on with a run
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
     resume: Option<PathBuf>,
     /// Go on although configuration, version or log are not what they were; about.json will say so
     #[arg(long, requires = "resume")]
     allow_changes: bool,
-    /// Where everything comes from that is not said otherwise [default: take-cover for that world, else laptop]
+    /// The configuration that everything else lies on top of [default: laptop; for take-cover its own; for gym:ID
+    /// gymnasium or gymnasium-pictures, by what it shows]
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// A TOML file with what differs from the preset
@@ -71,6 +75,8 @@ pub(crate) struct Train {
     json: bool,
     #[command(flatten)]
     trust: TrustArg,
+    #[command(flatten)]
+    own_world: OwnWorldArgs,
 }
 
 impl Train {
@@ -94,21 +100,21 @@ impl Train {
             resume(&request, &mut reporter, &stop)?;
             return Ok(());
         }
-        let preset = self.preset.unwrap_or_else(|| usual_preset(self.world.as_deref()).to_owned());
         let mut sets = self.set;
-        sets.extend(self.world.map(|world| format!("env.id={}", quoted(&world))));
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
-        let mut config = TrainConfig::load(&preset, self.config.as_deref(), &sets)?;
-        config.env.trust(self.trust.into());
-        worlds::fit_agent(&mut config)?;
-        run(&TrainRequest { config, runs: self.runs, name: self.name }, &mut reporter, &stop)?;
+        let world = WorldFlags {
+            id: self.world,
+            trust: self.trust.into(),
+            repeat: Repeat::Train,
+            ..self.own_world.flags()
+        };
+        let said = Said::read(self.config.as_deref(), &sets, &world)?;
+        // The world lives until the run has its own: the process that hosts it is then shared.
+        let configured = configure(self.preset.as_deref(), &said)?;
+        let request = TrainRequest { config: configured.config.clone(), runs: self.runs, name: self.name };
+        run(&request, &mut reporter, &stop)?;
         Ok(())
     }
-}
-
-/// `text` as TOML writes it, so that a name stays a name.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -107,7 +107,7 @@ class Check:
         seen = ", ".join("%s (%s)" % (name, words) for name, _, words in eyes.parts)
         self.say("sees", "note" if eyes.parts else "fault", "agents see: " + (seen or "nothing"))
         if eyes.size is None and getattr(self.env, "render_mode", None) == "rgb_array":
-            self.say("no picture", "note", "agents that need one see what render() draws with --picture render")
+            self.say("no picture", "note", "with --picture render, train, eval and watch show agents what render() draws")
         for name, kind in eyes.left_out:
             self.say("left out", "note", "agents do not see %s (%s)" % (name, kind))
         Hands(self.gymnasium, np, self.actions, False)

@@ -334,7 +334,7 @@ fn jobs(change: fn(&mut Stage), skip: usize) -> (Vec<RolloutJob>, Population, Ru
 
 #[test]
 fn tracks_of_a_generation() {
-    let (common, population, rules) = jobs(|s| s.tracks = 2, 0);
+    let (common, population, rules) = jobs(|s| (s.tracks, s.patience) = (2, Patience(Some(20))), 0);
     assert_eq!((common.len(), population.len(), rules.patience), (16, 8, Some(20)));
     for job in &common {
         assert_eq!(job.env_seed, common[job.episode].env_seed, "all drive the same");
@@ -485,7 +485,7 @@ fn seeds_matter_and_tracks_are_shared_within_a_generation() {
     assert_ne!(a.jobs, b.jobs);
     assert!(a.jobs.iter().all(|job| job.env_seed == a.jobs[0].env_seed));
     assert_eq!(a.jobs.len(), 8);
-    assert_eq!(a.rules.patience, Some(20));
+    assert_eq!(a.rules.patience, None, "off unless the recipe says otherwise");
     step(&mut one, &mut workers(1));
     let next = one.task().expect("a generation");
     assert_ne!(next.jobs[0].env_seed, a.jobs[0].env_seed, "every generation has a track of its own");

@@ -388,6 +388,28 @@ fn requests_that_cannot_be_met() {
     let sparks = Sparks::new();
     let stopped = Stop::default();
     stopped.ask();
+    let blind =
+        foveate_agents::registry::make("random-actions", &serde_json::Value::Null).expect("its defaults");
+    let request = |agent: &dyn Agent| {
+        let labels = Labels { weights: "a run".into(), ..Labels::default() };
+        let out = &dir.path().join("report");
+        let (env, max_steps) = (&sparks as &dyn Env, None);
+        let request = ExplainRequest {
+            env,
+            agent,
+            labels,
+            seed: 1,
+            episodes: 1,
+            decisions: 1,
+            max_steps,
+            workers: 1,
+            out,
+        };
+        run(&request, &Stop::default(), &mut |_| {}).map(drop)
+    };
+    let said = request(&*blind).expect_err("it looks nowhere").to_string();
+    assert!(said.starts_with("a run: this agent has no attention") && said.lines().count() == 1, "{said}");
+    assert_eq!(fs::read_dir(dir.path()).expect("readable").count(), 0, "nothing is left behind");
     for (env, episodes, decisions, stop, wants) in [
         (&sparks as &dyn Env, 0, 1, Stop::default(), "at least 1 episode"),
         (&sparks, 1, 0, Stop::default(), "at least 1 episode"),

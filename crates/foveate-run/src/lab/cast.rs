@@ -107,7 +107,11 @@ fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
     let mut env = env.boxed_clone();
     if env.spec().observation.picture().is_none() {
         return Err(RunError::BadRequest {
-            why: format!("{} shows numbers, and the lab shows pictures; choose another world", env.spec().id),
+            why: format!(
+                "{} shows numbers, and the lab shows pictures; {}",
+                env.spec().id,
+                worlds::picture_remedy(env.spec())
+            ),
         });
     }
     env.reset(Some(0));

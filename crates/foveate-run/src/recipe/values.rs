@@ -6,14 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::{Table, Value};
 
 /// Negative rewards in a row that a training rollout survives, in TOML a number or `"off"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Patience(pub Option<u32>);
-
-impl Default for Patience {
-    fn default() -> Self {
-        Patience(Some(20))
-    }
-}
 
 impl<'de> Deserialize<'de> for Patience {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

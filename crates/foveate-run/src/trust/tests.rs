@@ -91,12 +91,7 @@ fn the_flags_are_printed_as_a_shell_takes_them() {
     );
     let train = WorldFlags { repeat: Repeat::Train, ..WorldFlags::default() };
     let text = said(&world, &train);
-    assert!(
-        text.contains(
-            "add `gym:X-v0 --set 'env.picture=\"render\"' --set 'env.options={ \"arg.lap\" = \"0.9\", "
-        ),
-        "{text}"
-    );
+    assert!(text.contains("add `gym:X-v0 --picture render --env-arg lap=0.9 --option "), "{text}");
     let no = WorldFlags { repeat: Repeat::No, ..WorldFlags::default() };
     assert!(said(&world, &no).ends_with("if you trust it, add --trust-world to take it as it stands"));
     // What cannot be read is not to be repeated, and what is long is cut.
