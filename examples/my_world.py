@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-SIZE, BALL, PADDLE, SPEED = 64, 6, 12, 4
+SIZE, BALL, PADDLE, SPEED = 64, 8, 12, 4
 
 
 class Catch(gymnasium.Env):
@@ -15,7 +15,7 @@ class Catch(gymnasium.Env):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
     observation_space = spaces.Box(0, 255, (SIZE, SIZE, 3), np.uint8)
-    action_space = spaces.Discrete(3)  # left, stay, right
+    action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)  # where the paddle shall go: -1 left, 1 right
 
     def __init__(self, render_mode=None, balls=10):
         self.render_mode, self.balls = render_mode, balls
@@ -30,7 +30,8 @@ class Catch(gymnasium.Env):
         self.x, self.y = int(self.np_random.integers(SIZE - BALL + 1)), 0
 
     def step(self, action):
-        self.paddle = min(max(self.paddle + SPEED * (int(action) - 1), 0), SIZE - PADDLE)
+        goal = round((float(np.clip(action[0], -1, 1)) + 1) / 2 * (SIZE - PADDLE))
+        self.paddle += min(max(goal - self.paddle, -SPEED), SPEED)
         self.y += SPEED
         reward = 0.0
         if self.y + BALL > SIZE - 4:
