@@ -225,6 +225,15 @@ class Children(Toy):
         return {"child": self.child.pid, "worker": os.getpid()}
 
 
+class Words(Toy):
+    """Shows neither a picture nor numbers."""
+
+    observation_space = spaces.Text(10)
+
+    def look(self):
+        return "left" if self.x < 0 else "right"
+
+
 class Times(gymnasium.RewardWrapper):
     """Multiplies rewards."""
 
@@ -240,7 +249,7 @@ def _register(name, kind, steps=60, **args):
     gymnasium.register(id="Toys/%s-v0" % name, entry_point=kind, max_episode_steps=steps, kwargs=args)
 
 
-for _kind in (Toy, Picture, Trivial, Mixed, Grey, Acts, Breaks, Leaks, Children):
+for _kind in (Toy, Picture, Trivial, Mixed, Grey, Acts, Breaks, Leaks, Children, Words):
     _register(_kind.__name__, _kind, steps=None if _kind is Trivial else 60)
 
 
