@@ -151,6 +151,11 @@ fn what_is_chosen_and_in_which_order() {
         let picture = picture();
         let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
         let gaze = decision.gaze.expect("this agent has a gaze");
+        // What is shown by importance is by importance, whatever the controller is told first.
+        let shown = gaze.by_importance();
+        let votes = |&patch: &u32| gaze.importance[patch as usize];
+        assert!(shown.is_sorted_by(|a, b| votes(a) >= votes(b)), "{selection}: {shown:?}");
+        assert_eq!(shown == gaze.looked_at, selection == "best", "{selection}: {shown:?}");
         (gaze.looked_at.to_vec(), gaze.importance.to_vec())
     };
     let ((best, importance), (in_place, _), (least, _)) =

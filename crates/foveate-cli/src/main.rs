@@ -25,7 +25,7 @@ Start here:
   foveate watch                                         the trained champion drives: drive.mp4
   foveate train car-racing                              learn to drive, from nothing
   foveate watch runs/car-racing --out drive.mp4         see it drive, and where it looks
-  foveate eval runs/car-racing                          how well, over many tracks
+  foveate eval runs/car-racing                          how well, over many episodes
   foveate list                                          worlds, pictures, variants, agents
 Every command has examples of its own, as in `foveate train --help`.";
 

@@ -142,6 +142,12 @@ fn every_variant_in_one_table() {
             (report["variant"].as_str().expect("a name"), report["mean"].as_f64().expect("a number"));
         assert!(line.starts_with(&format!("| fast | {name} | 2 | {mean:.1} ± ")), "{line}");
     }
+    let one = ["eval", "--each-variant", "--picture", "fast", "--max-steps", "5", "--seeds", "3..4"];
+    let table = dir.ok(&one);
+    assert!(
+        table.lines().skip(3).all(|line| line.contains(" | 1 | ") && line.contains("| none: one episode |"))
+    );
+    assert_eq!(table.matches('±').count(), 1, "in the head alone: {table}");
     let bar = dir.json(&[
         "eval",
         "--json",
@@ -276,7 +282,12 @@ fn explain_makes_a_folder_and_says_what_it_found() {
     let short = ["explain", "w.safetensors", "--picture", "fast", "--max-steps", "12", "--decisions", "2"];
     let done = dir.run(&[&short[..], &["--episodes", "1", "--out", "a"]].concat());
     assert_eq!((done.code, &*done.stderr), (Some(0), ""), "quiet when no one watches");
-    for wants in ["tested        2 decisions in 1 episodes", "undecided", "a/index.html: "] {
+    for wants in [
+        "tested        2 decisions in 1 episode;",
+        "one episode has no interval",
+        "undecided",
+        "a/index.html: ",
+    ] {
         assert!(done.stdout.contains(wants), "{wants:?} is not said: {}", done.stdout);
     }
     for file in
@@ -287,6 +298,8 @@ fn explain_makes_a_folder_and_says_what_it_found() {
     let told = dir.json(&[&short[..], &["--episodes", "2", "--seed", "3", "--json", "--out", "a"]].concat());
     assert_eq!(told["scores"].as_array().map(Vec::len), Some(2));
     assert_eq!((&told["seed"], &told["decisions"], &told["picture"]), (&3.into(), &4.into(), &"fast".into()));
-    let written: serde_json::Value = serde_json::from_slice(&dir.read("a/report.json")).expect("JSON");
+    let mut written: serde_json::Value = serde_json::from_slice(&dir.read("a/report.json")).expect("JSON");
+    let rows = written.as_object_mut().and_then(|report| report.remove("figures")).expect("rows of figures");
+    assert!(rows["faithfulness"][0]["mean"].is_number(), "{rows}");
     assert_eq!(written, told, "the older report made way");
 }

@@ -92,3 +92,28 @@ pub enum EvaluateError {
         what: String,
     },
 }
+
+impl EvaluateError {
+    /// The message for a rollout of weights that belong to no population: it names `weights` instead of a genome.
+    ///
+    /// ```
+    /// use foveate_core::EvaluateError;
+    /// let error = EvaluateError::Broken { genome: 0, episode: 3, env_seed: 7, step: 2, what: "the reward is NaN".into() };
+    /// assert_eq!(error.about("best.safetensors"), "best.safetensors, episode 3 (seed 7), step 2: the reward is NaN");
+    /// ```
+    pub fn about(&self, weights: &str) -> String {
+        let (EvaluateError::Env { episode, env_seed, step, .. }
+        | EvaluateError::Policy { episode, env_seed, step, .. }
+        | EvaluateError::Broken { episode, env_seed, step, .. }) = self
+        else {
+            return self.to_string();
+        };
+        let what = match self {
+            EvaluateError::Env { source, .. } => source.to_string(),
+            EvaluateError::Policy { source, .. } => source.to_string(),
+            EvaluateError::Broken { what, .. } => what.clone(),
+            EvaluateError::Stopped => String::new(),
+        };
+        format!("{weights}, episode {episode} (seed {env_seed}), step {step}: {what}")
+    }
+}

@@ -90,8 +90,33 @@ pub struct Gaze<'a> {
     pub grid: PatchGrid,
     /// `[n_patches]`: how important each patch was.
     pub importance: &'a [f32],
-    /// The patches that the controller saw, most important first.
+    /// The patches that the controller saw, in the order in which it was told about them: most important first, unless
+    /// the agent selects in another order. See [`Gaze::by_importance`].
     pub looked_at: &'a [u32],
+}
+
+impl Gaze<'_> {
+    /// The patches that the controller saw, most important first, whatever the order in which it was told about them.
+    ///
+    /// Equally important ones stay in that order, so that nothing changes for an agent that selects by importance.
+    ///
+    /// ```
+    /// use foveate_core::{Gaze, PatchGrid};
+    /// let grid = PatchGrid::tile(4, 1, 1, 1)?;
+    /// let gaze = Gaze { grid, importance: &[0.1, 0.5, 0.2, 0.2], looked_at: &[0, 3, 1, 2] };
+    /// assert_eq!(gaze.by_importance(), [1, 3, 2, 0]);
+    /// # Ok::<(), foveate_core::PolicyError>(())
+    /// ```
+    pub fn by_importance(&self) -> Vec<u32> {
+        let mut patches = self.looked_at.to_vec();
+        // What is unknown or no number counts least; -0 and 0 are equal.
+        let importance = |patch: &u32| {
+            let known = self.importance.get(*patch as usize).copied().filter(|value| !value.is_nan());
+            known.map_or(f32::NEG_INFINITY, |value| value + 0.0)
+        };
+        patches.sort_by(|a, b| importance(b).total_cmp(&importance(a)));
+        patches
+    }
 }
 
 /// A picture of `width` × `height` cut into square patches, row-major from the top left.

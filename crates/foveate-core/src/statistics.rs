@@ -18,12 +18,21 @@ pub fn mean(numbers: &[f64]) -> f64 {
     if numbers.is_empty() { 0.0 } else { numbers.iter().sum::<f64>() / numbers.len() as f64 }
 }
 
-/// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report; 0 of
-/// nothing.
-pub fn std(numbers: &[f64]) -> f64 {
+/// Whether a list of `n` numbers has a spread. One number says nothing of how far others would lie from it: it has no
+/// standard deviation, and its mean has no interval.
+pub const fn has_spread(n: usize) -> bool {
+    n > 1
+}
+
+/// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report.
+/// `None` of fewer than two, see [`has_spread`].
+pub fn std(numbers: &[f64]) -> Option<f64> {
+    if !has_spread(numbers.len()) {
+        return None;
+    }
     let mean = mean(numbers);
     let squares = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
-    (squares / numbers.len().max(1) as f64).sqrt()
+    Some((squares / numbers.len() as f64).sqrt())
 }
 
 /// The `q`-quantile, `q` in 0.0..=1.0, linear between neighbours as `numpy.quantile`; 0 of nothing.
@@ -49,18 +58,18 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
 }
 
 /// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile bootstrap,
-/// with a fixed seed). With fewer than about ten numbers it is too narrow. `[0, 0]` of nothing.
-pub fn mean_interval(numbers: &[f64]) -> [f64; 2] {
+/// with a fixed seed). With fewer than about ten numbers it is too narrow. `None` of fewer than two, see [`has_spread`].
+pub fn mean_interval(numbers: &[f64]) -> Option<[f64; 2]> {
     let n = numbers.len();
-    if n == 0 {
-        return [0.0; 2];
+    if !has_spread(n) {
+        return None;
     }
     let mut rng = Seed::root(0).child("bootstrap", 0).rng();
     let mut means: Vec<f64> = (0..RESAMPLES)
         .map(|_| (0..n).map(|_| numbers[rng.below(n as u64) as usize]).sum::<f64>() / n as f64)
         .collect();
     means.sort_by(f64::total_cmp);
-    [quantile_of_sorted(&means, 0.025), quantile_of_sorted(&means, 0.975)]
+    Some([quantile_of_sorted(&means, 0.025), quantile_of_sorted(&means, 0.975)])
 }
 
 /// How two lists differ whose entries belong together, as returns on the same tracks do.
@@ -70,8 +79,8 @@ pub struct Paired {
     pub n: usize,
     /// Mean of `b − a`.
     pub difference: f64,
-    /// 95 % interval of that mean, as [`mean_interval`].
-    pub interval: [f64; 2],
+    /// 95 % interval of that mean, as [`mean_interval`]; one pair has none.
+    pub interval: Option<[f64; 2]>,
     /// How often chance alone gives a mean difference at least as large in size, if neither list tends to be larger:
     /// the two-sided p-value of the sign-flip test. From random flips it is never below 1 / 100,001.
     pub p: f64,
@@ -168,10 +177,20 @@ mod tests {
         // numpy: r = [3, -1, 10, 7, 7.5]; mean, std, quantile(r, [.25, .5, .75])
         let r = [3.0, -1.0, 10.0, 7.0, 7.5];
         assert_eq!((mean(&r), median(&r), quantile(&r, 0.25), quantile(&r, 0.75)), (5.3, 7.0, 3.0, 7.5));
-        assert!((std(&r) - 3.867_815_921_162_743).abs() < 1e-12);
+        assert!((std(&r).expect("five numbers") - 3.867_815_921_162_743).abs() < 1e-12);
         assert_eq!(quantile(&[4.0, 1.0, 2.0, 3.0], 0.25), 1.75);
-        assert_eq!((mean(&[]), std(&[]), median(&[]), mean_interval(&[])), (0.0, 0.0, 0.0, [0.0; 2]));
-        assert_eq!((std(&[7.0; 9]), mean_interval(&[7.0; 9])), (0.0, [7.0; 2]));
+        assert_eq!((mean(&[]), median(&[])), (0.0, 0.0));
+        assert_eq!((std(&[7.0; 9]), mean_interval(&[7.0; 9])), (Some(0.0), Some([7.0; 2])));
+    }
+
+    #[test]
+    fn one_number_has_no_spread_and_no_interval() {
+        for few in [&[][..], &[920.2]] {
+            assert_eq!((std(few), mean_interval(few)), (None, None), "{few:?}");
+        }
+        let one = paired(&[900.0], &[880.0]).expect("a pair");
+        assert_eq!((one.n, one.difference, one.interval, one.p), (1, -20.0, None, 1.0));
+        assert_eq!((std(&[1.0, 3.0]), mean_interval(&[1.0, 3.0])), (Some(1.0), Some([1.0, 3.0])));
     }
 
     #[test]
@@ -206,7 +225,8 @@ mod tests {
         let found = paired(&a, &b).expect("pairs");
         // scipy with 200,000 random flips says 0.0282, Student's t 0.0279; the standard error here is 0.0005.
         assert!(!found.exact && (found.p - 0.0282).abs() < 0.002, "{found:?}");
-        assert!(found.interval[0] > 0.0 && found.interval[0] < found.difference, "{found:?}");
+        let [from, _] = found.interval.expect("many pairs");
+        assert!(from > 0.0 && from < found.difference, "{found:?}");
         assert_eq!(found, paired(&a, &b).expect("pairs"), "the same digits every time");
         let far: Vec<f64> = b.iter().map(|d| d + 1000.0).collect();
         assert_eq!(paired(&a, &far).expect("pairs").p, 1.0 / 100_001.0);
@@ -226,7 +246,10 @@ mod tests {
     #[test]
     fn pairs_without_a_difference_change_nothing() {
         let found = paired(&[5.0; 40], &[5.0; 40]).expect("pairs");
-        assert_eq!((found.difference, found.interval, found.p, found.exact), (0.0, [0.0; 2], 1.0, true));
+        assert_eq!(
+            (found.difference, found.interval, found.p, found.exact),
+            (0.0, Some([0.0; 2]), 1.0, true)
+        );
         let some = paired(&[0.0; 30], &[vec![0.0; 27], vec![1.0, 2.0, 3.0]].concat()).expect("pairs");
         assert_eq!((some.p, some.exact), (0.25, true), "three that all rose: 2 of 8");
     }

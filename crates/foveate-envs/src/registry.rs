@@ -42,6 +42,8 @@ pub struct EnvInfo {
     pub options: Vec<Line>,
     /// The mean return from which on it counts as solved, where there is an agreement.
     pub solved_at: Option<f64>,
+    /// What differs from episode to episode, for texts: `track`; with an `s` for several.
+    pub instance: &'static str,
 }
 
 /// A name and what it stands for.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use foveate_core::Seed;
-use foveate_core::statistics::quantile;
+use foveate_core::statistics::{has_spread, quantile};
 
 /// What covering a claim did in one episode, summed over its tested decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -21,8 +21,8 @@ pub struct Effect {
 pub struct Faithfulness {
     /// The figure.
     pub value: f64,
-    /// Its 95 % interval: the 2.5 % and 97.5 % quantiles over 10,000 resamples of whole episodes.
-    pub interval: [f64; 2],
+    /// Its 95 % interval: the 2.5 % and 97.5 % quantiles over 10,000 resamples of whole episodes. One episode has none.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// Resamples behind an interval.
@@ -35,10 +35,12 @@ impl Faithfulness {
     pub fn of(episodes: &[Effect]) -> Self {
         let mut rng = Seed::root(0).child("faithfulness", 0).rng();
         let n = episodes.len();
-        let draws: Vec<f64> = (0..if n == 0 { 0 } else { RESAMPLES })
-            .map(|_| ratio((0..n).map(|_| episodes[rng.below(n as u64) as usize])))
-            .collect();
-        let interval = [quantile(&draws, 0.025), quantile(&draws, 0.975)];
+        let interval = has_spread(n).then(|| {
+            let draws: Vec<f64> = (0..RESAMPLES)
+                .map(|_| ratio((0..n).map(|_| episodes[rng.below(n as u64) as usize])))
+                .collect();
+            [quantile(&draws, 0.025), quantile(&draws, 0.975)]
+        });
         Faithfulness { value: ratio(episodes.iter().copied()), interval }
     }
 }
@@ -70,8 +72,9 @@ impl Verdict {
         if episodes < FEWEST_EPISODES {
             return Verdict::Undecided;
         }
-        let above = |(claim, null): &(Faithfulness, Faithfulness)| {
-            claim.interval[0] > null.interval[1] && claim.interval[0] > 0.0
+        let above = |(claim, null): &(Faithfulness, Faithfulness)| match (claim.interval, null.interval) {
+            (Some([low, _]), Some([_, high])) => low > high && low > 0.0,
+            _ => false,
         };
         if !pairs.is_empty() && pairs.iter().all(above) { Verdict::Supported } else { Verdict::NotSupported }
     }
@@ -133,14 +136,16 @@ mod tests {
     #[test]
     fn the_figure_is_a_share_and_its_interval_holds_it() {
         let f = Faithfulness::of(&episodes(20, 0.9, 0.1));
-        assert!((f.value - 0.8).abs() < 0.05 && f.interval[0] < f.value && f.value < f.interval[1], "{f:?}");
+        let [low, high] = f.interval.expect("twenty episodes");
+        assert!((f.value - 0.8).abs() < 0.05 && low < f.value && f.value < high, "{f:?}");
         assert_eq!(f, Faithfulness::of(&episodes(20, 0.9, 0.1)), "the same digits every time");
-        assert_eq!(Faithfulness::of(&[]).value, 0.0);
+        assert_eq!(Faithfulness::of(&[]), Faithfulness { value: 0.0, interval: None });
+        assert_eq!(Faithfulness::of(&episodes(1, 0.9, 0.1)).interval, None, "one episode has no interval");
         // Episodes count as wholes: one odd one of two makes a wide interval.
         let odd = Faithfulness::of(&[
             Effect { claimed: 1.0, elsewhere: 0.0 },
             Effect { claimed: 0.0, elsewhere: 1.0 },
         ]);
-        assert_eq!((odd.value, odd.interval), (0.0, [-1.0, 1.0]));
+        assert_eq!((odd.value, odd.interval), (0.0, Some([-1.0, 1.0])));
     }
 }

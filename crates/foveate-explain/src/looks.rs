@@ -90,8 +90,9 @@ pub fn typical_hold(holds: &[u64]) -> usize {
 /// How the gaze moves around a change of the action.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AroundChanges {
-    /// Lag in decisions, mean part of the patches that are new, and its 95 % interval over episodes.
-    pub lags: Vec<(i64, f64, [f64; 2])>,
+    /// Lag in decisions, mean part of the patches that are new, and its 95 % interval over episodes; one episode has
+    /// none.
+    pub lags: Vec<(i64, f64, Option<[f64; 2]>)>,
     /// The same over all decisions.
     pub usual: f64,
     /// Changes of the action that were looked at.
@@ -186,7 +187,8 @@ mod tests {
         let scale = ActionScale::Box(vec![[0.0, 1.0]]);
         let found = around_changes(&[episode(&borrowed, &actions)], &scale);
         assert_eq!(found.changes, 9);
-        for (lag, moved, _) in found.lags {
+        for (lag, moved, interval) in found.lags {
+            assert_eq!(interval, None, "one episode has no interval");
             assert_eq!(moved, f64::from(u8::from(lag == -2)), "lag {lag}");
         }
     }

@@ -15,7 +15,7 @@ pub struct GazeMark {
     pub width: f32,
     /// Height in pixels of the picture.
     pub height: f32,
-    /// `1 - rank / K`: 1 for the most important patch.
+    /// `1 - rank / K`: 1 for the most important patch, whatever the order in which the controller was told about it.
     pub opacity: f32,
 }
 
@@ -24,11 +24,11 @@ pub struct GazeMark {
 /// The agent may have looked at a smaller or larger copy of the picture; the rectangles are scaled accordingly.
 pub fn gaze_marks(width: usize, height: usize, gaze: &Gaze<'_>) -> Vec<GazeMark> {
     let top_k = gaze.looked_at.len() as f32;
-    gaze.looked_at
-        .iter()
+    gaze.by_importance()
+        .into_iter()
         .enumerate()
-        .filter(|&(_, &patch)| (patch as usize) < gaze.grid.len())
-        .map(|(rank, &patch)| {
+        .filter(|&(_, patch)| (patch as usize) < gaze.grid.len())
+        .map(|(rank, patch)| {
             let [x, y, across, down] = rectangle(width, height, gaze.grid, patch);
             GazeMark { x, y, width: across, height: down, opacity: 1.0 - rank as f32 / top_k }
         })
@@ -119,6 +119,23 @@ mod tests {
         check(&[2, 0], 3, 1, &[178, 100, 255]);
         // rank 9 of 10 keeps nine tenths: 0.9 * 100 + 0.1 * 255 = 115.5
         check(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 10, 1, &[255, 240, 224, 209, 193, 178, 162, 147, 131, 116]);
+    }
+
+    #[test]
+    fn whiteness_follows_importance_whatever_the_order() {
+        let rgb = vec![100; 4 * 3];
+        let frame = Image::new(4, 1, &rgb).expect("sizes agree");
+        let grid = PatchGrid::tile(4, 1, 1, 1).expect("fits");
+        let importance = [0.2, 0.9, 0.1, 0.5];
+        let whitened = |looked_at: &[u32]| {
+            let out = whiten(frame, &Gaze { grid, importance: &importance, looked_at });
+            out.rgb().chunks(3).map(|p| p[0]).collect::<Vec<u8>>()
+        };
+        let expect = [152, 255, 100, 203];
+        // By importance, in the order in which one reads the picture, and the least important first.
+        for looked_at in [[1, 3, 0], [0, 1, 3], [0, 3, 1]] {
+            assert_eq!(whitened(&looked_at), expect, "{looked_at:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use foveate_core::{Image, ImageBuf, PatchGrid};
 use crate::{BLUR_PX, Mask, gaussian_blur};
 
 /// σ of the bump that blends the blurred picture in, in pixels.
-const BUMP_PX: f64 = 5.0;
+pub const BUMP_PX: f64 = 5.0;
 /// Places along the shorter side of the picture.
 const PLACES: usize = 24;
 

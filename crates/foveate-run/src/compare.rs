@@ -1,31 +1,44 @@
 //! Learning curves of several runs beside one another.
 //!
-//! Runs whose folders' names differ in a number at the end only are seeds of one recipe: `relu-1` and `relu-2` are both
-//! `relu`. What is shown is the best validation so far, since a run of several tries starts anew now and then, and the
-//! final report, which chose nothing.
+//! Runs of the same configuration are seeds of one and make a group, whatever they are called; runs whose
+//! configurations differ are never pooled. Which keys differ stands in the picture, in the table and in the JSON. What is
+//! shown is the best validation so far, since a run of several tries starts anew now and then, and the final report,
+//! which chose nothing.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use foveate_core::statistics;
 use serde::Serialize;
+use toml::{Table, Value};
 
+use crate::axis::{self, Axis};
 use crate::course::Event;
 use crate::curve::{escape, path};
 use crate::error::RunError;
-use crate::evaluate::Summary;
+use crate::evaluate::{Summary, decimals};
 use crate::npz::read_bounded;
 use crate::progress::LogLine;
 
 /// A larger log is refused.
 const MAX_LOG: u64 = 1 << 30;
+/// A larger configuration is refused.
+const MAX_CONFIG: u64 = 1 << 20;
 /// Most runs that a picture can show.
 const MAX_RUNS: usize = 64;
+/// What runs of one configuration may differ in.
+const FREE: [&str; 4] = ["seed", "workers", "videos", "name"];
+/// Keys that the table lists; the JSON has all of them.
+const LISTED: usize = 20;
 
 /// A run, as far as its log goes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// Its folder's name.
     pub name: String,
+    /// The seed in its configuration; `None` (`null`) without a configuration.
+    pub seed: Option<u64>,
     /// Training steps so far.
     pub steps: u64,
     /// CPU seconds so far, judging included.
@@ -36,13 +49,24 @@ pub struct Curve {
     pub report: Option<Summary>,
 }
 
-/// Runs of one recipe.
+/// Runs of one configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// The beginning that their names share.
+    /// What its runs are called, without the numbers at the end of their names.
     pub name: String,
+    /// How many runs it has.
+    pub n: usize,
     /// Its runs.
     pub runs: Vec<Curve>,
+}
+
+/// A key of the configuration in which groups differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// The key, as in `recipe.stage.0.sigma`.
+    pub key: String,
+    /// Its value in every group, in their order, as TOML; `None` (`null`) where there is no such key.
+    pub values: Vec<Option<String>>,
 }
 
 /// Groups of runs, in the order in which they were named.
@@ -50,31 +74,139 @@ pub struct Group {
 pub struct Comparison {
     /// The groups.
     pub groups: Vec<Group>,
+    /// What differs between them.
+    pub differences: Vec<Difference>,
+    /// What to know before reading the numbers: runs that are repeats of each other, or without a configuration.
+    pub notes: Vec<String>,
 }
 
-/// Reads the logs of the runs in `folders`.
+/// A configuration as keys and values, without what runs of one configuration may differ in; `None` when a folder has
+/// none.
+type Settings = Option<BTreeMap<String, String>>;
+
+/// Reads the logs and the configurations of the runs in `folders`.
 ///
 /// # Errors
-/// When there is none or there are too many, a folder has no log, or a line of a log is broken.
+/// When there is none or there are too many, one is named twice, a folder has no log, a line of a log is broken, or a
+/// configuration is.
 pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
+    let refused = |why: String| Err(RunError::BadRequest { why });
     if folders.is_empty() || folders.len() > MAX_RUNS {
-        let why = format!("{} runs to compare; name from 1 to {MAX_RUNS}", folders.len());
-        return Err(RunError::BadRequest { why });
+        return refused(format!("{} runs to compare; name from 1 to {MAX_RUNS}", folders.len()));
     }
-    let mut groups: Vec<Group> = vec![];
+    let mut known: Vec<PathBuf> = vec![];
+    let mut groups: Vec<(Settings, Vec<Curve>)> = vec![];
     for folder in folders {
-        let curve = read_one(folder)?;
-        let name = curve.name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_']);
-        let name = if name.is_empty() { curve.name.clone() } else { name.to_owned() };
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.runs.push(curve),
-            None => groups.push(Group { name, runs: vec![curve] }),
+        let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if known.contains(&whole) {
+            return refused(format!("{} is named twice; name each run once", folder.display()));
+        }
+        known.push(whole);
+        let (seed, settings) = configuration(folder)?;
+        let curve = read_one(folder, seed)?;
+        // Nothing says that runs without a configuration had the same.
+        match groups.iter_mut().find(|(its, _)| its.is_some() && *its == settings) {
+            Some((_, runs)) => runs.push(curve),
+            None => groups.push((settings, vec![curve])),
         }
     }
-    Ok(Comparison { groups })
+    let settings: Vec<Settings> = groups.iter().map(|(settings, _)| settings.clone()).collect();
+    let groups: Vec<Group> =
+        groups.into_iter().map(|(_, runs)| Group { name: group_name(&runs), n: runs.len(), runs }).collect();
+    let notes = notes(&groups, &settings);
+    Ok(Comparison { groups, differences: differences(&settings), notes })
 }
 
-fn read_one(folder: &Path) -> Result<Curve, RunError> {
+/// What the runs' names share when numbers at their ends are left out: `relu` of `relu-1` and `relu-2`; all that there
+/// are when they share nothing.
+fn group_name(runs: &[Curve]) -> String {
+    let mut stems: Vec<&str> = vec![];
+    for Curve { name, .. } in runs {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_']);
+        let stem = if stem.is_empty() { name } else { stem };
+        if !stems.contains(&stem) {
+            stems.push(stem);
+        }
+    }
+    stems.join(", ")
+}
+
+/// Seed and settings of a run.
+fn configuration(folder: &Path) -> Result<(Option<u64>, Settings), RunError> {
+    let path = folder.join("config.toml");
+    if !path.exists() {
+        return Ok((None, None));
+    }
+    let bad = |why: String| RunError::BadRequest { why: format!("{}: {why}", path.display()) };
+    let bytes = read_bounded(&path, MAX_CONFIG)?
+        .map_err(|size| bad(format!("{size} bytes are no configuration of a run; name another folder")))?;
+    let text = String::from_utf8(bytes).map_err(|_| bad("this is no text; name another folder".into()))?;
+    let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+        bad(format!("{}; is it the configuration of a run?", error.message().replace('\n', " ")))
+    })?;
+    let seed = table.get("seed").and_then(Value::as_integer).and_then(|seed| u64::try_from(seed).ok());
+    table.retain(|key, _| !FREE.contains(&key));
+    let mut settings = BTreeMap::new();
+    flatten("", &Value::Table(table), &mut settings);
+    Ok((seed, Some(settings)))
+}
+
+/// Every value below `path` with its whole key.
+fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Table(table) if !table.is_empty() => {
+            table.iter().for_each(|(key, value)| flatten(&join(key), value, out));
+        }
+        // A list of tables, as the stages; other lists are values.
+        Value::Array(items) if items.iter().any(Value::is_table) => {
+            items.iter().enumerate().for_each(|(i, value)| flatten(&join(&i.to_string()), value, out));
+        }
+        other => {
+            out.insert(path.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// The keys that are not the same in all groups that have a configuration.
+fn differences(settings: &[Settings]) -> Vec<Difference> {
+    let known: Vec<&BTreeMap<String, String>> = settings.iter().flatten().collect();
+    let mut keys: Vec<&String> = known.iter().flat_map(|settings| settings.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    keys.retain(|key| known.iter().any(|settings| settings.get(*key) != known[0].get(*key)));
+    let value = |settings: &Settings, key: &String| settings.as_ref()?.get(key).cloned();
+    keys.into_iter()
+        .map(|key| Difference {
+            key: key.clone(),
+            values: settings.iter().map(|settings| value(settings, key)).collect(),
+        })
+        .collect()
+}
+
+fn notes(groups: &[Group], settings: &[Settings]) -> Vec<String> {
+    let mut notes = vec![];
+    for (Group { name, runs, .. }, settings) in groups.iter().zip(settings) {
+        if settings.is_none() {
+            notes.push(format!("{name} has no config.toml: nothing says which runs it may be pooled with"));
+        }
+        let mut seeds: Vec<u64> = runs.iter().filter_map(|run| run.seed).collect();
+        seeds.sort_unstable();
+        let mut twice: Vec<u64> = seeds.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
+        twice.dedup();
+        for seed in twice {
+            let same: Vec<&str> =
+                runs.iter().filter(|run| run.seed == Some(seed)).map(|run| run.name.as_str()).collect();
+            notes.push(format!(
+                "{} have the same configuration and the same seed {seed}: they repeat one run and are not independent",
+                same.join(" and ")
+            ));
+        }
+    }
+    notes
+}
+
+fn read_one(folder: &Path, seed: Option<u64>) -> Result<Curve, RunError> {
     let path = folder.join("log.jsonl");
     let bad = |why: String| RunError::BadRequest { why: format!("{}: {why}", path.display()) };
     let bytes = read_bounded(&path, MAX_LOG)?
@@ -85,6 +217,7 @@ fn read_one(folder: &Path) -> Result<Curve, RunError> {
         .and_then(|whole| whole.file_name().map(|name| name.to_string_lossy().into_owned()));
     let mut curve = Curve {
         name: name.unwrap_or_else(|| folder.display().to_string()),
+        seed,
         steps: 0,
         cpu_seconds: 0.0,
         validations: vec![],
@@ -118,36 +251,96 @@ impl Curve {
 }
 
 impl Comparison {
-    /// A table: what each group cost, and what its runs reached.
+    /// The groups' names, told apart: by the first key that differs where two groups are called alike.
+    fn names(&self) -> Vec<String> {
+        let alike = |group: &Group| self.groups.iter().filter(|other| other.name == group.name).count() > 1;
+        let told = |(i, group): (usize, &Group)| {
+            let Some(Difference { key, values }) = self.differences.first().filter(|_| alike(group)) else {
+                return group.name.clone();
+            };
+            // Two that are alike in this key, too, are told apart by their place.
+            let value = short(values[i].as_deref());
+            let same = |(j, other): &(usize, &Group)| other.name == group.name && values[*j] == values[i];
+            let place = self.groups.iter().enumerate().filter(same).position(|(j, _)| j == i).unwrap_or(0);
+            let more = if place == 0 { String::new() } else { format!(" [{}]", place + 1) };
+            format!("{} ({} = {value}){more}", group.name, key.rsplit('.').next().unwrap_or(key))
+        };
+        self.groups.iter().enumerate().map(told).collect()
+    }
+
+    /// A table: what each group cost, and what its runs reached; below it, what differs between the groups.
     pub fn to_markdown(&self) -> String {
-        let mut out = "| | runs | steps | CPU s | best validation | report | mean of the reports ± std |\n\
-                       |---|---:|---:|---:|---|---|---:|\n"
-            .to_owned();
-        for Group { name, runs } in &self.groups {
+        let mut out =
+            "| | runs | seeds | steps | CPU s | best validation | report | mean of the reports ± std |\n\
+                       |---|---:|---|---:|---:|---|---|---:|\n"
+                .to_owned();
+        let names = self.names();
+        let reported = self.groups.iter().flat_map(|group| &group.runs);
+        let largest = reported
+            .flat_map(|run| {
+                run.report.map(|report| report.mean).into_iter().chain(run.best_until(f64::INFINITY))
+            })
+            .fold(0.0_f64, |most, mean| most.max(mean.abs()));
+        let d = decimals(largest);
+        for (Group { runs, .. }, name) in self.groups.iter().zip(&names) {
             let mean = |of: fn(&Curve) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
             let list = |of: &dyn Fn(&Curve) -> String| runs.iter().map(of).collect::<Vec<_>>().join(", ");
             let reports: Vec<f64> =
                 runs.iter().filter_map(|run| run.report.map(|report| report.mean)).collect();
-            let overall = match reports.len() {
-                0 => "–".to_owned(),
-                n => {
-                    let mean = reports.iter().sum::<f64>() / n as f64;
-                    let square = reports.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64;
-                    format!("{mean:.1} ± {:.1}", square.sqrt())
-                }
+            let overall = match (reports.len(), statistics::std(&reports)) {
+                (0, _) => "–".to_owned(),
+                (n, Some(std)) => format!("{:.d$} ± {std:.d$} (n = {n})", statistics::mean(&reports)),
+                (n, None) => format!("{:.d$} (n = {n}: no spread)", statistics::mean(&reports)),
             };
-            let number = |x: Option<f64>| x.map_or_else(|| "–".to_owned(), |x| format!("{x:.1}"));
+            let number = |x: Option<f64>| x.map_or_else(|| "–".to_owned(), |x| format!("{x:.d$}"));
             let _ = writeln!(
                 out,
-                "| {name} | {} | {:.2} M | {:.0} | {} | {} | {overall} |",
+                "| {} | {} | {} | {} | {:.0} | {} | {} | {overall} |",
+                cell(name),
                 runs.len(),
-                mean(|run| run.steps as f64) / 1e6,
+                list(&|run| run.seed.map_or_else(|| "–".to_owned(), |seed| seed.to_string())),
+                axis::steps(mean(|run| run.steps as f64).round() as u64),
                 mean(|run| run.cpu_seconds),
                 list(&|run| number(run.best_until(f64::INFINITY))),
                 list(&|run| number(run.report.map(|report| report.mean))),
             );
         }
+        if !self.differences.is_empty() {
+            out.push_str("\nWhat differs between the configurations:\n\n");
+            let _ = writeln!(
+                out,
+                "| key | {} |",
+                names.iter().map(|name| cell(name)).collect::<Vec<_>>().join(" | ")
+            );
+            let _ = writeln!(out, "|---|{}", "---|".repeat(names.len()));
+            for Difference { key, values } in self.differences.iter().take(LISTED) {
+                let values: Vec<String> = values.iter().map(|value| cell(&short(value.as_deref()))).collect();
+                let _ = writeln!(out, "| {} | {} |", cell(key), values.join(" | "));
+            }
+            if let Some(more @ 1..) = self.differences.len().checked_sub(LISTED) {
+                let _ = writeln!(out, "\n{more} more keys differ; --json has all of them.");
+            }
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "\nNote: {note}.");
+        }
         out
+    }
+
+    /// What stands below the title: in which keys the groups differ.
+    fn differ_in(&self) -> String {
+        let mut keys: Vec<&str> = self.differences.iter().map(|d| d.key.as_str()).collect();
+        let all = keys.len();
+        if all == 0 {
+            return String::new();
+        }
+        // As many as fit the width.
+        let length = |keys: &[&str]| keys.iter().map(|key| key.chars().count() + 2).sum::<usize>();
+        while keys.len() > 1 && length(&keys) > 110 {
+            keys.pop();
+        }
+        let more = if keys.len() < all { format!(" and {} more", all - keys.len()) } else { String::new() };
+        format!("configurations differ in {}{more}", keys.join(", "))
     }
 
     /// The picture: thin lines for runs, a thick one for their mean as far as all of them have come, and the reports
@@ -156,29 +349,30 @@ impl Comparison {
         let runs = || self.groups.iter().flat_map(|group| &group.runs);
         let most = runs().map(|run| run.steps).max().unwrap_or(0).max(1) as f64;
         let values = runs().flat_map(|run| {
-            let reports = run.report.into_iter().flat_map(|report| report.ci95);
+            let reports =
+                run.report.into_iter().flat_map(|r| [r.mean].into_iter().chain(r.ci95.into_iter().flatten()));
             run.validations.iter().map(|&(_, mean)| mean).chain(reports)
         });
-        let (low, high) = values.fold((0.0_f64, 100.0_f64), |(low, high), v| (low.min(v), high.max(v)));
-        let (low, high) = ((low / 100.0).floor() * 100.0, (high / 100.0).ceil() * 100.0);
+        let returns = Axis::of(values, LINES);
         let x = |steps: f64| LEFT + (CURVES - LEFT) * steps / most;
-        let y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value - low) / (high - low);
+        let y = |value: f64| BOTTOM - (BOTTOM - TOP) * returns.share(value);
 
         let mut out = String::new();
         let _ = write!(
             out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
              font-size=\"12\" fill=\"#333\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n",
-            escape(title)
+             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n\
+             <text x=\"{LEFT}\" y=\"41\" font-size=\"11\" fill=\"#666\">{}</text>\n",
+            escape(title),
+            escape(&self.differ_in())
         );
-        let lines = ((high - low) / 100.0).round() as usize;
-        for i in (0..=lines).step_by(lines.div_ceil(10).max(1)) {
-            let (value, at) = (low + 100.0 * i as f64, y(low + 100.0 * i as f64));
+        for (value, label) in returns.ticks() {
+            let at = y(value);
             let _ = writeln!(
                 out,
                 "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" \
-                 text-anchor=\"end\">{value:.0}</text>",
+                 text-anchor=\"end\">{label}</text>",
                 LEFT - 8.0,
                 at + 4.0
             );
@@ -187,10 +381,10 @@ impl Comparison {
             let steps = most * f64::from(i) / 4.0;
             let _ = writeln!(
                 out,
-                "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{:.2} M</text>",
+                "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 x(steps),
                 BOTTOM + 20.0,
-                steps / 1e6
+                axis::steps_of(steps, most)
             );
         }
         let _ = writeln!(
@@ -204,7 +398,7 @@ impl Comparison {
         );
         let width = (RIGHT - REPORTS) / runs().count().max(1) as f64;
         let mut place = 0;
-        for (number, Group { name, runs }) in self.groups.iter().enumerate() {
+        for (number, Group { runs, .. }) in self.groups.iter().enumerate() {
             let colour = COLOURS[number % COLOURS.len()];
             for run in runs {
                 let _ = writeln!(
@@ -214,12 +408,17 @@ impl Comparison {
                 );
                 if let Some(Summary { mean, ci95, .. }) = run.report {
                     let at = REPORTS + width * (f64::from(place) + 0.5);
+                    if let Some([from, to]) = ci95 {
+                        let _ = writeln!(
+                            out,
+                            "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+                            y(from),
+                            y(to)
+                        );
+                    }
                     let _ = writeln!(
                         out,
-                        "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"{colour}\" stroke-width=\"2\"/>\
-                         <circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>",
-                        y(ci95[0]),
-                        y(ci95[1]),
+                        "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>",
                         y(mean)
                     );
                 }
@@ -230,32 +429,69 @@ impl Comparison {
                 "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"3\"/>",
                 path(&stairs(runs), x, y)
             );
-            let at = BOTTOM - 14.0 * (self.groups.len() - number) as f64;
-            let _ = writeln!(
-                out,
-                "<rect x=\"{}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{colour}\"/>\
-                 <text x=\"{}\" y=\"{at:.1}\">{} ({})</text>",
-                CURVES - 190.0,
-                at - 9.0,
-                CURVES - 174.0,
-                escape(name),
-                runs.len()
-            );
         }
+        self.legend(&mut out);
         out.push_str("</svg>\n");
         out
     }
+
+    /// Colour, name and n of every group, at the lower right end of the curves.
+    fn legend(&self, out: &mut String) {
+        let texts: Vec<String> = self
+            .names()
+            .into_iter()
+            .zip(&self.groups)
+            .map(|(name, group)| format!("{name} (n = {})", group.n))
+            .collect();
+        // Letters of this size are about 6.4 wide.
+        let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0) as f64;
+        let left = (CURVES - 26.0 - 6.4 * longest).clamp(LEFT, CURVES - 190.0);
+        let top = BOTTOM - 14.0 * texts.len() as f64 - 14.0;
+        // Curves pass behind it.
+        let _ = writeln!(
+            out,
+            "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#fff\" fill-opacity=\"0.88\"/>",
+            left - 6.0,
+            CURVES - left + 6.0,
+            BOTTOM - top - 2.0
+        );
+        for (number, text) in texts.iter().enumerate() {
+            let at = BOTTOM - 14.0 * (texts.len() - number) as f64;
+            let _ = writeln!(
+                out,
+                "<rect x=\"{left:.1}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{}\"/>\
+                 <text x=\"{:.1}\" y=\"{at:.1}\">{}</text>",
+                at - 9.0,
+                COLOURS[number % COLOURS.len()],
+                left + 16.0,
+                escape(text)
+            );
+        }
+    }
+}
+
+/// A value in a table: at most 40 letters.
+fn short(value: Option<&str>) -> String {
+    let text = value.unwrap_or("–");
+    if text.chars().count() > 40 { text.chars().take(39).chain(['…']).collect() } else { text.to_owned() }
+}
+
+/// A text that breaks no table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
 const WIDTH: f64 = 980.0;
 const HEIGHT: f64 = 460.0;
 const LEFT: f64 = 64.0;
-const TOP: f64 = 44.0;
+const TOP: f64 = 52.0;
 const BOTTOM: f64 = 408.0;
 /// Where curves end, and where reports begin.
 const CURVES: f64 = 780.0;
 const REPORTS: f64 = 800.0;
 const RIGHT: f64 = 960.0;
+/// Most steps of the axis of returns; CarRacing's goes from −100 to 1000.
+const LINES: usize = 12;
 /// One for each group, over and over.
 const COLOURS: [&str; 6] = ["#3566b0", "#d0541b", "#2b8a5a", "#8a3fa0", "#b08a00", "#c2307a"];
 
@@ -326,19 +562,39 @@ mod tests {
         folder
     }
 
+    /// The same with this configuration.
+    fn configured(
+        root: &Path,
+        name: &str,
+        config: &str,
+        validations: &[(u64, f64)],
+        report: Option<f64>,
+    ) -> PathBuf {
+        let folder = run(root, name, validations, report);
+        std::fs::write(folder.join("config.toml"), config).expect("writable");
+        folder
+    }
+
+    fn names(all: &Comparison) -> Vec<(&str, usize)> {
+        all.groups.iter().map(|g| (g.name.as_str(), g.n)).collect()
+    }
+
     #[test]
-    fn seeds_of_a_recipe_belong_together() {
+    fn seeds_of_a_configuration_belong_together() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let root = dir.path();
+        let config = |seed: u64| {
+            let more = if seed > 1 { "workers = 3\nvideos = false\n" } else { "workers = 0\n" };
+            format!("seed = {seed}\n{more}[agent]\nname = \"iap\"\n")
+        };
         let folders = [
-            run(root, "relu-1", &[(100, 5.0), (200, 3.0), (300, 9.0)], Some(400.0)),
-            run(root, "soft max", &[(150, 50.0)], None),
-            run(root, "relu-2", &[(150, 7.0)], Some(500.0)),
+            configured(root, "relu-1", &config(1), &[(100, 5.0), (200, 3.0), (300, 9.0)], Some(400.0)),
+            configured(root, "soft max", "seed = 1\n[agent]\nname = \"x\"\n", &[(150, 50.0)], None),
+            configured(root, "relu-2", &config(2), &[(150, 7.0)], Some(500.0)),
             run(root, "7", &[], None),
         ];
         let all = read(&folders).expect("logs");
-        let names: Vec<(&str, usize)> = all.groups.iter().map(|g| (g.name.as_str(), g.runs.len())).collect();
-        assert_eq!(names, [("relu", 2), ("soft max", 1), ("7", 1)]);
+        assert_eq!(names(&all), [("relu", 2), ("soft max", 1), ("7", 1)]);
         // Best so far, where both have one, as far as both have come.
         assert_eq!(stairs(&all.groups[0].runs), [(150.0, 6.0)]);
         assert_eq!(
@@ -347,17 +603,90 @@ mod tests {
         );
         let table = all.to_markdown();
         assert!(
-            table.contains("| relu | 2 | 0.00 M | 50 | 9.0, 7.0 | 400.0, 500.0 | 450.0 ± 50.0 |"),
+            table.contains("| relu | 2 | 1, 2 | 225 | 50 | 9.0, 7.0 | 400.0, 500.0 | 450.0 ± 50.0 (n = 2) |"),
             "{table}"
         );
-        assert!(table.contains("| soft max | 1 | 0.00 M | 2 | 50.0 | – | – |"), "{table}");
+        assert!(table.contains("| soft max | 1 | 1 | 150 | 2 | 50.0 | – | – |"), "{table}");
+        assert!(table.contains("| agent.name | \"iap\" | \"x\" | – |"), "{table}");
+        assert!(table.contains("Note: 7 has no config.toml"), "{table}");
         let svg = all.to_svg("a <title>");
         assert!(
-            svg.ends_with("</svg>\n") && svg.contains("a &lt;title&gt;") && svg.contains(">relu (2)<"),
+            svg.ends_with("</svg>\n") && svg.contains("a &lt;title&gt;") && svg.contains(">relu (n = 2)<"),
             "{svg}"
         );
+        assert!(svg.contains(">configurations differ in agent.name<"), "{svg}");
         assert_eq!(svg.matches("<circle").count(), 2, "a dot for each report");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn other_configurations_are_other_groups_whatever_they_are_called() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let root = dir.path();
+        let config = |seed: u64, sigma: f64, extra: &str| {
+            format!("seed = {seed}\n{extra}[recipe]\nlist = [1, 2]\n[[recipe.stage]]\nsigma = {sigma}\n")
+        };
+        let folders = [
+            configured(root, "try-1", &config(1, 0.1, ""), &[(100, 1.0)], Some(100.0)),
+            configured(root, "try-2", &config(2, 0.2, "new = true\n"), &[(100, 2.0)], Some(900.0)),
+            configured(root, "other", &config(3, 0.1, ""), &[(100, 3.0)], Some(120.0)),
+        ];
+        let all = read(&folders).expect("logs");
+        assert_eq!(names(&all), [("try, other", 2), ("try", 1)]);
+        let difference = |key: &str, values: [Option<&str>; 2]| Difference {
+            key: key.into(),
+            values: values.map(|value| value.map(str::to_owned)).into(),
+        };
+        let expect = [
+            difference("new", [None, Some("true")]),
+            difference("recipe.stage.0.sigma", [Some("0.1"), Some("0.2")]),
+        ];
+        assert_eq!(all.differences, expect);
+        let table = all.to_markdown();
+        assert!(table.contains("| recipe.stage.0.sigma | 0.1 | 0.2 |"), "{table}");
+        assert!(
+            table.contains("110.0 ± 10.0 (n = 2)") && table.contains("900.0 (n = 1: no spread)"),
+            "{table}"
+        );
+        let svg = all.to_svg("t");
+        assert!(svg.contains("configurations differ in new, recipe.stage.0.sigma<"), "{svg}");
+        let json = serde_json::to_value(&all).expect("plain");
+        assert_eq!((&json["groups"][0]["n"], &json["groups"][1]["n"]), (&2.into(), &1.into()));
+        assert_eq!(json["differences"][1]["key"], "recipe.stage.0.sigma");
+        assert_eq!(json["differences"][1]["values"][1], "0.2");
+        assert!(json["differences"][0]["values"][0].is_null());
+
+        // Two groups of one name are told apart.
+        let all = read(&folders[..2]).expect("logs");
+        assert_eq!(names(&all), [("try", 1), ("try", 1)]);
+        assert_eq!(all.names(), ["try (new = –)", "try (new = true)"]);
+    }
+
+    #[test]
+    fn repeats_are_no_seeds() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let root = dir.path();
+        let folders = [
+            configured(root, "a", "seed = 4\n", &[], Some(100.0)),
+            configured(root, "b", "seed = 4\nworkers = 2\n", &[], Some(100.0)),
+        ];
+        let all = read(&folders).expect("logs");
+        assert!(
+            all.notes[0].starts_with("a and b have the same configuration and the same seed 4"),
+            "{all:?}"
+        );
+        assert!(all.to_markdown().contains("Note: a and b"), "{}", all.to_markdown());
+        let said = read(&[folders[0].clone(), folders[0].clone()]).expect_err("twice").to_string();
+        assert!(said.contains("is named twice"), "{said}");
+    }
+
+    #[test]
+    fn the_axis_is_that_of_the_worlds_returns() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let folder = configured(dir.path(), "car", "seed = 1\n", &[(40_000, -200.0)], Some(-150.0));
+        let svg = read(&[folder]).expect("a log").to_svg("t");
+        assert!(svg.contains(">-180<") && svg.contains(">-200<") && svg.contains(">0<"), "{svg}");
+        assert!(!svg.contains(">100<") && svg.contains(">40,000<") && !svg.contains("0.04 M"), "{svg}");
     }
 
     #[test]
@@ -374,6 +703,7 @@ mod tests {
         for (folders, words) in [
             (vec![], "name from 1 to 64"),
             (vec![whole.clone(); 65], "65 runs to compare"),
+            (vec![configured(dir.path(), "odd", "a = = 1", &[], None)], "is it the configuration of a run?"),
             (vec![whole.clone()], "line 1"),
             (vec![dir.path().join("nowhere")], "log.jsonl"),
         ] {

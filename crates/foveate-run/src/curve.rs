@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use crate::axis::{self, Axis};
 use crate::course::Event;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
 /// Left, top, right and bottom of the plot within the picture.
 const PLOT: [f64; 4] = [64.0, 40.0, 830.0, 372.0];
+/// Most steps of the axis of returns; CarRacing's goes from −100 to 1000.
+const LINES: usize = 12;
 /// More points than pixels would only make the file larger.
 const POINTS: usize = 760;
 
@@ -35,11 +38,13 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
     }
     let most = now.max(1.0);
     let values = mean.iter().chain(&best).chain(&validation).chain(&evaluation).map(|p| p.1);
-    let (low, high) = values.fold((0.0_f64, 100.0_f64), |(low, high), v| (low.min(v), high.max(v)));
-    let (low, high) = ((low / 100.0).floor() * 100.0, (high / 100.0).ceil() * 100.0);
+    let reported = report.iter().flat_map(|&(_, mean, ci95): &(f64, f64, Option<[f64; 2]>)| {
+        [mean].into_iter().chain(ci95.into_iter().flatten())
+    });
+    let returns = Axis::of(values.chain(reported), LINES);
     let [left, top, right, bottom] = PLOT;
     let x = |steps: f64| left + (right - left) * steps / most;
-    let y = |value: f64| bottom - (bottom - top) * (value - low) / (high - low);
+    let y = |value: f64| bottom - (bottom - top) * returns.share(value);
 
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -50,14 +55,11 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
          <text x=\"{left}\" y=\"24\" font-size=\"15\">{}</text>\n",
         escape(title)
     );
-    let lines = ((high - low) / 100.0).round() as usize;
-    let every = lines.div_ceil(10).max(1);
-    for i in (0..=lines).step_by(every) {
-        let value = low + 100.0 * i as f64;
+    for (value, label) in returns.ticks() {
         let at = y(value);
         let _ = writeln!(
             out,
-            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value:.0}</text>",
+            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
             left - 8.0,
             at + 4.0
         );
@@ -66,10 +68,10 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
         let steps = most * f64::from(i) / 4.0;
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{:.2} M</text>",
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             x(steps),
             bottom + 20.0,
-            steps / 1e6
+            axis::steps_of(steps, most)
         );
     }
     let _ = writeln!(
@@ -109,14 +111,17 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
     }
     if let Some((steps, value, ci95)) = report {
         let at = x(steps);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"#111\" stroke-width=\"2\"/><circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4.5\" fill=\"#111\"/>",
-            y(ci95[0]),
-            y(ci95[1]),
-            y(value)
-        );
-        legend.push(("final report, 95 %", "#111"));
+        if let Some([from, to]) = ci95 {
+            let _ = writeln!(
+                out,
+                "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"#111\" stroke-width=\"2\"/>",
+                y(from),
+                y(to)
+            );
+        }
+        let _ = writeln!(out, "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4.5\" fill=\"#111\"/>", y(value));
+        let name = if ci95.is_some() { "final report, 95 %" } else { "final report, one episode" };
+        legend.push((name, "#111"));
     }
     // Curves pass behind the legend.
     let height = 14.0 * legend.len() as f64 + 6.0;
@@ -216,8 +221,8 @@ mod tests {
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("a &lt;run&gt; &amp; its curve"));
         assert!(svg.len() < 40_000, "{} bytes", svg.len());
-        // Half of the steps is the middle of the plot; 750 of -100..5000 is where it should be.
-        let y = PLOT[3] - (PLOT[3] - PLOT[1]) * (750.0 + 100.0) / 5100.0;
+        // Half of the steps is the middle of the plot; 750 of -500..5000 is where it should be.
+        let y = PLOT[3] - (PLOT[3] - PLOT[1]) * (750.0 + 500.0) / 5500.0;
         assert!(
             svg.contains(&format!("<circle cx=\"{:.1}\" cy=\"{y:.1}\"", f64::midpoint(PLOT[0], PLOT[2]))),
             "{svg}"
@@ -225,6 +230,53 @@ mod tests {
         assert_eq!(svg.matches("#2b8a5a").count(), 2, "a point and its legend");
         assert!(svg.contains(">5.00 M<") && svg.contains("final report"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+
+    /// What the horizontal lines are called, from the bottom up.
+    fn labels(svg: &str) -> Vec<&str> {
+        let ends = svg.split("text-anchor=\"end\">").skip(1);
+        ends.filter_map(|rest| rest.split_once('<')).map(|(label, _)| label).collect()
+    }
+
+    #[test]
+    fn the_axis_is_that_of_the_worlds_returns() {
+        let curve = |best: f64, worst: f64, report: &[f64]| {
+            let (steps, seeds, returns) = (40_000, vec![], vec![]);
+            let event = Event::Generation {
+                generation: 1,
+                steps,
+                stage: "learn".into(),
+                start: 1,
+                best,
+                mean: worst,
+                length: 1.0,
+                norm: 1.0,
+                sigma: 0.1,
+                replayed: 0,
+            };
+            let summary = Summary::of(report);
+            let report = Event::Report { generation: 1, steps, judging_steps: 1, summary, seeds, returns };
+            svg("a run", &[event, report])
+        };
+        for (best, worst, report, expect) in [
+            // CarRacing looks as it always did.
+            (912.0, -62.0, &[880.0, 902.0][..], &["-100", "0", "100", "200"][..]),
+            (-110.0, -200.0, &[-120.0, -130.0], &["-200", "-180", "-160"]),
+            (-200.0, -200.0, &[-200.0], &["-200", "-180", "-160"]),
+            (0.955, 0.0, &[0.2, 0.9], &["0", "0.1", "0.2"]),
+            (2e7, -1.0, &[1e7, 2e7], &["-2e6", "0", "2e6"]),
+        ] {
+            let svg = curve(best, worst, report);
+            assert_eq!(&labels(&svg)[..expect.len()], expect, "{best} {worst}");
+            assert!(svg.contains(">10,000<") && svg.contains(">40,000<") && !svg.contains("NaN"), "{svg}");
+            // Everything lies within the plot.
+            for circle in svg.split("cy=\"").skip(1).filter_map(|rest| rest.split_once('"')) {
+                let y: f64 = circle.0.parse().expect("a number");
+                assert!((PLOT[1]..=PLOT[3]).contains(&y), "{y}: {svg}");
+            }
+        }
+        let one = curve(-200.0, -200.0, &[-200.0]);
+        assert!(one.contains("final report, one episode") && !one.contains("95 %"), "{one}");
     }
 
     #[test]

@@ -164,9 +164,29 @@ pub enum RunError {
     /// A rollout failed.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
+    /// An episode failed that was driven with weights of their own, which are no genome of a population.
+    #[error("{}", source.about(weights))]
+    Episode {
+        /// Where the weights came from.
+        weights: String,
+        /// What happened, in which episode and step.
+        source: Box<EvaluateError>,
+    },
 }
 
 impl RunError {
+    /// For `map_err`: whose rollout failed. A wish to stop stays what it is.
+    pub fn of_weights(weights: &str) -> impl Fn(RunError) -> RunError + use<'_> {
+        let weights = if weights.is_empty() { "the weights" } else { weights };
+        move |error| match error {
+            RunError::Evaluate(EvaluateError::Stopped) => error,
+            RunError::Evaluate(source) => {
+                RunError::Episode { weights: weights.to_owned(), source: Box::new(source) }
+            }
+            other => other,
+        }
+    }
+
     /// For `map_err`: what was being done (a verb) and to which path.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunError + use<> {
         let path = path.to_path_buf();

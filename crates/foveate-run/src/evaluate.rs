@@ -141,15 +141,18 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
     let workers = if *workers == 0 { crate::workers::default_workers() } else { *workers };
     let cpu = ProcessCpu::start();
     let mut pool = Workers::new(*env, *agent, workers, rules, stop.clone());
-    let genome = agent.params();
+    let weights = agent.params();
+    let whose = RunError::of_weights(&labels.weights);
     let mut results = Vec::new();
     let seed = match seeds {
         Seeds::Stream { seed, episodes } => {
-            pool.evaluate_stream(&genome, *seed, *episodes, &mut results)?;
+            pool.evaluate_stream(&weights, *seed, *episodes, &mut results)
+                .map_err(RunError::from)
+                .map_err(whose)?;
             SeedLabel::Stream(*seed)
         }
         Seeds::Each(range) => {
-            results = evaluate_each(&mut pool, &genome, range.clone())?;
+            results = evaluate_each(&mut pool, &weights, range.clone()).map_err(whose)?;
             SeedLabel::Each(format!("{}..{}", range.start, range.end))
         }
     };
@@ -194,14 +197,19 @@ pub fn evaluate_each(
 }
 
 /// What a list of returns comes to.
+///
+/// One return has neither a standard deviation nor an interval: `std` and `ci95` are then `null` in JSON. Files of older
+/// builds have 0 and an interval without extent there; they are read as what they mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written")]
 pub struct Summary {
     /// How many.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report.
-    pub std: f64,
+    /// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report;
+    /// `None` for fewer than two.
+    pub std: Option<f64>,
     /// The middle; for an even number, half way between the two in the middle.
     pub median: f64,
     /// First quartile, linear between neighbours as `numpy.quantile`.
@@ -210,8 +218,28 @@ pub struct Summary {
     pub q75: f64,
     /// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile
     /// bootstrap, with a fixed seed). Returns pile up at the top with a long tail below, which a normal interval would
-    /// not know. With fewer than about ten episodes it is too narrow.
-    pub ci95: [f64; 2],
+    /// not know. With fewer than about ten episodes it is too narrow, and one has none: `None`.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A [`Summary`] as a file has it.
+#[derive(Deserialize)]
+struct Written {
+    n: usize,
+    mean: f64,
+    std: Option<f64>,
+    median: f64,
+    q25: f64,
+    q75: f64,
+    ci95: Option<[f64; 2]>,
+}
+
+impl From<Written> for Summary {
+    fn from(Written { n, mean, std, median, q25, q75, ci95 }: Written) -> Self {
+        let spread = statistics::has_spread(n);
+        let (std, ci95) = (std.filter(|_| spread), ci95.filter(|_| spread));
+        Summary { n, mean, std, median, q25, q75, ci95 }
+    }
 }
 
 impl Summary {
@@ -229,6 +257,24 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Mean and standard deviation with `d` decimals, `902.0 ± 38.4`; one episode is its score alone.
+    pub fn spread(&self, d: usize) -> String {
+        match self.std {
+            Some(std) => format!("{:.d$} ± {std:.d$}", self.mean),
+            None => format!("{:.d$}", self.mean),
+        }
+    }
+}
+
+/// Where an interval stands when there is none.
+pub const NO_INTERVAL: &str = "none: one episode";
+
+/// An interval with `d` decimals, `894.7 … 909.4`, or that there is none.
+pub fn interval_text(ci95: Option<[f64; 2]>, d: usize) -> String {
+    ci95.map_or_else(|| NO_INTERVAL.to_owned(), |[from, to]| format!("{from:.d$} … {to:.d$}"))
+}
+
 /// Decimals that tell returns apart of which none is larger than `largest`: more in worlds where an episode is worth
 /// one at most.
 pub(crate) fn decimals(largest: f64) -> usize {
@@ -238,7 +284,7 @@ pub(crate) fn decimals(largest: f64) -> usize {
 /// For people.
 impl fmt::Display for EvalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { n, mean, std, median, q25, q75, ci95 } = self.summary;
+        let Summary { n, median, q25, q75, ci95, .. } = self.summary;
         let seed = match &self.seed {
             SeedLabel::Stream(seed) => format!("stream of seed {seed}"),
             SeedLabel::Each(range) => format!("seeds {range}"),
@@ -254,13 +300,17 @@ impl fmt::Display for EvalReport {
             "  episodes  {n}, {ended} ended by the task, {:.0} steps on average",
             steps as f64 / n as f64
         )?;
-        let [from, to] = ci95;
         let d = decimals(min.abs().max(max.abs()));
-        writeln!(f, "  return    {mean:.d$} ± {std:.d$} (95 % interval of the mean {from:.d$} … {to:.d$})")?;
-        writeln!(
-            f,
-            "  spread    min {min:.d$}, quartiles {q25:.d$} | {median:.d$} | {q75:.d$}, max {max:.d$}"
-        )?;
+        let mean = self.summary.spread(d);
+        if ci95.is_some() {
+            writeln!(f, "  return    {mean} (95 % interval of the mean {})", interval_text(ci95, d))?;
+            writeln!(
+                f,
+                "  spread    min {min:.d$}, quartiles {q25:.d$} | {median:.d$} | {q75:.d$}, max {max:.d$}"
+            )?;
+        } else {
+            writeln!(f, "  return    {mean} (one episode has no interval and no spread; raise --episodes)")?;
+        }
         write!(f, "  speed     {:.0} steps per CPU second", self.steps_per_cpu_second)
     }
 }
@@ -292,15 +342,32 @@ mod tests {
         // numpy: r = [3, -1, 10, 7, 7.5]; mean, std, quantile(r, [.25, .5, .75])
         let s = Summary::of(&[3.0, -1.0, 10.0, 7.0, 7.5]);
         assert_eq!((s.n, s.mean, s.q25, s.median, s.q75), (5, 5.3, 3.0, 7.0, 7.5));
-        assert!((s.std - 3.867_815_921_162_743).abs() < 1e-12, "{}", s.std);
+        assert!((s.std.expect("five returns") - 3.867_815_921_162_743).abs() < 1e-12, "{s:?}");
         // An even number, and values between neighbours.
         let s = Summary::of(&[4.0, 1.0, 2.0, 3.0]);
         assert_eq!((s.q25, s.median, s.q75), (1.75, 2.5, 3.25));
         // Nothing varies, nothing to estimate.
         let s = Summary::of(&[7.0; 9]);
-        assert_eq!((s.std, s.ci95), (0.0, [7.0, 7.0]));
-        assert_eq!(Summary::of(&[5.0]).ci95, [5.0, 5.0]);
+        assert_eq!((s.std, s.ci95), (Some(0.0), Some([7.0, 7.0])));
         assert_eq!(Summary::of(&[]).n, 0);
+    }
+
+    #[test]
+    fn one_episode_has_no_interval() {
+        let report = eval(Seeds::Each(3..4), 1).expect("fine");
+        let Summary { n, mean, std, ci95, median, .. } = report.summary;
+        assert_eq!((n, mean, std, ci95), (1, report.returns[0], None, None));
+        assert_eq!(median, mean);
+        let said = report.to_string();
+        assert!(said.contains("one episode has no interval and no spread"), "{said}");
+        assert!(!said.contains('±') && !said.contains('…') && !said.contains("quartiles"), "{said}");
+        let json = serde_json::to_value(&report).expect("plain numbers");
+        assert!(json["std"].is_null() && json["ci95"].is_null(), "{json}");
+        assert_eq!(serde_json::from_value::<EvalReport>(json.clone()).expect("its own"), report);
+        // As older builds wrote it.
+        let mut old = json;
+        (old["std"], old["ci95"]) = (0.0.into(), vec![mean, mean].into());
+        assert_eq!(serde_json::from_value::<EvalReport>(old).expect("an older one"), report);
     }
 
     #[test]
@@ -309,9 +376,10 @@ mod tests {
         let mut rng = Seed::root(4).rng();
         let returns: Vec<f64> = (0..400).map(|_| 800.0 + 100.0 * rng.normal()).collect();
         let s = Summary::of(&returns);
-        let half = 1.96 * s.std / 20.0;
-        assert!((s.ci95[0] - (s.mean - half)).abs() < 0.5, "{s:?} ± {half}");
-        assert!((s.ci95[1] - (s.mean + half)).abs() < 0.5, "{s:?} ± {half}");
+        let half = 1.96 * s.std.expect("many") / 20.0;
+        let [from, to] = s.ci95.expect("many");
+        assert!((from - (s.mean - half)).abs() < 0.5, "{s:?} ± {half}");
+        assert!((to - (s.mean + half)).abs() < 0.5, "{s:?} ± {half}");
         assert_eq!(s, Summary::of(&returns), "the same digits every time");
     }
 
@@ -391,6 +459,9 @@ mod tests {
         let (env, agent) = (ToyWorld::default(), toy_agent(f32::NAN));
         let said =
             run(&request(&env, &agent, Seeds::Each(0..4), 2), &Stop::default()).expect_err("NaN").to_string();
-        assert!(said.contains("episode 0 (seed 0), step 1"), "{said}");
+        assert!(said.starts_with("w.safetensors, episode 0 (seed 0), step 1: "), "{said}");
+        let stream = Seeds::Stream { seed: 4, episodes: 2 };
+        let said = run(&request(&env, &agent, stream, 1), &Stop::default()).expect_err("NaN").to_string();
+        assert!(said.starts_with("w.safetensors, episode 0 (seed 4), step 1: "), "{said}");
     }
 }

@@ -22,10 +22,11 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{Agent, Env};
-use foveate_explain::episode::Dimension;
+use foveate_core::{Agent, Env, statistics};
+use foveate_explain::episode::{Dimension, Episode};
 use foveate_explain::faithful::{Faithfulness, Verdict};
-use foveate_explain::figure::{Dress, svg};
+use foveate_explain::figure::{Dress, Figure, svg};
+use foveate_explain::looks::{around_changes, density, holds, regions, typical_hold};
 use serde::Serialize;
 
 use crate::RunError;
@@ -85,16 +86,30 @@ pub struct ExplainReport {
     pub seed: u64,
     /// Score of every episode; the first one is shown.
     pub scores: Vec<f64>,
+    /// Mean of the scores.
+    pub mean_score: f64,
     /// Steps of every episode.
     pub steps: Vec<usize>,
     /// Decisions put to the test.
     pub decisions: usize,
+    /// Patches that the agent looks at, and patches in all.
+    pub looked_at: [usize; 2],
+    /// Which part of all looks goes to each ninth of the picture, the most looked-at first.
+    pub regions: Vec<(String, f64)>,
+    /// Half of all looks are part of a hold of at most so many decisions in a row.
+    pub typical_hold: usize,
+    /// Patches whose importance was counted, and how many votes one patch in twenty has at least.
+    pub importance: (u64, f64),
+    /// Large changes of the action that the gaze was looked at around.
+    pub changes: usize,
     /// How far two actions lie apart.
     pub distance: &'static str,
     /// Whether it acts, decision by decision, on what it looks at: `supported`, `not supported`, `undecided`.
     pub verdict: String,
     /// Whether covering what it looks at costs more score than covering as much elsewhere.
     pub driving: String,
+    /// How much more it costs, for each fill.
+    pub cost: Vec<Cost>,
     /// The same of agents of random weights.
     pub random_driving: String,
     /// Whose claims were tested; the second is the null.
@@ -105,6 +120,50 @@ pub struct ExplainReport {
     pub drives: Vec<Drive>,
     /// Perturbation saliency and gaze.
     pub agreement: Agreement,
+    /// What the numbers of the method are.
+    pub method: Method,
+}
+
+/// Numbers that belong to the method and not to what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Method {
+    /// The scale of faithfulness: the claim matters less than, as much as, or to the exclusion of other places.
+    pub faithfulness_scale: [i32; 3],
+    /// What part of all cases intervals hold.
+    pub interval: f64,
+    /// Standard deviation, in pixels, of the blur that covers.
+    pub blur_px: f64,
+    /// Standard deviation, in pixels, of the bump of perturbation saliency.
+    pub bump_px: f64,
+    /// Where perturbation saliency comes from.
+    pub saliency: &'static str,
+    /// Episodes below which there is no verdict.
+    pub fewest_episodes: usize,
+    /// Episodes that are advised.
+    pub advised_episodes: usize,
+}
+
+impl Method {
+    const OURS: Method = Method {
+        faithfulness_scale: [-1, 0, 1],
+        interval: 0.95,
+        blur_px: foveate_explain::BLUR_PX,
+        bump_px: foveate_explain::saliency::BUMP_PX,
+        saliency: "Greydanus et al. 2018",
+        fewest_episodes: foveate_explain::faithful::FEWEST_EPISODES,
+        advised_episodes: 20,
+    };
+}
+
+/// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// What covered pixels became.
+    pub fill: String,
+    /// Mean difference of the scores, episode by episode; positive when covering the gaze costs more.
+    pub difference: f64,
+    /// Its 95 % interval; `null` for one episode.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A claim of where an agent looks, tested.
@@ -159,8 +218,8 @@ pub struct Intervention {
     pub fill: String,
     /// Mean change of the action, in 0.0..=1.0.
     pub change: f64,
-    /// Its 95 % interval over episodes.
-    pub interval: [f64; 2],
+    /// Its 95 % interval over episodes; `null` for one episode.
+    pub interval: Option<[f64; 2]>,
     /// Mean size of the change of the picture, in 0.0..=1.0.
     pub size: f64,
 }
@@ -176,23 +235,28 @@ pub struct Drive {
     pub random_weights: bool,
     /// Mean score.
     pub mean: f64,
-    /// Its 95 % interval.
-    pub interval: [f64; 2],
+    /// Its 95 % interval; `null` for one episode.
+    pub interval: Option<[f64; 2]>,
     /// Score of every episode.
     pub scores: Vec<f64>,
 }
 
+/// A mean over episodes and its 95 % interval; one episode has none.
+pub type Mean = (f64, Option<[f64; 2]>);
+
 /// How far perturbation saliency and gaze agree: means and 95 % intervals over episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Agreement {
+    /// Decisions that were compared.
+    pub decisions: usize,
     /// Rank correlation over all patches.
-    pub ranks: (f64, [f64; 2]),
+    pub ranks: Mean,
     /// With the gaze of another moment.
-    pub ranks_null: (f64, [f64; 2]),
+    pub ranks_null: Mean,
     /// Intersection over union of the most salient patches and those looked at.
-    pub overlap: (f64, [f64; 2]),
+    pub overlap: Mean,
     /// With the gaze of another moment.
-    pub overlap_null: (f64, [f64; 2]),
+    pub overlap_null: Mean,
 }
 
 impl fmt::Display for ExplainReport {
@@ -202,14 +266,18 @@ impl fmt::Display for ExplainReport {
         writeln!(f, "  on            {env}, picture {picture}, variant {variant}, seed {seed}")?;
         writeln!(
             f,
-            "  tested        {} decisions in {} episodes; the first scores {:.1}",
+            "  tested        {} decisions in {}; the first scores {:.1}",
             self.decisions,
-            self.scores.len(),
+            tell::count(self.scores.len(), "episode"),
             self.scores.first().copied().unwrap_or(0.0)
         )?;
+        if self.scores.len() == 1 {
+            writeln!(f, "  intervals     none: one episode has no interval; raise --episodes")?;
+        }
         for claim in &self.claims {
-            let told = |of: Faithfulness| {
-                format!("{:5.2} ({:5.2} … {:5.2})", of.value, of.interval[0], of.interval[1])
+            let told = |of: Faithfulness| match of.interval {
+                Some([from, to]) => format!("{:5.2} ({from:5.2} … {to:5.2})", of.value),
+                None => format!("{:5.2}", of.value),
             };
             let verdict = claim.verdict.map_or("the null".to_owned(), |verdict| verdict.to_string());
             writeln!(
@@ -269,7 +337,8 @@ pub fn run(
         ));
     }
     let folder = Folder::create(request.out)?;
-    let found = phases::find(request, stop, progress)?;
+    let found =
+        phases::find(request, stop, progress).map_err(RunError::of_weights(&request.labels.weights))?;
     progress(Progress { what: "writing", done: 1.0 });
     let dimensions: Vec<Dimension> = crate::watch::dials(request.env.spec())
         .into_iter()
@@ -285,35 +354,68 @@ pub fn run(
         folder.add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
         folder.add(&format!("{name}.json"), figure.table.json().to_string().as_bytes())?;
     }
-    let page = tell::page(request, &found, &findings, figures, &dimensions);
+    let numbers = figures_json(figures.all());
+    let mut report = report(request, &found, findings);
+    let page = tell::page(request, &found, &report, figures, &dimensions);
     let html = page.html(&tell::png);
+    report.bytes = html.len();
     folder.add("index.html", html.as_bytes())?;
     folder.add("episode.mp4", page.film.mp4)?;
+    folder.add(files::MARK, whole_json(&report, &numbers).as_bytes())?;
+    folder.commit()?;
+    Ok(report)
+}
 
+/// The numbers of the report.
+fn report(
+    request: &ExplainRequest<'_>,
+    found: &phases::Found,
+    findings: conclude::Findings,
+) -> ExplainReport {
     let labels = request.labels.clone();
     let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
-    let report = ExplainReport {
+    let mut regions = regions(&density(&found.episodes, found.grid), found.grid);
+    regions.sort_by(|a, b| b.looks.total_cmp(&a.looks));
+    let scores: Vec<f64> = found.episodes.iter().map(Episode::score).collect();
+    ExplainReport {
         folder: request.out.to_path_buf(),
-        bytes: html.len(),
+        bytes: 0,
         env: labels.env,
         picture: labels.picture,
         variant: labels.variant,
         weights: labels.weights,
         seed: request.seed,
-        scores: found.episodes.iter().map(foveate_explain::episode::Episode::score).collect(),
-        steps: found.episodes.iter().map(foveate_explain::episode::Episode::len).collect(),
+        mean_score: statistics::mean(&scores),
+        scores,
+        steps: found.episodes.iter().map(Episode::len).collect(),
         decisions: found.probed.iter().map(Vec::len).sum(),
+        looked_at: [found.cards.first().map_or(0, |card| card.claim.len()), found.grid.len()],
+        regions: regions.into_iter().map(|region| (region.name, region.looks)).collect(),
+        typical_hold: typical_hold(&holds(&found.episodes)),
+        importance: (found.counts.total(), found.counts.quantile(0.95)),
+        changes: around_changes(&found.episodes, &found.scale).changes,
         distance: tell::scale_name(&found.scale),
         verdict: findings.decisions.to_string(),
         driving: findings.driving.to_string(),
+        cost: findings.cost,
         random_driving: findings.random_driving.to_string(),
         claims: findings.claims,
         interventions: findings.interventions,
         drives: findings.drives,
-        agreement: Agreement { ranks, ranks_null, overlap, overlap_null },
-    };
-    let json = serde_json::to_string_pretty(&report).unwrap_or_default();
-    folder.add(files::MARK, json.as_bytes())?;
-    folder.commit()?;
-    Ok(report)
+        agreement: Agreement { decisions: findings.salient, ranks, ranks_null, overlap, overlap_null },
+        method: Method::OURS,
+    }
+}
+
+/// The rows that each figure is drawn from, a line per figure.
+fn figures_json<'a>(figures: impl Iterator<Item = &'a Figure>) -> String {
+    let lines: Vec<String> =
+        figures.map(|figure| format!("    {:?}: {}", figure.name, figure.table.json())).collect();
+    format!("  \"figures\": {{\n{}\n  }}", lines.join(",\n"))
+}
+
+/// The report, and behind it the rows of every figure: every number that the page shows.
+fn whole_json(report: &ExplainReport, figures: &str) -> String {
+    let found = serde_json::to_string_pretty(report).unwrap_or_default();
+    format!("{},\n{figures}\n}}\n", found.trim_end_matches('}').trim_end())
 }

@@ -1,6 +1,7 @@
 //! Everything of Foveate that touches files, clocks, threads and processes.
 
 pub mod atomic;
+mod axis;
 pub mod bench;
 pub mod champion;
 pub mod checkpoint;

@@ -6,8 +6,10 @@ use std::io::Write;
 use foveate_core::{EpisodeResult, RolloutJob};
 use serde::{Deserialize, Serialize};
 
+use crate::axis;
 use crate::course::Event;
 use crate::evaluate::{Summary, decimals};
+use crate::worlds;
 
 /// A line of the log: what happened, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,12 +96,31 @@ pub struct Reporter {
     last_validation: Option<f64>,
     /// Whether the cursor stands behind a status line.
     status: bool,
+    /// What an episode is called.
+    instance: &'static str,
 }
 
 impl Reporter {
     /// Shows progress on `out`.
     pub fn new(style: Style, out: Box<dyn Write>) -> Self {
-        Reporter { style, out, recent: VecDeque::new(), last_validation: None, status: false }
+        Reporter {
+            style,
+            out,
+            recent: VecDeque::new(),
+            last_validation: None,
+            status: false,
+            instance: "episode",
+        }
+    }
+
+    /// Calls episodes as `world` does, `tracks` in CarRacing; without this they are episodes.
+    pub fn in_world(&mut self, world: &str) {
+        self.instance = worlds::instance(world);
+    }
+
+    /// What `n` episodes are called, `64 tracks`; with `what` between both, `64 other tracks`.
+    pub(crate) fn episodes(&self, n: usize, what: &str) -> String {
+        format!("{n} {what}{}{}", self.instance, if n == 1 { "" } else { "s" })
     }
 
     /// A remark for people.
@@ -152,11 +173,11 @@ impl Reporter {
             Event::Validation { generation, steps, stage, start, summary, best } => {
                 self.last_validation = Some(summary.mean);
                 let text = format!(
-                    "{} validation {} over {} tracks, generation {generation} ({stage} {start}), {:.2} M steps{}{}",
+                    "{} validation {} over {}, generation {generation} ({stage} {start}), {} steps{}{}",
                     clock(seconds),
                     spread(summary),
-                    summary.n,
-                    *steps as f64 / 1e6,
+                    self.episodes(summary.n, ""),
+                    axis::steps(*steps),
                     self.pace(steps_left),
                     if *best { ", best so far" } else { "" }
                 );
@@ -164,10 +185,10 @@ impl Reporter {
             }
             Event::Evaluation { generation, summary, .. } => {
                 let text = format!(
-                    "{} evaluation {} over {} other tracks that choose nothing, generation {generation}",
+                    "{} evaluation {} over {} that choose nothing, generation {generation}",
                     clock(seconds),
                     spread(summary),
-                    summary.n,
+                    self.episodes(summary.n, "other "),
                 );
                 self.lasting(&text);
             }
@@ -179,24 +200,30 @@ impl Reporter {
             }
             Event::Final { generation, round, summary, best } => {
                 let text = format!(
-                    "{} finalist   {} over {} tracks, generation {generation}{}{}",
+                    "{} finalist   {} over {}, generation {generation}{}{}",
                     clock(seconds),
                     spread(summary),
-                    summary.n,
+                    self.episodes(summary.n, ""),
                     if *round > 1 { format!(", round {round}") } else { String::new() },
                     if *best { ", best so far" } else { "" }
                 );
                 self.lasting(&text);
             }
             Event::Report { generation, summary, .. } => {
+                let interval = match summary.ci95 {
+                    Some([from, to]) => format!(
+                        "95 % interval {} … {}, median {}",
+                        brief(from),
+                        brief(to),
+                        brief(summary.median)
+                    ),
+                    None => "one has no interval".to_owned(),
+                };
                 let text = format!(
-                    "{} result     {} over {} tracks that nothing was chosen on (95 % interval {} … {}, median {}), generation {generation}",
+                    "{} result     {} over {} that nothing was chosen on ({interval}), generation {generation}",
                     clock(seconds),
                     spread(summary),
-                    summary.n,
-                    brief(summary.ci95[0]),
-                    brief(summary.ci95[1]),
-                    brief(summary.median)
+                    self.episodes(summary.n, ""),
                 );
                 self.lasting(&text);
             }
@@ -223,10 +250,13 @@ impl Reporter {
     }
 }
 
-/// Mean and standard deviation, in columns.
+/// Mean and standard deviation, in columns; one episode has no standard deviation.
 fn spread(Summary { mean, std, .. }: &Summary) -> String {
-    let d = decimals(mean.abs().max(*std));
-    format!("{mean:>6.d$} ± {std:<5.d$}")
+    let d = decimals(mean.abs().max(std.unwrap_or(0.0)));
+    match std {
+        Some(std) => format!("{mean:>6.d$} ± {std:<5.d$}"),
+        None => format!("{mean:>6.d$}"),
+    }
 }
 
 /// A score as short as still says something.
@@ -310,7 +340,7 @@ mod tests {
         );
         assert!(
             text.contains(
-                "\r\x1b[2K0:03 validation  750.0 ± 50.0  over 2 tracks, generation 2 (learn 1), 0.00 M steps"
+                "\r\x1b[2K0:03 validation  750.0 ± 50.0  over 2 episodes, generation 2 (learn 1), 2,000 steps"
             ),
             "{text}"
         );
@@ -333,6 +363,59 @@ mod tests {
         assert_eq!(lines.len(), 4);
         assert!(matches!(lines[2].event, Event::Validation { best: true, .. }));
         assert_eq!(shown(Style::Silent), "");
+    }
+
+    /// The lines about `returns` in `world`.
+    fn judged(world: &str, returns: &[f64]) -> String {
+        let summary = Summary::of(returns);
+        let (generation, steps, stage, start) = (7, 40_000, "learn".to_owned(), 1);
+        let (seeds, returns) = (vec![], vec![]);
+        let page = Page::default();
+        let mut reporter = Reporter::new(Style::Plain, Box::new(page.clone()));
+        reporter.in_world(world);
+        for event in [
+            Event::Validation { generation, steps, stage: stage.clone(), start, summary, best: false },
+            Event::Evaluation {
+                generation,
+                steps,
+                stage,
+                start,
+                summary,
+                seeds: seeds.clone(),
+                returns: returns.clone(),
+            },
+            Event::Final { generation, round: 1, summary, best: false },
+            Event::Report { generation, steps, judging_steps: 0, summary, seeds, returns },
+        ] {
+            reporter.event(&LogLine::of(event, 0.0, 0.0), steps, 0);
+        }
+        let bytes = page.0.lock().expect("one thread").clone();
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn episodes_are_called_as_the_world_calls_them() {
+        let text = judged("car-racing", &[700.0, 800.0]);
+        assert!(text.contains(" over 2 tracks, generation 7 (learn 1), 40,000 steps\n"), "{text}");
+        assert_eq!(text.matches("tracks").count(), 4, "{text}");
+        for world in ["gym:CartPole-v1", "take-cover"] {
+            let text = judged(world, &[700.0, 800.0]);
+            assert!(!text.contains("track") && text.contains("over 2 other episodes that choose"), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_episode_has_no_interval() {
+        let text = judged("car-racing", &[920.2]);
+        assert_eq!(
+            text.matches("over 1 track").count() + text.matches("over 1 other track").count(),
+            4,
+            "{text}"
+        );
+        assert!(
+            text.contains("result      920.2 over 1 track that nothing was chosen on (one has no interval)")
+        );
+        assert!(!text.contains('±') && !text.contains('…') && !text.contains("tracks"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Agents in changed worlds: the papers' generalisation tables, and severity curves for any shift.
 //!
-//! [`conditions()`] lists what to change, [`run`] drives every agent through every condition on the same tracks, and the
+//! [`conditions()`] lists what to change, [`run`] drives every agent through every condition on the same episodes, and the
 //! [`Table`] that comes out writes itself as Markdown, CSV, JSON and [plots](plot). Digits do not depend on the number of
 //! workers. With a folder, every finished row is kept there, so that a run that was stopped goes on where it was.
 

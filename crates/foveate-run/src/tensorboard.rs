@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::RunError;
 use crate::atomic;
 use crate::course::Event;
+use crate::evaluate::Summary;
 use crate::progress::LogLine;
 
 /// What every name of an event file begins with; TensorBoard looks for it.
@@ -128,14 +129,12 @@ impl Maker {
                 (*steps, all.into_iter().filter_map(|(tag, value)| Some((tag, value?))).collect())
             }
             Event::Validation { steps, summary, .. } => {
-                (*steps, vec![("validation/mean", summary.mean), ("validation/std", summary.std)])
+                (*steps, judged(["validation/mean", "validation/std"], summary))
             }
             Event::Evaluation { steps, summary, .. } => {
-                (*steps, vec![("evaluation/mean", summary.mean), ("evaluation/std", summary.std)])
+                (*steps, judged(["evaluation/mean", "evaluation/std"], summary))
             }
-            Event::Report { steps, summary, .. } => {
-                (*steps, vec![("report/mean", summary.mean), ("report/std", summary.std)])
-            }
+            Event::Report { steps, summary, .. } => (*steps, judged(["report/mean", "report/std"], summary)),
             // Several at the same number of steps: no curve.
             Event::Chosen { .. } | Event::Final { .. } => return Vec::new(),
         };
@@ -226,6 +225,14 @@ const TABLE: [u32; 256] = {
     }
     table
 };
+
+/// Mean and standard deviation under these tags; one episode has no standard deviation.
+fn judged([mean, std]: [&'static str; 2], summary: &Summary) -> Vec<(&'static str, f64)> {
+    [(mean, Some(summary.mean)), (std, summary.std)]
+        .into_iter()
+        .filter_map(|(tag, value)| Some((tag, value?)))
+        .collect()
+}
 
 #[cfg(test)]
 mod tests {

@@ -70,23 +70,29 @@ pub struct ResumeRequest {
 pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
     let TrainRequest { config, runs, name } = request;
     let parts = Parts::of(config)?;
+    reporter.in_world(&config.env.id);
     let toml = config.to_toml();
     let folder = match name {
         Some(name) => RunFolder::create_named(runs, name, &toml)?,
         None => RunFolder::create(runs, &config.env.id, &toml)?,
     };
-    reporter.note(&format!(
-        "training {} on {} (picture {}), {:.1} M steps, seed {}; everything goes to {}\nCtrl-C stops safely, `foveate train --resume {}{}` goes on",
+    reporter.note(&header(config, folder.path()));
+    Run::begin(parts, folder)?.drive(reporter, stop)
+}
+
+/// What is said before a run begins.
+fn header(config: &TrainConfig, folder: &Path) -> String {
+    format!(
+        "training {} on {} (picture {}), {} steps, seed {}; everything goes to {}\nCtrl-C stops safely, `foveate train --resume {}{}` goes on",
         config.agent.name,
         config.env.id,
         config.env.picture,
-        config.recipe.training_steps() as f64 / 1e6,
+        crate::axis::steps(config.recipe.training_steps()),
         config.seed,
-        folder.path().display(),
-        folder.path().display(),
+        folder.display(),
+        folder.display(),
         flag_for(&config.env.id),
-    ));
-    Run::begin(parts, folder)?.drive(reporter, stop)
+    )
 }
 
 /// Goes on with a run, exactly.
@@ -99,6 +105,7 @@ pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> 
     config.workers = request.workers.unwrap_or(config.workers);
     config.videos = request.videos.unwrap_or(config.videos);
     config.env.trust(request.trust);
+    reporter.in_world(&config.env.id);
     Run::resume(Parts::of(&config)?, folder, request.allow_changes, reporter)?.drive(reporter, stop)
 }
 

@@ -102,13 +102,14 @@ pub fn run(
     // Whatever is wrong with size or file is said before anything is driven.
     let scene = Scene::new(request, kind.size()).map_err(film_error)?;
     let file = AtomicFile::create(request.out)?;
-    if kind == Kind::Png {
+    let made = if kind == Kind::Png {
         picture(request, scene, file, stop, progress)
     } else {
         let fps = request.env.spec().fps / request.every.max(1) as f64;
         let reel = Reel::new(kind, scene.size(), fps, file, request.out)?;
         film(request, scene, reel, stop, progress)
-    }
+    };
+    made.map_err(RunError::of_weights(&request.labels.weights))
 }
 
 /// Films the steps that were asked for, and always the last.

@@ -31,6 +31,12 @@ pub const GYM_RENDER: &str = "render";
 /// The option of every world that puts wrappers before it, as in `grey+resize:84x84`; shifts happen to what they show.
 pub const WRAP: &str = "wrap";
 
+/// What the episodes of a world are called in texts, for one of them: `track` in CarRacing, `episode` wherever the
+/// world has no word of its own.
+pub fn instance(world: &str) -> &'static str {
+    registry::list().into_iter().find(|env| env.id == world).map_or("episode", |env| env.instance)
+}
+
 /// Builds the world that `request` describes, after reading the pictures that a `video` variant or a shift asks for.
 ///
 /// # Errors

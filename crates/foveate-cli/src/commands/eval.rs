@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 use foveate_envs::registry::{self, EnvRequest};
-use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, run};
+use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, interval_text, run};
 use foveate_run::interrupt::stop_on_ctrl_c;
 use serde_json::Value;
 
@@ -107,9 +107,11 @@ const TABLE: &str = "\
 /// A line of the table.
 fn row(report: &EvalReport) -> String {
     let EvalReport { picture, variant, summary: s, .. } = report;
-    let [from, to] = s.ci95;
     format!(
-        "| {picture} | {variant} | {} | {:.1} ± {:.1} | {from:.1} … {to:.1} | {:.1} |",
-        s.n, s.mean, s.std, s.median
+        "| {picture} | {variant} | {} | {} | {} | {:.1} |",
+        s.n,
+        s.spread(1),
+        interval_text(s.ci95, 1),
+        s.median
     )
 }

@@ -25,7 +25,7 @@ use crate::world_args::WorldArgs;
 /// Drive agents through changed worlds: the papers' generalisation table, and curves over the severity of any shift
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every row has the same tracks, so changes are tested pair by pair. The digits are the same for any
+Every row has the same episodes, so changes are tested pair by pair. The digits are the same for any
 number of workers. --variant and --shift change the world of all rows; --variants and --shifts are
 the rows. A shift without a severity of its own becomes a curve: a row for each of --severities.
 With --out, finished rows are kept there: the same command goes on where it was stopped. `foveate

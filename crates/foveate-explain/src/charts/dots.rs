@@ -14,8 +14,8 @@ pub struct Row {
     pub ink: Ink,
     /// The mean.
     pub value: f64,
-    /// Its 95 % interval.
-    pub interval: [f64; 2],
+    /// Its 95 % interval; one episode has none.
+    pub interval: Option<[f64; 2]>,
     /// What stands at the right end, and in which colour.
     pub remark: Option<(Ink, String)>,
 }
@@ -60,7 +60,7 @@ pub fn dots(of: Rows<'_>) -> Figure {
     let left = 6.6 * longest + 18.0;
     let right = if remarks > 0.0 { 6.6 * remarks + 18.0 } else { 14.0 };
     let height = LINE * lines.len() as f64 + 76.0;
-    let ends = of.rows.iter().flat_map(|row| [row.interval[0], row.interval[1], row.value]);
+    let ends = of.rows.iter().flat_map(|row| row.interval.into_iter().flatten().chain([row.value]));
     let [low, high] = ends.fold([0.0_f64, 0.0_f64], |[low, high], v| [low.min(v), high.max(v)]);
     let domain = of.domain.unwrap_or([low - 0.02 * (high - low), high + 0.04 * (high - low)]);
     let mut plot = Plot::new(width, height, [28.0, right, 46.0, left], domain, [0.0, lines.len() as f64]);
@@ -85,8 +85,10 @@ pub fn dots(of: Rows<'_>) -> Figure {
         plot.sheet.text((left - 10.0, middle + 4.0), LETTERS, Anchor::End, Ink::Text, *name);
         for (k, row) in rows.iter().enumerate() {
             let y = middle + (k as f64 - (rows.len() as f64 - 1.0) / 2.0) * 13.0;
-            let [from, to] = row.interval.map(|v| plot.x.within(v));
-            plot.sheet.line(vec![(from, y), (to.max(from + 0.5), y)], row.ink, 2.0, 0.75);
+            if let Some(interval) = row.interval {
+                let [from, to] = interval.map(|v| plot.x.within(v));
+                plot.sheet.line(vec![(from, y), (to.max(from + 0.5), y)], row.ink, 2.0, 0.75);
+            }
             plot.sheet.dot((plot.x.within(row.value), y), 4.5, row.ink);
             if let Some((ink, remark)) = &row.remark {
                 plot.sheet.text((width - right + 10.0, y + 4.0), LETTERS, Anchor::Start, *ink, &**remark);
@@ -104,7 +106,7 @@ pub fn dots(of: Rows<'_>) -> Figure {
     }
     let mut table = Table::new(&["what", "kind", "mean", "low", "high"]);
     for row in &of.rows {
-        let [low, high] = row.interval;
+        let [low, high] = ends_of(row.interval);
         table.row([(&*row.name).into(), (&*row.kind).into(), row.value.into(), low.into(), high.into()]);
     }
     Figure {
@@ -117,8 +119,13 @@ pub fn dots(of: Rows<'_>) -> Figure {
     }
 }
 
+/// Both ends of an interval, if there is one.
+pub(super) fn ends_of(interval: Option<[f64; 2]>) -> [Option<f64>; 2] {
+    interval.map_or([None; 2], |ends| ends.map(Some))
+}
+
 /// A name, its colour, and a mean with its interval at every level.
-pub type Series<'a> = (&'a str, Ink, Vec<(f64, [f64; 2])>);
+pub type Series<'a> = (&'a str, Ink, Vec<(f64, Option<[f64; 2]>)>);
 
 /// Curves over the number of patches covered or kept, `(levels, [(name, ink, means with intervals)])`; the levels are
 /// spaced evenly, for what happens, happens at the first ones.
@@ -130,24 +137,31 @@ pub fn curves(
     levels: &[usize],
     series: &[Series<'_>],
 ) -> Figure {
-    let most = series.iter().flat_map(|s| &s.2).map(|(mean, [_, high])| mean.max(*high)).fold(1e-9, f64::max);
+    let tops = series
+        .iter()
+        .flat_map(|s| &s.2)
+        .map(|(mean, interval)| interval.map_or(*mean, |[_, high]| mean.max(high)));
+    let most = tops.fold(1e-9, f64::max);
     let last = levels.len().saturating_sub(1) as f64;
     let mut plot = Plot::new(HALF, 300.0, [34.0, 14.0, 46.0, 52.0], [0.0, last], [0.0, most * 1.05]);
     plot.y_axis("change of the action", 4, super::percent);
     let bottom = plot.y.range[0];
     for (i, level) in levels.iter().enumerate() {
         let x = plot.x.at(i as f64);
-        plot.sheet.text((x, bottom + 17.0), 11.0, Anchor::Middle, Ink::Muted, level.to_string());
+        plot.sheet.tick((x, bottom + 17.0), 11.0, Anchor::Middle, level.to_string());
     }
     let middle = f64::midpoint(plot.x.range[0], plot.x.range[1]);
     plot.sheet.text((middle, bottom + 36.0), LETTERS, Anchor::Middle, Ink::Muted, axis);
     let mut table = Table::new(&["patches", "order", "mean", "low", "high"]);
     for (order, ink, points) in series {
-        let band: Vec<_> = points.iter().enumerate().map(|(i, (_, [l, h]))| (i as f64, *l, *h)).collect();
-        plot.band(&band, *ink, 0.18);
+        let band = points.iter().enumerate().map(|(i, (_, ends))| ends.map(|[l, h]| (i as f64, l, h)));
+        if let Some(band) = band.collect::<Option<Vec<_>>>() {
+            plot.band(&band, *ink, 0.18);
+        }
         plot.series(points.iter().enumerate().map(|(i, (mean, _))| (i as f64, *mean)), *ink, 2.2);
-        for (level, (mean, [low, high])) in levels.iter().zip(points) {
-            table.row([(*level).into(), (*order).into(), (*mean).into(), (*low).into(), (*high).into()]);
+        for (level, (mean, interval)) in levels.iter().zip(points) {
+            let [low, high] = ends_of(*interval);
+            table.row([(*level).into(), (*order).into(), (*mean).into(), low.into(), high.into()]);
         }
     }
     plot.legend(&series.iter().map(|(name, ink, _)| (*ink, *name)).collect::<Vec<_>>());

@@ -2,6 +2,7 @@
 
 use foveate_core::{Image, ImageBuf, PatchGrid};
 
+use super::dots::ends_of;
 use super::{HALF, WHOLE, percent};
 use crate::episode::Episode;
 use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Plot, Scale, Table, short};
@@ -67,7 +68,7 @@ pub fn region_shares(regions: &[Region], caption: String) -> Figure {
     let tall = 104.0;
     let mut sheet = Drawing::new(HALF, top + 3.0 * (tall + gap) + 22.0);
     let most = regions.iter().map(|r| r.looks).fold(1e-9, f64::max);
-    let mut table = Table::new(&["region", "share of looks", "share of patches"]);
+    let mut table = Table::new(&["region", "share of looks", "share of patches", "times its area"]);
     for (i, region) in regions.iter().enumerate() {
         let (x, y) = (12.0 + (i % 3) as f64 * (cell + gap), top + (i / 3) as f64 * (tall + gap));
         sheet.rect([x, y, cell, tall], Ink::Grid, 0.5);
@@ -75,9 +76,10 @@ pub fn region_shares(regions: &[Region], caption: String) -> Figure {
         let middle = x + cell / 2.0;
         sheet.text((middle, y + 50.0), 24.0, Anchor::Middle, Ink::Text, percent(region.looks));
         sheet.text((middle, y + 74.0), LETTERS, Anchor::Middle, Ink::Text, &*region.name);
-        let times = format!("{}× its area", short(region.looks / region.patches.max(1e-9)));
-        sheet.text((middle, y + 91.0), 11.0, Anchor::Middle, Ink::Text, times);
-        table.row([(&*region.name).into(), region.looks.into(), region.patches.into()]);
+        let times = region.looks / region.patches.max(1e-9);
+        let said = format!("{}× its area", short(times));
+        sheet.text((middle, y + 91.0), 11.0, Anchor::Middle, Ink::Text, said);
+        table.row([(&*region.name).into(), region.looks.into(), region.patches.into(), times.into()]);
     }
     Figure {
         name: "gaze-regions",
@@ -130,7 +132,7 @@ pub fn over_time(episode: &Episode, grid: PatchGrid, caption: String) -> Figure 
     let x = Scale::new([0.0, episode.len() as f64], [left, WHOLE - right]);
     let bottom = 8.0 + 2.0 * tall + gap;
     for tick in x.ticks(8) {
-        sheet.text((x.at(tick), bottom + 18.0), LETTERS, Anchor::Middle, Ink::Muted, short(tick));
+        sheet.tick((x.at(tick), bottom + 18.0), LETTERS, Anchor::Middle, short(tick));
     }
     sheet.text((WHOLE / 2.0, bottom + 38.0), LETTERS, Anchor::Middle, Ink::Muted, "step of the episode");
     Figure {
@@ -183,19 +185,23 @@ pub fn hold_lengths(holds: &[u64], caption: String) -> Figure {
 
 /// How the gaze moves around changes of the action.
 pub fn around(changes: &AroundChanges, caption: String) -> Figure {
-    let most = changes.lags.iter().map(|(_, _, [_, high])| *high).fold(changes.usual, f64::max).max(1e-9);
+    let tops = changes.lags.iter().map(|(_, mean, interval)| interval.map_or(*mean, |[_, high]| high));
+    let most = tops.fold(changes.usual, f64::max).max(1e-9);
     let ends = changes.lags.last().map_or(1.0, |last| last.0 as f64);
     let mut plot = Plot::new(HALF, 280.0, [34.0, 14.0, 46.0, 52.0], [-ends, ends], [0.0, most * 1.08]);
     plot.y_axis("new patches", 4, percent);
-    let band: Vec<_> = changes.lags.iter().map(|&(lag, _, [low, high])| (lag as f64, low, high)).collect();
+    let band = changes.lags.iter().map(|&(lag, _, ends)| ends.map(|[low, high]| (lag as f64, low, high)));
     plot.upright(0.0, "", Ink::Muted);
     plot.series([(-ends, changes.usual), (ends, changes.usual)], Ink::Control, 1.6);
-    plot.band(&band, Ink::Gaze, 0.2);
+    if let Some(band) = band.collect::<Option<Vec<_>>>() {
+        plot.band(&band, Ink::Gaze, 0.2);
+    }
     plot.series(changes.lags.iter().map(|&(lag, mean, _)| (lag as f64, mean)), Ink::Gaze, 2.2);
     plot.x_axis("decisions before (−) and after (+) the action changes", 6, short);
     plot.legend(&[(Ink::Gaze, "around a change"), (Ink::Control, "usually")]);
     let mut table = Table::new(&["lag", "share of new patches", "low", "high", "usual"]);
-    for &(lag, mean, [low, high]) in &changes.lags {
+    for &(lag, mean, interval) in &changes.lags {
+        let [low, high] = ends_of(interval);
         table.row([(lag as f64).into(), mean.into(), low.into(), high.into(), changes.usual.into()]);
     }
     let title = "The gaze before the action changes".into();

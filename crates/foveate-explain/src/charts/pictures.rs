@@ -98,7 +98,7 @@ pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, capti
     let (gap, pairs) = (14.0, rows.len().max(1) as f64);
     let side = (WHOLE - 90.0) / pairs - gap;
     let mut sheet = Drawing::new(WHOLE, 2.0 * (side + gap) + 46.0);
-    let mut table = Table::new(&["step", "patch", "importance", "saliency"]);
+    let mut table = Table::new(&["step", "rank correlation", "patch", "importance", "saliency"]);
     for (i, name) in [own, "perturbation"].iter().enumerate() {
         let y = 26.0 + i as f64 * (side + gap) + side / 2.0;
         sheet.text((0.0, y), LETTERS, Anchor::Start, Ink::Text, *name);
@@ -113,7 +113,7 @@ pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, capti
         let said = format!("rank correlation {}", short((row.ranks * 100.0).round() / 100.0));
         sheet.text((x, 26.0 + 2.0 * (side + gap) + 6.0), LETTERS, Anchor::Start, Ink::Muted, said);
         for (patch, (a, b)) in row.importance.iter().zip(&row.saliency).enumerate() {
-            table.row([row.step.into(), patch.into(), (*a).into(), (*b).into()]);
+            table.row([row.step.into(), row.ranks.into(), patch.into(), (*a).into(), (*b).into()]);
         }
     }
     let title = "The gaze beside perturbation saliency".into();

@@ -32,20 +32,14 @@ pub fn traces(episode: &Episode, dimensions: &[Dimension]) -> Figure {
         sheet.line(vec![(LEFT, top + ROW), (WHOLE - RIGHT, top + ROW)], Ink::Grid, 1.0, 1.0);
         sheet.text((LEFT - 12.0, top + ROW / 2.0 + 4.0), LETTERS, Anchor::End, *ink, *name);
         for bound in bounds {
-            sheet.text(
-                (WHOLE - RIGHT + 8.0, y.at(*bound) + 4.0),
-                11.0,
-                Anchor::Start,
-                Ink::Muted,
-                short(*bound),
-            );
+            sheet.tick((WHOLE - RIGHT + 8.0, y.at(*bound) + 4.0), 11.0, Anchor::Start, short(*bound));
         }
         let points = values.iter().enumerate().map(|(t, &v)| (x.at(t as f64), y.within(v))).collect();
         sheet.line(points, *ink, 1.3, 1.0);
     }
     let bottom = sheet.height - 38.0;
     for tick in x.ticks(8) {
-        sheet.text((x.at(tick), bottom + 14.0), LETTERS, Anchor::Middle, Ink::Muted, short(tick));
+        sheet.tick((x.at(tick), bottom + 14.0), LETTERS, Anchor::Middle, short(tick));
     }
     sheet.text((WHOLE / 2.0, bottom + 32.0), LETTERS, Anchor::Middle, Ink::Muted, "step");
 

@@ -113,7 +113,7 @@ impl Plot {
         for tick in self.x.ticks(count) {
             let x = self.x.at(tick);
             self.sheet.line(vec![(x, bottom), (x, bottom + 4.0)], Ink::Muted, 1.0, 0.6);
-            self.sheet.text((x, bottom + 17.0), LETTERS, Anchor::Middle, Ink::Muted, label(tick));
+            self.sheet.tick((x, bottom + 17.0), LETTERS, Anchor::Middle, label(tick));
         }
         self.sheet.line(vec![(self.x.range[0], bottom), (self.x.range[1], bottom)], Ink::Muted, 1.0, 0.6);
         let middle = f64::midpoint(self.x.range[0], self.x.range[1]);
@@ -126,7 +126,7 @@ impl Plot {
         for tick in self.y.ticks(count) {
             let y = self.y.at(tick);
             self.sheet.line(vec![(left, y), (right, y)], Ink::Grid, 1.0, 1.0);
-            self.sheet.text((left - 7.0, y + 4.0), LETTERS, Anchor::End, Ink::Muted, label(tick));
+            self.sheet.tick((left - 7.0, y + 4.0), LETTERS, Anchor::End, label(tick));
         }
         let top = self.y.range[1];
         self.sheet.text((left - 30.0, top - 10.0), LETTERS, Anchor::Start, Ink::Muted, name);

@@ -137,6 +137,8 @@ pub enum Shape {
         ink: Ink,
         /// The text.
         text: String,
+        /// It names a place on an axis and is no finding.
+        tick: bool,
     },
     /// A picture, each of its pixels a sharp rectangle.
     Picture {
@@ -190,7 +192,12 @@ impl Drawing {
 
     /// Adds text.
     pub fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, ink: Ink, text: impl Into<String>) {
-        self.shapes.push(Shape::Text { at, size, anchor, ink, text: text.into() });
+        self.shapes.push(Shape::Text { at, size, anchor, ink, text: text.into(), tick: false });
+    }
+
+    /// Adds the name of a place on an axis.
+    pub fn tick(&mut self, at: (f64, f64), size: f64, anchor: Anchor, text: impl Into<String>) {
+        self.shapes.push(Shape::Text { at, size, anchor, ink: Ink::Muted, text: text.into(), tick: true });
     }
 
     /// Adds a picture.

@@ -76,13 +76,14 @@ fn one(out: &mut String, shape: &Shape, png: &dyn Fn(Image<'_>) -> Vec<u8>) {
             number(*radius),
             ink.name()
         ),
-        Shape::Text { at: (x, y), size, anchor, ink, text } => write!(
+        Shape::Text { at: (x, y), size, anchor, ink, text, tick } => write!(
             out,
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" class=\"f-{}\"{}>{}</text>",
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" class=\"f-{}{}\"{}>{}</text>",
             number(*x),
             number(*y),
             number(*size),
             ink.name(),
+            if *tick { " tick" } else { "" },
             match anchor {
                 Anchor::Start => "",
                 Anchor::Middle => " text-anchor=\"middle\"",

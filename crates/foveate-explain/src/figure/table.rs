@@ -13,11 +13,19 @@ pub enum Cell {
     Count(u64),
     /// A word.
     Word(String),
+    /// There is no such number: nothing in CSV, `null` in JSON.
+    Nothing,
 }
 
 impl From<f64> for Cell {
     fn from(value: f64) -> Self {
         Cell::Number(value)
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Cell::Nothing, Cell::Number)
     }
 }
 
@@ -74,6 +82,7 @@ impl Table {
                     Cell::Number(value) => write!(out, "{comma}{value}"),
                     Cell::Count(value) => write!(out, "{comma}{value}"),
                     Cell::Word(word) => write!(out, "{comma}{}", quoted(word)),
+                    Cell::Nothing => write!(out, "{comma}"),
                 }
                 .expect("a String takes everything");
             }
@@ -90,6 +99,7 @@ impl Table {
                     Cell::Number(value) => json!(value),
                     Cell::Count(value) => json!(value),
                     Cell::Word(word) => json!(word),
+                    Cell::Nothing => Value::Null,
                 };
                 ((*name).to_owned(), value)
             });
@@ -117,7 +127,9 @@ mod tests {
         let mut table = Table::new(&["what", "n", "mean"]);
         table.row(["a, \"b\"".into(), 3_usize.into(), 0.1.into()]);
         table.row(["c".into(), 4_usize.into(), (-1.0 / 3.0).into()]);
-        assert_eq!(table.csv(), "what,n,mean\n\"a, \"\"b\"\"\",3,0.1\nc,4,-0.3333333333333333\n");
+        table.row(["d".into(), 1_usize.into(), None.into()]);
+        assert_eq!(table.csv(), "what,n,mean\n\"a, \"\"b\"\"\",3,0.1\nc,4,-0.3333333333333333\nd,1,\n");
+        assert_eq!(table.json()[2]["mean"], Value::Null);
         assert_eq!(table.json()[0], json!({"what": "a, \"b\"", "n": 3, "mean": 0.1}));
         assert_eq!(table.json()[1]["mean"], json!(-1.0 / 3.0));
     }

@@ -7,7 +7,7 @@ use foveate_explain::faithful::{Effect, FEWEST_EPISODES, Faithfulness, Verdict};
 use super::drives::Condition;
 use super::phases::Found;
 use super::study::{CLAIMS, INTERVENTIONS};
-use super::{Claim, Drive, Intervention};
+use super::{Claim, Cost, Drive, Intervention, Mean};
 
 /// Everything said of the tests.
 pub(super) struct Findings {
@@ -16,9 +16,13 @@ pub(super) struct Findings {
     pub(super) drives: Vec<Drive>,
     pub(super) decisions: Verdict,
     pub(super) driving: Verdict,
+    /// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
+    pub(super) cost: Vec<Cost>,
     pub(super) random_driving: Verdict,
+    /// Decisions that perturbation saliency was asked about.
+    pub(super) salient: usize,
     /// Saliency and gaze: rank correlation and its null, overlap and its null.
-    pub(super) agreement: [(f64, [f64; 2]); 4],
+    pub(super) agreement: [Mean; 4],
 }
 
 /// Draws the conclusions.
@@ -41,7 +45,7 @@ pub(super) fn conclude(found: &Found) -> Findings {
         found.random_claims.iter().map(|sums| sums[fill][which]).collect()
     };
     let own = [Faithfulness::of(&column(0, 0)), Faithfulness::of(&column(1, 0))];
-    let random_driving = driving(&found.random_scores, n);
+    let (random_driving, _) = driving(&found.random_scores, n);
     let foil = [Faithfulness::of(&column(0, 1)), Faithfulness::of(&column(1, 1))];
     let random_decisions = Verdict::of(&[(own[0], foil[0]), (own[1], foil[1])], n);
     claims.push(Claim::new("random-weight agent, of itself", own, foil, Some(random_decisions)));
@@ -76,27 +80,32 @@ pub(super) fn conclude(found: &Found) -> Findings {
             })
         })
     });
+    let (driving, cost) = driving(&found.scores, n);
     Findings {
         decisions: claims[0].verdict.unwrap_or(Verdict::Undecided),
         claims,
         interventions,
         drives: drives.map(drive).collect(),
-        driving: driving(&found.scores, n),
+        driving,
+        cost,
         random_driving,
+        salient: found.probed.iter().flatten().filter(|p| p.salient.is_some()).count(),
         agreement,
     }
 }
 
-/// Whether covering what is looked at costs more score than covering as much of anything else, for every fill.
-fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> Verdict {
+/// Whether covering what is looked at costs more score than covering as much of anything else, for every fill, and how
+/// much more.
+fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Verdict, Vec<Cost>) {
     let of = |wanted: Condition| scores.iter().find(|(c, _)| *c == wanted).map(|(_, scores)| scores);
-    if episodes < FEWEST_EPISODES || scores.len() < 3 {
-        return Verdict::Undecided;
-    }
-    let holds = |fill: &Fill| {
-        let (gaze, random) = (of(Condition::CoverGaze(*fill))?, of(Condition::CoverRandom(*fill))?);
-        Some(statistics::paired(gaze, random)?.interval[0] > 0.0)
+    let cost = |fill: Fill| {
+        let found = statistics::paired(of(Condition::CoverGaze(fill))?, of(Condition::CoverRandom(fill))?)?;
+        Some(Cost { fill: fill.to_string(), difference: found.difference, interval: found.interval })
     };
-    let all = Fill::ALL.iter().all(|fill| holds(fill).unwrap_or(false));
-    if all { Verdict::Supported } else { Verdict::NotSupported }
+    let costs: Vec<Cost> = Fill::ALL.into_iter().filter_map(cost).collect();
+    if episodes < FEWEST_EPISODES || costs.len() < Fill::ALL.len() {
+        return (Verdict::Undecided, costs);
+    }
+    let all = costs.iter().all(|cost| cost.interval.is_some_and(|[low, _]| low > 0.0));
+    (if all { Verdict::Supported } else { Verdict::NotSupported }, costs)
 }

@@ -9,12 +9,15 @@ use foveate_explain::episode::Dimension;
 use foveate_explain::faithful::Verdict;
 use foveate_explain::figure::{Figure, Ink, short};
 use foveate_explain::looks::{around_changes, density, holds, regions, typical_hold};
+use foveate_explain::saliency::BUMP_PX;
 use foveate_explain::{Fill, Mask, Scene, whiten};
 
+use super::Mean;
 use super::conclude::Findings;
 use super::drives::Condition;
 use super::phases::Found;
 use super::study::levels;
+use super::tell::count;
 
 /// The figures of every section.
 pub(super) struct Figures {
@@ -51,7 +54,7 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
             &density,
             grid,
             mean.as_image(),
-            format!("Looks per place over {n} episodes, over the mean of the pictures."),
+            format!("Looks per place over {}, over the mean of the pictures.", count(n, "episode")),
         ));
         looks.push(region_shares(
             &places,
@@ -66,16 +69,17 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
         looks.push(hold_lengths(
             &held,
             format!(
-                "Half of all looks are part of a hold of at most {} decisions in a row.",
-                typical_hold(&held)
+                "Half of all looks are part of a hold of at most {} in a row.",
+                count(typical_hold(&held), "decision")
             ),
         ));
         looks.push(around(
             &changes,
             format!(
                 "Patches not looked at one decision before, around the {} largest changes of the action (one decision \
-                 in twenty); band: 95 % over episodes.",
-                changes.changes
+                 in twenty); {}.",
+                changes.changes,
+                intervals("band", n)
             ),
         ));
         let votes = found.counts.quantile(0.95);
@@ -83,9 +87,10 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
             &found.counts,
             1.0,
             format!(
-                "{} patches in {n} episodes; one in twenty has {} votes or more. Each patch of a picture hands out one \
+                "{} patches in {}; one in twenty has {} votes or more. Each patch of a picture hands out one \
                  vote. The scale of counts is logarithmic; what lies beyond the last bar is counted in it.",
                 short(found.counts.total() as f64),
+                count(n, "episode"),
                 short(votes)
             ),
         ));
@@ -97,7 +102,7 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
     looks.push(traces(&shown, dimensions));
     let mut tests = vec![faithfulness_figure(findings, n)];
     tests.push(cards_figure(found, dimensions));
-    tests.push(interventions_figure(findings));
+    tests.push(interventions_figure(findings, n));
     if found.has_gaze {
         tests.push(scores_figure(findings, n));
     }
@@ -123,29 +128,30 @@ fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
             });
         }
     }
-    let lowest = rows.iter().map(|row| row.interval[0]).fold(0.0, f64::min);
+    let lowest = rows.iter().map(|row| row.interval.map_or(row.value, |[low, _]| low)).fold(0.0, f64::min);
     let null = &findings.claims[1];
-    let band =
-        [null.blur.interval[0].min(null.mean.interval[0]), null.blur.interval[1].max(null.mean.interval[1])];
+    let band = null.blur.interval.zip(null.mean.interval);
+    let band = band.map(|(blur, mean)| [blur[0].min(mean[0]), blur[1].max(mean[1])]);
     dots(Rows {
         name: "faithfulness",
         title: "Is it true? Faithfulness of every claim",
         caption: format!(
             "How much more the action changes when the claimed places are covered than when as many random other pixels \
-             are, from 0 (no more) to 1 (nothing else matters). Orange: covered by blur, blue: by the mean colour. Bars: \
-             95 % over {episodes} episodes. A claim is supported when it lies above the null in both; the last line has a \
-             null of its own, the gaze of that agent at other moments."
+             are, in parts of both together: 0 means no more, 1 that covering elsewhere changes nothing. Orange: covered \
+             by blur, blue: by the mean colour; {}. A claim is supported when its bar lies above that of the null of the \
+             same colour for both; the last line has a null of its own, the gaze of that agent at other moments.",
+            intervals("bars", episodes)
         ),
         wide: true,
         axis: "faithfulness",
         domain: Some([(lowest * 1.05).clamp(-1.0, -0.1), 1.0]),
-        band: Some((band, "null")),
+        band: band.map(|band| (band, "null")),
         label: short,
         rows,
     })
 }
 
-fn interventions_figure(findings: &Findings) -> Figure {
+fn interventions_figure(findings: &Findings, episodes: usize) -> Figure {
     let rows = findings.interventions.iter().map(|i| Row {
         name: i.name.clone(),
         kind: if i.fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) }.to_owned(),
@@ -157,9 +163,11 @@ fn interventions_figure(findings: &Findings) -> Figure {
     dots(Rows {
         name: "interventions",
         title: "What each intervention does to the action",
-        caption: "Mean change of the action, in parts of its whole range; bars: 95 % over episodes. How large each \
-                  change of the picture is, says the table."
-            .into(),
+        caption: format!(
+            "Mean change of the action, in parts of its whole range; {}. How large each change of the picture is, says the \
+             table.",
+            intervals("bars", episodes)
+        ),
         wide: false,
         axis: "change of the action",
         domain: None,
@@ -190,7 +198,9 @@ fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
         name: "scores",
         title: "What each intervention does to whole episodes",
         caption: format!(
-            "Score with the intervention in every step of {episodes} episodes; bars: 95 % of the mean."
+            "Score with the intervention in every step of {}; {}.",
+            count(episodes, "episode"),
+            intervals("bars", episodes)
         ),
         wide: false,
         axis: "score",
@@ -203,7 +213,7 @@ fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
 
 fn curve_figures(found: &Found) -> Vec<Figure> {
     let levels = levels(found.grid);
-    let points = |which: usize, order: usize| -> Vec<(f64, [f64; 2])> {
+    let points = |which: usize, order: usize| -> Vec<Mean> {
         (0..levels.len())
             .map(|level| found.over_episodes(|p| p.curves[which][order].get(level).copied()))
             .collect()
@@ -272,7 +282,7 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
 
 fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
     let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
-    let row = |name: &str, kind: &str, ink, (value, interval): (f64, [f64; 2])| Row {
+    let row = |name: &str, kind: &str, ink, (value, interval): Mean| Row {
         name: name.into(),
         kind: kind.into(),
         ink,
@@ -283,9 +293,12 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
     let agreement = dots(Rows {
         name: "agreement",
         title: "Do both methods agree?",
-        caption: "Rank correlation over all patches, and the overlap (intersection over union) of the looked-at patches \
-                  with as many of the most salient. Null: the gaze of another moment."
-            .into(),
+        caption: format!(
+            "Rank correlation over all patches, and the overlap (intersection over union) of the looked-at patches with as \
+             many of the most salient, over {}; {}. Null: the gaze of another moment.",
+            count(findings.salient, "decision"),
+            intervals("bars", found.episodes.len())
+        ),
         wide: true,
         axis: "agreement",
         domain: None,
@@ -316,9 +329,10 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
         &rows,
         found.grid,
         "importance",
-        "Above, the agent's own importance; below, how much the action changes when a place is blurred softly (σ = 5 \
-         pixels, Greydanus et al. 2018)."
-            .into(),
+        format!(
+            "Above, the agent's own importance; below, how much the action changes when a place is blurred softly (σ = \
+             {BUMP_PX} pixels, Greydanus et al. 2018)."
+        ),
     );
     vec![maps, agreement]
 }
@@ -330,7 +344,16 @@ fn ink(fill: Fill) -> Ink {
     }
 }
 
-fn said(fill: Fill) -> &'static str {
+/// What bars and bands are.
+fn intervals(what: &str, episodes: usize) -> String {
+    if episodes == 1 {
+        "one episode has no interval".to_owned()
+    } else {
+        format!("{what}: 95 % over {episodes} episodes")
+    }
+}
+
+pub(super) fn said(fill: Fill) -> &'static str {
     match fill {
         Fill::Blur => "blur",
         Fill::Mean => "mean colour",

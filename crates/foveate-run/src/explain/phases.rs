@@ -13,7 +13,7 @@ use super::jobs::ordered;
 use super::play::{Seat, action_scale, picture, play, policy_error};
 use super::probe::Taken;
 use super::study::{CLAIMS, Foils, Probed, has_gaze, other_moment, own_claims, probe, spread, take};
-use super::{ExplainRequest, Progress};
+use super::{ExplainRequest, Mean, Progress};
 use crate::RunError;
 use crate::workers::{Stop, default_workers};
 
@@ -416,8 +416,8 @@ impl Found {
             .collect()
     }
 
-    /// The mean over episodes of the mean over decisions, with its interval over episodes.
-    pub(super) fn over_episodes(&self, of: impl Fn(&Probed) -> Option<f64>) -> (f64, [f64; 2]) {
+    /// The mean over episodes of the mean over decisions, with its interval over episodes; one episode has none.
+    pub(super) fn over_episodes(&self, of: impl Fn(&Probed) -> Option<f64>) -> Mean {
         let means: Vec<f64> = self
             .probed
             .iter()

@@ -73,10 +73,10 @@ pub(super) fn play(
         let (mut looked_at, mut shares) = (Vec::new(), Vec::new());
         if let Some(gaze) = &decision.gaze {
             episode.grid = Some(gaze.grid);
-            looked_at.extend_from_slice(gaze.looked_at);
+            looked_at = gaze.by_importance();
             let all: f32 = gaze.importance.iter().sum();
             let of = |&patch: &u32| gaze.importance.get(patch as usize).copied().unwrap_or(0.0);
-            shares.extend(gaze.looked_at.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
+            shares.extend(looked_at.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
         }
         look(Moment { step, picture, env: &*seat.env, before, decision })?;
         let outcome = act(&mut *seat.env, &action).map_err(|source| env_error(seat.job, step, source))?;

@@ -44,7 +44,7 @@ fn draw(image: &mut ImageBuf, shape: &Shape) {
                 (r + 0.5 - (px + 0.5 - x).hypot(py + 0.5 - y)).clamp(0.0, 1.0)
             });
         }
-        Shape::Text { at, size, anchor, ink, text } => {
+        Shape::Text { at, size, anchor, ink, text, .. } => {
             let cap = size * CAP * SCALE;
             let face = Face::new(cap as f32, (cap * 0.145) as f32);
             let text = plain(text);

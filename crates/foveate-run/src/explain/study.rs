@@ -95,7 +95,7 @@ pub(super) fn take(
                 action,
                 grid: gaze.grid,
                 importance: gaze.importance.to_vec(),
-                claim: gaze.looked_at.to_vec(),
+                claim: gaze.by_importance(),
             },
             None => without_gaze(moment.step, before, picture, action, &scale)
                 .map_err(|source| policy_error(job, moment.step, source))?,
@@ -139,7 +139,7 @@ pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyEr
     let mut claims = [[Effect::default(); 5]; 2];
     let mut random = foils.random.boxed_clone();
     let random_claim =
-        random.act(Observation::Image(taken.picture.as_image()))?.gaze.map(|gaze| gaze.looked_at.to_vec());
+        random.act(Observation::Image(taken.picture.as_image()))?.gaze.map(|gaze| gaze.by_importance());
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = foils.seed.child("fill", f as u64).rng();
         let scene = Scene::new(taken.picture.as_image(), fill);

@@ -1,27 +1,24 @@
-//! What was found, in words and tables.
+//! What was found, in words and tables. Every number comes from the report, so that `report.json` has it.
 
-use foveate_core::{Image, statistics};
+use foveate_core::Image;
 use foveate_explain::Fill;
 use foveate_explain::charts::percent;
 use foveate_explain::episode::{ActionScale, Dimension};
-use foveate_explain::faithful::{FEWEST_EPISODES, Faithfulness, Verdict};
-use foveate_explain::figure::short;
-use foveate_explain::looks::{density, holds, regions, typical_hold};
+use foveate_explain::faithful::{Faithfulness, Verdict};
 use foveate_explain::page::{Mood, Page, Section, Tile, player_data};
 use foveate_explain::text::{escape, joined};
 
-use super::conclude::Findings;
 use super::drives::Condition;
-use super::figures::Figures;
+use super::figures::{Figures, said};
 use super::phases::Found;
 use super::study::INTERVENTIONS;
-use super::{Claim, ExplainRequest};
+use super::{Claim, Cost, ExplainReport, ExplainRequest, Mean};
 
 /// The page.
 pub(super) fn page<'a>(
     request: &ExplainRequest<'_>,
     found: &'a Found,
-    findings: &Findings,
+    report: &ExplainReport,
     figures: Figures,
     dimensions: &[Dimension],
 ) -> Page<'a> {
@@ -40,10 +37,11 @@ pub(super) fn page<'a>(
             title: "Where it looks".into(),
             lead: vec![format!(
                 "At every step the agent is told about {} of {} patches and nothing else of the picture. These figures \
-                 are over {} episodes.",
-                found.cards.first().map_or(0, |c| c.claim.len()),
-                found.grid.len(),
-                found.episodes.len()
+                 are over {}. In pictures with the gaze laid over, a patch is the whiter the more important the agent \
+                 finds it.",
+                report.looked_at[0],
+                report.looked_at[1],
+                count(report.scores.len(), "episode")
             )],
             html: String::new(),
             figures: looks,
@@ -63,15 +61,15 @@ pub(super) fn page<'a>(
     sections.push(Section {
         id: "true",
         title: "Is it true?".into(),
-        lead: test_lead(findings),
-        html: tables(findings),
+        lead: test_lead(report, found.has_gaze),
+        html: tables(report),
         figures: tests,
     });
     if !saliency.is_empty() {
         sections.push(Section {
             id: "saliency",
             title: "What another method says".into(),
-            lead: vec![saliency_lead(findings)],
+            lead: vec![saliency_lead(report)],
             html: String::new(),
             figures: saliency,
         });
@@ -79,57 +77,111 @@ pub(super) fn page<'a>(
     Page {
         title: format!("What {name} looks at"),
         subtitle: format!(
-            "{} · {}, picture {}, variant {} · seed {} · {} episodes, {} decisions put to the test",
+            "{} · {}, picture {}, variant {} · seed {} · {}, {} put to the test",
             labels.weights,
             labels.env,
             labels.picture,
             labels.variant,
             request.seed,
-            found.episodes.len(),
-            found.probed.iter().map(Vec::len).sum::<usize>()
+            count(report.scores.len(), "episode"),
+            count(report.decisions, "decision")
         ),
-        tiles: tiles(found, findings),
-        summary: summary(found, findings),
+        tiles: tiles(report),
+        summary: summary(report, found.has_gaze),
         data: player_data(&film, &shown, &found.shown.maps, found.shown.picture, dimensions),
         film,
         sections,
-        notes: notes(request),
+        notes: notes(report),
     }
 }
 
-/// A claim's figure with the smaller of both fills: what is said when one number is to be said.
-fn careful(claim: &Claim) -> Faithfulness {
-    if claim.blur.value <= claim.mean.value { claim.blur } else { claim.mean }
+/// `1 episode`, `2 episodes`.
+pub(super) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-fn mood(verdict: Verdict) -> Mood {
+/// A claim and its null with the fill in which the claim is smaller: what is said when one number is to be said. Claim
+/// and null are always of the same fill.
+pub(super) fn careful(claim: &Claim) -> (Fill, Faithfulness, Faithfulness) {
+    let [blur, mean] = claim.null;
+    if claim.blur.value <= claim.mean.value {
+        (Fill::Blur, claim.blur, blur)
+    } else {
+        (Fill::Mean, claim.mean, mean)
+    }
+}
+
+/// With two decimals and the sign that people write.
+fn two(value: f64) -> String {
+    format!("{value:.2}").replace('-', "−")
+}
+
+fn whole(value: f64) -> String {
+    let text = format!("{value:.0}");
+    if text == "-0" { "0".into() } else { text.replace('-', "−") }
+}
+
+/// `0.64 (0.50 … 0.78)`; one episode has no interval.
+fn with_interval(of: Faithfulness) -> String {
+    match of.interval {
+        Some([low, high]) => format!("{} ({} … {})", two(of.value), two(low), two(high)),
+        None => two(of.value),
+    }
+}
+
+/// How the interval of a claim lies to that of its null, with every fill: what the data say, and nothing else.
+fn beside_null(claim: &Claim) -> String {
+    let each = [(Fill::Blur, claim.blur, claim.null[0]), (Fill::Mean, claim.mean, claim.null[1])];
+    let each = each.map(|(fill, own, null)| {
+        let how = match (own.interval, null.interval) {
+            (Some([low, _]), Some([_, high])) if low > high && low > 0.0 => "lies above that of its null",
+            (Some([low, _]), Some([_, high])) if low > high => {
+                "lies above that of its null, but not above zero"
+            }
+            (Some([_, high]), Some([low, _])) if high < low => "lies below that of its null",
+            (Some(_), Some(_)) => "overlaps that of its null",
+            _ => "does not exist, as there is one episode only",
+        };
+        (said(fill), how)
+    });
+    match each {
+        [(_, one), (_, other)] if one == other => format!("its interval {one} with both fills"),
+        [(blur, one), (mean, other)] => format!("its interval {one} with {blur} and {other} with {mean}"),
+    }
+}
+
+fn mood(verdict: &str) -> Mood {
     match verdict {
-        Verdict::Supported => Mood::Good,
-        Verdict::NotSupported => Mood::Bad,
-        Verdict::Undecided => Mood::Plain,
+        "supported" => Mood::Good,
+        "not supported" => Mood::Bad,
+        _ => Mood::Plain,
     }
 }
 
-fn tiles(found: &Found, findings: &Findings) -> Vec<Tile> {
-    let own = careful(&findings.claims[0]);
-    let null = &findings.claims[1];
-    let null = null.blur.interval[1].max(null.mean.interval[1]);
-    let score = found.scores.iter().find(|(c, _)| *c == Condition::AsIs).map(|(_, s)| statistics::mean(s));
-    let at = |name: &str| {
-        findings.interventions.iter().find(|i| i.name == name && i.fill == "blur").map_or(0.0, |i| i.change)
-    };
-    let mut tiles = vec![
+fn change(report: &ExplainReport, name: &str, fill: &str) -> f64 {
+    report.interventions.iter().find(|i| i.name == name && i.fill == fill).map_or(0.0, |i| i.change)
+}
+
+fn tiles(report: &ExplainReport) -> Vec<Tile> {
+    let (fill, own, null) = careful(&report.claims[0]);
+    let at = |name: &str| change(report, name, "blur");
+    vec![
         Tile {
-            value: findings.decisions.to_string(),
+            value: report.verdict.clone(),
             name: "it acts on what it looks at".into(),
-            note: "decision by decision".into(),
-            mood: mood(findings.decisions),
+            note: "decision by decision; what this cannot show: see “Is it true?”".into(),
+            mood: mood(&report.verdict),
         },
         Tile {
-            value: format!("{:.2}", own.value).replace('-', "−"),
-            name: "faithfulness, 1 is full".into(),
-            note: format!("{:.2} … {:.2}; null below {null:.2}", own.interval[0], own.interval[1]),
-            mood: mood(findings.decisions),
+            value: two(own.value),
+            name: format!("faithfulness, {}", said(fill)),
+            note: match own.interval {
+                Some([low, high]) => {
+                    format!("{} … {}; null with the same fill {}", two(low), two(high), with_interval(null))
+                }
+                None => format!("one episode has no interval; null with the same fill {}", two(null.value)),
+            },
+            mood: mood(&report.verdict),
         },
         Tile {
             value: percent(at(INTERVENTIONS[0])),
@@ -143,116 +195,139 @@ fn tiles(found: &Found, findings: &Findings) -> Vec<Tile> {
             note: format!("{} with other places kept", percent(at(INTERVENTIONS[5]))),
             mood: Mood::Plain,
         },
-    ];
-    tiles.push(Tile {
-        value: format!("{:.0}", found.episodes[0].score()).replace('-', "−"),
-        name: "score of this episode".into(),
-        note: format!(
-            "{} steps; mean of {} is {:.0}",
-            found.episodes[0].len(),
-            found.episodes.len(),
-            score.unwrap_or(0.0)
-        ),
-        mood: Mood::Plain,
-    });
-    tiles
+        Tile {
+            value: whole(report.scores[0]),
+            name: "score of this episode".into(),
+            note: format!(
+                "{} steps; mean of {} is {}",
+                report.steps[0],
+                count(report.scores.len(), "episode"),
+                whole(report.mean_score)
+            ),
+            mood: Mood::Plain,
+        },
+    ]
 }
 
-fn summary(found: &Found, findings: &Findings) -> Vec<String> {
-    let n = found.episodes.len();
-    let mut said = vec![];
-    if found.has_gaze {
-        let density = density(&found.episodes, found.grid);
-        let mut places = regions(&density, found.grid);
-        places.sort_by(|a, b| b.looks.total_cmp(&a.looks));
-        said.push(format!(
+fn summary(report: &ExplainReport, has_gaze: bool) -> Vec<String> {
+    let mut told = vec![];
+    if has_gaze {
+        let [first, second] = [&report.regions[0], &report.regions[1]];
+        told.push(format!(
             "It looks mostly at the {} of the picture ({} of all looks), then the {} ({}).",
-            places[0].name,
-            percent(places[0].looks),
-            places[1].name,
-            percent(places[1].looks)
+            first.0,
+            percent(first.1),
+            second.0,
+            percent(second.1)
         ));
-        let held = holds(&found.episodes);
-        said.push(format!(
-            "It holds a patch briefly: half of all looks are part of a hold of at most {} decisions in a row.",
-            typical_hold(&held)
+        told.push(format!(
+            "Half of all looks are part of a hold of at most {} in a row.",
+            count(report.typical_hold, "decision")
         ));
     }
-    let at = |name: &str, fill: &str| {
-        findings.interventions.iter().find(|i| i.name == name && i.fill == fill).map_or(0.0, |i| i.change)
+    let by = |which: usize| {
+        ["blur", "mean"].map(|fill| percent(change(report, INTERVENTIONS[which], fill))).join(" (blur) and ")
     };
-    said.push(format!(
-        "Covering what it looks at changes its action {} times as much as covering as much of anything else (blur); {} \
-         times with the mean colour.",
-        times(at(INTERVENTIONS[0], "blur"), at(INTERVENTIONS[1], "blur")),
-        times(at(INTERVENTIONS[0], "mean"), at(INTERVENTIONS[1], "mean"))
+    told.push(format!(
+        "Covering what it looks at changes its action by {} (mean colour); covering as much elsewhere by {} (mean colour).",
+        by(0),
+        by(1)
     ));
-    let [own, null] = [careful(&findings.claims[0]), careful(&findings.claims[1])];
-    said.push(match findings.decisions {
-        Verdict::Supported => format!(
-            "That is more than its usual places would explain: faithfulness {:.2} against {:.2} for its gaze of other \
-             moments. {}",
-            own.value,
-            null.value,
-            if findings.claims[2..5].iter().any(|control| control.verdict == Some(Verdict::Supported)) {
+    let (fill, own, null) = careful(&report.claims[0]);
+    let numbers = format!(
+        "faithfulness {} against {} for its gaze of other moments, both with {}",
+        two(own.value),
+        two(null.value),
+        said(fill)
+    );
+    told.push(match &*report.verdict {
+        "supported" => format!(
+            "That is more than its usual places would explain: {numbers}. {}",
+            if report.claims[2..5].iter().any(|control| control.verdict == Some(Verdict::Supported)) {
                 "But a control passes the same test, so do not rely on it: see below."
             } else {
                 "Shuffled gaze, a random-weight agent and a blind agent do not pass the same test."
             }
         ),
-        Verdict::NotSupported => format!(
-            "That is no more than its usual places would explain: faithfulness {:.2} against {:.2} for its gaze of \
-             other moments. Do not take its gaze for the reason of its actions.",
-            own.value, null.value
+        "not supported" => format!(
+            "The test does not show that its usual places would not explain that as well: {numbers}; {}. Do not take its \
+             gaze for the reason of its actions.",
+            beside_null(&report.claims[0])
         ),
-        Verdict::Undecided => {
-            format!("{n} episodes are too few for a verdict; {FEWEST_EPISODES} are the least, 20 are better.")
-        }
+        _ => format!(
+            "{} {} too few for a verdict; {} are the least, {} are better.",
+            count(report.scores.len(), "episode"),
+            if report.scores.len() == 1 { "is" } else { "are" },
+            report.method.fewest_episodes,
+            report.method.advised_episodes
+        ),
     });
-    if found.has_gaze {
-        said.push(driving_sentence(findings));
-        let [ranks, null, ..] = findings.agreement;
-        said.push(format!(
-            "Perturbation saliency, which knows nothing of the gaze, ranks the picture {} (rank correlation {:.2}, null \
-             {:.2}).",
-            if ranks.1[0] > null.1[1] { "more like the gaze of the moment than like that of another" } else { "no more like the gaze of the moment than like that of another" },
-            ranks.0,
-            null.0
+    if has_gaze {
+        told.push(driving_sentence(report));
+        let (ranks, null) = (report.agreement.ranks, report.agreement.ranks_null);
+        told.push(format!(
+            "Perturbation saliency, which knows nothing of the gaze, {} (rank correlation {}, null {}).",
+            match (ranks.1, null.1) {
+                (Some([low, _]), Some([_, high])) if low > high => {
+                    "ranks the picture more like the gaze of the moment than like that of another"
+                }
+                (Some(_), Some(_)) => {
+                    "does not show that it ranks the picture more like the gaze of the moment than like that of another"
+                }
+                _ => "cannot be compared over one episode, which has no interval",
+            },
+            two(ranks.0),
+            two(null.0)
         ));
     }
-    said
+    told
 }
 
-fn driving_sentence(findings: &Findings) -> String {
+pub(super) fn driving_sentence(report: &ExplainReport) -> String {
     let mean = |name: &str, fill: &str| {
-        let drive = findings.drives.iter().find(|d| d.name == name && d.fill == fill && !d.random_weights);
-        drive.map_or(0.0, |d| d.mean)
+        let drive = report.drives.iter().find(|d| d.name == name && d.fill == fill && !d.random_weights);
+        whole(drive.map_or(0.0, |d| d.mean))
     };
     let [gaze, random] =
         [Condition::CoverGaze(Fill::Blur), Condition::CoverRandom(Fill::Blur)].map(Condition::name);
     let numbers = format!(
-        "with what it looks at covered in every step it scores {:.0} (blur) and {:.0} (mean colour), with as much covered \
-         elsewhere {:.0} and {:.0}, untouched {:.0}",
+        "with what it looks at covered in every step it scores {} (blur) and {} (mean colour), with as much covered \
+         elsewhere {} and {}, untouched {}",
         mean(gaze, "blur"),
         mean(gaze, "mean"),
         mean(random, "blur"),
         mean(random, "mean"),
         mean("as it is", "")
     );
-    match findings.driving {
-        Verdict::Supported => format!("Its driving rests on it too: {numbers}."),
-        Verdict::NotSupported => {
-            format!("Whole episodes do not show it for both fills, since it can look elsewhere: {numbers}.")
+    let cost = |Cost { fill, difference, interval }: &Cost| {
+        let fill = if fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) };
+        match interval {
+            Some([low, high]) => {
+                format!(
+                    "{} points with {fill} (95 % from {} to {})",
+                    whole(*difference),
+                    whole(*low),
+                    whole(*high)
+                )
+            }
+            None => format!("{} points with {fill}", whole(*difference)),
         }
-        Verdict::Undecided => format!("Whole episodes: {numbers}."),
+    };
+    let costs: Vec<String> = report.cost.iter().map(cost).collect();
+    let costs =
+        format!("covering the gaze costs more than covering as much elsewhere by {}", costs.join(" and "));
+    match &*report.driving {
+        "supported" => format!("Its driving rests on it too: {numbers}; {costs}."),
+        "not supported" => {
+            format!(
+                "Whole episodes do not show it for both fills: {numbers}; {costs}. Why, this test does not say."
+            )
+        }
+        _ => format!("Whole episodes, too few for a verdict: {numbers}; {costs}."),
     }
 }
 
-fn times(a: f64, b: f64) -> String {
-    if b > 0.0 { short((10.0 * a / b).round() / 10.0) } else { "many".into() }
-}
-
-fn test_lead(findings: &Findings) -> Vec<String> {
+fn test_lead(report: &ExplainReport, has_gaze: bool) -> Vec<String> {
     let mut lead = vec![
         "A picture of where an agent looks is a claim. Here it is put to the test: decisions are taken again, from the \
          very state in which they were taken, on pictures with the claimed places covered, and with as many other pixels \
@@ -263,44 +338,71 @@ fn test_lead(findings: &Findings) -> Vec<String> {
          a blind agent that is shown grey."
             .into(),
     ];
-    let itself = findings.claims.last().and_then(|claim| claim.verdict);
-    lead.push(match itself {
-        Some(Verdict::Supported) => format!(
-            "The last line is an agent of random weights asked about its own decisions. Told about nothing but its \
-             patches, it cannot but act on them, and its gaze is faithful to decisions that have no aim: the test says \
-             what actions rest on, not that they are any good (that its score rests on its gaze: {}).",
-            findings.random_driving
-        ),
-        _ => "The last line is an agent of random weights asked about its own decisions. Told about nothing but its \
-              patches, it cannot but act on them, so the figure is high; but its gaze of other moments does as well: what \
-              it looks at says nothing of the moment."
-            .into(),
-    });
+    if has_gaze {
+        lead.push(LIMITS.into());
+    }
+    if let Some(itself) = report.claims.last() {
+        lead.push(about_itself(itself, &report.random_driving));
+    }
     lead
 }
 
-fn saliency_lead(findings: &Findings) -> String {
-    let [_, _, overlap, null] = findings.agreement;
+/// What a passed test does not mean.
+const LIMITS: &str = "What this test cannot show: The controller of an AttentionAgent is told nothing of the picture but \
+                      where its patches lie, so covering them must move its action, trained or not. Untrained agents pass \
+                      this test, too: of six AttentionAgents with random weights, two did. And the order of the patches \
+                      is not tested: whether the first one, the whitest, matters more than the last one is open.";
+
+/// The agent of random weights, asked about its own decisions.
+pub(super) fn about_itself(claim: &Claim, driving: &str) -> String {
+    let numbers = format!(
+        "The last line is an agent of random weights asked about its own decisions: faithfulness {} with blur and {} \
+         with the mean colour, against {} and {} for its claims of other moments of its own episode",
+        two(claim.blur.value),
+        two(claim.mean.value),
+        two(claim.null[0].value),
+        two(claim.null[1].value)
+    );
+    match claim.verdict {
+        Some(Verdict::Supported) => format!(
+            "{numbers}. It never learnt anything and passes: {}. So the test says what actions rest on, not that they are \
+             any good (that its score rests on its gaze: {driving}).",
+            beside_null(claim)
+        ),
+        Some(Verdict::NotSupported) => format!("{numbers}. It does not pass: {}.", beside_null(claim)),
+        _ => format!("{numbers}. These are too few episodes for a verdict."),
+    }
+}
+
+fn saliency_lead(report: &ExplainReport) -> String {
+    let of = |(mean, interval): Mean| match interval {
+        Some([low, high]) => format!("{} ({} … {})", percent(mean), percent(low), percent(high)),
+        None => percent(mean),
+    };
     format!(
         "Perturbation saliency asks any policy, without knowing of its gaze: blur the picture softly at one place after \
-         another and see how the action changes. Its strongest places overlap the looked-at ones by {} ({} for the gaze of \
-         another moment).",
-        percent(overlap.0),
-        percent(null.0)
+         another and see how the action changes. Asked about {}, its strongest places overlap the looked-at ones by {}; \
+         null, the gaze of another moment: {}.",
+        count(report.agreement.decisions, "decision"),
+        of(report.agreement.overlap),
+        of(report.agreement.overlap_null)
     )
 }
 
-fn tables(findings: &Findings) -> String {
+fn tables(report: &ExplainReport) -> String {
     let badge = |verdict: Option<Verdict>| match verdict {
         Some(Verdict::Supported) => "<span class=\"verdict yes\">supported</span>".to_owned(),
         Some(verdict) => format!("<span class=\"verdict no\">{verdict}</span>"),
         None => "the null".to_owned(),
     };
     let cell = |f: Faithfulness| {
-        format!("<td>{:.2} <small>{:.2} … {:.2}</small></td>", f.value, f.interval[0], f.interval[1])
-            .replace('-', "−")
+        let interval = f.interval.map_or_else(
+            || "one episode: no interval".to_owned(),
+            |[low, high]| format!("{} … {}", two(low), two(high)),
+        );
+        format!("<td>{} <small>{interval}</small></td>", two(f.value))
     };
-    let claims = joined(findings.claims.iter().map(|claim| {
+    let claims = joined(report.claims.iter().map(|claim| {
         format!(
             "<tr><td>{}</td>{}{}<td>{}</td></tr>",
             escape(&claim.name),
@@ -309,7 +411,7 @@ fn tables(findings: &Findings) -> String {
             badge(claim.verdict)
         )
     }));
-    let interventions = joined(findings.interventions.chunks(2).map(|pair| {
+    let interventions = joined(report.interventions.chunks(2).map(|pair| {
         let each = joined(
             pair.iter().map(|i| format!("<td>{}</td><td>{}</td>", percent(i.change), percent(i.size))),
         );
@@ -324,17 +426,27 @@ fn tables(findings: &Findings) -> String {
     )
 }
 
-fn notes(request: &ExplainRequest<'_>) -> Vec<String> {
+fn notes(report: &ExplainReport) -> Vec<String> {
     vec![
         format!(
             "Made by foveate explain, seed {}; the same seed gives the same bytes. Every figure is in the folder figures as \
-             SVG, PNG, CSV and JSON, all numbers in report.json.",
-            request.seed
+             SVG, PNG, CSV and JSON; report.json has every number of this page, with those that the figures are drawn from.",
+            report.seed
         ),
-        "A covered pixel becomes the picture blurred with σ = 3 pixels, or the picture's mean colour. Neither is neutral: \
-         each makes pictures that the agent never met, so a verdict needs both. Random covers have the same number of \
-         pixels, none of them claimed. Intervals resample whole episodes."
-            .into(),
+        format!(
+            "A covered pixel becomes the picture blurred with σ = {} pixels, or the picture's mean colour. Neither is \
+             neutral: each makes pictures that the agent never met, so a verdict needs both. Random covers have the same \
+             number of pixels, none of them claimed. {}",
+            report.method.blur_px,
+            if report.scores.len() == 1 {
+                "There are no intervals: they are over episodes, and this is one.".to_owned()
+            } else {
+                format!(
+                    "Intervals hold {} and resample whole episodes; each is for itself, not corrected for their number.",
+                    percent(report.method.interval)
+                )
+            }
+        ),
         "A faithful gaze says what a decision rests on, not that the decision is good, nor what the agent would do in \
          worlds that were not tried."
             .into(),

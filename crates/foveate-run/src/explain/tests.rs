@@ -260,7 +260,8 @@ fn toys_are_seen_through() {
 fn without_a_gaze_perturbations_make_the_claim() {
     let Made { report, files } = explain(Says::Nothing, 5, 2);
     assert_eq!(report.claims[0].name, "perturbation saliency");
-    assert!(report.claims[0].blur.value > report.claims[1].blur.interval[1], "{:?}", report.claims);
+    let [_, high] = report.claims[1].blur.interval.expect("five episodes");
+    assert!(report.claims[0].blur.value > high, "{:?}", report.claims);
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
     assert!(page.contains("Is it true?") && !page.contains("Where it looks"));
     assert!(!files.contains_key("figures/gaze-map.svg"));
@@ -433,4 +434,218 @@ fn requests_that_cannot_be_met() {
         assert!(said.contains(wants), "{said}");
         assert_eq!(fs::read_dir(dir.path()).expect("readable").count(), 0, "nothing is left behind");
     }
+}
+
+/// A number of a text with what it may be rounded by; per cents are parts again.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    value: f64,
+    within: f64,
+}
+
+/// The numbers of a text, as people read them.
+fn numbers(text: &str) -> Vec<Said> {
+    let text: Vec<char> = text.replace('−', "-").replace("&#39;", "'").chars().collect();
+    let (mut found, mut i) = (vec![], 0);
+    while i < text.len() {
+        let begins =
+            text[i].is_ascii_digit() && !(i > 0 && (text[i - 1].is_alphanumeric() || text[i - 1] == '.'));
+        if !begins {
+            i += 1;
+            continue;
+        }
+        let start = if i > 0 && text[i - 1] == '-' { i - 1 } else { i };
+        let digit = |at: usize| text.get(at).is_some_and(char::is_ascii_digit);
+        while digit(i) || (i < text.len() && ['.', ','].contains(&text[i]) && digit(i + 1)) {
+            i += 1;
+        }
+        let number: String = text[start..i].iter().filter(|c| **c != ',').collect();
+        let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len()) as i32;
+        let hundred = text[i..].iter().find(|c| !c.is_whitespace()) == Some(&'%');
+        let scale = if hundred { 0.01 } else { 1.0 };
+        let value: f64 = number.parse().expect("digits");
+        found.push(Said { value: scale * value, within: scale * 0.501 * 10_f64.powi(-decimals) });
+    }
+    found
+}
+
+/// Every number in some JSON, those within texts as well.
+fn leaves(json: &serde_json::Value, out: &mut Vec<f64>) {
+    match json {
+        serde_json::Value::Number(number) => out.extend(number.as_f64()),
+        serde_json::Value::String(text) => {
+            // Actions of a row, and names as `random:7`.
+            let words = text.split([' ', ':', '-', '@', '=']).filter_map(|word| word.parse::<f64>().ok());
+            out.extend(words);
+            out.extend(numbers(text).iter().map(|said| said.value));
+        }
+        serde_json::Value::Array(items) => {
+            out.push(items.len() as f64);
+            for item in items {
+                leaves(item, out);
+            }
+        }
+        serde_json::Value::Object(fields) => fields.values().for_each(|field| leaves(field, out)),
+        _ => {}
+    }
+}
+
+/// Numbers of `text` that `json` has not.
+fn missing(text: &str, json: &serde_json::Value) -> Vec<f64> {
+    let mut known = vec![];
+    leaves(json, &mut known);
+    let unknown = |said: &Said| !known.iter().any(|k| (k - said.value).abs() <= said.within);
+    numbers(text).into_iter().filter(unknown).map(|said| said.value).collect()
+}
+
+/// What stands between the tags of `html`.
+fn visible(html: &str) -> String {
+    let mut out = String::new();
+    for part in html.split('<').skip(1) {
+        out.push_str(part.split_once('>').map_or("", |(_, text)| text));
+        out.push(' ');
+    }
+    out
+}
+
+/// The drawings of a page by the name of their figure, what they say without the ticks of axes; and the page without
+/// drawings, scripts and what the player is made of.
+fn parts(page: &str) -> (Vec<(String, String)>, String) {
+    let body = page.split_once("<header>").expect("a header").1;
+    let (before, after) = body.split_once("<div class=\"player\"").expect("a player");
+    let after = after.split_once("</video>").expect("a film").1.split_once("<script").expect("scripts").0;
+    let nav = before.split_once("<h1>").expect("a heading").1;
+    let mut rest = format!("<h1>{nav}{after}");
+    let mut drawings = vec![];
+    while let Some((before, after)) = rest.split_once("<svg ") {
+        let (drawing, after) = after.split_once("</svg>").expect("it ends");
+        let name = before.rsplit_once("id=\"").and_then(|(_, name)| name.split_once('"')).expect("a name").0;
+        let texts = drawing.split("<text ").skip(1).filter(|text| !text.contains(" tick\""));
+        let said: Vec<&str> = texts
+            .filter_map(|text| text.split_once('>')?.1.split_once("</text>"))
+            .map(|(text, _)| text)
+            .collect();
+        drawings.push((name.to_owned(), said.join(" ; ")));
+        rest = format!("{before}{after}");
+    }
+    (drawings, visible(&rest))
+}
+
+#[test]
+fn every_number_of_the_page_is_in_the_report() {
+    for says in [Says::Truth, Says::Middle, Says::Nothing] {
+        let Made { files, .. } = explain(says, 6, 2);
+        let page = String::from_utf8(files["index.html"].clone()).expect("text");
+        let mut report: serde_json::Value = serde_json::from_slice(&files["report.json"]).expect("JSON");
+        let figures = report.as_object_mut().and_then(|r| r.remove("figures")).expect("rows of the figures");
+        let (drawings, text) = parts(&page);
+        assert!(numbers(&text).len() > 60, "{text}");
+        assert_eq!(missing(&text, &report), Vec::<f64>::new(), "{says:?}: {text}");
+        assert!(drawings.len() >= 5, "{drawings:?}");
+        for (name, said) in &drawings {
+            let rows = &figures[name.as_str()];
+            assert!(rows.as_array().is_some_and(|rows| !rows.is_empty()), "{name}");
+            assert_eq!(missing(said, rows), Vec::<f64>::new(), "{says:?}, {name}: {said}");
+        }
+        // The player's numbers are those of the traces.
+        let data = page.split_once("id=\"data\">").and_then(|(_, after)| after.split_once("</script>"));
+        let data: serde_json::Value = serde_json::from_str(data.expect("there").0).expect("JSON");
+        let rows = figures["traces"].as_array().expect("rows");
+        for (t, row) in rows.iter().enumerate() {
+            for (key, column, within) in [("rewards", "reward", 5e-4), ("scores", "score", 5e-3)] {
+                let apart = data[key][t].as_f64().expect(key) - row[column].as_f64().expect(column);
+                assert!(apart.abs() <= within, "{key} {t}: {apart}");
+            }
+        }
+        if says != Says::Truth {
+            continue;
+        }
+        // This test would see what is not there.
+        for key in ["regions", "interventions", "claims", "cost", "importance", "drives"] {
+            let mut less = report.clone();
+            less.as_object_mut().and_then(|fields| fields.remove(key)).expect(key);
+            assert_ne!(missing(&text, &less), Vec::<f64>::new(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn the_page_says_what_the_data_say() {
+    let of = |value: f64, low: f64, high: f64| Faithfulness { value, interval: Some([low, high]) };
+    let claim =
+        |own: [Faithfulness; 2], null: [Faithfulness; 2], verdict| Claim::new("x", own, null, verdict);
+    let (high, low) = (of(0.9, 0.85, 0.95), of(0.5, 0.45, 0.55));
+    let wide = of(0.6, 0.5, 0.8);
+    for (own, null, verdict, wants) in [
+        (
+            [high, high],
+            [low, low],
+            Some(Verdict::Supported),
+            "passes: its interval lies above that of its null with both fills",
+        ),
+        (
+            [high, wide],
+            [low, low],
+            Some(Verdict::NotSupported),
+            "does not pass: its interval lies above that of its null with blur and overlaps that of its null with mean colour",
+        ),
+        (
+            [low, low],
+            [high, high],
+            Some(Verdict::NotSupported),
+            "its interval lies below that of its null with both fills",
+        ),
+        (
+            [of(-0.1, -0.2, -0.05), wide],
+            [of(-0.5, -0.6, -0.4), low],
+            Some(Verdict::NotSupported),
+            "above that of its null, but not above zero with blur",
+        ),
+        ([high, high], [low, low], Some(Verdict::Undecided), "too few episodes for a verdict"),
+    ] {
+        let said = tell::about_itself(&claim(own, null, verdict), "not supported");
+        assert!(said.contains(wants), "{said}");
+        assert!(!said.contains("does as well"), "{said}");
+    }
+    // The number and its null are of the same fill.
+    let (fill, own, null) = tell::careful(&claim([high, wide], [low, high], None));
+    assert_eq!((fill, own, null), (foveate_explain::Fill::Mean, wide, high));
+    let (fill, _, null) = tell::careful(&claim([wide, high], [low, high], None));
+    assert_eq!((fill, null), (foveate_explain::Fill::Blur, low));
+
+    let Made { mut report, files } = explain(Says::Truth, 5, 2);
+    let page = String::from_utf8(files["index.html"].clone()).expect("text");
+    for wants in [
+        "covering them must move its action, trained or not",
+        "of six AttentionAgents with random weights, two did",
+        "the order of the patches is not tested",
+        "not corrected for their number",
+    ] {
+        assert!(page.contains(wants), "{wants}");
+    }
+    assert!(!page.contains("since it can look elsewhere") && !page.contains("does as well"), "{page}");
+    report.driving = "not supported".into();
+    let said = tell::driving_sentence(&report);
+    assert!(said.contains("do not show it for both fills") && said.contains("95 % from"), "{said}");
+    assert!(!said.contains("elsewhere:") && said.ends_with("Why, this test does not say."), "{said}");
+}
+
+#[test]
+fn one_episode_has_no_interval() {
+    let Made { report, files } = explain(Says::Truth, 1, 1);
+    assert!(report.claims.iter().all(|c| c.blur.interval.is_none() && c.null[1].interval.is_none()));
+    assert!(report.interventions.iter().all(|i| i.interval.is_none()));
+    assert!(report.drives.iter().all(|d| d.interval.is_none()) && report.cost[0].interval.is_none());
+    assert_eq!(report.agreement.ranks.1, None);
+    let said = report.to_string();
+    assert!(said.contains("one episode has no interval") && !said.contains('…'), "{said}");
+    assert!(said.contains("6 decisions in 1 episode;"), "{said}");
+    let page = String::from_utf8(files["index.html"].clone()).expect("text");
+    let (_, text) = parts(&page);
+    assert!(
+        text.contains("one episode: no interval") && !text.contains('…') && !text.contains("95 %"),
+        "{text}"
+    );
+    let rows: serde_json::Value = serde_json::from_slice(&files["figures/faithfulness.json"]).expect("JSON");
+    assert!(rows[0]["low"].is_null() && rows[0]["mean"].is_number(), "{rows}");
 }

@@ -1,6 +1,6 @@
 //! One seat: an agent, its own copy of the world, and what happened there.
 
-use foveate_core::{Action, ActionSpace, Agent, Env, EnvError, ImageBuf, Observation, PatchGrid, Step};
+use foveate_core::{Action, ActionSpace, Agent, Env, EnvError, Gaze, ImageBuf, Observation, PatchGrid, Step};
 use foveate_envs::shift::{Plan, Shifted};
 
 use super::cast::Player;
@@ -192,7 +192,8 @@ impl Lane {
                 if let Some(gaze) = decision.gaze {
                     decided.grid = Some(gaze.grid);
                     decided.importance.extend_from_slice(gaze.importance);
-                    decided.looked_at.extend(gaze.looked_at.iter().take(self.k));
+                    let told = &gaze.looked_at[..self.k.min(gaze.looked_at.len())];
+                    decided.looked_at = Gaze { looked_at: told, ..gaze }.by_importance();
                 }
                 self.decided = Some(decided);
             }

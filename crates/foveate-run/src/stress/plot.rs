@@ -3,11 +3,18 @@
 use std::fmt::Write as _;
 
 use super::table::{AgentColumn, Row, Table};
+use super::text::count;
+use crate::axis::Axis;
+use crate::evaluate::Summary;
 
 /// One for each agent, over and over.
 const COLOURS: [&str; 6] = ["#3566b0", "#d0541b", "#2b8a5a", "#8a3fa0", "#b08a00", "#c2307a"];
 const PUBLISHED: &str = "#999";
-const SPREAD: &str = "a thick line is the 95 % interval of the mean, a thin one mean ± standard deviation";
+const SPREAD: &str = "a thick line is the 95 % interval of the mean of that row alone (not corrected for the number of rows), \
+                      a thin one mean ± standard deviation";
+const SINGLE: &str = "one episode per row: no interval, no standard deviation";
+/// Most steps of an axis of returns.
+const LINES: usize = 7;
 
 /// Every row that is not part of a curve: means with their intervals, all agents side by side, and what was published.
 pub fn overview(table: &Table) -> String {
@@ -19,26 +26,24 @@ pub fn overview(table: &Table) -> String {
     let (left, right, top) = (190.0, 830.0, 76.0 + 16.0 * lanes as f64);
     let row_height = 14.0 * lanes as f64 + 12.0;
     let bottom = top + row_height * rows.len() as f64;
-    let scale = Scale::of(rows.iter().flat_map(|&i| {
-        let of_row = |row: &Row| {
-            let published = row.published.map_or((f64::MAX, f64::MIN), |p| (p.mean - p.std, p.mean + p.std));
-            let s = &row.summary;
-            [s.ci95[0].min(s.mean - s.std), s.ci95[1].max(s.mean + s.std), published.0, published.1]
-        };
-        table.agents.iter().flat_map(move |agent| of_row(&agent.rows[i]))
-    }));
+    let of_row = |row: &Row| {
+        let published = row.published.into_iter().flat_map(|p| [p.mean - p.std, p.mean + p.std]);
+        ends(&row.summary).into_iter().chain(published).collect::<Vec<f64>>()
+    };
+    let all = rows.iter().flat_map(|&i| table.agents.iter().flat_map(move |agent| of_row(&agent.rows[i])));
+    let scale = Axis::of(all, LINES);
     let x = |value: f64| left + (right - left) * scale.share(value);
 
     let mut out = open(860.0, bottom + 44.0);
     title(&mut out, &heading(table), 24.0, 15);
-    title(&mut out, SPREAD, 44.0, 11);
+    title(&mut out, if table.episodes == 1 { SINGLE } else { SPREAD }, 44.0, 11);
     legend(&mut out, table, published, 66.0);
-    for value in scale.ticks() {
+    for (value, label) in scale.ticks() {
         let at = x(value);
         let _ = writeln!(
             out,
             "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#ddd\"/><text x=\"{at:.1}\" y=\"{:.1}\" \
-             text-anchor=\"middle\">{value:.0}</text>",
+             text-anchor=\"middle\">{label}</text>",
             bottom + 18.0
         );
     }
@@ -58,9 +63,14 @@ pub fn overview(table: &Table) -> String {
         for (lane, agent) in table.agents.iter().enumerate() {
             let s = &agent.rows[i].summary;
             let y = first + 13.0 + 14.0 * lane as f64;
-            whisker(&mut out, [x(s.mean - s.std), x(s.mean + s.std)], y, COLOURS[lane % COLOURS.len()], 1.0);
-            whisker(&mut out, [x(s.ci95[0]), x(s.ci95[1])], y, COLOURS[lane % COLOURS.len()], 4.0);
-            dot(&mut out, x(s.mean), y, COLOURS[lane % COLOURS.len()]);
+            let colour = COLOURS[lane % COLOURS.len()];
+            if let Some(std) = s.std {
+                whisker(&mut out, [x(s.mean - std), x(s.mean + std)], y, colour, 1.0);
+            }
+            if let Some(ci95) = s.ci95 {
+                whisker(&mut out, ci95.map(x), y, colour, 4.0);
+            }
+            dot(&mut out, x(s.mean), y, colour);
         }
         if let Some(p) = table.agents[0].rows[i].published {
             let y = first + 13.0 + 14.0 * table.agents.len() as f64;
@@ -87,16 +97,15 @@ pub fn curves(table: &Table) -> Option<String> {
         return None;
     }
     let head = 72.0 + 16.0 * table.agents.len() as f64;
-    let of_curve = |agent: &AgentColumn, name: &str| -> Vec<(f64, f64, [f64; 2])> {
+    let of_curve = |agent: &AgentColumn, name: &str| -> Vec<(f64, f64, Option<[f64; 2]>)> {
         let rows = agent.rows.iter().enumerate();
         rows.filter(|(i, row)| *i == 0 || row.curve.as_deref() == Some(name))
             .map(|(_, row)| (row.severity.unwrap_or(0.0), row.summary.mean, row.summary.ci95))
             .collect()
     };
     let shown = table.agents.iter().flat_map(|agent| agent.rows.iter().enumerate());
-    let scale = Scale::of(
-        shown.filter(|(i, row)| *i == 0 || row.curve.is_some()).flat_map(|(_, row)| row.summary.ci95),
-    );
+    let shown = shown.filter(|(i, row)| *i == 0 || row.curve.is_some());
+    let scale = Axis::of(shown.flat_map(|(_, row)| row.summary.ci95.unwrap_or([row.summary.mean; 2])), LINES);
     let panels = [names.len().min(ACROSS), names.len().div_ceil(ACROSS)];
     let width = (SIZE[0] * panels[0] as f64 + 20.0).max(860.0);
     let mut out = open(width, head + SIZE[1] * panels[1] as f64 + 30.0);
@@ -107,7 +116,14 @@ pub fn curves(table: &Table) -> Option<String> {
         .map_or(String::new(), |(_, step)| format!(", switched on at step {step}"));
     title(
         &mut out,
-        &format!("mean return over severity (0: unmodified), band: 95 % interval{since}"),
+        &format!(
+            "mean return over severity (0: unmodified){since}; {}",
+            if table.episodes == 1 {
+                "one episode per point: no interval"
+            } else {
+                "band: 95 % interval of each point alone, not corrected for their number"
+            }
+        ),
         44.0,
         11,
     );
@@ -124,12 +140,12 @@ pub fn curves(table: &Table) -> Option<String> {
             top - 8.0,
             escape(name)
         );
-        for value in scale.ticks() {
+        for (value, label) in scale.ticks() {
             let at = y(value);
             let _ = writeln!(
                 out,
                 "<path d=\"M{left:.1} {at:.1}H{right:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" \
-                 font-size=\"10\" text-anchor=\"end\">{value:.0}</text>",
+                 font-size=\"10\" text-anchor=\"end\">{label}</text>",
                 left - 5.0,
                 at + 3.0
             );
@@ -146,13 +162,19 @@ pub fn curves(table: &Table) -> Option<String> {
         for (lane, agent) in table.agents.iter().enumerate() {
             let colour = COLOURS[lane % COLOURS.len()];
             let points = of_curve(agent, name);
-            let upper = points.iter().map(|(s, _, ci)| (x(*s), y(ci[1])));
-            let lower = points.iter().rev().map(|(s, _, ci)| (x(*s), y(ci[0])));
+            let band: Option<Vec<_>> = points.iter().map(|(s, _, ci)| Some((x(*s), (*ci)?))).collect();
+            if let Some(band) = band {
+                let upper = band.iter().map(|(s, ci)| (*s, y(ci[1])));
+                let lower = band.iter().rev().map(|(s, ci)| (*s, y(ci[0])));
+                let _ = writeln!(
+                    out,
+                    "<path d=\"{}Z\" fill=\"{colour}\" fill-opacity=\"0.18\"/>",
+                    path(upper.chain(lower))
+                );
+            }
             let _ = writeln!(
                 out,
-                "<path d=\"{}Z\" fill=\"{colour}\" fill-opacity=\"0.18\"/><path d=\"{}\" fill=\"none\" \
-                 stroke=\"{colour}\" stroke-width=\"1.6\"/>",
-                path(upper.chain(lower)),
+                "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
                 path(points.iter().map(|(s, mean, _)| (x(*s), y(*mean))))
             );
             for (severity, mean, _) in &points {
@@ -169,40 +191,21 @@ pub fn curves(table: &Table) -> Option<String> {
     Some(out)
 }
 
-/// Values from a round one to a round one.
-struct Scale {
-    low: f64,
-    high: f64,
-    step: f64,
-}
-
-impl Scale {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        let finite = values.filter(|v| v.is_finite() && v.abs() < 1e300);
-        let (low, high) = finite.fold((0.0_f64, 1.0_f64), |(low, high), v| (low.min(v), high.max(v)));
-        // The roundest step that leaves at most six.
-        let rough = (high - low) / 6.0;
-        let power = 10.0_f64.powf(rough.log10().floor());
-        let step =
-            [1.0, 2.0, 5.0, 10.0].map(|f| f * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
-        Scale { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
-    }
-
-    fn share(&self, value: f64) -> f64 {
-        (value - self.low) / (self.high - self.low)
-    }
-
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        let count = ((self.high - self.low) / self.step).round() as usize;
-        (0..=count).map(|i| self.low + self.step * i as f64)
-    }
+/// The lowest and the highest number that a row draws.
+fn ends(s: &Summary) -> [f64; 2] {
+    let std = s.std.unwrap_or(0.0);
+    let [from, to] = s.ci95.unwrap_or([s.mean; 2]);
+    [from.min(s.mean - std), to.max(s.mean + std)]
 }
 
 fn heading(table: &Table) -> String {
     let base: String = table.base.iter().flat_map(|text| [", ", text]).collect();
     format!(
-        "{}, picture {}{base}: {} episodes per row, seed {}",
-        table.env, table.picture, table.episodes, table.seed
+        "{}, picture {}{base}: {} per row, seed {}",
+        table.env,
+        table.picture,
+        count(table.episodes, "episode"),
+        table.seed
     )
 }
 
@@ -233,7 +236,7 @@ fn legend(out: &mut String, table: &Table, published: bool, y: f64) {
 }
 
 /// Where the world counts as solved, if the scale goes so far.
-fn solved_line(out: &mut String, table: &Table, scale: &Scale, path: impl Fn(f64) -> String) {
+fn solved_line(out: &mut String, table: &Table, scale: &Axis, path: impl Fn(f64) -> String) {
     if let Some(at) = table.solved_at.filter(|at| (scale.low..=scale.high).contains(at)) {
         let _ = writeln!(out, "<path d=\"{}\" stroke=\"#888\" stroke-dasharray=\"4 4\"/>", path(at));
     }

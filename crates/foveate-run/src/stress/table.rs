@@ -86,8 +86,8 @@ pub struct Row {
 pub struct Change {
     /// Mean difference; negative is a drop.
     pub difference: f64,
-    /// Its 95 % interval.
-    pub ci95: [f64; 2],
+    /// Its 95 % interval, for this row alone: Holm's correction is of `p_holm` only. `None` (`null`) for one episode.
+    pub ci95: Option<[f64; 2]>,
     /// Two-sided p-value of the paired sign-flip test.
     pub p: f64,
     /// The same after Holm's correction over the rows of this agent.

@@ -136,6 +136,80 @@ fn a_row_is_an_evaluation_and_its_change_is_paired() {
 }
 
 #[test]
+fn one_episode_has_no_interval_anywhere() {
+    let (table, _) = table(&StressRequest {
+        episodes: 1,
+        conditions: rows("bar", "unsteady", "4,5", None).expect("good rows"),
+        ..request(&["a", "b"], None)
+    });
+    for row in &table.agents[0].rows {
+        assert_eq!((row.summary.std, row.summary.ci95), (None, None), "{}", row.name);
+        assert!(row.change.is_none_or(|c| c.ci95.is_none() && c.p == 1.0), "{}", row.name);
+    }
+    let markdown = table.markdown();
+    // The only standard deviations are those that were published.
+    let ours = markdown.replace("900 ± 35", "").replace("914 ± 15", "").replace("mean ± std", "");
+    assert!(!ours.split_once("\n± is").expect("a note").0.contains('±'), "{markdown}");
+    assert!(!markdown.contains('…') && markdown.contains("| none: one episode |"), "{markdown}");
+    assert!(
+        markdown.contains("1 episode per row") && markdown.contains("One episode has no interval"),
+        "{markdown}"
+    );
+    let csv = table.csv();
+    let head: Vec<&str> = csv.lines().next().expect("a head").split(',').collect();
+    for line in csv.lines().skip(1) {
+        for (name, field) in head.iter().zip(line.split(',')) {
+            let empty = matches!(*name, "std" | "ci95_low" | "ci95_high" | "change_low" | "change_high");
+            assert!(!empty || field.is_empty(), "{name}: {field}");
+        }
+    }
+    let json = serde_json::to_value(&table).expect("plain");
+    let row = &json["agents"][0]["rows"][1];
+    assert!(row["ci95"].is_null() && row["std"].is_null() && row["change"]["ci95"].is_null(), "{row}");
+    assert_eq!(serde_json::from_value::<Table>(json).expect("its own"), table);
+    let (overview, curves) = (plot::overview(&table), plot::curves(&table).expect("a curve"));
+    assert!(
+        overview.contains("one episode per row: no interval") && !overview.contains("stroke-width=\"4\"")
+    );
+    assert!(
+        curves.contains("one episode per point: no interval") && !curves.contains("fill-opacity"),
+        "{curves}"
+    );
+}
+
+#[test]
+fn intervals_say_that_they_are_not_corrected_and_stars_that_they_are() {
+    let (mut table, _) = table(&request(&["a"], None));
+    let markdown = table.markdown();
+    assert!(markdown.contains("intervals are 95 % for each row alone, without correction"), "{markdown}");
+    assert!(markdown.contains("stars are corrected by Holm's method"), "{markdown}");
+    assert!(plot::overview(&table).contains("not corrected for the number of rows"));
+    // Only CarRacing has tracks.
+    assert!(markdown.contains("the same tracks"), "{markdown}");
+    table.env = "gym:CartPole-v1".into();
+    table.published_source = None;
+    let markdown = table.markdown();
+    assert!(!markdown.contains("track") && markdown.contains("the same episodes"), "{markdown}");
+}
+
+#[test]
+fn axes_follow_small_scores() {
+    let (mut table, _) = table(&StressRequest {
+        conditions: rows("none", "unsteady", "4,5", None).expect("good rows"),
+        ..request(&["a"], None)
+    });
+    for row in &mut table.agents[0].rows {
+        row.returns = vec![0.9, 0.91, 0.94];
+        row.summary = crate::evaluate::Summary::of(&row.returns);
+        row.published = None;
+    }
+    table.published_source = None;
+    for svg in [plot::overview(&table), plot::curves(&table).expect("a curve")] {
+        assert!(svg.contains(">0.2<") && svg.contains(">0.8<") && svg.contains(">1.0<"), "{svg}");
+    }
+}
+
+#[test]
 fn published_figures_are_those_of_the_plain_world() {
     let base = EnvRequest { shifts: vec!["blur:1".into()], ..world("fast") };
     let (table, _) = table(&StressRequest { world: base, ..request(&["a"], None) });

@@ -3,6 +3,13 @@
 use std::fmt::Write as _;
 
 use super::table::{AgentColumn, Change, Row, Table};
+use crate::evaluate::NO_INTERVAL;
+use crate::worlds;
+
+/// What stands below every table and picture with intervals and stars: they answer different questions.
+pub(super) const CORRECTION: &str = "intervals are 95 % for each row alone, without correction; stars are corrected by \
+                                     Holm's method over the rows of an agent, so an interval may leave out 0 where no star \
+                                     stands";
 
 impl Table {
     /// As Markdown: with several agents first all side by side, then each by itself with every figure.
@@ -14,8 +21,10 @@ impl Table {
         let limit = self.max_steps.map(|steps| format!(", at most {steps} steps each")).unwrap_or_default();
         let _ = write!(
             out,
-            "\n\n{} episodes per row{limit}: the random stream of seed {}, so every row has the same tracks.\n",
-            self.episodes, self.seed
+            "\n\n{} per row{limit}: the random stream of seed {}, so every row has the same {}s.\n",
+            count(self.episodes, "episode"),
+            self.seed,
+            worlds::instance(&self.env)
         );
         if self.agents.len() > 1 {
             out.push_str(&self.side_by_side());
@@ -93,11 +102,15 @@ impl Table {
     }
 
     fn notes(&self) -> String {
-        let mut out = String::from(
+        let mut out = format!(
             "\n± is the standard deviation over episodes; intervals are bootstraps of the mean. Change: mean difference \
-             to the unmodified world on the same tracks; p: paired sign-flip test, two-sided, corrected by Holm's method \
-             over the rows of an agent; \\*: below 0.05 after the correction.",
+             to the unmodified world on the same {}s; p: paired sign-flip test, two-sided; p, Holm: corrected by Holm's \
+             method over the rows of an agent; \\*: below 0.05 after the correction. Note that {CORRECTION}.",
+            worlds::instance(&self.env)
         );
+        if self.episodes == 1 {
+            out.push_str(" One episode has no interval and no standard deviation, and its p is always 1.");
+        }
         if let Some(at) = self.solved_at {
             let _ = write!(out, " Solved: a mean of at least {at}");
             out.push_str(if self.agents.len() > 1 { ", in bold." } else { "." });
@@ -121,6 +134,7 @@ impl Table {
             let s = &row.summary;
             let optional = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
             let change = |pick: fn(&Change) -> f64| optional(row.change.as_ref().map(pick));
+            let change_end = |end: usize| optional(row.change.and_then(|c| Some(c.ci95?[end])));
             let fields = [
                 quoted(&agent.name),
                 quoted(&self.env),
@@ -131,15 +145,15 @@ impl Table {
                 optional(row.severity),
                 s.n.to_string(),
                 s.mean.to_string(),
-                s.std.to_string(),
-                s.ci95[0].to_string(),
-                s.ci95[1].to_string(),
+                optional(s.std),
+                optional(s.ci95.map(|ci95| ci95[0])),
+                optional(s.ci95.map(|ci95| ci95[1])),
                 s.median.to_string(),
                 s.q25.to_string(),
                 s.q75.to_string(),
                 change(|c| c.difference),
-                change(|c| c.ci95[0]),
-                change(|c| c.ci95[1]),
+                change_end(0),
+                change_end(1),
                 change(|c| c.p),
                 change(|c| c.p_holm),
                 row.solved.map(|solved| solved.to_string()).unwrap_or_default(),
@@ -170,13 +184,19 @@ fn signed(x: f64) -> String {
     format!("{x:+.1}").replace('-', "−")
 }
 
-fn spread(mean: f64, std: f64, solved: Option<bool>) -> String {
+fn spread(mean: f64, std: Option<f64>, solved: Option<bool>) -> String {
     let bold = if solved == Some(true) { "**" } else { "" };
-    format!("{bold}{} ± {}{bold}", number(mean), number(std))
+    let std = std.map(|std| format!(" ± {}", number(std))).unwrap_or_default();
+    format!("{bold}{}{std}{bold}", number(mean))
 }
 
-fn interval([from, to]: [f64; 2]) -> String {
-    format!("{} … {}", number(from), number(to))
+fn interval(ci95: Option<[f64; 2]>) -> String {
+    ci95.map_or_else(|| NO_INTERVAL.to_owned(), |[from, to]| format!("{} … {}", number(from), number(to)))
+}
+
+/// `1 episode`, `2 episodes`.
+pub(super) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn p_value(p: f64) -> String {

@@ -137,11 +137,9 @@ impl Run {
         let mut run = Self::furnish(parts, folder, &record, lines)?;
         if let Some(Event::Report { summary, .. }) = run.events.last() {
             reporter.note(&format!(
-                "this run is finished: {:.d$} ± {:.d$} over {} tracks that nothing was chosen on",
-                summary.mean,
-                summary.std,
-                summary.n,
-                d = decimals(summary.mean.abs().max(summary.std))
+                "this run is finished: {} over {} that nothing was chosen on",
+                summary.spread(decimals(summary.mean.abs().max(summary.std.unwrap_or(0.0)))),
+                reporter.episodes(summary.n, "")
             ));
             if !changed.is_empty() {
                 let path = path.display();

@@ -66,6 +66,16 @@ fn silent() -> Reporter {
     Reporter::new(Style::Silent, Box::new(std::io::sink()))
 }
 
+#[test]
+fn the_header_counts_steps_as_they_are() {
+    let mut config = TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
+    assert!(header(&config, Path::new("runs/a")).contains(", 7.50 M steps, seed "));
+    config.recipe.stages.truncate(1);
+    (config.recipe.stages[0].starts, config.recipe.stages[0].steps) = (1, 40_000);
+    let said = header(&config, Path::new("runs/a"));
+    assert!(said.contains(", 40,000 steps, seed "), "{said}");
+}
+
 fn begin(folder: &Path, world: ToyWorld, workers: usize, stop: &Stop) -> Result<Outcome, RunError> {
     let runs = folder.parent().expect("it has one");
     let name = folder.file_name().and_then(|n| n.to_str()).expect("a name");

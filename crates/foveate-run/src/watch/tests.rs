@@ -217,6 +217,13 @@ fn wrong_requests_say_what_to_do() {
         &shoot(&ToyWorld::default(), &toy_agent(f32::NAN), "a.gif", |_| {}),
         "step 1: the agent's action[0]",
     );
+    // No population, no genome: the weights are named.
+    refused(
+        &shoot(&ToyWorld::default(), &toy_agent(f32::NAN), "a.gif", |r| {
+            r.labels.weights = "w.safetensors".into();
+        }),
+        "w.safetensors, episode 0 (seed",
+    );
     let nan = [1.0, f64::NAN];
     refused(&shoot(&ToyWorld::paying(&nan), &toy_agent(0.0), "a.gif", |_| {}), "step 2: the reward is NaN");
 }
