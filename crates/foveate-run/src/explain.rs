@@ -137,6 +137,8 @@ pub struct Method {
     pub bump_px: f64,
     /// Where perturbation saliency comes from.
     pub saliency: &'static str,
+    /// The ranges of importance that sample patches are drawn from.
+    pub ranges: [&'static str; 3],
     /// Episodes below which there is no verdict.
     pub fewest_episodes: usize,
     /// Episodes that are advised.
@@ -144,15 +146,18 @@ pub struct Method {
 }
 
 impl Method {
-    const OURS: Method = Method {
-        faithfulness_scale: [-1, 0, 1],
-        interval: 0.95,
-        blur_px: foveate_explain::BLUR_PX,
-        bump_px: foveate_explain::saliency::BUMP_PX,
-        saliency: "Greydanus et al. 2018",
-        fewest_episodes: foveate_explain::faithful::FEWEST_EPISODES,
-        advised_episodes: 20,
-    };
+    fn ours() -> Method {
+        Method {
+            faithfulness_scale: [-1, 0, 1],
+            interval: 0.95,
+            blur_px: foveate_explain::BLUR_PX,
+            bump_px: foveate_explain::saliency::BUMP_PX,
+            saliency: "Greydanus et al. 2018",
+            ranges: foveate_explain::interest::Range::ALL.map(foveate_explain::interest::Range::name),
+            fewest_episodes: foveate_explain::faithful::FEWEST_EPISODES,
+            advised_episodes: 20,
+        }
+    }
 }
 
 /// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
@@ -403,7 +408,7 @@ fn report(
         interventions: findings.interventions,
         drives: findings.drives,
         agreement: Agreement { decisions: findings.salient, ranks, ranks_null, overlap, overlap_null },
-        method: Method::OURS,
+        method: Method::ours(),
     }
 }
 
