@@ -22,7 +22,7 @@ use crate::npz::read_bounded;
 use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
 
 /// How many checkpoints stay: the newest, and those to fall back to if the disk broke it.
-const KEEP: usize = 3;
+pub(crate) const KEEP: usize = 3;
 /// Says what a file is.
 const FORMAT: &str = "foveate-checkpoint-2";
 /// Longer logs are none of ours.

@@ -17,6 +17,7 @@ use crate::error::RunError;
 use crate::initial;
 use crate::recipe::Recipe;
 use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
+use crate::workers::MOST_WORKERS;
 
 /// The presets: name and contents.
 pub const PRESETS: [(&str, &str); 6] = [
@@ -235,8 +236,8 @@ impl TrainConfig {
         if self.version != VERSION {
             return Err(format!("version = {}; this program reads version {VERSION}", self.version));
         }
-        if self.workers > 4096 {
-            return Err(format!("workers = {}; choose a number from 0 to 4096", self.workers));
+        if self.workers > MOST_WORKERS {
+            return Err(format!("workers = {}; choose a number from 0 to {MOST_WORKERS}", self.workers));
         }
         if i64::try_from(self.seed).is_err() {
             return Err(format!("seed = {}; choose a number below 2^63", self.seed));

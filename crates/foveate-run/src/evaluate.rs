@@ -10,6 +10,7 @@ use std::str::FromStr;
 use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob, statistics};
 use serde::{Deserialize, Serialize};
 
+use crate::budget;
 use crate::clock::ProcessCpu;
 use crate::error::RunError;
 use crate::rollout::Rules;
@@ -61,7 +62,20 @@ impl FromStr for Seeds {
 }
 
 /// More than anyone can wait for; keeps a typing error from asking for all the memory there is.
-const MAX_EPISODES: u64 = 1_000_000;
+pub(crate) const MAX_EPISODES: u64 = 1_000_000;
+
+/// Checks that there are not too many episodes.
+///
+/// # Errors
+/// When there are.
+pub(crate) fn check_episodes(episodes: usize) -> Result<(), RunError> {
+    if episodes as u64 > MAX_EPISODES {
+        let why =
+            format!("{episodes} episodes are more than anyone can wait for; ask for at most {MAX_EPISODES}");
+        return Err(RunError::BadRequest { why });
+    }
+    Ok(())
+}
 
 /// An evaluation to run.
 pub struct EvalRequest<'a> {
@@ -137,8 +151,12 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
     if seeds.count() == 0 {
         return Err(RunError::BadRequest { why: "0 episodes say nothing; ask for at least 1".into() });
     }
+    check_episodes(seeds.count())?;
     let rules = Rules { max_steps: max_steps.unwrap_or(u64::MAX), ..Rules::WHOLE };
+    crate::workers::check_count(*workers)?;
     let workers = if *workers == 0 { crate::workers::default_workers() } else { *workers };
+    let workers = workers.min(seeds.count());
+    budget::evaluation(seeds.count(), workers, agent.params().len(), env.spec())?;
     let cpu = ProcessCpu::start();
     let mut pool = Workers::new(*env, *agent, workers, rules, stop.clone());
     let weights = agent.params();

@@ -30,8 +30,9 @@ use foveate_explain::looks::{around_changes, density, holds, regions, typical_ho
 use serde::Serialize;
 
 use crate::RunError;
+use crate::budget;
 use crate::evaluate::Labels;
-use crate::workers::Stop;
+use crate::workers::{Stop, check_count, default_workers};
 use files::Folder;
 
 /// A report to be made.
@@ -341,6 +342,14 @@ pub fn run(
             request.labels.weights
         ));
     }
+    check_count(request.workers)?;
+    let jobs = episodes.saturating_mul(decisions);
+    let crew = if request.workers == 0 { default_workers() } else { request.workers }.min(jobs);
+    let (params, spec) = (request.agent.params().len(), request.env.spec());
+    let seats = 2 * budget::WORKER + 32 * params as u64 + 4 * budget::world(spec);
+    budget::workers(crew, params, spec)
+        .with(format!("{episodes} episodes"), episodes as u64, seats, "lower --episodes")
+        .fits_memory("this report")?;
     let folder = Folder::create(request.out)?;
     let found =
         phases::find(request, stop, progress).map_err(RunError::of_weights(&request.labels.weights))?;

@@ -3,6 +3,7 @@
 pub mod atomic;
 mod axis;
 pub mod bench;
+mod budget;
 pub mod champion;
 pub mod checkpoint;
 pub mod clock;

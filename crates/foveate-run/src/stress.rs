@@ -18,6 +18,7 @@ use std::path::Path;
 use foveate_core::Env;
 use foveate_envs::registry::EnvRequest;
 
+use crate::budget::Need;
 use crate::clock::ProcessCpu;
 use crate::error::RunError;
 use crate::evaluate::{self, EvalRequest, Labels, Seeds};
@@ -32,8 +33,10 @@ pub use published::{Published, published};
 pub use sheet::{SheetRequest, sheet};
 pub use table::{AgentColumn, Change, Row, Table, solved_at};
 
-/// Keeps a typing error from asking for all the memory there is.
-const MAX_EPISODES: usize = 1_000_000;
+/// More rows than this, of all agents together, are a slip of the finger.
+const MAX_ROWS: usize = 10_000;
+/// Worlds that are held while others are driven; further ones are made again when it is their turn.
+const HELD: usize = 64;
 
 /// An agent to be tried.
 #[derive(Debug, Clone)]
@@ -108,22 +111,31 @@ pub fn run(
             why: "there is nothing to drive; name an agent and a variant".into(),
         });
     }
-    if *episodes > MAX_EPISODES {
+    evaluate::check_episodes(*episodes)?;
+    let rows = agents.len().saturating_mul(conditions.len());
+    if rows > MAX_ROWS {
         return Err(RunError::BadRequest {
             why: format!(
-                "{episodes} episodes are more than anyone can wait for; ask for at most {MAX_EPISODES}"
+                "{rows} rows in all; ask for at most {MAX_ROWS}, with fewer agents, variants or shifts"
             ),
         });
     }
+    Need::default()
+        .with(format!("the episodes of {rows} rows"), rows as u64, 17 * *episodes as u64, "lower --episodes")
+        .fits_memory("this table")?;
     // Whatever is wrong with a world is said before hours are spent on the others.
-    let worlds = conditions.iter().map(|c| worlds::make(c.in_world(world))).collect::<Result<Vec<_>, _>>()?;
+    let mut held = Vec::new();
+    for condition in conditions {
+        let env = worlds::make(condition.in_world(world))?;
+        held.extend((held.len() < HELD).then_some(env));
+    }
     let keeper = request.folder.map(Keeper::open).transpose()?;
     let mut effort = Effort::default();
     let (mut done, mut kept) = (0, 0);
     let mut columns = vec![];
     for contender in agents {
         let mut outcomes = vec![];
-        for (condition, env) in conditions.iter().zip(&worlds) {
+        for (number, condition) in conditions.iter().enumerate() {
             let name = condition.name.as_str();
             progress(Progress {
                 done,
@@ -138,6 +150,13 @@ pub fn run(
                 kept += 1;
                 outcome
             } else {
+                let again;
+                let env = if let Some(env) = held.get(number) {
+                    env
+                } else {
+                    again = worlds::make(condition.in_world(world))?;
+                    &again
+                };
                 let outcome = drive(request, contender, &**env, name, stop, &mut effort)?;
                 if let Some(keeper) = &keeper {
                     keeper.keep(&key, &outcome)?;

@@ -11,8 +11,10 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use foveate_agents::registry;
 use foveate_core::{ActionSpace, Agent, Apprentice, Env};
 
+use crate::budget;
 use crate::checkpoint::RunFolder;
 use crate::config::TrainConfig;
 use crate::course::{Course, Event};
@@ -69,7 +71,7 @@ pub struct ResumeRequest {
 /// is in the folder.
 pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
     let TrainRequest { config, runs, name } = request;
-    let parts = Parts::of(config)?;
+    let parts = Parts::of(config, runs)?;
     reporter.in_world(&config.env.id);
     let toml = config.to_toml();
     let folder = match name {
@@ -106,7 +108,8 @@ pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> 
     config.videos = request.videos.unwrap_or(config.videos);
     config.env.trust(request.trust);
     reporter.in_world(&config.env.id);
-    Run::resume(Parts::of(&config)?, folder, request.allow_changes, reporter)?.drive(reporter, stop)
+    let parts = Parts::of(&config, folder.path())?;
+    Run::resume(parts, folder, request.allow_changes, reporter)?.drive(reporter, stop)
 }
 
 /// What a run needs from outside.
@@ -124,16 +127,25 @@ struct Parts {
 type SaveWeights = Box<dyn Fn(&Path, &[f32], u64) -> Result<(), RunError>>;
 
 impl Parts {
-    fn of(config: &TrainConfig) -> Result<Self, RunError> {
+    /// All of it, if this machine has room for it; the run's folder is, or will be in, `place`.
+    fn of(config: &TrainConfig, place: &Path) -> Result<Self, RunError> {
         let TrainConfig { seed, env: env_section, agent: agent_section, recipe, .. } = config;
         let seed = *seed;
         let world = env_section.request()?;
         let env = crate::worlds::make(world.clone())?;
         let settings = agent_section.settings()?;
-        let agent = agent_section.build()?;
         let name = agent_section.name.clone();
+        let whole = registry::full_config(&name, &settings)?;
+        let tensors = registry::tensors(&name, &settings)?;
+        let crew = if config.workers == 0 { default_workers() } else { config.workers };
+        // Before anything of this size is made; then once more with what a demonstration takes.
+        let fits =
+            |numbers: usize| budget::training(config, (&whole, &tensors), (env.spec(), numbers), crew, place);
+        fits(0)?;
+        let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
         let apprentice = taught(config, &*env, &settings)?;
+        fits(apprentice.as_ref().map_or(0, |apprentice| apprentice.inputs() + apprentice.actions()))?;
         let save: SaveWeights = Box::new(move |path, weights, generation| {
             AgentFile::new(&name, &settings, weights.to_vec())?
                 .made_for(&world)
@@ -175,7 +187,7 @@ fn taught(
         ActionSpace::Discrete { n } => *n,
     };
     env.expert(&mut vec![0.0; actions])?;
-    Ok(Some(foveate_agents::registry::apprentice(&config.agent.name, settings)?))
+    Ok(Some(registry::apprentice(&config.agent.name, settings)?))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use foveate_film::encode_png;
 
 use crate::RunError;
 use crate::atomic::AtomicFile;
-use crate::evaluate::{Labels, decimals};
+use crate::evaluate::{self, Labels, decimals};
 use crate::workers::Stop;
 use reel::{Kind, Reel};
 use scene::Scene;
@@ -98,6 +98,7 @@ pub fn run(
             why: "a step can be chosen for a .png only; name a .png file or leave the step out".into(),
         });
     }
+    evaluate::check_episodes(request.episode)?;
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
     // Whatever is wrong with size or file is said before anything is driven.
     let scene = Scene::new(request, kind.size()).map_err(film_error)?;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::atomic;
+use crate::budget::{self, Need};
 use crate::error::RunError;
 use crate::replay::sha256_hex;
 use crate::suggest;
@@ -174,6 +175,12 @@ impl AgentFile {
     /// # Errors
     /// Never for a file that was loaded or made by [`AgentFile::new`], unless memory is too small for it.
     pub fn agent(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        let bytes = budget::agent(&self.config, &self.tensors, self.image_threads);
+        let what = format!("{} parameters and a picture's patches", self.params.len());
+        Need::default()
+            .with(what, 1, bytes, "choose smaller weights, or fewer --image-threads")
+            .fits_memory("this agent")
+            .map_err(|error| PolicyError::BadConfig { why: error.to_string() })?;
         let mut agent = registry::make(&self.agent, &self.config)?;
         agent.set_params(&self.params)?;
         if self.image_threads > 1 {

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use foveate_core::{Agent, Env, EpisodeResult, EvaluateError, Evaluator, Lesson, Population, RolloutJob};
 
+use crate::error::RunError;
 use crate::rollout::{self, Rules};
 use crate::schedule::Schedule;
 
@@ -38,11 +39,28 @@ pub fn default_workers() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
+/// More workers than this are a slip of the finger.
+pub(crate) const MOST_WORKERS: usize = 4096;
+
+/// Checks that `workers`, as a user wrote it, is a number of threads that a machine may have.
+///
+/// # Errors
+/// When it is larger.
+pub(crate) fn check_count(workers: usize) -> Result<(), RunError> {
+    if workers > MOST_WORKERS {
+        let why = format!("workers = {workers}; choose a number from 0 to {MOST_WORKERS}");
+        return Err(RunError::BadRequest { why });
+    }
+    Ok(())
+}
+
 /// Threads that drive; see the [module](self).
 pub struct Workers {
     /// The caller's own; each thread has another.
     seat: Seat,
     threads: Vec<JoinHandle<()>>,
+    /// Workers at most. A batch of few jobs needs fewer; threads begin when there is work for them.
+    most: usize,
     shared: Arc<Shared>,
     rules: Rules,
     /// Of the last batch, if it was one of lessons.
@@ -55,6 +73,16 @@ struct Seat {
     agent: Box<dyn Agent>,
     /// Untouched copies, for after a panic left the others in no one knows what state.
     spare: (Box<dyn Env>, Box<dyn Agent>),
+}
+
+impl Seat {
+    fn new(env: &dyn Env, agent: &dyn Agent) -> Self {
+        Seat {
+            env: env.boxed_clone(),
+            agent: agent.boxed_clone(),
+            spare: (env.boxed_clone(), agent.boxed_clone()),
+        }
+    }
 }
 
 /// What all workers see. No lock is held while anyone drives, except that of `batch` for reading.
@@ -101,13 +129,9 @@ struct Turn {
 }
 
 impl Workers {
-    /// `count` workers (at least one) with copies of this world and this agent; fewer if the system refuses threads.
+    /// Up to `count` workers (at least one) with copies of this world and this agent; as many as a batch has jobs, and
+    /// fewer if the system refuses threads.
     pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, rules: Rules, stop: Stop) -> Self {
-        let seat = || Seat {
-            env: env.boxed_clone(),
-            agent: agent.boxed_clone(),
-            spare: (env.boxed_clone(), agent.boxed_clone()),
-        };
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
             table: Mutex::default(),
@@ -116,16 +140,29 @@ impl Workers {
             end: Condvar::new(),
             stop,
         });
-        let threads = (1..count.max(1)).map_while(|number| {
-            let (seat, shared) = (seat(), Arc::clone(&shared));
-            thread::Builder::new().name(format!("worker {number}")).spawn(move || shared.serve(seat)).ok()
-        });
-        Workers { seat: seat(), threads: threads.collect(), shared, rules, lessons: Vec::new() }
+        let seat = Seat::new(env, agent);
+        Workers { seat, threads: Vec::new(), most: count.max(1), shared, rules, lessons: Vec::new() }
     }
 
-    /// How many workers.
+    /// How many workers drive a batch of many jobs.
     pub fn count(&self) -> usize {
-        1 + self.threads.len()
+        self.most
+    }
+
+    /// Begins threads until there are enough for `jobs` jobs.
+    fn begin_threads(&mut self, jobs: usize) {
+        while 1 + self.threads.len() < self.most.min(jobs) {
+            let (env, agent) = &self.seat.spare;
+            let (seat, shared) = (Seat::new(&**env, &**agent), Arc::clone(&self.shared));
+            // It has served all turns so far.
+            let served = lock(&shared.turn).number;
+            let name = format!("worker {}", 1 + self.threads.len());
+            match thread::Builder::new().name(name).spawn(move || shared.serve(seat, served)) {
+                Ok(thread) => self.threads.push(thread),
+                // The system has no more to give.
+                Err(_) => self.most = 1 + self.threads.len(),
+            }
+        }
     }
 
     /// Sets what ends an episode from now on.
@@ -190,8 +227,9 @@ impl Workers {
 
     /// Drives what was laid out, on all threads. `results[i]` belongs to job `i`.
     fn drive_all(&mut self, results: &mut Vec<EpisodeResult>) -> Result<(), EvaluateError> {
+        let count = lock(&self.shared.table).outcomes.len();
+        self.begin_threads(count);
         let Workers { seat, threads, shared, lessons, .. } = self;
-        let count = lock(&shared.table).outcomes.len();
         if count > 1 {
             let mut turn = lock(&shared.turn);
             turn.number += 1;
@@ -249,9 +287,8 @@ impl Evaluator for Workers {
 }
 
 impl Shared {
-    /// A thread's life.
-    fn serve(&self, mut seat: Seat) {
-        let mut served = 0;
+    /// A thread's life; `served` turns were over when it began.
+    fn serve(&self, mut seat: Seat, mut served: u64) {
         loop {
             let mut turn = lock(&self.turn);
             while turn.number == served && !turn.over {

@@ -197,6 +197,11 @@ pub fn gym_options() -> impl Iterator<Item = (&'static str, &'static str)> {
     Settings::options()
 }
 
+/// Whether every copy of the world called `id` may have a process of its own.
+pub(crate) fn has_process(id: &str) -> bool {
+    id == take_cover::ID || id.starts_with(foveate_gym::PREFIX)
+}
+
 /// Whether a world has the picture that an agent looks at.
 ///
 /// # Errors

@@ -22,13 +22,14 @@ pub(super) fn ordered<J: Send, R: Send>(
     work: impl Fn(J) -> Result<R, RunError> + Sync,
     each: &mut dyn FnMut(),
 ) -> Result<Vec<R>, RunError> {
+    let workers = workers.min(jobs.size_hint().1.unwrap_or(usize::MAX)).max(1);
     let jobs = Mutex::new(jobs.enumerate());
     let failed = AtomicBool::new(false);
     let (sender, results) = mpsc::channel();
     let mut done = thread::scope(|scope| {
-        for _ in 0..workers.max(1) {
+        for number in 0..workers {
             let (sender, jobs, work, failed) = (sender.clone(), &jobs, &work, &failed);
-            scope.spawn(move || {
+            let serve = move || {
                 while !stop.asked() && !failed.load(Ordering::SeqCst) {
                     let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some((index, job)) = next else { break };
@@ -37,7 +38,16 @@ pub(super) fn ordered<J: Send, R: Send>(
                     // The receiver lives until every sender is gone.
                     let _ = sender.send((index, result));
                 }
-            });
+            };
+            if let Err(error) = thread::Builder::new().spawn_scoped(scope, serve) {
+                // Those that there are do it all.
+                if number > 0 {
+                    break;
+                }
+                return Err(RunError::BadRequest {
+                    why: format!("no thread can be started ({error}); end other programs and try again"),
+                });
+            }
         }
         drop(sender);
         let mut done = Vec::new();
@@ -45,8 +55,8 @@ pub(super) fn ordered<J: Send, R: Send>(
             done.push(result);
             each();
         }
-        done
-    });
+        Ok(done)
+    })?;
     done.sort_by_key(|(index, _)| *index);
     let mut all = Vec::with_capacity(done.len());
     for (_, result) in done {

@@ -1,0 +1,484 @@
+//! What a job will need, estimated before it begins, and whether this machine has it.
+//!
+//! All estimates are here, in bytes, as upper bounds of what is reserved for good: a job that would not fit is refused
+//! with its numbers instead of being killed hours later. Absolute bounds on counts (episodes, workers, rows) stand
+//! beside what they bound; they catch slips of the finger on any machine.
+
+use std::fs;
+use std::path::Path;
+
+use foveate_core::{EnvSpec, ObservationSpace, TensorShape};
+use foveate_evolve::{Algorithm, Form, StrategyConfig};
+use serde_json::Value;
+
+use crate::checkpoint;
+use crate::config::TrainConfig;
+use crate::error::RunError;
+use crate::recipe::{Interval, Recipe, Stage};
+use crate::{tensors, worlds};
+
+/// What may be taken where the system does not say how much memory is free.
+const USUAL_MEMORY: u64 = 16 << 30;
+/// A worker with the smallest world and agent, twice each.
+pub(crate) const WORKER: u64 = 1 << 20;
+/// A Python interpreter with numpy and Gymnasium; games take more.
+const PYTHON: u64 = 40 << 20;
+/// A job of a batch with its result.
+const JOB: u64 = 300;
+/// A film of an evaluation: twelve seconds at 480 × 270.
+const FILM: u64 = 1 << 20;
+
+/// Parts of a job and the bytes that each takes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Need {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    what: String,
+    bytes: u64,
+    remedy: &'static str,
+}
+
+impl Need {
+    /// Adds `count` times `each` bytes for `what`; `remedy` is what to change if it is too much.
+    pub(crate) fn with(
+        mut self,
+        what: impl Into<String>,
+        count: u64,
+        each: u64,
+        remedy: &'static str,
+    ) -> Self {
+        self.parts.push(Part { what: what.into(), bytes: count.saturating_mul(each), remedy });
+        self
+    }
+
+    fn total(&self) -> u64 {
+        self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes))
+    }
+
+    /// Whether all of it fits into `free` bytes of `place`; `job` is what asks for it.
+    fn check(&self, job: &str, place: &str, free: u64) -> Result<(), RunError> {
+        let total = self.total();
+        let Some(largest) = self.parts.iter().max_by_key(|part| part.bytes) else { return Ok(()) };
+        if total <= free {
+            return Ok(());
+        }
+        Err(RunError::BadRequest {
+            why: format!(
+                "{job} needs about {} of {place}, {} of it for {}, and {} are free; {}",
+                size(total),
+                size(largest.bytes),
+                largest.what,
+                size(free),
+                largest.remedy
+            ),
+        })
+    }
+
+    /// Whether all of it fits into the memory that is free on this machine; `job` is what asks for it.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn fits_memory(&self, job: &str) -> Result<(), RunError> {
+        self.check(job, "memory", free_memory())
+    }
+
+    /// Whether all of it fits onto the disk that holds `folder`, or will.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn fits_disk(&self, job: &str, folder: &Path) -> Result<(), RunError> {
+        match free_disk(folder) {
+            Some(free) => self.check(job, "disk", free),
+            // Whoever writes there will say what is wrong with the place.
+            None => Ok(()),
+        }
+    }
+}
+
+/// `1.5 GB`, for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && value < 99.95);
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+/// Bytes of memory that a job may still take: what the system, its container and the limits of this process leave.
+fn free_memory() -> u64 {
+    let [system, container, process] = [system_memory(), container_memory(), process_memory()];
+    [system, container, process].into_iter().flatten().min().unwrap_or(USUAL_MEMORY)
+}
+
+/// What Linux says is available without harm to others, and swap.
+fn system_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let kilobytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let available = kilobytes("MemAvailable")?;
+    Some(available.saturating_add(kilobytes("SwapFree").unwrap_or(0)).saturating_mul(1024))
+}
+
+/// What the control groups of this process leave (version 2, and version 1 as containers mount it).
+fn container_memory() -> Option<u64> {
+    let number =
+        |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    // Files that were read stay in memory as long as no one wants it.
+    let cached = |folder: &Path, key: &str| {
+        let text = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    let left = |limit: u64, used: u64, cached: u64| limit.saturating_sub(used.saturating_sub(cached));
+    let old = Path::new("/sys/fs/cgroup/memory");
+    let old = number(old, "memory.limit_in_bytes").map(|limit| {
+        left(limit, number(old, "memory.usage_in_bytes").unwrap_or(0), cached(old, "total_inactive_file "))
+    });
+    let root = Path::new("/sys/fs/cgroup");
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let own = root.join(own);
+    let new = own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(|folder| {
+        let limit = number(folder, "memory.max")?;
+        Some(left(limit, number(folder, "memory.current").unwrap_or(0), cached(folder, "inactive_file ")))
+    });
+    new.chain(old).min()
+}
+
+/// What `ulimit -v` leaves.
+fn process_memory() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let used = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let used: u64 = used.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(used.saturating_mul(1024)))
+}
+
+/// Bytes that may still be written beside `folder`, which need not exist yet.
+fn free_disk(folder: &Path) -> Option<u64> {
+    let folder = std::path::absolute(folder).ok()?;
+    let found = folder.ancestors().find(|folder| folder.is_dir())?;
+    let disk = rustix::fs::statvfs(found).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Numbers in all of these tensors.
+fn count(tensors: &[TensorShape]) -> u64 {
+    let of = |tensor: &TensorShape| tensor.shape.iter().fold(1, |n: u64, &d| n.saturating_mul(d as u64));
+    tensors.iter().fold(0, |sum, tensor| sum.saturating_add(of(tensor)))
+}
+
+/// Bytes of an agent of these settings, every default written out: its weights, packed for its kernels too, and its
+/// scratch space for every patch of its picture.
+pub(crate) fn agent(config: &Value, tensors: &[TensorShape], threads: usize) -> u64 {
+    count(tensors).saturating_mul(16).saturating_add(scratch(config, threads as u64))
+}
+
+/// What queries, keys and votes take, wherever in `config` a picture is cut into patches.
+fn scratch(config: &Value, threads: u64) -> u64 {
+    let Value::Object(settings) = config else { return 0 };
+    let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let side = |i: usize| config.get("image").and_then(|image| image.get(i)).and_then(Value::as_u64);
+    let mut bytes = 0_u64;
+    if let (Some(width), Some(height)) = (side(0), side(1)) {
+        let stride = number(config, "stride").max(1);
+        let along = |side: u64| side.saturating_sub(number(config, "patch")) / stride + 1;
+        let patches = along(width).saturating_mul(along(height));
+        let voting = config.get("voting").unwrap_or(&Value::Null);
+        let features = number(voting, "features").saturating_mul(1 + number(voting, "hyperplanes"));
+        let embedded = patches.saturating_mul(number(config, "query_dim")).saturating_mul(24);
+        let votes = patches.saturating_mul(64 + 32 * threads).saturating_add(features.saturating_mul(1024));
+        bytes = embedded.saturating_add(votes).saturating_add(width.saturating_mul(height).saturating_mul(8));
+    }
+    settings.values().fold(bytes, |sum, value| sum.saturating_add(scratch(value, threads)))
+}
+
+/// Bytes of a copy of this world, its process included if it has one.
+pub(crate) fn world(spec: &EnvSpec) -> u64 {
+    let shown = match spec.observation {
+        ObservationSpace::Image { width, height } => 3 * width as u64 * height as u64,
+        ObservationSpace::Vector { len } => 4 * len as u64,
+        ObservationSpace::Mixed { width, height, sensors, .. } => {
+            4 * (width as u64 * height as u64 + sensors as u64)
+        }
+    };
+    // The newest one, the one before, and what wrappers and shifts make of it.
+    4 * shown + if worlds::has_process(&spec.id) { PYTHON } else { 0 }
+}
+
+/// What `workers` workers need that drive agents of `params` parameters.
+pub(crate) fn workers(workers: usize, params: usize, spec: &EnvSpec) -> Need {
+    let (params, world) = (16 * params as u64, world(spec));
+    // Of world and agent there is a spare copy each; a process is not copied.
+    let each = WORKER.saturating_add(2 * params).saturating_add(2 * world);
+    let what = format!("{workers} workers");
+    Need::default().with(what, workers as u64, each, "lower --workers")
+}
+
+/// Whether an evaluation of `episodes` episodes fits this machine.
+///
+/// # Errors
+/// When it does not.
+pub(crate) fn evaluation(
+    episodes: usize,
+    crew: usize,
+    params: usize,
+    spec: &EnvSpec,
+) -> Result<(), RunError> {
+    let what = format!("{episodes} episodes");
+    workers(crew, params, spec)
+        .with(what, episodes as u64, JOB, "lower --episodes")
+        .fits_memory("this evaluation")
+}
+
+/// What a strategy holds, and what it saves in a checkpoint.
+struct Strategy {
+    memory: u64,
+    saved: u64,
+    what: String,
+    remedy: &'static str,
+}
+
+/// What the strategy of `stage` needs for `n` parameters; of imitation, for episodes of up to `longest` steps that are
+/// `demonstrated` numbers each.
+fn strategy(stage: &Stage, config: &StrategyConfig, n: u64, longest: u64, demonstrated: u64) -> Strategy {
+    let population = config.population(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
+    let genomes = n.saturating_mul(population);
+    let square = n.saturating_mul(n);
+    let name = config.name();
+    // Means, paths and step sizes, in double precision, while a checkpoint is written three times.
+    let vectors = n.saturating_mul(160);
+    match &config.algorithm {
+        Algorithm::CmaEs(cma) => {
+            // The matrix and its factor; the triangle that is saved and what was learnt since, three times; for an
+            // eigendecomposition its scratch space.
+            let matrices = match cma.form {
+                Form::Cholesky => 32,
+                Form::Eigen => 48,
+            };
+            Strategy {
+                memory: square
+                    .saturating_mul(matrices)
+                    .saturating_add(genomes.saturating_mul(36))
+                    .saturating_add(vectors),
+                saved: square.saturating_mul(4).saturating_add(n.saturating_mul(64)),
+                what: format!("the covariance matrix of {name} with {n} parameters"),
+                remedy: "choose sep-cma-es or rank-es, or an agent with fewer parameters",
+            }
+        }
+        Algorithm::Imitation(imitation) => {
+            let steps = (imitation.keep as u64).saturating_mul(longest).min(stage.steps);
+            let bytes = steps.saturating_mul(4).saturating_mul(demonstrated);
+            Strategy {
+                memory: bytes.saturating_mul(4).saturating_add(vectors),
+                saved: bytes.saturating_add(n.saturating_mul(64)),
+                what: format!("{steps} demonstrated steps of {demonstrated} numbers each"),
+                remedy: "lower the stage's keep, or the agent's top_k or features",
+            }
+        }
+        _ => Strategy {
+            memory: genomes.saturating_mul(36).saturating_add(vectors),
+            saved: n.saturating_mul(64).saturating_add(match config.algorithm {
+                Algorithm::SimpleGa(_) => genomes.saturating_mul(8),
+                _ => 0,
+            }),
+            what: format!("{name} with {population} genomes of {n} parameters"),
+            remedy: "lower population, or choose an agent with fewer parameters",
+        },
+    }
+}
+
+/// Validations of the whole run at most, each of which may leave weights and a film.
+fn validations(recipe: &Recipe) -> u64 {
+    let starts = recipe.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.starts as u64));
+    let between = match recipe.selection.every {
+        Interval::Steps(steps) => recipe.training_steps() / steps.max(1),
+        // A generation takes a step of every genome on every track at least.
+        Interval::Generations(n) => recipe.training_steps() / n.max(1),
+    };
+    between.saturating_add(starts)
+}
+
+/// Whether training as `config` says, of an agent of these `tensors` and complete `settings`, fits this machine.
+///
+/// With the world's shape come the numbers that a step of a demonstration holds, if the agent learns from any.
+///
+/// # Errors
+/// When memory or the disk of `folder` is too small, or a checkpoint would be larger than can be read again.
+pub(crate) fn training(
+    config: &TrainConfig,
+    (settings, tensors): (&Value, &[TensorShape]),
+    (spec, demonstrated): (&EnvSpec, usize),
+    crew: usize,
+    folder: &Path,
+) -> Result<(), RunError> {
+    const JOB_NAME: &str = "this training";
+    let recipe = &config.recipe;
+    let n = count(tensors);
+    let longest = spec.max_steps.map_or(recipe.max_steps, |most| recipe.max_steps.min(most as u64));
+    let mut jobs = 0;
+    let mut saved = 0;
+    let mut largest: Option<Strategy> = None;
+    for stage in &recipe.stages {
+        let Ok(strategy_config) = stage.strategy(&recipe.algorithm, 0) else { continue };
+        let population = strategy_config.population(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
+        jobs = jobs.max((population + 1).saturating_mul(stage.tracks as u64));
+        let strategy = self::strategy(stage, &strategy_config, n, longest, demonstrated as u64);
+        saved = saved.max(strategy.saved);
+        if largest.as_ref().is_none_or(|known| strategy.memory > known.memory) {
+            largest = Some(strategy);
+        }
+    }
+    let selection = &recipe.selection;
+    for tracks in
+        [selection.tracks, selection.final_tracks, selection.report_tracks, selection.evaluation_tracks]
+    {
+        jobs = jobs.max(tracks as u64);
+    }
+    let best = (selection.finalists as u64).min(validations(recipe)).saturating_mul(n).saturating_mul(8);
+    saved = saved.saturating_add(best);
+
+    let mut memory = workers(crew, 0, spec);
+    let one = agent(settings, tensors, 1);
+    memory = memory
+        .with(
+            format!("the agents of {crew} workers"),
+            2 * crew as u64 + 2,
+            one,
+            "lower workers or the agent's sizes",
+        )
+        .with(
+            format!("{jobs} episodes of a generation or a judgement"),
+            jobs,
+            JOB,
+            "lower population or tracks",
+        )
+        .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
+    if let Some(Strategy { memory: bytes, what, remedy, .. }) = largest {
+        memory = memory.with(what, 1, bytes, remedy);
+    }
+    memory.fits_memory(JOB_NAME)?;
+    if saved > tensors::MAX_FILE {
+        return Err(RunError::BadRequest {
+            why: format!(
+                "a checkpoint of this training would have about {}, and only {} can be read again; lower population, \
+                 keep or finalists, choose sep-cma-es or rank-es, or an agent with fewer parameters",
+                size(saved),
+                size(tensors::MAX_FILE)
+            ),
+        });
+    }
+    let films = if config.videos { validations(recipe) } else { 0 };
+    Need::default()
+        .with("checkpoints", checkpoint::KEEP as u64 + 1, saved, "choose another --runs folder")
+        .with("weights", 4, n.saturating_mul(4), "choose another --runs folder")
+        .with(format!("{films} films of evaluations"), films, FILM, "train with --no-videos")
+        .fits_disk(JOB_NAME, folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_SETS: [&str; 0] = [];
+
+    #[test]
+    fn sizes_for_people() {
+        for (bytes, expect) in [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1000, "1.0 kB"),
+            (99_949_999, "99.9 MB"),
+            (100_000_000, "100 MB"),
+            (999_600_000, "1.0 GB"),
+            (10_900_000_000_000_000, "10.9 PB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(size(bytes), expect);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_its_numbers() {
+        let need =
+            Need::default().with("small things", 3, 10, "lower x").with("large ones", 2, 1000, "lower y");
+        need.check("it", "memory", 2030).expect("it just fits");
+        let said = need.check("it", "memory", 2029).expect_err("too much").to_string();
+        assert_eq!(
+            said,
+            "it needs about 2.0 kB of memory, 2.0 kB of it for large ones, and 2.0 kB are free; lower y"
+        );
+        let endless =
+            Need::default().with("all", u64::MAX, u64::MAX, "lower it").with("more", 1, 1, "lower it");
+        assert!(endless.check("it", "memory", u64::MAX - 1).is_err());
+    }
+
+    #[test]
+    fn this_machine_has_some_memory_and_disk() {
+        assert!(free_memory() > 1 << 20);
+        assert!(free_disk(Path::new("no/such/folder")).is_none_or(|free| free > 0));
+    }
+
+    fn spec() -> EnvSpec {
+        let request = foveate_envs::registry::EnvRequest { id: "car-racing".into(), ..Default::default() };
+        worlds::make(request).expect("a native world").spec().clone()
+    }
+
+    fn check_training(preset: &str, sets: &[&str]) -> Result<(), String> {
+        let config = TrainConfig::load(preset, None, sets).expect("a configuration");
+        let settings = config.agent.settings().expect("settings");
+        let settings =
+            foveate_agents::registry::full_config(&config.agent.name, &settings).expect("an agent");
+        let tensors = foveate_agents::registry::tensors(&config.agent.name, &settings).expect("an agent");
+        training(&config, (&settings, &tensors), (&spec(), 23), 2, Path::new("."))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn presets_fit() {
+        for (preset, _) in crate::config::PRESETS {
+            check_training(preset, &NO_SETS).expect(preset);
+        }
+        check_training("paper", &["agent.config.hidden=24", "workers=64"]).expect("a little larger");
+    }
+
+    #[test]
+    fn trainings_that_cannot_fit_are_refused() {
+        for (preset, sets, wants) in [
+            (
+                "paper",
+                &["agent.config.hidden=3000"][..],
+                &["36337463 parameters", "PB", "choose sep-cma-es"][..],
+            ),
+            ("paper", &["agent.config.hidden=60"], &["checkpoint"]),
+            (
+                "evolution",
+                &["agent.config.hidden=3000", "recipe.stage.0.population=65536"],
+                &["65536 genomes", "TB"],
+            ),
+            (
+                "evolution",
+                &["recipe.stage.0.population=65536", "recipe.stage.0.tracks=65536"],
+                &["episodes of a"],
+            ),
+            ("laptop", &["recipe.max_steps=9000000000000000000"], &[]),
+        ] {
+            match check_training(preset, sets) {
+                Err(said) => {
+                    assert!(wants.iter().all(|want| said.contains(want)), "{sets:?}: {said}");
+                    assert!(said.contains("; ") && said.lines().count() == 1, "{said}");
+                }
+                Ok(()) => assert!(wants.is_empty(), "{sets:?} was not refused"),
+            }
+        }
+    }
+}
