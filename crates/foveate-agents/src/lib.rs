@@ -25,6 +25,7 @@ pub mod features;
 pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
+mod narrow;
 mod params;
 pub mod random_actions;
 pub mod registry;

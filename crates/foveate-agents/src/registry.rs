@@ -9,6 +9,7 @@ use crate::controller::ControllerConfig;
 use crate::controller_agent::{ControllerAgent, ControllerAgentConfig};
 use crate::implicit_attention::hierarchical::{HierarchicalAttention, HierarchicalAttentionConfig};
 use crate::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
+use crate::narrow::narrowed;
 use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice, RandomActions, RandomActionsConfig};
 
 /// An agent that can be made by name.
@@ -122,6 +123,41 @@ pub fn tensors(name: &str, config: &Value) -> Result<Vec<TensorShape>, PolicyErr
     let config = parse(name, config)?;
     config.check()?;
     Ok(config.tensors())
+}
+
+/// `params` of the agent called `name`, with a controller that is told about the first `k` of the patches that it
+/// chooses only; of the others it is told a neutral value, as that they are in the middle of the picture. `None` for an
+/// agent that looks at nothing.
+///
+/// # Errors
+/// As [`make`]; when `params` are not as many as the agent has.
+pub fn fewer_patches(
+    name: &str,
+    config: &Value,
+    params: &[f32],
+    k: usize,
+) -> Result<Option<Vec<f32>>, PolicyError> {
+    let known = parse(name, config)?;
+    known.check()?;
+    let tensors = known.tensors();
+    let wanted: usize = tensors.iter().map(TensorShape::len).sum();
+    if params.len() != wanted {
+        return Err(PolicyError::BadConfig {
+            why: format!("agent {name}: {} parameters, {wanted} are due", params.len()),
+        });
+    }
+    let narrowed = |bottleneck, controller| narrowed(params, &tensors, bottleneck, controller, k);
+    Ok(match &known {
+        Known::Attention(config) => {
+            let lstm = ControllerConfig::Lstm { hidden: config.hidden };
+            Some(narrowed(&config.bottleneck(), (&lstm, "")))
+        }
+        Known::Implicit(config) => Some(narrowed(&config.bottleneck(), (&config.controller, ""))),
+        Known::Hierarchical(config) => {
+            Some(narrowed(&config.bottleneck(), (&config.high.controller, "high.")))
+        }
+        Known::Random(_) => None,
+    })
 }
 
 /// First parameters for the agent called `name`, in the order of its flat vector.

@@ -27,7 +27,7 @@ impl Lab {
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
         let url = lines.next().expect("a line").expect("text");
-        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        assert!(url.starts_with("http://127.0.0.1:") && url.contains("/?token="), "{url}");
         Lab { child, url, _output: lines, _dir: dir }
     }
 }
@@ -44,6 +44,8 @@ const SEEN: &str = "document.querySelector('.seen .picture').toDataURL()";
 const SCORE: &str = "Number(document.querySelector('.score').textContent.replace('−', '-'))";
 const STEPS: &str = "Number(document.querySelector('.steps').textContent)";
 const STATE: &str = "document.querySelector('.state').textContent";
+
+const WHEEL: &str = "document.getElementById('wheel').textContent";
 
 /// Sets a slider as a hand would.
 fn slide(id: &str, value: u32) -> String {
@@ -118,6 +120,14 @@ fn a_page_in_chromium() {
     browser.lift(&tab, "ArrowUp");
     browser.key(&tab, "Escape", false);
     browser.until(&tab, &format!("{STATE} !== 'you drive'"));
+    // The track again leaves it to whoever holds it; another agent has a wheel of its own.
+    browser.key(&tab, "h", false);
+    browser.until(&tab, &format!("{STATE} === 'you drive'"));
+    browser.key(&tab, "r", false);
+    browser.until(&tab, &format!("{STATE} === 'you drive' && {STEPS} < 40 && {WHEEL} === 'Give it back'"));
+    let other_agent = "(() => { const e = document.getElementById('agent0'); e.value = 1; e.dispatchEvent(new Event('change')); })()";
+    browser.eval(&tab, other_agent);
+    browser.until(&tab, &format!("{STATE} !== 'you drive' && {WHEEL} === 'Take the wheel'"));
 
     // Another agent beside it, as fast as it goes, to the end.
     browser.key(&tab, "c", false);

@@ -26,7 +26,7 @@ const PYTHON: u64 = 40 << 20;
 /// A job of a batch with its result.
 const JOB: u64 = 300;
 /// A film of an evaluation: twelve seconds at 480 × 270.
-const FILM: u64 = 1 << 20;
+const FILM: u64 = 1 << 19;
 
 /// Parts of a job and the bytes that each takes.
 #[derive(Debug, Clone, Default)]
@@ -297,15 +297,18 @@ fn strategy(stage: &Stage, config: &StrategyConfig, n: u64, longest: u64, demons
     }
 }
 
-/// Validations of the whole run at most, each of which may leave weights and a film.
+/// About how many validations the whole run has at most, each of which may leave weights and a film.
 fn validations(recipe: &Recipe) -> u64 {
-    let starts = recipe.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.starts as u64));
-    let between = match recipe.selection.every {
-        Interval::Steps(steps) => recipe.training_steps() / steps.max(1),
-        // A generation takes a step of every genome on every track at least.
-        Interval::Generations(n) => recipe.training_steps() / n.max(1),
-    };
-    between.saturating_add(starts)
+    let between = recipe.stages.iter().map(|stage| {
+        let by_steps = stage.steps / recipe.interval_steps();
+        let of_a_start = match (recipe.selection.every, stage.generations) {
+            (Interval::Generations(n), Some(generations)) => by_steps.min(generations / n.max(1)),
+            _ => by_steps,
+        };
+        // The end of a start is always validated.
+        of_a_start.saturating_add(1).saturating_mul(stage.starts as u64)
+    });
+    between.fold(0, u64::saturating_add)
 }
 
 /// Whether training as `config` says, of an agent of these `tensors` and complete `settings`, fits this machine.
@@ -457,7 +460,7 @@ mod tests {
             (
                 "paper",
                 &["agent.config.hidden=3000"][..],
-                &["36337463 parameters", "PB", "choose sep-cma-es"][..],
+                &["36274187 parameters", "PB of memory", "choose sep-cma-es"][..],
             ),
             ("paper", &["agent.config.hidden=60"], &["checkpoint"]),
             (

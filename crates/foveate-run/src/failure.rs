@@ -162,11 +162,16 @@ impl Failure {
     }
 
     fn params(&self) -> Option<Vec<f32>> {
-        let digits: Option<Vec<u32>> = self.weights.chars().map(|c| c.to_digit(16)).collect();
-        let digits = digits.filter(|digits| digits.len().is_multiple_of(8))?;
-        let byte = |pair: &[u32]| (pair[0] << 4 | pair[1]) as u8;
-        let bytes: Vec<u8> = digits.chunks_exact(2).map(byte).collect();
-        Some(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
+        let (numbers, rest) = self.weights.as_bytes().as_chunks::<8>();
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let number = |digits: &[u8; 8]| {
+            let mut bytes = [0; 4];
+            for (byte, pair) in bytes.iter_mut().zip(digits.as_chunks::<2>().0) {
+                *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+            }
+            Some(f32::from_le_bytes(bytes))
+        };
+        if rest.is_empty() { numbers.iter().map(number).collect() } else { None }
     }
 
     fn job(&self) -> RolloutJob {

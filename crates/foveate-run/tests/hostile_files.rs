@@ -1,14 +1,27 @@
 //! Thousands of damaged files: every one is refused or read, none panics, none makes a reader take much memory.
 //!
-//! `fuzz/` holds the same readers for a coverage-guided fuzzer; this is what every test run does.
+//! `fuzz/` holds readers for a coverage-guided fuzzer; this is what every test run does. `FOVEATE_FILES=20000` damages
+//! that many files of all kinds.
 
+use std::fs;
 use std::io::Write;
 
 use flate2::Crc;
 use flate2::write::DeflateEncoder;
-use foveate_run::npz;
+use foveate_agents::registry;
+use foveate_core::{ImageBuf, StateDict, Tensor};
+use foveate_envs::registry::EnvRequest;
+use foveate_envs::take_cover::textmap;
+use foveate_envs::take_cover::variants::Variants;
+use foveate_envs::take_cover::wad::Wad;
+use foveate_film::encode_png;
+use foveate_run::checkpoint::RunFolder;
+use foveate_run::config::{self, TrainConfig};
+use foveate_run::failure::Failure;
+use foveate_run::replay::replay;
 use foveate_run::tensors::TensorFile;
 use foveate_run::weights::AgentFile;
+use foveate_run::{compare, npz, pictures, worlds};
 use peak_alloc::PeakAlloc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -237,6 +250,7 @@ fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
 /// One test, so that nothing else takes memory meanwhile.
 #[test]
 fn damaged_files_are_refused_in_peace() {
+    let _measuring = MEASURING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let small =
         archive(&[("a.npy", npy("<f4", "(3,)", &[1; 12])), ("b.npy", npy("<i8", "(2, 1)", &[7; 16]))]);
     let zeros = archive(&[
@@ -264,4 +278,139 @@ fn damaged_files_are_refused_in_peace() {
     let unharmed = check(9000, &bytes, 64, read_weights);
     eprintln!("{unharmed} of 9000 damaged weight files were still read");
     assert!(unharmed < 1000);
+}
+
+/// How many damaged files of each kind: `FOVEATE_FILES` of them in all, a few thousand if nothing is said.
+fn files_of_each_kind() -> u32 {
+    let all = std::env::var("FOVEATE_FILES").ok().and_then(|n| n.parse::<u32>().ok()).unwrap_or(3000);
+    all.div_ceil(10)
+}
+
+/// As [`check`], for readers of whole programs, that may take `allowed` bytes whatever the file is.
+fn check_within(name: &str, good: &[u8], allowed: usize, read: impl Fn(&[u8]) -> bool) {
+    let cases = files_of_each_kind();
+    let unharmed = check(cases, good, allowed.div_ceil(good.len().max(1)), read);
+    eprintln!("{name}: {unharmed} of {cases} damaged files were still read");
+}
+
+const MB: usize = 1 << 20;
+
+/// Tests of a file run side by side, and what they take is measured: one at a time.
+static MEASURING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[test]
+fn every_reader_survives_damaged_files() {
+    let _measuring = MEASURING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| dir.path().join(name);
+    let put = |name: &str, bytes: &[u8]| fs::write(at(name), bytes).expect("writable");
+
+    // A configuration, alone and on top of a preset, and what a world and an agent make of it.
+    let preset = TrainConfig::load("laptop", None, &[""; 0]).expect("a preset").to_toml();
+    check_within("configuration", preset.as_bytes(), 256 * MB, |bytes| {
+        put("config.toml", bytes);
+        let whole = TrainConfig::read(&at("config.toml"));
+        let on_top = TrainConfig::load("laptop", Some(&at("config.toml")), &[""; 0]);
+        if let Ok(config) = &whole {
+            let _ = registry::full_config(&config.agent.name, &config.agent.settings().unwrap_or_default());
+        }
+        whole.is_ok() && on_top.is_ok()
+    });
+    check_within("settings of an agent", b"image = [12, 10]\npatch = 3\ntop_k = 2\n", MB, |bytes| {
+        put("agent.toml", bytes);
+        config::agent_settings(&at("agent.toml")).is_ok()
+    });
+
+    // A run folder: its checkpoint, its log, and the table that compares it.
+    let runs = at("runs");
+    let mut run = RunFolder::create_named(&runs, "a", &preset).expect("writable");
+    for generation in 1..4 {
+        let line = json!({ "event": "generation", "generation": generation, "steps": 40 * generation });
+        run.log(&line.to_string()).expect("writable");
+    }
+    run.save(&StateDict::from([("mean".into(), Tensor::F64(vec![0.5; 40]))])).expect("writable");
+    drop(run);
+    let folder = runs.join("a");
+    let checkpoint =
+        fs::read_dir(folder.join("checkpoints")).expect("there").next().expect("one").expect("one");
+    let good = fs::read(checkpoint.path()).expect("readable");
+    check_within("checkpoint", &good, 8 * MB, |bytes| {
+        fs::write(checkpoint.path(), bytes).expect("writable");
+        let run = RunFolder::open(&folder).expect("the folder itself is whole");
+        run.latest().is_ok_and(|found| found.is_some_and(|found| found.log_fits))
+    });
+    fs::write(checkpoint.path(), &good).expect("writable");
+    let log = fs::read(folder.join("log.jsonl")).expect("readable");
+    check_within("log", &log, 8 * MB, |bytes| {
+        fs::write(folder.join("log.jsonl"), bytes).expect("writable");
+        let _ = compare::read(std::slice::from_ref(&folder)).map(|table| table.to_markdown());
+        let mut run = RunFolder::open(&folder).expect("the folder itself is whole");
+        let Ok(Some(found)) = run.latest() else { return false };
+        run.cut_log(&found.checkpoint).is_ok() && found.log_fits
+    });
+
+    // Recorded actions.
+    let options = [("max_steps".to_owned(), "4".to_owned())].into();
+    let world = EnvRequest {
+        id: "car-racing".into(),
+        picture: Some("fast".into()),
+        options,
+        ..EnvRequest::default()
+    };
+    let mut env = worlds::make(world).expect("a native world");
+    check_within("actions", b"[0.1, 0, 0]\n[-0.5, 1, 0]\n[0, 0, 0.25]\n", 16 * MB, |bytes| {
+        replay(&mut *env.boxed_clone(), 1, "actions", &mut { bytes }, &mut std::io::sink()).is_ok()
+    });
+    env.reset(Some(1));
+
+    // Pictures.
+    let picture = ImageBuf::black(9, 7);
+    let png = encode_png(picture.as_image()).expect("a picture");
+    fs::create_dir(at("pictures")).expect("writable");
+    check_within("picture", &png, 300 * MB, |bytes| {
+        put("pictures/a.png", bytes);
+        pictures::load_folder(&at("pictures")).is_ok()
+    });
+
+    // Doom's files, as the game's variants change them.
+    let map = "namespace = \"zdoom\";\nthing { x = 1.0; y = 2.0; type = 1; }\nsector { texturefloor = \"FLOOR0_1\"; \
+               textureceiling = \"CEIL1_1\"; heightceiling = 96; }\nsidedef { sector = 0; texturemiddle = \"BRICK\"; }\n";
+    check_within("TEXTMAP", map.as_bytes(), MB, |bytes| {
+        textmap::set_sector_field(bytes, "heightceiling", &textmap::Field::Number(8)).is_ok()
+    });
+    let wad = wad(&[("MAP01", b""), ("TEXTMAP", map.as_bytes()), ("ENDMAP", b"")]);
+    let variants = Variants::parse_all(&["higher-walls"]).expect("there is one");
+    check_within("WAD", &wad, MB, |bytes| {
+        let read = Wad::read(bytes);
+        let _ = variants.apply(bytes);
+        read.is_ok_and(|wad| wad.write().is_ok())
+    });
+
+    // A rollout that failed.
+    let failure = json!({
+        "format": "foveate-failure-1", "version": "0.1.0", "what": "it broke", "generation": 3, "genome": 1, "episode": 0,
+        "env_seed": 7, "step": 2, "max_steps": 50, "patience": 20, "weights": "0000803f".repeat(20),
+        "env": { "id": "car-racing", "picture": "fast", "variants": [] },
+        "agent": { "name": "attention-agent", "config": { "top_k": 5 } }, "actions": [[0.0, 1.0, 0.0], [0.0, 0.5, 0.0]],
+    });
+    check_within("failure", failure.to_string().as_bytes(), 16 * MB, |bytes| {
+        put("failure.json", bytes);
+        Failure::read(&at("failure.json")).is_ok()
+    });
+}
+
+/// A file of lumps as Doom has them.
+fn wad(lumps: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut body, mut directory) = (vec![], vec![]);
+    for (name, content) in lumps {
+        let number = |n: usize| (n as u32).to_le_bytes();
+        directory.extend(number(12 + body.len()));
+        directory.extend(number(content.len()));
+        let mut padded = [0; 8];
+        padded[..name.len()].copy_from_slice(name.as_bytes());
+        directory.extend(padded);
+        body.extend_from_slice(content);
+    }
+    let header = [&b"PWAD"[..], &(lumps.len() as u32).to_le_bytes(), &(12 + body.len() as u32).to_le_bytes()];
+    [&header.concat()[..], &body, &directory].concat()
 }

@@ -1,6 +1,6 @@
 //! The lab at its sockets: who is let in, what hostile bytes do, and that no page harms another.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -31,14 +31,13 @@ struct Served {
 
 impl Served {
     fn new() -> Self {
+        Served::at(Ipv4Addr::LOCALHOST).expect("a free port")
+    }
+
+    fn at(host: Ipv4Addr) -> Option<Self> {
         let cast = Cast::new(world(), vec![]).expect("the champion drives");
-        let request = LabRequest {
-            cast,
-            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            port: 0,
-            token: Token::Text(TOKEN.into()),
-        };
-        let lab = Lab::open(request).expect("a free port");
+        let request = LabRequest { cast, host: IpAddr::V4(host), port: 0, token: Token::Text(TOKEN.into()) };
+        let lab = Lab::open(request).ok()?;
         let url = lab.url();
         let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
         let address = address.and_then(|text| text.parse().ok()).expect("an address");
@@ -46,7 +45,7 @@ impl Served {
         let stop = Stop::default();
         let asked = stop.clone();
         let thread = thread::spawn(move || lab.serve(&asked).expect("the socket holds"));
-        Served { address, stop, thread: Some(thread) }
+        Some(Served { address, stop, thread: Some(thread) })
     }
 
     fn connect(&self) -> TcpStream {
@@ -341,6 +340,59 @@ fn who_is_slow_to_ask_is_not_waited_for() {
     let lab = Served::new();
     // Connections that say nothing take none of the seats, and others are served meanwhile.
     let _silent: Vec<TcpStream> = (0..20).map(|_| lab.connect()).collect();
+    assert_eq!(lab.get("/", &lab.host()), "200");
+    lab.seated().frame();
+}
+
+#[test]
+fn slow_connections_make_room() {
+    let lab = Served::new();
+    let mut driving = lab.seated();
+    // More than there is room for: silent ones, and some that send their request letter by letter.
+    let mut slow: Vec<TcpStream> = (0..200).map(|_| lab.connect()).collect();
+    for stream in slow.iter_mut().skip(100) {
+        // Those that were dropped take nothing more.
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nX: ");
+    }
+    assert_eq!(lab.get("/", &lab.host()), "200");
+    lab.seated().frame();
+    // Who drives is not slow.
+    driving.frame();
+}
+
+#[test]
+fn a_head_that_comes_in_drops_has_its_time_and_no_more() {
+    let lab = Served::new();
+    let mut stream = lab.connect();
+    let mut answer = vec![];
+    // One letter a second would last for hours.
+    for letter in b"GET / HTTP/1.1\r\nX-Long: ".iter().chain(std::iter::repeat_n(&b'a', 600)) {
+        if stream.write_all(&[*letter]).is_err() {
+            break;
+        }
+        stream.set_read_timeout(Some(Duration::from_millis(500))).expect("a good socket");
+        match stream.read_to_end(&mut answer) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    assert!(String::from_utf8_lossy(&answer).starts_with("HTTP/1.1 408"), "{answer:?}");
+}
+
+#[test]
+fn a_token_is_needed_on_this_machine_too() {
+    let cast = Cast::new(world(), vec![]).expect("the champion drives");
+    let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let lab = Lab::open(LabRequest { cast, host, port: 0, token: Token::Auto }).expect("a free port");
+    let token = lab.url().split_once("/?token=").map(|(_, token)| token.to_owned()).expect("a token");
+    assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
+}
+
+/// Every address of 127.0.0.0/8 is this machine.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_address_that_it_listens_at_is_answered() {
+    let lab = Served::at(Ipv4Addr::new(127, 0, 0, 2)).expect("a free port");
     assert_eq!(lab.get("/", &lab.host()), "200");
     lab.seated().frame();
 }

@@ -17,8 +17,8 @@ use crate::world_args::WorldArgs;
 /// Drive live in the browser: shift the world, cover the picture, take the wheel
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is served by this program alone, to this machine alone unless --host says otherwise; then
-the address holds a token that a page must know. Every tab drives by itself. Ctrl-C closes the
+The page is served by this program alone, to this machine alone unless --host says otherwise. The
+address holds a token that a page must know: without it other users cannot drive. Every tab drives by itself. Ctrl-C closes the
 lab. Press ? on the page for its keys.
 
 Examples:
@@ -39,7 +39,7 @@ pub(crate) struct Lab {
     /// The address to listen at; 0.0.0.0 lets others in
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
-    /// What a page must know to drive: auto (nothing on this machine, else something random), or a text of yours
+    /// What a page must know to drive: auto (something random, part of the address that is printed), or a text of yours
     #[arg(long, default_value = "auto")]
     token: String,
     /// Do not open a browser

@@ -1,11 +1,13 @@
 //! One seat: an agent, its own copy of the world, and what happened there.
 
+use foveate_agents::registry::fewer_patches;
 use foveate_core::{Action, ActionSpace, Agent, Env, EnvError, Gaze, ImageBuf, Observation, PatchGrid, Step};
 use foveate_envs::shift::{Plan, Shifted};
 
 use super::cast::Player;
 use crate::RunError;
 use crate::rollout::first_largest;
+use crate::weights::AgentFile;
 
 /// An agent at the wheel of its own copy of the world.
 ///
@@ -17,7 +19,7 @@ pub(super) struct Lane {
     agent: Box<dyn Agent>,
     /// The agent before it looked at the present observation, if it was kept.
     before: Option<Box<dyn Agent>>,
-    params: Vec<f32>,
+    file: AgentFile,
     top_k: usize,
     k: usize,
     decided: Option<Decided>,
@@ -54,7 +56,7 @@ impl Lane {
             env: Shifted::new(world.boxed_clone(), plan)?,
             agent: player.file.agent()?,
             before: None,
-            params: player.file.params().to_vec(),
+            file: player.file.clone(),
             top_k: player.top_k,
             k: player.top_k,
             decided: None,
@@ -69,11 +71,11 @@ impl Lane {
         Ok(lane)
     }
 
-    /// Starts the track of `seed`.
+    /// Starts the track of `seed`. Who holds the wheel goes on holding it.
     pub(super) fn restart(&mut self, seed: u64) {
         self.env.reset(Some(seed));
         self.agent.begin_episode();
-        (self.before, self.decided, self.hand) = (None, None, None);
+        (self.before, self.decided) = (None, None);
         (self.steps, self.score, self.end, self.broken) = (0, 0.0, None, None);
     }
 
@@ -89,26 +91,14 @@ impl Lane {
         Ok(())
     }
 
-    /// Tells the controller about the `k` most important patches only: what it would have been told about the others
-    /// becomes 0, by way of the weights that would have read it.
+    /// Tells the controller about the `k` most important patches only; of the others it is told a neutral value, see
+    /// [`fewer_patches`].
     pub(super) fn look_at(&mut self, k: usize) -> Result<(), RunError> {
         let k = k.min(self.top_k);
-        let mut params = self.params.clone();
-        let mut at = 0;
-        for tensor in self.agent.tensors() {
-            let len = tensor.len();
-            if tensor.name == "lstm.weight_ih"
-                && let &[_, inputs] = &tensor.shape[..]
-                && self.top_k > 0
-                && inputs % self.top_k == 0
-            {
-                let told = inputs / self.top_k * k;
-                for row in params[at..at + len].chunks_exact_mut(inputs) {
-                    row[told..].fill(0.0);
-                }
-            }
-            at += len;
-        }
+        let file = &self.file;
+        let Some(params) = fewer_patches(file.name(), file.config(), file.params(), k)? else {
+            return Ok(());
+        };
         self.k = k;
         // The agent from before the last look has to forget the same.
         for agent in self.before.iter_mut().chain([&mut self.agent]) {

@@ -18,18 +18,18 @@ const MOST_BYTES: usize = 40 << 20;
 pub(super) struct Moment {
     pub(super) title: Arc<str>,
     /// The world as people see it, in [`runs`]; empty without.
-    pub(super) view: Vec<u8>,
+    pub(super) view: Box<[u8]>,
     /// What the agent saw, in [`runs`]; empty without a picture.
-    pub(super) seen: Vec<u8>,
-    pub(super) marks: Vec<Mark>,
-    pub(super) action: Vec<f64>,
+    pub(super) seen: Box<[u8]>,
+    pub(super) marks: Box<[Mark]>,
+    pub(super) action: Box<[f64]>,
     pub(super) score: f64,
     pub(super) step: usize,
 }
 
 impl Moment {
     fn bytes(&self) -> usize {
-        self.view.len() + self.seen.len() + 32 * self.marks.len() + 256
+        self.view.len() + self.seen.len() + size_of_val(&*self.marks) + size_of_val(&*self.action) + 256
     }
 }
 
@@ -138,10 +138,10 @@ mod tests {
     fn moment(step: usize, view: usize) -> Moment {
         Moment {
             title: "a world".into(),
-            view: vec![0; view],
-            seen: vec![],
-            marks: vec![],
-            action: vec![],
+            view: vec![0; view].into(),
+            seen: [].into(),
+            marks: [].into(),
+            action: [].into(),
             score: 0.0,
             step,
         }

@@ -1,9 +1,10 @@
 //! Sockets of the lab: a thread for each connection, few of them.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ const FILES: [(&str, &str, &[u8]); 8] = [
 /// What must be known to open a page's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
-    /// Nothing on this machine; elsewhere something random.
+    /// Something random.
     Auto,
     /// This text.
     Text(String),
@@ -61,7 +62,7 @@ pub struct LabRequest {
 pub struct Lab {
     listener: TcpListener,
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
     shared: Arc<Shared>,
 }
 
@@ -71,6 +72,8 @@ pub(super) struct Shared {
     guard: Guard,
     sessions: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
+    /// Connections that are no sessions (yet), oldest first: who asks slowly makes room for others.
+    asking: Mutex<VecDeque<(u64, TcpStream)>>,
     /// Films being made.
     pub(super) films: Arc<AtomicUsize>,
 }
@@ -83,9 +86,8 @@ impl Lab {
     pub fn open(request: LabRequest) -> Result<Self, RunError> {
         let LabRequest { cast, host, port, token } = request;
         let token = match token {
-            Token::Auto if host.is_loopback() => None,
-            Token::Auto => Some(random_token()?),
-            Token::Text(text) => Some(checked(text)?),
+            Token::Auto => random_token()?,
+            Token::Text(text) => checked(text)?,
         };
         let listener = TcpListener::bind((host, port)).map_err(|error| RunError::BadRequest {
             why: format!(
@@ -95,17 +97,20 @@ impl Lab {
         let address = listener.local_addr().map_err(|source| RunError::Output { source })?;
         let guard = Guard::new(host, token.clone());
         let none = || Arc::new(AtomicUsize::new(0));
-        let shared =
-            Shared { cast: Arc::new(cast), guard, sessions: none(), connections: none(), films: none() };
+        let shared = Shared {
+            cast: Arc::new(cast),
+            guard,
+            sessions: none(),
+            connections: none(),
+            asking: Mutex::default(),
+            films: none(),
+        };
         Ok(Lab { listener, address, token, shared: Arc::new(shared) })
     }
 
     /// What to open in a browser.
     pub fn url(&self) -> String {
-        let address = self.address;
-        self.token
-            .as_ref()
-            .map_or_else(|| format!("http://{address}/"), |token| format!("http://{address}/?token={token}"))
+        format!("http://{}/?token={}", self.address, self.token)
     }
 
     /// Answers until someone asks to stop.
@@ -115,9 +120,13 @@ impl Lab {
     pub fn serve(&self, stop: &Stop) -> Result<(), RunError> {
         let broken = |source| RunError::Output { source };
         self.listener.set_nonblocking(true).map_err(broken)?;
+        let mut number = 0;
         while !stop.asked() {
             match self.listener.accept() {
-                Ok((stream, _)) => self.welcome(stream, stop),
+                Ok((stream, _)) => {
+                    number += 1;
+                    self.welcome(stream, number, stop);
+                }
                 // Nobody is there, or whoever was there is gone, or there are too many files open for a moment.
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }
@@ -130,7 +139,7 @@ impl Lab {
         Ok(())
     }
 
-    fn welcome(&self, mut stream: TcpStream, stop: &Stop) {
+    fn welcome(&self, mut stream: TcpStream, number: u64, stop: &Stop) {
         let ready = stream
             .set_nonblocking(false)
             .and_then(|()| stream.set_write_timeout(Some(WRITE_TIME)))
@@ -138,27 +147,83 @@ impl Lab {
         if ready.is_err() {
             return;
         }
-        let Some(seat) = Seat::take(&self.shared.connections, MAX_CONNECTIONS) else {
+        let Some(seat) = self.shared.make_room() else {
             let _ = stream.set_write_timeout(Some(Duration::from_millis(20)));
             let _ = http::refuse(&mut stream, &Refusal(503, "too many connections; close some pages"));
             return;
         };
+        let Some(asking) = Asking::begin(&self.shared, number, &stream) else { return };
         let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
         let started = thread::Builder::new().name("lab".into()).spawn(move || {
             let _seat = seat;
             // A connection that breaks is nobody else's concern.
-            let _ = attend(stream, &shared, &stop);
+            let _ = attend(stream, asking, &shared, &stop);
         });
         // Without a thread the connection is dropped, and the seat with it.
         drop(started);
     }
 }
 
+impl Shared {
+    /// Room for one more connection, if need be that of the one that has been asking for the longest.
+    fn make_room(&self) -> Option<Seat> {
+        for _ in 0..100 {
+            if let Some(seat) = Seat::take(&self.connections, MAX_CONNECTIONS) {
+                return Some(seat);
+            }
+            if let Some((_, slowest)) = self.asking().pop_front() {
+                // Its thread sees the end and gives the seat back.
+                let _ = slowest.shutdown(Shutdown::Both);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        None
+    }
+
+    fn asking(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An entry of [`Shared::asking`], taken out when dropped.
+struct Asking {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Asking {
+    fn begin(shared: &Arc<Shared>, number: u64, stream: &TcpStream) -> Option<Self> {
+        shared.asking().push_back((number, stream.try_clone().ok()?));
+        Some(Asking { shared: Arc::clone(shared), number })
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.shared.asking().retain(|(number, _)| *number != self.number);
+    }
+}
+
+/// A stream that is read until a moment.
+struct Until<'a> {
+    stream: &'a TcpStream,
+    clock: Wall,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let left = HEAD_TIME.saturating_sub(self.clock.elapsed());
+        // A time-out of zero would wait for ever.
+        self.stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        self.stream.read(to)
+    }
+}
+
 /// One connection: a file, or a session.
-fn attend(mut stream: TcpStream, shared: &Shared, stop: &Stop) -> io::Result<()> {
+fn attend(mut stream: TcpStream, asking: Asking, shared: &Shared, stop: &Stop) -> io::Result<()> {
     let clock = Wall::start();
-    stream.set_read_timeout(Some(HEAD_TIME))?;
-    let (head, rest) = match http::read_head(&mut stream, &mut || clock.elapsed() < HEAD_TIME) {
+    let mut until = Until { stream: &stream, clock: Wall::start() };
+    let (head, rest) = match http::read_head(&mut until, &mut || clock.elapsed() < HEAD_TIME) {
         Ok(read) => read,
         Err(refusal) => {
             http::refuse(&mut stream, &refusal)?;
@@ -174,6 +239,9 @@ fn attend(mut stream: TcpStream, shared: &Shared, stop: &Stop) -> io::Result<()>
                 );
                 stream.write_all(answer.as_bytes())?;
                 let seat = Seat::take(&shared.sessions, MAX_SESSIONS);
+                if seat.is_some() {
+                    drop(asking);
+                }
                 talk::talk(stream, rest, shared, seat.is_some(), stop)
             }
             Err(refusal) => http::refuse(&mut stream, &refusal),

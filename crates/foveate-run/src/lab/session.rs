@@ -370,7 +370,8 @@ impl Session {
     }
 
     fn tell_state(&mut self) {
-        let text = json!({ "is": "state", "settings": self.settings }).to_string();
+        let held = self.lanes.iter().any(Lane::is_held);
+        let text = json!({ "is": "state", "settings": self.settings, "held": held }).to_string();
         self.said.push(text);
     }
 
@@ -492,5 +493,6 @@ fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
         }
     }
     let action = hand.or(decided.map(|d| &d.action[..])).filter(|_| !over).unwrap_or_default().to_vec();
+    let (view, seen, marks, action) = (view.into(), seen.into(), marks.into(), action.into());
     Moment { title, view, seen, marks, action, score, step }
 }

@@ -234,6 +234,43 @@ fn a_hand_on_the_wheel() {
 }
 
 #[test]
+fn a_hand_stays_on_the_wheel_of_its_own_world() {
+    let mut page = Page::new();
+    page.pass(10);
+    page.send(&json!({ "do": "drive", "seat": 0, "action": [0.5, 1, 0] }));
+    let held = |said: Vec<Value>| said.last().expect("the state is told")["held"].clone();
+    // The same track again, and another one: it is still the person who drives.
+    for command in [json!({ "do": "restart" }), json!({ "do": "set", "seed": 12 })] {
+        assert_eq!(held(page.send(&command)), true, "{command}");
+        assert_eq!(page.pass(1)[0] & 8, 8, "{command}");
+    }
+    // A new car has a wheel of its own, and the page is told that nobody holds it.
+    assert_eq!(held(page.send(&json!({ "do": "set", "seats": [{ "agent": 1 }] }))), false);
+    assert_eq!(page.pass(1)[0] & 8, 0);
+}
+
+#[test]
+fn every_controller_can_be_told_about_fewer_patches() {
+    let values = json!({ "centre": true, "colour": true });
+    for controller in [json!({ "kind": "linear" }), json!({ "kind": "mlp", "hidden": [6] })] {
+        let config =
+            json!({ "patch": 4, "stride": 4, "top_k": 6, "values": values, "controller": controller });
+        let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
+        let file = AgentFile::new("iap", &config, params).expect("the right count");
+        let cast = Arc::new(Cast::new(CAST.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        assert_eq!(cast.players[0].top_k, 6);
+        let action = |k: Value| {
+            let mut page = Page::of(&cast);
+            page.send(&json!({ "do": "set", "paused": true, "seats": [{ "agent": 0, "k": k }] }));
+            page.frame()[14..26].to_vec()
+        };
+        let whole = action(Value::Null);
+        assert_eq!(action(json!(6)), whole);
+        assert_ne!(action(json!(1)), whole, "{controller}");
+    }
+}
+
+#[test]
 fn what_cannot_be_had_changes_nothing() {
     let mut page = Page::new();
     page.pass(5);

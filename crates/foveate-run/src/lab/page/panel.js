@@ -77,6 +77,7 @@ export class Panel {
 
   setK(k) {
     const most = this.most();
+    if (most < 1) return;
     const wanted = Math.min(Math.max(k, 1), most);
     const seats = this.settings.seats.map((seat) => ({ agent: seat.agent, k: wanted >= this.hello.agents[seat.agent].k ? null : wanted }));
     this.settings = { ...this.settings, seats };
@@ -116,9 +117,11 @@ export class Panel {
 
   showK() {
     const most = this.most();
-    $("krow").hidden = most < 1;
-    $("k").max = most;
-    $("k").value = $("kout").textContent = this.k();
+    $("k").disabled = most < 1;
+    $("krow").title = most < 1 ? "This agent looks at no patches" : "";
+    $("k").max = Math.max(most, 1);
+    $("k").value = this.k();
+    $("kout").textContent = most < 1 ? "none" : this.k();
     fill($("k"));
   }
 

@@ -62,6 +62,7 @@ export function connect(on) {
   let newest = null;
   let waiting = false;
   let last = "";
+  let heard = false;
 
   const send = (command) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
@@ -82,6 +83,7 @@ export function connect(on) {
     }
   };
   socket.onmessage = ({ data }) => {
+    heard = true;
     if (typeof data === "string") {
       const message = JSON.parse(data);
       if (message.final) last = message.error;
@@ -92,6 +94,7 @@ export function connect(on) {
     if (kind === FRAME) take(readFrame(data));
     if (kind === FILM) on.film(new Blob([new Uint8Array(data, 1)], { type: "video/mp4" }));
   };
-  socket.onclose = ({ reason }) => on.gone(last || reason);
+  const unheard = "The lab let this page in only with its token: open the whole address that foveate lab printed.";
+  socket.onclose = ({ reason }) => on.gone(last || reason || (heard ? "" : unheard));
   return send;
 }
