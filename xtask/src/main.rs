@@ -7,6 +7,7 @@ mod attention;
 mod bench;
 mod browser;
 mod debian;
+mod gates;
 mod plot;
 mod python;
 mod test;
@@ -23,7 +24,9 @@ cargo xtask COMMAND
                        Makes two pinned Python environments, for the tests that run the real Gymnasium and pycma
                        beside ours (.venv-oracle) and for those that run worlds from elsewhere (.venv-worlds, 700 MB),
                        and as root on Debian installs chromium for the tests of pages and Mesa's libraries for the
-                       worlds that draw with OpenGL. STEP is one of: fmt, clippy, doc, python, tests
+                       worlds that draw with OpenGL. STEP is one of: fmt, clippy, doc, deny, miri, python, tests.
+                       deny (licenses, sources, bans, advisories) and miri (undefined behaviour in the kernels) are
+                       left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
                        attention, train, evolve, bridge

@@ -2,12 +2,19 @@
 
 use anyhow::{Result, bail};
 
-use crate::{browser, cargo, python};
+use crate::{browser, cargo, gates, python};
 
 type Check = fn() -> Result<()>;
 
-const STEPS: &[(&str, Check)] =
-    &[("fmt", fmt), ("clippy", clippy), ("doc", doc), ("python", environments), ("tests", tests)];
+const STEPS: &[(&str, Check)] = &[
+    ("fmt", fmt),
+    ("clippy", clippy),
+    ("doc", doc),
+    ("deny", gates::deny),
+    ("miri", gates::miri),
+    ("python", environments),
+    ("tests", tests),
+];
 
 /// Runs all steps, or only the one called `only`.
 pub(crate) fn run(only: Option<&str>) -> Result<()> {

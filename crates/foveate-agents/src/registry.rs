@@ -156,7 +156,7 @@ pub fn fewer_patches(
         Known::Hierarchical(config) => {
             Some(narrowed(&config.bottleneck(), (&config.high.controller, "high.")))
         }
-        Known::Random(_) => None,
+        Known::Controller(_) | Known::Random(_) => None,
     })
 }
 
