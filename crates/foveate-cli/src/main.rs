@@ -8,13 +8,15 @@ mod out;
 mod weights_arg;
 mod world_args;
 
+use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
 use clap::Parser;
+use foveate_run::RunError;
 
 /// See what a small agent looks at while it learns to drive.
 #[derive(Debug, Parser)]
-#[command(name = "foveate", version, propagate_version = true, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "foveate", version = foveate_run::VERSION, propagate_version = true, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: commands::Command,
@@ -30,7 +32,11 @@ Start here:
 Every command has examples of its own, as in `foveate train --help`.";
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => return tell(&told),
+    };
+    match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has read enough.
         Err(error) if out::is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -39,6 +45,29 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Shows help, or what is wrong with the command line.
+fn tell(told: &clap::Error) -> ExitCode {
+    if !told.use_stderr() {
+        let shown = told.print().and_then(|()| stdout().flush());
+        let error = shown.map_err(|source| anyhow::Error::from(RunError::Output { source }));
+        return match error {
+            Err(error) if !out::is_broken_pipe(&error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+            _ => ExitCode::SUCCESS,
+        };
+    }
+    let text = told.to_string();
+    if text.lines().all(|line| out::one_line(line) == line) {
+        // Nothing more can be done about a terminal that takes no more.
+        let _ = told.print();
+    } else {
+        text.lines().for_each(|line| eprintln!("{}", out::one_line(line)));
+    }
+    ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2))
 }
 
 #[cfg(test)]

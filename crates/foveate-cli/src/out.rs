@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use foveate_run::RunError;
+pub(crate) use foveate_run::one_line;
 use serde_json::Value;
 
 /// Writes `text` and the end of the line to stdout. A reader who left is an error of its own kind, not a panic.
@@ -24,11 +25,6 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::Output { source }) if source.kind() == ErrorKind::BrokenPipe)
 }
 
-/// `text` without line breaks and other control characters, which may come in with a file name.
-pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 /// Names and their meanings, in two columns.
 pub(crate) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
     let width = lines.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -38,11 +34,6 @@ pub(crate) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)> + Clon
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_stay_on_one_line() {
-        assert_eq!(one_line("a\nb\u{1b}[31mé"), "a b [31mé");
-    }
 
     #[test]
     fn columns_line_up() {

@@ -206,6 +206,43 @@ fn recorded_actions_that_cannot_be_played() {
     }
 }
 
+/// However long and strange what is quoted: a line that can be read, with its remedy, and nothing for the terminal.
+#[test]
+fn errors_have_a_length_that_can_be_read() {
+    let dir = Dir::new();
+    let long = "\u{1b}[31mé\u{202e}".repeat(5000);
+    dir.write("long.toml", format!("[recipe]\nalgorithm = {}\n", json!(long)));
+    dir.write("wide.toml", format!("seed = \"{}\"\n", "x".repeat(100_000)));
+    let set = format!("env.picture={long}");
+    let key = format!("{long}=1");
+    for args in [
+        &["train", "--config", "long.toml"][..],
+        &["train", "--config", "wide.toml"],
+        &["train", "--set", &set],
+        &["train", "--set", &key],
+        &["train", "--name", &long],
+        &["eval", &long],
+        &["eval", "--env", &long],
+        &["watch", "--out", &long],
+        &["stress", "--shifts", &long],
+        // What the reader of the command line itself says.
+        &[&*long],
+        &["eval", "--seeds", &long],
+    ] {
+        let done = dir.run(args);
+        let what =
+            format!("{:?}", args.iter().map(|a| a.chars().take(9).collect::<String>()).collect::<Vec<_>>());
+        assert!(done.code == Some(1) || done.code == Some(2), "{what}: {:?}", done.code);
+        let longest = done.stderr.lines().map(str::len).max().unwrap_or(0);
+        assert!(done.stderr.len() < 20_000 && longest < 9000, "{what}: {} bytes", done.stderr.len());
+        assert!(!done.stderr.contains(['\u{1b}', '\u{202e}']), "{what}: {}", done.stderr);
+        assert!(done.stderr.starts_with("error: "), "{what}: {}", done.stderr);
+        if done.code == Some(1) {
+            assert_eq!(done.stderr.lines().count(), 1, "{what}");
+        }
+    }
+}
+
 #[test]
 fn a_wrong_command_line_shows_the_usage() {
     let dir = Dir::new();

@@ -86,6 +86,49 @@ fn a_full_disk_loses_nothing() {
     eprintln!("full 10 times, {began} of them after the run had begun");
 }
 
+/// A command whose output goes nowhere says so and fails; a run is there all the same.
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let dir = straight();
+    let whole = dir.read("runs/straight/last.safetensors");
+    dir.write("actions", "[0, 0, 0]\n");
+    let few = "--episodes 1 --max-steps 2 --workers 1";
+    for command in [
+        "train car-racing --config short.toml --name lost --json",
+        "train car-racing --config short.toml --name plain --no-videos",
+        "train --resume runs/straight",
+        &format!("eval {few}"),
+        &format!("eval {few} --json"),
+        &format!("stress --variants none {few} --json"),
+        "compare runs/straight --json",
+        "compare runs/straight",
+        "replay --actions actions --out -",
+        "watch --steps 1 --out a.gif",
+        "list",
+        "list --json",
+        "completions bash",
+        "--help",
+        "train --help",
+        "--version",
+    ] {
+        let (code, error) = sh(&dir, &["env"], &format!("exec \"$BIN\" {command} > /dev/full"), 0);
+        assert_eq!(code, Some(1), "{command}: {error}");
+        check_said(&error, &["error: cannot write the output: No space left on device", "; free some space"]);
+        if command.starts_with("train ") && !command.contains("--help") {
+            assert!(error.contains("the run itself is finished: runs/"), "{error}");
+        }
+        // A reader that has read enough is none.
+        let again = command.replace("--name ", "--name again-");
+        let (code, error) = sh(&dir, &["env"], &format!("\"$BIN\" {again} | true"), 0);
+        assert_eq!((code, error.as_str()), (Some(0), ""), "{command}");
+    }
+    assert!(
+        dir.read("runs/lost/last.safetensors") == whole && dir.read("runs/plain/last.safetensors") == whole
+    );
+    dir.ok(&["train", "--resume", "runs/lost"]);
+    check_same(&digits(&dir.path("runs/straight")), &dir.path("runs/lost"));
+}
+
 #[test]
 fn a_file_that_may_not_grow_loses_nothing() {
     let dir = straight();

@@ -113,7 +113,10 @@ fn check_kills(count: usize, videos: bool, seed: u64) -> usize {
          log); {} runs came to their end with the same bytes",
         ends + 1
     );
-    // Nothing half-done is left behind.
+    // Nothing half-done is left behind, in the folder or beside it; the next run sees to what is beside.
+    let next = ["--name", "next", "--no-videos", "--set", "recipe.stage.0.steps=1"];
+    dir.ok(&[&["train", "car-racing", "--config", "short.toml"], &next[..]].concat());
+    assert_eq!(half_written(&runs, &[]), [""; 0].map(PathBuf::from));
     let mut all = vec![];
     collect(&killed, &mut all);
     let left: Vec<_> =
@@ -130,4 +133,86 @@ fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
     // A film takes ten times as long as the rest of so short a run, and is a long write: few kills are enough there.
     let in_writes = check_kills(100, false, 7) + check_kills(20, true, 8);
     assert!(in_writes > 0, "no kill hit a write");
+}
+
+/// Hidden files and folders of ours in `folder` and in those in it.
+fn litter(folder: &Path) -> Vec<PathBuf> {
+    let mut all = vec![];
+    collect(folder, &mut all);
+    let hidden =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains("foveate-tmp"));
+    all.into_iter().map(|(path, _)| path).filter(hidden).collect()
+}
+
+/// What a command leaves that is killed while it writes is gone once the same command has come to its end there, but
+/// what looks alike and is none of ours stays.
+#[test]
+fn the_next_start_sweeps_what_a_kill_left() {
+    let short = ["--max-steps", "3", "--workers", "1"];
+    let report = ["--episodes", "2", "--decisions", "2"];
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&["watch", "--out", "a.mp4"], &["watch", "--out", "a.mp4", "--steps", "2"]),
+        (&["watch", "--out", "a.gif"], &["watch", "--out", "b.gif", "--steps", "2"]),
+        (&["explain", "--out", "report"], &[&["explain", "--out", "report"], &short[..], &report].concat()),
+        (
+            &["replay", "--actions", "actions", "--out", "trace"],
+            &["replay", "--actions", "few", "--out", "trace"],
+        ),
+    ];
+    for (killed, whole) in cases {
+        let dir = Dir::new();
+        dir.write("actions", "[0, 0, 0]\n".repeat(1_000_000));
+        dir.write("few", "[0, 0, 0]\n");
+        dir.write(".mine.foveate-tmp", "which must stay");
+        let mut child = dir.command(killed).stdout(Stdio::null()).spawn().expect("the binary starts");
+        while litter(&dir.path(".")).len() < 2 {
+            assert_eq!(child.try_wait().expect("our child"), None, "{killed:?} ended before it was killed");
+            thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+        assert!(litter(&dir.path(".")).len() > 1, "{killed:?} left nothing");
+        dir.ok(whole);
+        assert_eq!(litter(&dir.path(".")), [dir.path("./.mine.foveate-tmp")], "{whole:?}");
+    }
+}
+
+/// After every rename the folder in which it was is flushed, or a crash of the machine could undo it. As the system
+/// sees it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rename_is_on_the_disk() {
+    let dir = Dir::new();
+    dir.write("short.toml", SHORT);
+    let few = ["--set", "recipe.stage.0.steps=1", "--no-videos", "--workers", "1"];
+    let train = [&["train", "car-racing", "--config", "short.toml"], &few[..]].concat();
+    let explain = ["explain", "--episodes", "1", "--decisions", "2", "--max-steps", "3", "--workers", "1"];
+    let mut renames = 0;
+    // The second report takes the place of the first.
+    for args in [&train[..], &explain, &explain] {
+        let mut strace = std::process::Command::new("strace");
+        strace.args(["-f", "-y", "-e", "trace=rename,renameat,renameat2,fsync", "-o", "calls"]);
+        strace.arg(env!("CARGO_BIN_EXE_foveate")).args(args).current_dir(dir.path("."));
+        let done = strace.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if !done.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: system calls cannot be traced here");
+            return;
+        }
+        let text = String::from_utf8(dir.read("calls")).expect("text");
+        let calls: Vec<_> = text.lines().filter(|line| line.contains('(')).collect();
+        for pair in calls.windows(2).filter(|pair| pair[0].contains("rename")) {
+            renames += 1;
+            // `renameat(5</tmp/x>, "a", …`: the folder of the new name.
+            let folder =
+                pair[0].rsplit_once('<').and_then(|(_, rest)| rest.split_once('>')).expect(pair[0]).0;
+            assert!(
+                pair[1].contains("fsync(") && pair[1].contains(&format!("<{folder}>")),
+                "{}\n{}",
+                pair[0],
+                pair[1]
+            );
+        }
+        assert!(calls.last().is_some_and(|call| call.contains("fsync")), "{calls:?}");
+    }
+    assert!(renames > 20, "{renames}");
 }

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 
 use common::{Dir, SHORT, check_fails, check_same, digits};
 use foveate_run::tensors::TensorFile;
@@ -106,12 +106,30 @@ fn two_trainers_do_not_share_a_folder() {
     let mut lines = BufReader::new(first.stdout.take().expect("it was piped")).lines();
     lines.next().expect("a line").expect("text");
     let second = dir.run(&["train", "--resume", "runs/run"]);
+    // It is the folder that is locked, whatever is done to the file that says who trains in it.
+    fs::remove_file(dir.path("runs/run/lock")).expect("it is there");
+    let third = dir.run(&["train", "--resume", "runs/run"]);
+    dir.write("new", "");
+    fs::rename(dir.path("new"), dir.path("runs/run/lock")).expect("writable");
+    let fourth = dir.run(&["train", "--resume", "runs/run"]);
     first.kill().expect("our child");
     first.wait().expect("our child");
     assert_eq!(second.code, Some(1));
     for part in [&format!("process {} on ", first.id()), "since 20", "kill -INT"] {
         assert!(second.stderr.contains(part), "{}", second.stderr);
     }
+    for other in [third, fourth] {
+        assert_eq!(other.code, Some(1), "{}", other.stdout);
+        assert!(
+            other.stderr.contains("runs/run: another process trains in this folder;"),
+            "{}",
+            other.stderr
+        );
+    }
+    let log = String::from_utf8_lossy(&dir.read("runs/run/log.jsonl")).into_owned();
+    let first =
+        log.lines().filter(|line| line.starts_with("{\"event\":\"generation\",\"generation\":1,")).count();
+    assert_eq!(first, 1, "the log is written by one of them");
     // The lock ended with its process, although no one unlocked it.
     let said = dir.run(&["train", "--resume", "runs/run", "--set", "x=1"]);
     assert_eq!(said.code, Some(2), "--set is for new runs: {}", said.stderr);
@@ -161,6 +179,11 @@ fn changes_are_refused_or_recorded() {
     wrong[40] ^= 1;
     dir.write("runs/run/log.jsonl", &wrong);
     check_fails(&dir, &resume, &["log.jsonl is not what the run wrote", "--allow-changes"]);
+    check_fails(
+        &dir,
+        &["compare", "runs/run"],
+        &["runs/run/log.jsonl: it is not what the run wrote", "--resume"],
+    );
     dir.ok(&["train", "--resume", "runs/run", "--allow-changes"]);
     assert!(dir.read("runs/run/log-aside-1.jsonl") == wrong);
     assert_eq!(dir.run(&["train", "--allow-changes"]).code, Some(2), "it is for --resume");
@@ -215,24 +238,186 @@ fn a_finished_run_may_be_given_another_population() {
 fn another_version_is_refused_or_recorded() {
     let dir = Dir::new();
     start(&dir, "run", &["--set", "recipe.stage.0.steps=500", "--no-videos"]);
-    for entry in fs::read_dir(dir.path("runs/run/checkpoints")).expect("there") {
-        let path = entry.expect("an entry").path();
-        let mut file = TensorFile::read(&path).expect("a checkpoint");
-        file.metadata.insert("version".into(), "0.0.9".into());
-        // As that version would have written it, its sum included.
-        file.metadata.remove("sha256");
-        let sum = Sha256::digest(file.to_bytes());
-        let sum = sum.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-        file.metadata.insert("sha256".into(), sum);
-        fs::write(&path, file.to_bytes()).expect("writable");
-    }
+    let written_by = |key: &str, value: Option<&str>| {
+        for entry in fs::read_dir(dir.path("runs/run/checkpoints")).expect("there") {
+            let path = entry.expect("an entry").path();
+            let mut file = TensorFile::read(&path).expect("a checkpoint");
+            match value {
+                Some(value) => drop(file.metadata.insert(key.into(), value.into())),
+                None => drop(file.metadata.remove(key).expect("it is there")),
+            }
+            // As that version would have written it, its sum included.
+            file.metadata.remove("sha256");
+            let sum = Sha256::digest(file.to_bytes());
+            let sum = sum.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+            file.metadata.insert("sha256".into(), sum);
+            fs::write(&path, file.to_bytes()).expect("writable");
+        }
+    };
+    written_by("version", Some("0.0.9"));
     let resume = ["train", "--resume", "runs/run"];
-    let what = format!("version was 0.0.9 and is {}", env!("CARGO_PKG_VERSION"));
+    let build = foveate_run::BUILD;
+    let what = format!("version was 0.0.9 (build {build}) and is {}", foveate_run::VERSION);
     check_fails(&dir, &resume, &[&what, "--allow-changes"]);
     let told = dir.ok(&[&resume[..], &["--allow-changes"]].concat());
     assert!(told.contains(&what), "{told}");
     assert_eq!(about(&dir, "run")["resumed"][0]["changes"], Value::from(vec![what]));
     dir.ok(&resume);
+    // The same number is not the same program.
+    for (build, named) in [(Some("00c0ffee"), "00c0ffee"), (None, "unknown")] {
+        written_by("build", build);
+        let version = env!("CARGO_PKG_VERSION");
+        let what = format!("version was {version} (build {named}) and is {}", foveate_run::VERSION);
+        check_fails(&dir, &resume, &[&what, "--allow-changes"]);
+        dir.ok(&[&resume[..], &["--allow-changes"]].concat());
+        dir.ok(&resume);
+    }
+    assert_eq!(about(&dir, "run")["build"], build);
+    assert_eq!(dir.ok(&["--version"]), format!("foveate {}\n", foveate_run::VERSION));
+}
+
+#[test]
+fn a_finished_run_leaves_a_summary() {
+    let dir = Dir::new();
+    let few = ["--set", "recipe.stage.0.steps=500", "--no-videos"];
+    start(&dir, "run", &few);
+    let summary: Value = serde_json::from_slice(&dir.read("runs/run/summary.json")).expect("JSON");
+    let log = String::from_utf8(dir.read("runs/run/log.jsonl")).expect("text");
+    let report: Value = serde_json::from_str(log.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(report["event"], "report");
+    for (theirs, ours) in
+        [("mean", "mean"), ("std", "std"), ("n", "n"), ("median", "median"), ("ci95", "interval_95")]
+    {
+        assert_eq!(report[theirs], summary["score"][ours], "{theirs}");
+    }
+    let tracks: Value = serde_json::from_slice(&dir.read("runs/run/tracks.json")).expect("JSON");
+    assert_eq!((&summary["seeds"], &summary["returns"]), (&tracks["report"], &report["returns"]));
+    let best = Sha256::digest(dir.read("runs/run/best.safetensors"));
+    let best = best.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    assert_eq!(summary["weights"]["sha256"], best);
+    assert_eq!(summary["weights"]["file"], "best.safetensors");
+    for (pointer, value) in [
+        ("/format", "foveate-summary-1".into()),
+        ("/build", foveate_run::BUILD.into()),
+        ("/world/id", "car-racing".into()),
+        ("/world/picture", "none".into()),
+        ("/agent/name", "attention-agent".into()),
+        ("/seed", about(&dir, "run")["seed"].clone()),
+        ("/training_steps", report["steps"].clone()),
+        ("/machine/cpu_seconds", report["cpu_seconds"].clone()),
+    ] {
+        assert_eq!(summary.pointer(pointer), Some(&value), "{pointer}");
+    }
+    // It follows from the run: a finished one that is resumed makes it again.
+    fs::remove_file(dir.path("runs/run/summary.json")).expect("it is there");
+    dir.ok(&["train", "--resume", "runs/run", "--workers", "2"]);
+    let mut again: Value = serde_json::from_slice(&dir.read("runs/run/summary.json")).expect("JSON");
+    assert_eq!(again["machine"]["workers"], 2);
+    again["machine"] = summary["machine"].clone();
+    assert_eq!(again, summary);
+}
+
+/// Links, FIFOs and the like in the folder of a stranger: nothing is read or written through them, and nothing waits.
+#[test]
+fn nothing_in_a_run_is_followed() {
+    let dir = Dir::new();
+    start(&dir, "whole", &["--set", "recipe.stage.0.steps=500"]);
+    dir.write("precious", "which must stay");
+    fs::create_dir(dir.path("private")).expect("writable");
+    dir.write("private/lock", "which must stay");
+    let names = [
+        "config.toml",
+        "about.json",
+        "tracks.json",
+        "log.jsonl",
+        "curve.svg",
+        "best.safetensors",
+        "last.safetensors",
+        "summary.json",
+        "lock",
+        "checkpoints",
+        "videos",
+        "failures",
+    ];
+    let events = fs::read_dir(dir.path("runs/whole")).expect("there").flatten().map(|e| e.file_name());
+    let events = events.map(|name| name.into_string().expect("text")).find(|name| name.starts_with("events"));
+    let events = events.expect("the event file");
+    for name in names.into_iter().chain([&*events]) {
+        for what in ["symbolic link", "FIFO"] {
+            let hurt = dir.path("runs/hurt");
+            let _ = fs::remove_dir_all(&hurt);
+            copy(&dir.path("runs/whole"), &hurt);
+            let path = hurt.join(name);
+            if path.is_dir() {
+                fs::remove_dir_all(&path).expect("ours");
+            } else {
+                let _ = fs::remove_file(&path);
+            }
+            if what == "FIFO" {
+                assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo exists").success());
+            } else {
+                let target = if ["checkpoints", "videos", "failures"].contains(&name) {
+                    "private"
+                } else {
+                    "precious"
+                };
+                std::os::unix::fs::symlink(dir.path(target), &path).expect("links exist here");
+            }
+            let done = in_time(dir.command(&["train", "--resume", "runs/hurt"]));
+            let said = String::from_utf8(done.stderr).expect("text");
+            assert_eq!(done.status.code(), Some(1), "{name}: {what}: {said}");
+            let wants =
+                format!("error: runs/hurt: {name} is a {what}, which is never followed or opened here; ");
+            assert!(said.starts_with(&wants) && said.lines().count() == 1, "{said}");
+            if name == "best.safetensors" {
+                let done = in_time(dir.command(&["eval", "runs/hurt", "--episodes", "1"]));
+                let said = String::from_utf8(done.stderr).expect("text");
+                assert!(said.starts_with(&wants) && said.lines().count() == 1, "{said}");
+            }
+            if name == "log.jsonl" {
+                let done = in_time(dir.command(&["compare", "runs/hurt"]));
+                let said = String::from_utf8(done.stderr).expect("text");
+                assert!(said.starts_with(&wants) && said.lines().count() == 1, "{said}");
+            }
+            assert_eq!(dir.read("precious"), b"which must stay", "{name}");
+            let private: Vec<_> = fs::read_dir(dir.path("private")).expect("there").flatten().collect();
+            assert_eq!((private.len(), dir.read("private/lock")), (1, b"which must stay".to_vec()), "{name}");
+        }
+    }
+    // A checkpoint that is a link is passed over, and a hidden name that leads elsewhere goes alone.
+    let hurt = dir.path("runs/hurt");
+    fs::remove_dir_all(&hurt).expect("ours");
+    copy(&dir.path("runs/whole"), &hurt);
+    for link in ["runs/hurt/checkpoints/99999999.safetensors", "runs/hurt/.x.1-0.foveate-tmp"] {
+        std::os::unix::fs::symlink(dir.path("precious"), dir.path(link)).expect("links exist here");
+    }
+    for link in ["runs/.x.foveate-tmp", "runs/.x.1-0.foveate-tmp"] {
+        std::os::unix::fs::symlink(dir.path("private"), dir.path(link)).expect("links exist here");
+    }
+    let told = dir.ok(&["train", "--resume", "runs/hurt"]);
+    assert!(told.contains("99999999.safetensors is a symbolic link"), "{told}");
+    start(&dir, "new", &["--set", "recipe.stage.0.steps=500", "--no-videos"]);
+    assert_eq!(
+        (dir.read("precious"), dir.read("private/lock")),
+        (b"which must stay".to_vec(), b"which must stay".to_vec())
+    );
+    // The user's own link to a run is the user's.
+    std::os::unix::fs::symlink("runs/whole", dir.path("link")).expect("links exist here");
+    dir.ok(&["train", "--resume", "link"]);
+}
+
+/// What a command does that must not wait for anything.
+fn in_time(mut command: Command) -> Output {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    for _ in 0..3000 {
+        if child.try_wait().expect("our child").is_some() {
+            return child.wait_with_output().expect("our child");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().expect("our child");
+    child.wait().expect("our child");
+    panic!("it waits for ever: {command:?}")
 }
 
 #[test]

@@ -3,15 +3,14 @@
 //! What is written goes to a hidden file beside its target, is flushed to the disk, and takes the target's name only
 //! then: a reader, a crash or a full disk never meets half a file, and the old one stays until the new one is safe.
 
+use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::RunError;
-
-/// How the hidden files end. A crash may leave some behind; [`clean`] removes them.
-pub(crate) const SUFFIX: &str = ".foveate-tmp";
+use crate::folder::{FolderHandle, parent};
 
 /// Writes `bytes` to `path`, whole or not at all.
 ///
@@ -28,42 +27,74 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), RunE
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
+    /// For messages.
     path: PathBuf,
-    /// The hidden file and the name that it will take; `None` for a pipe or a device, which is written straight to.
-    pending: Option<(PathBuf, PathBuf)>,
+    /// `None` for a pipe or a device, which is written straight to.
+    pending: Option<Pending>,
+}
+
+/// A file under a hidden name and the name that it will take, both in `folder`.
+#[derive(Debug)]
+struct Pending {
+    folder: FolderHandle,
+    hidden: OsString,
+    target: OsString,
 }
 
 impl AtomicFile {
-    /// Opens a hidden file beside `path`. A link is followed; a pipe or a device is written straight to.
+    /// Opens a hidden file beside `path`, which the user named: a link is followed, a pipe or a device is written
+    /// straight to. What killed processes left beside it is removed.
     ///
     /// # Errors
     /// As [`write()`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self, RunError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = path.as_ref();
-        let failed = || RunError::io("write", path);
+        let mut file = Self::create_io(path).map_err(RunError::io("write", path))?;
+        file.path = path.to_path_buf();
+        Ok(file)
+    }
 
+    fn create_io(path: &Path) -> io::Result<Self> {
         // Renaming onto a link would replace the link, so its target is what counts.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         if let Ok(about) = fs::metadata(&target) {
             if about.is_dir() {
-                return Err(failed()(io::ErrorKind::IsADirectory.into()));
+                return Err(io::ErrorKind::IsADirectory.into());
             }
             if !about.is_file() {
-                let file = File::options().write(true).open(&target).map_err(failed())?;
-                return Ok(AtomicFile { file, path: path.to_path_buf(), pending: None });
+                let file = File::options().write(true).open(&target)?;
+                return Ok(AtomicFile { file, path: target, pending: None });
             }
         }
-        let Some(name) = target.file_name() else {
-            return Err(failed()(io::ErrorKind::InvalidFilename.into()));
-        };
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        hidden.push(format!(".{}-{count}{SUFFIX}", std::process::id()));
-        let hidden = folder_of(&target).join(hidden);
-        let file = File::options().write(true).create_new(true).open(&hidden).map_err(failed())?;
-        Ok(AtomicFile { file, path: path.to_path_buf(), pending: Some((hidden, target)) })
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+        let folder = FolderHandle::open_io(parent(&target))?;
+        folder.sweep();
+        Self::create_in(&folder, name)
+    }
+
+    /// Opens a hidden file in `folder` that becomes `name`, in the place of whatever has that name.
+    pub(crate) fn create_in(folder: &FolderHandle, name: &OsStr) -> io::Result<Self> {
+        let (file, hidden) = folder.create_hidden(name)?;
+        let path = folder.path().join(name);
+        let pending = Pending { folder: folder.clone(), hidden, target: name.to_owned() };
+        Ok(AtomicFile { file, path, pending: Some(pending) })
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file without a name for what has to wait, on the same disk; beside a pipe or a device, in the system's folder
+    /// for temporary files.
+    ///
+    /// # Errors
+    /// When neither takes it.
+    pub(crate) fn scratch(&self) -> io::Result<File> {
+        match &self.pending {
+            Some(Pending { folder, .. }) => folder.scratch(),
+            None => FolderHandle::open_io(&std::env::temp_dir())?.scratch(),
+        }
     }
 
     /// Flushes to the disk and takes the final name.
@@ -76,15 +107,15 @@ impl AtomicFile {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let Some((hidden, target)) = &self.pending else {
+        let Some(Pending { folder, hidden, target }) = &self.pending else {
             return self.file.flush();
         };
         self.file.sync_all()?;
-        fs::rename(hidden, target)?;
-        let folder = folder_of(target).to_path_buf();
-        self.pending = None;
-        // The rename itself is on the disk once the folder is.
-        File::open(folder)?.sync_all()
+        let renamed = folder.rename(hidden, target);
+        if renamed.is_ok() {
+            self.pending = None;
+        }
+        renamed
     }
 }
 
@@ -100,34 +131,10 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if let Some((hidden, _)) = &self.pending {
-            // Nothing more can be done about a file that does not go away; `clean` tries again.
-            let _ = fs::remove_file(hidden);
+        if let Some(Pending { folder, hidden, .. }) = &self.pending {
+            // Nothing more can be done about a file that does not go away; the next sweep tries again.
+            let _ = folder.remove_io(hidden);
         }
-    }
-}
-
-/// Removes what a crash left behind in `folder`. Call it only on a folder that no other process writes to.
-///
-/// # Errors
-/// When the folder cannot be listed or a leftover cannot be removed.
-pub fn clean(folder: impl AsRef<Path>) -> Result<(), RunError> {
-    let folder = folder.as_ref();
-    for entry in fs::read_dir(folder).map_err(RunError::io("read", folder))? {
-        let entry = entry.map_err(RunError::io("read", folder))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(SUFFIX) {
-            fs::remove_file(entry.path()).map_err(RunError::io("remove", &entry.path()))?;
-        }
-    }
-    Ok(())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }
 
@@ -167,14 +174,22 @@ mod tests {
     }
 
     #[test]
-    fn clean_removes_leftovers_and_nothing_else() {
+    fn what_a_killed_process_left_is_swept_and_nothing_else() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        write(dir.path().join("kept.txt"), "x").expect("writable");
-        std::mem::forget(AtomicFile::create(dir.path().join("crashed.txt")).expect("writable"));
-        fs::write(dir.path().join("not-ours.foveate-tmp"), "x").expect("writable");
-        assert_eq!(names(dir.path()).len(), 3);
-        clean(dir.path()).expect("listable");
-        assert_eq!(names(dir.path()), ["kept.txt", "not-ours.foveate-tmp"]);
+        // Not ours: no process in the name, a link, a folder's file of another ending.
+        for name in ["not-ours.foveate-tmp", ".mine.foveate-tmp", ".a.12-x", ".a.12.foveate-tmp"] {
+            fs::write(dir.path().join(name), "x").expect("writable");
+        }
+        std::os::unix::fs::symlink("not-ours.foveate-tmp", dir.path().join(".l.1-0.foveate-tmp"))
+            .expect("links exist here");
+        let before = names(dir.path());
+        for name in [".crashed.txt.1-0.foveate-tmp", ".film.mp4.77-12-body.foveate-tmp"] {
+            fs::write(dir.path().join(name), "x").expect("writable");
+        }
+        let under_way = AtomicFile::create(dir.path().join("under-way")).expect("writable");
+        assert_eq!(names(dir.path()).len(), before.len() + 1, "a file that is being written stays");
+        drop(under_way);
+        assert_eq!(names(dir.path()), before);
     }
 
     #[cfg(unix)]

@@ -7,18 +7,17 @@
 //! run. Each file is whole at any moment, so a run may be killed at any moment; a checkpoint knows how long the log was
 //! and what stood in it, and a resumed run cuts the log back to there.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use foveate_core::StateDict;
 use sha2::{Digest as _, Sha256};
 
-use crate::atomic;
 use crate::error::RunError;
-use crate::lock::{self, Lock};
-use crate::npz::read_bounded;
+use crate::folder::FolderHandle;
+use crate::lock::Lock;
 use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
 
 /// How many checkpoints stay: the newest, and those to fall back to if the disk broke it.
@@ -28,12 +27,17 @@ const FORMAT: &str = "foveate-checkpoint-2";
 /// Longer logs are none of ours.
 const MAX_LOG: u64 = 1 << 32;
 /// The folders that a crash may leave hidden files in.
-const FOLDERS: [&str; 4] = [".", "checkpoints", "videos", "failures"];
+const FOLDERS: [&str; 3] = [CHECKPOINTS, "videos", "failures"];
+const CHECKPOINTS: &str = "checkpoints";
+const CONFIG: &str = "config.toml";
+const LOG: &str = "log.jsonl";
+/// Longest name of a run in bytes: hidden names are longer, and file systems end at 255.
+const MAX_NAME: usize = 180;
 
 /// A run's folder, locked against others who would train in it.
 #[derive(Debug)]
 pub struct RunFolder {
-    path: PathBuf,
+    folder: FolderHandle,
     log: File,
     /// How much is in the log, and its sum so far.
     log_end: LogEnd,
@@ -67,7 +71,7 @@ pub struct Checkpoint {
     pub state: StateDict,
     /// Lines that the log had.
     pub lines: u64,
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote it, with its build.
     pub version: String,
     /// The configuration that it was written under.
     pub config: String,
@@ -87,19 +91,20 @@ pub struct Found {
 }
 
 impl RunFolder {
-    /// Makes a folder for a new run in `runs`: `base`, or if that exists `base-1`, `base-2`, …
+    /// Makes a folder for a new run in `runs`: `base` as a plain name, or if that exists `base-1`, `base-2`, …
     ///
     /// # Errors
     /// When the folder cannot be made or written to.
     pub fn create(runs: &Path, base: &str, config: &str) -> Result<Self, RunError> {
-        let mut folder = Self::furnish(runs, base, config)?;
+        let base = plain_name(base);
+        let mut new = NewRun::furnish(runs, &base, config)?;
         for number in 0..10_000 {
-            let path = if number == 0 { runs.join(base) } else { runs.join(format!("{base}-{number}")) };
-            if folder.take(&path)? {
-                return Ok(folder);
+            let name = if number == 0 { base.clone() } else { format!("{base}-{number}") };
+            if new.take(&name)? {
+                return Ok(new.run);
             }
         }
-        folder.give_up();
+        new.give_up();
         let why = format!("there are 10,000 runs called {base:?} already; choose another with --name");
         Err(RunError::BadRun { folder: runs.to_path_buf(), why })
     }
@@ -109,8 +114,8 @@ impl RunFolder {
     /// # Errors
     /// When the name is no name of a folder, the folder exists, or cannot be made or written to.
     pub fn create_named(runs: &Path, name: &str, config: &str) -> Result<Self, RunError> {
-        if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
-            let why = format!("{name:?} is no name for a run; choose a plain word with --name");
+        if let Some(why) = no_name(name) {
+            let why = format!("{name:?} is no name for a run: {why}; choose a plain word with --name");
             return Err(RunError::BadRequest { why });
         }
         let path = runs.join(name);
@@ -118,62 +123,15 @@ impl RunFolder {
             let why = "this run exists; go on with `foveate train --resume`, or choose another --name";
             RunError::BadRun { folder: path.clone(), why: why.into() }
         };
-        if path.exists() {
+        if path.symlink_metadata().is_ok() {
             return Err(exists());
         }
-        let mut folder = Self::furnish(runs, name, config)?;
-        if folder.take(&path)? {
-            return Ok(folder);
+        let mut new = NewRun::furnish(runs, name, config)?;
+        if new.take(name)? {
+            return Ok(new.run);
         }
-        folder.give_up();
+        new.give_up();
         Err(exists())
-    }
-
-    /// A whole folder under a hidden name: whoever meets a run's folder meets all of it.
-    fn furnish(runs: &Path, base: &str, config: &str) -> Result<Self, RunError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        fs::create_dir_all(runs).map_err(RunError::io("create", runs))?;
-        remove_abandoned(runs)?;
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let hidden = runs.join(format!(".{base}.{}-{count}{}", std::process::id(), atomic::SUFFIX));
-        fs::create_dir(&hidden).map_err(RunError::io("create", &hidden))?;
-        let fill = || {
-            // First of all: what is locked is not abandoned.
-            let lock = Lock::take(&hidden)?;
-            let checkpoints = hidden.join("checkpoints");
-            fs::create_dir(&checkpoints).map_err(RunError::io("create", &checkpoints))?;
-            atomic::write(hidden.join("config.toml"), config)?;
-            Self::open_locked(&hidden, lock)
-        };
-        fill().inspect_err(|_| drop(fs::remove_dir_all(&hidden)))
-    }
-
-    /// Gives the folder its name, if nothing has it.
-    fn take(&mut self, path: &Path) -> Result<bool, RunError> {
-        // A rename would put it in the place of an empty folder.
-        if path.exists() {
-            return Ok(false);
-        }
-        match fs::rename(&self.path, path) {
-            Ok(()) => {
-                self.path = path.to_path_buf();
-                Ok(true)
-            }
-            Err(error) if path.exists() => {
-                drop(error);
-                Ok(false)
-            }
-            Err(error) => {
-                self.give_up();
-                Err(RunError::io("create", path)(error))
-            }
-        }
-    }
-
-    /// Removes what [`RunFolder::furnish`] made.
-    fn give_up(&self) {
-        // Nothing more can be done about a folder that does not go away.
-        let _ = fs::remove_dir_all(&self.path);
     }
 
     /// Opens the folder of a run.
@@ -187,39 +145,38 @@ impl RunFolder {
                 "there is no such folder; give one that `foveate train` made, as in runs/car-racing",
             ));
         }
-        if !path.join("config.toml").exists() {
+        let folder = FolderHandle::open(path)?;
+        if !folder.has(CONFIG) {
             return Err(bad(
                 "config.toml is missing, so this is no run; give a folder that `foveate train` made",
             ));
         }
-        Self::open_locked(path, Lock::take(path)?)
+        let lock = Lock::take(&folder)?;
+        Self::open_locked(folder, lock)
     }
 
-    fn open_locked(path: &Path, lock: Lock) -> Result<Self, RunError> {
-        let config = crate::config::read_text(&path.join("config.toml"))?;
-        let log_path = path.join("log.jsonl");
-        let log = File::options().read(true).append(true).create(true).open(&log_path);
-        let log = log.map_err(RunError::io("write", &log_path))?;
-        for folder in FOLDERS.map(|name| path.join(name)) {
-            if folder.is_dir() {
-                atomic::clean(&folder)?;
+    fn open_locked(folder: FolderHandle, lock: Lock) -> Result<Self, RunError> {
+        let config = crate::config::read_text_in(&folder, CONFIG)?;
+        let log = folder.open_to_append(LOG)?;
+        folder.clean()?;
+        for name in FOLDERS {
+            if let Some(folder) = folder.folder(name)? {
+                folder.clean()?;
             }
         }
-        let mut folder = RunFolder {
-            path: path.to_path_buf(),
-            log,
-            log_end: LogEnd::default(),
-            next: 1,
-            config,
-            _lock: lock,
-        };
-        folder.next = folder.list()?.last().map_or(1, |(number, _)| number + 1);
-        Ok(folder)
+        let mut run = RunFolder { folder, log, log_end: LogEnd::default(), next: 1, config, _lock: lock };
+        run.next = list(&run.folder)?.last().map_or(1, |(number, _)| number + 1);
+        Ok(run)
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
+    }
+
+    /// The folder itself, through which everything in it is read and written.
+    pub fn handle(&self) -> &FolderHandle {
+        &self.folder
     }
 
     /// The contents of `config.toml`.
@@ -227,12 +184,8 @@ impl RunFolder {
         &self.config
     }
 
-    fn checkpoints(&self) -> PathBuf {
-        self.path.join("checkpoints")
-    }
-
     fn log_path(&self) -> PathBuf {
-        self.path.join("log.jsonl")
+        self.path().join(LOG)
     }
 
     /// Adds a line to the log.
@@ -252,7 +205,7 @@ impl RunFolder {
     /// When the file cannot be read or changed.
     pub fn cut_log(&mut self, checkpoint: &Checkpoint) -> Result<Vec<String>, RunError> {
         let failed = || RunError::io("read", &self.log_path());
-        let mut file = BufReader::new(File::open(self.log_path()).map_err(failed())?);
+        let mut file = BufReader::new(self.folder.open_to_read(LOG)?);
         let mut end = LogEnd::default();
         let mut lines = Vec::new();
         while end.lines < checkpoint.lines {
@@ -276,11 +229,10 @@ impl RunFolder {
     /// When it cannot be renamed.
     pub fn new_log(&mut self) -> Result<String, RunError> {
         let mut names = (1..).map(|number| format!("log-aside-{number}.jsonl"));
-        let aside = names.find(|name| !self.path.join(name).exists()).unwrap_or_default();
-        let path = self.log_path();
-        fs::rename(&path, self.path.join(&aside)).map_err(RunError::io("rename", &path))?;
-        let log = File::options().read(true).append(true).create(true).open(&path);
-        self.log = log.map_err(RunError::io("write", &path))?;
+        let aside = names.find(|name| !self.folder.has(name)).unwrap_or_default();
+        let renamed = self.folder.rename(LOG.as_ref(), aside.as_ref());
+        renamed.map_err(RunError::io("rename", &self.log_path()))?;
+        self.log = self.folder.open_to_append(LOG)?;
         self.log_end = LogEnd::default();
         Ok(aside)
     }
@@ -299,6 +251,7 @@ impl RunFolder {
         file.metadata = [
             ("format", FORMAT.into()),
             ("version", env!("CARGO_PKG_VERSION").into()),
+            ("build", crate::BUILD.into()),
             ("config", self.config.clone()),
             ("log_lines", lines.to_string()),
             ("log_bytes", bytes.to_string()),
@@ -308,34 +261,15 @@ impl RunFolder {
         .into();
         let digest = hex(&Sha256::digest(file.to_bytes()));
         file.metadata.insert("sha256".into(), digest);
-        atomic::write(self.checkpoints().join(format!("{:08}.safetensors", self.next)), file.to_bytes())?;
+        let checkpoints = self.folder.make_folder(CHECKPOINTS)?;
+        checkpoints.write(&format!("{:08}.safetensors", self.next), file.to_bytes())?;
         self.next += 1;
-        let mut all = self.list()?;
+        let mut all = list(&self.folder)?;
         all.truncate(all.len().saturating_sub(KEEP));
         for (_, old) in all {
-            fs::remove_file(&old).map_err(RunError::io("remove", &old))?;
+            checkpoints.remove(&old)?;
         }
         Ok(())
-    }
-
-    /// All checkpoints with their numbers, the oldest first.
-    fn list(&self) -> Result<Vec<(u64, PathBuf)>, RunError> {
-        let folder = self.checkpoints();
-        if !folder.is_dir() {
-            return Ok(Vec::new());
-        }
-        let mut all = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(RunError::io("read", &folder))? {
-            let path = entry.map_err(RunError::io("read", &folder))?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let number = name.strip_suffix(".safetensors").and_then(|n| n.parse::<u64>().ok());
-            // No run comes near the largest numbers; what bears one is not ours.
-            if let Some(number) = number.filter(|&number| number < 1 << 53 && path.is_file()) {
-                all.push((number, path));
-            }
-        }
-        all.sort();
-        Ok(all)
     }
 
     /// The newest checkpoint that is whole and that the log fits, or if there is none the newest that is whole; `None`
@@ -346,18 +280,22 @@ impl RunFolder {
     pub fn latest(&self) -> Result<Option<Found>, RunError> {
         let mut notes = Vec::new();
         let mut log_is_another = None;
-        for (_, path) in self.list()?.iter().rev() {
-            let checkpoint = match load(path) {
+        let checkpoints = self.folder.folder(CHECKPOINTS)?;
+        for (name, folder) in
+            list(&self.folder)?.iter().rev().filter_map(|(_, name)| Some((name, checkpoints.as_ref()?)))
+        {
+            let checkpoint = match load(folder, name) {
                 Ok(checkpoint) => checkpoint,
                 Err(error) => {
                     notes.push(error.to_string());
                     continue;
                 }
             };
-            if self.log_fits(&checkpoint)? {
+            if log_fits(&self.folder, &checkpoint)? {
                 return Ok(Some(Found { checkpoint, log_fits: true, notes }));
             }
             let notes_before = notes.clone();
+            let path = folder.path().join(name);
             notes.push(format!("{}: log.jsonl is not the one that it was written with", path.display()));
             log_is_another.get_or_insert(Found { checkpoint, log_fits: false, notes: notes_before });
         }
@@ -365,9 +303,9 @@ impl RunFolder {
             return Ok(log_is_another);
         }
         let bad = |why: String| {
-            let config = self.path.join("config.toml");
+            let config = self.path().join(CONFIG);
             let why = format!("{why}; train anew with `foveate train --config {}`", config.display());
-            Err(RunError::BadRun { folder: self.path.clone(), why })
+            Err(RunError::BadRun { folder: self.path().to_path_buf(), why })
         };
         let logged = self.log.metadata().map_err(RunError::io("read", &self.log_path()))?.len();
         match notes.first() {
@@ -376,31 +314,63 @@ impl RunFolder {
             None => Ok(None),
         }
     }
+}
 
-    /// Whether the log begins with what it was at `checkpoint`.
-    fn log_fits(&self, checkpoint: &Checkpoint) -> Result<bool, RunError> {
-        let failed = || RunError::io("read", &self.log_path());
-        let file = File::open(self.log_path()).map_err(failed())?;
-        let there = file.metadata().map_err(failed())?.len();
-        let (bytes, sha256) = &checkpoint.log;
-        if *bytes > there || *bytes > MAX_LOG {
-            return Ok(false);
+/// Whether the log of the run in `folder` begins with what it was at the newest checkpoint that is whole, as it does in a
+/// run that goes on; also when there is none to say so.
+///
+/// # Errors
+/// When the folder or the log cannot be read.
+pub fn log_is_whole(folder: &FolderHandle) -> Result<bool, RunError> {
+    let Some(checkpoints) = folder.folder(CHECKPOINTS)? else { return Ok(true) };
+    for (_, name) in list(folder)?.iter().rev() {
+        if let Ok(checkpoint) = load(&checkpoints, name) {
+            return log_fits(folder, &checkpoint);
         }
-        let (mut file, mut sum, mut buffer) = (file.take(*bytes), Sha256::new(), vec![0; 1 << 16]);
-        loop {
-            match file.read(&mut buffer).map_err(failed())? {
-                0 => return Ok(hex(&sum.finalize()) == *sha256),
-                count => sum.update(&buffer[..count]),
-            }
+    }
+    Ok(true)
+}
+
+/// Whether the log begins with what it was at `checkpoint`.
+fn log_fits(folder: &FolderHandle, checkpoint: &Checkpoint) -> Result<bool, RunError> {
+    let failed = || RunError::io("read", &folder.path().join(LOG));
+    let file = folder.open_to_read(LOG)?;
+    let there = file.metadata().map_err(failed())?.len();
+    let (bytes, sha256) = &checkpoint.log;
+    if *bytes > there || *bytes > MAX_LOG {
+        return Ok(false);
+    }
+    let (mut file, mut sum, mut buffer) = (file.take(*bytes), Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(failed())? {
+            0 => return Ok(hex(&sum.finalize()) == *sha256),
+            count => sum.update(&buffer[..count]),
         }
     }
 }
 
-fn load(path: &Path) -> Result<Checkpoint, RunError> {
-    let broken = |source| RunError::Tensors { path: path.to_path_buf(), source };
-    let bytes = read_bounded(path, MAX_FILE)?.map_err(|bytes| broken(TensorsError::TooLarge { bytes }))?;
+/// The names of all checkpoints of the run in `folder` with their numbers, the oldest first.
+fn list(folder: &FolderHandle) -> Result<Vec<(u64, String)>, RunError> {
+    let Some(folder) = folder.folder(CHECKPOINTS)? else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for entry in folder.entries()?.into_iter().filter(|entry| !entry.is_folder) {
+        let Some(name) = entry.name.to_str() else { continue };
+        let number = name.strip_suffix(".safetensors").and_then(|n| n.parse::<u64>().ok());
+        // No run comes near the largest numbers; what bears one is not ours.
+        if let Some(number) = number.filter(|&number| number < 1 << 53) {
+            all.push((number, name.to_owned()));
+        }
+    }
+    all.sort();
+    Ok(all)
+}
+
+fn load(folder: &FolderHandle, name: &str) -> Result<Checkpoint, RunError> {
+    let path = folder.path().join(name);
+    let broken = |source| RunError::Tensors { path: path.clone(), source };
+    let bytes = folder.read(name, MAX_FILE)?.map_err(|bytes| broken(TensorsError::TooLarge { bytes }))?;
     let mut file = TensorFile::from_bytes(&bytes).map_err(broken)?;
-    let wrong = |why: &str| RunError::BadRun { folder: path.to_path_buf(), why: why.into() };
+    let wrong = |why: &str| RunError::BadRun { folder: path.clone(), why: why.into() };
     if file.metadata.get("format").map(String::as_str) != Some(FORMAT) {
         return Err(wrong("this is no checkpoint of this version"));
     }
@@ -418,23 +388,91 @@ fn load(path: &Path) -> Result<Checkpoint, RunError> {
     let lines = number(take("log_lines")?)?;
     let log = (number(take("log_bytes")?)?, take("log_sha256")?);
     let (version, config) = (take("version")?, take("config")?);
+    // Checkpoints of before had none.
+    let version = format!("{version} (build {})", take("build").unwrap_or_else(|_| "unknown".into()));
     let state = file.tensors.into_iter().map(|tensor| (tensor.name, tensor.data)).collect();
     Ok(Checkpoint { state, lines, version, config, log })
 }
 
-/// Removes the hidden folders of runs that were killed before they had a name.
-fn remove_abandoned(runs: &Path) -> Result<(), RunError> {
-    for entry in fs::read_dir(runs).map_err(RunError::io("read", runs))? {
-        let path = entry.map_err(RunError::io("read", runs))?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let ours = name.starts_with('.') && name.ends_with(atomic::SUFFIX);
-        // One without a lock may be about to get one.
-        if ours && path.join(lock::NAME).is_file() && Lock::take(&path).is_ok() {
-            // If it does not go away now, the next run tries again.
-            let _ = fs::remove_dir_all(&path);
+/// A run's folder under a hidden name: whoever meets a run's folder meets all of it.
+struct NewRun {
+    /// The folder of all runs.
+    runs: FolderHandle,
+    hidden: OsString,
+    run: RunFolder,
+}
+
+impl NewRun {
+    fn furnish(runs: &Path, base: &str, config: &str) -> Result<Self, RunError> {
+        let runs = FolderHandle::open_or_create(runs)?;
+        runs.sweep();
+        let failed = || RunError::io("create", &runs.path().join(base));
+        let (folder, hidden) = runs.make_hidden_folder(base).map_err(failed())?;
+        let fill = || {
+            folder.make_folder(CHECKPOINTS)?;
+            folder.write(CONFIG, config)?;
+            let lock = Lock::take(&folder)?;
+            RunFolder::open_locked(folder, lock)
+        };
+        match fill() {
+            Ok(run) => Ok(NewRun { runs, hidden, run }),
+            Err(error) => {
+                // Nothing more can be done about a folder that does not go away; the next run sweeps it.
+                let _ = runs.remove_tree(&hidden);
+                Err(error)
+            }
         }
     }
-    Ok(())
+
+    /// Gives the folder its name, if nothing has it.
+    fn take(&mut self, name: &str) -> Result<bool, RunError> {
+        let path = self.runs.path().join(name);
+        match self.runs.rename_folder(&self.hidden, name.as_ref()) {
+            Ok(true) => {
+                self.run.folder.renamed(&path);
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(error) => {
+                self.give_up();
+                Err(RunError::io("create", &path)(error))
+            }
+        }
+    }
+
+    /// Removes what [`NewRun::furnish`] made.
+    fn give_up(&self) {
+        let _ = self.runs.remove_tree(&self.hidden);
+    }
+}
+
+/// `id` as the name of a folder that any file system, `rsync` and a URL take: `gym:ALE/Pong-v5` is `gym-ALE-Pong-v5`.
+fn plain_name(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = id.chars().take(MAX_NAME).map(plain).collect();
+    let name = name.trim_matches(['.', '-']);
+    if no_name(name).is_some() { "run".into() } else { name.to_owned() }
+}
+
+/// Why `name` cannot be the name of a run, if it cannot.
+fn no_name(name: &str) -> Option<String> {
+    // Windows has no files of these names, whatever follows the first dot.
+    const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let numbered = |device: &str| stem.strip_prefix(device).is_some_and(|n| n.len() == 1 && n != "0");
+    if name.is_empty() {
+        Some("it is empty".into())
+    } else if let Some(c) = name.chars().find(|&c| c.is_control() || r#"/\:*?"<>|"#.contains(c)) {
+        Some(format!("{c:?} cannot be part of one"))
+    } else if name.starts_with(['.', '-', ' ']) || name.ends_with(['.', ' ']) {
+        Some("it begins or ends with a dot, a dash or a space".into())
+    } else if name.len() > MAX_NAME {
+        Some(format!("it has {} bytes, more than {MAX_NAME}", name.len()))
+    } else if DEVICES.contains(&&*stem) || (stem.is_ascii() && (numbered("com") || numbered("lpt"))) {
+        Some("it is a device on Windows".into())
+    } else {
+        None
+    }
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -7,18 +7,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use foveate_core::statistics;
 use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::axis::{self, Axis};
+use crate::checkpoint;
 use crate::course::Event;
 use crate::curve::{escape, path};
 use crate::error::RunError;
 use crate::evaluate::{Summary, decimals};
-use crate::npz::read_bounded;
+use crate::folder::FolderHandle;
 use crate::progress::LogLine;
 
 /// A larger log is refused.
@@ -102,8 +103,9 @@ pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
             return refused(format!("{} is named twice; name each run once", folder.display()));
         }
         known.push(whole);
-        let (seed, settings) = configuration(folder)?;
-        let curve = read_one(folder, seed)?;
+        let handle = FolderHandle::open(folder)?;
+        let (seed, settings) = configuration(&handle)?;
+        let curve = read_one(&handle, seed)?;
         // Nothing says that runs without a configuration had the same.
         match groups.iter_mut().find(|(its, _)| its.is_some() && *its == settings) {
             Some((_, runs)) => runs.push(curve),
@@ -132,13 +134,15 @@ fn group_name(runs: &[Curve]) -> String {
 }
 
 /// Seed and settings of a run.
-fn configuration(folder: &Path) -> Result<(Option<u64>, Settings), RunError> {
-    let path = folder.join("config.toml");
-    if !path.exists() {
+fn configuration(folder: &FolderHandle) -> Result<(Option<u64>, Settings), RunError> {
+    const NAME: &str = "config.toml";
+    let path = folder.path().join(NAME);
+    if !folder.has(NAME) {
         return Ok((None, None));
     }
     let bad = |why: String| RunError::BadRequest { why: format!("{}: {why}", path.display()) };
-    let bytes = read_bounded(&path, MAX_CONFIG)?
+    let bytes = folder
+        .read(NAME, MAX_CONFIG)?
         .map_err(|size| bad(format!("{size} bytes are no configuration of a run; name another folder")))?;
     let text = String::from_utf8(bytes).map_err(|_| bad("this is no text; name another folder".into()))?;
     let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
@@ -206,11 +210,17 @@ fn notes(groups: &[Group], settings: &[Settings]) -> Vec<String> {
     notes
 }
 
-fn read_one(folder: &Path, seed: Option<u64>) -> Result<Curve, RunError> {
+fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError> {
+    let folder = handle.path();
     let path = folder.join("log.jsonl");
     let bad = |why: String| RunError::BadRequest { why: format!("{}: {why}", path.display()) };
-    let bytes = read_bounded(&path, MAX_LOG)?
+    let bytes = handle
+        .read("log.jsonl", MAX_LOG)?
         .map_err(|size| bad(format!("{size} bytes are no log of a run; name another folder")))?;
+    if !checkpoint::log_is_whole(handle)? {
+        let why = "it is not what the run wrote; `foveate train --resume` goes back to where it was whole";
+        return Err(bad(why.to_owned()));
+    }
     let name = folder
         .canonicalize()
         .ok()
@@ -523,6 +533,8 @@ fn stairs(runs: &[Curve]) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// A run's folder with these validations and this report.
@@ -705,7 +717,7 @@ mod tests {
             (vec![whole.clone(); 65], "65 runs to compare"),
             (vec![configured(dir.path(), "odd", "a = = 1", &[], None)], "is it the configuration of a run?"),
             (vec![whole.clone()], "line 1"),
-            (vec![dir.path().join("nowhere")], "log.jsonl"),
+            (vec![dir.path().join("nowhere")], "nowhere"),
         ] {
             let said = read(&folders).expect_err("no run").to_string();
             assert!(said.contains(words), "{said}");

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::error::RunError;
+use crate::folder::FolderHandle;
 use crate::initial;
 use crate::recipe::Recipe;
 use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
@@ -214,8 +215,13 @@ impl TrainConfig {
     /// # Errors
     /// As [`TrainConfig::load`].
     pub fn read(path: &Path) -> Result<Self, RunError> {
+        Self::of_text(&read_text(path)?, path)
+    }
+
+    /// As [`TrainConfig::read`], of what stood in the file at `path`.
+    pub(crate) fn of_text(text: &str, path: &Path) -> Result<Self, RunError> {
         let from = path.display().to_string();
-        Self::from_table(&parse(&read_text(path)?, &from)?, &from)
+        Self::from_table(&parse(text, &from)?, &from)
     }
 
     /// The configuration as a TOML file.
@@ -411,8 +417,17 @@ fn preset_table(name: &str) -> Result<Table, RunError> {
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String, RunError> {
+    text_of(crate::npz::read_bounded(path, MAX_FILE)?, path)
+}
+
+/// The text of the file `name` in the folder of a run.
+pub(crate) fn read_text_in(folder: &FolderHandle, name: &str) -> Result<String, RunError> {
+    text_of(folder.read(name, MAX_FILE)?, &folder.path().join(name))
+}
+
+fn text_of(bytes: Result<Vec<u8>, u64>, path: &Path) -> Result<String, RunError> {
     let from = path.display().to_string();
-    let bytes = crate::npz::read_bounded(path, MAX_FILE)?
+    let bytes = bytes
         .map_err(|size| bad(&from, format!("{size} bytes are no configuration; is it the right file?")))?;
     String::from_utf8(bytes).map_err(|_| bad(&from, "this is no text; give a TOML file".into()))
 }

@@ -14,10 +14,10 @@ use foveate_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::atomic;
 use crate::checkpoint::hex;
 use crate::config::{AgentSection, EnvSection};
 use crate::error::RunError;
+use crate::folder::FolderHandle;
 use crate::npz::read_bounded;
 use crate::replay;
 use crate::rollout::{self, Rules, first_largest};
@@ -109,7 +109,7 @@ impl Failure {
         let same = rules.lesson.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
         Some(Failure {
             format: FORMAT.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: crate::VERSION.into(),
             what,
             generation: *generation,
             genome,
@@ -132,14 +132,15 @@ impl Failure {
         format!("generation-{generation:06}-genome-{genome}-episode-{episode}.json")
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes its file into `folder`, whole or not at all.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), RunError> {
+    pub fn save(&self, folder: &FolderHandle) -> Result<(), RunError> {
+        let name = self.file_name();
         let text = serde_json::to_string(self)
-            .map_err(|error| RunError::BadRequest { why: format!("{}: {error}", path.display()) })?;
-        atomic::write(path, text + "\n")
+            .map_err(|error| RunError::BadRequest { why: format!("{name}: {error}") })?;
+        folder.write(&name, text + "\n")
     }
 
     /// Reads a file that a run wrote.
@@ -377,7 +378,7 @@ mod tests {
         for failure in [panicked, blind, rich] {
             let dir = tempfile::tempdir().expect("a temporary folder");
             let path = dir.path().join(failure.file_name());
-            failure.save(&path).expect("writable");
+            failure.save(&FolderHandle::open(dir.path()).expect("ours")).expect("writable");
             let read = Failure::read(&path).expect("its own file");
             assert_eq!(read, failure);
             let bits =
@@ -389,9 +390,9 @@ mod tests {
     #[test]
     fn foreign_files_are_refused() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let path = dir.path().join("a.json");
         let good = recorded(&ToyWorld::panicking(5, 7), &[0.0; 3]);
-        good.save(&path).expect("writable");
+        let path = dir.path().join(good.file_name());
+        good.save(&FolderHandle::open(dir.path()).expect("ours")).expect("writable");
         let text = std::fs::read_to_string(&path).expect("readable");
         for (from, to, wants) in [
             ("\"format\":\"foveate-failure-1\"", "\"format\":\"x\"", "its format is \"x\""),

@@ -128,6 +128,11 @@ fn taken(
 }
 
 fn load(path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
+    // A configuration may come from a stranger: a FIFO would block for ever.
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        let why = format!("init: {} is no file; name a weight file or the folder of a run", path.display());
+        return Err(RunError::BadRequest { why });
+    }
     let (file, path) = load_weights_or_run(path)?;
     let found = file.sha256();
     match sha256 {
@@ -154,6 +159,12 @@ mod tests {
 
     fn make(init: &Init, settings: &Value, seed: u64) -> Vec<f32> {
         fresh(init, AGENT, settings).expect("fine")(Seed::root(seed))
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let said = load(Path::new("/dev/null"), None).expect_err("a device").to_string();
+        assert!(said.contains("init: /dev/null is no file; name a weight file"), "{said}");
     }
 
     #[test]

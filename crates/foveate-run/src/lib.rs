@@ -16,6 +16,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod failure;
 pub mod fit;
+pub mod folder;
 pub mod import;
 pub mod initial;
 pub mod interrupt;
@@ -42,4 +43,9 @@ pub mod weights;
 pub mod workers;
 pub mod worlds;
 
-pub use error::RunError;
+pub use error::{RunError, one_line};
+
+/// The build: two programs with the same one give the same digits. A hash of the sources, see `build.rs`.
+pub const BUILD: &str = env!("FOVEATE_BUILD");
+/// The version with its build, as in `0.1.0 (build 1a2b3c4d)`.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (build ", env!("FOVEATE_BUILD"), ")");

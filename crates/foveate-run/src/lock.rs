@@ -1,22 +1,28 @@
 //! One trainer per folder: a lock that ends with its process, however that ends.
+//!
+//! What is locked is the folder itself, so that nothing that is done to the files in it lets a second trainer in. The
+//! file `lock` says who the trainer is; it is locked too, for file systems that lock files only.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Write as _};
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::utc_now;
 use crate::error::RunError;
+use crate::folder::FolderHandle;
 
-/// Its name in the folder. The file stays; what counts is whether a process holds it locked.
+/// The file that names the holder. It stays; what counts is whether a process holds the folder locked.
 pub(crate) const NAME: &str = "lock";
 /// Longer ones are none of ours.
 const MAX_HOLDER: u64 = 4096;
 
 /// A locked folder; free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Lock(File);
+pub(crate) struct Lock {
+    folder: FolderHandle,
+    file: Option<File>,
+}
 
 /// Who holds a lock.
 #[derive(Serialize, Deserialize)]
@@ -30,42 +36,49 @@ impl Lock {
     /// Locks `folder`.
     ///
     /// # Errors
-    /// When another process holds it, who is then named as far as is known, or the lock's file cannot be made.
-    pub(crate) fn take(folder: &Path) -> Result<Self, RunError> {
-        let path = folder.join(NAME);
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = file.map_err(RunError::io("write", &path))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let why = match holder(&mut file) {
-                    Some(Holder { pid, host, since }) => format!(
-                        "process {pid} on {host} has trained in this folder since {since}; wait for it, or stop it \
-                         safely with `kill -INT {pid}`"
-                    ),
-                    None => "another process trains in this folder; wait for it or stop it first".into(),
-                };
-                return Err(RunError::BadRun { folder: folder.to_path_buf(), why });
-            }
-            // Some file systems have no locks; training without one beats not training.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
+    /// When another process holds it, who is then named as far as is known, or the file `lock` cannot be made.
+    pub(crate) fn take(folder: &FolderHandle) -> Result<Self, RunError> {
+        let taken = || {
+            let holder = folder.open_to_read(NAME).ok().and_then(|file| holder(&file));
+            let why = match holder {
+                Some(Holder { pid, host, since }) => format!(
+                    "process {pid} on {host} has trained in this folder since {since}; wait for it, or stop it \
+                     safely with `kill -INT {pid}`"
+                ),
+                None => "another process trains in this folder; wait for it or stop it first".into(),
+            };
+            RunError::BadRun { folder: folder.path().to_path_buf(), why }
+        };
+        // Some file systems have no locks; training without one beats not training.
+        if let Err(TryLockError::WouldBlock) = folder.try_lock() {
+            return Err(taken());
+        }
+        let mut lock = Lock { folder: folder.clone(), file: None };
+        let mut file = folder.open_to_append(NAME)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(taken());
         }
         let holder = Holder { pid: std::process::id(), host: host(), since: utc_now() };
         let text = serde_json::to_string(&holder).unwrap_or_default();
         // It locks without a name too, as on a full disk.
         let _ = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
-        Ok(Lock(file))
+        lock.file = Some(file);
+        Ok(lock)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Nobody trains here any more; the lock itself goes with the file.
-        let _ = self.0.set_len(0);
+        if let Some(file) = &self.file {
+            // Nobody trains here any more; the file's own lock goes with it.
+            let _ = file.set_len(0);
+        }
+        self.folder.unlock();
     }
 }
 
 /// What stands in the file: nothing of ours for a moment, while another process takes the lock.
-fn holder(file: &mut File) -> Option<Holder> {
+fn holder(file: &File) -> Option<Holder> {
     let mut text = String::new();
     file.take(MAX_HOLDER).read_to_string(&mut text).ok()?;
     let holder: Holder = serde_json::from_str(&text).ok()?;
@@ -85,19 +98,32 @@ mod tests {
     #[test]
     fn the_second_is_told_who_the_first_is() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let first = Lock::take(dir.path()).expect("free");
-        let said = Lock::take(dir.path()).expect_err("taken").to_string();
+        let take = || Lock::take(&FolderHandle::open(dir.path()).expect("ours"));
+        let first = take().expect("free");
+        let said = take().expect_err("taken").to_string();
         for part in [&format!("process {} on {} ", std::process::id(), host()), "since 20", "; wait for it"] {
             assert!(said.contains(part), "{said}");
         }
         // Whatever stands there.
         for text in [&b""[..], b"{", b"\xff\xfe", br#"{"pid":1,"host":"a\nb","since":"x"}"#] {
             std::fs::write(dir.path().join(NAME), text).expect("writable");
-            let said = Lock::take(dir.path()).expect_err("taken").to_string();
+            let said = take().expect_err("taken").to_string();
             assert!(said.contains("another process trains in this folder;"), "{said}");
         }
+        // Whatever is done to the file: what is locked is the folder.
+        std::fs::remove_file(dir.path().join(NAME)).expect("ours");
+        take().expect_err("taken");
+        std::fs::write(dir.path().join("other"), "").expect("writable");
+        std::fs::rename(dir.path().join("other"), dir.path().join(NAME)).expect("writable");
+        take().expect_err("taken");
         drop(first);
-        drop(Lock::take(dir.path()).expect("free again"));
+        drop(take().expect("free again"));
         assert_eq!(std::fs::read(dir.path().join(NAME)).expect("it stays"), b"");
+        // A trainer that knows the file alone, as on a file system that locks files only.
+        let older = File::options().append(true).open(dir.path().join(NAME)).expect("there");
+        older.lock().expect("free");
+        take().expect_err("taken");
+        drop(older);
+        take().expect("free again");
     }
 }

@@ -5,7 +5,7 @@
 //! before anything is allocated, checksums are compared, and each way to lie has its own [`NpzError`].
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
@@ -170,12 +170,17 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Member>, RunError> {
 /// The size is enforced while reading, because a file may grow and a pipe has none.
 pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Result<Vec<u8>, u64>, RunError> {
     let file = File::open(path).map_err(RunError::io("read", path))?;
-    let said = file.metadata().map_err(RunError::io("read", path))?.len();
+    read_open(file, limit).map_err(RunError::io("read", path))
+}
+
+/// As [`read_bounded`], of a file that is open.
+pub(crate) fn read_open(file: File, limit: u64) -> io::Result<Result<Vec<u8>, u64>> {
+    let said = file.metadata()?.len();
     if said > limit {
         return Ok(Err(said));
     }
     let mut bytes = Vec::with_capacity(said as usize);
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(RunError::io("read", path))?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(if bytes.len() as u64 > limit { Err(bytes.len() as u64) } else { Ok(bytes) })
 }
 

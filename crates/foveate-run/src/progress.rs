@@ -1,13 +1,14 @@
 //! Live progress of a run: what a user sees while it goes on.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::Write;
+use std::io::{self, Write};
 
 use foveate_core::{EpisodeResult, RolloutJob};
 use serde::{Deserialize, Serialize};
 
 use crate::axis;
 use crate::course::Event;
+use crate::error::RunError;
 use crate::evaluate::{Summary, decimals};
 use crate::worlds;
 
@@ -87,7 +88,8 @@ pub enum Style {
     Silent,
 }
 
-/// Shows progress; see [`Style`]. What cannot be written is not shown: a closed window must not end a run.
+/// Shows progress; see [`Style`]. What cannot be written is not shown, as a closed window must not end a run; at the end
+/// [`Reporter::finish`] says so.
 pub struct Reporter {
     style: Style,
     out: Box<dyn Write>,
@@ -98,6 +100,8 @@ pub struct Reporter {
     status: bool,
     /// What an episode is called.
     instance: &'static str,
+    /// Why something could not be written, the first time.
+    failed: Option<io::Error>,
 }
 
 impl Reporter {
@@ -110,6 +114,7 @@ impl Reporter {
             last_validation: None,
             status: false,
             instance: "episode",
+            failed: None,
         }
     }
 
@@ -147,7 +152,7 @@ impl Reporter {
             Style::Silent => {}
             Style::Json => {
                 let text = serde_json::to_string(line).unwrap_or_default();
-                let _ = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+                self.write(&format!("{text}\n"));
             }
             Style::Live | Style::Plain => self.show(&line.event, line.seconds, steps_left),
         }
@@ -166,7 +171,7 @@ impl Reporter {
                         self.pace(steps_left)
                     );
                     // Back to the start of the line, and clear what was there.
-                    let _ = write!(self.out, "\r\x1b[2K{text}").and_then(|()| self.out.flush());
+                    self.write(&format!("\r\x1b[2K{text}"));
                     self.status = true;
                 }
             }
@@ -245,8 +250,23 @@ impl Reporter {
 
     fn lasting(&mut self, text: &str) {
         let clear = if self.status { "\r\x1b[2K" } else { "" };
-        let _ = writeln!(self.out, "{clear}{text}").and_then(|()| self.out.flush());
+        self.write(&format!("{clear}{text}\n"));
         self.status = false;
+    }
+
+    fn write(&mut self, text: &str) {
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Whether everything was shown.
+    ///
+    /// # Errors
+    /// The first reason why something was not.
+    pub fn finish(self) -> Result<(), RunError> {
+        self.failed.map_or(Ok(()), |source| Err(RunError::Output { source }))
     }
 }
 

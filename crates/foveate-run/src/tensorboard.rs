@@ -8,14 +8,14 @@
 //! that was watching goes over to the new file (it would not from a file that vanished). Times are the start of the run plus the time it took, without the time
 //! it lay stopped.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::RunError;
-use crate::atomic;
 use crate::course::Event;
 use crate::evaluate::Summary;
+use crate::folder::FolderHandle;
 use crate::progress::LogLine;
 
 /// What every name of an event file begins with; TensorBoard looks for it.
@@ -39,6 +39,11 @@ impl EventFile {
     /// # Errors
     /// When it cannot be written.
     pub fn begin(folder: &Path, started: u64, log: &[LogLine]) -> Result<Self, RunError> {
+        Self::begin_in(&FolderHandle::open(folder)?, started, log)
+    }
+
+    /// As [`EventFile::begin`], in the folder of a run.
+    pub(crate) fn begin_in(folder: &FolderHandle, started: u64, log: &[LogLine]) -> Result<Self, RunError> {
         let old = list(folder)?;
         let number = old.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
         let mut maker = Maker { started: started as f64, before: (0.0, 0) };
@@ -47,17 +52,18 @@ impl EventFile {
             bytes.extend(maker.record(line));
         }
         // Files are read in the order of their names.
-        let path = folder.join(format!("{NAME}{started:010}.foveate.{number:05}"));
-        atomic::write(&path, bytes)?;
+        let name = format!("{NAME}{started:010}.foveate.{number:05}");
+        let path = folder.path().join(&name);
+        folder.write(&name, bytes)?;
         for (other, old) in old {
             if other + 1 < number {
-                fs::remove_file(&old).map_err(RunError::io("remove", &old))?;
+                folder.remove(&old)?;
             } else {
-                let file = File::options().write(true).open(&old).map_err(RunError::io("write", &old))?;
-                file.set_len(VERSION_BYTES).map_err(RunError::io("write", &old))?;
+                let file = folder.open_to_append(&old)?;
+                file.set_len(VERSION_BYTES).map_err(RunError::io("write", &folder.path().join(&old)))?;
             }
         }
-        let file = File::options().append(true).open(&path).map_err(RunError::io("write", &path))?;
+        let file = folder.open_to_append(&name)?;
         Ok(EventFile { file, path, maker })
     }
 
@@ -71,15 +77,14 @@ impl EventFile {
     }
 }
 
-/// The event files in `folder` with their numbers.
-fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>, RunError> {
+/// The names of the event files in `folder` with their numbers.
+fn list(folder: &FolderHandle) -> Result<Vec<(u64, String)>, RunError> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(RunError::io("read", folder))? {
-        let path = entry.map_err(RunError::io("read", folder))?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    for entry in folder.entries()? {
+        let Some(name) = entry.name.to_str() else { continue };
         let number = name.strip_prefix(NAME).and_then(|rest| rest.split_once(".foveate."));
         if let Some(number) = number.and_then(|(_, number)| number.parse::<u32>().ok()) {
-            found.push((number.into(), path));
+            found.push((number.into(), name.to_owned()));
         }
     }
     Ok(found)
@@ -236,6 +241,8 @@ fn judged([mean, std]: [&'static str; 2], summary: &Summary) -> Vec<(&'static st
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::evaluate::Summary;
 
@@ -313,16 +320,16 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let lines = [generation(1, 1.5), validation(1, 2.0), generation(2, 3.0), generation(3, 3.0)];
         let only = || {
-            let mut files = list(dir.path()).expect("listable");
+            let mut files = list(&FolderHandle::open(dir.path()).expect("ours")).expect("listable");
             files.sort();
-            let (number, path) = files.pop().expect("one");
+            let (number, name) = files.pop().expect("one");
             // Of those before, one stays, and says nothing.
             assert_eq!(files.len() as u64, number.min(1), "{files:?}");
             for (_, old) in files {
-                let bytes = fs::read(&old).expect("readable");
+                let bytes = fs::read(dir.path().join(old)).expect("readable");
                 assert!(bytes.len() == 40 && bytes[23..36] == *b"brain.Event:2", "{bytes:?}");
             }
-            (number, fs::read(&path).expect("readable"))
+            (number, fs::read(dir.path().join(name)).expect("readable"))
         };
         let mut file = EventFile::begin(dir.path(), 1_700_000_000, &[]).expect("writable");
         for line in &lines {

@@ -7,6 +7,7 @@ mod changes;
 mod drive;
 mod films;
 mod record;
+mod summary;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,7 +104,7 @@ fn header(config: &TrainConfig, folder: &Path) -> String {
 /// When the folder is not that of a run, is broken, or its configuration was changed; or as [`run`].
 pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
     let folder = RunFolder::open(&request.folder)?;
-    let mut config = TrainConfig::read(&folder.path().join("config.toml"))?;
+    let mut config = TrainConfig::of_text(folder.config(), &folder.path().join("config.toml"))?;
     config.workers = request.workers.unwrap_or(config.workers);
     config.videos = request.videos.unwrap_or(config.videos);
     config.env.trust(request.trust);
@@ -123,8 +124,8 @@ struct Parts {
     save: SaveWeights,
 }
 
-/// Writes weights, of a generation, to a file.
-type SaveWeights = Box<dyn Fn(&Path, &[f32], u64) -> Result<(), RunError>>;
+/// The bytes of a file with weights, of a generation.
+type SaveWeights = Box<dyn Fn(&[f32], u64) -> Result<Vec<u8>, RunError>>;
 
 impl Parts {
     /// All of it, if this machine has room for it; the run's folder is, or will be in, `place`.
@@ -146,11 +147,11 @@ impl Parts {
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
         let apprentice = taught(config, &*env, &settings)?;
         fits(apprentice.as_ref().map_or(0, |apprentice| apprentice.inputs() + apprentice.actions()))?;
-        let save: SaveWeights = Box::new(move |path, weights, generation| {
-            AgentFile::new(&name, &settings, weights.to_vec())?
+        let save: SaveWeights = Box::new(move |weights, generation| {
+            Ok(AgentFile::new(&name, &settings, weights.to_vec())?
                 .made_for(&world)
                 .note("source", format!("foveate train, seed {seed}, generation {generation}"))
-                .save(path)
+                .to_bytes())
         });
         Ok(Parts {
             env,

@@ -92,6 +92,16 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(usize),
 ) -> Result<WatchReport, RunError> {
+    run_into(request, || AtomicFile::create(request.out), stop, progress)
+}
+
+/// As [`run`], into the file that `create` begins.
+pub(crate) fn run_into(
+    request: &WatchRequest<'_>,
+    create: impl FnOnce() -> Result<AtomicFile, RunError>,
+    stop: &Stop,
+    progress: &mut dyn FnMut(usize),
+) -> Result<WatchReport, RunError> {
     let kind = Kind::of(request.out)?;
     if request.at.is_some() && kind != Kind::Png {
         return Err(RunError::BadRequest {
@@ -102,7 +112,7 @@ pub fn run(
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
     // Whatever is wrong with size or file is said before anything is driven.
     let scene = Scene::new(request, kind.size()).map_err(film_error)?;
-    let file = AtomicFile::create(request.out)?;
+    let file = create()?;
     let made = if kind == Kind::Png {
         picture(request, scene, file, stop, progress)
     } else {

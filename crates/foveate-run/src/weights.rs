@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use crate::atomic;
 use crate::budget::{self, Need};
 use crate::error::RunError;
+use crate::folder::FolderHandle;
 use crate::replay::sha256_hex;
 use crate::suggest;
-use crate::tensors::{NamedTensor, TensorFile};
+use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
 use crate::trust::FileWorld;
 
 /// Says what a file is, and in which version.
@@ -230,6 +231,19 @@ impl AgentFile {
             .map_err(|source| RunError::Weights { path: path.to_path_buf(), source })
     }
 
+    /// Reads the file `name` in the folder of a run.
+    ///
+    /// # Errors
+    /// As [`AgentFile::load`]; and when it is no regular file.
+    pub fn load_in(folder: &FolderHandle, name: &str) -> Result<Self, RunError> {
+        let path = folder.path().join(name);
+        let bytes = folder.read(name, MAX_FILE)?.map_err(|bytes| TensorsError::TooLarge { bytes });
+        let file = bytes
+            .and_then(|bytes| TensorFile::from_bytes(&bytes))
+            .map_err(|source| RunError::Tensors { path: path.clone(), source })?;
+        Self::from_tensors(file).map_err(|source| RunError::Weights { path, source })
+    }
+
     /// Makes sense of a SafeTensors file.
     ///
     /// # Errors
@@ -316,10 +330,10 @@ pub fn load_weights_or_run(path: &Path) -> Result<(AgentFile, PathBuf), RunError
         suggest::missing_weights(path)?;
         return Ok((AgentFile::load(path)?, path.to_path_buf()));
     }
+    let folder = FolderHandle::open(path)?;
     for name in ["best.safetensors", "last.safetensors"] {
-        let file = path.join(name);
-        if file.exists() {
-            return Ok((AgentFile::load(&file)?, file));
+        if folder.has(name) {
+            return Ok((AgentFile::load_in(&folder, name)?, path.join(name)));
         }
     }
     Err(RunError::BadRun {

@@ -10,6 +10,7 @@ use foveate_run::RunError;
 use foveate_run::atomic;
 use foveate_run::champion::champion;
 use foveate_run::clock::Wall;
+use foveate_run::folder::FolderHandle;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::stress::{
     Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, looks, plot, run,
@@ -217,13 +218,14 @@ fn status(progress: Progress<'_>, seconds: f64) -> String {
 /// Each file whole or not at all.
 fn write_all(table: &Table, folder: &Path) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(table).map_err(|error| anyhow!("{error}"))? + "\n";
-    atomic::write(folder.join("table.json"), json)?;
-    atomic::write(folder.join("table.csv"), table.csv())?;
-    atomic::write(folder.join("table.svg"), plot::overview(table))?;
+    let folder = FolderHandle::open(folder)?;
+    folder.write("table.json", json)?;
+    folder.write("table.csv", table.csv())?;
+    folder.write("table.svg", plot::overview(table))?;
     if let Some(curves) = plot::curves(table) {
-        atomic::write(folder.join("severities.svg"), curves)?;
+        folder.write("severities.svg", curves)?;
     }
-    Ok(atomic::write(folder.join("table.md"), table.markdown())?)
+    Ok(folder.write("table.md", table.markdown())?)
 }
 
 fn as_json(table: &Table, effort: Effort) -> anyhow::Result<Value> {

@@ -9,9 +9,10 @@ use foveate_run::fit::configure;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::progress::{Reporter, Style};
 use foveate_run::suggest;
-use foveate_run::train::{ResumeRequest, TrainRequest, resume, run};
+use foveate_run::train::{Outcome, ResumeRequest, TrainRequest, resume, run};
 use foveate_run::trust::{Repeat, WorldFlags};
 
+use crate::out;
 use crate::world_args::{OwnWorldArgs, TrustArg};
 
 /// Let an agent learn
@@ -97,8 +98,8 @@ impl Train {
                 allow_changes: self.allow_changes,
                 trust: self.trust.into(),
             };
-            resume(&request, &mut reporter, &stop)?;
-            return Ok(());
+            let outcome = resume(&request, &mut reporter, &stop)?;
+            return finish(reporter, &outcome);
         }
         let mut sets = self.set;
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
@@ -114,7 +115,18 @@ impl Train {
         // The world lives until the run has its own: the process that hosts it is then shared.
         let configured = configure(self.preset.as_deref(), &said)?;
         let request = TrainRequest { config: configured.config.clone(), runs: self.runs, name: self.name };
-        run(&request, &mut reporter, &stop)?;
-        Ok(())
+        let outcome = run(&request, &mut reporter, &stop)?;
+        finish(reporter, &outcome)
     }
+}
+
+/// A run does not end because its output goes nowhere, but whoever waits for the output is told.
+fn finish(reporter: Reporter, outcome: &Outcome) -> anyhow::Result<()> {
+    let Err(error) = reporter.finish() else { return Ok(()) };
+    let error = anyhow::Error::from(error);
+    if out::is_broken_pipe(&error) {
+        return Err(error);
+    }
+    let state = if outcome.report.is_some() { "is finished" } else { "was stopped safely" };
+    anyhow::bail!("{error}; the run itself {state}: {}", outcome.folder.display())
 }

@@ -1,3 +1,5 @@
+use std::fs;
+
 use foveate_core::Tensor;
 use tempfile::TempDir;
 
@@ -35,7 +37,10 @@ fn a_new_run_never_takes_the_folder_of_another() {
     let runs = dir.path().join("runs");
     let said = RunFolder::create_named(&runs, "car-1", "").expect_err("exists").to_string();
     assert!(said.contains("this run exists; go on with `foveate train --resume`"), "{said}");
-    for name in ["", "a/b", "..", ".hidden"] {
+    let long = "x".repeat(181);
+    let names =
+        ["", "a/b", "..", ".hidden", "-x", "a\\b", "a:b", "a*", "a\nb", "a.", " a", "con", "COM1.x", &long];
+    for name in names {
         let said = RunFolder::create_named(&runs, name, "").expect_err(name).to_string();
         assert!(said.contains("choose a plain word"), "{said}");
     }
@@ -46,14 +51,37 @@ fn a_new_run_never_takes_the_folder_of_another() {
 }
 
 #[test]
+fn a_world_of_any_name_makes_a_folder_that_any_file_system_takes() {
+    let long = "x".repeat(300);
+    let turned = "\u{202e}é".repeat(200);
+    for (id, name) in [
+        ("car-racing", "car-racing"),
+        ("gym:CartPole-v1", "gym-CartPole-v1"),
+        ("gym:ALE/Pong-v5", "gym-ALE-Pong-v5"),
+        ("gym:my_worlds.lake:Lake-v0", "gym-my_worlds.lake-Lake-v0"),
+        ("../../etc", "etc"),
+        (".", "run"),
+        ("", "run"),
+        ("nul", "run"),
+        (&turned, "run"),
+        (&long, &long[..180]),
+    ] {
+        assert_eq!(plain_name(id), name, "{id}");
+    }
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let folder = RunFolder::create(dir.path(), "gym:ALE/Pong-v5", "").expect("writable");
+    assert_eq!(folder.path(), dir.path().join("gym-ALE-Pong-v5"));
+}
+
+#[test]
 fn the_newest_three_stay_and_the_newest_counts() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let path = five(&dir);
     let folder = RunFolder::open(&path).expect("a run");
-    assert_eq!(folder.list().expect("listable").len(), 3);
+    assert_eq!(list(folder.handle()).expect("listable").len(), 3);
     let Found { checkpoint, notes, log_fits } = folder.latest().expect("whole").expect("there is one");
     assert_eq!((checkpoint.state, checkpoint.lines, notes.len(), log_fits), (state(4.0), 5, 0, true));
-    assert_eq!(checkpoint.version, env!("CARGO_PKG_VERSION"));
+    assert_eq!(checkpoint.version, crate::VERSION);
 }
 
 fn latest(folder: &RunFolder) -> Found {
@@ -160,7 +188,7 @@ fn a_new_run_has_its_name_only_once_it_is_whole() {
     // Killed while it was made; the second is being made by another process.
     for (name, locked) in [(".car.1-0.foveate-tmp", false), (".car.2-0.foveate-tmp", true)] {
         fs::create_dir_all(runs.join(name)).expect("writable");
-        let lock = Lock::take(&runs.join(name)).expect("free");
+        let lock = Lock::take(&FolderHandle::open(&runs.join(name)).expect("there")).expect("free");
         if locked {
             std::mem::forget(lock);
         }

@@ -1,22 +1,30 @@
 //! The report's folder, which is whole or absent.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::RunError;
-use crate::atomic::{SUFFIX, write};
+use crate::folder::{FolderHandle, parent};
 
 /// The file by which a folder is known to be a report of ours.
 pub(super) const MARK: &str = "report.json";
+/// How the name of a report ends that is making way for another.
+const OLD: &str = ".foveate-old";
 
 /// A folder being written under a hidden name.
 pub(super) struct Folder {
-    hidden: PathBuf,
+    /// Where it lies.
+    beside: FolderHandle,
+    handle: FolderHandle,
+    hidden: OsString,
+    name: OsString,
     target: PathBuf,
 }
 
 impl Folder {
-    /// Makes the hidden folder beside `target`.
+    /// Makes the hidden folder beside `target`, and removes what killed processes left there.
     ///
     /// # Errors
     /// When there is something at `target` that is no report of ours, or nothing can be made beside it.
@@ -26,61 +34,84 @@ impl Folder {
                 why: format!("{} {what}; choose another --out or move it away", target.display()),
             })
         };
-        let Some(name) = target.file_name() else { return refused("is no name for a folder") };
+        // The user may name a link to the folder that is meant.
+        let whole = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        let (Some(name), true) = (whole.file_name(), target.file_name().is_some()) else {
+            return refused("is no name for a folder");
+        };
+        let beside = FolderHandle::open_io(parent(&whole)).map_err(RunError::io("create", target))?;
+        restore(&beside, name).map_err(RunError::io("create", target))?;
+        beside.sweep();
         if target.is_dir() {
-            let empty = fs::read_dir(target).map_err(RunError::io("read", target))?.next().is_none();
-            if !empty && !target.join(MARK).is_file() {
+            let folder = FolderHandle::open(target)?;
+            let mark = |entry: &crate::folder::Entry| entry.is_file && entry.name == MARK;
+            let entries = folder.entries()?;
+            if !entries.is_empty() && !entries.iter().any(mark) {
                 return refused("is a folder with other things in it");
             }
-        } else if target.exists() {
+        } else if target.symlink_metadata().is_ok() {
             return refused("is a file");
         }
-        let hidden = beside(target, name, "new");
-        fs::create_dir(&hidden).map_err(RunError::io("create", target))?;
-        Ok(Folder { hidden, target: target.to_path_buf() })
+        let made = beside.make_hidden_folder(&name.to_string_lossy());
+        let (handle, hidden) = made.map_err(RunError::io("create", target))?;
+        Ok(Folder { beside, handle, hidden, name: name.to_owned(), target: target.to_path_buf() })
     }
 
     /// Adds a file; `name` may have one folder in it.
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
-        let path = self.hidden.join(name);
-        if let Some(parent) = path.parent().filter(|parent| !parent.is_dir()) {
-            fs::create_dir(parent).map_err(RunError::io("create", parent))?;
+        match name.split_once('/') {
+            Some((folder, name)) => self.handle.make_folder(folder)?.write(name, bytes),
+            None => self.handle.write(name, bytes),
         }
-        write(&path, bytes)
     }
 
     /// Gives the folder its name; an older report makes way.
     pub(super) fn commit(self) -> Result<(), RunError> {
-        let failed = || RunError::io("write", &self.target);
-        let name = self.target.file_name().unwrap_or_default();
-        let old = beside(&self.target, name, "old");
-        let replaces = self.target.is_dir();
-        if replaces {
-            fs::rename(&self.target, &old).map_err(failed())?;
-        }
-        if let Err(error) = fs::rename(&self.hidden, &self.target) {
-            if replaces {
-                // Back to how it was; if even that fails, the error below says where to look.
-                let _ = fs::rename(&old, &self.target);
-            }
-            return Err(failed()(error));
-        }
-        if replaces {
-            fs::remove_dir_all(&old).map_err(RunError::io("remove", &old))?;
-        }
-        Ok(())
+        let Folder { beside, hidden, name, target, .. } = &self;
+        let done = if beside.has(&name.to_string_lossy()) {
+            beside.exchange(hidden, name).or_else(|_| replace(beside, hidden, name))
+        } else {
+            beside.rename(hidden, name)
+        };
+        done.map_err(RunError::io("write", target))
+        // What was there has the hidden name now, and goes with it.
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // After a commit there is nothing of this name any more.
-        let _ = fs::remove_dir_all(&self.hidden);
+        // After a first commit there is nothing of this name any more.
+        let _ = self.beside.remove_tree(&self.hidden);
     }
 }
 
-fn beside(target: &Path, name: &std::ffi::OsStr, what: &str) -> PathBuf {
-    target.with_file_name(format!(".{}.{}-{what}{SUFFIX}", name.to_string_lossy(), std::process::id()))
+/// Puts `hidden` in the place of `name` where a file system cannot exchange the two: there is a moment with neither,
+/// which [`restore`] knows.
+fn replace(beside: &FolderHandle, hidden: &OsStr, name: &OsStr) -> io::Result<()> {
+    let old = old_name(name);
+    beside.rename(name, &old)?;
+    if let Err(error) = beside.rename(hidden, name) {
+        // Back to how it was; if that fails too, the next call does it.
+        let _ = beside.rename(&old, name);
+        return Err(error);
+    }
+    beside.remove_tree(&old)
+}
+
+/// Gives a report its name back that was making way when its successor was killed.
+fn restore(beside: &FolderHandle, name: &OsStr) -> io::Result<()> {
+    let old = old_name(name);
+    if beside.has(&old.to_string_lossy()) && !beside.rename_folder(&old, name)? {
+        return beside.remove_tree(&old);
+    }
+    Ok(())
+}
+
+fn old_name(name: &OsStr) -> OsString {
+    let mut old = OsString::from(".");
+    old.push(name);
+    old.push(OLD);
+    old
 }
 
 #[cfg(test)]
@@ -123,5 +154,39 @@ mod tests {
             assert!(error.to_string().contains(wants), "{error}");
         }
         assert_eq!(names(dir.path()), ["file", "mine", "report"]);
+    }
+
+    #[test]
+    fn a_kill_while_a_report_is_replaced_loses_none() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let target = dir.path().join("report");
+        let (name, old) = (OsStr::new("report"), dir.path().join(".report.foveate-old"));
+        let report = |text: &str| {
+            let folder = Folder::create(&target).expect("free, or a report");
+            folder.add(MARK, text.as_bytes()).expect("writable");
+            folder
+        };
+        let read = || fs::read_to_string(target.join(MARK)).expect("there");
+        report("one").commit().expect("writable");
+        // Without an exchange.
+        let folder = report("two");
+        replace(&folder.beside, &folder.hidden, name).expect("writable");
+        drop(folder);
+        assert_eq!((read().as_str(), names(dir.path())), ("two", vec!["report".to_owned()]));
+        // Killed between its two steps, or after them.
+        fs::rename(&target, &old).expect("writable");
+        drop(Folder::create(&target).expect("a report"));
+        assert_eq!((read().as_str(), names(dir.path())), ("two", vec!["report".to_owned()]));
+        fs::create_dir_all(old.join("figures")).expect("writable");
+        drop(Folder::create(&target).expect("a report"));
+        assert_eq!((read().as_str(), names(dir.path())), ("two", vec!["report".to_owned()]));
+        // Killed before: what is locked stays, what nobody writes any more goes.
+        let under_way = report("three");
+        fs::create_dir(dir.path().join(".report.1-new.foveate-tmp")).expect("writable");
+        fs::write(dir.path().join(".report.1-new.foveate-tmp/index.html"), "x").expect("writable");
+        drop(Folder::create(&target).expect("a report"));
+        assert_eq!(names(dir.path()).len(), 2);
+        drop(under_way);
+        assert_eq!(names(dir.path()), ["report"]);
     }
 }

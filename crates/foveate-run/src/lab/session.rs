@@ -19,7 +19,7 @@ use super::pace::Pace;
 use super::protocol::{self, Command, SeatWish, Settings, Wish};
 use super::reel::{FilmOrder, Moment, Reel};
 use super::runs;
-use crate::{RunError, worlds};
+use crate::{RunError, one_line, worlds};
 
 /// Frames that may be on their way, not yet drawn.
 const IN_FLIGHT: u32 = 3;
@@ -141,7 +141,7 @@ impl Session {
     pub fn complain(&mut self, why: &str) {
         // However hostile, a session keeps no pile of complaints.
         if self.said.len() < 64 {
-            self.said.push(json!({ "is": "said", "error": why }).to_string());
+            self.said.push(json!({ "is": "said", "error": one_line(why) }).to_string());
         }
     }
 

@@ -18,6 +18,7 @@ use super::protocol::MAX_MESSAGE;
 use super::server::{MAX_SESSIONS, Seat, Shared};
 use super::session::Session;
 use crate::clock::Wall;
+use crate::one_line;
 use crate::workers::Stop;
 
 /// Time between frames, at least: as screens have it, and shorter than any step in real time.
@@ -73,7 +74,7 @@ pub(super) fn talk(
 }
 
 fn turn_away(socket: &mut Socket, why: &str) -> Result<(), Error> {
-    socket.send(Message::text(json!({ "is": "said", "error": why, "final": true }).to_string()))?;
+    socket.send(Message::text(json!({ "is": "said", "error": one_line(why), "final": true }).to_string()))?;
     socket.close(None)?;
     drain(socket);
     Ok(())

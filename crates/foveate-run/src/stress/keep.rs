@@ -1,19 +1,20 @@
 //! Finished rows on the disk.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use foveate_envs::registry::EnvRequest;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::atomic;
 use crate::error::RunError;
+use crate::folder::FolderHandle;
 use crate::replay::sha256_hex;
 use crate::weights::AgentFile;
 
 /// Changes when the digits of a row may.
 const VERSION: u32 = 1;
+/// Longer files are none of ours: the episodes that a row may have, at 60 bytes each.
+const MAX_FILE: u64 = 64 << 20;
 
 /// What the episodes of a row came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,17 @@ struct Kept {
     key: String,
     #[serde(flatten)]
     outcome: Outcome,
+    /// Of the row itself, so that a changed one is noticed.
+    sha256: String,
+}
+
+/// The sum of a row.
+fn sum(key: &str, outcome: &Outcome) -> String {
+    sha256_hex(text(&(key, outcome)).as_bytes())
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("numbers and text can be written")
 }
 
 /// Everything that a row depends on, as text.
@@ -45,37 +57,39 @@ pub(super) fn key(
     });
     let agent = json!({ "name": file.name(), "config": file.config(), "sha256": file.sha256() });
     json!({
-        "version": VERSION, "foveate": env!("CARGO_PKG_VERSION"), "world": world, "agent": agent,
+        "version": VERSION, "foveate": crate::VERSION, "world": world, "agent": agent,
         "seed": seed, "episodes": episodes, "max_steps": max_steps,
     })
     .to_string()
 }
 
 /// A folder of rows.
-pub(super) struct Keeper(PathBuf);
+pub(super) struct Keeper(FolderHandle);
 
 impl Keeper {
     pub(super) fn open(folder: &Path) -> Result<Self, RunError> {
-        let rows = folder.join("rows");
-        fs::create_dir_all(&rows).map_err(RunError::io("create", &rows))?;
+        let folder = FolderHandle::open_or_create(folder)?;
+        folder.sweep();
+        let rows = folder.make_folder("rows")?;
+        rows.sweep();
         Ok(Keeper(rows))
     }
 
-    fn path(&self, key: &str) -> PathBuf {
-        self.0.join(format!("{}.json", &sha256_hex(key.as_bytes())[..16]))
+    fn name(key: &str) -> String {
+        format!("{}.json", &sha256_hex(key.as_bytes())[..16])
     }
 
-    /// The row, if it is there and whole; a broken file is as good as none, its row is driven again.
+    /// The row, if it is there and whole; a broken or changed file is as good as none, its row is driven again.
     pub(super) fn find(&self, key: &str) -> Option<Outcome> {
-        let kept: Kept = serde_json::from_slice(&fs::read(self.path(key)).ok()?).ok()?;
+        let bytes = self.0.read(&Self::name(key), MAX_FILE).ok()?.ok()?;
+        let kept: Kept = serde_json::from_slice(&bytes).ok()?;
         let Outcome { returns, lengths, terminated } = &kept.outcome;
         let whole = returns.len() == lengths.len() && returns.len() == terminated.len();
-        (kept.key == key && whole).then_some(kept.outcome)
+        (kept.key == key && whole && kept.sha256 == sum(key, &kept.outcome)).then_some(kept.outcome)
     }
 
     pub(super) fn keep(&self, key: &str, outcome: &Outcome) -> Result<(), RunError> {
-        let kept = Kept { key: key.into(), outcome: outcome.clone() };
-        let text = serde_json::to_string(&kept).expect("numbers and text can be written");
-        atomic::write(self.path(key), text)
+        let kept = Kept { key: key.into(), outcome: outcome.clone(), sha256: sum(key, outcome) };
+        self.0.write(&Self::name(key), text(&kept))
     }
 }

@@ -6,8 +6,7 @@ use foveate_core::{EpisodeResult, EvaluateError, Evaluator, EvolveError};
 
 use super::films::Films;
 use super::record::{self, Record};
-use super::{Outcome, Parts, changes};
-use crate::atomic;
+use super::{Outcome, Parts, changes, summary};
 use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
 use crate::course::{Event, Task};
@@ -21,6 +20,8 @@ use crate::tensorboard::EventFile;
 use crate::trust::flag_for;
 use crate::workers::{Stop, Workers};
 
+const BEST: &str = "best.safetensors";
+
 /// A run under way.
 pub(super) struct Run {
     parts: Parts,
@@ -31,6 +32,8 @@ pub(super) struct Run {
     films: Option<Films>,
     /// Wall and CPU seconds before this process.
     before: (f64, f64),
+    /// Wall and CPU seconds at the last line of the log.
+    now: (f64, f64),
 }
 
 impl Run {
@@ -50,18 +53,22 @@ impl Run {
         record: &Record,
         lines: Vec<LogLine>,
     ) -> Result<Self, RunError> {
-        let path = folder.path();
+        let handle = folder.handle();
         let furnish = || {
-            record.save(path)?;
-            record::save_tracks(path, &parts.config)?;
-            let board = EventFile::begin(path, record.started(), &lines)?;
-            let films = parts.config.videos.then(|| Films::new(path, parts.config.recipe.max_steps));
+            record.save(handle)?;
+            record::save_tracks(handle, &parts.config)?;
+            let board = EventFile::begin_in(handle, record.started(), &lines)?;
+            let films = parts.config.videos.then(|| Films::new(handle, parts.config.recipe.max_steps));
+            // It speaks of a run that came to its end.
+            if !matches!(lines.last(), Some(LogLine { event: Event::Report { .. }, .. })) {
+                summary::remove(handle)?;
+            }
             Ok((board, films.transpose()?))
         };
-        let (board, films) = furnish().map_err(|error| halted(path, &parts.config.env.id, error))?;
+        let (board, films) = furnish().map_err(|error| halted(folder.path(), &parts.config.env.id, error))?;
         let before = lines.last().map_or((0.0, 0.0), |line| (line.seconds, line.cpu_seconds));
         let events = lines.into_iter().map(|line| line.event).collect();
-        Ok(Run { parts, folder, events, board, films, before })
+        Ok(Run { parts, folder, events, board, films, before, now: before })
     }
 
     /// A run as its newest checkpoint and its log left it.
@@ -82,8 +89,8 @@ impl Run {
         }
 
         let mut changed = Vec::new();
-        if checkpoint.version != env!("CARGO_PKG_VERSION") {
-            changed.push(format!("version was {} and is {}", checkpoint.version, env!("CARGO_PKG_VERSION")));
+        if checkpoint.version != crate::VERSION {
+            changed.push(format!("version was {} and is {}", checkpoint.version, crate::VERSION));
         }
         changed.extend(changes::between(&checkpoint.config, folder.config()));
         if !log_fits {
@@ -109,7 +116,7 @@ impl Run {
         restored.map_err(|error| {
             bad(format!("{error}; train anew with `foveate train --config` and its config.toml"))
         })?;
-        let mut record = Record::read(&path, parts.config.seed)?;
+        let mut record = Record::read(folder.handle(), parts.config.seed)?;
 
         let lines = if log_fits {
             let text = folder.cut_log(&checkpoint)?;
@@ -218,6 +225,7 @@ impl Run {
             for event in events {
                 let seconds = self.before.0 + wall.elapsed().as_secs_f64();
                 let cpu_seconds = self.before.1 + cpu.elapsed().as_secs_f64();
+                self.now = (seconds, cpu_seconds);
                 let line = LogLine::of(event, seconds, cpu_seconds).on(&task.jobs, &results);
                 let text = serde_json::to_string(&line)
                     .map_err(|error| RunError::BadRequest { why: format!("log line: {error}") })?;
@@ -270,11 +278,10 @@ impl Run {
             rules: task.rules,
         };
         let Some(failure) = Failure::record(&scene, &error) else { return error.into() };
-        let folder = self.folder.path().join("failures");
-        let file = folder.join(failure.file_name());
-        let written = std::fs::create_dir_all(&folder)
-            .map_err(RunError::io("create", &folder))
-            .and_then(|()| failure.save(&file))
+        let file = self.folder.path().join("failures").join(failure.file_name());
+        let folder = self.folder.handle().make_folder("failures");
+        let written = folder
+            .and_then(|folder| failure.save(&folder))
             .and_then(|()| self.films.as_mut().map_or(Ok(()), Films::wait))
             .and_then(|()| self.save_all());
         match written {
@@ -315,13 +322,22 @@ impl Run {
 
     /// Weights and curve: everything that can be made again from a checkpoint and the log.
     fn save_results(&self) -> Result<(), RunError> {
-        let Parts { course, save, title, .. } = &self.parts;
-        let path = self.folder.path();
-        if let Some((best, generation)) = course.best_weights() {
-            save(&path.join("best.safetensors"), &best, generation)?;
+        let Parts { course, save, title, config, .. } = &self.parts;
+        let folder = self.folder.handle();
+        let best = course.best_weights().map(|(best, generation)| save(&best, generation)).transpose()?;
+        if let Some(best) = &best {
+            folder.write(BEST, best)?;
         }
-        save(&path.join("last.safetensors"), &course.last_weights(), course.generation())?;
-        atomic::write(path.join("curve.svg"), curve::svg(title, &self.events))
+        folder.write("last.safetensors", save(&course.last_weights(), course.generation())?)?;
+        folder.write("curve.svg", curve::svg(title, &self.events))?;
+        // Last of all: where it is, everything is.
+        match (self.events.last(), best) {
+            (Some(event @ Event::Report { .. }), Some(best)) => {
+                let workers = self.parts.workers();
+                summary::write(folder, config, event, (BEST, &best), (self.now, workers))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn halted(&self, error: RunError) -> RunError {

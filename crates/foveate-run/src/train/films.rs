@@ -1,7 +1,5 @@
 //! A short film of every evaluation, made beside the training that goes on.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use foveate_core::{Agent, Env};
@@ -9,6 +7,7 @@ use foveate_core::{Agent, Env};
 use crate::RunError;
 use crate::course::Event;
 use crate::evaluate::Labels;
+use crate::folder::FolderHandle;
 use crate::watch::{self, WatchRequest};
 use crate::workers::Stop;
 
@@ -20,16 +19,15 @@ const SIZE: (usize, usize) = (480, 270);
 
 /// Films the evaluations of a run into its folder `videos`, one at a time, on a thread of its own.
 pub(super) struct Films {
-    folder: PathBuf,
+    folder: FolderHandle,
     steps: usize,
     under_way: Option<JoinHandle<Result<(), RunError>>>,
 }
 
 impl Films {
-    /// For the run in `run`, whose episodes end after `max_steps`.
-    pub(super) fn new(run: &Path, max_steps: u64) -> Result<Self, RunError> {
-        let folder = run.join("videos");
-        fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+    /// For the run in the folder `run`, whose episodes end after `max_steps`.
+    pub(super) fn new(run: &FolderHandle, max_steps: u64) -> Result<Self, RunError> {
+        let folder = run.make_folder("videos")?;
         Ok(Films { folder, steps: STEPS.min(usize::try_from(max_steps).unwrap_or(STEPS)), under_way: None })
     }
 
@@ -46,8 +44,9 @@ impl Films {
     ) -> Result<(), RunError> {
         self.wait()?;
         let Some((name, title)) = name(event) else { return Ok(()) };
-        let (out, steps) = (self.folder.join(name), self.steps);
+        let (folder, steps) = (self.folder.clone(), self.steps);
         let film = move || {
+            let out = folder.path().join(&name);
             let request = WatchRequest {
                 env: &*env,
                 agent: &*agent,
@@ -61,7 +60,8 @@ impl Films {
                 at: None,
             };
             // Never cut short: the same film, however often the run is stopped.
-            watch::run(&request, &Stop::default(), &mut |_| {}).map(drop)
+            let file = || folder.create(&name);
+            watch::run_into(&request, file, &Stop::default(), &mut |_| {}).map(drop)
         };
         self.under_way = Some(thread::spawn(film));
         Ok(())
@@ -88,13 +88,12 @@ impl Films {
 
     /// Removes the films of evaluations later than `generation`, which a run with changes will not come to again.
     pub(super) fn forget_after(&self, generation: u64) -> Result<(), RunError> {
-        for entry in fs::read_dir(&self.folder).map_err(RunError::io("read", &self.folder))? {
-            let path = entry.map_err(RunError::io("read", &self.folder))?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        for entry in self.folder.entries()? {
+            let name = entry.name.to_str().unwrap_or_default();
             let number = name.split("generation-").nth(1).and_then(|rest| rest.get(..6));
             let judging = name.starts_with("finals-") || name.starts_with("report-");
             if judging || number.and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n > generation) {
-                fs::remove_file(&path).map_err(RunError::io("remove", &path))?;
+                self.folder.remove(name)?;
             }
         }
         Ok(())

@@ -1,16 +1,13 @@
 //! What a run's folder says about the run: `about.json`, with every time it was gone on with, and `tracks.json`.
 
-use std::path::Path;
-
 use foveate_core::Seed;
 use serde_json::{Value, json};
 
 use crate::RunError;
-use crate::atomic;
 use crate::clock::{unix_now, utc};
 use crate::config::TrainConfig;
+use crate::folder::FolderHandle;
 use crate::lock::host;
-use crate::npz::read_bounded;
 use crate::recipe::{Purpose, track_seed};
 
 const NAME: &str = "about.json";
@@ -28,6 +25,7 @@ impl Record {
         Record(json!({
             "program": "foveate",
             "version": env!("CARGO_PKG_VERSION"),
+            "build": crate::BUILD,
             "host": host(),
             "started": utc(now),
             "started_unix": now,
@@ -36,9 +34,8 @@ impl Record {
     }
 
     /// That of the run in `folder`; a new one if it is missing.
-    pub(super) fn read(folder: &Path, seed: u64) -> Result<Self, RunError> {
-        let path = folder.join(NAME);
-        let bytes = match read_bounded(&path, MAX_FILE) {
+    pub(super) fn read(folder: &FolderHandle, seed: u64) -> Result<Self, RunError> {
+        let bytes = match folder.read(NAME, MAX_FILE) {
             Ok(bytes) => bytes.ok(),
             Err(RunError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::new(seed));
@@ -47,7 +44,7 @@ impl Record {
         };
         let value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         value.filter(Value::is_object).map(Record).ok_or_else(|| RunError::BadRun {
-            folder: folder.to_path_buf(),
+            folder: folder.path().to_path_buf(),
             why: format!("{NAME} cannot be read; move it away to go on without it"),
         })
     }
@@ -63,6 +60,7 @@ impl Record {
         let mut entry = json!({
             "at": utc(unix_now()),
             "version": env!("CARGO_PKG_VERSION"),
+            "build": crate::BUILD,
             "host": host(),
             "generation": generation,
             "workers": workers,
@@ -77,13 +75,13 @@ impl Record {
     }
 
     /// Writes it into the folder of its run.
-    pub(super) fn save(&self, folder: &Path) -> Result<(), RunError> {
-        atomic::write(folder.join(NAME), format!("{:#}\n", self.0))
+    pub(super) fn save(&self, folder: &FolderHandle) -> Result<(), RunError> {
+        folder.write(NAME, format!("{:#}\n", self.0))
     }
 }
 
 /// Writes `tracks.json`: which tracks serve which purpose.
-pub(super) fn save_tracks(folder: &Path, config: &TrainConfig) -> Result<(), RunError> {
+pub(super) fn save_tracks(folder: &FolderHandle, config: &TrainConfig) -> Result<(), RunError> {
     let selection = &config.recipe.selection;
     let list = |purpose: Purpose, count: usize| {
         let track = |i: u64| track_seed(Seed::root(config.seed).child(purpose.label(), i), purpose);
@@ -99,5 +97,5 @@ pub(super) fn save_tracks(folder: &Path, config: &TrainConfig) -> Result<(), Run
         list(Purpose::Evaluation, selection.evaluation_tracks),
         list(Purpose::Report, selection.report_tracks),
     );
-    atomic::write(folder.join("tracks.json"), text)
+    folder.write("tracks.json", text)
 }

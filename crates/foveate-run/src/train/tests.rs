@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
-use crate::atomic;
 use crate::course::FreshWeights;
 use crate::progress::LogLine;
 use crate::progress::Style;
@@ -39,8 +38,9 @@ fn lessons() -> Stage {
     stage.with("updates", 20).with("pieces", 3).with("piece", 20).with("burn_in", 5).with("keep", 6)
 }
 
-fn save_flat(path: &Path, weights: &[f32], generation: u64) -> Result<(), RunError> {
-    atomic::write(path, format!("{generation} {weights:?}"))
+#[expect(clippy::unnecessary_wraps, reason = "as the real one")]
+fn save_flat(weights: &[f32], generation: u64) -> Result<Vec<u8>, RunError> {
+    Ok(format!("{generation} {weights:?}").into_bytes())
 }
 
 fn parts(world: ToyWorld, workers: usize) -> Parts {
@@ -153,6 +153,35 @@ fn a_polite_stop_leaves_a_checkpoint_and_goes_on() {
     assert_eq!(outcome.report, None);
     go_on(&stopped, 2).expect("fine");
     check_same(&stopped, &digits(&straight), "stopped");
+}
+
+#[test]
+fn only_a_run_at_its_end_has_a_summary() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let run = dir.path().join("run");
+    let summary = run.join("summary.json");
+    begin(&run, ToyWorld::default(), 1, &Stop::default()).expect("fine");
+    let straight = fs::read_to_string(&summary).expect("there");
+    // The newest checkpoints were lost: the run goes back to before its end.
+    let mut checkpoints: Vec<_> =
+        fs::read_dir(run.join("checkpoints")).expect("there").flatten().map(|entry| entry.path()).collect();
+    checkpoints.sort();
+    for newest in &checkpoints[1..] {
+        fs::remove_file(newest).expect("ours");
+    }
+    let stop = Stop::default();
+    stop.ask();
+    let folder = RunFolder::open(&run).expect("a run");
+    let stopped = Run::resume(parts(ToyWorld::default(), 1), folder, false, &mut silent()).expect("it fits");
+    assert_eq!(stopped.drive(&mut silent(), &stop).expect("a stop is no error").report, None);
+    assert!(!summary.exists());
+    go_on(&run, 1).expect("fine");
+    let timeless = |text: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        value["machine"] = serde_json::Value::Null;
+        value
+    };
+    assert_eq!(timeless(&fs::read_to_string(&summary).expect("there")), timeless(&straight));
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Frames into a file that is whole or absent.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use foveate_core::Image;
 use foveate_film::{FilmError, GifFilm, Mp4Film, Stage};
@@ -57,7 +56,7 @@ pub(super) struct Reel {
 }
 
 enum Film {
-    Gif(GifFilm),
+    Gif(Box<GifFilm>),
     /// The head of an MP4 file, which comes first, is known last; the body waits for it on the disk.
     Mp4(Box<Mp4Film>, Spool),
 }
@@ -72,9 +71,9 @@ impl Reel {
     ) -> Result<Self, RunError> {
         let film = if kind == Kind::Mp4 {
             let film = Mp4Film::new(width, height, fps).map_err(|e| failed(path, e))?;
-            Film::Mp4(Box::new(film), Spool::beside(path)?)
+            Film::Mp4(Box::new(film), Spool(file.scratch().map_err(RunError::io("write", path))?))
         } else {
-            Film::Gif(GifFilm::new(width, height, fps).map_err(|e| failed(path, e))?)
+            Film::Gif(Box::new(GifFilm::new(width, height, fps).map_err(|e| failed(path, e))?))
         };
         Ok(Reel { film, file, path: path.to_path_buf(), ready: Vec::new(), frames: 0, bytes: 0 })
     }
@@ -82,7 +81,7 @@ impl Reel {
     pub(super) fn frame(&mut self, frame: Image<'_>) -> Result<(), RunError> {
         let (taken, to): (_, &mut dyn Write) = match &mut self.film {
             Film::Gif(film) => (film.frame(frame, &mut self.ready), &mut self.file),
-            Film::Mp4(film, spool) => (film.frame(frame, &mut self.ready), &mut spool.file),
+            Film::Mp4(film, spool) => (film.frame(frame, &mut self.ready), &mut spool.0),
         };
         taken.map_err(|e| failed(&self.path, e))?;
         to.write_all(&self.ready).map_err(RunError::io("write", &self.path))?;
@@ -115,45 +114,20 @@ fn failed(path: &Path, source: FilmError) -> RunError {
     RunError::Film { path: path.to_path_buf(), source }
 }
 
-/// A hidden file for what has to wait; it is gone when dropped.
-struct Spool {
-    file: File,
-    path: PathBuf,
-}
+/// A file without a name for what has to wait.
+struct Spool(File);
 
 impl Spool {
-    /// Beside `out`; where that is no place for files, as beside a pipe, in the system's folder for temporary files.
-    fn beside(out: &Path) -> Result<Self, RunError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = out.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let hidden = format!(".{name}.{}-{count}-body.foveate-tmp", std::process::id());
-        let create = |path: PathBuf| {
-            let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-            Ok(Spool { file, path })
-        };
-        create(out.with_file_name(&hidden))
-            .or_else(|_: io::Error| create(std::env::temp_dir().join(&hidden)))
-            .map_err(RunError::io("write", out))
-    }
-
     /// Copies everything to `to`.
     fn pour(mut self, to: &mut impl Write) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(0))?;
+        self.0.seek(SeekFrom::Start(0))?;
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let count = self.file.read(&mut buffer)?;
+            let count = self.0.read(&mut buffer)?;
             if count == 0 {
                 return Ok(());
             }
             to.write_all(&buffer[..count])?;
         }
-    }
-}
-
-impl Drop for Spool {
-    fn drop(&mut self) {
-        // Nothing more can be done about a file that does not go away; `atomic::clean` tries again.
-        let _ = fs::remove_file(&self.path);
     }
 }
