@@ -176,20 +176,17 @@ fn configurations_runs_and_failures() {
     // 21 to 26: configurations.
     refused(
         &["train", "--config", "id.toml"],
-        &["id.toml asks for the world gym:CartPole-v1,", "add `gym:CartPole-v1 --set "],
+        &["id.toml asks for the world gym:CartPole-v1,", "add `gym:CartPole-v1 --picture world` yourself"],
     );
-    refused(
-        &["train", "--config", "module.toml"],
-        &["`gym:evil:X-v0 --set 'env.picture=\"world\"' --set 'env.options={ \"path\" = \".\" }'`"],
-    );
+    refused(&["train", "--config", "module.toml"], &["`gym:evil:X-v0 --picture world --option path=.`"]);
     refused(
         &["train", "gym:CartPole-v1", "--config", "path.toml"],
-        &["path.toml asks", "--set 'env.options={ \"path\" = \".\" }'` yourself"],
+        &["path.toml asks", "--option path=.` yourself"],
     );
     refused(&["train", "gym:CartPole-v1", "--config", "wrapper.toml"], &["with gym_wrapper=operator"]);
     refused(
         &["train", "--set", "env.id=gym:CartPole-v1", "--config", "arg.toml"],
-        &["with arg.level=3", "\"arg.level\" = \"3\""],
+        &["with arg.level=3", "--env-arg level=3` yourself"],
     );
     self::refused(
         &dir,

@@ -251,7 +251,7 @@ fn what_cannot_be_made_says_what_to_do() {
         let said = try_toy(name, options).0.expect_err("it must fail").to_string();
         assert!(said.contains(part) && said.contains(';') && !said.contains('\n'), "{said}");
     };
-    check("Nothing", &[], "install that and name its module too");
+    check("Nothing", &[], "(path=. is this one), and name its module too");
     check("Trivial", &[("arg.unknown", "1")], "TypeError");
     check("Trivial", &[("arg.height", "5000")], "sides of 1 to 4096 pixels are possible");
     check("Trivial", &[("arg.height", "true")], "Error");
