@@ -114,6 +114,25 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     fails(&["lab", "runs/one", "--no-open"], &["the lab shows pictures; with --picture render"]);
 }
 
+/// Without pygame `CartPole` can be played, and not be drawn: films show what the agent sees, and nothing stops.
+#[test]
+fn a_world_that_cannot_be_drawn_is_learnt_all_the_same() {
+    if !python() {
+        return;
+    }
+    let dir = Dir::new();
+    dir.write("pygame.py", "raise ImportError('not here')");
+    let args =
+        [&["train", "gym:CartPole-v1", "--name", "one"], &SHORT[..10], &["--set", "recipe.stage.0.steps=1"]];
+    let done =
+        dir.command(&args.concat()).env("PYTHONPATH", dir.path(".")).output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    assert!(said.contains("films are without its picture: pygame is not installed"), "{said}");
+    assert_eq!(said.lines().count(), 1, "said once: {said}");
+    assert!(dir.path("runs/one/videos").read_dir().expect("films").count() > 0);
+}
+
 #[test]
 fn what_a_world_shows_chooses_agent_picture_and_recipe() {
     if !python() {

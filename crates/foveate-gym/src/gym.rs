@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::EnvSpec;
@@ -29,6 +29,8 @@ pub struct Gym {
     hello: Hello,
     spec: EnvSpec,
     notice: Notice,
+    /// Whether [`Gym::notice_once`] has spoken.
+    noticed: AtomicBool,
     idle: Mutex<Vec<Process>>,
     replaced: AtomicU64,
 }
@@ -69,7 +71,16 @@ impl Gym {
         })?;
         let spec = hello.spec(&settings.name());
         let idle = Mutex::new(vec![process]);
-        Ok(Arc::new(Gym { settings, python, hello, spec, notice, idle, replaced: AtomicU64::new(0) }))
+        Ok(Arc::new(Gym {
+            settings,
+            python,
+            hello,
+            spec,
+            notice,
+            noticed: AtomicBool::new(false),
+            idle,
+            replaced: AtomicU64::new(0),
+        }))
     }
 
     /// What the environment is, in the worker's words.
@@ -135,6 +146,13 @@ impl Gym {
             (self.notice)(&format!("{}: {what}{story}", self.spec.id));
         } else if (before + 1).is_power_of_two() {
             (self.notice)(&format!("{}: {what}; {} workers were replaced so far", self.spec.id, before + 1));
+        }
+    }
+
+    /// Tells something that stays as it is, the first time.
+    pub(crate) fn notice_once(&self, what: &str) {
+        if !self.noticed.swap(true, Ordering::Relaxed) {
+            (self.notice)(&format!("{}: {what}", self.spec.id));
         }
     }
 

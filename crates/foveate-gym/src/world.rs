@@ -349,6 +349,11 @@ impl Env for GymWorld {
             return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
         }
         let bytes = self.insist(|process| process.fetch(b'P', self.gym.settings().timeout))?;
+        if let Some(missing) = bytes.strip_prefix(&[0; 8]).filter(|missing| !missing.is_empty()) {
+            let why = String::from_utf8_lossy(missing);
+            self.gym.notice_once(&format!("films are without its picture: {why}"));
+            return Err(no_view(&why));
+        }
         let frame = bytes.split_first_chunk::<8>().and_then(|(head, rgb)| {
             let [a, b, c, d, e, f, g, h] = *head;
             let size = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];

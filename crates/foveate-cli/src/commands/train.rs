@@ -22,6 +22,10 @@ Without any file, the preset `laptop` trains a small agent on all cores until it
 up: evolution finds where to look, then the controller learns from an expert that knows the track.
 `--preset evolution` does without the expert, `--preset paper` is the published training.
 
+Of gym:ID, what the environment shows chooses: numbers are seen by a plain controller (preset
+`gymnasium`), pictures by AttentionAgent (`gymnasium-pictures`); --picture render shows what it
+draws for people.
+
 Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the
 curves while they grow. Ctrl-C stops safely at any moment; --resume goes on exactly: the result is
 the same to the bit as if nothing had happened, with any number of workers.
@@ -33,7 +37,7 @@ Examples:
   foveate train car-racing
   foveate train car-racing --seed 2 --name second --picture classic
   foveate train gym:CartPole-v1
-  foveate train gym:CartPole-v1 --picture render
+  foveate train gym:my_world:Catch-v0 --option path=examples
   foveate train --config mine.toml
   foveate train --resume runs/car-racing")]
 pub(crate) struct Train {
