@@ -7,7 +7,7 @@
 //! keys, and positions divided by the picture's size rather than by the largest position. Ties between equally important
 //! patches, which are common on straight road edges, go to the lower index.
 
-use foveate_core::{Decision, Observation, PatchGrid, Policy, PolicyError, TensorShape};
+use foveate_core::{Decision, Observation, PatchGrid, Policy, PolicyError, Seed, TensorShape};
 use foveate_kernels::Level;
 
 use crate::bottleneck::{Bottleneck, Glance};
@@ -127,7 +127,7 @@ impl Policy for AttentionAgent {
         }
     }
 
-    fn reset(&self, memory: &mut AttentionMemory) {
+    fn reset(&self, memory: &mut AttentionMemory, _: Seed) {
         memory.lstm.reset();
     }
 

@@ -8,7 +8,7 @@
 //! everything seen before. Here the scale is a part of the configuration and never changes: each number's range
 //! `[low, high]` goes to −1 ..= 1, linearly, and what lies ten times outside is clipped.
 
-use foveate_core::{Decision, Mixed, Observation, Policy, PolicyError, TensorShape};
+use foveate_core::{Decision, Mixed, Observation, Policy, PolicyError, Seed, TensorShape};
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
 
@@ -168,7 +168,7 @@ impl Policy for ControllerAgent {
         }
     }
 
-    fn reset(&self, memory: &mut ControllerAgentMemory) {
+    fn reset(&self, memory: &mut ControllerAgentMemory, _: Seed) {
         memory.controller.reset();
     }
 
@@ -259,12 +259,12 @@ mod tests {
             let (first, second) = (act(&agent), act(&agent));
             assert_eq!(first != second, remembers, "{kind:?}");
             for level in Level::available() {
-                agent.reset(&mut memory);
+                agent.reset(&mut memory, Seed::root(0));
                 let other = agent.clone().with_level(level);
                 let again = other.act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory).expect("fine");
                 assert_eq!(again.action, first, "{level:?}");
             }
-            agent.reset(&mut memory);
+            agent.reset(&mut memory, Seed::root(0));
             let again = agent.act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory).expect("fine");
             assert_eq!(again.action, first, "{kind:?}: an episode begins anew");
         }

@@ -7,7 +7,7 @@
 
 pub mod hierarchical;
 
-use foveate_core::{Decision, Mixed, Observation, PatchGrid, Policy, PolicyError, TensorShape};
+use foveate_core::{Decision, Mixed, Observation, PatchGrid, Policy, PolicyError, Seed, TensorShape};
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
 
@@ -244,7 +244,7 @@ impl Policy for ImplicitAttention {
         }
     }
 
-    fn reset(&self, memory: &mut ImplicitAttentionMemory) {
+    fn reset(&self, memory: &mut ImplicitAttentionMemory, _: Seed) {
         memory.controller.reset();
     }
 

@@ -2,7 +2,7 @@
 
 use foveate_agents::registry::{self, Init, initial_attention_params};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, LstmApprentice};
-use foveate_core::{Agent, Apprentice, ImageBuf, Lesson, Observation, PolicyError, Seat, Seed};
+use foveate_core::{Agent, Apprentice, ImageBuf, Lesson, Observation, PolicyError, Seat, Seed, episode_seed};
 use foveate_kernels::Level;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn drive(agent: &mut dyn Agent, steps: usize, seed: u64) -> Lesson {
     let mut rng = Seed::root(seed).rng();
     let mut lesson = Lesson { steps, ..Lesson::default() };
     let mut frame = ImageBuf::black(32, 24);
-    agent.begin_episode();
+    agent.begin_episode(episode_seed(0, 0));
     for _ in 0..steps {
         frame.rgb_mut().fill_with(|| rng.uniform(0.0, 256.0) as u8);
         let decision = agent.act(Observation::Image(frame.as_image())).expect("the right size");

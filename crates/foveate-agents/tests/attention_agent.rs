@@ -113,7 +113,7 @@ fn an_episode_is_forgotten_and_a_decision_depends_on_the_past() {
     let mut memory = agent.memory();
     let mut act = |fresh: bool| {
         if fresh {
-            agent.reset(&mut memory);
+            agent.reset(&mut memory, Seed::root(0));
         }
         let frame = picture();
         agent.act(Observation::Image(frame.as_image()), &mut memory).expect("12 x 10 pixels").action.to_vec()

@@ -314,7 +314,7 @@ fn a_command_holds_as_long_as_it_says() {
     let mut memory = agent.memory();
     let seen = Mixed { image: first.as_image(), depth: None, sensors: &[0.0] };
     agent.act(Observation::Mixed(seen), &mut memory).expect("its shape");
-    agent.reset(&mut memory);
+    agent.reset(&mut memory, Seed::root(0));
     assert_eq!(memory.left(), 0);
 }
 

@@ -1,6 +1,6 @@
 //! Turning genomes into returns.
 
-use crate::{EnvError, PolicyError, Population};
+use crate::{EnvError, PolicyError, Population, Seed, episode_seed};
 
 /// Whoever turns genomes into returns: threads today, machines tomorrow.
 pub trait Evaluator {
@@ -25,6 +25,13 @@ pub struct RolloutJob {
     pub episode: usize,
     /// The seed that the world is reset with.
     pub env_seed: u64,
+}
+
+impl RolloutJob {
+    /// The agent's seed where `env_seed` began a stream and this is episode number `episode` of it.
+    pub const fn episode_seed(&self) -> Seed {
+        episode_seed(self.env_seed, self.episode)
+    }
 }
 
 /// How an episode went.

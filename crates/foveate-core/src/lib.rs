@@ -27,6 +27,6 @@ pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
 pub use imitate::{Apprentice, Lesson, LessonPlan};
-pub use policy::{Agent, Decision, Gaze, PatchGrid, Policy, PolicyError, Seat, TensorShape};
+pub use policy::{Agent, Decision, Gaze, PatchGrid, Policy, PolicyError, Seat, TensorShape, episode_seed};
 pub use report::Fact;
 pub use seed::{Rng, Seed};

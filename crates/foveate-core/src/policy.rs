@@ -1,7 +1,7 @@
 //! Things that look and act.
 
-use crate::Observation;
 use crate::near::hint;
+use crate::{Observation, Seed};
 
 /// Something that looks and acts. Where it looked is part of the result, not a debug hook.
 ///
@@ -14,8 +14,9 @@ pub trait Policy: Send + Sync {
     /// Memory as it is at the start of an episode.
     fn memory(&self) -> Self::Memory;
 
-    /// Forgets the episode, keeping the scratch space.
-    fn reset(&self, memory: &mut Self::Memory);
+    /// Forgets the episode, keeping the scratch space. The one that begins has this seed, for a policy that draws numbers;
+    /// see [`episode_seed`].
+    fn reset(&self, memory: &mut Self::Memory, episode: Seed);
 
     /// Looks at `observation` and decides.
     ///
@@ -51,6 +52,14 @@ pub trait Policy: Send + Sync {
     fn set_threads(&mut self, threads: usize) {
         let _ = threads;
     }
+}
+
+/// The seed that an agent gets for an episode: of the world's stream that began with `seed`, number `number` from 0. An
+/// episode whose world was reset with a seed of its own is number 0 of that stream.
+///
+/// It depends on the episode alone, so an episode can be played again by itself, by whoever and in whatever order.
+pub const fn episode_seed(seed: u64, number: usize) -> Seed {
+    Seed::root(seed).child("agent", number as u64)
 }
 
 /// A named parameter tensor.
@@ -202,8 +211,8 @@ impl PatchGrid {
 /// This is what runs: workers clone it, give it a genome with [`Agent::set_params`], and drive. Get one from a
 /// [`Policy`] with [`Seat::new`].
 pub trait Agent: Send {
-    /// Forgets the last episode.
-    fn begin_episode(&mut self);
+    /// Forgets the last episode. The one that begins has this seed, see [`episode_seed`].
+    fn begin_episode(&mut self, episode: Seed);
 
     /// Looks and decides; see [`Policy::act`].
     ///
@@ -253,8 +262,8 @@ impl<P: Policy> Seat<P> {
 }
 
 impl<P: Policy + Clone + 'static> Agent for Seat<P> {
-    fn begin_episode(&mut self) {
-        self.policy.reset(&mut self.memory);
+    fn begin_episode(&mut self, episode: Seed) {
+        self.policy.reset(&mut self.memory, episode);
     }
 
     fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use foveate_agents::registry::{Init, initial_attention_params};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
-use foveate_core::{Action, Agent, Env, EnvError, ImageBuf, Observation, Policy, PolicyError, Seat, Seed};
+use foveate_core::{
+    Action, Agent, Env, EnvError, ImageBuf, Observation, Policy, PolicyError, Seat, Seed, episode_seed,
+};
 use foveate_envs::registry::{self, EnvRequest};
 use serde::Serialize;
 
@@ -160,7 +162,7 @@ pub fn forward(frames: &[ImageBuf], passes: usize) -> Result<Vec<ForwardTiming>,
         let mut agent = Seat::new(policy);
         let mut best = f64::INFINITY;
         for pass in 0..=passes.max(1) {
-            agent.begin_episode();
+            agent.begin_episode(episode_seed(0, 0));
             let clock = ThreadCpu::start();
             for frame in frames {
                 std::hint::black_box(agent.act(Observation::Image(frame.as_image()))?.action);

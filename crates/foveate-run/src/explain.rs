@@ -22,7 +22,7 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{Agent, Env, statistics};
+use foveate_core::{Agent, Env, episode_seed, statistics};
 use foveate_explain::episode::{Dimension, Episode};
 use foveate_explain::faithful::{Faithfulness, Verdict};
 use foveate_explain::figure::{Dress, Figure, svg};
@@ -307,7 +307,7 @@ impl fmt::Display for ExplainReport {
 fn looks(request: &ExplainRequest<'_>) -> bool {
     let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
     env.reset(Some(request.seed));
-    agent.begin_episode();
+    agent.begin_episode(episode_seed(request.seed, 0));
     agent.act(env.observation()).map_or(true, |decision| decision.gaze.is_some())
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::{
-    Agent, Decision, Env, EvaluateError, Lesson, LessonPlan, Observation, PolicyError, RolloutJob,
+    Agent, Decision, Env, EvaluateError, Lesson, LessonPlan, Observation, PolicyError, RolloutJob, Seed,
     TensorShape,
 };
 use serde::{Deserialize, Serialize};
@@ -298,8 +298,8 @@ struct Recorder {
 }
 
 impl Agent for Recorder {
-    fn begin_episode(&mut self) {
-        self.agent.begin_episode();
+    fn begin_episode(&mut self, episode: Seed) {
+        self.agent.begin_episode(episode);
     }
 
     fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {

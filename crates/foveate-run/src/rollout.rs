@@ -6,7 +6,7 @@ mod lesson;
 
 use foveate_core::{
     Action, ActionSpace, Agent, Env, EnvError, EpisodeResult, EvaluateError, Lesson, LessonPlan, PolicyError,
-    RolloutJob,
+    RolloutJob, episode_seed,
 };
 
 use self::lesson::Pupil;
@@ -45,8 +45,10 @@ pub fn run(
 ) -> Result<EpisodeResult, EvaluateError> {
     *step = 0;
     env.reset(Some(job.env_seed));
+    // Every episode has a stream of its own here, whichever of the genome's episodes it is.
+    agent.begin_episode(episode_seed(job.env_seed, 0));
     match rules.lesson {
-        None => drive(env, agent, job, rules, step),
+        None => drive_by(&mut Alone, env, agent, job, rules, step),
         Some(plan) => {
             let mut pupil = Pupil::new(plan, job, env.spec(), lesson);
             drive_by(&mut pupil, env, agent, job, rules, step)
@@ -54,7 +56,7 @@ pub fn run(
     }
 }
 
-/// As [`run`], from a world that was reset by the caller; never a lesson.
+/// As [`run`], from a world that was reset by the caller and whose stream began with the job's seed; never a lesson.
 ///
 /// # Errors
 /// As [`run`].
@@ -65,6 +67,7 @@ pub fn drive(
     rules: Rules,
     step: &mut u64,
 ) -> Result<EpisodeResult, EvaluateError> {
+    agent.begin_episode(job.episode_seed());
     drive_by(&mut Alone, env, agent, job, rules, step)
 }
 
@@ -107,7 +110,6 @@ fn drive_by(
     let mut result = EpisodeResult::default();
     let mut in_the_red = 0;
     *step = 0;
-    agent.begin_episode();
     while result.steps < rules.max_steps {
         *step = result.steps + 1;
         let action = hands.act(env, agent).map_err(|refusal| refused(*step, refusal))?;

@@ -145,7 +145,7 @@ impl Policy for ToyPolicy {
         ToyMemory::default()
     }
 
-    fn reset(&self, memory: &mut ToyMemory) {
+    fn reset(&self, memory: &mut ToyMemory, _: Seed) {
         *memory = ToyMemory::default();
     }
 

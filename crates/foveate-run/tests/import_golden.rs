@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use foveate_agents::Layout;
-use foveate_core::{Image, Observation};
+use foveate_core::{Image, Observation, episode_seed};
 use foveate_run::import::import;
 use foveate_run::npy::ArrayData;
 use foveate_run::npz;
@@ -41,7 +41,7 @@ fn imported_weights_act_as_published() {
     else {
         panic!("the golden file holds bytes, numbers and indices");
     };
-    agent.begin_episode();
+    agent.begin_episode(episode_seed(0, 0));
     let mut steps = 0;
     for (i, frame) in frames.chunks_exact(SIDE * SIDE * 3).enumerate() {
         let image = Image::new(SIDE, SIDE, frame).expect("a whole frame");

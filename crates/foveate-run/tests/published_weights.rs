@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Action, Agent, Env, Seat};
+use foveate_core::{Action, Agent, Env, Seat, episode_seed};
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 use foveate_run::npy::ArrayData;
@@ -35,7 +35,7 @@ fn drive(weights: &[f32], variants: &str, n: usize) -> Vec<(usize, usize, f64)> 
     (0..n)
         .map(|episode| {
             env.reset((episode == 0).then_some(1));
-            agent.begin_episode();
+            agent.begin_episode(episode_seed(0, 0));
             let (mut steps, mut total) = (0, 0.0);
             loop {
                 let action = agent.act(env.observation()).unwrap().action;

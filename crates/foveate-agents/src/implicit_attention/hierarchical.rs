@@ -4,7 +4,7 @@
 //! The high level's first output says for how many control steps its command holds, the others are the command; all are
 //! in −1 ..= 1. The low level is one linear layer.
 
-use foveate_core::{Decision, Observation, Policy, PolicyError, TensorShape};
+use foveate_core::{Decision, Observation, Policy, PolicyError, Seed, TensorShape};
 use foveate_kernels::dense::Dense;
 use foveate_kernels::{Level, project::Linear};
 use serde::{Deserialize, Serialize};
@@ -248,7 +248,7 @@ impl Policy for HierarchicalAttention {
         }
     }
 
-    fn reset(&self, memory: &mut HierarchicalMemory) {
+    fn reset(&self, memory: &mut HierarchicalMemory, _: Seed) {
         memory.high.reset();
         memory.left = 0;
     }

@@ -63,7 +63,7 @@ impl Condition {
 /// The score of the episode under `condition`. Where the agent would look is asked of it on the picture as it is.
 pub(super) fn drive(mut seat: Seat, condition: Condition, seed: Seed) -> Result<f64, RunError> {
     let mut score = 0.0;
-    seat.agent.begin_episode();
+    seat.agent.begin_episode(seat.job.episode_seed());
     for step in 0..seat.max_steps {
         let changed = {
             let picture = picture(&*seat.env)?;

@@ -57,7 +57,7 @@ pub(super) fn play(
     look: &mut dyn FnMut(Moment<'_>) -> Result<(), RunError>,
 ) -> Result<(Episode, Seat), RunError> {
     let mut episode = Episode::default();
-    seat.agent.begin_episode();
+    seat.agent.begin_episode(seat.job.episode_seed());
     while episode.len() < seat.max_steps && !episode.ended {
         let step = episode.len();
         let before = keep(step).then(|| seat.agent.boxed_clone());

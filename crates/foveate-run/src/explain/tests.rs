@@ -140,7 +140,7 @@ impl Policy for Toy {
         Memory::default()
     }
 
-    fn reset(&self, _: &mut Memory) {}
+    fn reset(&self, _: &mut Memory, _: Seed) {}
 
     fn act<'m>(
         &self,

@@ -1,7 +1,9 @@
 //! One seat: an agent, its own copy of the world, and what happened there.
 
 use foveate_agents::registry::fewer_patches;
-use foveate_core::{Action, ActionSpace, Agent, Env, EnvError, Gaze, ImageBuf, Observation, PatchGrid, Step};
+use foveate_core::{
+    Action, ActionSpace, Agent, Env, EnvError, Gaze, ImageBuf, Observation, PatchGrid, Step, episode_seed,
+};
 use foveate_envs::shift::{Plan, Shifted};
 
 use super::cast::Player;
@@ -74,7 +76,7 @@ impl Lane {
     /// Starts the track of `seed`. Who holds the wheel goes on holding it.
     pub(super) fn restart(&mut self, seed: u64) {
         self.env.reset(Some(seed));
-        self.agent.begin_episode();
+        self.agent.begin_episode(episode_seed(seed, 0));
         (self.before, self.decided) = (None, None);
         (self.steps, self.score, self.end, self.broken) = (0, 0.0, None, None);
     }

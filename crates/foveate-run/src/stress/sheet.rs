@@ -1,6 +1,6 @@
 //! A contact sheet: what shifts look like.
 
-use foveate_core::{Action, ActionSpace, Agent, Env, Image, ImageBuf};
+use foveate_core::{Action, ActionSpace, Agent, Env, Image, ImageBuf, episode_seed};
 use foveate_envs::shift::{Plan, Shift, Shifted, Target, catalogue};
 use foveate_film::{Face, encode_png};
 
@@ -73,7 +73,7 @@ pub(super) fn record(
 ) -> Result<Vec<Vec<f64>>, RunError> {
     let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
     env.reset(Some(seed));
-    agent.begin_episode();
+    agent.begin_episode(episode_seed(seed, 0));
     let mut actions = Vec::with_capacity(step);
     while actions.len() < step {
         let action = agent.act(env.observation())?.action.to_vec();
@@ -95,7 +95,7 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
     // Actions that are changed on their way would soon lead nowhere: then the agent looks where it goes.
     let looks = plan.list().iter().any(|shift| shift.info().target == Target::Action);
     env.reset(Some(request.seed));
-    agent.begin_episode();
+    agent.begin_episode(episode_seed(request.seed, 0));
     for recorded in actions {
         let over = if looks {
             let action = agent.act(env.observation())?.action.to_vec();

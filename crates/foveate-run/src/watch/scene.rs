@@ -4,7 +4,7 @@ use std::path::Path;
 
 use foveate_core::{
     Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation,
-    PolicyError, RolloutJob,
+    PolicyError, RolloutJob, episode_seed,
 };
 use foveate_explain::{gaze_marks, whiten};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
@@ -51,7 +51,7 @@ impl Scene {
         for _ in 0..request.episode {
             env.reset(None);
         }
-        agent.begin_episode();
+        agent.begin_episode(episode_seed(request.seed, request.episode));
         let (width, height) = stage.world_size();
         Ok(Scene {
             env,

@@ -2,7 +2,7 @@ use super::*;
 use crate::toy::{ToyWorld, toy_agent};
 use foveate_core::{
     Action, ActionSpace, Decision, EnvError, EnvSpec, Fact, Gaze, ImageBuf, Observation, ObservationSpace,
-    PatchGrid, Policy, PolicyError, Seat, Step, TensorShape,
+    PatchGrid, Policy, PolicyError, Seat, Seed, Step, TensorShape,
 };
 
 /// A world of one grey square: brighter every step, over after `length` steps, one point a step.
@@ -73,7 +73,7 @@ impl Policy for Looker {
     fn memory(&self) -> Self::Memory {
         (vec![0.0, 7.0, 7.0], vec![0.0; 9], None)
     }
-    fn reset(&self, memory: &mut Self::Memory) {
+    fn reset(&self, memory: &mut Self::Memory, _: Seed) {
         memory.2 = None;
     }
     fn act<'m>(
