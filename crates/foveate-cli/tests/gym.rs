@@ -56,6 +56,76 @@ fn an_untrained_agent_drives_any_environment_with_a_picture() {
     assert!(returns.windows(2).any(|pair| pair[0] != pair[1]), "other episodes: {returns:?}");
 }
 
+/// A world that shows the same in every episode: the agent that acts at random still does something else in each.
+#[test]
+fn random_actions_are_seeded_by_the_episode() {
+    if !python() {
+        return;
+    }
+    let dir = Dir::new();
+    let returns = |args: &[&str]| -> Vec<f64> {
+        let said = on_toy(&dir, "Still", &[&["eval", "random-actions", "--json"], args].concat());
+        let report: Value = serde_json::from_str(&said).expect("one JSON object");
+        serde_json::from_value(report["returns"].clone()).expect("numbers")
+    };
+    for episodes in [["--seed", "5", "--episodes", "6"], ["--seeds", "5..11", "--max-steps", "60"]] {
+        let one = returns(&[&episodes[..], &["--workers", "1"]].concat());
+        let different: BTreeSet<u64> = one.iter().map(|x| x.to_bits()).collect();
+        assert_eq!((one.len(), different.len()), (6, 6), "{one:?}");
+        assert_eq!(returns(&[&episodes[..], &["--workers", "3"]].concat()), one);
+        if episodes[0] == "--seeds" {
+            assert_eq!(returns(&["--seeds", "8..9"]), one[3..4], "an episode by itself");
+        } else {
+            assert_eq!(returns(&["--seeds", "5..6"]), one[..1], "the first of a stream has its seed");
+        }
+    }
+    let filmed = on_toy(
+        &dir,
+        "Still",
+        &["watch", "random-actions", "--seed", "5", "--episode", "3", "--out", "a.gif"],
+    );
+    let fourth = returns(&["--seed", "5", "--episodes", "4"])[3];
+    assert!(filmed.contains(&format!("score {fourth:.3}")), "{fourth}: {filmed}");
+}
+
+#[test]
+fn a_film_of_what_cannot_begin_says_why() {
+    if !python() {
+        return;
+    }
+    let dir = Dir::new();
+    let watch = ["watch", "random-actions", "--env", "gym:foveate_toys:Toys/Odd-v0", "--option", TOYS];
+    let done = dir.run(&[&watch[..], &["--env-arg", "what=reset", "--out", "a.png"]].concat());
+    assert_eq!(done.code, Some(1));
+    let last = done.stderr.trim_end().lines().next_back().unwrap_or_default();
+    assert!(last.contains("it raised ValueError: it cannot begin") && last.contains("seed 1"), "{done:?}");
+    assert_eq!(done.stderr.matches("Traceback").count(), 1, "{done:?}");
+}
+
+/// Every command that gives a score.
+#[test]
+fn what_is_not_finite_is_an_error_that_says_where() {
+    if !python() {
+        return;
+    }
+    let dir = Dir::new();
+    let world = ["--env", "gym:foveate_toys:Toys/Odd-v0", "--option", TOYS, "--env-arg", "what=x"];
+    let value = ["--env-arg", "value=np.nan", "--picture", "render"];
+    for command in [
+        &["eval", "random-actions", "--seeds", "4..5"][..],
+        &["eval", "random", "--seeds", "4..5"],
+        &["watch", "random", "--seed", "4", "--out", "a.gif"],
+        &["stress", "random", "--shifts", "blur:1", "--variants", "none", "--seed", "4", "--episodes", "1"],
+    ] {
+        let done = dir.run(&[command, &world, &value].concat());
+        assert_eq!(done.code, Some(1), "{command:?}: {done:?}");
+        let last = done.stderr.trim_end().lines().next_back().unwrap_or_default();
+        let part =
+            "gym:foveate_toys:Toys/Odd-v0: observation[1] is NaN after step 5 of the episode with seed 4;";
+        assert!(last.contains(part), "{command:?}: {done:?}");
+    }
+}
+
 #[test]
 fn films_show_what_the_environment_draws() {
     if !python() {
@@ -130,6 +200,13 @@ fn doctor_and_checker_speak_plainly() {
     let few = ["check-env", "gym:foveate_toys:Toys/Toy-v0", "--option", TOYS, "--steps", "7"];
     let said = dir.ok(&few);
     assert!(said.contains("no episode ended within 7 steps") && !said.contains("FAULT"), "{said}");
+    // What was found is told even if the environment then hangs.
+    let hangs = ["--env-arg", "how=hang", "--env-arg", "at=9", "--option", "timeout=3"];
+    let done =
+        dir.run(&[&["check-env", "gym:foveate_toys:Toys/Breaks-v0", "--option", TOYS][..], &hangs].concat());
+    assert_eq!(done.code, Some(1));
+    let place = "FAULT  hangs              step 9 of seed 1 took longer than 3 s, which is what the option timeout allows";
+    assert!(done.stdout.contains(place), "{done:?}");
     let flawed =
         ["check-env", "gym:foveate_toys:Toys/Flawed-v0", "--option", TOYS, "--env-arg", "flaw=alias"];
     let done = dir.run(&flawed);

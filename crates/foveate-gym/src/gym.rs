@@ -19,6 +19,9 @@ pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 /// Workers that wait for the next world; more are sent home.
 const MAX_IDLE: usize = 256;
 
+/// How many different tracebacks are remembered, so that none is shown twice.
+const MAX_STORIES: usize = 16;
+
 /// How often the first worker may end before it has made the environment.
 const MAX_STARTS: usize = 5;
 
@@ -33,6 +36,8 @@ pub struct Gym {
     noticed: AtomicBool,
     idle: Mutex<Vec<Process>>,
     replaced: AtomicU64,
+    /// Tracebacks that were shown.
+    stories: Mutex<Vec<String>>,
 }
 
 impl fmt::Debug for Gym {
@@ -80,6 +85,7 @@ impl Gym {
             noticed: AtomicBool::new(false),
             idle,
             replaced: AtomicU64::new(0),
+            stories: Mutex::default(),
         }))
     }
 
@@ -138,11 +144,11 @@ impl Gym {
         }
     }
 
-    /// Counts a worker that had to be replaced, and tells: all of the first few, then fewer and fewer.
+    /// Counts a worker that had to be replaced, and tells: all of the first few, then fewer and fewer; a traceback once.
     pub(crate) fn tell(&self, what: &str, story: &str) {
         let before = self.replaced.fetch_add(1, Ordering::Relaxed);
         if before < 4 {
-            let story = if story.is_empty() { String::new() } else { format!("\n{story}") };
+            let story = if self.is_new(story) { format!("\n{story}") } else { String::new() };
             (self.notice)(&format!("{}: {what}{story}", self.spec.id));
         } else if (before + 1).is_power_of_two() {
             (self.notice)(&format!("{}: {what}; {} workers were replaced so far", self.spec.id, before + 1));
@@ -156,7 +162,36 @@ impl Gym {
         }
     }
 
+    /// Counts a worker that failed for good; who asked is told why. A traceback is shown unless it was shown before.
+    pub(crate) fn give_up(&self, story: &str) {
+        self.replaced.fetch_add(1, Ordering::Relaxed);
+        if self.is_new(story) {
+            (self.notice)(&format!("{}:\n{story}", self.spec.id));
+        }
+    }
+
+    /// Whether it is a traceback that was not shown before; remembers it.
+    fn is_new(&self, story: &str) -> bool {
+        let mut stories = self.stories.lock().unwrap_or_else(PoisonError::into_inner);
+        if story.is_empty() || stories.iter().any(|shown| shown == story) {
+            return false;
+        }
+        if stories.len() < MAX_STORIES {
+            stories.push(story.to_owned());
+        }
+        true
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All workers close their environments at the same time.
+impl Drop for Gym {
+    fn drop(&mut self) {
+        for process in self.lock().iter() {
+            process.hang_up();
+        }
     }
 }

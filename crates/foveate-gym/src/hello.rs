@@ -36,6 +36,8 @@ pub struct Hello {
     pub(crate) numbers_at: usize,
     /// Each part of the observation: its name, `picture`, `depth` or `numbers`, and what it was.
     pub parts: Vec<[String; 3]>,
+    /// Of each part that is numbers: its name, where they begin among all numbers, and how many there are.
+    pub(crate) spans: Vec<(String, usize, usize)>,
     /// Parts that no agent is shown: name and kind.
     pub left_out: Vec<[String; 2]>,
     /// Of a choice alone: between how many; else 0.
@@ -83,6 +85,13 @@ impl Hello {
             return bad("its observation is empty; choose another environment".into());
         }
         Ok(())
+    }
+
+    /// What the number at `index` is called, as in `observation[3]`.
+    pub(crate) fn part(&self, index: usize) -> String {
+        let found =
+            self.spans.iter().find(|(_, at, count)| (*at..at.saturating_add(*count)).contains(&index));
+        found.map_or_else(|| format!("number {index}"), |(name, at, _)| format!("{name}[{}]", index - at))
     }
 
     pub(crate) fn picture_bytes(&self) -> usize {

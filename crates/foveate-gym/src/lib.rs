@@ -7,8 +7,9 @@
 //! * **Two ways between the processes.** Observations are written to a memory file that both sides have open; requests and
 //!   answers go through a socket pair, whose end tells at once when a worker dies. Nothing of it has a name in the file
 //!   system, so nothing can be left behind, whoever is killed.
-//! * **Nothing outlives us.** Each worker has a keeper, a process that computes nothing and ends the worker, and whatever
-//!   the worker started, when either side is gone.
+//! * **Nothing outlives us.** Each worker has a keeper, a process that runs nothing of the environment. When either side is
+//!   gone it lets the environment close itself, ends whatever the worker started, and removes what they left. What is left
+//!   when keepers are killed is removed by the next start.
 //! * **An episode is its seed and its actions.** A world whose worker died, hung or raised gets a new worker, plays its
 //!   episode again up to where it was, and goes on; a copy of a world does the same. What comes out the second time is
 //!   compared with the first.
@@ -25,6 +26,7 @@ mod hello;
 mod history;
 mod process;
 mod settings;
+mod sweep;
 pub mod take_cover;
 mod world;
 

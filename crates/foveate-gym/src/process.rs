@@ -9,30 +9,30 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::error::GymError;
 use crate::hello::Hello;
 use crate::settings::Settings;
+use crate::sweep;
 
 /// Version of what goes through the socket; the worker has the same.
 pub(crate) const PROTOCOL: u32 = 1;
 const BOOT: &str = include_str!("worker/boot.py");
-const WORKER: &str = include_str!("worker/worker.py");
+const WORKER: &str = concat!(include_str!("worker/keeper.py"), include_str!("worker/worker.py"));
 /// Longest answer that is taken: a picture for people of 4096 × 4096.
 const MAX_ANSWER: usize = 64 << 20;
 /// Most bytes of an observation.
 const MAX_OBSERVATION: usize = 256 << 20;
 /// How much of what a worker printed is kept for when it fails.
 const LOG_TAIL: u64 = 16 << 10;
-/// When more was printed, it is forgotten.
-const LOG_MOST: u64 = 1 << 20;
 /// What is set for a worker unless the user has set it: one thread each, since there is a worker for every core; no
 /// window, no sound; and an order of sets that repeats.
 const SURROUNDINGS: [(&str, &str); 10] = [
@@ -61,11 +61,15 @@ pub fn worker_cpu() -> Duration {
 pub(crate) struct Process {
     control: UnixStream,
     memory: File,
+    /// The end of what it printed, which its keeper writes.
     log: File,
+    /// The keeper.
     child: Child,
+    /// Its folder for temporary files.
+    folder: PathBuf,
     timeout: Cell<Duration>,
-    /// Requests until the log is looked after.
-    until_trim: u32,
+    /// It did not answer in time, so that it would not close its environment either.
+    hung: Cell<bool>,
     /// It uses more memory than it should.
     pub(crate) heavy: bool,
     resets: u64,
@@ -177,8 +181,8 @@ impl Process {
         let (control, theirs) = UnixStream::pair().map_err(connect)?;
         let memory = nameless("foveate-observation").map_err(connect)?;
         let log = nameless("foveate-log").map_err(connect)?;
-        // So that a log that is cut short goes on from its new end.
-        rustix::fs::fcntl_setfl(&log, rustix::fs::OFlags::APPEND).map_err(|e| connect(e.into()))?;
+        sweep::once();
+        let folder = sweep::new_folder();
         let mut command = Command::new(python);
         command.args(["-c", BOOT]).process_group(0);
         command.stdin(OwnedFd::from(theirs));
@@ -197,6 +201,10 @@ impl Process {
                 _ => command.env_remove("PYTHONPATH"),
             };
         }
+        // Whatever it starts inherits them, and is known by them.
+        for name in ["TMPDIR", "TEMP", "TMP", sweep::MARK] {
+            command.env(name, &folder);
+        }
         let child =
             command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
         Ok(Process {
@@ -204,8 +212,9 @@ impl Process {
             memory,
             log,
             child,
+            folder,
             timeout: Cell::new(Duration::ZERO),
-            until_trim: 0,
+            hung: Cell::new(false),
             heavy: false,
             resets: 0,
             cpu_seconds: 0.0,
@@ -262,6 +271,12 @@ impl Process {
             words.extend_from_slice(text.as_bytes());
         }
         self.say(&words)?;
+        self.more_words(timeout)
+    }
+
+    /// An object that the worker tells of its job; the last is the answer.
+    pub(crate) fn more_words(&mut self, timeout: Duration) -> Result<Value, Trouble> {
+        self.wait_up_to(timeout)?;
         let mut length = [0; 4];
         self.hear(&mut length)?;
         let answer = self.hear_all(u32::from_le_bytes(length) as usize)?;
@@ -272,7 +287,6 @@ impl Process {
     /// Starts an episode.
     pub(crate) fn reset(&mut self, seed: u64, timeout: Duration) -> Result<(), Trouble> {
         self.wait_up_to(timeout)?;
-        self.trim_log();
         self.resets += 1;
         let mut request = [0; 16];
         request[0] = b'R';
@@ -285,10 +299,6 @@ impl Process {
     /// Advances one step; `request` is what [`step_request`] made.
     pub(crate) fn step(&mut self, request: &[u8], timeout: Duration) -> Result<Outcome, Trouble> {
         self.wait_up_to(timeout)?;
-        self.until_trim = self.until_trim.saturating_sub(1);
-        if self.until_trim == 0 {
-            self.trim_log();
-        }
         let (flags, length, reward) = self.ask(request)?;
         if length != 0 {
             return Err(Trouble::Astray("its worker answered a step with something else".into()));
@@ -339,8 +349,8 @@ impl Process {
         if status == 0 {
             return Ok((flags, length, number));
         }
-        let story = self.hear_all(length)?;
-        Err(Trouble::Raised(String::from_utf8_lossy(&story).into_owned()))
+        let words = String::from_utf8_lossy(&self.hear_all(length)?).into_owned();
+        Err(if status == 2 { Trouble::Astray(words) } else { Trouble::Raised(words) })
     }
 
     /// Whether it has begun no more than one episode.
@@ -380,6 +390,7 @@ impl Process {
 
     fn lost(&self, error: &io::Error) -> Trouble {
         if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+            self.hung.set(true);
             return Trouble::Hung(self.timeout.get());
         }
         Trouble::Gone(self.printed())
@@ -396,28 +407,33 @@ impl Process {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Keeps an environment that prints a lot from filling the memory.
-    fn trim_log(&mut self) {
-        self.until_trim = 256;
-        if self.log.metadata().is_ok_and(|data| data.len() > LOG_MOST) {
-            let _ = self.log.set_len(0);
-        }
-    }
-
     /// The keeper's process id, which is also the group's.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 }
 
-/// Milliseconds until a keeper that does not end counts as hung: on a busy machine it takes time to remove what its worker
-/// left.
-const KEEPER_MS: u32 = 5000;
+/// Milliseconds until a keeper that does not end counts as hung: five seconds for the environment to close itself, and on a
+/// busy machine it takes time to remove what its worker left.
+const KEEPER_MS: u32 = 12_000;
 
-/// Hangs up, which ends the worker, and waits until nothing of it is left.
+impl Process {
+    /// Lets the worker close its environment and end, without waiting for it.
+    pub(crate) fn hang_up(&self) {
+        if self.hung.get()
+            && let Some(keeper) = Pid::from_raw(self.child.id() as i32)
+        {
+            // No use in waiting: the keeper ends it at once.
+            let _ = kill_process(keeper, Signal::USR1);
+        }
+        let _ = self.control.shutdown(Shutdown::Both);
+    }
+}
+
+/// Hangs up, upon which the worker closes its environment and ends, and waits until nothing of it is left.
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.control.shutdown(Shutdown::Both);
+        self.hang_up();
         for _ in 0..KEEPER_MS {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
@@ -425,10 +441,12 @@ impl Drop for Process {
             }
         }
         // Whoever is left of the group, and the keeper itself should it hang: both are rare.
-        if let Some(group) = rustix::process::Pid::from_raw(self.child.id() as i32) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();
+        // There is nothing left to do unless the keeper was killed.
+        sweep::folder(&self.folder);
     }
 }
 

@@ -149,7 +149,7 @@ impl GymWorld {
             let (seed, step) = (self.history.seed, self.history.steps());
             let place = format!("after step {step} of the episode with seed {seed}");
             if final_ {
-                self.gym.tell(&format!("{trouble}, {place}"), trouble.story());
+                self.gym.give_up(trouble.story());
                 let why = match trouble {
                     Trouble::Gone(_) | Trouble::Hung(_) | Trouble::Raised(_) => {
                         format!(
@@ -164,6 +164,15 @@ impl GymWorld {
                 &format!("{trouble}, {place}; a new worker plays it again and goes on"),
                 trouble.story(),
             );
+        }
+    }
+
+    /// Whether an episode is under way, or over; if it failed, why.
+    fn is_there(&self) -> Result<(), EnvError> {
+        match &self.phase {
+            Phase::UnderWay | Phase::Over => Ok(()),
+            Phase::Failed(why) => Err(self.outside(why.clone())),
+            Phase::Before => Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() }),
         }
     }
 
@@ -256,14 +265,24 @@ impl GymWorld {
             *self.link.get_mut() = Some(fresh);
             self.insist(|process| process.reset(seed, timeout))?;
         }
-        self.see()
+        self.see(0)
     }
 
-    /// Reads the observation that the worker has just written.
-    fn see(&mut self) -> Result<(), EnvError> {
+    /// Reads the observation that the worker has just written, which `steps` steps led to.
+    fn see(&mut self, steps: usize) -> Result<(), EnvError> {
         let link = self.link.get_mut();
         let seen = link.as_ref().map_or(Ok(()), |process| self.sight.read(process));
-        seen.map_err(|trouble| self.outside(trouble.to_string()))
+        seen.map_err(|trouble| self.outside(trouble.to_string()))?;
+        let Some(index) = self.sight.numbers.iter().position(|x| !x.is_finite()) else { return Ok(()) };
+        let (what, value) = (self.gym.hello().part(index), self.sight.numbers[index]);
+        // No agent is to see it.
+        self.sight.numbers.fill(0.0);
+        self.sight.raw.fill(0);
+        Err(self.outside(format!(
+            "{what} is {value} after step {steps} of the episode with seed {}; agents compute with finite numbers alone: \
+             correct the environment, or let a wrapper replace it (--option gym_wrapper=…)",
+            self.history.seed
+        )))
     }
 }
 
@@ -298,12 +317,9 @@ impl Env for GymWorld {
     }
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
-        match &self.phase {
-            Phase::UnderWay => {}
-            Phase::Failed(why) => return Err(self.outside(why.clone())),
-            Phase::Before | Phase::Over => {
-                return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
-            }
+        self.is_there()?;
+        if self.phase == Phase::Over {
+            return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
         }
         self.take(action)?;
         step_request(self.request.get_mut(), &self.numbers);
@@ -312,7 +328,18 @@ impl Env for GymWorld {
             let request = self.request.borrow();
             self.insist(|process| process.step(&request, timeout))
         };
-        let outcome = match outcome.and_then(|outcome| self.see().map(|()| outcome)) {
+        let step = self.history.steps() + 1;
+        let outcome = outcome.and_then(|outcome| {
+            if outcome.reward.is_finite() {
+                return Ok(outcome);
+            }
+            let (reward, seed) = (outcome.reward, self.history.seed);
+            Err(self.outside(format!(
+                "the reward is {reward} in step {step} of the episode with seed {seed}; returns are sums of finite \
+                 numbers: correct the environment"
+            )))
+        });
+        let outcome = match outcome.and_then(|outcome| self.see(step).map(|()| outcome)) {
             Ok(outcome) => outcome,
             Err(error) => {
                 if let EnvError::Outside { why, .. } = &error {
@@ -345,9 +372,7 @@ impl Env for GymWorld {
         if !self.gym.hello().renders {
             return Err(no_view("it has no render mode rgb_array"));
         }
-        if !matches!(self.phase, Phase::UnderWay | Phase::Over) {
-            return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
-        }
+        self.is_there()?;
         let bytes = self.insist(|process| process.fetch(b'P', self.gym.settings().timeout))?;
         if let Some(missing) = bytes.strip_prefix(&[0; 8]).filter(|missing| !missing.is_empty()) {
             let why = String::from_utf8_lossy(missing);
@@ -390,7 +415,8 @@ impl Env for GymWorld {
         if action.len() != wanted {
             return Err(EnvError::ActionLength { env: env(), wanted, given: action.len() });
         }
-        if self.phase != Phase::UnderWay {
+        self.is_there()?;
+        if self.phase == Phase::Over {
             return Err(EnvError::NeedsReset { env: env() });
         }
         let bytes = self.insist(|process| process.fetch(b'E', self.gym.settings().timeout))?;

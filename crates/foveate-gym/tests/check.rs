@@ -18,7 +18,19 @@ fn findings(name: &str, options: &[(&str, &str)]) -> Vec<Finding> {
     let id = format!("foveate_toys:Toys/{name}-v0");
     let all = [("path", TOYS)].into_iter().chain(options.iter().copied());
     let settings = Settings::parse(&id, all).expect("good options");
-    check(&settings, None).expect("it can be made").findings
+    let mut told = vec![];
+    let checked = check(&settings, None, &mut |finding| told.push(finding.clone())).expect("it can be made");
+    assert_eq!(checked.findings, told);
+    let mut names: Vec<&str> = told.iter().map(|f| &*f.name).filter(|name| *name != "left out").collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "each is told once: {told:?}");
+    told
+}
+
+/// The words of the findings called `name`, each with its verdict.
+fn words(found: &[Finding], name: &str) -> Vec<(Verdict, String)> {
+    let named = found.iter().filter(|finding| finding.name == name);
+    named.map(|finding| (finding.verdict, finding.words.clone())).collect()
 }
 
 #[test]
@@ -42,10 +54,58 @@ fn good_environments_have_no_fault() {
     }
 }
 
+/// What Foveate does not support, and what is not installed, is said and is no fault of the environment; nor is a world
+/// without chance, or one whose episodes have one length.
+#[test]
+fn our_own_limits_are_no_faults() {
+    if !python() {
+        return;
+    }
+    let cases = [
+        (
+            "Unseen",
+            "\"all\"",
+            "sees",
+            "not supported by Foveate: nothing in its observation is a picture or a number",
+        ),
+        ("Unseen", "\"all\"", "acts", "not supported by Foveate: its actions (action) are of the kind Text"),
+        (
+            "Unseen",
+            "\"one of\"",
+            "acts",
+            "not supported by Foveate: its actions (action) are of the kind OneOf",
+        ),
+        ("Unseen", "\"one of\"", "left out", "agents do not see observation (OneOf)"),
+        (
+            "Bare",
+            "\"draws\"",
+            "render",
+            "not checked: drawing needs a package that is not installed: No module named 'pygame",
+        ),
+        ("Bare", "\"fixed\"", "seeds", "all seeds give the same episode: where that is meant"),
+        ("Bare", "\"fixed\"", "time limit", "every episode was terminated after 7 steps"),
+        ("Bare", "\"common\"", "seeds", "its seed changes nothing: all that it draws is from"),
+    ];
+    for (name, how, finding, part) in cases {
+        let found = findings(name, &[("arg.how", how)]);
+        assert!(found.iter().all(|finding| finding.verdict != Verdict::Fault), "{name} {how}: {found:?}");
+        let said = words(&found, finding);
+        assert!(
+            said.iter().any(|(verdict, words)| *verdict == Verdict::Note && words.contains(part)),
+            "{name} {how}: {found:?}"
+        );
+    }
+    // One that cannot be played at all without a package was not checked.
+    let settings = [("path", TOYS), ("arg.how", "\"needs\"")];
+    let settings = Settings::parse("foveate_toys:Toys/Bare-v0", settings).expect("good options");
+    let said = check(&settings, None, &mut |_| ()).expect_err("a package is missing").to_string();
+    assert!(said.contains("it was not checked: it needs a package that is not installed: no_such"), "{said}");
+}
+
 /// The fault `flaw` must be found under `name`, and nothing else but what follows from it.
 #[track_caller]
 fn finds(flaw: &str, name: &str, part: &str, and: &[&str]) {
-    let found = faults("Flawed", &[("arg.flaw", &format!("\"{flaw}\""))]);
+    let found = faults("Flawed", &[("arg.flaw", &format!("\"{flaw}\"")), ("timeout", "2")]);
     assert!(
         found.iter().any(|(found, words)| found == name && words.contains(part)),
         "{flaw}: {name} with {part:?} is not among {found:?}"
@@ -81,7 +141,24 @@ fn planted_faults_are_found() {
     finds("reward", "reward", "is nan in step 5", &[]);
     finds("reward array", "reward", "an array of shape (1,)", &[]);
     finds("flags", "flags", "terminated is 0 in step 1", &[]);
-    finds("time limit", "endings", "after 30 steps whatever happens", &[]);
+    finds("closes badly", "close", "close() raised ValueError", &[]);
+    finds("ignores seed", "seeds", "it ignores its seed", &[]);
+    finds("text reward", "reward", "the reward is '1.5' (str) in step 1", &[]);
+    finds("no flag", "flags", "truncated is None in step 1", &[]);
+    finds("hangs", "hangs", "step 7 of seed 2 took longer than 2 s", &[]);
+    finds(
+        "dies",
+        "dies",
+        "step 7 of seed 2: its worker process ended: foveate: the worker left with exit",
+        &[],
+    );
+    // It may well be meant: it is said, and is no fault.
+    let found = findings("Flawed", &[("arg.flaw", "\"time limit\"")]);
+    let [(verdict, said)] = &words(&found, "time limit")[..] else { panic!("{found:?}") };
+    assert!(
+        *verdict == Verdict::Note && said.contains("after 30 steps: should that be a time limit"),
+        "{said}"
+    );
     finds("autoreset anew", "final observation", "the beginning of a new episode", &[]);
     finds("autoreset", "final observation", "the beginning of a new episode", &[]);
     finds("render", "render", "drawing changes the episode", &[]);

@@ -84,11 +84,173 @@ fn what_fails_again_is_an_error_that_says_where() {
         assert!(said.contains("foveate check-env") && !said.contains('\n'), "{said}");
         assert_eq!(env.step(Action::Continuous(&[0.0])).expect_err("still").to_string(), said);
         let told = told.lock().expect("no one panicked").concat();
-        assert_eq!(told.matches("Traceback").count(), if how == "raise" { 2 } else { 0 }, "{told}");
+        assert_eq!(told.matches("Traceback").count(), usize::from(how == "raise"), "{told}");
+        assert_eq!(env.gym().replaced(), if how == "raise" { 2 } else { 6 });
         // Another episode may go well, up to the same step.
         env.reset(Some(8));
         for _ in 0..4 {
             env.step(Action::Continuous(&[0.0])).expect("it has not come to step 5");
+        }
+    }
+}
+
+/// What Foveate keeps of what its workers printed, in bytes.
+#[cfg(target_os = "linux")]
+fn log_bytes() -> u64 {
+    let files = std::fs::read_dir("/proc/self/fd").expect("Linux").flatten().map(|entry| entry.path());
+    let logs = files.filter(|path| {
+        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("memfd:foveate-log"))
+    });
+    logs.filter_map(|path| std::fs::metadata(path).ok()).map(|data| data.len()).max().unwrap_or(0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_printed_takes_no_memory_and_its_end_is_shown() {
+    if !python() {
+        return;
+    }
+    let (gym, told) = try_toy("Prints", &[]);
+    let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
+    env.reset(Some(1));
+    for _ in 0..11 {
+        env.step(Action::Continuous(&[0.0])).expect("printing does no harm");
+        let bytes = log_bytes();
+        assert!(bytes > 0 && bytes <= 16 << 10, "{bytes} bytes are kept");
+    }
+    env.step(Action::Continuous(&[0.0])).expect_err("it leaves in step 12");
+    let told = told.lock().expect("no one panicked").concat();
+    assert!(told.contains("xxx\nstep 12\nfoveate: the worker left with exit code 3"), "{}", told.len());
+    assert!(told.len() < 10 * (16 << 10), "{}", told.len());
+}
+
+#[test]
+fn an_environment_is_closed_once_whatever_ended_its_worker() {
+    if !python() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let report = dir.path().join("report");
+    let json = serde_json::to_string(&report).expect("text");
+    let written = || std::fs::read_to_string(&report).unwrap_or_default();
+    let mut env = toy("Closes", &[("arg.report", &*json)]);
+    env.reset(Some(1));
+    let copy = env.boxed_clone();
+    assert_eq!(written(), "");
+    drop(env);
+    drop(copy);
+    assert_eq!(written(), "close\nexit\n", "dropped");
+    // What cannot be used is closed, too.
+    let wrapper = ("gym_wrapper", "no_such_module.A");
+    try_toy("Closes", &[("arg.report", &*json), wrapper]).0.expect_err("no such wrapper");
+    assert_eq!(written(), "close\nexit\n".repeat(2), "refused");
+}
+
+/// What a step gives that no score can be made of is an error that says what and where; nothing is tried again.
+#[test]
+fn what_is_no_number_and_no_flag_is_refused() {
+    if !python() {
+        return;
+    }
+    let play = |what: &str, value: &str| {
+        let (what, value) = (format!("\"{what}\""), serde_json::to_string(value).expect("text"));
+        let (gym, told) = try_toy("Odd", &[("arg.what", &*what), ("arg.value", &*value)]);
+        let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
+        let done = episode(&mut env);
+        let told = told.lock().expect("no one panicked").len();
+        (done.map_err(|error| error.to_string()), told)
+    };
+    for (what, value, part) in [
+        ("reward", "'1.5'", "'1.5' (str) is no reward; step() must give one number"),
+        ("reward", "None", "None (NoneType) is no reward"),
+        ("reward", "[1.0]", "[1.0] (list) is no reward"),
+        ("reward", "np.zeros(2)", "an array of shape (2,) is no reward"),
+        ("reward", "1j", "1j (complex) is no reward"),
+        ("reward", "float('nan')", "the reward is NaN in step 5"),
+        ("reward", "-np.inf", "the reward is -inf in step 5"),
+        ("terminated", "'False'", "terminated is 'False' (str); step() must give True or False"),
+        ("terminated", "None", "terminated is None (NoneType)"),
+        ("truncated", "2", "truncated is 2 (int)"),
+        ("truncated", "np.zeros(3, bool)", "truncated is an array of shape (3,)"),
+        ("x", "np.nan", "observation[1] is NaN after step 5"),
+        ("x", "-np.inf", "observation[1] is -inf after step 5"),
+        ("x0", "np.inf", "observation[1] is inf after step 0"),
+    ] {
+        let (done, told) = play(what, value);
+        let said = done.expect_err(value);
+        assert!(said.starts_with("gym:foveate_toys:Toys/Odd-v0: "), "{said}");
+        assert!(said.contains(part) && said.contains("of the episode with seed 7"), "{said}");
+        assert!(!said.contains('\n') && told == 0, "{said}");
+    }
+    let (plain, _) = play("nothing", "None");
+    let plain = plain.expect("nothing is odd");
+    for (what, value) in [
+        ("reward", "1"),
+        ("reward", "True"),
+        ("reward", "np.float32(1)"),
+        ("reward", "np.int64(1)"),
+        ("reward", "np.array(1.0)"),
+        ("reward", "np.array([[1]])"),
+        ("terminated", "np.bool_(False)"),
+        ("terminated", "0"),
+        ("truncated", "np.array([False])"),
+    ] {
+        let mut expect = plain.clone();
+        if what == "reward" {
+            expect[4].reward = 1.0;
+        }
+        assert_eq!(play(what, value).0, Ok(expect), "{what} {value}");
+    }
+    let (gym, _) = try_toy("OddPicture", &[]);
+    let said = episode(&mut foveate_gym::GymWorld::new(gym.expect("it can be made"))).expect_err("step 5");
+    assert!(said.to_string().contains("picture in its observation has a NaN"), "{said}");
+}
+
+/// A world that could not begin says why, whatever is asked of it.
+#[test]
+fn what_failed_to_begin_says_why_when_it_is_drawn() {
+    if !python() {
+        return;
+    }
+    let (gym, told) = try_toy("Odd", &[("arg.what", "\"reset\"")]);
+    let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
+    env.reset(Some(1));
+    let said =
+        env.render(&mut foveate_core::ImageBuf::black(60, 40)).expect_err("it cannot begin").to_string();
+    assert!(said.contains("it raised ValueError: it cannot begin"), "{said}");
+    assert_eq!(told.lock().expect("no one panicked").concat().matches("Traceback").count(), 1);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_is_left_when_a_keeper_is_killed() {
+    if !python() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let report = dir.path().join("report");
+    let json = serde_json::to_string(&report).expect("text");
+    let mut env = toy("Polite", &[("arg.report", &*json), ("arg.end", "\"nothing\"")]);
+    env.reset(Some(1));
+    let uses = || -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(&report).expect("the toy writes it");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let keeper = uses()[0]["keeper"].to_string();
+    // Until it has seen what is in shared memory.
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(Command::new("kill").args(["-9", &keeper]).status().expect("kill runs").success());
+    // Its worker ends with it.
+    soon_gone(&[uses()[0]["pids"][0].as_u64().expect("a number")]);
+    env.step(Action::Continuous(&[0.0])).expect("a new worker goes on");
+    assert_eq!((env.gym().replaced(), uses().len()), (1, 2));
+    drop(env);
+    for uses in uses() {
+        let pids: Vec<u64> =
+            uses["pids"].as_array().expect("a list").iter().filter_map(serde_json::Value::as_u64).collect();
+        assert!(pids.len() == 3 && pids.iter().all(|&pid| !alive(pid)), "{uses}");
+        for path in uses["paths"].as_array().expect("a list") {
+            assert!(!std::path::Path::new(path.as_str().expect("text")).exists(), "{path}");
         }
     }
 }
@@ -115,7 +277,8 @@ fn alive(pid: u64) -> bool {
 
 #[track_caller]
 fn soon_gone(pids: &[u64]) {
-    for _ in 0..200 {
+    // An environment has five seconds to close itself.
+    for _ in 0..3000 {
         if pids.iter().all(|&pid| !alive(pid)) {
             return;
         }
@@ -230,7 +393,7 @@ fn children_of(parent: u32) -> Vec<u64> {
 }
 
 fn in_group(group: u64) -> Vec<u64> {
-    for _ in 0..100 {
+    for _ in 0..3000 {
         if stats().all(|(_, ids)| ids.get(1) != Some(&group)) {
             return vec![];
         }

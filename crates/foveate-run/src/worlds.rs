@@ -157,7 +157,7 @@ fn text_over_the_screen() -> HoveringText {
 }
 
 /// Whether the environment `gym:ID` keeps Gymnasium's promises, in episodes of up to `steps` steps, or as many as there is
-/// time for.
+/// time for; each finding is told as soon as it is made.
 ///
 /// # Errors
 /// When the name is another, an option makes no sense, or the environment cannot be made.
@@ -165,13 +165,14 @@ pub fn check_env(
     env: &str,
     options: &BTreeMap<String, String>,
     steps: Option<u32>,
+    tell: &mut dyn FnMut(&Finding),
 ) -> Result<Checked, RunError> {
     let Some(id) = env.strip_prefix(foveate_gym::PREFIX) else {
         let why = format!("{env:?} is no environment of Gymnasium; write gym:ID, as in gym:CarRacing-v3");
         return Err(RunError::BadRequest { why });
     };
     let options = options.iter().map(|(name, value)| (&**name, &**value));
-    foveate_gym::check(&Settings::parse(id, options)?, steps).map_err(with_story)
+    foveate_gym::check(&Settings::parse(id, options)?, steps, tell).map_err(with_story)
 }
 
 /// What is installed for Gymnasium environments, and which families of them work.

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use foveate_run::worlds::{Verdict, check_env};
+use foveate_run::worlds::{Finding, Verdict, check_env};
 
 use crate::out;
 use crate::world_args::key_value;
@@ -41,24 +41,18 @@ impl CheckEnv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let args = self.env_args.into_iter().map(|(name, value)| (format!("arg.{name}"), value));
         let options = self.options.into_iter().chain(args).collect();
-        let checked = check_env(&self.env, &options, self.steps)?;
+        let mut shown = Ok(());
+        let checked = check_env(&self.env, &options, self.steps, &mut |finding| {
+            if !self.json && shown.is_ok() {
+                shown = show(finding);
+            }
+        })?;
+        shown?;
         let faults = checked.faults().count();
         if self.json {
             out::say_json(&serde_json::to_value(&checked)?)?;
-        } else {
-            let width = checked.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
-            for finding in &checked.findings {
-                let verdict = match finding.verdict {
-                    Verdict::Fine => "ok   ",
-                    Verdict::Note => "note ",
-                    Verdict::Fault => "FAULT",
-                };
-                out::say(&format!("{verdict}  {:width$}  {}", finding.name, finding.words))?;
-                if !finding.more.is_empty() {
-                    eprintln!("{}", finding.more.trim_end());
-                }
-            }
-            out::say(&format!("episodes of up to {} steps were played", checked.steps))?;
+        } else if let Some(steps) = checked.steps {
+            out::say(&format!("episodes of up to {steps} steps were played"))?;
         }
         if faults > 0 {
             bail!(
@@ -68,4 +62,19 @@ impl CheckEnv {
         }
         Ok(())
     }
+}
+
+fn show(finding: &Finding) -> anyhow::Result<()> {
+    /// As long as the longest name.
+    const WIDTH: usize = 17;
+    let verdict = match finding.verdict {
+        Verdict::Fine => "ok   ",
+        Verdict::Note => "note ",
+        Verdict::Fault => "FAULT",
+    };
+    out::say(&format!("{verdict}  {:WIDTH$}  {}", finding.name, finding.words))?;
+    if !finding.more.is_empty() {
+        eprintln!("{}", finding.more.trim_end());
+    }
+    Ok(())
 }

@@ -20,7 +20,7 @@ class Doctor:
 
     def __init__(self, control, memory, request):
         warnings.simplefilter("ignore")
-        own_folder()
+        other_folder()
         lines = []
         self.hello = {
             "python": "%d.%d.%d" % sys.version_info[:3],
@@ -42,7 +42,7 @@ class Doctor:
                 env.step(env.action_space.sample())
                 if getattr(env, "render_mode", None) == "rgb_array":
                     env.render()
-                env.close()
+                MADE.pop().close()
                 lines.append([name, id, True, ""])
             except Exception as error:
                 words = one_line(error) or type(error).__name__

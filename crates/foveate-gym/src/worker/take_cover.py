@@ -2,10 +2,8 @@
 
 The settings are those of the published environment, said in ViZDoom's words of today. Once the game runs, nothing of it
 has a name in the file system: its folder is removed and its shared memory unlinked while both processes have it open.
-Until then the keeper knows what to remove should this process end.
+Until then it is for the keeper to remove them should this process end.
 """
-
-import tempfile
 
 OLDEST_VIZDOOM = (1, 3)
 # Steps of an episode, one tic each, after the tics that it takes the monsters to wake up.
@@ -59,9 +57,7 @@ class TakeCover(gymnasium.Env):
         game.set_objects_info_enabled(True)  # for the expert
 
         # What has a name until the engine has begun.
-        folder = os.path.join(tempfile.gettempdir(), "foveate-doom-%s" % os.urandom(8).hex())
-        leave({"folder": folder, "since": time.time() - 1})
-        os.mkdir(folder, 0o700)
+        folder = tempfile.mkdtemp(prefix="files-")
         os.chdir(folder)  # where the engine writes its settings
         game.init()
         os.chdir("/")
@@ -73,7 +69,6 @@ class TakeCover(gymnasium.Env):
                 if name.startswith("ViZDoom") and name.endswith(identity):
                     os.unlink(os.path.join(SHARED, name))
             self.engine = engine(identity)
-        leave({})
 
     def scenario(self, wad):
         """The path of a WAD: that of the package, or of these bytes in memory without a name."""

@@ -1,13 +1,15 @@
 """Hosts one Gymnasium environment for a parent that is connected to file descriptor 0.
 
-The parent sends this text, so that both always are of one version. Every request gets one reply, and none is sent
-before the last was answered. Observations go to a memory file (descriptor 1) that both sides have open; all else
-goes through the socket. What the environment prints goes to descriptor 2, a log that the parent keeps.
+The parent sends this text, after that of keeper.py, so that both always are of one version. Every request gets one reply,
+and none is sent before the last was answered. Observations go to a memory file (descriptor 1) that both sides have open;
+all else goes through the socket. What the environment prints goes to the keeper, which writes the end of it to
+descriptor 2, a log that the parent keeps. When the parent hangs up, the environment is closed.
 
 Needs Python 3.8, gymnasium 0.29 and numpy, nothing else.
 """
 
 import ast
+import atexit
 import gc
 import importlib
 import json
@@ -15,12 +17,10 @@ import mmap
 import os
 import random
 import resource
-import select
 import shutil
-import signal
 import struct
 import sys
-import time
+import tempfile
 import traceback
 
 PROTOCOL = 1
@@ -30,11 +30,8 @@ OLDEST_GYMNASIUM = (0, 29)
 REPLY = struct.Struct("<BBHId")
 # Longer texts of wrappers are refused.
 MOST_WRAPPERS = 2000
-FINE, RAISED = 0, 1
+FINE, RAISED, REFUSED = 0, 1, 2
 TERMINATED, TRUNCATED, HEAVY = 1, 2, 4
-# Where shared memory has names, and beginnings of those that programs do not remove when they are ended.
-SHARED = "/dev/shm"
-LEAVERS = ("ViZDoom",)
 # Where ids come from that Gymnasium itself does not know: module to import, package to install.
 HOMES = {
     "ALE": ("ale_py", "ale-py"),
@@ -55,161 +52,29 @@ LITTERERS = ("Vizdoom", "dm_control/")
 LITTERING = ("gymnasium.envs.mujoco",)
 
 
+# Environments to be closed in the end.
+MADE = []
+
+
 class Refusal(Exception):
-    """Why there is no environment, and what to do about it."""
+    """Why there is no environment, or what is wrong with what it gave; and what to do about it."""
 
 
-def keep(control, memory):
-    """Goes on as the worker, and leaves a keeper behind that ends it and all that it started.
+def close_all():
+    """Closes environments, runs what is registered for the end of Python, and leaves. The keeper ends what takes too long.
 
-    The keeper computes nothing, so no environment can keep it from noticing that the parent or the worker is gone.
-    """
-    global notes
-    gone, alive = os.pipe()
-    worker = os.fork()
-    if worker == 0:
-        os.close(gone)
-        notes = alive
-        die_with(os.getppid())
-        return
-    os.close(alive)
-    os.close(memory)
-    wait = select.poll()
-    wait.register(control.fileno(), 0)  # only that the parent hung up
-    wait.register(gone, 0)
-    wait.poll()
-    try:
-        done, status = os.waitpid(worker, os.WNOHANG)
-        if done == 0:
-            # The pipe closes a little before the worker can be waited for.
-            ready = select.poll()
-            ready.register(control.fileno(), 0)
-            if not ready.poll(0):
-                done, status = os.waitpid(worker, 0)
-            else:
-                os.kill(worker, signal.SIGKILL)
-                os.waitpid(worker, 0)
-        if done and os.WIFSIGNALED(status):
-            number = os.WTERMSIG(status)
-            say("the worker was ended by signal %d (%s)" % (number, signal.Signals(number).name))
-        elif done:
-            say("the worker left with exit code %d" % os.WEXITSTATUS(status))
-    finally:
+    Python's own end is left out: it would destroy objects in no order, which graphics libraries are known to crash in."""
+    tell_opened(TOLD)
+    while MADE:
         try:
-            sweep(gone)
-        finally:
-            os.killpg(0, signal.SIGKILL)
-
-
-def leave(what):
-    """Tells the keeper what to remove should the worker end now: a `folder`, and what leavers made `since` and no process
-    has open. What was told before is forgotten."""
-    os.write(notes, (json.dumps(what) + "\n").encode())
-
-
-def sweep(gone):
-    """Ends all that the worker started, and removes what they left."""
-    names = [name for name in os.listdir(SHARED) if name.startswith(LEAVERS)] if os.path.isdir(SHARED) else []
-    told = told_by(gone)
-    left = json.loads(told.splitlines()[-1]) if told else {}
-    if not (names or left):
-        return
-    names = {os.path.join(SHARED, name) for name in names}
-    ours = {name for pid in in_group(os.getpgrp()) for name in names & opened(pid)}
-    for _ in range(60):
-        others = in_group(os.getpgrp()) - {os.getpid()}
-        if not others:
-            break
-        for other in others:
-            try:
-                os.kill(other, signal.SIGKILL)
-            except OSError:
-                pass
-        time.sleep(0.005)
-    if left:
-        shutil.rmtree(left["folder"], ignore_errors=True)
-        ours |= {name for name in names if made_since(name, left["since"])}
-    if ours:
-        ours -= set().union(*(opened(pid) for pid in processes()))
-    for name in ours:
-        try:
-            os.unlink(name)
-        except OSError:
-            pass
-
-
-def told_by(gone):
-    """All that the worker told."""
-    os.set_blocking(gone, False)
-    told = b""
+            MADE.pop().close()
+        except BaseException:
+            traceback.print_exc()
     try:
-        while True:
-            more = os.read(gone, 65536)
-            if not more:
-                return told
-            told += more
-    except BlockingIOError:
-        return told
-
-
-def made_since(name, time):
-    """Whether it is ours and was made after that."""
-    try:
-        made = os.stat(name)
-    except OSError:
-        return False
-    return made.st_uid == os.getuid() and made.st_ctime >= time
-
-
-def processes():
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-
-
-def in_group(group):
-    """The living processes of a group."""
-    found = set()
-    for pid in processes():
-        try:
-            with open("/proc/%d/stat" % pid, "rb") as file:
-                state, _, its_group = file.read().rsplit(b")", 1)[1].split()[:3]
-            if int(its_group) == group and state not in (b"Z", b"X"):
-                found.add(pid)
-        except (OSError, ValueError):
-            pass
-    return found
-
-
-def opened(pid):
-    """The files that a process has open or mapped, as far as it may be asked."""
-    found = set()
-    try:
-        with open("/proc/%d/maps" % pid) as file:
-            found.update(line.split(None, 5)[5].strip() for line in file if "/" in line)
-        for number in os.listdir("/proc/%d/fd" % pid):
-            found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
-    except OSError:
+        atexit._run_exitfuncs()
+    except BaseException:
         pass
-    return found
-
-
-def say(text):
-    os.write(2, ("foveate: %s\n" % text).encode())
-
-
-def die_with(keeper):
-    """Asks Linux to end this process with its keeper; elsewhere only the keeper ends it."""
-    if sys.platform == "linux":
-        try:
-            import ctypes
-
-            ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
-        except Exception:
-            return
-        if os.getppid() != keeper:
-            os._exit(1)
+    os._exit(0)
 
 
 def version(text):
@@ -266,14 +131,9 @@ def litters(gymnasium, name):
     return str(getattr(known, "entry_point", None)).startswith(LITTERING)
 
 
-def own_folder():
-    """Goes to a new folder that the keeper removes when this process ends."""
-    import tempfile
-
-    folder = os.path.join(tempfile.gettempdir(), "foveate-world-%s" % os.urandom(8).hex())
-    leave({"folder": folder, "since": time.time() - 1})
-    os.mkdir(folder, 0o700)
-    os.chdir(folder)
+def other_folder():
+    """Goes to a new folder, which the keeper removes with all other temporary files."""
+    os.chdir(tempfile.mkdtemp(prefix="files-"))
 
 
 def home(name):
@@ -291,14 +151,17 @@ def home(name):
 def make(gymnasium, name, args, render, wrapper=None):
     """The environment. It gets a render mode for pictures if it takes one and none was asked for."""
     screenless()
-    if litters(gymnasium, name) and not os.path.basename(os.getcwd()).startswith("foveate-world-"):
-        own_folder()
+    if litters(gymnasium, name) and not os.path.basename(os.getcwd()).startswith("files-"):
+        other_folder()
     missing = home(name)
     args = dict(args)
     attempts = [dict(args, render_mode="rgb_array"), args] if render and "render_mode" not in args else [args]
     for attempt in attempts:
         try:
-            return wrapped(gymnasium, gymnasium.make(name, disable_env_checker=True, **attempt), wrapper)
+            env = gymnasium.make(name, disable_env_checker=True, **attempt)
+            MADE.append(env)
+            env = MADE[-1] = wrapped(gymnasium, env, wrapper)
+            return env
         except Refusal:
             raise
         except Exception as error:
@@ -387,6 +250,8 @@ class Eyes:
         self.copies = []
         self.parts = [["render()", "picture", "%d x %d, rgb" % drawn]] if drawn else []
         self.left_out = []
+        # Where the numbers of each part begin, and how many there are.
+        self.spans = []
         self.numbers = 0
         self.depth = None
         self.plan(space, "", lambda whole: whole)
@@ -437,6 +302,7 @@ class Eyes:
     def add(self, title, find, space, kind, count, words):
         self.copies.append((kind, find, space, (self.numbers, count)))
         self.parts.append([title, "numbers", words])
+        self.spans.append([title, self.numbers, count])
         self.numbers += count
 
     def looks(self, space):
@@ -497,11 +363,13 @@ class Eyes:
 
 def picture_writer(np, shape, layout, target):
     unit, layout = layout.startswith("unit "), layout.replace("unit ", "")
-    copyto, ndarray = np.copyto, np.ndarray
+    copyto, ndarray, uint8 = np.copyto, np.ndarray, np.dtype(np.uint8)
 
     def arranged(picture):
         if picture.shape != shape:
             raise ValueError("the observation is a picture of shape %s; its space says %s" % (picture.shape, shape))
+        if picture.dtype.kind == "f" and not np.isfinite(picture).all():
+            raise Refusal("the picture in its observation has a NaN or an infinity; correct the environment")
         if unit:
             picture = np.rint(np.clip(picture, 0.0, 1.0) * 255.0)
         if layout.endswith(" first"):
@@ -513,8 +381,8 @@ def picture_writer(np, shape, layout, target):
     if layout == "rgb" and not unit:
 
         def write(picture):
-            if type(picture) is ndarray and picture.shape == shape:
-                copyto(target, picture, "unsafe")
+            if type(picture) is ndarray and picture.shape == shape and picture.dtype == uint8:
+                copyto(target, picture)
             else:
                 copyto(target, arranged(np.asarray(picture)), "unsafe")
 
@@ -654,8 +522,7 @@ def plain(value, depth=0):
 def megabytes():
     """Memory of this process."""
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+        return int(os.pread(STATM, 100, 0).split()[1]) * resource.getpagesize() / 1e6
     except OSError:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
@@ -675,6 +542,40 @@ def story(error):
         text,
         "".join(traceback.format_exception_only(type(error), error)),
     )
+
+
+def as_number(reward):
+    """A reward as a number: of Python, of numpy, of an array with one element, or of what counts as one."""
+    np = sys.modules["numpy"]
+    if not isinstance(reward, (str, bytes, bytearray, list, tuple, dict, type(None))):
+        try:
+            array = np.asarray(reward)
+            if array.size == 1 and array.dtype.kind in "biuf":
+                return float(array.reshape(-1)[0])
+            if array.size == 1 and array.dtype.kind == "O":
+                return float(reward)
+        except (TypeError, ValueError, RuntimeError):
+            pass
+    raise Refusal("%s is no reward; step() must give one number" % described(reward))
+
+
+def as_flag(value, name):
+    """`terminated` or `truncated` as a boolean: of Python, of numpy, 0 or 1, or an array with one of these."""
+    np = sys.modules["numpy"]
+    if isinstance(value, (int, np.generic, np.ndarray)):
+        array = np.asarray(value)
+        if array.size == 1 and array.dtype.kind in "biuf" and array.reshape(-1)[0] in (0, 1):
+            return bool(array.reshape(-1)[0])
+    raise Refusal("%s is %s; step() must give True or False" % (name, described(value)))
+
+
+def described(value):
+    """A value that is no number, in a few words."""
+    shape = getattr(value, "shape", None)
+    if shape:
+        return "an array of shape %s" % (tuple(shape),)
+    text = one_line(repr(value))
+    return "%s (%s)" % (text if len(text) <= 40 else text[:37] + "...", type(value).__name__)
 
 
 class Host:
@@ -721,6 +622,7 @@ class Host:
             "numbers": self.eyes.numbers,
             "numbers_at": picture,
             "parts": self.eyes.parts,
+            "spans": self.eyes.spans,
             "left_out": self.eyes.left_out,
             "choices": self.hands.choices,
             "low": self.hands.low,
@@ -789,26 +691,32 @@ class Host:
         while True:
             got = recv_into(request)
             if got == 0:
-                os._exit(0)
+                return
             wanted = step_bytes if request[0] == 83 else 16
             while got < wanted:
                 more = recv_into(view[got:])
                 if more == 0:
-                    os._exit(0)
+                    return
                 got += more
             try:
                 if request[0] == 83:  # S: step
                     observation, reward, terminated, truncated, self.info = step(act(row))
                     write(observation)
+                    if not isinstance(reward, float):
+                        reward = as_number(reward)
+                    if terminated is not False and terminated is not True:
+                        terminated = as_flag(terminated, "terminated")
+                    if truncated is not False and truncated is not True:
+                        truncated = as_flag(truncated, "truncated")
                     flags = (TERMINATED if terminated else 0) | (TRUNCATED if truncated else 0)
                     steps += 1
-                    if steps & 255 == 0 and megabytes() > self.limit:
+                    if steps & 31 == 0 and megabytes() > self.limit:
                         flags |= HEAVY
                         if megabytes() > 2 * self.limit:
                             raise MemoryError(
                                 "the worker uses %d MB, twice what the option memory=%d allows" % (megabytes(), self.limit)
                             )
-                    sendall(pack(FINE, flags, 0, 0, float(reward)))
+                    sendall(pack(FINE, flags, 0, 0, reward))
                     continue
                 data = b""
                 flags = 0
@@ -833,17 +741,31 @@ class Host:
                 sendall(pack(FINE, flags, 0, len(data), number))
                 if data:
                     sendall(data)
+            except Refusal as error:
+                text = str(error).encode()
+                sendall(pack(REFUSED, 0, 0, len(text), 0.0) + text)
             except BaseException as error:  # also of an environment that wants to leave
                 text = story(error).encode()
                 sendall(pack(RAISED, 0, 0, len(text), 0.0) + text)
 
 
+def forked():
+    """In a process that the environment forked: what is between us and the parent is not its business."""
+    control.close()
+
+
 def main():
+    global PRINTED, TOLD, STATM
     memory = os.dup(1)
     os.dup2(2, 1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    keep(control, memory)
+    PRINTED, TOLD = keep(control, memory)
+    os.register_at_fork(after_in_child=forked)
+    try:
+        STATM = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        STATM = -1
     import faulthandler
 
     faulthandler.enable()
@@ -862,11 +784,19 @@ def main():
     except BaseException as error:
         text = story(error)
         answer = {"fine": False, "why": text.strip().splitlines()[-1], "story": text}
-    data = json.dumps(answer).encode()
+    try:
+        send(answer)
+        if answer["fine"]:
+            host.serve()
+    except OSError:
+        pass  # the parent is gone
+    close_all()
+
+
+def send(message):
+    """Sends an object to the parent, while it waits for the answer to its job."""
+    data = json.dumps(message).encode()
     control.sendall(struct.pack("<I", len(data)) + data)
-    if answer["fine"]:
-        host.serve()
-    os._exit(0)
 
 
 JOBS = {"host": Host}

@@ -1,5 +1,6 @@
 """Small environments for tests, good ones and ones with faults."""
 
+import json
 import os
 import sys
 import time
@@ -234,6 +235,156 @@ class Words(Toy):
         return "left" if self.x < 0 else "right"
 
 
+class Polite(Toy):
+    """Uses all that outlives a process: a server in a session of its own, a process of multiprocessing, temporary files, and
+    shared memory and a semaphore with names, one that Python's resource tracker knows and one that it does not. Cleans up
+    in close(). Writes what it uses to the file `report`.
+
+    `end`: what close() does; `clean` by itself, `nothing`, `hang`, or `raise`. `fail`: in which step it raises."""
+
+    def __init__(self, report=None, end="clean", fail=0, render_mode=None):
+        super().__init__(render_mode)
+        import multiprocessing
+        import subprocess
+        import tempfile
+        from multiprocessing import shared_memory
+
+        self.end, self.fail = end, fail
+        self.server = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        self.helper = multiprocessing.get_context("fork").Process(target=_sleep_in_own_session, daemon=True)
+        self.helper.start()
+        self.folder = tempfile.mkdtemp()
+        open(os.path.join(self.folder, "file"), "w").close()
+        self.memory = shared_memory.SharedMemory(create=True, size=1000)
+        self.plain = "/dev/shm/polite-%d" % os.getpid()
+        self.file = open(self.plain, "wb")
+        self.lock = multiprocessing.get_context("spawn").Semaphore()
+        if report:
+            pids = [os.getpid(), self.server.pid, self.helper.pid]
+            paths = [self.folder, "/dev/shm/" + self.memory.name, self.plain]
+            paths.append("/dev/shm/sem." + self.lock._semlock.name[1:])
+            with open(report, "a") as file:
+                file.write(json.dumps({"pids": pids, "paths": paths, "keeper": os.getppid()}) + "\n")
+
+    def step(self, action):
+        if self.t + 1 == self.fail:
+            raise ValueError("the polite one broke")
+        return super().step(action)
+
+    def close(self):
+        if self.end == "nothing":
+            return
+        if self.end == "hang":
+            time.sleep(1000)
+        if self.end == "raise":
+            raise ValueError("it cannot be closed")
+        import shutil
+
+        self.server.kill()
+        self.server.wait()
+        self.helper.kill()
+        self.helper.join()
+        shutil.rmtree(self.folder)
+        self.memory.close()
+        self.memory.unlink()
+        self.file.close()
+        os.unlink(self.plain)
+        self.lock = None
+
+
+def _sleep_in_own_session():
+    os.setsid()
+    time.sleep(1000)
+
+
+class Closes(Toy):
+    """Writes to the file `report` when it is closed, and when Python ends."""
+
+    def __init__(self, report, render_mode=None):
+        super().__init__(render_mode)
+        import atexit
+
+        self.report = report
+        atexit.register(self.note, "exit")
+
+    def note(self, what):
+        with open(self.report, "a") as file:
+            file.write(what + "\n")
+
+    def close(self):
+        self.note("close")
+
+
+class Prints(Toy):
+    """Prints `size` bytes in every step, then its number."""
+
+    def __init__(self, size=8_000_000, render_mode=None):
+        super().__init__(render_mode)
+        self.text = "x" * size
+
+    def step(self, action):
+        print(self.text)
+        got = super().step(action)
+        print("step", self.t)
+        if self.t == 12:
+            os._exit(3)
+        return got
+
+
+class Odd(Toy):
+    """Gives `value` for the part `what` of step 5: `reward`, `terminated`, `truncated`, `x` (a number that it shows) or
+    `reset`, which raises. `value` is an expression."""
+
+    def __init__(self, what, value="None", render_mode=None):
+        super().__init__(render_mode)
+        self.what, self.value = what, eval(value, {"np": np})
+
+    def reset(self, *, seed=None, options=None):
+        if self.what == "reset":
+            raise ValueError("it cannot begin")
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        seen, reward, terminated, truncated, facts = super().step(action)
+        given = {"reward": reward, "terminated": terminated, "truncated": truncated}
+        if self.t == 5 and self.what in given:
+            given[self.what] = self.value
+        return seen, *given.values(), facts
+
+    def look(self):
+        x = self.value if self.what == "x" and self.t == 5 or self.what == "x0" else self.x
+        return np.array([0.0, x], np.float32)
+
+
+class OddPicture(Toy):
+    """A picture of numbers from 0 to 1, one of which is none in step 5."""
+
+    observation_space = spaces.Box(0.0, 1.0, (18, 16, 3), np.float32)
+
+    def look(self):
+        frame = np.full((18, 16, 3), 0.5, np.float32)
+        if self.t == 5:
+            frame[3, 4, 1] = np.nan
+        return frame
+
+
+class Still(gymnasium.Env):
+    """Shows the same whatever happens; the reward is the action."""
+
+    observation_space = spaces.Box(0, 255, (24, 24, 3), np.uint8)
+    action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def __init__(self, render_mode=None):
+        pass
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros((24, 24, 3), np.uint8), {}
+
+    def step(self, action):
+        return np.zeros((24, 24, 3), np.uint8), float(action[0]), False, False, {}
+
+
 class Times(gymnasium.RewardWrapper):
     """Multiplies rewards."""
 
@@ -249,7 +400,24 @@ def _register(name, kind, steps=60, **args):
     gymnasium.register(id="Toys/%s-v0" % name, entry_point=kind, max_episode_steps=steps, kwargs=args)
 
 
-for _kind in (Toy, Picture, Trivial, Mixed, Grey, Acts, Breaks, Leaks, Children, Words):
+for _kind in (
+    Toy,
+    Picture,
+    Trivial,
+    Mixed,
+    Grey,
+    Acts,
+    Breaks,
+    Leaks,
+    Children,
+    Words,
+    Polite,
+    Closes,
+    Prints,
+    Odd,
+    OddPicture,
+    Still,
+):
     _register(_kind.__name__, _kind, steps=None if _kind is Trivial else 60)
 
 
@@ -267,6 +435,8 @@ class Flawed(Toy):
 
     def reset(self, *, seed=None, options=None):
         Flawed.met += 1
+        if self.flaw == "ignores seed" and seed is not None:
+            seed = 5
         seen, facts = super().reset(seed=seed, options=options)
         if self.flaw == "clock":
             self.x += 1e-3 * (time.perf_counter_ns() % 97)
@@ -300,6 +470,14 @@ class Flawed(Toy):
             seen = seen.reshape(2, 1)
         if flaw == "dtype":
             seen = seen.astype(np.float64)
+        if flaw == "text reward":
+            reward = "1.5"
+        if flaw == "no flag":
+            truncated = None
+        if flaw == "hangs" and self.t == 7 and Flawed.met == 2:
+            time.sleep(1000)
+        if flaw == "dies" and self.t == 7 and Flawed.met == 2:
+            os._exit(3)
         if flaw == "reward":
             reward = float("nan") if self.t == 5 else reward
         if flaw == "reward array":
@@ -318,6 +496,10 @@ class Flawed(Toy):
         if flaw == "info":
             facts = None
         return seen, reward, terminated, truncated, facts
+
+    def close(self):
+        if self.flaw == "closes badly":
+            raise ValueError("it cannot be closed")
 
     def quiet(self, action):
         """A step that draws nothing, but begins a new episode by itself."""
@@ -348,3 +530,61 @@ class Flawed(Toy):
 
 
 _register("Flawed", Flawed)
+
+
+class Unseen(gymnasium.Env):
+    """Spaces that no agent sees or acts in: `all` are texts, or `one of` several."""
+
+    def __init__(self, how, render_mode=None):
+        if how == "all":
+            self.observation_space = self.action_space = spaces.Text(5)
+        else:
+            self.observation_space = spaces.OneOf([spaces.Discrete(3), spaces.Box(0, 1, (2,), np.float32)])
+            self.action_space = spaces.OneOf([spaces.Discrete(2), spaces.Discrete(3)])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return self.look(), {}
+
+    def look(self):
+        self.observation_space.seed(int(self.np_random.integers(1000)))
+        return self.observation_space.sample()
+
+    def step(self, action):
+        self.t += 1
+        return self.look(), 1.0, False, self.t == 20, {}
+
+
+class Bare(Toy):
+    """`fixed`: without chance, over after seven steps; `common`: draws from numpy's common generator alone; `draws`: needs a
+    package for drawing; `needs`: needs one for all."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}
+
+    def __init__(self, how, render_mode=None):
+        super().__init__(render_mode)
+        self.how = how
+
+    def reset(self, *, seed=None, options=None):
+        gymnasium.Env.reset(self, seed=seed)
+        if self.how == "needs":
+            raise gymnasium.error.DependencyNotInstalled("no_such is not installed, run `pip install no_such`")
+        self.x, self.t = 0.0, 0
+        return self.look(), {}
+
+    def step(self, action):
+        self.t += 1
+        self.move(action)
+        if self.how == "common":
+            self.x += 0.05 * np.random.normal()
+        return self.look(), self.reward(), self.t == 7, False, {}
+
+    def render(self):
+        if self.how == "draws":
+            raise ModuleNotFoundError("No module named 'pygame'")
+        return super().render()
+
+
+_register("Unseen", Unseen)
+_register("Bare", Bare)
