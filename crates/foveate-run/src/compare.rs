@@ -113,8 +113,11 @@ pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
         }
     }
     let settings: Vec<Settings> = groups.iter().map(|(settings, _)| settings.clone()).collect();
-    let groups: Vec<Group> =
-        groups.into_iter().map(|(_, runs)| Group { name: group_name(&runs), n: runs.len(), runs }).collect();
+    let group = |(settings, runs): (Settings, Vec<Curve>)| {
+        let name = if settings.is_some() { group_name(&runs) } else { runs[0].name.clone() };
+        Group { name, n: runs.len(), runs }
+    };
+    let groups: Vec<Group> = groups.into_iter().map(group).collect();
     let notes = notes(&groups, &settings);
     Ok(Comparison { groups, differences: differences(&settings), notes })
 }
@@ -603,10 +606,10 @@ mod tests {
             configured(root, "relu-1", &config(1), &[(100, 5.0), (200, 3.0), (300, 9.0)], Some(400.0)),
             configured(root, "soft max", "seed = 1\n[agent]\nname = \"x\"\n", &[(150, 50.0)], None),
             configured(root, "relu-2", &config(2), &[(150, 7.0)], Some(500.0)),
-            run(root, "7", &[], None),
+            run(root, "relu-7", &[], None),
         ];
         let all = read(&folders).expect("logs");
-        assert_eq!(names(&all), [("relu", 2), ("soft max", 1), ("7", 1)]);
+        assert_eq!(names(&all), [("relu", 2), ("soft max", 1), ("relu-7", 1)]);
         // Best so far, where both have one, as far as both have come.
         assert_eq!(stairs(&all.groups[0].runs), [(150.0, 6.0)]);
         assert_eq!(
@@ -620,7 +623,7 @@ mod tests {
         );
         assert!(table.contains("| soft max | 1 | 1 | 150 | 2 | 50.0 | – | – |"), "{table}");
         assert!(table.contains("| agent.name | \"iap\" | \"x\" | – |"), "{table}");
-        assert!(table.contains("Note: 7 has no config.toml"), "{table}");
+        assert!(table.contains("Note: relu-7 has no config.toml"), "{table}");
         let svg = all.to_svg("a <title>");
         assert!(
             svg.ends_with("</svg>\n") && svg.contains("a &lt;title&gt;") && svg.contains(">relu (n = 2)<"),

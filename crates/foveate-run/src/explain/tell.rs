@@ -303,19 +303,16 @@ pub(super) fn driving_sentence(report: &ExplainReport) -> String {
         let fill = if fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) };
         match interval {
             Some([low, high]) => {
-                format!(
-                    "{} points with {fill} (95 % from {} to {})",
-                    whole(*difference),
-                    whole(*low),
-                    whole(*high)
-                )
+                format!("{} with {fill} (95 % from {} to {})", whole(*difference), whole(*low), whole(*high))
             }
-            None => format!("{} points with {fill}", whole(*difference)),
+            None => format!("{} with {fill}", whole(*difference)),
         }
     };
     let costs: Vec<String> = report.cost.iter().map(cost).collect();
-    let costs =
-        format!("covering the gaze costs more than covering as much elsewhere by {}", costs.join(" and "));
+    let costs = format!(
+        "covering the gaze costs more score than covering as much elsewhere, by {}",
+        costs.join(" and ")
+    );
     match &*report.driving {
         "supported" => format!("Its driving rests on it too: {numbers}; {costs}."),
         "not supported" => {
