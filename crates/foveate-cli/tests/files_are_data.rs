@@ -409,6 +409,13 @@ fn printed_commands_work() {
     let done = shell(&resume);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stdout.contains("this run is finished"), "{done:?}");
+    let config = String::from_utf8(dir.read("runs/run/config.toml")).expect("text");
+    dir.write("runs/run/config.toml", config.replace("population = 4\n", "population = 6\n"));
+    let done = shell(&format!("{resume} --allow-changes"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let anew = between(&done.stdout, "`foveate train --config");
+    let done = shell(&anew);
+    assert_eq!(done.code, Some(0), "{anew}: {done:?}");
     // Its weights: the same, with other flags.
     let eval = "foveate eval runs/run --episodes 2 --max-steps 5";
     let done = shell(eval);

@@ -149,10 +149,10 @@ impl Run {
                 reporter.episodes(summary.n, "")
             ));
             if !changed.is_empty() {
-                let path = path.display();
+                let (path, trust) = (path.display(), flag_for(&run.parts.config.env.id));
                 reporter.note(&format!(
                     "it trains no more, whatever was changed; a new run from its weights: `foveate train --config \
-                     {path}/config.toml --set 'recipe.init={{weights=\"{path}\"}}'`"
+                     {path}/config.toml{trust} --set 'recipe.init={{weights=\"{path}\"}}'`"
                 ));
             }
         } else {
