@@ -15,7 +15,7 @@ pub(crate) fn deny() -> Result<()> {
     run("cargo deny", cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
     // The advisories lie in a repository of their own, which not every machine can reach.
     if works(&["deny", "fetch", "db"]) {
-        run("cargo deny", cargo().args(["deny", "check", "--disable-fetch", "advisories"]))
+        run("cargo deny", cargo().args(["deny", "--offline", "check", "advisories"]))
     } else {
         eprintln!(
             "skipped: the database of advisories cannot be fetched; run this step where there is a network"

@@ -390,6 +390,8 @@ pub(crate) fn training(
 
 #[cfg(test)]
 mod tests {
+    use foveate_envs::wrap::Wrapped;
+
     use super::*;
 
     const NO_SETS: [&str; 0] = [];
@@ -444,6 +446,13 @@ mod tests {
         let tensors = foveate_agents::registry::tensors(&config.agent.name, &settings).expect("an agent");
         training(&config, (&settings, &tensors), (&spec(), 23), 2, Path::new("."))
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn pictures_of_wrappers_are_counted() {
+        let bytes = |text: &str| Wrapped::bytes(&text.parse().expect("wrappers"), &spec());
+        assert_eq!(bytes("grey"), 2 * 96 * 96 * 3 + 2 * 96 * 96 * 3);
+        assert_eq!(bytes("resize:4096x4096+stack:64"), 2 * 96 * 96 * 3 + 64 * 4096 * 4096 * 3);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
 use foveate_gym::{Gym, GymError, GymWorld, Settings};
 use serde_json::{Value, json};
 
+use crate::budget::Need;
 use crate::error::RunError;
 use crate::pictures;
 use crate::suggest;
@@ -76,7 +77,19 @@ pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
         None => registry::make(&request).map_err(suggest::named)?,
     };
     Ok(match wrappers {
-        Some(wrappers) => Box::new(Wrapped::new(env, wrappers)?),
+        Some(wrappers) => {
+            let bytes = Wrapped::bytes(&wrappers, env.spec());
+            // Whoever drives has a copy, and a spare one.
+            Need::default()
+                .with(
+                    "wrapped pictures",
+                    3,
+                    bytes,
+                    "choose smaller pictures, or fewer on a stack, with --wrap",
+                )
+                .fits_memory("this world")?;
+            Box::new(Wrapped::new(env, wrappers)?)
+        }
         None => env,
     })
 }

@@ -8,6 +8,8 @@ use foveate_core::EnvError;
 use super::catalogue::{Kind, Knob};
 use super::plan::{MAX_SEVERITY, Setting, Shift};
 
+/// More shifts at once than this are a slip of the finger.
+const MAX_SHIFTS: usize = 64;
 /// How severe a shift is whose severity is left out.
 const USUAL: f64 = 3.0;
 
@@ -45,6 +47,12 @@ pub(super) fn parse(text: &str, shifts: &mut Vec<Shift>) -> Result<(), EnvError>
         if let Some(when) = when {
             let (from, until) = steps(name, when)?;
             shift = shift.during(from, until);
+        }
+        if shifts.len() == MAX_SHIFTS {
+            return Err(EnvError::BadOption {
+                env: "shifts".into(),
+                why: format!("more than {MAX_SHIFTS} at once; leave some out"),
+            });
         }
         shifts.push(shift);
     }
@@ -133,5 +141,18 @@ pub(super) fn write(shift: &Shift, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (0, None) => Ok(()),
         (from, None) => write!(f, "@{from}"),
         (from, Some(until)) => write!(f, "@{from}-{until}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_at_once_are_refused() {
+        let text = vec!["hue:1"; 2001].join("+");
+        let said = parse(&text, &mut Vec::new()).expect_err("too many").to_string();
+        assert!(said.contains("more than 64 at once"), "{said}");
+        parse(&["hue:1"; MAX_SHIFTS].join("+"), &mut Vec::new()).expect("as many as may be");
     }
 }

@@ -166,6 +166,15 @@ impl Way {
 }
 
 impl Wrapped {
+    /// Bytes of the pictures that `wrappers` keep of a world of this shape, before any is made.
+    pub fn bytes(wrappers: &Wrappers, spec: &EnvSpec) -> u64 {
+        let (width, height) = spec.observation.picture().unwrap_or_default();
+        let from = 3 * width as u64 * height as u64;
+        let to = wrappers.resize.map_or(from, |to| 3 * to.width as u64 * to.height as u64);
+        let rows = if let Some(Stack::Rows(rows)) = wrappers.stack { rows as u64 } else { 2 };
+        2 * from + to * rows
+    }
+
     /// Puts `env` behind `wrappers`; it must be reset before the first step.
     ///
     /// # Errors
