@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{Agent, Env};
+use foveate_core::{Agent, Env, EvaluateError};
 use foveate_film::encode_png;
 
 use crate::RunError;
@@ -111,7 +111,10 @@ pub(crate) fn run_into(
     evaluate::check_episodes(request.episode)?;
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
     // Whatever is wrong with size or file is said before anything is driven.
-    let scene = Scene::new(request, kind.size()).map_err(film_error)?;
+    let scene = Scene::new(request, kind.size(), stop).map_err(film_error)?;
+    if request.episode > 0 && stop.asked() {
+        return Err(EvaluateError::Stopped.into());
+    }
     let file = create()?;
     let made = if kind == Kind::Png {
         picture(request, scene, file, stop, progress)

@@ -12,6 +12,7 @@ use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
 use super::{WatchReport, WatchRequest};
 use crate::RunError;
 use crate::rollout::first_largest;
+use crate::workers::Stop;
 
 /// What the three numbers of CarRacing mean.
 const CAR_DIALS: [&str; 3] = ["steer", "gas", "brake"];
@@ -42,13 +43,21 @@ struct Decided {
 
 impl Scene {
     /// Resets the world to the episode that was asked for.
-    pub(super) fn new(request: &WatchRequest<'_>, usual_size: (usize, usize)) -> Result<Self, FilmError> {
+    pub(super) fn new(
+        request: &WatchRequest<'_>,
+        usual_size: (usize, usize),
+        stop: &Stop,
+    ) -> Result<Self, FilmError> {
         let mut env = request.env.boxed_clone();
         let mut agent = request.agent.boxed_clone();
         let size = request.size.unwrap_or(usual_size);
         let stage = Stage::new(plan(request, size))?;
         env.reset(Some(request.seed));
         for _ in 0..request.episode {
+            // Whoever asked to stop gets no film; see `run`.
+            if stop.asked() {
+                break;
+            }
             env.reset(None);
         }
         agent.begin_episode(episode_seed(request.seed, request.episode));
