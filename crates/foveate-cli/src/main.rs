@@ -11,7 +11,7 @@ mod world_args;
 use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use foveate_run::RunError;
 
 /// See what a small agent looks at while it learns to drive.
@@ -32,7 +32,8 @@ Start here:
 Every command has examples of its own, as in `foveate train --help`.";
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let command = unfilled(Cli::command()).mut_subcommands(unfilled);
+    let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(told) => return tell(&told),
     };
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         // Whoever read our output has read enough.
         Err(error) if out::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", out::one_line(&error.to_string()));
+            out::complain(&error);
             ExitCode::FAILURE
         }
     }
@@ -70,11 +71,43 @@ fn tell(told: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2))
 }
 
+/// `command` with the paragraphs below its help as long lines, which clap breaks where the terminal ends. In the source
+/// they are broken for whoever reads it.
+fn unfilled(command: Command) -> Command {
+    let Some(help) = command.get_after_help().map(ToString::to_string) else { return command };
+    command.after_help(unfill(&help))
+}
+
+/// Joins the lines of every paragraph. A line that is indented stands by itself.
+fn unfill(text: &str) -> String {
+    let mut joined = String::new();
+    let mut apart = true;
+    for line in text.lines() {
+        let alone = line.is_empty() || line.starts_with(' ');
+        if !joined.is_empty() {
+            joined.push(if alone || apart { '\n' } else { ' ' });
+        }
+        joined.push_str(line);
+        apart = alone || line.ends_with(':');
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
+
+    #[test]
+    fn paragraphs_are_joined_and_examples_are_not() {
+        for (text, expect) in [
+            ("one\ntwo", "one two"),
+            ("one\ntwo\n\nthree", "one two\n\nthree"),
+            ("Examples:\n  a\n  b\nmore\nwords", "Examples:\n  a\n  b\nmore words"),
+            ("first:\nsecond", "first:\nsecond"),
+        ] {
+            assert_eq!(unfill(text), expect);
+        }
+    }
 
     #[test]
     fn flags_do_not_clash() {

@@ -1,13 +1,20 @@
 //! What goes to the terminal.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use foveate_run::RunError;
 pub(crate) use foveate_run::one_line;
+use foveate_run::ticker::{stderr_width, stdout_width, wrap};
 use serde_json::Value;
 
-/// Writes `text` and the end of the line to stdout. A reader who left is an error of its own kind, not a panic.
+/// Writes `text` and the end of the line to stdout; a terminal gets lines that fit. A reader who left is an error of its
+/// own kind, not a panic.
 pub(crate) fn say(text: &str) -> Result<(), RunError> {
+    let text = if io::stdout().is_terminal() { &wrap(text, stdout_width()) } else { text };
+    write(text)
+}
+
+fn write(text: &str) -> Result<(), RunError> {
     let mut to = io::stdout().lock();
     to.write_all(text.as_bytes())
         .and_then(|()| to.write_all(b"\n"))
@@ -15,9 +22,22 @@ pub(crate) fn say(text: &str) -> Result<(), RunError> {
         .map_err(|source| RunError::Output { source })
 }
 
+/// Says what to do next, if someone looks on.
+pub(crate) fn next(lines: &[&str]) -> Result<(), RunError> {
+    if io::stdout().is_terminal() { say(&format!("next:\n  {}", lines.join("\n  "))) } else { Ok(()) }
+}
+
+/// Writes an error to stderr: one line, which a terminal shows in as many as it needs.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let text = format!("error: {}", one_line(&error.to_string()));
+    let text = if io::stderr().is_terminal() { wrap(&text, stderr_width()) } else { text };
+    eprintln!("{text}");
+}
+
 /// Writes `value` as one JSON object to stdout.
 pub(crate) fn say_json(value: &Value) -> Result<(), RunError> {
-    say(&format!("{value:#}"))
+    // Nothing is wrapped: programs read it.
+    write(&format!("{value:#}"))
 }
 
 /// Whether the reader of our output left: `foveate list | head -1`.

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Dir, check_fails, weights};
+use common::{Dir, check_fails, npz, weights};
+use foveate_run::weights::load_weights_or_run;
 use serde_json::Value;
 
 /// A folder with a weight file and two runs that hold nothing but a configuration.
@@ -141,5 +142,210 @@ fn own_flags_come_before_shared_ones() {
             assert!(shared.contains(&"env".to_owned()), "{command}: {shared:?}");
             assert!(own.iter().all(|flag| !SHARED.contains(&flag.as_str())), "{command}: {own:?}");
         }
+    }
+}
+
+/// Runs a command on a terminal with so many columns, and returns all that it shows there.
+#[cfg(unix)]
+fn on_terminal(dir: &Dir, columns: u16, args: &[&str]) -> String {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+    use std::io::Read;
+
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("ours");
+    unlockpt(&terminal).expect("ours");
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).expect("a size");
+    let name = ptsname(&terminal, Vec::new()).expect("a name");
+    let side = || {
+        let path = std::path::Path::new(name.to_str().expect("text"));
+        std::fs::OpenOptions::new().read(true).write(true).open(path).expect("the other side")
+    };
+    let mut child = {
+        let mut command = dir.command(args);
+        command.stdout(side()).stderr(side());
+        command.spawn().expect("the binary starts")
+    };
+    let mut shown = vec![];
+    // Once no one holds the other side any more, reading fails.
+    let _ = std::fs::File::from(terminal).read_to_end(&mut shown);
+    child.wait().expect("it ends");
+    String::from_utf8(shown).expect("text").replace("\r\n", "\n")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_narrow_terminal_gets_whole_words() {
+    const COLUMNS: usize = 64;
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    dir.write("short.toml", common::SHORT);
+    let eval = ["eval", "w.safetensors", "--picture", "fast", "--max-steps", "20", "--episodes"];
+    for args in [
+        &["--help"][..],
+        &["train", "--help"],
+        &["stress", "--help"],
+        &["list"],
+        &[&eval[..], &["3"]].concat(),
+        &[&eval[..], &["3", "--each-variant"]].concat(),
+        &["eval", "none", "--wrap", "a-rather-long-name-of-a-wrapper-that-does-not-exist"],
+        &["train", "--config", "short.toml"],
+    ] {
+        let shown = on_terminal(&dir, COLUMNS as u16, args);
+        let piped = dir.run(args);
+        let whole: Vec<&str> =
+            piped.stdout.split_whitespace().chain(piped.stderr.split_whitespace()).collect();
+        for line in shown.split(['\n', '\r']) {
+            let line = line.trim_start_matches("\x1b[2K").trim_end();
+            // Clap underlines its headings.
+            let plain: String = line
+                .split('\x1b')
+                .enumerate()
+                .map(
+                    |(i, piece)| {
+                        if i == 0 { piece } else { piece.split_once('m').map_or(piece, |(_, rest)| rest) }
+                    },
+                )
+                .collect();
+            // Only a single word that is longer than the terminal may reach beyond it.
+            let long = plain.split_whitespace().any(|word| word.chars().count() + 8 > COLUMNS);
+            assert!(plain.chars().count() <= COLUMNS || long, "{args:?}: {plain}");
+        }
+        // What differs from run to run cannot be compared.
+        if args.contains(&"--help") || ["list", "none"].iter().any(|word| args.contains(word)) {
+            for word in shown.split_whitespace().filter(|word| !word.contains('\x1b')) {
+                assert!(whole.contains(&word) || word == "next:", "{args:?}: {word:?} is a piece of a word");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pipe_hears_of_progress_where_it_spoils_nothing() {
+    let dir = Dir::new();
+    dir.write("w.safetensors", weights());
+    dir.write("short.toml", common::SHORT);
+    let world = ["--picture", "fast"];
+    for (args, want, on_stdout) in [
+        (
+            &["eval", "w.safetensors", "--episodes", "6", "--workers", "1", "--json"][..],
+            " of 6 episodes",
+            false,
+        ),
+        (&["stress", "w.safetensors", "--episodes", "3", "--variants", "bar", "--json"], "row ", false),
+        (
+            &[
+                "explain",
+                "w.safetensors",
+                "--episodes",
+                "1",
+                "--decisions",
+                "2",
+                "--max-steps",
+                "30",
+                "--json",
+            ],
+            " %  ",
+            false,
+        ),
+        (&["watch", "w.safetensors", "--steps", "60"], "step ", false),
+    ] {
+        let mut command = dir.command(&[args, &world].concat());
+        command.env("FOVEATE_PROGRESS_SECONDS", "0.05");
+        let out = command.output().expect("the binary starts");
+        let (stdout, stderr) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        assert!(out.status.success(), "{args:?}: {stderr}");
+        let told = if on_stdout { &stdout } else { &stderr };
+        assert!(told.lines().any(|line| line.starts_with("0:") && line.contains(want)), "{args:?}: {told}");
+        assert!(!stderr.contains('\x1b') && !stdout.contains('\x1b'), "{args:?}");
+        if args.contains(&"--json") {
+            serde_json::from_str::<Value>(&stdout).expect("one JSON object and nothing else");
+        }
+        // Nothing is said of what is done within a minute.
+        let quiet = dir.run(&[args, &world].concat());
+        assert_eq!(quiet.stderr, "", "{args:?}");
+    }
+}
+
+#[test]
+fn training_says_what_it_does_what_it_costs_and_what_comes_next() {
+    let dir = Dir::new();
+    dir.write("short.toml", common::SHORT);
+    let mut command = dir.command(&["train", "--config", "short.toml", "--name", "a"]);
+    command.env("FOVEATE_PROGRESS_SECONDS", "0.02");
+    let out = command.output().expect("the binary starts");
+    let told = String::from_utf8_lossy(&out.stdout);
+    assert!(told.lines().any(|line| line.starts_with("0:0") && line.contains("gen ")), "{told}");
+    assert!(told.contains("rollouts"), "{told}");
+    let next = told.split("next:\n").nth(1).expect("what comes next");
+    for line in next.lines() {
+        let args: Vec<&str> = line.split_whitespace().skip(1).collect();
+        assert!(line.starts_with("  foveate ") && args[1].ends_with("runs/a"), "{line}");
+        let short = match args[0] {
+            "watch" => ["--steps", "2"],
+            "eval" => ["--max-steps", "2"],
+            _ => continue,
+        };
+        dir.ok(&[&args[..], &short].concat());
+    }
+    assert!(next.contains("foveate watch") && next.contains("foveate eval"), "{next}");
+    assert!(!told.contains("this costs"), "{told}");
+
+    // The published recipe, at the smallest population there is.
+    let mut command = dir.command(&[
+        "train",
+        "car-racing",
+        "--preset",
+        "paper",
+        "--name",
+        "p",
+        "--workers",
+        "1",
+        "--no-videos",
+    ]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().expect("the binary starts");
+    let mut first = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(child.stdout.take().expect("piped")),
+        &mut first,
+    )
+    .expect("a line");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert!(
+        first.starts_with("this costs up to 8.2 billion steps: 160 to 260 hours of CPU time")
+            && first.contains("MB of memory"),
+        "{first}"
+    );
+}
+
+#[test]
+fn import_finds_the_world_by_the_number_of_weights() {
+    let dir = Dir::new();
+    let of = |count: usize| npz(&(0..count).map(|i| (i as f32 * 0.37).sin()).collect::<Vec<_>>());
+    for (count, world) in [(3667, Value::Null), (3633, "take-cover".into())] {
+        dir.write("w.npz", of(count));
+        let done = dir.run(&["import", "w.npz"]);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let (file, _) = load_weights_or_run(&dir.path("w.safetensors")).expect("it was written");
+        assert_eq!(file.params().len(), count);
+        assert_eq!(done.stderr.contains("take-cover"), !world.is_null(), "{}", done.stderr);
+        let noted = file
+            .about
+            .get("world")
+            .map_or(Value::Null, |text| serde_json::from_str::<Value>(text).expect("JSON")["id"].clone());
+        assert_eq!(noted, world);
+    }
+    std::fs::remove_file(dir.path("w.safetensors")).expect("it is there");
+    for (count, flags, wants) in [
+        (3633, &["--env", "car-racing"][..], &["3633 is what --agent attention-agent --env take-cover"][..]),
+        (3667, &["--env", "take-cover"], &["--agent attention-agent --env car-racing"]),
+        (7212, &[], &["AttentionNeuron's published agent for CarRacing", "cannot be imported", "--config"]),
+        (913, &[], &["AttentionNeuron's published agent for CartPole", "cannot be imported"]),
+        (50, &[], &["50 parameters were given", "--config"]),
+    ] {
+        dir.write("w.npz", of(count));
+        check_fails(&dir, &[&["import", "w.npz"], flags].concat(), wants);
     }
 }

@@ -7,12 +7,14 @@ use std::path::Path;
 
 use foveate_agents::{Layout, registry};
 use foveate_core::{PolicyError, TensorShape};
+use foveate_envs::registry::EnvRequest;
 use serde_json::Value;
 
 use crate::error::RunError;
 use crate::npy::{Array, ArrayData};
 use crate::npz;
 use crate::weights::{AgentFile, check_params};
+use crate::worlds;
 
 /// Reads the one vector of the npz file at `path` as the parameters of the agent called `agent`.
 ///
@@ -25,6 +27,64 @@ use crate::weights::{AgentFile, check_params};
 pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Result<AgentFile, RunError> {
     let config = registry::full_config(agent, config)?;
     let tensors = registry::tensors(agent, &config)?;
+    let flat = read(path)?;
+    let bad = |why: String| RunError::Import { path: path.to_path_buf(), why };
+    check_params(&layout_tensors(layout, &tensors)?, &flat).map_err(|error| match error {
+        PolicyError::ParamCount { .. } => bad(format!(
+            "{error}; {}give the configuration that the weights were trained with (--config)",
+            whose(flat.len())
+        )),
+        _ => bad(error.to_string()),
+    })?;
+    let ours = layout.to_ours(&tensors, &flat)?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let file = AgentFile::new(agent, &config, ours)?;
+    Ok(file.note("source", format!("imported from {name}, layout {layout}")))
+}
+
+/// How many parameters the npz file at `path` holds.
+///
+/// # Errors
+/// As [`import`], but for what is about the agent.
+pub fn count(path: &Path) -> Result<usize, RunError> {
+    Ok(read(path)?.len())
+}
+
+/// Agents, at their defaults, that have `count` parameters in a native world that fits them, each with that world.
+pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
+    let worlds = foveate_envs::registry::list();
+    let fits = |agent: &str, world: &str| {
+        let request = EnvRequest { id: world.to_owned(), ..EnvRequest::default() };
+        let spec = worlds::shape(&request).ok()?;
+        let tensors = registry::tensors(agent, &worlds::fitted(&spec)).ok()?;
+        Some(count > 0 && tensors.iter().map(TensorShape::len).sum::<usize>() == count)
+    };
+    let pairs = registry::list().iter().flat_map(|agent| worlds.iter().map(|world| (agent.name, world.id)));
+    pairs.filter(|(agent, world)| fits(agent, world) == Some(true)).collect()
+}
+
+/// Published weights that are of no agent of ours: how many, and whose.
+const NOT_OURS: [(usize, &str); 2] = [(7212, "CarRacing"), (913, "CartPole")];
+
+/// Whose weights `count` parameters may be: the beginning of a remedy, or nothing.
+fn whose(count: usize) -> String {
+    if let Some((_, world)) = NOT_OURS.iter().find(|(theirs, _)| *theirs == count) {
+        return format!(
+            "{count} is what AttentionNeuron's published agent for {world} has, and that agent cannot be imported: Foveate \
+             has none like it; for any other "
+        );
+    }
+    let pairs = fitting(count);
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let flags: Vec<String> =
+        pairs.iter().map(|(agent, world)| format!("--agent {agent} --env {world}")).collect();
+    format!("{count} is what {} has: give that, or ", flags.join(" or "))
+}
+
+/// The one vector of the npz file at `path`.
+fn read(path: &Path) -> Result<Vec<f32>, RunError> {
     let members = npz::read(path)?;
     let bad = |why: String| RunError::Import { path: path.to_path_buf(), why };
     let [member] = &members[..] else {
@@ -34,18 +94,7 @@ pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Resul
             "it holds {count} arrays ({names}), weights are exactly one; save that one alone with numpy.savez"
         )));
     };
-    let flat = vector(&member.array).map_err(&bad)?;
-
-    check_params(&layout_tensors(layout, &tensors)?, &flat).map_err(|error| match error {
-        PolicyError::ParamCount { .. } => {
-            bad(format!("{error}; give the configuration that the weights were trained with (--config)"))
-        }
-        _ => bad(error.to_string()),
-    })?;
-    let ours = layout.to_ours(&tensors, &flat)?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let file = AgentFile::new(agent, &config, ours)?;
-    Ok(file.note("source", format!("imported from {name}, layout {layout}")))
+    vector(&member.array).map_err(&bad)
 }
 
 /// The tensors in the order in which `layout` has them, so that an error names the right one.

@@ -9,6 +9,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod compare;
 pub mod config;
+pub mod cost;
 pub mod course;
 pub mod curve;
 pub mod error;
@@ -34,6 +35,7 @@ pub mod stress;
 pub mod suggest;
 pub mod tensorboard;
 pub mod tensors;
+pub mod ticker;
 #[cfg(test)]
 mod toy;
 pub mod train;

@@ -10,6 +10,8 @@ use crate::axis;
 use crate::course::Event;
 use crate::error::RunError;
 use crate::evaluate::{Summary, decimals};
+use crate::ticker::{Ticker, clock, stdout_width};
+use crate::workers::Stop;
 use crate::worlds;
 
 /// A line of the log: what happened, and when.
@@ -78,9 +80,10 @@ impl LogLine {
 /// How to show progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// For a terminal: a status line that is rewritten every generation, and a lasting line for everything else.
+    /// For a terminal: a status line that is rewritten every generation and every second, and a lasting line for
+    /// everything else.
     Live,
-    /// For a pipe or a file: the lasting lines alone.
+    /// For a pipe or a file: the lasting lines, and once a minute the status.
     Plain,
     /// For programs: every line of the log as it is.
     Json,
@@ -92,12 +95,13 @@ pub enum Style {
 /// [`Reporter::finish`] says so.
 pub struct Reporter {
     style: Style,
-    out: Box<dyn Write>,
+    /// Where lines for people go.
+    ticker: Option<Ticker>,
+    /// Where lines for programs go.
+    out: Option<Box<dyn Write>>,
     /// (seconds, steps) of the last events, for speed and time left.
     recent: VecDeque<(f64, u64)>,
     last_validation: Option<f64>,
-    /// Whether the cursor stands behind a status line.
-    status: bool,
     /// What an episode is called.
     instance: &'static str,
     /// Why something could not be written, the first time.
@@ -105,16 +109,46 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Shows progress on `out`.
-    pub fn new(style: Style, out: Box<dyn Write>) -> Self {
+    /// Shows progress on `out`; of a terminal that is not stdout's, [`Reporter::fitting`] says how wide it is.
+    pub fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
+        let (ticker, out): (_, Option<Box<dyn Write>>) = match style {
+            Style::Live => (Some(Ticker::new(out, Some(stdout_width))), None),
+            Style::Plain => (Some(Ticker::new(out, None)), None),
+            // People who look at stderr are told when a generation takes minutes.
+            Style::Json => (Some(Ticker::new(Box::new(std::io::stderr()), None)), Some(out)),
+            Style::Silent => (None, None),
+        };
         Reporter {
             style,
+            ticker,
             out,
             recent: VecDeque::new(),
             last_validation: None,
-            status: false,
             instance: "episode",
             failed: None,
+        }
+    }
+
+    /// Shows progress on a terminal that `width` measures.
+    #[cfg(test)]
+    fn fitting(out: Box<dyn Write + Send>, width: fn() -> usize) -> Self {
+        Reporter {
+            ticker: Some(Ticker::new(out, Some(width))),
+            ..Reporter::new(Style::Silent, Box::new(std::io::sink()))
+        }
+        .live()
+    }
+
+    #[cfg(test)]
+    fn live(mut self) -> Self {
+        self.style = Style::Live;
+        self
+    }
+
+    /// Says how many rollouts the workers with this [`Stop`] have done, while they drive.
+    pub fn count(&self, work: &Stop) {
+        if let Some(ticker) = &self.ticker {
+            ticker.count(work, "rollouts");
         }
     }
 
@@ -153,6 +187,9 @@ impl Reporter {
             Style::Json => {
                 let text = serde_json::to_string(line).unwrap_or_default();
                 self.write(&format!("{text}\n"));
+                if let Some(ticker) = &self.ticker {
+                    ticker.written(line.seconds);
+                }
             }
             Style::Live | Style::Plain => self.show(&line.event, line.seconds, steps_left),
         }
@@ -161,18 +198,17 @@ impl Reporter {
     fn show(&mut self, event: &Event, seconds: f64, steps_left: u64) {
         match event {
             Event::Generation { generation, stage, start, best, mean, .. } => {
-                if self.style == Style::Live {
-                    let validated = self.last_validation.map_or("–".into(), brief);
-                    // Short enough for 80 columns: a line that wraps cannot be rewritten.
-                    let text = format!(
-                        "gen {generation} {stage} {start}: best {} mean {}, validated {validated}{}",
-                        brief(*best),
-                        brief(*mean),
-                        self.pace(steps_left)
-                    );
-                    // Back to the start of the line, and clear what was there.
-                    self.write(&format!("\r\x1b[2K{text}"));
-                    self.status = true;
+                let (speed, left) = self.pace(steps_left).unzip();
+                // What is first stays longest where the terminal is narrow.
+                let parts = vec![
+                    format!("gen {generation} {stage} {start}: best {} mean {}", brief(*best), brief(*mean)),
+                    left.unwrap_or_default(),
+                    self.last_validation
+                        .map_or_else(String::new, |mean| format!("validated {}", brief(mean))),
+                    speed.unwrap_or_default(),
+                ];
+                if let Some(ticker) = &self.ticker {
+                    ticker.show(parts, seconds);
                 }
             }
             Event::Validation { generation, steps, stage, start, summary, best } => {
@@ -183,7 +219,8 @@ impl Reporter {
                     spread(summary),
                     self.episodes(summary.n, ""),
                     axis::steps(*steps),
-                    self.pace(steps_left),
+                    self.pace(steps_left)
+                        .map_or_else(String::new, |(speed, left)| format!(", {speed}, {left}")),
                     if *best { ", best so far" } else { "" }
                 );
                 self.lasting(&text);
@@ -236,27 +273,26 @@ impl Reporter {
     }
 
     /// Speed and time left, from the last events.
-    fn pace(&self, steps_left: u64) -> String {
-        let (Some(first), Some(last)) = (self.recent.front(), self.recent.back()) else {
-            return String::new();
-        };
+    fn pace(&self, steps_left: u64) -> Option<(String, String)> {
+        let (first, last) = (self.recent.front()?, self.recent.back()?);
         let (seconds, steps) = (last.0 - first.0, last.1.saturating_sub(first.1));
         if seconds <= 0.0 || steps == 0 {
-            return String::new();
+            return None;
         }
         let speed = steps as f64 / seconds;
-        format!(", {speed:.0} steps/s, {} left", clock(steps_left as f64 / speed))
+        Some((format!("{speed:.0} steps/s"), format!("{} left", clock(steps_left as f64 / speed))))
     }
 
     fn lasting(&mut self, text: &str) {
-        let clear = if self.status { "\r\x1b[2K" } else { "" };
-        self.write(&format!("{clear}{text}\n"));
-        self.status = false;
+        if let Some(ticker) = &self.ticker {
+            ticker.line(text);
+        }
     }
 
+    /// Writes a line for programs.
     fn write(&mut self, text: &str) {
-        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
-        if let Err(error) = written {
+        let Some(out) = &mut self.out else { return };
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             self.failed.get_or_insert(error);
         }
     }
@@ -265,8 +301,10 @@ impl Reporter {
     ///
     /// # Errors
     /// The first reason why something was not.
-    pub fn finish(self) -> Result<(), RunError> {
-        self.failed.map_or(Ok(()), |source| Err(RunError::Output { source }))
+    pub fn finish(mut self) -> Result<(), RunError> {
+        // What goes to stderr beside lines for programs is no part of the output.
+        let people = self.ticker.as_ref().filter(|_| self.style != Style::Json).and_then(Ticker::failure);
+        self.failed.take().or(people).map_or(Ok(()), |source| Err(RunError::Output { source }))
     }
 }
 
@@ -283,15 +321,6 @@ fn spread(Summary { mean, std, .. }: &Summary) -> String {
 fn brief(score: f64) -> String {
     let d = decimals(score.abs()) - 1;
     format!("{score:.d$}")
-}
-
-/// `m:ss`, or `h:mm:ss`.
-fn clock(seconds: f64) -> String {
-    let s = seconds.max(0.0).round() as u64;
-    match s / 3600 {
-        0 => format!("{}:{:02}", s / 60, s % 60),
-        h => format!("{h}:{:02}:{:02}", s / 60 % 60, s % 60),
-    }
 }
 
 #[cfg(test)]
@@ -314,6 +343,10 @@ mod tests {
     }
 
     fn shown(style: Style) -> String {
+        shown_in(style, || 120)
+    }
+
+    fn shown_in(style: Style, width: fn() -> usize) -> String {
         let generation = |generation, seconds| {
             let event = Event::Generation {
                 generation,
@@ -341,7 +374,10 @@ mod tests {
             LogLine::of(event, 3.0, 5.0)
         };
         let page = Page::default();
-        let mut reporter = Reporter::new(style, Box::new(page.clone()));
+        let mut reporter = match style {
+            Style::Live => Reporter::fitting(Box::new(page.clone()), width),
+            _ => Reporter::new(style, Box::new(page.clone())),
+        };
         reporter.note("hello");
         reporter.event(&generation(1, 1.0), 1000, 600_000);
         reporter.event(&generation(2, 2.0), 2000, 599_000);
@@ -355,7 +391,7 @@ mod tests {
     fn a_terminal_gets_a_line_that_lives() {
         let text = shown(Style::Live);
         assert!(
-            text.contains("\r\x1b[2Kgen 2 learn 1: best 312 mean 100, validated –, 1000 steps/s, 9:59 left"),
+            text.contains("\r\x1b[2Kgen 2 learn 1: best 312 mean 100, 9:59 left, 1000 steps/s"),
             "{text}"
         );
         assert!(
@@ -365,7 +401,18 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("best so far\n"), "{text}");
-        assert!(text.ends_with("validated 750, 1333 steps/s, 7:27 left"), "{text}");
+        assert!(text.ends_with("7:27 left, validated 750, 1333 steps/s"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_keeps_lines_and_words_whole() {
+        let text = shown_in(Style::Live, || 64);
+        for line in text.split(['\r', '\n']) {
+            let line = line.trim_start_matches("\x1b[2K");
+            assert!(line.chars().count() <= 64, "{line}");
+        }
+        assert!(text.ends_with("gen 3 learn 1: best 312 mean 100, 7:27 left, validated 750"), "{text}");
+        assert!(text.contains("generation 2\n  (learn 1), 2,000 steps,"), "{text}");
     }
 
     #[test]
@@ -436,14 +483,5 @@ mod tests {
             text.contains("result      920.2 over 1 track that nothing was chosen on (one has no interval)")
         );
         assert!(!text.contains('±') && !text.contains('…') && !text.contains("tracks"), "{text}");
-    }
-
-    #[test]
-    fn times() {
-        for (seconds, text) in
-            [(0.0, "0:00"), (59.6, "1:00"), (3599.0, "59:59"), (3600.0, "1:00:00"), (-1.0, "0:00")]
-        {
-            assert_eq!(clock(seconds), text);
-        }
     }
 }

@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use foveate_agents::registry;
-use foveate_core::{ActionSpace, Agent, Apprentice, Env};
+use foveate_core::{ActionSpace, Agent, Apprentice, Env, TensorShape};
 
 use crate::budget;
 use crate::checkpoint::RunFolder;
-use crate::config::TrainConfig;
+use crate::config::{AgentSection, TrainConfig};
+use crate::cost::Cost;
 use crate::course::{Course, Event};
 use crate::error::RunError;
 use crate::initial;
@@ -79,6 +80,9 @@ pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Resu
         Some(name) => RunFolder::create_named(runs, name, &toml)?,
         None => RunFolder::create(runs, &config.env.id, &toml)?,
     };
+    if let Some(warning) = Cost::of(config, &parts.tensors()?).and_then(|cost| cost.warning()) {
+        reporter.note(&warning);
+    }
     reporter.note(&header(config, folder.path()));
     Run::begin(parts, folder)?.drive(reporter, stop)
 }
@@ -165,6 +169,12 @@ impl Parts {
             agent,
             config: config.clone(),
         })
+    }
+
+    /// The agent's parameters.
+    fn tensors(&self) -> Result<Vec<TensorShape>, RunError> {
+        let AgentSection { name, .. } = &self.config.agent;
+        Ok(foveate_agents::registry::tensors(name, &self.config.agent.settings()?)?)
     }
 
     fn workers(&self) -> usize {

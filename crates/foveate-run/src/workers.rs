@@ -7,7 +7,7 @@
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
@@ -17,20 +17,43 @@ use crate::error::RunError;
 use crate::rollout::{self, Rules};
 use crate::schedule::Schedule;
 
-/// A flag to ask for an early end: clones share it. Set it from a signal handler; nothing is lost but the rollouts
-/// under way.
+/// A flag to ask for an early end, and a count of what is done until then: clones share both. Set the flag from a signal
+/// handler; nothing is lost but the rollouts under way.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop(Arc<Signals>);
+
+#[derive(Debug, Default)]
+struct Signals {
+    asked: AtomicBool,
+    done: AtomicUsize,
+    of: AtomicUsize,
+}
 
 impl Stop {
     /// Asks everyone who holds a clone to stop soon.
     pub fn ask(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.asked.store(true, Ordering::SeqCst);
     }
 
     /// Whether someone asked.
     pub fn asked(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.asked.load(Ordering::SeqCst)
+    }
+
+    /// How many jobs of the batch under way are done, and how many it has; for people, who need no exact moment.
+    pub fn done(&self) -> (usize, usize) {
+        (self.0.done.load(Ordering::Relaxed), self.0.of.load(Ordering::Relaxed))
+    }
+
+    /// A batch of `jobs` jobs begins.
+    fn begin(&self, jobs: usize) {
+        self.0.done.store(0, Ordering::Relaxed);
+        self.0.of.store(jobs, Ordering::Relaxed);
+    }
+
+    /// A job is done.
+    fn one_more(&self) {
+        self.0.done.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -214,6 +237,7 @@ impl Workers {
         batch.jobs.clear();
         batch.jobs.extend(jobs);
         batch.rules = Some(self.rules);
+        self.shared.stop.begin(batch.jobs.len());
         let mut table = lock(&self.shared.table);
         table.stream = None;
         table.schedule.begin(&batch.jobs);
@@ -338,6 +362,7 @@ impl Shared {
                 table.schedule.done(job, result.steps);
             }
             table.outcomes[index] = Some(outcome);
+            self.stop.one_more();
             if let Some(slot) = table.lessons.get_mut(index) {
                 *slot = lesson;
             }

@@ -5,6 +5,7 @@ use clap::Args;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, interval_text, run};
 use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::ticker::Ticker;
 use serde_json::Value;
 
 use crate::out;
@@ -59,14 +60,18 @@ impl Eval {
         let agent = file.agent()?;
         let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
         let stop = stop_on_ctrl_c()?;
+        let ticker = Ticker::stderr();
+        ticker.count_down(&stop, "episodes");
         let evaluate = |request: &EnvRequest| -> anyhow::Result<EvalReport> {
             let env = self.world.make(request)?;
             let (labels, seeds) = (labels(request, source.clone()), seeds.clone());
+            ticker.set(vec![format!("{}, {}", labels.weights, labels.variant)]);
             let Eval { workers, max_steps, .. } = self;
             Ok(run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, &stop)?)
         };
         if !self.each_variant {
             let report = evaluate(&request)?;
+            ticker.clear();
             return if self.json {
                 Ok(out::say_json(&as_json(&report)?)?)
             } else {
@@ -81,6 +86,7 @@ impl Eval {
             request.variants = variant;
             let report = evaluate(&request)?;
             if !self.json {
+                ticker.clear();
                 out::say(&row(&report))?;
             }
             reports.push(as_json(&report)?);

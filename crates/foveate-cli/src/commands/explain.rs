@@ -1,6 +1,5 @@
 //! `foveate explain`
 
-use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -8,6 +7,7 @@ use clap::Args;
 use foveate_run::clock::Wall;
 use foveate_run::explain::{ExplainRequest, Progress, run};
 use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::ticker::Ticker;
 use foveate_run::worlds;
 
 use crate::out;
@@ -60,8 +60,7 @@ impl Explain {
         let request = self.world.request(file.world(&source))?;
         let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
         let stop = stop_on_ctrl_c()?;
-        let live = stderr().is_terminal();
-        let clock = Wall::start();
+        let (ticker, clock) = (Ticker::stderr(), Wall::start());
         let report = run(
             &ExplainRequest {
                 env: &*env,
@@ -75,20 +74,15 @@ impl Explain {
                 out: &self.out,
             },
             &stop,
-            &mut |progress| {
-                if live {
-                    eprint!("\r\x1b[K{}", status(progress, clock.elapsed().as_secs_f64()));
-                }
-            },
+            &mut |progress| ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]),
         );
-        if live {
-            eprint!("\r\x1b[K");
-        }
+        drop(ticker);
         let report = report?;
         if self.json {
             return Ok(out::say_json(&serde_json::to_value(&report).map_err(|error| anyhow!("{error}"))?)?);
         }
-        Ok(out::say(&report.to_string())?)
+        out::say(&report.to_string())?;
+        Ok(out::next(&[&format!("open {} in a browser", self.out.join("index.html").display())])?)
     }
 }
 

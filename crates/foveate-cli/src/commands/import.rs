@@ -1,13 +1,13 @@
 //! `foveate import`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
 use foveate_agents::Layout;
 use foveate_envs::registry::EnvRequest;
 use foveate_run::config::agent_settings;
-use foveate_run::import::import;
+use foveate_run::import::{count, fitting, import};
 use foveate_run::weights::AgentFile;
 use foveate_run::worlds;
 use serde_json::{Value, json};
@@ -26,19 +26,24 @@ wrong choice gives an agent that cannot drive without any error:
                          in a patch (the AttentionAgent release), the square root of the query's
                          length (the agent in the AttentionNeuron release), or one
 
+The AttentionAgent release is AttentionAgent/pretrained/CarRacing/model.npz and
+AttentionAgent/pretrained/TakeCover/model.npz of the repository google/brain-tokyo-workshop.
+
 Examples:
-  foveate import attention_agent_carracing.npz --agent attention-agent
-  foveate import attention_agent_takecover.npz --env take-cover
+  foveate import model.npz --out attention_agent_carracing.safetensors
+  foveate import model.npz --env take-cover --out attention_agent_takecover.safetensors
   foveate import simplified.npz --layout registration --out simplified.safetensors
   foveate eval attention_agent_carracing.safetensors --picture classic")]
 pub(crate) struct Import {
     /// The npz file
     #[arg(value_name = "FILE.npz")]
     file: PathBuf,
-    /// The agent that the weights are for; `foveate list` shows them
-    #[arg(long, value_name = "NAME", default_value = "attention-agent")]
-    agent: String,
-    /// The world that they were trained in: the agent gets the picture and the actions that fit it [default: car-racing]
+    /// The agent that the weights are for; `foveate list agents` shows them [default: attention-agent, or the one that
+    /// has so many weights]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The world that they were trained in: the agent gets the picture and the actions that fit it [default: car-racing,
+    /// or the one in which the agent has so many weights]
     #[arg(long = "env", value_name = "NAME")]
     world: Option<String>,
     /// The order of the weights in the vector
@@ -64,7 +69,11 @@ impl Import {
             Some(path) => agent_settings(path)?,
             None => json!({}),
         };
-        let world = self.world.map(|id| EnvRequest { id, ..EnvRequest::default() });
+        let (agent, world) = match (self.agent, self.world, &self.config) {
+            (None, None, None) => guess(&self.file)?,
+            (agent, world, _) => (agent.unwrap_or_else(|| AGENT.to_owned()), world),
+        };
+        let world = world.map(|id| EnvRequest { id, ..EnvRequest::default() });
         if let Some(world) = &world {
             let fitted = worlds::fitted(&worlds::shape(world)?);
             for (key, value) in fitted.as_object().into_iter().flatten() {
@@ -77,7 +86,7 @@ impl Import {
             config["scale"] = scale.replace('-', "_").into();
         }
         let layout = Layout::named(&self.layout).ok_or_else(|| anyhow!("no layout {:?}", self.layout))?;
-        let file = import(&self.file, &self.agent, &config, layout)?;
+        let file = import(&self.file, &agent, &config, layout)?;
         let file = match &world {
             Some(world) => file.made_for(world),
             None => file,
@@ -103,8 +112,32 @@ impl Import {
                 "tensors": tensors,
             }))?);
         }
-        Ok(out::say(&format!("{}: {}", out.display(), describe(&file, &spread)))?)
+        out::say(&format!("{}: {}", out.display(), describe(&file, &spread)))?;
+        let file = out.display();
+        Ok(out::next(&[&format!("foveate watch {file}"), &format!("foveate eval {file}")])?)
     }
+}
+
+/// The agent whose weights most files are.
+const AGENT: &str = "attention-agent";
+
+/// The agent and the world that the number of weights speaks for. The usual ones need not be named.
+fn guess(file: &Path) -> anyhow::Result<(String, Option<String>)> {
+    let count = count(file)?;
+    let pairs = fitting(count);
+    // Other agents of the same shape are not what was published.
+    let usual: Vec<_> = pairs.iter().filter(|(agent, _)| *agent == AGENT).collect();
+    let found = match (&usual[..], &pairs[..]) {
+        ([one], _) => *one,
+        ([], [one]) => one,
+        _ => &(AGENT, "car-racing"),
+    };
+    if *found == (AGENT, "car-racing") {
+        return Ok((AGENT.to_owned(), None));
+    }
+    let (agent, world) = *found;
+    eprintln!("note: {count} weights are those of {agent} in {world}; --agent and --env say otherwise");
+    Ok((agent.to_owned(), Some(world.to_owned())))
 }
 
 fn describe(file: &AgentFile, spread: &Spread) -> String {

@@ -1,6 +1,5 @@
 //! `foveate stress`
 
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -16,6 +15,7 @@ use foveate_run::stress::{
     Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, looks, plot, run,
     severities, sheet,
 };
+use foveate_run::ticker::{Ticker, clock};
 use foveate_run::worlds;
 use serde_json::{Value, json};
 
@@ -107,16 +107,12 @@ impl Stress {
             max_steps: self.max_steps,
             folder: self.out.as_deref(),
         };
-        let live = stderr().is_terminal();
-        let clock = Wall::start();
+        let (ticker, clock) = (Ticker::stderr(), Wall::start());
+        ticker.count(&stop, "episodes");
         let result = run(&request, &stop, &mut |progress| {
-            if live {
-                eprint!("\r\x1b[2K{}", status(progress, clock.elapsed().as_secs_f64()));
-            }
+            ticker.set(status(progress, clock.elapsed().as_secs_f64()));
         });
-        if live {
-            eprint!("\r\x1b[2K");
-        }
+        drop(ticker);
         let (table, effort) = result?;
         if let Some(folder) = &self.out {
             write_all(&table, folder)?;
@@ -125,7 +121,11 @@ impl Stress {
             return Ok(out::say_json(&as_json(&table, effort)?)?);
         }
         out::say(table.markdown().trim_end())?;
-        Ok(out::say(&format!("\n{}", cost(effort)))?)
+        out::say(&format!("\n{}", cost(effort)))?;
+        if let Some(folder) = &self.out {
+            out::next(&[&format!("look at {} and the table beside it", folder.join("table.svg").display())])?;
+        }
+        Ok(())
     }
 
     /// The agents, and the world that they share.
@@ -200,19 +200,15 @@ fn called(world: &EnvRequest) -> String {
     format!("{} (picture {picture}{more})", world.id)
 }
 
-/// `12 of 86: champion, noise:3; 1:20, about 8:13 left`
-fn status(progress: Progress<'_>, seconds: f64) -> String {
+/// `row 13 of 86: champion, noise:3`, `8:13 left`; after `seconds` seconds.
+fn status(progress: Progress<'_>, seconds: f64) -> Vec<String> {
     let Progress { done, of, kept, agent, condition } = progress;
-    let clock = |s: f64| format!("{}:{:02}", s as u64 / 60, s as u64 % 60);
+    let row = out::one_line(&format!("row {} of {of}: {agent}, {condition}", done + 1));
     let driven = done - kept;
-    let left = if driven == 0 {
-        String::new()
-    } else {
-        format!(", about {} left", clock(seconds / driven as f64 * (of - done) as f64))
-    };
-    // A line that wraps cannot be rewritten.
-    let line = format!("row {} of {of}: {agent}, {condition}; {}{left}", done + 1, clock(seconds));
-    out::one_line(&line).chars().take(79).collect()
+    if driven == 0 {
+        return vec![row];
+    }
+    vec![row, format!("about {} left", clock(seconds / driven as f64 * (of - done) as f64))]
 }
 
 /// Each file whole or not at all.

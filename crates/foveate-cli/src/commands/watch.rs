@@ -1,10 +1,10 @@
 //! `foveate watch`
 
-use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use clap::Args;
 use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::ticker::Ticker;
 use foveate_run::watch::{WatchRequest, run};
 
 use crate::out;
@@ -54,7 +54,7 @@ impl Watch {
         let request = self.world.request(file.world(&source))?;
         let (env, agent) = (self.world.make(&request)?, file.agent()?);
         let stop = stop_on_ctrl_c()?;
-        let live = stderr().is_terminal();
+        let ticker = Ticker::stderr();
         let report = run(
             &WatchRequest {
                 env: &*env,
@@ -69,15 +69,9 @@ impl Watch {
                 at: self.at,
             },
             &stop,
-            &mut |steps| {
-                if live && steps % 10 == 0 {
-                    eprint!("\rstep {steps}");
-                }
-            },
+            &mut |steps| ticker.set(vec![format!("step {steps}")]),
         );
-        if live {
-            eprint!("\r          \r");
-        }
+        drop(ticker);
         Ok(out::say(&format!("{}; {source}", report?))?)
     }
 }

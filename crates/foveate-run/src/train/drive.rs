@@ -190,7 +190,20 @@ impl Run {
         let report = self.events.iter().rev().find(|e| matches!(e, Event::Report { .. })).cloned();
         let folder = self.folder.path().to_path_buf();
         reporter.note(&format!("the best weights are {}", folder.join("best.safetensors").display()));
+        reporter.note(&self.next());
         Ok(Outcome { folder, report })
+    }
+
+    /// What to do with a finished run.
+    fn next(&self) -> String {
+        let (folder, trust) = (self.folder.path().display(), flag_for(&self.parts.config.env.id));
+        let mut text =
+            format!("next:\n  foveate watch {folder}{trust} --out drive.mp4\n  foveate eval {folder}{trust}");
+        // A report is on where in a picture an agent looks.
+        if self.parts.env.spec().observation.picture().is_some() {
+            text.push_str(&format!("\n  foveate explain {folder}{trust}"));
+        }
+        text
     }
 
     /// Task after task; whether the run came to its end.
@@ -199,6 +212,7 @@ impl Run {
         let mut saved_at = Duration::ZERO;
         let Parts { env, agent, .. } = &self.parts;
         let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), Rules::WHOLE, stop.clone());
+        reporter.count(stop);
         let mut results = Vec::new();
         // Whether an evaluation is not saved yet, as its film is under way.
         let mut judged = false;

@@ -1,0 +1,439 @@
+//! A line that says how far something is: on a terminal rewritten every second, in a pipe written once a minute.
+//!
+//! A [`Ticker`] has a thread of its own, so that a long episode or generation is no silence. What was written last is
+//! never followed too soon: a pipe gets a line only when it has heard nothing for a minute.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::fd::AsFd;
+
+use crate::clock::Wall;
+use crate::workers::Stop;
+
+/// Columns where no terminal says how many it has.
+const USUAL_WIDTH: usize = 80;
+
+/// How often a terminal's line is rewritten.
+const LIVE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a pipe hears nothing at most, unless [`EVERY`] says otherwise.
+const PIPED_EVERY: Duration = Duration::from_mins(1);
+
+/// The environment variable with the seconds between two lines in a pipe.
+const EVERY: &str = "FOVEATE_PROGRESS_SECONDS";
+
+/// Columns of the terminal that `stream` is, or 80.
+pub fn width(stream: impl AsFd) -> usize {
+    match rustix::termios::tcgetwinsize(stream) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => USUAL_WIDTH,
+    }
+}
+
+/// Columns of the terminal at stdout, or 80.
+pub fn stdout_width() -> usize {
+    width(std::io::stdout())
+}
+
+/// Columns of the terminal at stderr, or 80.
+pub fn stderr_width() -> usize {
+    width(std::io::stderr())
+}
+
+/// Breaks every line of `text` that is longer than `width` between words. What is broken off is indented as far as the
+/// line and two columns more. A word that is too long by itself stays whole.
+pub fn wrap(text: &str, width: usize) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| wrap_line(line, width)).collect();
+    lines.join("\n")
+}
+
+fn wrap_line(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    // Not so far that nothing fits beside it.
+    let hanging = " ".repeat((indent + 2).min(width / 2));
+    let mut wrapped = String::new();
+    let mut columns = 0;
+    for word in line[indent..].split(' ') {
+        let length = word.chars().count();
+        if columns == 0 {
+            wrapped.push_str(&line[..indent]);
+            columns = indent;
+        } else if columns + 1 + length > width {
+            // Spaces that line columns up are of no use at the end of a line.
+            wrapped.truncate(wrapped.trim_end().len());
+            wrapped.push('\n');
+            wrapped.push_str(&hanging);
+            columns = hanging.len();
+        } else {
+            wrapped.push(' ');
+            columns += 1;
+        }
+        wrapped.push_str(word);
+        columns += length;
+    }
+    wrapped
+}
+
+/// As many of `parts` as fit on a line of `width` columns, the first ones first, with commas between them.
+fn fit(parts: &[String], width: usize) -> String {
+    let mut line = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let comma = if line.is_empty() { "" } else { ", " };
+        if line.chars().count() + comma.len() + part.chars().count() <= width {
+            line.push_str(comma);
+            line.push_str(part);
+        } else if line.is_empty() {
+            // Half a line is better than one that wraps, which cannot be rewritten.
+            line.extend(part.chars().take(width));
+        }
+    }
+    line
+}
+
+/// `m:ss`, or `h:mm:ss`.
+pub fn clock(seconds: f64) -> String {
+    let s = seconds.max(0.0).round() as u64;
+    match s / 3600 {
+        0 => format!("{}:{:02}", s / 60, s % 60),
+        h => format!("{h}:{:02}:{:02}", s / 60 % 60, s % 60),
+    }
+}
+
+/// Says how far something is; see the [module](self).
+pub struct Ticker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// All is over.
+    end: Condvar,
+}
+
+struct State {
+    out: Box<dyn Write + Send>,
+    /// Of the terminal; `None` for a pipe.
+    width: Option<fn() -> usize>,
+    every: Duration,
+    clock: Wall,
+    /// Added to the clock: what a run took before it was stopped.
+    before: f64,
+    /// What is being done, the most important first.
+    parts: Vec<String>,
+    /// What the workers do, and what to call that.
+    work: Option<(Stop, &'static str)>,
+    /// Whether to say how long their batch may take.
+    count_down: bool,
+    /// How much of their batch was done when someone looked last, and when it began.
+    batch: (usize, Duration),
+    /// When something was written last.
+    written: Duration,
+    /// Whether the cursor stands behind a status line.
+    status: bool,
+    /// Why something could not be written, the first time.
+    failed: Option<io::Error>,
+    over: bool,
+}
+
+impl Ticker {
+    /// Speaks on `out`: a terminal whose columns `width` tells, or a pipe or file.
+    pub fn new(out: Box<dyn Write + Send>, width: Option<fn() -> usize>) -> Self {
+        let told = std::env::var(EVERY).ok().and_then(|text| text.parse().ok());
+        let piped = told.filter(|s| (0.01..=1e6).contains(s)).map_or(PIPED_EVERY, Duration::from_secs_f64);
+        Self::every(out, width, if width.is_some() { LIVE_EVERY } else { piped })
+    }
+
+    fn every(out: Box<dyn Write + Send>, width: Option<fn() -> usize>, every: Duration) -> Self {
+        let state = State {
+            out,
+            width,
+            every,
+            clock: Wall::start(),
+            before: 0.0,
+            parts: Vec::new(),
+            work: None,
+            count_down: false,
+            batch: (0, Duration::ZERO),
+            written: Duration::ZERO,
+            status: false,
+            failed: None,
+            over: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), end: Condvar::new() });
+        let theirs = Arc::clone(&shared);
+        // Without a thread the line moves only when something happens.
+        let thread = thread::Builder::new().name("progress".into()).spawn(move || theirs.tick()).ok();
+        Ticker { shared, thread }
+    }
+
+    /// Speaks on stderr, whatever that is.
+    pub fn stderr() -> Self {
+        let live = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        Self::new(Box::new(std::io::stderr()), live.then_some(stderr_width as fn() -> usize))
+    }
+
+    /// Says how many of their jobs, called `name`, the workers with this [`Stop`] have done.
+    pub fn count(&self, work: &Stop, name: &'static str) {
+        self.shared.lock().work = Some((work.clone(), name));
+    }
+
+    /// As [`Ticker::count`], and how long they may take for the rest.
+    pub fn count_down(&self, work: &Stop, name: &'static str) {
+        self.count(work, name);
+        self.shared.lock().count_down = true;
+    }
+
+    /// Takes a terminal's line away, so that something else may be written there.
+    pub fn clear(&self) {
+        self.shared.lock().clear();
+    }
+
+    /// Sets what is being done, the most important first: what does not fit is left out.
+    pub fn set(&self, parts: Vec<String>) {
+        self.shared.lock().parts = parts;
+    }
+
+    /// As [`Ticker::set`], and rewrites the line of a terminal at once. `seconds` have gone by since the run began.
+    pub(crate) fn show(&self, parts: Vec<String>, seconds: f64) {
+        let mut state = self.shared.lock();
+        state.parts = parts;
+        state.now_is(seconds);
+        if state.width.is_some() {
+            state.write_status(false);
+        }
+    }
+
+    /// Writes a line that stays.
+    pub fn line(&self, text: &str) {
+        self.shared.lock().write_line(text);
+    }
+
+    /// Why something could not be written, if so.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.shared.lock().failed.take()
+    }
+
+    /// Notes that something was written elsewhere, `seconds` after the run began.
+    pub(crate) fn written(&self, seconds: f64) {
+        let mut state = self.shared.lock();
+        state.now_is(seconds);
+        state.written = state.clock.elapsed();
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.over = true;
+        state.clear();
+        drop(state);
+        self.shared.end.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticker").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tick(&self) {
+        let mut state = self.lock();
+        while !state.over {
+            let silent = state.clock.elapsed().saturating_sub(state.written);
+            let live = state.width.is_some();
+            state.look();
+            if live && silent >= state.every {
+                state.write_status(true);
+            } else if silent >= state.every {
+                let line = format!("{} {}", clock(state.seconds()), fit(&state.told(true), usize::MAX));
+                state.write_line(&line);
+            }
+            let silent = state.clock.elapsed().saturating_sub(state.written);
+            let rest = state.every.saturating_sub(silent).max(Duration::from_millis(1));
+            state = self.end.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl State {
+    /// Seconds since the run began.
+    fn seconds(&self) -> f64 {
+        self.before + self.clock.elapsed().as_secs_f64()
+    }
+
+    fn now_is(&mut self, seconds: f64) {
+        self.before = seconds - self.clock.elapsed().as_secs_f64();
+    }
+
+    /// Notes when a batch begins.
+    fn look(&mut self) {
+        let now = self.clock.elapsed();
+        if let Some((work, _)) = &self.work {
+            let (done, _) = work.done();
+            if done < self.batch.0 {
+                self.batch.1 = now;
+            }
+            self.batch.0 = done;
+        }
+    }
+
+    /// What is being done; `counted` adds how far the workers are.
+    fn told(&self, counted: bool) -> Vec<String> {
+        let mut parts = self.parts.clone();
+        if let Some((work, name)) = self.work.as_ref().filter(|_| counted) {
+            let (done, of) = work.done();
+            if of > 1 {
+                let since = self.clock.elapsed().saturating_sub(self.batch.1).as_secs_f64();
+                parts.push(format!("{done} of {of} {name}"));
+                if self.count_down && (1..of).contains(&done) {
+                    parts.push(format!("about {} left", clock(since / done as f64 * (of - done) as f64)));
+                }
+            }
+        }
+        if parts.is_empty() {
+            parts.push("working".into());
+        }
+        parts
+    }
+
+    fn write_status(&mut self, counted: bool) {
+        let columns = self.width.map_or(USUAL_WIDTH, |width| width());
+        // The cursor needs a column, too.
+        let line = fit(&self.told(counted), columns.saturating_sub(1));
+        // Back to the start of the line, and clear what was there.
+        self.write(&format!("\r\x1b[2K{line}"));
+        self.status = true;
+        self.written = self.clock.elapsed();
+    }
+
+    fn write_line(&mut self, text: &str) {
+        self.clear();
+        let text = self.width.map_or_else(|| text.to_owned(), |width| wrap(text, width()));
+        self.write(&format!("{text}\n"));
+        self.written = self.clock.elapsed();
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.status) {
+            self.write("\r\x1b[2K");
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if let Err(error) = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Page {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("whole").clone()).expect("text")
+        }
+    }
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("whole").write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        for (text, width, expect) in [
+            ("one two three", 80, "one two three"),
+            ("one two three", 9, "one two\n  three"),
+            ("  one two three", 9, "  one two\n    three"),
+            ("unbreakable word", 5, "unbreakable\n  word"),
+            ("a\nbcd efg", 5, "a\nbcd\n  efg"),
+            ("name      what it is", 12, "name     \n  what it is"),
+            ("", 5, ""),
+        ] {
+            let wrapped = wrap(text, width);
+            let same = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(same(&wrapped), same(expect), "{text:?} in {width}");
+            assert_eq!(wrapped.lines().count(), expect.lines().count(), "{wrapped:?}");
+        }
+    }
+
+    #[test]
+    fn what_matters_least_is_left_out() {
+        let parts = ["generation 3", "9:59 left", "1000 steps/s"].map(str::to_owned);
+        for (width, expect) in [
+            (80, "generation 3, 9:59 left, 1000 steps/s"),
+            (30, "generation 3, 9:59 left"),
+            (12, "generation 3"),
+            (5, "gener"),
+        ] {
+            assert_eq!(fit(&parts, width), expect);
+        }
+    }
+
+    #[test]
+    fn a_pipe_hears_something_while_nothing_happens() {
+        let page = Page::default();
+        let ticker = Ticker::every(Box::new(page.clone()), None, Duration::from_millis(20));
+        ticker.set(vec!["filming".into()]);
+        while page.text().lines().count() < 3 {
+            thread::yield_now();
+        }
+        drop(ticker);
+        for line in page.text().lines() {
+            assert_eq!(line, "0:00 filming");
+        }
+        let quiet = Page::default();
+        drop(Ticker::every(Box::new(quiet.clone()), None, Duration::from_hours(1)));
+        assert_eq!(quiet.text(), "", "what is done soon says nothing");
+    }
+
+    #[test]
+    fn a_terminal_sees_one_line_that_fits() {
+        let page = Page::default();
+        let ticker = Ticker::every(Box::new(page.clone()), Some(|| 20), Duration::from_hours(1));
+        ticker.show(vec!["generation 3".into(), "9:59 left".into()], 1.0);
+        ticker.line("a remark that is longer than twenty columns");
+        ticker.show(vec!["generation 4".into()], 2.0);
+        drop(ticker);
+        assert_eq!(
+            page.text(),
+            "\r\x1b[2Kgeneration 3\r\x1b[2Ka remark that is\n  longer than twenty\n  columns\n\
+             \r\x1b[2Kgeneration 4\r\x1b[2K"
+        );
+    }
+
+    #[test]
+    fn times() {
+        for (seconds, text) in
+            [(0.0, "0:00"), (59.6, "1:00"), (3599.0, "59:59"), (3600.0, "1:00:00"), (-1.0, "0:00")]
+        {
+            assert_eq!(clock(seconds), text);
+        }
+    }
+}
