@@ -149,7 +149,7 @@ impl Configured {
     }
 }
 
-/// Settings that fit a plain controller to a world: the range of every number, as [`ranges`] finds it, and `actions`.
+/// Settings that fit a plain controller to a world: the range of every number, as `ranges` finds it, and `actions`.
 ///
 /// # Errors
 /// When the world shows no numbers, or a step of it fails.
