@@ -74,7 +74,7 @@ pub(super) fn record(
     let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
     env.reset(Some(seed));
     agent.begin_episode(episode_seed(seed, 0));
-    let mut actions = Vec::with_capacity(step);
+    let mut actions = Vec::new();
     while actions.len() < step {
         let action = agent.act(env.observation())?.action.to_vec();
         let over = do_action(&mut *env, &action)?;
