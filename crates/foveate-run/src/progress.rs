@@ -343,7 +343,7 @@ mod tests {
     }
 
     fn shown(style: Style) -> String {
-        shown_in(style, || 120)
+        shown_in(style, || 200)
     }
 
     fn shown_in(style: Style, width: fn() -> usize) -> String {
