@@ -1,6 +1,6 @@
 //! What a training will cost, said before it begins.
 //!
-//! Estimates rest on measurements that the documents name; a world that was not measured has none.
+//! Estimates, not promises: they rest on a few measurements that the documents name; other worlds have none.
 
 use foveate_core::TensorShape;
 use foveate_envs::{car_racing, take_cover};
@@ -12,9 +12,10 @@ use crate::workers::default_workers;
 /// Training that takes less is begun without a word.
 const WORTH_SAYING_HOURS: f64 = 1.0;
 
-/// Steps per CPU second with agent and evolution, in the slowest and in the fastest phase that was measured: `fast` of
-/// CarRacing in docs/runs.md and the README, the others from their worlds' own speed in the README and
-/// docs/take-cover.md.
+/// Steps per CPU second with agent and evolution, a low and a high estimate. CarRacing's `fast` was measured at both ends
+/// (docs/runs.md: the first generations of preset `paper`; README: around trained weights), and `classic` and `none`,
+/// whose worlds are faster, are taken to be no slower. `exact` is derived from the README's speed of the world alone and
+/// of the agent; the high ends of take-cover are measured (docs/take-cover.md), its low ends are those less a tenth.
 const SPEEDS: [(&str, &str, [f64; 2]); 7] = [
     (car_racing::ID, "fast", [8800.0, 14500.0]),
     (car_racing::ID, "classic", [8800.0, 14500.0]),
@@ -76,7 +77,7 @@ impl Cost {
         }
         let hours = |low: f64, high: f64| format!("{} to {} hours", hours(low), hours(high));
         let mut text = format!(
-            "this costs up to {} steps: {} of CPU time at the speeds measured on an AMD EPYC (docs/runs.md), on {workers} \
+            "this costs up to {} steps: {} of CPU time, estimated from speeds of an AMD EPYC (docs/runs.md), on {workers} \
              {} about {}",
             millions(steps),
             hours(low, high),
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_takes_hours_is_said() {
-        let paper = "this costs up to 8.2 billion steps: 160 to 260 hours of CPU time at the speeds measured on an AMD EPYC \
+        let paper = "this costs up to 8.2 billion steps: 160 to 260 hours of CPU time, estimated from speeds of an AMD EPYC \
                      (docs/runs.md), on 2 threads about 78 to 130 hours; 483 MB of memory and 162 MB of disk for checkpoints";
         for (preset, sets, expect) in [
             ("laptop", &[][..], None),

@@ -303,8 +303,12 @@ impl fmt::Display for ExplainReport {
     }
 }
 
-/// Whether the agent says where it looks, at least. One that cannot see this world at all is refused later.
+/// Whether there is something to explain: a gaze, or a picture that perturbations change. An agent that cannot see this
+/// world at all is refused later.
 fn looks(request: &ExplainRequest<'_>) -> bool {
+    if request.env.spec().observation.picture().is_some() {
+        return true;
+    }
     let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
     env.reset(Some(request.seed));
     agent.begin_episode(episode_seed(request.seed, 0));
@@ -317,8 +321,8 @@ const MOST_DECISIONS: usize = 5000;
 /// Makes the report, calling `progress` now and then.
 ///
 /// # Errors
-/// When the agent has no gaze, the world shows no picture, an episode fails, someone asks to stop, or the folder cannot be made. What was at
-/// its place is then untouched.
+/// When the world shows no picture, an episode fails, someone asks to stop, or the folder cannot be made. What was at its
+/// place is then untouched.
 pub fn run(
     request: &ExplainRequest<'_>,
     stop: &Stop,

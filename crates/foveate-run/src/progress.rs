@@ -109,7 +109,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Shows progress on `out`; of a terminal that is not stdout's, [`Reporter::fitting`] says how wide it is.
+    /// Shows progress on `out`; a live line is as wide as the terminal of stdout.
     pub fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
         let (ticker, out): (_, Option<Box<dyn Write>>) = match style {
             Style::Live => (Some(Ticker::new(out, Some(stdout_width))), None),

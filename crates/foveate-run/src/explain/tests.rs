@@ -394,7 +394,7 @@ fn requests_that_cannot_be_met() {
     let request = |agent: &dyn Agent| {
         let labels = Labels { weights: "a run".into(), ..Labels::default() };
         let out = &dir.path().join("report");
-        let (env, max_steps) = (&sparks as &dyn Env, None);
+        let (env, max_steps) = (&toy as &dyn Env, None);
         let request = ExplainRequest {
             env,
             agent,
