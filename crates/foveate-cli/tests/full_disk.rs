@@ -50,13 +50,29 @@ fn a_full_disk_loses_nothing() {
         eprintln!("skipped: no small file system can be mounted here: {}", why.trim());
         return;
     };
-    let script = r#"
+    // A training that would not fit is refused before it begins, so the disk fills while it runs: all but $SIZE kilobytes
+    // of it, or it holds only that many files from the start.
+    let full_of_files = r#"
         set -e
-        mount -t tmpfs -o size="$SIZE"k none small
+        mount -t tmpfs -o size=64m,nr_inodes="$SIZE" none small
         set +e
         "$BIN" train car-racing --config short.toml --runs small --name run > told 2> error
         echo $? > code
-        mount -o remount,size=64m small
+        mount -o remount,nr_inodes=10000 small
+    "#;
+    let full_of_bytes = r#"
+        set -e
+        mount -t tmpfs -o size=64m none small
+        set +e
+        "$BIN" train car-racing --config short.toml --runs small --name run > told 2> error &
+        pid=$!
+        while [ ! -e small/run ] && kill -0 $pid; do sleep 0.01; done
+        dd if=/dev/zero of=small/other bs=4k count=$(($(stat -f -c %a small) - SIZE / 4)) 2> /dev/null
+        wait $pid
+        echo $? > code
+        rm small/other
+    "#;
+    let resume = r#"
         if [ -e small/run ]
         then "$BIN" train --resume small/run > told 2> error2
         else "$BIN" train car-racing --config short.toml --runs small --name run > told 2> error2
@@ -67,10 +83,12 @@ fn a_full_disk_loses_nothing() {
     "#;
     let text = |name: &str| String::from_utf8(dir.read(name)).expect("text");
     let mut began = 0;
-    for size in [4, 8, 16, 24, 32, 48, 64, 100, 200, 300] {
-        let (code, error) = sh(&dir, wrap, script, size);
-        assert_eq!(code, Some(0), "{size}k: {error}");
-        assert_eq!(text("code"), "1\n", "{size}k: {}", text("error"));
+    let files = [2, 3, 5, 9].map(|size| (full_of_files, size));
+    let bytes = [4, 8, 16, 32, 64, 200].map(|size| (full_of_bytes, size));
+    for (fill, size) in files.into_iter().chain(bytes) {
+        let (code, error) = sh(&dir, wrap, &[fill, resume].concat(), size);
+        assert_eq!(code, Some(0), "{size}: {error}");
+        assert_eq!(text("code"), "1\n", "{size}: {}", text("error"));
         check_said(
             &text("error"),
             &["error: cannot ", "small/", "No space left on device", "; free some space"],
@@ -78,8 +96,8 @@ fn a_full_disk_loses_nothing() {
         if text("error").contains("then go on with `foveate train --resume small/run`") {
             began += 1;
         }
-        assert_eq!((text("code2"), text("error2")), ("0\n".into(), String::new()), "{size}k");
-        assert_eq!(text("names"), "run\n", "{size}k");
+        assert_eq!((text("code2"), text("error2")), ("0\n".into(), String::new()), "{size}");
+        assert_eq!(text("names"), "run\n", "{size}");
         check_same(&expect, &dir.path("out"));
     }
     assert!(began >= 5, "the disk was full too early");

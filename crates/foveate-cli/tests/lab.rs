@@ -44,8 +44,8 @@ const SEEN: &str = "document.querySelector('.seen .picture').toDataURL()";
 const SCORE: &str = "Number(document.querySelector('.score').textContent.replace('−', '-'))";
 const STEPS: &str = "Number(document.querySelector('.steps').textContent)";
 const STATE: &str = "document.querySelector('.state').textContent";
-
 const WHEEL: &str = "document.getElementById('wheel').textContent";
+const DRIVEN: &str = "document.querySelectorAll('#past tr').length";
 
 /// Sets a slider as a hand would.
 fn slide(id: &str, value: u32) -> String {
@@ -121,6 +121,8 @@ fn a_page_in_chromium() {
     browser.key(&tab, "Escape", false);
     browser.until(&tab, &format!("{STATE} !== 'you drive'"));
     // The track again leaves it to whoever holds it; another agent has a wheel of its own.
+    browser.key(&tab, "r", false);
+    browser.until(&tab, &format!("{STEPS} < 40"));
     browser.key(&tab, "h", false);
     browser.until(&tab, &format!("{STATE} === 'you drive'"));
     browser.key(&tab, "r", false);
@@ -132,8 +134,9 @@ fn a_page_in_chromium() {
     // Another agent beside it, as fast as it goes, to the end.
     browser.key(&tab, "c", false);
     browser.until(&tab, "document.querySelectorAll('.lane').length === 2");
+    let driven = browser.eval(&tab, DRIVEN);
     browser.eval(&tab, "document.querySelector('#speed input[value=\"0\"]').click()");
-    browser.until(&tab, "document.querySelectorAll('#past tr').length === 1");
+    browser.until(&tab, &format!("{DRIVEN} === {driven} + 1"));
     browser.eval(&tab, "document.getElementById('film').click()");
     browser.until(&tab, "document.getElementById('toast').textContent.startsWith('Saved')");
 

@@ -52,7 +52,7 @@ fn every_kernel_trains_and_its_weights_know_it() {
     assert!(dir.read("kernels.svg").starts_with(b"<svg "));
     let all = dir.json(&["compare", "runs/relu", "runs/iap", "--json"]);
     assert_eq!(all["groups"][1]["runs"][0]["name"], json!("iap"));
-    check_fails(&dir, &["compare", "runs/relu", "runs/nobody"], &["runs/nobody", "log.jsonl"]);
+    check_fails(&dir, &["compare", "runs/relu", "runs/nobody"], &["runs/nobody", "check the path"]);
     let file = AgentFile::load(&dir.path("runs/hybrid/best.safetensors")).expect("a weight file");
     assert_eq!(file.config()["voting"]["hyperplanes"], json!(3));
 }

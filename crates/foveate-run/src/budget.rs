@@ -168,7 +168,8 @@ fn free_disk(folder: &Path) -> Option<u64> {
     let folder = std::path::absolute(folder).ok()?;
     let found = folder.ancestors().find(|folder| folder.is_dir())?;
     let disk = rustix::fs::statvfs(found).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    // One without blocks, as /proc, is no disk.
+    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Numbers in all of these tensors.

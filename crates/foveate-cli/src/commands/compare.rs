@@ -11,10 +11,10 @@ use crate::out;
 /// Put the learning curves of several runs beside one another
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs of the same configuration are seeds of one, whatever they are called: they become one line with
-a thin one for each run behind it. Runs whose configurations differ in anything but seed, workers and
-videos are never pooled; which keys differ stands in the picture, the table and the JSON. Runs may
-still be learning.
+Runs of the same configuration are seeds of one, whatever they are called: they become one line
+with a thin one for each run behind it. Runs whose configurations differ in anything but seed,
+workers and videos are never pooled; which keys differ stands in the picture, the table and the
+JSON. Runs may still be learning.
 
 Examples:
   foveate compare runs/*

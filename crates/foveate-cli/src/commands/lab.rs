@@ -18,8 +18,8 @@ use crate::world_args::WorldArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The page is served by this program alone, to this machine alone unless --host says otherwise. The
-address holds a token that a page must know: without it other users cannot drive. Every tab drives by itself. Ctrl-C closes the
-lab. Press ? on the page for its keys.
+address holds a token that a page must know: without it other users cannot drive. Every tab drives
+by itself. Ctrl-C closes the lab. Press ? on the page for its keys.
 
 Examples:
   foveate lab

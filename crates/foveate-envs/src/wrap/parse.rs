@@ -202,7 +202,7 @@ mod tests {
         }
         for (text, part) in [
             ("", "has no wrapper \"\""),
-            ("gray", "has no wrapper \"gray\"; choose from: sticky:0.25, repeat:4"),
+            ("gray", "has no wrapper \"gray\"; did you mean grey? choose from: sticky:0.25, repeat:4"),
             ("repeat", "write it as repeat:NUMBER, from 1"),
             ("repeat:0", "write it as repeat:NUMBER, from 1"),
             ("clip:1", "it takes no value"),

@@ -562,7 +562,7 @@ fn every_number_of_the_page_is_in_the_report() {
             continue;
         }
         // This test would see what is not there.
-        for key in ["regions", "interventions", "claims", "importance", "drives"] {
+        for key in ["regions", "interventions", "claims", "importance"] {
             let mut less = report.clone();
             less.as_object_mut().and_then(|fields| fields.remove(key)).expect(key);
             assert_ne!(missing(&text, &less), Vec::<f64>::new(), "{key}");

@@ -49,6 +49,8 @@ pub struct Session {
     view: ImageBuf,
     /// There is something new to draw.
     fresh: bool,
+    /// Worlds and agents were made anew, and the page has not been told.
+    anew: bool,
     /// How long all lanes have been over.
     rested: Duration,
     told_end: bool,
@@ -87,6 +89,7 @@ impl Session {
             pace: Pace::default(),
             view: ImageBuf::black(width, height),
             fresh: true,
+            anew: false,
             rested: Duration::ZERO,
             told_end: false,
             sent: 0,
@@ -228,6 +231,7 @@ impl Session {
             }
             self.reels = self.lanes.iter().map(|_| Reel::default()).collect();
             self.filmed = vec![None; self.lanes.len()];
+            self.anew = true;
             self.begin();
         } else {
             if plan != self.plan {
@@ -370,8 +374,8 @@ impl Session {
     }
 
     fn tell_state(&mut self) {
-        let held = self.lanes.iter().any(Lane::is_held);
-        let text = json!({ "is": "state", "settings": self.settings, "held": held }).to_string();
+        let anew = std::mem::take(&mut self.anew);
+        let text = json!({ "is": "state", "settings": self.settings, "anew": anew }).to_string();
         self.said.push(text);
     }
 

@@ -238,14 +238,14 @@ fn a_hand_stays_on_the_wheel_of_its_own_world() {
     let mut page = Page::new();
     page.pass(10);
     page.send(&json!({ "do": "drive", "seat": 0, "action": [0.5, 1, 0] }));
-    let held = |said: Vec<Value>| said.last().expect("the state is told")["held"].clone();
+    let anew = |said: Vec<Value>| said.last().expect("the state is told")["anew"].clone();
     // The same track again, and another one: it is still the person who drives.
     for command in [json!({ "do": "restart" }), json!({ "do": "set", "seed": 12 })] {
-        assert_eq!(held(page.send(&command)), true, "{command}");
+        assert_eq!(anew(page.send(&command)), false, "{command}");
         assert_eq!(page.pass(1)[0] & 8, 8, "{command}");
     }
     // A new car has a wheel of its own, and the page is told that nobody holds it.
-    assert_eq!(held(page.send(&json!({ "do": "set", "seats": [{ "agent": 1 }] }))), false);
+    assert_eq!(anew(page.send(&json!({ "do": "set", "seats": [{ "agent": 1 }] }))), true);
     assert_eq!(page.pass(1)[0] & 8, 0);
 }
 

@@ -34,7 +34,7 @@ function said(message) {
     const before = JSON.stringify(settings.seats.map((seat) => seat.agent));
     settings = message.settings;
     // Another world or another agent has a wheel of its own, which nobody holds.
-    if (!message.held) wheel.give();
+    if (message.anew) wheel.give();
     if (JSON.stringify(settings.seats.map((seat) => seat.agent)) !== before) build();
     show(settings);
     writeLink();
