@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 WIDTH, HEIGHT, PATCH, D, TOP = 320, 240, 2, 4, 10
-ROWS = 512  # rows of the attention matrix at a time: all of it would be 1.5 GB
+ROWS = 64  # rows of the attention matrix at a time, 5 MB: all of it would be 1.5 GB
 
 
 class Attention:
@@ -31,6 +31,7 @@ class Attention:
         # Query and key in one product, the scale of both folded in.
         self.w = np.concatenate([layer[: D * inputs].reshape(D, inputs) for layer in layers]).T * scale
         self.b = np.concatenate([layer[D * inputs :] for layer in layers]) * scale
+        self.scores = np.empty((ROWS, (WIDTH // PATCH) * (HEIGHT // PATCH)), np.float32)
         self.omega, self.planes = floats("omega.f32").reshape(-1, D), floats("planes.f32").reshape(-1, D)
 
     def project(self):
@@ -47,7 +48,7 @@ class Attention:
         q, k = self.project()
         importance = np.empty(len(q), np.float32)
         for start in range(0, len(q), ROWS):
-            scores = q[start : start + ROWS] @ k.T
+            scores = np.matmul(q[start : start + ROWS], k.T, out=self.scores)
             np.exp(scores, out=scores)
             importance[start : start + ROWS] = scores.sum(1)
         return self.choose(importance)
@@ -56,7 +57,7 @@ class Attention:
         q, k = self.project()
         importance = np.zeros(len(q), np.float32)
         for start in range(0, len(q), ROWS):
-            scores = q[start : start + ROWS] @ k.T
+            scores = np.matmul(q[start : start + ROWS], k.T, out=self.scores)
             scores -= scores.max(1, keepdims=True)
             np.exp(scores, out=scores)
             importance += (1 / scores.sum(1)) @ scores

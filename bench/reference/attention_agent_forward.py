@@ -1,19 +1,23 @@
-"""AttentionAgent's forward in NumPy and in PyTorch, as an experienced user would write it: the yardstick for ours.
+"""AttentionAgent's forward in NumPy and in PyTorch: as usually written, and as fast as either gets. The yardstick for ours.
 
-    python attention_agent_forward.py [FRAMES] [--weights W.npz] [--seconds 2]
+    MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=1073741824 python attention_agent_forward.py FRAMES WEIGHTS [--seconds 2]
 
-FRAMES are raw bytes, [n, 96, 96, 3], or an npz with them as `frames`. Without files, frames and weights are drawn by
-the same whole-number recipe as in crates/foveate-agents/tests/common/synthetic.rs.
+FRAMES are raw bytes, [n, 96, 96, 3], or an npz with them as `frames`; WEIGHTS are flat 32-bit floats in the published
+order, or an npz with them as `params`. `foveate bench forward --write FOLDER` leaves both: FOLDER/frames.u8, params.f32.
 
-Prints one JSON object: CPU microseconds per decision on one thread, the fastest of many passes through the frames
-(`numpy_us`, `torch_us`; null when PyTorch is missing), and `chosen_sum`, the sum of all chosen patch indices over the
-first pass, which `cargo run --release -p foveate-agents --example forward` prints for the same frames and weights;
-sums may differ where two patches are equally important but for rounding.
+The two variables keep glibc from giving the score matrix (1.1 MB) back to the system after each decision. Without them
+PyTorch takes one of two times, from process to process, the slower half as long again as the faster.
+
+Prints one JSON object: CPU microseconds per decision on one thread, the fastest of many passes through the frames:
+`numpy_us`, `numpy_tuned_us`, `torch_us` and `torch_compiled_us`; null where PyTorch or a C++ compiler is missing, and
+`torch_why`, `torch_compiled_why` say so. `chosen_sum` is the sum of all chosen patch indices over the first pass; all
+four must choose the same patches in every frame, or the program fails.
 """
 
 import argparse
 import json
 import os
+import struct
 import time
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -44,29 +48,6 @@ def hidden_units(count):
         hidden += 1
     assert size == count, f"{count} parameters are of no agent with {hidden} hidden units"
     return hidden
-
-
-def synthetic_frames(count):
-    frames = np.zeros((count, SIDE, SIDE, 3), np.uint8)
-    y, x = np.mgrid[0:SIDE, 0:SIDE]
-    for t in range(count):
-        bend = (y + 3 * t) % 128
-        off = np.abs(x - (30 + np.where(bend < 64, bend // 2, (128 - bend) // 2)))
-        frame = np.where((((x // 16 + (y + 3 * t) // 16) % 2) == 0)[..., None], (102, 230, 102), (102, 204, 102))
-        kerb = np.where((((y + 3 * t) // 4 % 2) == 0)[..., None], (255, 255, 255), (255, 0, 0))
-        frame = np.where(((off < 14) & ((y + 3 * t) % 64 < 24))[..., None], kerb, frame)
-        frame = np.where((off < 12)[..., None], (102, 102, 102), frame)
-        frame = np.where(((x >= 44) & (x <= 51) & (y >= 62) & (y <= 76))[..., None], (204, 0, 0), frame)
-        frames[t] = np.where((y >= 84)[..., None], (0, 0, 0), frame)
-    return frames
-
-
-def synthetic_params(count):
-    state, out = 1, []
-    for _ in range(count):
-        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
-        out.append(np.float32((state >> 32) % 1601) / np.float32(1000.0) - np.float32(0.8))
-    return np.array(out, np.float32)
 
 
 def split(params):
@@ -117,6 +98,106 @@ class NumpyAgent:
         return np.tanh(self.out_w @ self.h + self.out_b)
 
 
+class TunedNumpyAgent(NumpyAgent):
+    """The same decisions with all that makes NumPy fast: single precision, buffers made once, calls that write in place,
+    1/255 and the scales inside the weights, windows copied in long runs, no sort of what is not chosen.
+
+    The projection takes BLOCK windows of a row at once, with a matrix that is zero where a window does not look: there are
+    fewer and longer pieces to copy, which costs more than the multiplications.
+    """
+
+    BLOCK = 2
+    # Rows of the scores at a time, so that they stay in the cache.
+    ROWS = 265
+
+    def __init__(self, params):
+        super().__init__(params)
+        count, block = GRID * GRID, self.BLOCK
+        blocks = -(-GRID // block)
+        width = 3 * ((block - 1) * STRIDE + PATCH)
+        self.padded = np.zeros((SIDE, 3 * ((blocks * block - 1) * STRIDE + PATCH)), np.float32)
+        rows, columns = self.padded.strides
+        self.pieces = np.lib.stride_tricks.as_strided(
+            self.padded,
+            (GRID, blocks, PATCH, width),
+            (rows * STRIDE, columns * 3 * STRIDE * block, rows, columns),
+        )
+        self.copies = np.empty((GRID, blocks, PATCH, width), np.float32)
+        weights = (self.qk_w / np.float32(255)).reshape(PATCH, PATCH * 3, 2 * D)
+        banded = np.zeros((PATCH, width, block, 2 * D), np.float32)
+        for i in range(block):
+            banded[:, 3 * STRIDE * i : 3 * STRIDE * i + 3 * PATCH, i] = weights
+        self.banded = banded.reshape(PATCH * width, block * 2 * D)
+        self.flat = self.copies.reshape(GRID * blocks, -1)
+        self.projected = np.empty((GRID * blocks, block * 2 * D), np.float32)
+        self.grid = self.projected.reshape(GRID, blocks * block, 2 * D)[:, :GRID]
+        self.qk = np.empty((GRID, GRID, 2 * D), np.float32)
+        self.q, self.k = self.qk.reshape(count, 2 * D)[:, :D], self.qk.reshape(count, 2 * D)[:, D:]
+        self.keys = np.empty((D, count), np.float32)
+        self.scores = np.empty((self.ROWS, count), np.float32)
+        self.parts = [
+            (self.q[start : start + self.ROWS], self.scores[: min(self.ROWS, count - start)])
+            for start in range(0, count, self.ROWS)
+        ]
+        self.ones = np.ones(count, np.float32)
+        self.sums, self.importance = np.empty(self.ROWS, np.float32), np.empty(count, np.float32)
+        # The gates in the order i, f, o, g; a sigmoid is half a hyperbolic tangent of half the input, and half.
+        hidden = self.out_w.shape[1]
+        order = np.concatenate([np.arange(2 * hidden), np.arange(3 * hidden, 4 * hidden), np.arange(2 * hidden, 3 * hidden)])
+        half = np.repeat(np.float32([0.5, 1]), [3 * hidden, hidden])
+        self.gates_w = np.ascontiguousarray(self.w[order] * half[:, None])
+        self.gates_b = self.b[order] * half
+        self.gates = np.empty(4 * hidden, np.float32)
+        self.inputs = np.zeros(2 * K + hidden, np.float32)
+        self.seen, self.h = self.inputs[: 2 * K].reshape(K, 2), self.inputs[2 * K :]
+        self.hidden = hidden
+
+    def reset(self):
+        super().reset()
+        if hasattr(self, "inputs"):
+            self.inputs[:] = 0
+            self.h = self.inputs[2 * K :]
+
+    def act(self, frame):
+        np.copyto(self.padded[:, : 3 * SIDE], frame.reshape(SIDE, 3 * SIDE))
+        np.copyto(self.copies, self.pieces)
+        np.matmul(self.flat, self.banded, out=self.projected)
+        np.add(self.grid, self.qk_b, out=self.qk)
+        np.copyto(self.keys, self.k.T)
+        # No exponential overflows below 88, so that no maximum is needed where no score can be that large.
+        q, k, importance = self.q, self.keys, self.importance
+        small = np.einsum("ij,ij->i", q, q).max() * np.einsum("ij,ij->j", k, k).max() < 80**2
+        importance.fill(0)
+        for some, scores in self.parts:
+            np.matmul(some, k, out=scores)
+            if not small:
+                scores -= scores.max(1, keepdims=True)
+            np.exp(scores, out=scores)
+            sums = np.matmul(scores, self.ones, out=self.sums[: len(scores)])
+            np.reciprocal(sums, out=sums)
+            importance += sums @ scores
+        # The K best, of equal ones the first.
+        np.negative(importance, out=importance)
+        least = importance[importance.argpartition(K - 1)[K - 1]]
+        best = np.flatnonzero(importance <= least)
+        self.top = best[importance[best].argsort(kind="stable")[:K]]
+        np.take(self.centres, self.top, axis=0, out=self.seen)
+        gates, hidden = self.gates, self.hidden
+        np.matmul(self.gates_w, self.inputs, out=gates)
+        gates += self.gates_b
+        np.tanh(gates, out=gates)
+        opened = gates[: 3 * hidden]
+        opened *= np.float32(0.5)
+        opened += np.float32(0.5)
+        self.c *= gates[hidden : 2 * hidden]
+        self.c += gates[:hidden] * gates[3 * hidden :]
+        np.tanh(self.c, out=self.h)
+        self.h *= gates[2 * hidden : 3 * hidden]
+        out = self.out_w @ self.h
+        out += self.out_b
+        return np.tanh(out, out=out)
+
+
 def torch_agent(params):
     import torch
 
@@ -162,11 +243,52 @@ def torch_agent(params):
     return TorchAgent()
 
 
+def compiled_torch_agent(params):
+    """The decision as one function for `torch.compile`, with what NumPy's tuned one has inside the weights, too."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    plain = NumpyAgent(params)
+    tensor = lambda array: torch.from_numpy(np.ascontiguousarray(array, np.float32))
+    qk_w, qk_b, w, b = (tensor(array) for array in (plain.qk_w / np.float32(255), plain.qk_b, plain.w.T, plain.b))
+    out_w, out_b, centres = tensor(plain.out_w.T), tensor(plain.out_b), tensor(plain.centres)
+
+    def decide(frame, h, c):
+        windows = frame.float().unfold(0, PATCH, STRIDE).unfold(1, PATCH, STRIDE)
+        qk = torch.addmm(qk_b, windows.permute(0, 1, 3, 4, 2).reshape(-1, D_IN), qk_w)
+        importance = torch.softmax(qk[:, :D] @ qk[:, D:].T, 1).sum(0)
+        top = torch.argsort(importance, descending=True, stable=True)[:K]
+        z = torch.addmm(b, torch.cat([centres[top].reshape(1, -1), h], 1), w)
+        i, f, g, o = z.chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        return torch.tanh(torch.addmm(out_b, h, out_w)), top, h, c
+
+    class CompiledTorchAgent:
+        def __init__(self):
+            self.decide = torch.compile(decide, fullgraph=True, dynamic=False)
+            self.hidden = plain.h.size
+            self.reset()
+
+        def reset(self):
+            self.h, self.c = torch.zeros(1, self.hidden), torch.zeros(1, self.hidden)
+
+        def act(self, frame):
+            action, self.top, self.h, self.c = self.decide(torch.from_numpy(frame), self.h, self.c)
+            return action[0].numpy()
+
+    return CompiledTorchAgent()
+
+
 def measure(agent, frames, seconds):
-    chosen = 0
+    """CPU microseconds of a decision, and the patches chosen in the first pass, `[n, K]`, those of a frame sorted."""
+    agent.act(frames[0])  # compiles, if there is something to compile
+    agent.reset()
+    chosen = []
     for frame in frames:
         agent.act(frame)
-        chosen += int(agent.top.sum())
+        chosen.append(sorted(int(patch) for patch in agent.top))
     start, best = time.process_time_ns(), float("inf")
     while time.process_time_ns() - start < seconds * 1e9:
         passing = time.process_time_ns()
@@ -182,28 +304,55 @@ def read_frames(path):
     return np.fromfile(path, np.uint8).reshape(-1, SIDE, SIDE, 3)
 
 
+def read_weights(path):
+    return np.load(path)["params"] if path.endswith(".npz") else np.fromfile(path, "<f4")
+
+
+def read_safetensors(path):
+    """The weights in the order of the forward's shapes, which is that of the file."""
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))
+        data = file.read()
+    header.pop("__metadata__", None)
+    spans = sorted(tuple(tensor["data_offsets"]) + (tuple(tensor["shape"]),) for tensor in header.values())
+    weights = np.frombuffer(data, "<f4").astype(np.float32)
+    due = [shape for _, shape in shapes(hidden_units(weights.size))]
+    assert [shape for _, _, shape in spans] == due, "the published configuration, but for the hidden units"
+    return weights
+
+
+def to_action(outputs):
+    """Steering stays within -1 and 1; gas and brake go from 0 to 1."""
+    return (outputs * np.float32([1, 0.5, 0.5]) + np.float32([0, 0.5, 0.5])).astype(np.float32)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("frames", nargs="?", help="raw bytes [n, 96, 96, 3], or an npz with `frames`")
-    arguments.add_argument("--weights", help="npz with the flat vector `params`, in the published order")
+    arguments.add_argument("frames", help="raw bytes [n, 96, 96, 3], or an npz with `frames`")
+    arguments.add_argument("weights", help="raw 32-bit floats in the published order, or an npz with `params`")
     arguments.add_argument("--seconds", type=float, default=2.0, help="CPU time to spend on each")
     given = arguments.parse_args()
-    size = sum(int(np.prod(shape)) for _, shape in SHAPES)
-    params = np.load(given.weights)["params"] if given.weights else synthetic_params(size)
-    frames = read_frames(given.frames) if given.frames else synthetic_frames(40)
+    frames, params = read_frames(given.frames), read_weights(given.weights)
 
-    agent = NumpyAgent(params)
-    numpy_us, chosen = measure(agent, frames, given.seconds)
-    result = {"numpy_us": round(numpy_us, 2), "torch_us": None, "chosen_sum": chosen, "numpy": np.__version__}
-    try:
-        torch = torch_agent(params)
-    except ImportError:
-        pass
-    else:
-        import torch as library
-
-        torch_us, torch_chosen = measure(torch, frames, given.seconds)
-        result |= {"torch_us": round(torch_us, 2), "torch_chosen_sum": torch_chosen, "torch": library.__version__}
+    numpy_us, chosen = measure(NumpyAgent(params), frames, given.seconds)
+    result = {"numpy_us": round(numpy_us, 2), "chosen_sum": sum(map(sum, chosen)), "numpy": np.__version__}
+    for name, make in [("numpy_tuned", TunedNumpyAgent), ("torch", torch_agent), ("torch_compiled", compiled_torch_agent)]:
+        result[f"{name}_us"] = None
+        try:
+            us, same = measure(make(params), frames, given.seconds)
+        except ImportError as error:
+            result[f"{name}_why"] = str(error)
+            continue
+        except Exception as error:
+            # Only a compiler may be missing.
+            if type(error).__name__ not in ("InductorError", "InvalidCxxCompiler", "BackendCompilerFailed"):
+                raise
+            result[f"{name}_why"] = str(error).strip().splitlines()[0]
+            continue
+        differ = [i for i, (a, b) in enumerate(zip(chosen, same)) if a != b]
+        assert not differ, f"{name} chooses other patches than numpy in the frames {differ}"
+        result[f"{name}_us"] = round(us, 2)
     print(json.dumps(result))
 
 

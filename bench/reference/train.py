@@ -3,7 +3,7 @@
     python train.py WEIGHTS.safetensors
 
 Two stacks, each with pycma's CMA-ES, each on one thread: Gymnasium with an agent in PyTorch, and EnvPool with agents in
-NumPy. Each does two kinds of work: the first generations of a run, from fresh weights, when rollouts are short and
+tuned NumPy. Each does two kinds of work: the first generations of a run, from fresh weights, when rollouts are short and
 resets weigh most; and generations around the trained weights of the file, when they are long. A rollout ends with the
 episode or with the 21st negative reward in a row, as in the paper.
 
@@ -15,7 +15,6 @@ return of the trained weights on the tracks of Gymnasium's seeds 0 and 1, driven
 import argparse
 import json
 import os
-import struct
 import time
 import warnings
 
@@ -28,7 +27,7 @@ import cma  # noqa: E402  (after the thread counts)
 import envpool  # noqa: E402
 import gymnasium  # noqa: E402
 import numpy as np  # noqa: E402
-from attention_agent_forward import SHAPES, NumpyAgent, hidden_units, shapes, torch_agent  # noqa: E402
+from attention_agent_forward import SHAPES, TunedNumpyAgent, read_safetensors, to_action, torch_agent  # noqa: E402
 
 SIGMA, PATIENCE = 0.1, 20
 # Population and generations of each kind of work: enough for several thousand steps.
@@ -45,30 +44,11 @@ def fresh_weights(rng):
     return np.concatenate(parts)
 
 
-def read_safetensors(path):
-    """The weights in the order of the forward's shapes, which is that of the file."""
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
-        data = file.read()
-    header.pop("__metadata__", None)
-    spans = sorted(tuple(tensor["data_offsets"]) + (tuple(tensor["shape"]),) for tensor in header.values())
-    weights = np.frombuffer(data, "<f4").astype(np.float32)
-    due = [shape for _, shape in shapes(hidden_units(weights.size))]
-    assert [shape for _, _, shape in spans] == due, "the published configuration, but for the hidden units"
-    return weights
-
-
-def to_action(outputs):
-    """Steering stays within -1 and 1; gas and brake go from 0 to 1."""
-    return (outputs * np.float32([1, 0.5, 0.5]) + np.float32([0, 0.5, 0.5])).astype(np.float32)
-
-
 class Gymnasium:
     """One world and one agent, one genome after the other."""
 
     def __init__(self, weights):
-        self.env = gymnasium.make("CarRacing-v3")
+        self.env = gymnasium.make("CarRacing-v3", disable_env_checker=True)
         self.agent = torch_agent(weights)
 
     def rollout(self, genome, seed, patience):
@@ -95,7 +75,7 @@ class EnvPool:
         )
 
     def generation(self, genomes, _seed):
-        agents = [NumpyAgent(np.float32(genome)) for genome in genomes]
+        agents = [TunedNumpyAgent(np.float32(genome)) for genome in genomes]
         count = len(agents)
         total, steps, red = np.zeros(count), np.zeros(count, int), np.zeros(count, int)
         frames, _ = self.env.reset()

@@ -1,4 +1,4 @@
-//! `cargo xtask bench attention`: whole decisions by every kernel, beside NumPy; two plots for `docs`.
+//! `cargo xtask bench attention`: whole decisions by every kernel, beside NumPy; two plots.
 
 use std::fs;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::bench::{Table, json, list, number, path};
+use crate::bench::{Table, json, list, number, path, reference};
 use crate::plot::{Axis, Line, Plot};
-use crate::{cargo, command, root};
+use crate::{cargo, root};
 
 /// Patches of the largest picture.
 const MOST: f64 = 19_200.0;
 
-/// Adds the rows, and draws the plots into `docs/images`.
-pub(crate) fn rows(python: &Path, table: &mut Table) -> Result<()> {
-    let folder = root().join("target/bench/attention");
+/// Adds the rows, and draws the plots into `target/bench`; into `docs/images`, too, if they are to `replace` those.
+pub(crate) fn rows(python: &Path, bench: &Path, replace: bool, table: &mut Table) -> Result<()> {
+    let folder = bench.join("attention");
     let mut ours = cargo();
     ours.args([
         "run",
@@ -30,7 +30,7 @@ pub(crate) fn rows(python: &Path, table: &mut Table) -> Result<()> {
     ]);
     let ours = json("the attention example", ours.arg(path(&folder)?))?;
     eprintln!("running numpy …");
-    let theirs = json("attention.py", command(python).arg("bench/reference/attention.py").arg(&folder))?;
+    let theirs = json("attention.py", reference(python, "attention.py").arg(&folder))?;
 
     let timings = list(&ours, "attention")?;
     let at_most = |kernel: &str| {
@@ -71,7 +71,6 @@ pub(crate) fn rows(python: &Path, table: &mut Table) -> Result<()> {
         eprintln!("{kernel}: slope {:.2}, {peak} MB beside the picture", slope(&points));
         lines.push(Line { name: format!("{kernel} ({:.2})", slope(&points)), points });
     }
-    let images = root().join("docs/images");
     let ticks = [529.0, 2_116.0, 4_800.0, MOST].map(|x| (x, format!("{x}")));
     let plot = Plot {
         title: "A whole decision, one thread (in brackets: slope)",
@@ -80,13 +79,23 @@ pub(crate) fn rows(python: &Path, table: &mut Table) -> Result<()> {
         y_axis: Axis::Logarithmic,
         ticks: &ticks,
     };
-    let file = images.join("attention-time.svg");
-    fs::write(&file, plot.svg(&lines)).with_context(|| format!("writing {}", file.display()))?;
-    draw_agreement(list(&ours, "agreement")?, &images.join("attention-agreement.svg"))
+    let pictures = [
+        ("attention-time.svg", plot.svg(&lines)),
+        ("attention-agreement.svg", agreement(list(&ours, "agreement")?)?),
+    ];
+    let images = root().join("docs/images");
+    for folder in [bench, &images].into_iter().take(if replace { 2 } else { 1 }) {
+        for (name, svg) in &pictures {
+            let file = folder.join(name);
+            fs::write(&file, svg).with_context(|| format!("writing {}", file.display()))?;
+            eprintln!("drew {}", file.display());
+        }
+    }
+    Ok(())
 }
 
-/// Which part of the best patches every estimate finds, over (m, n).
-fn draw_agreement(rows: &[Value], file: &Path) -> Result<()> {
+/// A picture of which part of the best patches every estimate finds, over (m, n).
+fn agreement(rows: &[Value]) -> Result<String> {
     let mut lines = Vec::new();
     for kernel in names(rows) {
         let mut points: Vec<(f64, f64)> = rows
@@ -109,7 +118,7 @@ fn draw_agreement(rows: &[Value], file: &Path) -> Result<()> {
         y_axis: Axis::From0To(1.0),
         ticks: &ticks,
     };
-    fs::write(file, plot.svg(&lines)).with_context(|| format!("writing {}", file.display()))
+    Ok(plot.svg(&lines))
 }
 
 /// Kernels in order of appearance.

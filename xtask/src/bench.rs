@@ -1,11 +1,13 @@
 //! `cargo xtask bench`: our speed beside what people use today.
 //!
-//! Every ratio compares two measurements of the same run on the same machine: CPU seconds, one thread. A reference
-//! is run first, its actions and frames are kept, and ours replays them, so that both do the same work; the returns
-//! of the episodes must agree to the bit, or there is no table.
+//! Every ratio compares two measurements of the same run on the same machine: CPU seconds, one thread. Both sides do
+//! the same work: Gymnasium's actions are replayed by ours, and the returns of the episodes must agree to the bit;
+//! frames and weights that ours writes are read by the references, and the patches chosen must be the same; else there
+//! is no table. `docs/speed.md` says what each row compares.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -13,11 +15,19 @@ use serde_json::Value;
 use crate::{attention, capture, cargo, command, python, root, run as run_step};
 
 const ROWS: [&str; 6] = ["world", "forward", "attention", "train", "evolve", "bridge"];
+/// Beside the rows: the pictures of `attention` replace those of the documentation.
+const PICTURES: &str = "pictures";
+/// What every reference runs with: memory of a size that it needs again and again is not given back to the system in
+/// between. Without it `PyTorch` takes one of two times, from process to process.
+const MEMORY: [(&str, &str); 2] =
+    [("MALLOC_MMAP_THRESHOLD_", "33554432"), ("MALLOC_TRIM_THRESHOLD_", "1073741824")];
+const CHAMPION: &str = "champions/car-racing.safetensors";
 
 /// Measures the chosen rows (all when none is chosen) and prints the table.
 pub(crate) fn run(rows: &[&str]) -> Result<()> {
+    let (words, rows): (Vec<&str>, Vec<&str>) = rows.iter().partition(|row| **row == PICTURES);
     if let Some(unknown) = rows.iter().find(|row| !ROWS.contains(row)) {
-        bail!("no row is called {unknown:?}; choose from: {}", ROWS.join(", "));
+        bail!("no row is called {unknown:?}; choose from: {}, {PICTURES}", ROWS.join(", "));
     }
     let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
     let python =
@@ -30,15 +40,15 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     if wanted("world") {
         // The reference drives first: the actions that it records are what everyone replays.
         eprintln!("running Gymnasium and EnvPool …");
-        let world = json("world.py", command(&python).arg("bench/reference/world.py").arg(&folder))?;
+        let world = json("world.py", reference(&python, "world.py").arg(&folder).arg(CHAMPION))?;
         let ours = foveate(&["bench", "world", "--actions", path(&folder)?, "--json"])?;
         world_rows(&world, &ours, &mut table)?;
     }
     if wanted("forward") {
-        forward_rows(&python, &mut table)?;
+        forward_rows(&python, &folder, &mut table)?;
     }
     if wanted("attention") {
-        attention::rows(&python, &mut table)?;
+        attention::rows(&python, &folder, !words.is_empty(), &mut table)?;
     }
     if wanted("train") {
         train_rows(&python, &mut table)?;
@@ -53,42 +63,96 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// A program of `bench/reference`, ready to run.
+pub(crate) fn reference(python: &Path, program: &str) -> Command {
+    let mut reference = command(python);
+    reference.arg(format!("bench/reference/{program}")).envs(MEMORY);
+    reference
+}
+
 /// CPU time of a step through the bridge, all processes together, beside Gymnasium's vector environments: a trivial
-/// environment that shows 96 × 96 × 3 bytes.
+/// environment that shows 96 × 96 × 3 bytes. Twice: on the machine as it is, and with every core kept awake.
 fn bridge_rows(python: &Path, table: &mut Table) -> Result<()> {
     const STEPS: &str = "20000";
     let toys = root().join("crates/foveate-gym/tests/toys");
-    for workers in ["1", "2"] {
-        eprintln!("running {workers} of Gymnasium's workers, then ours …");
-        let mut reference = command(python);
-        reference.arg("bench/reference/bridge.py").arg(&toys).args([STEPS, workers]);
-        let theirs = json("bridge.py", &mut reference)?;
-        let mut ours = cargo();
-        ours.args(["run", "--release", "--quiet", "-p", "foveate-gym", "--example", "bridge", "--"]);
-        ours.args(["foveate_toys:Toys/Trivial-v0", STEPS, workers, &format!("path={}", path(&toys)?)]);
-        let us = number(&json("the bridge example", ours.env("FOVEATE_PYTHON", python))?, "us")?;
-        for (key, name) in [
-            ("async_shared", "AsyncVectorEnv, shared memory"),
-            ("async_pickled", "AsyncVectorEnv, pickled"),
-            ("sync", "SyncVectorEnv, in one process"),
-            ("envpool", "EnvPool's CartPole, 4 numbers, in threads"),
-        ] {
-            let reference = number(&theirs[key], "us")?;
-            let what = format!("a step of gym:ID, 96x96x3, {workers} workers");
-            table.row(&what, "CPU µs", us, name, reference, reference / us);
+    for condition in ["machine as it is", "beside a busy loop"] {
+        let _loops =
+            if condition == "beside a busy loop" { BusyLoops::start()? } else { BusyLoops::default() };
+        for workers in ["1", "2"] {
+            eprintln!("{condition}: running {workers} of Gymnasium's workers, then ours …");
+            let theirs = json("bridge.py", reference(python, "bridge.py").arg(&toys).args([STEPS, workers]))?;
+            let mut ours = cargo();
+            ours.args(["run", "--release", "--quiet", "-p", "foveate-gym", "--example", "bridge", "--"]);
+            ours.args(["foveate_toys:Toys/Trivial-v0", STEPS, workers, &format!("path={}", path(&toys)?)]);
+            let us = number(&json("the bridge example", ours.env("FOVEATE_PYTHON", python))?, "us")?;
+            let plural = if workers == "1" { "" } else { "s" };
+            for (key, name) in [
+                ("sync", "SyncVectorEnv, in one process"),
+                ("async_shared", "AsyncVectorEnv, shared memory"),
+                ("async_pickled", "AsyncVectorEnv, pickled"),
+                ("envpool", "EnvPool's CartPole, 4 numbers, in threads"),
+            ] {
+                let reference = number(&theirs[key], "us")?;
+                let what = format!("A step of `gym:ID`, 96×96×3, {workers} worker{plural}, {condition}");
+                table.row(&what, "CPU µs", us, name, reference, reference / us);
+            }
         }
     }
     Ok(())
 }
 
-/// Steps per CPU second of every picture, beside Gymnasium and EnvPool.
+/// A process for every core that computes nothing, at the lowest priority, so that no core sleeps and none has to be
+/// woken. They end with this value, and with this process.
+#[derive(Default)]
+struct BusyLoops(Vec<std::process::Child>);
+
+impl BusyLoops {
+    fn start() -> Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let this = std::env::current_exe().context("finding this program")?;
+        let mut loops = BusyLoops::default();
+        for _ in 0..cores {
+            let mut nice = Command::new("nice");
+            nice.args(["-n", "19"]).arg(&this).arg(BUSY).stdin(std::process::Stdio::piped());
+            loops.0.push(nice.spawn().context("starting a busy loop with nice")?);
+        }
+        Ok(loops)
+    }
+}
+
+impl Drop for BusyLoops {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The word with which this program is a busy loop.
+pub(crate) const BUSY: &str = "busy-loop";
+
+/// Keeps a core busy until the standard input ends, as it does when whoever started it is gone.
+pub(crate) fn busy_loop() {
+    std::thread::spawn(|| {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+}
+
+/// Steps per CPU second: physics alone beside Gymnasium that draws nothing, every picture beside Gymnasium as it is, and
+/// `fast` beside `EnvPool`.
 fn world_rows(theirs: &Value, ours: &Value, table: &mut Table) -> Result<()> {
     let steps = number(theirs, "steps")?;
-    let gymnasium = steps / number(theirs, "gymnasium_cpu_s")?;
+    let drawing = steps / number(theirs, "gymnasium_cpu_s")?;
+    let not_drawing = steps / number(theirs, "gymnasium_not_drawing_cpu_s")?;
     let expected: Vec<f64> =
         list(theirs, "episodes")?.iter().map(|episode| number(episode, "return")).collect::<Result<_>>()?;
     for timing in list(ours, "world")? {
         let picture = timing["picture"].as_str().context("a timing names its picture")?;
+        // `classic` has other tracks, and drives of its own on them.
         if picture != "classic" {
             let returns: Vec<f64> = list(timing, "returns")?
                 .iter()
@@ -100,76 +164,90 @@ fn world_rows(theirs: &Value, ours: &Value, table: &mut Table) -> Result<()> {
             );
         }
         let speed = number(timing, "steps")? / number(timing, "cpu_s")?;
-        let what = match picture {
-            "none" => "CarRacing, physics alone".to_string(),
-            picture => format!("CarRacing, picture {picture}"),
+        let (what, reference, figure) = match picture {
+            "none" => ("CarRacing, physics alone".to_string(), "Gymnasium, not drawing", not_drawing),
+            picture => (format!("CarRacing, picture `{picture}`"), "Gymnasium", drawing),
         };
-        table.row(&what, "steps/CPU-s", speed, "Gymnasium", gymnasium, speed / gymnasium);
-        if picture == "fast"
-            && let Some(cpu) = theirs["envpool_cpu_s"].as_f64()
-        {
-            table.row(&what, "steps/CPU-s", speed, "EnvPool", steps / cpu, speed * cpu / steps);
+        table.row(&what, "steps/CPU-s", speed, reference, figure, speed / figure);
+        let envpool = &theirs["envpool"];
+        if picture == "fast" && !envpool.is_null() {
+            let figure = number(envpool, "steps")? / number(envpool, "cpu_s")?;
+            table.row(&what, "steps/CPU-s", speed, "EnvPool", figure, speed / figure);
         }
     }
     Ok(())
 }
 
-/// Microseconds per decision of every instruction set, beside NumPy and PyTorch, on the same frames and weights.
-fn forward_rows(python: &Path, table: &mut Table) -> Result<()> {
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    let (frames, weights) =
-        (data.join("golden_attention_agent_carracing.npz"), data.join("attention_agent_carracing.npz"));
-    let ours = json(
-        "the forward example",
-        cargo().args([
-            "run",
-            "--release",
-            "--quiet",
-            "-p",
-            "foveate-agents",
-            "--example",
-            "forward",
-            "--",
-            "--json",
-        ]),
-    )?;
-    eprintln!("running numpy and torch …");
-    let mut reference = command(python);
-    reference.arg("bench/reference/attention_agent_forward.py");
-    // Published weights and golden frames when they are there, else both sides draw the same.
-    if frames.exists() && weights.exists() {
-        reference.arg(&frames).arg("--weights").arg(&weights);
+/// Microseconds per decision of every instruction set, beside `NumPy` and `PyTorch`, on the same frames and weights:
+/// the champion's on a lap, and the published ones on golden frames where they are there.
+fn forward_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let passes = ["bench", "forward", "--passes", "30", "--json", "--write", path(folder)?];
+    let timings = foveate(&passes)?;
+    let timings = list(&timings, "forward")?;
+    let mut ours = serde_json::Map::new();
+    for timing in timings {
+        let level = timing["level"].as_str().context("a timing names its instruction set")?;
+        ours.insert(format!("{level}_us"), timing["us"].clone());
+        ours.insert("chosen_sum".into(), timing["chosen_sum"].clone());
     }
-    let theirs = json("attention_agent_forward.py", &mut reference)?;
+    let files = [folder.join("frames.u8"), folder.join("params.f32")];
+    forward_of("champion on a lap", &Value::Object(ours), &files, python, table)?;
+
+    let data = std::env::var_os("FOVEATE_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let files =
+        ["golden_attention_agent_carracing.npz", "attention_agent_carracing.npz"].map(|f| data.join(f));
+    if files.iter().all(|file| file.exists()) {
+        let mut ours = cargo();
+        ours.args(["run", "--release", "--quiet", "-p", "foveate-agents", "--example", "forward", "--"]);
+        let ours = json("the forward example", ours.arg("--json").env("FOVEATE_DATA", &data))?;
+        forward_of("published weights on golden frames", &ours, &files, python, table)?;
+    }
+    Ok(())
+}
+
+/// The rows of one set of frames and weights.
+fn forward_of(
+    work: &str,
+    ours: &Value,
+    [frames, weights]: &[PathBuf; 2],
+    python: &Path,
+    table: &mut Table,
+) -> Result<()> {
+    eprintln!("running NumPy and PyTorch, {work} …");
+    let mut reference = reference(python, "attention_agent_forward.py");
+    let theirs = json("attention_agent_forward.py", reference.arg(frames).arg(weights))?;
     ensure!(
         ours["chosen_sum"] == theirs["chosen_sum"],
-        "the patches chosen by ours sum to {}, by numpy to {}",
+        "{work}: the patches chosen by ours sum to {}, by NumPy to {}",
         ours["chosen_sum"],
         theirs["chosen_sum"]
     );
-    for level in ["avx512", "avx2", "neon", "portable"] {
+    for (level, title) in
+        [("avx512", "AVX-512"), ("avx2", "AVX2"), ("neon", "NEON"), ("portable", "portable")]
+    {
         let Some(us) = ours[format!("{level}_us")].as_f64() else { continue };
-        for (name, key) in [("numpy", "numpy_us"), ("torch", "torch_us")] {
-            if let Some(reference) = theirs[key].as_f64() {
-                table.row(
-                    &format!("AttentionAgent forward, {level}"),
-                    "CPU µs",
-                    us,
-                    name,
-                    reference,
-                    reference / us,
-                );
+        for (name, key) in [
+            ("NumPy, as usually written", "numpy"),
+            ("NumPy, tuned", "numpy_tuned"),
+            ("PyTorch", "torch"),
+            ("PyTorch, compiled", "torch_compiled"),
+        ] {
+            if let Some(reference) = theirs[format!("{key}_us")].as_f64() {
+                let what = format!("AttentionAgent forward, {work}, {title}");
+                table.row(&what, "CPU µs", us, name, reference, reference / us);
+            } else if level == "avx2" || level == "neon" {
+                eprintln!("no row for {name}: {}", theirs[format!("{key}_why")]);
             }
         }
     }
     Ok(())
 }
 
-/// Steps of training per CPU second, evolution included, beside the Python stacks.
+/// Steps of training per CPU second beside the Python stacks, with and without the time of the strategy: theirs is
+/// `pycma` with its full covariance matrix, ours that of the preset.
 fn train_rows(python: &Path, table: &mut Table) -> Result<()> {
     eprintln!("running Gymnasium and EnvPool with pycma (some minutes) …");
-    let champion = "champions/car-racing.safetensors";
-    let theirs = json("train.py", command(python).arg("bench/reference/train.py").arg(champion))?;
+    let theirs = json("train.py", reference(python, "train.py").arg(CHAMPION))?;
     let driven = foveate(&["eval", "--seeds", "0..2", "--json"])?;
     // Rounding may change a gaze here and there; another agent, track or rule would change everything.
     for (ours, theirs) in list(&driven, "returns")?.iter().zip(list(&theirs, "checks")?) {
@@ -185,19 +263,23 @@ fn train_rows(python: &Path, table: &mut Table) -> Result<()> {
             "fresh" => "Training, first generations",
             _ => "Training, around trained weights",
         };
-        let speed = number(timing, "steps")? / number(timing, "cpu_s")?;
-        for (key, name) in
-            [("gymnasium", "Gymnasium + PyTorch + pycma"), ("envpool", "EnvPool + NumPy + pycma")]
-        {
+        for (key, name) in [("gymnasium", "Gymnasium + PyTorch"), ("envpool", "EnvPool + tuned NumPy")] {
             let reference = &theirs[key][start];
-            let (steps, rollouts) = (number(reference, "steps")?, number(reference, "rollouts")?);
-            let (cpu, evolution) = (number(reference, "cpu_s")?, number(reference, "evolution_cpu_s")?);
-            table.row(what, "steps/CPU-s", speed, name, steps / cpu, speed * cpu / steps);
+            let speed = |side: &Value, strategy: bool| {
+                let spared = if strategy { 0.0 } else { number(side, "evolution_cpu_s")? };
+                Ok::<_, anyhow::Error>(number(side, "steps")? / (number(side, "cpu_s")? - spared))
+            };
+            for (strategy, what, name) in [
+                (true, what.to_string(), format!("{name} + pycma")),
+                (false, format!("{what}, without the strategy"), name.to_string()),
+            ] {
+                let (ours, theirs) = (speed(timing, strategy)?, speed(reference, strategy)?);
+                table.row(&what, "steps/CPU-s", ours, &name, theirs, ours / theirs);
+            }
             eprintln!(
-                "{what}, {name}: {steps} steps, {:.0} a rollout (ours {:.0}); {:.1} without pycma's time",
-                steps / rollouts,
+                "{what}, {name}: {:.0} steps a rollout, ours {:.0}",
+                number(reference, "steps")? / number(reference, "rollouts")?,
                 number(timing, "steps")? / number(timing, "rollouts")?,
-                steps / (cpu - evolution),
             );
         }
     }
@@ -205,7 +287,7 @@ fn train_rows(python: &Path, table: &mut Table) -> Result<()> {
 }
 
 /// CPU seconds of CMA-ES per generation and its memory, beside pycma, averaged over the generations that one
-/// factorisation of the covariance matrix lasts.
+/// factorisation of the covariance matrix lasts; in every form that this build has.
 fn evolve_rows(python: &Path, table: &mut Table) -> Result<()> {
     eprintln!("running pycma …");
     let ours = foveate(&["bench", "evolve", "--json"])?;
@@ -214,17 +296,13 @@ fn evolve_rows(python: &Path, table: &mut Table) -> Result<()> {
     let size = |key: &str| Ok::<_, anyhow::Error>(timing[key].as_u64().context("a count")?.to_string());
     let theirs = json(
         "cma_es.py",
-        command(python).arg("bench/reference/cma_es.py").args([
-            size("params")?,
-            size("population")?,
-            size("interval")?,
-        ]),
+        reference(python, "cma_es.py").args([size("params")?, size("population")?, size("interval")?]),
     )?;
     for timing in timings {
         let form = timing["form"].as_str().context("a timing names its form")?;
-        let what = format!("CMA-ES, n = {}, population {}, {form}", size("params")?, size("population")?);
+        let what = format!("CMA-ES, n = {}, population {}, `{form}`", size("params")?, size("population")?);
         let (cpu, reference) = (number(timing, "cpu_s")?, number(&theirs, "cpu_s")?);
-        table.row(&what, "CPU s a generation", cpu, "pycma", reference, reference / cpu);
+        table.row(&what, "CPU s/generation", cpu, "pycma", reference, reference / cpu);
         if let Some(peak) = timing["peak_mb"].as_f64() {
             let reference = number(&theirs, "peak_mb")?;
             table.row(&what, "MB at most", peak, "pycma", reference, reference / peak);

@@ -29,7 +29,8 @@ cargo xtask COMMAND
                        left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
-                       attention, train, evolve, bridge
+                       attention, train, evolve, bridge. attention draws its pictures into target/bench; with the
+                       word `pictures` it replaces those of docs/images, too
   help                 this text
 ";
 
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
         ["test"] => test::run(None),
         ["test", "--only", step] => test::run(Some(step)),
         ["bench", rows @ ..] => bench::run(rows),
+        [bench::BUSY] => {
+            bench::busy_loop();
+            Ok(())
+        }
         ["help" | "--help" | "-h"] => {
             eprint!("{HELP}");
             Ok(())

@@ -2,36 +2,36 @@
 //!
 //! `cargo run --release -p foveate-agents --example forward [-- --json]`
 //!
-//! Uses the golden frames and weights when they are there (see `tests/common`), else drawn ones;
-//! `bench/reference/attention_agent_forward.py` measures `NumPy` and `PyTorch` on the same.
+//! Reads the published weights and the golden frames (see `tests/common`);
+//! `bench/reference/attention_agent_forward.py` measures `NumPy` and `PyTorch` on the same. `foveate bench forward` needs
+//! no such files: it measures the champion on frames of a lap.
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 #[allow(dead_code, reason = "tests need more of it")]
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[path = "../tests/common/synthetic.rs"]
-mod synthetic;
+
+use std::error::Error;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Image, Observation, Policy, PolicyError};
+use foveate_core::{Image, Observation, Policy};
 use foveate_kernels::Level;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time to spend on each level, in nanoseconds.
 const SPEND: u64 = 1_500_000_000;
 
-fn main() -> Result<(), PolicyError> {
+fn main() -> Result<(), Box<dyn Error>> {
     let json = std::env::args().any(|arg| arg == "--json");
     let config = AttentionAgentConfig::default();
     let golden = common::data("attention_agent_carracing.npz")
         .zip(common::data("golden_attention_agent_carracing.npz"));
-    let (params, frames) = match golden {
-        Some((weights, frames)) => {
-            (common::read_npz(&weights)["params"].f32(), common::read_npz(&frames)["frames"].u8().to_vec())
-        }
-        None => (synthetic::params(config.param_count()), synthetic::frames(40)),
-    };
+    let (weights, frames) = golden.ok_or(
+        "the published weights and golden frames are not there; `foveate bench forward` measures without them",
+    )?;
+    let params = common::read_npz(&weights)["params"].f32();
+    let frames = common::read_npz(&frames)["frames"].u8().to_vec();
     let frames: Vec<Image> =
         frames.chunks_exact(96 * 96 * 3).filter_map(|rgb| Image::new(96, 96, rgb)).collect();
 

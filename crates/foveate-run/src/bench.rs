@@ -3,15 +3,13 @@
 //! `cargo xtask bench` puts these figures beside Gymnasium, EnvPool, NumPy and PyTorch, measured in the same run.
 
 mod evolve;
+mod forward;
 mod train;
 
 use std::path::Path;
+use std::time::Duration;
 
-use foveate_agents::registry::{Init, initial_attention_params};
-use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
-use foveate_core::{
-    Action, Agent, Env, EnvError, ImageBuf, Observation, Policy, PolicyError, Seat, Seed, episode_seed,
-};
+use foveate_core::{Action, Agent, Env, EnvError, ImageBuf, Seed};
 use foveate_envs::registry::{self, EnvRequest};
 use serde::Serialize;
 
@@ -21,6 +19,7 @@ use crate::rollout::Rules;
 use crate::workers::{Stop, Workers};
 
 pub use evolve::{EvolveTiming, evolve};
+pub use forward::{Decisions, ForwardTiming};
 pub use foveate_evolve::Form;
 pub use train::{Start, TrainTiming, train};
 
@@ -40,7 +39,7 @@ pub struct WorldTiming {
     pub picture: String,
     /// Steps taken.
     pub steps: u64,
-    /// CPU seconds of `step` and `reset`, one thread, the fastest of several passes.
+    /// CPU seconds of `step` alone, one thread, the fastest of several passes.
     pub cpu_s: f64,
     /// The return of every episode, so that a reader can check that the same episodes were driven.
     pub returns: Vec<f64>,
@@ -66,23 +65,25 @@ pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> R
     for pass in 0..=passes.max(1) {
         timing.steps = 0;
         timing.returns.clear();
-        let clock = ThreadCpu::start();
+        let mut cpu_s = 0.0;
         for episode in episodes {
-            let (steps, total) = replay(env.as_mut(), episode)?;
+            let (steps, total, cpu) = replay(env.as_mut(), episode)?;
             timing.steps += steps;
             timing.returns.push(total);
+            cpu_s += cpu.as_secs_f64();
         }
         if pass > 0 {
-            timing.cpu_s = timing.cpu_s.min(clock.elapsed().as_secs_f64());
+            timing.cpu_s = timing.cpu_s.min(cpu_s);
         }
     }
     Ok(timing)
 }
 
-/// Plays one recorded episode to its end or to its last action; gives steps and return.
-fn replay(env: &mut dyn Env, episode: &Recorded) -> Result<(u64, f64), EnvError> {
+/// Plays one recorded episode to its end or to its last action; gives steps, return and the CPU time of the steps.
+fn replay(env: &mut dyn Env, episode: &Recorded) -> Result<(u64, f64, Duration), EnvError> {
     env.reset(Some(episode.seed));
     let (mut steps, mut total) = (0, 0.0);
+    let clock = ThreadCpu::start();
     for action in &episode.actions {
         let step = env.step(Action::Continuous(action))?;
         steps += 1;
@@ -91,26 +92,46 @@ fn replay(env: &mut dyn Env, episode: &Recorded) -> Result<(u64, f64), EnvError>
             break;
         }
     }
-    Ok((steps, total))
+    Ok((steps, total, clock.elapsed()))
 }
 
-/// Episodes to measure with when none were recorded: a held random action every ten steps, seeds 0, 1 and 2.
-pub fn held_random(steps: usize) -> Vec<Recorded> {
-    (0..3)
-        .map(|seed| {
-            let mut rng = foveate_core::Seed::root(seed).child("bench", 0).rng();
-            let mut held = [0.0; 3];
-            let actions = (0..steps)
-                .map(|t| {
-                    if t % 10 == 0 {
-                        held = [rng.uniform(-1.0, 1.0), rng.uniform(0.0, 1.0), rng.uniform(0.0, 0.2)];
-                    }
-                    held.to_vec()
-                })
-                .collect();
-            Recorded { seed, actions }
-        })
-        .collect()
+/// Seeds of the tracks that [`drives`] are on.
+const LAPS: [u64; 2] = [0, 1];
+const WORSE: u64 = 2;
+/// The worse drive: after twice as many steps of the expert's steering, so many of one drawn at random.
+const TURN: usize = 10;
+
+/// Episodes to measure the world `id` with, of at most `steps` steps each: a lap of the world's own expert on each of two
+/// tracks of `picture`, and a third on which its steering is random by turns, so that it leaves the road and comes back.
+///
+/// # Errors
+/// When the world does not exist or has no expert.
+pub fn drives(id: &str, picture: &str, steps: usize) -> Result<Vec<Recorded>, EnvError> {
+    let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
+    let mut env = registry::make(&request)?;
+    LAPS.into_iter().chain([WORSE]).map(|seed| drive(env.as_mut(), seed, steps, seed == WORSE)).collect()
+}
+
+/// One episode of the expert.
+fn drive(env: &mut dyn Env, seed: u64, steps: usize, worse: bool) -> Result<Recorded, EnvError> {
+    let mut rng = Seed::root(seed).child("bench", 0).rng();
+    let (mut action, mut steer) = ([0.0; 3], 0.0);
+    let mut actions = Vec::new();
+    env.reset(Some(seed));
+    for t in 0..steps {
+        env.expert(&mut action)?;
+        if worse && t / TURN % 3 == 2 {
+            if t % TURN == 0 {
+                steer = rng.uniform(-1.0, 1.0);
+            }
+            action[0] = steer;
+        }
+        actions.push(action.to_vec());
+        if env.step(Action::Continuous(&action))?.is_over() {
+            break;
+        }
+    }
+    Ok(Recorded { seed, actions })
 }
 
 /// The episodes recorded in `folder`: a file `actions_SEED.jsonl` each, one JSON array of numbers per line.
@@ -135,46 +156,6 @@ pub fn recorded(folder: &Path) -> Result<Vec<Recorded>, RunError> {
     }
     episodes.sort_by_key(|episode| episode.seed);
     Ok(episodes)
-}
-
-/// CPU time of `AttentionAgent`'s forward pass on one instruction set.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ForwardTiming {
-    /// The instruction set.
-    pub level: String,
-    /// Microseconds of CPU per decision, one thread, the fastest of several passes.
-    pub us: f64,
-    /// Frames in a pass.
-    pub frames: usize,
-}
-
-/// Times the published configuration of `AttentionAgent` on `frames`, on every instruction set of this machine.
-///
-/// # Errors
-/// When the frames have another size than the agent was built for.
-pub fn forward(frames: &[ImageBuf], passes: usize) -> Result<Vec<ForwardTiming>, PolicyError> {
-    let config = AttentionAgentConfig::default();
-    let params = initial_attention_params(&config, Init::default(), Seed::root(1));
-    let mut timings = Vec::new();
-    for level in Level::available() {
-        let mut policy = AttentionAgent::new(config.clone())?.with_level(level);
-        policy.set_params(&params)?;
-        let mut agent = Seat::new(policy);
-        let mut best = f64::INFINITY;
-        for pass in 0..=passes.max(1) {
-            agent.begin_episode(episode_seed(0, 0));
-            let clock = ThreadCpu::start();
-            for frame in frames {
-                std::hint::black_box(agent.act(Observation::Image(frame.as_image()))?.action);
-            }
-            if pass > 0 {
-                best = best.min(clock.elapsed().as_secs_f64());
-            }
-        }
-        let us = best * 1e6 / frames.len().max(1) as f64;
-        timings.push(ForwardTiming { level: level.name().into(), us, frames: frames.len() });
-    }
-    Ok(timings)
 }
 
 /// Whole rollouts, world and picture and agent, on several workers.
@@ -240,4 +221,29 @@ pub fn frames(
         }
     }
     Ok(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expert_drives_on_the_tracks_of_the_picture_that_is_measured() {
+        for picture in ["none", "classic"] {
+            let episodes = drives("car-racing", picture, 1000).expect("it has an expert");
+            let timing = world("car-racing", picture, &episodes, 1).expect("it drives");
+            assert!(timing.returns[..2].iter().all(|&total| total > 850.0), "laps: {timing:?}");
+            assert!((100.0..850.0).contains(&timing.returns[2]), "a worse drive, {picture}: {timing:?}");
+            assert_eq!(
+                timing.steps,
+                episodes.iter().map(|episode| episode.actions.len() as u64).sum::<u64>()
+            );
+            assert!(timing.cpu_s > 0.0 && timing.cpu_s.is_finite());
+        }
+        // Their tracks differ, so that the laps of one are none in the other.
+        let episodes = drives("car-racing", "none", 1000).expect("it has an expert");
+        let astray = world("car-racing", "classic", &episodes[..2], 1).expect("it drives");
+        assert!(astray.returns.iter().all(|&total| total < 600.0), "{astray:?}");
+        assert!(drives("cart-pole", "none", 10).is_err(), "no such world");
+    }
 }

@@ -1,4 +1,4 @@
-//! Pictures like those of CarRacing, and weights, from whole numbers alone, so that another language draws the same.
+//! Pictures like those of CarRacing, and weights, from whole numbers alone.
 
 /// The next number of a linear congruential sequence (Knuth's MMIX), its best 32 bits.
 fn next(state: &mut u64) -> u64 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use foveate_envs::registry::EnvRequest;
 use foveate_run::bench::{
-    self, EvolveTiming, Form, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming,
+    self, Decisions, EvolveTiming, Form, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming,
 };
 use foveate_run::workers::default_workers;
 use foveate_run::worlds;
@@ -17,7 +17,8 @@ use crate::out;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 World, agent and training are measured in CPU time of one thread, the fastest of several passes,
-so that other work on the machine disturbs little. Training is that of the preset `laptop`,
+so that other work on the machine disturbs little. The world is driven by its own expert: two laps
+and a drive that is off the road at times. The agent is the champion, on frames of a lap. Training is that of the preset `laptop`,
 evolution included: its first generations, whose rollouts are short, and generations around the
 trained champion, whose rollouts are long. `cargo xtask bench`, in the source tree, puts the same
 figures beside Gymnasium, EnvPool, NumPy and PyTorch.
@@ -26,14 +27,18 @@ Examples:
   foveate bench
   foveate bench train
   foveate bench world --json
-  foveate bench world --actions drives/     # actions_SEED.jsonl, one [steer, gas, brake] a line")]
+  foveate bench world --actions drives/     # actions_SEED.jsonl, one [steer, gas, brake] a line
+  foveate bench forward --write frames/     # frames.u8 and params.f32, for another program")]
 pub(crate) struct Bench {
     /// What to measure; everything when nothing is named
     #[arg(value_enum)]
     what: Vec<What>,
-    /// A folder of recorded episodes to drive, instead of held random actions
+    /// A folder of recorded episodes to drive instead; not with the picture `classic`, which has tracks of its own
     #[arg(long, value_name = "FOLDER")]
     actions: Option<PathBuf>,
+    /// A folder to write the frames and weights of `forward` to
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
     /// How often each measurement is repeated
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
     passes: u16,
@@ -60,7 +65,7 @@ const WORLD: &str = "car-racing";
 /// Parameters of the published agent, and the population that it was trained with.
 const CMA_ES: (usize, usize) = (3667, 256);
 const FORMS: [Form; 2] = [Form::Cholesky, Form::Eigen];
-/// Steps of an episode of held random actions.
+/// Steps of an episode at most.
 const STEPS: usize = 1000;
 /// Generations of training from fresh weights and around trained ones: some 50,000 steps each.
 const GENERATIONS: [(Start, usize); 2] = [(Start::Fresh, 16), (Start::Trained, 3)];
@@ -69,27 +74,38 @@ impl Bench {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let wanted = |what| self.what.is_empty() || self.what.contains(&what);
         let passes = usize::from(self.passes);
-        let episodes = match &self.actions {
-            Some(folder) => bench::recorded(folder)?,
-            None => bench::held_random(STEPS),
-        };
-        anyhow::ensure!(
-            !episodes.is_empty(),
-            "the folder holds no actions_SEED.jsonl; record some, or leave --actions out"
-        );
         let mut found = Map::new();
         let mut text = String::new();
         if wanted(What::World) {
+            let episodes = match &self.actions {
+                Some(folder) => bench::recorded(folder)?,
+                None => bench::drives(WORLD, "none", STEPS)?,
+            };
+            anyhow::ensure!(
+                !episodes.is_empty(),
+                "the folder holds no actions_SEED.jsonl; record some, or leave --actions out"
+            );
+            let classic = bench::drives(WORLD, "classic", STEPS)?;
             let timings = ["none", "classic", "fast", "exact"]
                 .iter()
-                .map(|picture| bench::world(WORLD, picture, &episodes, passes))
+                .map(|&picture| {
+                    bench::world(
+                        WORLD,
+                        picture,
+                        if picture == "classic" { &classic } else { &episodes },
+                        passes,
+                    )
+                })
                 .collect::<Result<Vec<_>, _>>()?;
             text += &world_text(&timings);
             found.insert("world".into(), json!(timings));
         }
         if wanted(What::Forward) {
-            let frames = bench::frames(WORLD, "exact", &episodes[0], 20, 40)?;
-            let timings = bench::forward(&frames, passes)?;
+            let decisions = Decisions::of_the_champion()?;
+            if let Some(folder) = &self.write {
+                decisions.write(folder)?;
+            }
+            let timings = decisions.time(passes)?;
             text += &forward_text(&timings);
             found.insert("forward".into(), json!(timings));
         }
@@ -151,7 +167,7 @@ fn world_text(timings: &[WorldTiming]) -> String {
 }
 
 fn forward_text(timings: &[ForwardTiming]) -> String {
-    let mut text = "AttentionAgent, one decision, one thread:\n".to_string();
+    let mut text = "AttentionAgent (champion), one decision, one thread:\n".to_string();
     for timing in timings {
         text += &format!("  {:16} {:8.1} µs\n", timing.level, timing.us);
     }
