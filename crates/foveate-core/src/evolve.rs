@@ -195,6 +195,14 @@ pub enum EvolveError {
         /// What is wrong and what to do instead.
         why: String,
     },
+    /// A gradient of lessons could not be had.
+    #[error("learning from the lessons of generation {generation} failed: {why}")]
+    Lessons {
+        /// Which generation.
+        generation: u64,
+        /// What went wrong.
+        why: String,
+    },
     /// A state that does not fit.
     #[error("the saved state does not fit this strategy: {why}")]
     BadState {

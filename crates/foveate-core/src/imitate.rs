@@ -6,6 +6,7 @@
 //! cheating"). What the learner sees when it drives alone is never more than its observations.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::PolicyError;
 
@@ -18,6 +19,15 @@ pub struct Lesson {
     pub actions: Vec<f32>,
     /// How many steps.
     pub steps: usize,
+}
+
+/// A stretch of a lesson.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    /// The lesson.
+    pub lesson: Arc<Lesson>,
+    /// Which of its steps.
+    pub steps: Range<usize>,
 }
 
 /// How the episodes of lessons are driven.
@@ -50,9 +60,33 @@ pub trait Apprentice: Send {
     /// every action reaches from −1 to 1, to `gradient` (`[n_params]`), and gives that error. The memory begins
     /// `burn_in` steps before the piece, as it is at the start of an episode, and no gradient flows into those.
     ///
+    /// The gradient of the piece is summed by itself and then added, with one addition for each parameter that
+    /// [`learns`](Self::learns), and nothing is added to the others. Therefore gradients of pieces that are each studied
+    /// into zeros and then added in order are, to the bit, those of the same pieces studied one after the other.
+    ///
     /// # Panics
     /// When the lesson has another shape than this apprentice, or the piece ends behind it.
     fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64;
+
+    /// Adds the gradients of all `pieces` to `gradient`, in the order of the pieces, and gives the sum of their errors:
+    /// the same bits as those of [`Apprentice::study`] of one piece after the other, which is what it does unless an
+    /// implementation shares the pieces among threads.
+    ///
+    /// # Errors
+    /// When a piece could not be studied; `gradient` then holds the gradients of some pieces.
+    ///
+    /// # Panics
+    /// As [`Apprentice::study`], unless an implementation makes an error of that.
+    fn study_all(
+        &mut self,
+        pieces: &[Piece],
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let study =
+            |error, piece: &Piece| error + self.study(&piece.lesson, piece.steps.clone(), burn_in, gradient);
+        Ok(pieces.iter().fold(0.0, study))
+    }
 
     /// A copy with its own scratch space.
     fn boxed_clone(&self) -> Box<dyn Apprentice>;

@@ -26,7 +26,7 @@ pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Mixed, Observation, O
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
-pub use imitate::{Apprentice, Lesson, LessonPlan};
+pub use imitate::{Apprentice, Lesson, LessonPlan, Piece};
 pub use policy::{Agent, Decision, Gaze, PatchGrid, Policy, PolicyError, Seat, TensorShape, episode_seed};
 pub use report::Fact;
 pub use seed::{Rng, Seed};

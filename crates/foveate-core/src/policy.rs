@@ -368,6 +368,14 @@ pub enum PolicyError {
         /// What is wrong, with numbers, and what to do.
         why: String,
     },
+    /// A piece of a lesson could not be studied.
+    #[error("piece {piece} of the lessons could not be studied: {why}")]
+    Study {
+        /// Which of the pieces.
+        piece: usize,
+        /// What went wrong.
+        why: String,
+    },
     /// No agent of this name.
     #[error("no agent is called {given:?};{} `foveate list agents` shows them: {known}", hint(given, known))]
     UnknownAgent {

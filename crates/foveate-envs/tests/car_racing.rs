@@ -95,6 +95,82 @@ fn a_copy_goes_on_bit_for_bit() {
     }
 }
 
+/// A reset; the flag is Gymnasium's option `randomize`.
+type Reset = (Option<u64>, bool);
+
+/// What a drive after these resets shows, steps of 40 in each episode before the last; and the last track's number.
+fn shown(config: &CarRacingConfig, resets: &[Reset]) -> (Vec<Vec<u8>>, Vec<Step>, Vec<Fact>, u64) {
+    let mut env = build(config.clone());
+    for (i, &(seed, randomize)) in resets.iter().enumerate() {
+        if i > 0 {
+            drive(&mut env, i as u64, 40);
+        }
+        env.reset_with(seed, Some(randomize));
+    }
+    let (mut frames, mut steps, mut states) = (Vec::new(), Vec::new(), Vec::new());
+    for step in 0..30 {
+        let Observation::Image(image) = env.observation() else { panic!("the world shows pictures") };
+        frames.push(image.rgb().to_vec());
+        states.push(env.state());
+        let mut action = [0.0; 3];
+        env.expert(&mut action).expect("it has one");
+        action[0] += f64::from(step % 7) * 0.05;
+        steps.push(env.step(Action::Continuous(&action)).expect("it goes on"));
+    }
+    (frames, steps, states, env.scene().track_id)
+}
+
+#[test]
+fn a_seed_that_comes_again_makes_what_a_new_world_makes() {
+    let variants = |text| Variants::parse(text).expect("they go together");
+    let kind = |picture| CarRacingConfig { picture, ..CarRacingConfig::default() };
+    let [again, other, next] = [(Some(5), true), (Some(7), true), (None, true)];
+    for (name, config) in [
+        ("exact", kind(PictureKind::Exact)),
+        ("fast", kind(PictureKind::Fast)),
+        ("classic", CarRacingConfig::classic()),
+        ("colours", CarRacingConfig { domain_randomize: true, ..kind(PictureKind::Fast) }),
+        ("looks", CarRacingConfig { variants: variants("color+fake-lane+noise"), ..kind(PictureKind::Fast) }),
+    ] {
+        let check = |resets: &[Reset], fresh: &[Reset]| {
+            let (frames, steps, states, track) = shown(&config, resets);
+            let expect = shown(&config, fresh);
+            assert!(frames == expect.0, "{name}: frames after {resets:?}");
+            assert_eq!((steps, states), (expect.1, expect.2), "{name}: {resets:?}");
+            assert_ne!(track, expect.3, "{name}: different worlds have tracks of their own");
+        };
+        check(&[again, again, again], &[again]);
+        check(&[again, other, again, again], &[again]);
+        // What comes after it in the random stream.
+        check(&[again, again, next], &[again, next]);
+        check(&[again, again, next, next], &[again, next, next]);
+        check(&[again, next, again, again], &[again]);
+        // Colours that stay as they are leave more of the stream to the track.
+        let [kept, another] = [(Some(5), false), (Some(6), false)];
+        check(&[again, kept], &[again, another, kept]);
+        check(&[again, kept, kept], &[again, another, kept]);
+        check(&[kept, again], &[again]);
+        check(&[kept, kept, next], &[kept, next]);
+    }
+}
+
+#[test]
+fn a_seed_that_comes_again_at_once_keeps_its_track() {
+    let mut env = build(blind());
+    let mut track = |seed| {
+        env.reset(seed);
+        env.scene().track_id
+    };
+    let first = track(Some(3));
+    assert_eq!(track(Some(3)), first);
+    let second = track(None);
+    assert_ne!(second, first, "a new track");
+    let third = track(Some(3));
+    assert!(third != first && third != second, "made again");
+    assert_eq!(track(Some(3)), third);
+    assert_ne!(track(Some(4)), third);
+}
+
 #[test]
 fn one_seed_names_a_sequence_of_tracks() {
     let mut env = build(blind());

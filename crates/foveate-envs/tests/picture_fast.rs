@@ -1,10 +1,11 @@
 //! The fast picture: close to the exact one, and a function of the scene alone.
 
-use foveate_core::{Action, Env};
+use foveate_core::{Action, Env, Observation};
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::picture::exact::ExactPicture;
 use foveate_envs::car_racing::picture::fast::FastPicture;
 use foveate_envs::car_racing::scene::{Backdrop, Blob, Scene};
+use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
 
 /// Drives by the given rule and calls `look` after the steps `0, every, 2 * every …`.
@@ -134,4 +135,53 @@ fn scenes_without_road_and_far_away_are_drawn() {
             assert!(expected.contains(&dark), "{position:?}: {dark} black cells");
         }
     });
+}
+
+/// Frames of whole episodes, from the first on, whose camera is far away: a digest of all of them. The digests are those
+/// of the picture as it was first published; a change of how it is computed must keep them.
+#[test]
+fn whole_episodes_keep_every_byte() {
+    if !cfg!(all(target_os = "linux", target_env = "gnu")) {
+        eprintln!("skipped: the bits of these frames are those of glibc's sin and cos");
+        return;
+    }
+    let variants = |text| Variants::parse(text).expect("they go together");
+    let plain = CarRacingConfig { picture: PictureKind::Fast, ..CarRacingConfig::default() };
+    let cases = [
+        (plain.clone(), 1, 600),
+        (plain.clone(), 2, 600),
+        (CarRacingConfig { domain_randomize: true, ..plain.clone() }, 3, 300),
+        (CarRacingConfig { variants: variants("color3+blob+bar"), ..plain.clone() }, 4, 150),
+        (CarRacingConfig { variants: variants("noise+fake-lane"), ..plain.clone() }, 5, 80),
+    ];
+    let mut digests = Vec::new();
+    for (config, seed, steps) in cases {
+        let what = format!("{} {seed}", config.variants);
+        let mut env = CarRacing::new(config).expect("a world");
+        env.reset(Some(seed));
+        let (mut digest, mut frames) = (0xcbf2_9ce4_8422_2325_u64, 0);
+        loop {
+            let Observation::Image(image) = env.observation() else { panic!("it shows pictures") };
+            // FNV-1a, eight bytes at a time.
+            for bytes in image.rgb().as_chunks().0 {
+                digest = (digest ^ u64::from_le_bytes(*bytes)).wrapping_mul(0x0100_0000_01b3);
+            }
+            frames += 1;
+            let mut action = [0.0; 3];
+            env.expert(&mut action).expect("it has one");
+            if frames > steps || env.step(Action::Continuous(&action)).expect("a step").is_over() {
+                break;
+            }
+        }
+        assert_eq!(frames, steps + 1, "{what}");
+        digests.push(digest);
+    }
+    let expect = [
+        0x6749_dc96_40f0_0cc5,
+        0xdefa_6977_84b7_0495,
+        0xb98a_7c0e_0db9_2ba0,
+        0xe1a8_5937_8210_4efc,
+        0x2fe1_98e4_7b09_8bf2_u64,
+    ];
+    assert_eq!(digests, expect, "{digests:#018x?}");
 }

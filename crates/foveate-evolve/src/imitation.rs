@@ -16,7 +16,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::{
-    Apprentice, EvolveError, Evolver, Lesson, LessonPlan, Population, Progress, Rng, Seed, StateDict, Tensor,
+    Apprentice, EvolveError, Evolver, Lesson, LessonPlan, Piece, PolicyError, Population, Progress, Rng,
+    Seed, StateDict, Tensor,
 };
 use serde::{Deserialize, Serialize};
 
@@ -146,15 +147,9 @@ impl Imitation {
     }
 
     /// A step of Adam on random pieces of the lessons.
-    fn update(
-        &mut self,
-        number: u64,
-        gradient: &mut [f32],
-        step: &mut [f64],
-        mean: &mut [f64],
-        flat: &mut [f32],
-    ) {
-        let ImitationConfig { pieces, piece, burn_in, averaging, .. } = self.config;
+    fn update(&mut self, number: u64, mean: &mut [f64], scratch: &mut Scratch) -> Result<(), PolicyError> {
+        let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
+        let Scratch { pieces, gradient, flat, step } = scratch;
         for (to, &from) in flat.iter_mut().zip(mean.iter()) {
             *to = from as f32;
         }
@@ -162,19 +157,21 @@ impl Imitation {
         if self.apprentice.set_params(flat).is_err() {
             step.fill(f64::NAN);
             mean.fill(f64::NAN);
-            return;
+            return Ok(());
         }
         let mut rng = self.base.generation_seed().child("update", number).rng();
-        gradient.fill(0.0);
         let mut steps = 0;
-        for i in 0..pieces {
+        pieces.clear();
+        for i in 0..count {
             let oldest = if i % 2 == 0 { self.lessons.len() / 2 } else { 0 };
             let lesson = &self.lessons[oldest + below(&mut rng, self.lessons.len() - oldest)];
             let from = first_step(&mut rng, lesson.steps, piece);
             let to = lesson.steps.min(from + piece);
-            self.apprentice.study(lesson, from..to, burn_in, gradient);
+            pieces.push(Piece { lesson: Arc::clone(lesson), steps: from..to });
             steps += to - from;
         }
+        gradient.fill(0.0);
+        self.apprentice.study_all(pieces, burn_in, gradient)?;
         let scale = 1.0 / steps.max(1) as f64;
         for (step, &g) in step.iter_mut().zip(gradient.iter()) {
             *step = -f64::from(g) * scale;
@@ -192,6 +189,7 @@ impl Imitation {
         for (average, &mean) in self.average.iter_mut().zip(mean.iter()) {
             *average = keep * *average + (1.0 - keep) * mean;
         }
+        Ok(())
     }
 
     /// Whether `lesson` fits the apprentice, in words if not.
@@ -208,6 +206,29 @@ impl Imitation {
         match inputs.iter().chain(actions).find(|x| !x.is_finite()) {
             Some(x) => Err(format!("a lesson holds {x}")),
             None => Ok(()),
+        }
+    }
+}
+
+/// What an update needs besides the weights, made once a round.
+struct Scratch {
+    /// What is studied.
+    pieces: Vec<Piece>,
+    /// `[n_params]`: sum over the pieces.
+    gradient: Vec<f32>,
+    /// `[n_params]`: the weights it is taken at.
+    flat: Vec<f32>,
+    /// `[n_params]`: what the optimiser follows.
+    step: Vec<f64>,
+}
+
+impl Scratch {
+    fn new(params: usize, pieces: usize) -> Self {
+        Scratch {
+            pieces: Vec::with_capacity(pieces),
+            gradient: vec![0.0; params],
+            flat: vec![0.0; params],
+            step: vec![0.0; params],
         }
     }
 }
@@ -261,12 +282,14 @@ impl Evolver for Imitation {
         let surplus = self.lessons.len().saturating_sub(self.config.keep);
         self.lessons.drain(..surplus);
         let mut mean = self.base.mean().to_vec();
-        let (mut gradient, mut flat) = (vec![0.0; mean.len()], vec![0.0; mean.len()]);
-        let mut step = vec![0.0; mean.len()];
-        for number in 0..self.config.updates {
-            self.update(number as u64, &mut gradient, &mut step, &mut mean, &mut flat);
-        }
-        if let Err(error) = self.base.check_range("the weight", &mean) {
+        let mut scratch = Scratch::new(mean.len(), self.config.pieces);
+        let mut updates = 0..self.config.updates as u64;
+        let studied = updates.try_for_each(|number| self.update(number, &mut mean, &mut scratch));
+        let generation = self.base.generation();
+        let learnt = studied
+            .map_err(|error| EvolveError::Lessons { generation, why: error.to_string() })
+            .and_then(|()| self.base.check_range("the weight", &mean));
+        if let Err(error) = learnt {
             (self.optimizer, self.average, self.updates, self.lessons) = before;
             return Err(error);
         }
@@ -367,14 +390,15 @@ mod tests {
         }
 
         fn study(&mut self, lesson: &Lesson, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
-            let mut sum = 0.0;
+            let (mut sum, mut of_piece) = (0.0, [0.0; 2]);
             for t in piece {
                 let [x, y] = [lesson.inputs[2 * t], lesson.inputs[2 * t + 1]];
                 let error = self.0[0] * x + self.0[1] * y - lesson.actions[t];
-                gradient[0] += 2.0 * error * x;
-                gradient[1] += 2.0 * error * y;
+                of_piece[0] += 2.0 * error * x;
+                of_piece[1] += 2.0 * error * y;
                 sum += f64::from(error * error);
             }
+            gradient.iter_mut().zip(of_piece).for_each(|(to, sum)| *to += sum);
             sum
         }
 
@@ -466,6 +490,57 @@ mod tests {
             assert!(other.restore(&state).is_err(), "{name}");
             assert_eq!(other.state(), before, "{name}");
         }
+    }
+
+    /// Cannot study the second piece.
+    #[derive(Debug, Clone, Default)]
+    struct Failing(Linear);
+
+    impl Apprentice for Failing {
+        fn inputs(&self) -> usize {
+            self.0.inputs()
+        }
+
+        fn actions(&self) -> usize {
+            self.0.actions()
+        }
+
+        fn learns(&self) -> Range<usize> {
+            self.0.learns()
+        }
+
+        fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+            self.0.set_params(flat)
+        }
+
+        fn study(&mut self, lesson: &Lesson, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
+            self.0.study(lesson, piece, 0, gradient)
+        }
+
+        fn study_all(&mut self, pieces: &[Piece], _: usize, _: &mut [f32]) -> Result<f64, PolicyError> {
+            assert_eq!(pieces.len(), small().pieces);
+            Err(PolicyError::Study { piece: 1, why: "it broke".into() })
+        }
+
+        fn boxed_clone(&self) -> Box<dyn Apprentice> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[test]
+    fn a_gradient_that_cannot_be_had_is_an_error_and_changes_nothing() {
+        let mut learner =
+            Imitation::from_mean(small(), vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Failing::default()))
+                .expect("fine");
+        let before = learner.state();
+        learner.ask();
+        learner.hear(vec![lesson(1, 40)]).expect("fine");
+        let error = learner.tell(&[1.0]).expect_err("it cannot be studied").to_string();
+        assert_eq!(
+            error,
+            "learning from the lessons of generation 0 failed: piece 1 of the lessons could not be studied: it broke"
+        );
+        assert_eq!(learner.state(), before);
     }
 
     #[test]

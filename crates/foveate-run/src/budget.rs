@@ -15,6 +15,7 @@ use crate::checkpoint;
 use crate::config::TrainConfig;
 use crate::error::RunError;
 use crate::recipe::{Interval, Recipe, Stage};
+use crate::study::AT_ONCE;
 use crate::{tensors, worlds};
 
 /// What may be taken where the system does not say how much memory is free.
@@ -367,6 +368,12 @@ pub(crate) fn training(
             "lower population or tracks",
         )
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
+    if recipe.imitates() {
+        // Of each thread two learners and two gradients, and a few gradients more.
+        let threads = crew as u64 + AT_ONCE as u64;
+        let what = format!("learning from lessons on {crew} threads");
+        memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
+    }
     if let Some(Strategy { memory: bytes, what, remedy, .. }) = largest {
         memory = memory.with(what, 1, bytes, remedy);
     }

@@ -2,6 +2,7 @@
 
 pub mod atomic;
 mod axis;
+mod balance;
 pub mod bench;
 mod budget;
 pub mod champion;
@@ -32,6 +33,7 @@ pub mod replay;
 pub mod rollout;
 mod schedule;
 pub mod stress;
+pub mod study;
 pub mod suggest;
 pub mod tensorboard;
 pub mod tensors;

@@ -169,6 +169,13 @@ impl Reporter {
         }
     }
 
+    /// A remark that matters to programs as well: beside lines for programs, it goes to stderr.
+    pub fn warn(&mut self, text: &str) {
+        if self.style != Style::Silent {
+            self.lasting(&format!("note: {text}"));
+        }
+    }
+
     /// Something that happened before a resumed run was stopped.
     pub fn before(&mut self, event: &Event) {
         if let Event::Validation { summary, .. } = event {

@@ -218,6 +218,7 @@ impl Apprentice for ToyApprentice {
         let [a, b, c] = self.0;
         // The action, and how it changes with the parameters.
         let (mut action, mut slope, mut sum) = (0.0_f32, [0.0_f32; 3], 0.0);
+        let mut of_piece = [0.0; 3];
         for t in piece.start.saturating_sub(burn_in)..piece.end {
             let &[x, one] = &lesson.inputs[2 * t..2 * t + 2] else { unreachable!("two numbers") };
             let inputs = [x, one, action];
@@ -230,10 +231,11 @@ impl Apprentice for ToyApprentice {
             }
             let error = action - lesson.actions[t];
             sum += f64::from(error * error);
-            for (gradient, slope) in gradient.iter_mut().zip(slope) {
-                *gradient += 2.0 * error * slope;
+            for (of_piece, slope) in of_piece.iter_mut().zip(slope) {
+                *of_piece += 2.0 * error * slope;
             }
         }
+        gradient.iter_mut().zip(of_piece).for_each(|(to, sum)| *to += sum);
         sum
     }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use foveate_agents::registry;
 use foveate_core::{ActionSpace, Agent, Apprentice, Env, TensorShape};
 
+use crate::balance;
 use crate::budget;
 use crate::checkpoint::RunFolder;
 use crate::config::{AgentSection, TrainConfig};
@@ -23,6 +24,7 @@ use crate::course::{Course, Event};
 use crate::error::RunError;
 use crate::initial;
 use crate::progress::Reporter;
+use crate::study::StudyGroup;
 use crate::trust::{Trust, flag_for};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
@@ -83,6 +85,7 @@ pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Resu
     if let Some(warning) = Cost::of(config, &parts.tensors()?).and_then(|cost| cost.warning()) {
         reporter.note(&warning);
     }
+    parts.warn(reporter)?;
     reporter.note(&header(config, folder.path()));
     Run::begin(parts, folder)?.drive(reporter, stop)
 }
@@ -114,6 +117,7 @@ pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> 
     config.env.trust(request.trust);
     reporter.in_world(&config.env.id);
     let parts = Parts::of(&config, folder.path())?;
+    parts.warn(reporter)?;
     Run::resume(parts, folder, request.allow_changes, reporter)?.drive(reporter, stop)
 }
 
@@ -149,7 +153,7 @@ impl Parts {
         fits(0)?;
         let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
-        let apprentice = taught(config, &*env, &settings)?;
+        let apprentice = taught(config, &*env, &settings, crew)?;
         fits(apprentice.as_ref().map_or(0, |apprentice| apprentice.inputs() + apprentice.actions()))?;
         let save: SaveWeights = Box::new(move |weights, generation| {
             Ok(AgentFile::new(&name, &settings, weights.to_vec())?
@@ -177,16 +181,26 @@ impl Parts {
         Ok(foveate_agents::registry::tensors(name, &self.config.agent.settings()?)?)
     }
 
+    /// Says what of the configuration does not suit this machine.
+    fn warn(&self, reporter: &mut Reporter) -> Result<(), RunError> {
+        let params = self.tensors()?.iter().map(TensorShape::len).sum();
+        if let Some(warning) = balance::warning(&self.config, params, self.workers()) {
+            reporter.warn(&warning);
+        }
+        Ok(())
+    }
+
     fn workers(&self) -> usize {
         if self.config.workers == 0 { default_workers() } else { self.config.workers }
     }
 }
 
-/// The part of the agent that learns by gradients, if a stage is imitation; the world must have an expert then.
+/// The part of the agent that learns by gradients, on so many threads, if a stage is imitation; the world must have an expert then.
 fn taught(
     config: &TrainConfig,
     env: &dyn Env,
     settings: &serde_json::Value,
+    threads: usize,
 ) -> Result<Option<Box<dyn Apprentice>>, RunError> {
     if !config.recipe.imitates() {
         return Ok(None);
@@ -198,7 +212,7 @@ fn taught(
         ActionSpace::Discrete { n } => *n,
     };
     env.expert(&mut vec![0.0; actions])?;
-    Ok(Some(registry::apprentice(&config.agent.name, settings)?))
+    Ok(Some(Box::new(StudyGroup::new(registry::apprentice(&config.agent.name, settings)?, threads))))
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub(super) struct World {
     stream: Stream,
     seed: u64,
     resets: u64,
+    /// The seed that the last reset was given, if any, and whether colours were drawn then.
+    made_by: Option<(u64, bool)>,
     pub(super) variants: VariantState,
     pub(super) track: Track,
     /// Quads that pictures draw: the fake lane, if any, then the track's.
@@ -58,6 +60,7 @@ impl World {
             },
             seed: DEFAULT_SEED,
             resets: 0,
+            made_by: None,
             variants,
             track: Track::default(),
             road: Vec::new(),
@@ -79,26 +82,28 @@ impl World {
     }
 
     /// Builds a track and puts the car on it, then lets one step pass, as the reference does.
+    ///
+    /// A reset with the seed of the reset before it finds the track, its index, the colours and the random stream as it
+    /// would make them, for an episode changes none of these.
     pub(super) fn reset(&mut self, seed: Option<u64>, randomize: bool) {
-        // Pictures keep an index of the road by this number, so no two tracks may share it.
-        static TRACKS: AtomicU64 = AtomicU64::new(1);
+        let made_by = seed.map(|seed| (seed, randomize));
+        let again = made_by.is_some() && self.made_by == made_by;
         if let Some(seed) = seed {
-            self.stream.reseed(seed);
             self.seed = seed;
             self.resets = 0;
         }
-        if self.domain_randomize && randomize {
-            self.draw_colors();
-        }
-        self.track.create(&mut self.stream);
         self.variants.on_reset(self.seed, self.resets);
         self.resets += 1;
-        self.track_id = TRACKS.fetch_add(1, Ordering::Relaxed);
+        if !again {
+            // Should anything below panic, there is no whole track.
+            self.made_by = None;
+            self.make_track(seed, randomize);
+            self.made_by = made_by;
+        }
         self.road.clear();
         self.variants.lay_lane(&self.track.road, &mut self.road);
         self.road.extend_from_slice(&self.track.road);
-        let Track { road, tiles, points, .. } = &self.track;
-        self.grid.build(tiles.iter().map(|&at| &road[at as usize]));
+        let Track { points, .. } = &self.track;
         self.visited.clear();
         self.visited.resize(points.len(), false);
         self.car = Car::at(&points[0]);
@@ -108,6 +113,22 @@ impl World {
         self.tiles_visited = 0;
         self.new_lap = false;
         self.advance();
+    }
+
+    /// Draws colours, if asked to, and a track.
+    fn make_track(&mut self, seed: Option<u64>, randomize: bool) {
+        // Pictures keep an index of the road by this number, so no two tracks may share it.
+        static TRACKS: AtomicU64 = AtomicU64::new(1);
+        if let Some(seed) = seed {
+            self.stream.reseed(seed);
+        }
+        if self.domain_randomize && randomize {
+            self.draw_colors();
+        }
+        self.track.create(&mut self.stream);
+        self.track_id = TRACKS.fetch_add(1, Ordering::Relaxed);
+        let Track { road, tiles, .. } = &self.track;
+        self.grid.build(tiles.iter().map(|&at| &road[at as usize]));
     }
 
     /// Road three draws, field three, and one channel of the grass brighter by 20.

@@ -102,6 +102,8 @@ impl FastPicture {
         let mut field = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut road = [[[0.0; 4]; BLOCK]; BLOCKS];
         let mut spot = [[[0.0; 1]; BLOCK]; BLOCKS];
+        // Of the road and what lies above it; in blocks that are not fresh it means nothing.
+        let mut over = [[[0.0; 4]; BLOCK]; BLOCKS];
         for row in 0..ROWS {
             let (above, here) = frame.split_at_mut(row * SIDE * 3);
             let out = &mut here[..SIDE * 3];
@@ -125,12 +127,15 @@ impl FastPicture {
                 fresh = ALL_BLOCKS;
             }
             if extras {
-                let mut over = road;
-                share_out(over.as_flattened_mut());
+                for block in (0..BLOCKS).filter(|block| fresh >> block & 1 == 1) {
+                    over[block] = road[block];
+                    share_out(&mut over[block]);
+                    if bounded {
+                        beyond_the_field(&mut over[block], &field[block], field_color);
+                    }
+                }
                 if let Some((sampler, backdrop)) = &sampler {
                     sampler.lay_under(row, backdrop, &mut over);
-                } else if bounded {
-                    beyond_the_field(&mut over, &field, field_color);
                 }
                 if let Some(car) = car_row {
                     car::cover(car, &mut over);
@@ -205,12 +210,8 @@ fn side_bars(width: f32, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
 }
 
 /// Black where the field does not reach.
-fn beyond_the_field(
-    over: &mut [[[f32; 4]; BLOCK]; BLOCKS],
-    field: &[[[f32; 1]; BLOCK]; BLOCKS],
-    color: [f32; 3],
-) {
-    for (cell, &[field]) in over.as_flattened_mut().iter_mut().zip(field.as_flattened()) {
+fn beyond_the_field(over: &mut [[f32; 4]; BLOCK], field: &[[f32; 1]; BLOCK], color: [f32; 3]) {
+    for (cell, &[field]) in over.iter_mut().zip(field) {
         let missing = (1.0 - field) * (1.0 - cell[3]);
         for (value, color) in cell.iter_mut().zip(color) {
             *value -= missing * color;

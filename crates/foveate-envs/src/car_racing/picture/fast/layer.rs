@@ -131,9 +131,7 @@ impl<const N: usize> Layer<N> {
             let (at, first, last) = (column as usize, row.min(next_row) as usize, row.max(next_row) as usize);
             if first == last {
                 let below = d * (0.5 * (from[1] + to[1]) - row as f32);
-                self.add(first, at, d - below, weight);
-                self.add(first + 1, at, below, weight);
-                self.touch(first, first + 1, at);
+                self.add_both(first, at, [d - below, below], weight);
             } else {
                 self.steep(at, d, [from[1].min(to[1]), from[1].max(to[1])], [first, last], weight);
             }
@@ -180,6 +178,21 @@ impl<const N: usize> Layer<N> {
         for (c, w) in cell.iter_mut().zip(weight) {
             *c += amount * w;
         }
+    }
+
+    /// To a cell and the one below it.
+    #[inline]
+    fn add_both(&mut self, row: usize, column: usize, amounts: [f32; 2], weight: [f32; N]) {
+        let cells = &mut self.cells[row * SIDE + column..=(row + 1) * SIDE + column];
+        for (at, amount) in [0, SIDE].into_iter().zip(amounts) {
+            for (c, w) in cells[at].iter_mut().zip(weight) {
+                *c += amount * w;
+            }
+        }
+        let bit = 1 << (column / BLOCK);
+        let touched = &mut self.touched[row..row + 2];
+        touched[0] |= bit;
+        touched[1] |= bit;
     }
 
     #[inline]

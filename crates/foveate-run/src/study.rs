@@ -1,0 +1,481 @@
+//! Learning from lessons on all cores.
+//!
+//! An update of imitation takes about a millisecond on one thread, too little to begin threads for. So a [`StudyGroup`]
+//! keeps its threads, each with a copy of the apprentice, as long as the run lasts; they sleep while there is nothing to
+//! study. All take pieces in turn, the caller's thread too, and put the gradient of a piece into a place of its own. The
+//! caller adds these in the order of the pieces, so any number of threads gives the same bits.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::{self, JoinHandle};
+
+use foveate_core::{Apprentice, Lesson, Piece, PolicyError};
+
+use crate::workers::message;
+
+/// Pieces between two meetings of all threads, at least; each needs room for a gradient.
+pub(crate) const AT_ONCE: usize = 32;
+
+/// An apprentice that shares the pieces of an update among threads; see the [module](self). Copies share the threads,
+/// which end with the last copy.
+pub struct StudyGroup {
+    /// The caller's own copy.
+    student: Student,
+    /// `[n_params]`: the weights that were set last.
+    flat: Vec<f32>,
+    crew: Arc<Mutex<Crew>>,
+}
+
+/// An apprentice, and which weights it has.
+struct Student {
+    apprentice: Box<dyn Apprentice>,
+    /// An untouched copy, for after a panic left the other in no one knows what state.
+    spare: Box<dyn Apprentice>,
+    /// [`Batch::version`] of its weights; 0 for others.
+    version: u64,
+}
+
+/// The threads.
+struct Crew {
+    threads: Vec<JoinHandle<()>>,
+    /// Threads at most, the caller's included.
+    most: usize,
+    shared: Arc<Shared>,
+}
+
+/// What all threads see.
+struct Shared {
+    /// Who studies holds it for reading, until the piece is done.
+    batch: RwLock<Batch>,
+    /// The next piece that no one took; changes to 0 while `batch` is held for writing.
+    next: AtomicUsize,
+    turn: Mutex<Turn>,
+    /// A turn began, or all is over.
+    begin: Condvar,
+    /// The last piece of a turn is done.
+    end: Condvar,
+}
+
+/// What is to be studied, and the answers.
+#[derive(Default)]
+struct Batch {
+    /// `[n_params]`
+    flat: Vec<f32>,
+    /// Grows with every change of `flat`.
+    version: u64,
+    learns: Range<usize>,
+    pieces: Vec<Piece>,
+    burn_in: usize,
+    /// Of each piece of a turn; there may be more.
+    answers: Vec<Mutex<Answer>>,
+}
+
+#[derive(Default)]
+struct Answer {
+    /// `[n_params]`; zero outside of what learns.
+    gradient: Vec<f32>,
+    /// The squared error, or why there is none; `None` while the piece is not done.
+    outcome: Option<Result<f64, String>>,
+}
+
+#[derive(Default)]
+struct Turn {
+    number: u64,
+    /// Pieces of this turn that are not done.
+    left: usize,
+    over: bool,
+}
+
+impl StudyGroup {
+    /// `threads` threads at most (at least one, the caller's), and fewer if the system refuses some. They begin when
+    /// there is something to study.
+    pub fn new(apprentice: Box<dyn Apprentice>, threads: usize) -> Self {
+        let shared = Arc::new(Shared {
+            batch: RwLock::default(),
+            next: AtomicUsize::new(0),
+            turn: Mutex::default(),
+            begin: Condvar::new(),
+            end: Condvar::new(),
+        });
+        let crew = Crew { threads: Vec::new(), most: threads.max(1), shared };
+        StudyGroup { student: Student::new(&*apprentice), flat: Vec::new(), crew: Arc::new(Mutex::new(crew)) }
+    }
+}
+
+impl Student {
+    fn new(apprentice: &dyn Apprentice) -> Self {
+        Student { apprentice: apprentice.boxed_clone(), spare: apprentice.boxed_clone(), version: 0 }
+    }
+
+    /// Studies pieces until none is left.
+    fn work(&mut self, shared: &Shared) {
+        let batch = shared.read();
+        loop {
+            let index = shared.next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = batch.pieces.get(index) else { return };
+            let _done = Done(shared);
+            let mut answer = lock(&batch.answers[index]);
+            let Answer { gradient, outcome } = &mut *answer;
+            *outcome = None;
+            let studied = catch_unwind(AssertUnwindSafe(|| self.study(&batch, piece, gradient)));
+            *outcome = Some(match studied {
+                Ok(studied) => studied.map_err(|error| error.to_string()),
+                Err(panic) => {
+                    (self.apprentice, self.version) = (self.spare.boxed_clone(), 0);
+                    Err(format!("panicked: {}", message(&*panic)))
+                }
+            });
+        }
+    }
+
+    fn study(&mut self, batch: &Batch, piece: &Piece, gradient: &mut [f32]) -> Result<f64, PolicyError> {
+        if self.version != batch.version {
+            self.apprentice.set_params(&batch.flat)?;
+            self.version = batch.version;
+        }
+        gradient[batch.learns.clone()].fill(0.0);
+        Ok(self.apprentice.study(&piece.lesson, piece.steps.clone(), batch.burn_in, gradient))
+    }
+}
+
+/// Someone studies a piece; says so when it is done, or when its thread dies.
+struct Done<'a>(&'a Shared);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        let mut turn = lock(&self.0.turn);
+        turn.left -= 1;
+        if turn.left == 0 {
+            self.0.end.notify_one();
+        }
+    }
+}
+
+impl Batch {
+    /// Takes weights, and makes room for `answers` answers.
+    fn prepare(&mut self, flat: &[f32], learns: Range<usize>, burn_in: usize, answers: usize) {
+        self.flat.clear();
+        self.flat.extend_from_slice(flat);
+        self.version += 1;
+        (self.learns, self.burn_in) = (learns, burn_in);
+        if self.answers.len() < answers {
+            self.answers.resize_with(answers, Mutex::default);
+        }
+        for answer in &mut self.answers {
+            answer.get_mut().unwrap_or_else(PoisonError::into_inner).gradient.resize(flat.len(), 0.0);
+        }
+    }
+}
+
+impl Crew {
+    /// Begins threads until there are enough for `pieces` pieces.
+    fn begin_threads(&mut self, student: &Student, pieces: usize) {
+        while 1 + self.threads.len() < self.most.min(pieces) {
+            let (student, shared) = (Student::new(&*student.spare), Arc::clone(&self.shared));
+            // It has served all turns so far.
+            let served = lock(&shared.turn).number;
+            let name = format!("student {}", 1 + self.threads.len());
+            match thread::Builder::new().name(name).spawn(move || shared.serve(student, served)) {
+                Ok(thread) => self.threads.push(thread),
+                // The system has no more to give.
+                Err(_) => self.most = 1 + self.threads.len(),
+            }
+        }
+    }
+}
+
+/// Sends the threads home.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        lock(&self.shared.turn).over = true;
+        self.shared.begin.notify_all();
+        for thread in self.threads.drain(..) {
+            // It catches its panics; there is nothing left to report.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// A thread's life; `served` turns had begun before it did.
+    fn serve(&self, mut student: Student, mut served: u64) {
+        loop {
+            let mut turn = lock(&self.turn);
+            while turn.number == served && !turn.over {
+                turn = self.begin.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            }
+            if turn.over {
+                return;
+            }
+            served = turn.number;
+            drop(turn);
+            // Whoever comes too late finds the pieces of the next turn, or none.
+            student.work(self);
+        }
+    }
+
+    /// Has `pieces` studied by whoever of the threads has time; their answers are in the batch then.
+    fn turn(&self, mut batch: RwLockWriteGuard<'_, Batch>, pieces: &[Piece], student: &mut Student) {
+        batch.pieces.clear();
+        batch.pieces.extend_from_slice(pieces);
+        self.next.store(0, Ordering::Relaxed);
+        let mut turn = lock(&self.turn);
+        turn.number += 1;
+        turn.left = pieces.len();
+        drop(turn);
+        // Before this no one can take a piece.
+        drop(batch);
+        self.begin.notify_all();
+        student.work(self);
+        let mut turn = lock(&self.turn);
+        while turn.left > 0 {
+            turn = self.end.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Batch> {
+        self.batch.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Batch> {
+        self.batch.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Batch {
+    /// Adds the gradients of a turn whose first piece is number `first`, in order, to `gradient`, and gives the sum of the
+    /// errors.
+    fn add_to(&self, gradient: &mut [f32], first: usize, mut error: f64) -> Result<f64, PolicyError> {
+        let gradient = &mut gradient[self.learns.clone()];
+        for (i, answer) in self.answers[..self.pieces.len()].iter().enumerate() {
+            let answer = lock(answer);
+            let failed = |why: &str| PolicyError::Study { piece: first + i, why: why.to_owned() };
+            match &answer.outcome {
+                Some(Ok(of_piece)) => error += of_piece,
+                Some(Err(why)) => return Err(failed(why)),
+                None => return Err(failed("its thread died")),
+            }
+            for (to, from) in gradient.iter_mut().zip(&answer.gradient[self.learns.clone()]) {
+                *to += from;
+            }
+        }
+        Ok(error)
+    }
+}
+
+impl Apprentice for StudyGroup {
+    fn inputs(&self) -> usize {
+        self.student.apprentice.inputs()
+    }
+
+    fn actions(&self) -> usize {
+        self.student.apprentice.actions()
+    }
+
+    fn learns(&self) -> Range<usize> {
+        self.student.apprentice.learns()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.student.apprentice.set_params(flat)?;
+        self.flat.clear();
+        self.flat.extend_from_slice(flat);
+        Ok(())
+    }
+
+    fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64 {
+        self.student.apprentice.study(lesson, piece, burn_in, gradient)
+    }
+
+    /// A panic while a piece is studied is an error here.
+    fn study_all(
+        &mut self,
+        pieces: &[Piece],
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let StudyGroup { student, flat, crew } = self;
+        let mut crew = lock(crew);
+        crew.begin_threads(student, pieces.len());
+        let shared = &crew.shared;
+        let at_once = AT_ONCE.max(2 * crew.most).min(pieces.len()).max(1);
+        if student.version == 0 {
+            // A copy, or one that a panic left without weights.
+            student.apprentice.set_params(flat)?;
+        }
+        let mut batch = shared.write();
+        batch.prepare(flat, student.apprentice.learns(), burn_in, at_once);
+        student.version = batch.version;
+        drop(batch);
+        let mut error = Ok(0.0);
+        for (number, pieces) in pieces.chunks(at_once).enumerate() {
+            let Ok(sum) = error else { break };
+            shared.turn(shared.write(), pieces, student);
+            error = shared.read().add_to(gradient, number * at_once, sum);
+        }
+        // Lessons are not kept alive.
+        shared.write().pieces.clear();
+        error
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Apprentice> {
+        Box::new(StudyGroup {
+            student: Student {
+                apprentice: self.student.apprentice.boxed_clone(),
+                spare: self.student.spare.boxed_clone(),
+                version: 0,
+            },
+            flat: self.flat.clone(),
+            crew: Arc::clone(&self.crew),
+        })
+    }
+}
+
+/// A lock that outlives panics: a gradient that one left unfinished has no outcome.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_agents::registry::{Init, apprentice, initial_params};
+    use foveate_core::{Evolver, Seed};
+    use foveate_evolve::{Imitation, ImitationConfig};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::toy::ToyApprentice;
+
+    const AGENT: &str = "attention-agent";
+
+    fn real() -> Box<dyn Apprentice> {
+        apprentice(AGENT, &Value::Null).expect("it exists")
+    }
+
+    fn params(seed: u64) -> Vec<f32> {
+        initial_params(AGENT, &Value::Null, Init::Torch, Seed::root(seed)).expect("the defaults are good")
+    }
+
+    /// Numbers drawn at random for a learner of this shape.
+    fn lesson(of: &dyn Apprentice, seed: u64, steps: usize) -> Lesson {
+        let mut rng = Seed::root(seed).rng();
+        let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(-0.5, 0.5) as f32).collect() };
+        Lesson { inputs: draw(of.inputs() * steps), actions: draw(of.actions() * steps), steps }
+    }
+
+    /// The states after two rounds of imitation; more pieces than are studied at once.
+    fn rounds(learner: Box<dyn Apprentice>) -> Vec<foveate_core::StateDict> {
+        let config = ImitationConfig { updates: 3, pieces: AT_ONCE + 8, piece: 20, ..Default::default() };
+        let lessons =
+            |round: u64| (0..4).map(|i| lesson(&*real(), 10 * round + i, 30 + i as usize)).collect();
+        let mean = params(1).into_iter().map(f64::from).collect();
+        let mut learner = Imitation::from_mean(config, mean, Seed::root(2), learner).expect("fine");
+        let mut round = |round| {
+            learner.ask();
+            learner.hear(lessons(round)).expect("fine");
+            learner.tell(&[0.0]).expect("fine");
+            learner.state()
+        };
+        vec![round(0), round(1)]
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_bits_of_none() {
+        let expect = rounds(real());
+        assert_ne!(expect[0], expect[1]);
+        for threads in [0, 1, 2, 3, 16] {
+            assert!(rounds(Box::new(StudyGroup::new(real(), threads))) == expect, "{threads} threads");
+        }
+    }
+
+    /// Panics at lessons of one step.
+    #[derive(Debug, Clone)]
+    struct Fragile(ToyApprentice);
+
+    impl Apprentice for Fragile {
+        fn inputs(&self) -> usize {
+            self.0.inputs()
+        }
+
+        fn actions(&self) -> usize {
+            self.0.actions()
+        }
+
+        fn learns(&self) -> Range<usize> {
+            self.0.learns()
+        }
+
+        fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+            self.0.set_params(flat)
+        }
+
+        fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, to: &mut [f32]) -> f64 {
+            let error = self.0.study(lesson, piece, burn_in, to);
+            if lesson.steps == 1 {
+                // What a panic leaves is not used again.
+                self.0 = ToyApprentice([f32::NAN; 3]);
+                panic!("too short");
+            }
+            error
+        }
+
+        fn boxed_clone(&self) -> Box<dyn Apprentice> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_the_group_lives_on() {
+        let mut alone = ToyApprentice([0.0; 3]);
+        let good: Vec<Piece> = (0..9)
+            .map(|i| Piece { lesson: Arc::new(lesson(&alone, i, 10)), steps: i as usize..10 })
+            .collect();
+        let mut bad = good.clone();
+        for place in [4, 7] {
+            bad[place] = Piece { lesson: Arc::new(lesson(&alone, 99, 1)), steps: 0..1 };
+        }
+        let flat = [0.3, -0.2, 0.1];
+        let mut expect = [0.0; 3];
+        alone.set_params(&flat).expect("three");
+        let error = alone.study_all(&good, 2, &mut expect).expect("fine");
+        assert!(error > 0.0 && expect.iter().all(|&g| g != 0.0));
+        for threads in [1, 2, 5] {
+            let mut group = StudyGroup::new(Box::new(Fragile(ToyApprentice([0.0; 3]))), threads);
+            group.set_params(&flat).expect("three");
+            for _ in 0..5 {
+                let failed = group.study_all(&bad, 2, &mut [0.0; 3]).expect_err("it panics");
+                let why = "panicked: too short".to_owned();
+                assert_eq!(failed, PolicyError::Study { piece: 4, why });
+                let mut gradient = [0.0; 3];
+                assert_eq!(group.study_all(&good, 2, &mut gradient), Ok(error));
+                assert_eq!(gradient, expect, "{threads} threads");
+                // A copy has the weights, and the threads in common.
+                let (mut copy, mut gradient) = (group.boxed_clone(), [0.0; 3]);
+                assert_eq!(copy.study_all(&good, 2, &mut gradient), Ok(error));
+                assert_eq!(gradient, expect, "copy with {threads} threads");
+            }
+            assert_eq!(group.study_all(&[], 2, &mut [0.0; 3]), Ok(0.0));
+        }
+    }
+
+    #[test]
+    fn threads_begin_with_work_and_end_with_the_last_copy() {
+        let mut group = StudyGroup::new(Box::new(ToyApprentice([0.0; 3])), 4);
+        let lesson = Arc::new(lesson(&group, 1, 10));
+        let pieces = vec![Piece { lesson: Arc::clone(&lesson), steps: 0..10 }; 3];
+        let shared = Arc::clone(&lock(&group.crew).shared);
+        group.set_params(&[0.1; 3]).expect("three");
+        let copy = group.boxed_clone();
+        assert_eq!(Arc::strong_count(&shared), 2);
+        group.study_all(&pieces, 0, &mut [0.0; 3]).expect("fine");
+        assert_eq!(Arc::strong_count(&shared), 4, "as many threads as pieces, this one included");
+        drop(pieces);
+        assert_eq!(Arc::strong_count(&lesson), 1, "no lesson is kept");
+        drop(group);
+        assert_eq!(Arc::strong_count(&shared), 4);
+        drop(copy);
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+}
