@@ -112,7 +112,7 @@ fn output_that_cannot_be_written_is_an_error() {
     dir.write("actions", "[0, 0, 0]\n");
     let few = "--episodes 1 --max-steps 2 --workers 1";
     for command in [
-        "train car-racing --config short.toml --name lost --json",
+        "train car-racing --config short.toml --name lost --json --workers 1",
         "train car-racing --config short.toml --name plain --no-videos",
         "train --resume runs/straight",
         &format!("eval {few}"),

@@ -24,7 +24,7 @@ pub(crate) fn warning(config: &TrainConfig, params: usize, workers: usize) -> Op
     let counted = all.filter_map(|(index, stage)| Some((rollouts(stage)?, index, stage)));
     let (rollouts, index, stage) = counted.min_by_key(|&(rollouts, ..)| rollouts)?;
     let wanted = workers.saturating_mul(ENOUGH);
-    if rollouts >= wanted {
+    if workers < 2 || rollouts >= wanted {
         return None;
     }
     let fewer = match rollouts / ENOUGH {
@@ -74,5 +74,6 @@ mod tests {
         assert_eq!(said("laptop", &["recipe.stage.0.population=31", replay], 4), None);
         let text = said("laptop", &["recipe.stage.0.population=4"], 2).expect("4 rollouts on 2 workers");
         assert!(text.contains("workers to 1, which"), "{text}");
+        assert_eq!(said("laptop", &["recipe.stage.0.population=4"], 1), None, "no one waits");
     }
 }

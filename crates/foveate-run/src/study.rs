@@ -90,7 +90,7 @@ struct Turn {
 
 impl StudyGroup {
     /// `threads` threads at most (at least one, the caller's), and fewer if the system refuses some. They begin when
-    /// there is something to study.
+    /// there is something to study, which must be after weights were set.
     pub fn new(apprentice: Box<dyn Apprentice>, threads: usize) -> Self {
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
@@ -100,7 +100,9 @@ impl StudyGroup {
             end: Condvar::new(),
         });
         let crew = Crew { threads: Vec::new(), most: threads.max(1), shared };
-        StudyGroup { student: Student::new(&*apprentice), flat: Vec::new(), crew: Arc::new(Mutex::new(crew)) }
+        let spare = apprentice.boxed_clone();
+        let student = Student { apprentice, spare, version: 0 };
+        StudyGroup { student, flat: Vec::new(), crew: Arc::new(Mutex::new(crew)) }
     }
 }
 

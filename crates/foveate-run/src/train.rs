@@ -117,7 +117,6 @@ pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> 
     config.env.trust(request.trust);
     reporter.in_world(&config.env.id);
     let parts = Parts::of(&config, folder.path())?;
-    parts.warn(reporter)?;
     Run::resume(parts, folder, request.allow_changes, reporter)?.drive(reporter, stop)
 }
 

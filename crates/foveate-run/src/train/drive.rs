@@ -157,6 +157,7 @@ impl Run {
             }
         } else {
             reporter.note(&format!("going on with {} from generation {generation}", path.display()));
+            run.parts.warn(reporter)?;
         }
         if !changed.is_empty() {
             // From here on the changes are the run's own.
