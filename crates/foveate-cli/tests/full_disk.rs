@@ -31,6 +31,11 @@ fn check_said(text: &str, parts: &[&str]) {
     }
 }
 
+/// So small a population is worth a note where there are several cores.
+fn without_notes(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.starts_with("note: ")).collect()
+}
+
 fn straight() -> Dir {
     let dir = Dir::new();
     dir.write("short.toml", SHORT);
@@ -112,7 +117,7 @@ fn output_that_cannot_be_written_is_an_error() {
     dir.write("actions", "[0, 0, 0]\n");
     let few = "--episodes 1 --max-steps 2 --workers 1";
     for command in [
-        "train car-racing --config short.toml --name lost --json --workers 1",
+        "train car-racing --config short.toml --name lost --json",
         "train car-racing --config short.toml --name plain --no-videos",
         "train --resume runs/straight",
         &format!("eval {few}"),
@@ -131,6 +136,7 @@ fn output_that_cannot_be_written_is_an_error() {
     ] {
         let (code, error) = sh(&dir, &["env"], &format!("exec \"$BIN\" {command} > /dev/full"), 0);
         assert_eq!(code, Some(1), "{command}: {error}");
+        let error = without_notes(&error);
         check_said(&error, &["error: cannot write the output: No space left on device", "; free some space"]);
         if command.starts_with("train ") && !command.contains("--help") {
             assert!(error.contains("the run itself is finished: runs/"), "{error}");
@@ -138,7 +144,7 @@ fn output_that_cannot_be_written_is_an_error() {
         // A reader that has read enough is none.
         let again = command.replace("--name ", "--name again-");
         let (code, error) = sh(&dir, &["env"], &format!("\"$BIN\" {again} | true"), 0);
-        assert_eq!((code, error.as_str()), (Some(0), ""), "{command}");
+        assert_eq!((code, without_notes(&error).as_str()), (Some(0), ""), "{command}");
     }
     assert!(
         dir.read("runs/lost/last.safetensors") == whole && dir.read("runs/plain/last.safetensors") == whole
