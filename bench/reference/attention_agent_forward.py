@@ -1,12 +1,13 @@
 """AttentionAgent's forward in NumPy and in PyTorch: as usually written, and as fast as either gets. The yardstick for ours.
 
-    MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=1073741824 python attention_agent_forward.py FRAMES WEIGHTS [--seconds 2]
+    python attention_agent_forward.py FRAMES WEIGHTS [--seconds 2]
 
 FRAMES are raw bytes, [n, 96, 96, 3], or an npz with them as `frames`; WEIGHTS are flat 32-bit floats in the published
 order, or an npz with them as `params`. `foveate bench forward --write FOLDER` leaves both: FOLDER/frames.u8, params.f32.
 
-The two variables keep glibc from giving the score matrix (1.1 MB) back to the system after each decision. Without them
-PyTorch takes one of two times, from process to process, the slower half as long again as the faster.
+It runs itself again with MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_ set, if they are not: they keep glibc from
+giving the score matrix (1.1 MB) back to the system after each decision. Without them PyTorch takes another time in each
+process, up to twice as long.
 
 Prints one JSON object: CPU microseconds per decision on one thread, the fastest of many passes through the frames:
 `numpy_us`, `numpy_tuned_us`, `torch_us` and `torch_compiled_us`; null where PyTorch or a C++ compiler is missing, and
@@ -15,9 +16,11 @@ four must choose the same patches in every frame, or the program fails.
 """
 
 import argparse
+import functools
 import json
 import os
 import struct
+import sys
 import time
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -98,6 +101,16 @@ class NumpyAgent:
         return np.tanh(self.out_w @ self.h + self.out_b)
 
 
+@functools.cache
+def shared(blocks, block, width, rows):
+    """Buffers that keep nothing from one decision to the next: the picture with a margin, its pieces, scores."""
+    return (
+        np.zeros((SIDE, 3 * ((blocks * block - 1) * STRIDE + PATCH)), np.float32),
+        np.empty((GRID, blocks, PATCH, width), np.float32),
+        np.empty((rows, GRID * GRID), np.float32),
+    )
+
+
 class TunedNumpyAgent(NumpyAgent):
     """The same decisions with all that makes NumPy fast: single precision, buffers made once, calls that write in place,
     1/255 and the scales inside the weights, windows copied in long runs, no sort of what is not chosen.
@@ -115,14 +128,14 @@ class TunedNumpyAgent(NumpyAgent):
         count, block = GRID * GRID, self.BLOCK
         blocks = -(-GRID // block)
         width = 3 * ((block - 1) * STRIDE + PATCH)
-        self.padded = np.zeros((SIDE, 3 * ((blocks * block - 1) * STRIDE + PATCH)), np.float32)
+        # Of all agents in turn, so that they stay in the cache.
+        self.padded, self.copies, self.scores = shared(blocks, block, width, self.ROWS)
         rows, columns = self.padded.strides
         self.pieces = np.lib.stride_tricks.as_strided(
             self.padded,
             (GRID, blocks, PATCH, width),
             (rows * STRIDE, columns * 3 * STRIDE * block, rows, columns),
         )
-        self.copies = np.empty((GRID, blocks, PATCH, width), np.float32)
         weights = (self.qk_w / np.float32(255)).reshape(PATCH, PATCH * 3, 2 * D)
         banded = np.zeros((PATCH, width, block, 2 * D), np.float32)
         for i in range(block):
@@ -134,7 +147,6 @@ class TunedNumpyAgent(NumpyAgent):
         self.qk = np.empty((GRID, GRID, 2 * D), np.float32)
         self.q, self.k = self.qk.reshape(count, 2 * D)[:, :D], self.qk.reshape(count, 2 * D)[:, D:]
         self.keys = np.empty((D, count), np.float32)
-        self.scores = np.empty((self.ROWS, count), np.float32)
         self.parts = [
             (self.q[start : start + self.ROWS], self.scores[: min(self.ROWS, count - start)])
             for start in range(0, count, self.ROWS)
@@ -257,8 +269,10 @@ def compiled_torch_agent(params):
     def decide(frame, h, c):
         windows = frame.float().unfold(0, PATCH, STRIDE).unfold(1, PATCH, STRIDE)
         qk = torch.addmm(qk_b, windows.permute(0, 1, 3, 4, 2).reshape(-1, D_IN), qk_w)
-        importance = torch.softmax(qk[:, :D] @ qk[:, D:].T, 1).sum(0)
-        top = torch.argsort(importance, descending=True, stable=True)[:K]
+        # No exponential overflows below 88, so no maximum of a row is looked for.
+        scores = torch.exp(torch.clamp_max(qk[:, :D] @ qk[:, D:].T, 80))
+        importance = (1 / scores.sum(1)) @ scores
+        top = torch.topk(importance, K).indices
         z = torch.addmm(b, torch.cat([centres[top].reshape(1, -1), h], 1), w)
         i, f, g, o = z.chunk(4, 1)
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
@@ -267,7 +281,7 @@ def compiled_torch_agent(params):
 
     class CompiledTorchAgent:
         def __init__(self):
-            self.decide = torch.compile(decide, fullgraph=True, dynamic=False)
+            self.decide = torch.compile(decide, fullgraph=True, dynamic=False, mode="max-autotune")
             self.hidden = plain.h.size
             self.reset()
 
@@ -333,6 +347,9 @@ def main():
     arguments.add_argument("weights", help="raw 32-bit floats in the published order, or an npz with `params`")
     arguments.add_argument("--seconds", type=float, default=2.0, help="CPU time to spend on each")
     given = arguments.parse_args()
+    if "MALLOC_MMAP_THRESHOLD_" not in os.environ:
+        memory = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | memory)
     frames, params = read_frames(given.frames), read_weights(given.weights)
 
     numpy_us, chosen = measure(NumpyAgent(params), frames, given.seconds)
