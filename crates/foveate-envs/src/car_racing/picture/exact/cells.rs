@@ -5,8 +5,8 @@
 
 use foveate_kernels::pixels::{self, Reciprocals, Weights};
 
-use super::palette::{Palette, pixel};
-use super::place::{CANVAS_H, CANVAS_W, View, WORLD_H, texel};
+use super::palette::Palette;
+use super::place::{CANVAS_H, CANVAS_W, Texels, View, WORLD_H};
 use super::shrink::{Axis, Cell};
 use crate::car_racing::picture::SIDE;
 use crate::car_racing::scene::Backdrop;
@@ -109,11 +109,10 @@ impl Cells {
     /// Fills the canvas with a backdrop.
     pub(super) fn show(&mut self, backdrop: &Backdrop<'_>, view: &View) {
         self.clear(MIXED);
+        let texels = Texels::new(backdrop, view);
         for row in 0..WORLD_H {
-            for x in 0..CANVAS_W {
-                self.pixels[Self::at(row) + x as usize] =
-                    pixel(texel(backdrop, view, [x, CANVAS_H - 1 - row]));
-            }
+            let at = Self::at(row);
+            texels.row(CANVAS_H - 1 - row, &mut self.pixels[at..at + CANVAS_W as usize]);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
+use super::palette::pixel;
 use crate::car_racing::scene::{
     Backdrop, Body, Camera, Colors, GRASS_DIM, PLAYFIELD, Paint, Scene, WHEEL_HALF_WIDTH,
 };
@@ -117,6 +118,7 @@ impl View {
     }
 
     /// The point of the world under a point of the canvas.
+    #[cfg(test)]
     pub(super) fn unproject(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let (x, y) = ((x - self.shift[0]) / self.zoom, (y - self.shift[1]) / self.zoom);
         match self.turn {
@@ -129,7 +131,61 @@ impl View {
     }
 }
 
+/// The backdrop under the pixels of the canvas: [`texel`] for all of them, with the divisions and products that a row
+/// or a column has in common taken once. The sums are the same, in the same order.
+#[derive(Debug)]
+pub(super) struct Texels<'a> {
+    backdrop: &'a Backdrop<'a>,
+    view: &'a View,
+    /// What the column of a pixel adds to its place in the world.
+    columns: [[f64; 2]; CANVAS_W as usize],
+}
+
+impl<'a> Texels<'a> {
+    pub(super) fn new(backdrop: &'a Backdrop<'a>, view: &'a View) -> Self {
+        let columns = std::array::from_fn(|x| {
+            let x = (x as f64 + 0.5 - view.shift[0]) / view.zoom;
+            match view.turn {
+                Turn::Right(1) => [0.0, -x],
+                Turn::Right(2) => [-x, 0.0],
+                Turn::Right(3) => [0.0, x],
+                Turn::Right(_) | Turn::Unset => [x, 0.0],
+                Turn::By(sin, cos) => [cos * x, -(sin * x)],
+            }
+        });
+        Texels { backdrop, view, columns }
+    }
+
+    /// The colours of row `y`, counted up from the bottom; black beside the backdrop.
+    pub(super) fn row(&self, y: i32, to: &mut [u32]) {
+        let &Texels { backdrop, view, columns } = &self;
+        let y = (f64::from(y) + 0.5 - view.shift[1]) / view.zoom;
+        let [along, across] = match view.turn {
+            Turn::Right(1) => [y, 0.0],
+            Turn::Right(2) => [0.0, -y],
+            Turn::Right(3) => [-y, 0.0],
+            Turn::Right(_) | Turn::Unset => [0.0, y],
+            Turn::By(sin, cos) => [sin * y, cos * y],
+        };
+        let (width, height) = (backdrop.width as f64, backdrop.height as f64);
+        let (half_width, half_height) = (width / 2.0, height / 2.0);
+        for (to, [x, y]) in to.iter_mut().zip(columns) {
+            let (right, down) = (x + along + half_width, half_height - (across + y));
+            // Not below zero, so truncation is the floor; the ceiling, less one, is one less for whole numbers alone.
+            *to = if right >= 0.0 && right < width && down > 0.0 && down <= height {
+                let whole = down as usize;
+                let row = whole - usize::from(whole as f64 == down);
+                let at = (row * backdrop.width + right as usize) * 3;
+                backdrop.rgb.get(at..at + 3).map_or(pixel([0; 3]), |rgb| pixel([rgb[0], rgb[1], rgb[2]]))
+            } else {
+                pixel([0; 3])
+            };
+        }
+    }
+}
+
 /// The backdrop's texel under a canvas pixel (y up from the bottom row); black beside it.
+#[cfg(test)]
 pub(super) fn texel(backdrop: &Backdrop<'_>, view: &View, [x, y]: [i32; 2]) -> [u8; 3] {
     let [x, y] = view.unproject([f64::from(x) + 0.5, f64::from(y) + 0.5]);
     let column = (x + backdrop.width as f64 / 2.0).floor();
@@ -279,4 +335,33 @@ fn paint(paint: Paint, colors: &Colors) -> [u8; 3] {
 
 fn whole(color: [f64; 3]) -> [u8; 3] {
     color.map(|c| c as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_texels_are_those_of_single_pixels() {
+        let texels: Vec<u8> = (0..90 * 70 * 3).map(|i| (i * 37 % 251) as u8).collect();
+        let backdrop = Backdrop { width: 90, height: 70, rgb: &texels };
+        let turns = [0, 1, 2, 3].map(Turn::Right).into_iter();
+        for turn in turns.chain([Turn::Unset, Turn::By(0.6, 0.8), Turn::By(-0.6, -0.8), Turn::new(2.1)]) {
+            let mut seen = 0;
+            // At the whole zoom of the second view, pixel centres fall on the edges of texels.
+            for (zoom, shift) in [(16.2, [497.3, 201.9]), (4.0, [500.5, 200.5]), (1.3, [33.0, 590.0])] {
+                let view = View { turn, zoom, shift };
+                let rows = Texels::new(&backdrop, &view);
+                let mut row = vec![7; CANVAS_W as usize];
+                for y in [0, 1, 2, 77, 200, 399, 400, CANVAS_H - 1] {
+                    rows.row(y, &mut row);
+                    for (x, &found) in (0..).zip(&row) {
+                        assert_eq!(found, pixel(texel(&backdrop, &view, [x, y])), "{view:?} {x} {y}");
+                        seen += usize::from(found != pixel([0; 3]));
+                    }
+                }
+            }
+            assert!(seen > 1000, "{turn:?} shows {seen} texels");
+        }
+    }
 }
