@@ -32,7 +32,10 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
     let python =
         python::environment(".venv-bench", &["python/requirements-bench.txt"], python::Dependencies::Found)?;
-    run_step("cargo build", cargo().args(["build", "--release", "--quiet", "--package", "foveate-cli"]))?;
+    run_step(
+        "cargo build",
+        cargo().args(["build", "--release", "--quiet", "--package", "foveate-cli", "--features", "eigen"]),
+    )?;
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
 

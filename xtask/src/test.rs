@@ -6,6 +6,9 @@ use crate::{browser, cargo, gates, python};
 
 type Check = fn() -> Result<()>;
 
+/// The crate that the feature `eigen` changes, with it.
+const EIGEN: &[&str] = &["--package", "foveate-evolve", "--features", "eigen"];
+
 const STEPS: &[(&str, Check)] = &[
     ("fmt", fmt),
     ("clippy", clippy),
@@ -34,10 +37,17 @@ fn fmt() -> Result<()> {
     crate::run("cargo fmt", cargo().args(["fmt", "--all", "--check"]))
 }
 
+/// Of the default build; with the feature `eigen`, of the crate that it changes.
 fn clippy() -> Result<()> {
+    for what in [&["--workspace"][..], EIGEN] {
+        let mut cargo = cargo();
+        cargo.arg("clippy").args(what).args(["--all-targets", "--quiet", "--", "--deny", "warnings"]);
+        crate::run("cargo clippy", &mut cargo)?;
+    }
+    // The command has the feature, too, and hands it on.
     crate::run(
-        "cargo clippy",
-        cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]),
+        "cargo check",
+        cargo().args(["check", "--package", "foveate-cli", "--features", "eigen", "--quiet"]),
     )
 }
 
@@ -67,5 +77,9 @@ fn tests() -> Result<()> {
         Ok(()) => drop(cargo.env("FOVEATE_WORLDS_DRAW", "egl")),
         Err(error) => eprintln!("no OpenGL, so what MuJoCo draws is not tested: {error:#}"),
     }
-    crate::run("cargo test", &mut cargo)
+    crate::run("cargo test", &mut cargo)?;
+    // What users build by default is tested above, this is what a feature adds.
+    let mut eigen = crate::cargo();
+    eigen.arg("test").args(EIGEN).arg("--no-fail-fast").env("FOVEATE_PYTHON", python::oracle()?);
+    crate::run("cargo test, with eigenvectors", &mut eigen)
 }

@@ -3,6 +3,8 @@
 mod common;
 
 use common::{Dir, check_fails, npz, weights};
+#[cfg(not(feature = "eigen"))]
+use foveate_run::config::TrainConfig;
 use foveate_run::weights::load_weights_or_run;
 use serde_json::Value;
 
@@ -16,6 +18,21 @@ fn with_runs() -> Dir {
     }
     dir.write("mine.toml", "seed = 3\n");
     dir
+}
+
+/// What a build leaves out is refused before anything runs, also when it stands in the folder of an old run.
+#[test]
+#[cfg(not(feature = "eigen"))]
+fn eigenvectors_need_a_build_with_them() {
+    let dir = with_runs();
+    let parts = ["form = \"eigen\"", "cargo run --release --features eigen --", "form = \"cholesky\""];
+    let paper = ["train", "car-racing", "--preset", "paper", "--name", "new"];
+    check_fails(&dir, &[&paper[..], &["--set", "recipe.stage.0.form=eigen"]].concat(), &parts);
+    assert!(!dir.path("runs/new").exists());
+    let old = TrainConfig::load("paper", None, &[""; 0]).expect("a preset").to_toml();
+    assert!(old.contains("form = \"cholesky\""), "{old}");
+    dir.write("runs/second/config.toml", old.replace("\"cholesky\"", "\"eigen\""));
+    check_fails(&dir, &["train", "--resume", "runs/second"], &parts);
 }
 
 #[test]

@@ -44,16 +44,19 @@
 //! different instructions, so a run that must end alike has to go on where it began.
 
 mod covariance;
+#[cfg(feature = "eigen")]
+mod eigen;
+mod matrix;
 mod step_size;
 mod weights;
 
-use faer::Mat;
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::base::{Base, Saved, answered_by_base, bad};
 use crate::check;
 use covariance::Covariance;
+use matrix::Matrix;
 pub(crate) use step_size::StepSize;
 pub(crate) use weights::{Rates, Weights};
 
@@ -67,11 +70,32 @@ const MOST_GROWTH: f64 = 1e9; // pycma's _redistribute_sigma_above
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// The symmetric root, from an eigendecomposition: follows pycma to rounding.
+    /// The symmetric root, from an eigendecomposition: follows pycma to rounding. Needs the Cargo feature `eigen`.
     Eigen,
     /// The Cholesky factor: the same distribution, much faster in thousands of dimensions.
     #[default]
     Cholesky,
+}
+
+impl Form {
+    /// The forms that this build has, the default first: `eigen` comes with the Cargo feature of that name.
+    pub const BUILT: &[Form] =
+        if cfg!(feature = "eigen") { &[Form::Cholesky, Form::Eigen] } else { &[Form::Cholesky] };
+
+    /// Checks that this build has the form.
+    ///
+    /// # Errors
+    /// When it does not; the message says how to build it in.
+    pub fn check(self) -> Result<(), EvolveError> {
+        if Form::BUILT.contains(&self) { Ok(()) } else { Err(not_built()) }
+    }
+}
+
+/// The answer to [`Form::Eigen`] where it is not in [`Form::BUILT`].
+fn not_built() -> EvolveError {
+    let why = "form = \"eigen\" of cma-es is not in this build; build it in with `cargo run --release --features \
+               eigen -- ...`, or choose form = \"cholesky\", which samples the same distribution";
+    EvolveError::BadConfig { why: why.into() }
 }
 
 /// Settings of a [`CmaEs`].
@@ -99,8 +123,9 @@ impl CmaEsConfig {
     /// Checks that the numbers make sense.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] names the setting, its value and its range; also when this build has not got the form.
     pub fn check(&self) -> Result<(), EvolveError> {
+        self.form.check()?;
         check_settings(self.population, self.sigma)
     }
 
@@ -169,10 +194,8 @@ pub struct CmaEs {
     factored_at: u64,
 
     /// `[n_params, λ]`: a genome's normal numbers in each column, and its step `y`.
-    normals: Mat<f64>,
-    steps: Mat<f64>,
-    /// Scratch of the same size.
-    scratch: Mat<f64>,
+    normals: Matrix,
+    steps: Matrix,
     /// Scratch: `[n_params]`.
     step_y: Vec<f64>,
     step_z: Vec<f64>,
@@ -209,11 +232,10 @@ impl CmaEs {
             scale: vec![1.0; n],
             path_sigma: vec![0.0; n],
             path_c: vec![0.0; n],
-            covariance: Covariance::new(config.form, n),
+            covariance: Covariance::new(config.form, n)?,
             factored_at: 0,
-            normals: Mat::zeros(n, lambda),
-            steps: Mat::zeros(n, lambda),
-            scratch: Mat::zeros(n, lambda),
+            normals: Matrix::zeros(n, lambda),
+            steps: Matrix::zeros(n, lambda),
             step_y: vec![0.0; n],
             step_z: vec![0.0; n],
             next_mean: vec![0.0; n],
@@ -266,10 +288,10 @@ impl CmaEs {
     /// # Errors
     /// When the count is wrong or one is not finite.
     pub fn ask_with(&mut self, normals: &[f64]) -> Result<&Population, EvolveError> {
-        let (n, wanted) = (self.scale.len(), self.scale.len() * self.normals.ncols());
+        let (n, wanted) = (self.scale.len(), self.scale.len() * self.normals.cols());
         check_normals(normals, wanted)?;
         for (i, genome) in normals.chunks_exact(n).enumerate() {
-            self.normals.col_as_slice_mut(i).copy_from_slice(genome);
+            self.normals.col_mut(i).copy_from_slice(genome);
         }
         self.base.must_sample();
         self.sample();
@@ -278,7 +300,7 @@ impl CmaEs {
 
     /// Makes genomes of the normal numbers.
     fn sample(&mut self) {
-        self.covariance.colour(self.normals.as_ref(), self.steps.as_mut(), self.scratch.as_mut());
+        self.covariance.colour(&self.normals, &mut self.steps);
         self.base.place(|i, j| self.sigma * self.scale[j] * self.steps[(j, i)]);
     }
 
@@ -327,14 +349,14 @@ impl CmaEs {
         if repaired.is_empty() {
             return;
         }
-        let mut normals = Mat::zeros(n, repaired.len());
-        for (k, &i) in repaired.iter().enumerate() {
-            normals.col_as_slice_mut(k).copy_from_slice(self.steps.col_as_slice(i));
+        let mut normals = Matrix::zeros(n, 0);
+        for &i in repaired.iter() {
+            normals.push(1.0, self.steps.col(i));
         }
-        self.covariance.whiten(normals.as_mut(), self.scratch.as_mut().subcols_mut(0, repaired.len()));
+        self.covariance.whiten(&mut normals);
         let longest = (n as f64).sqrt() + 2.0 * n as f64 / (n as f64 + 2.0);
         for (k, &i) in repaired.iter().enumerate() {
-            let normals = normals.col_as_slice(k);
+            let normals = normals.col(k);
             let shrink = (longest / length(normals)).min(1.0);
             for (j, z) in normals.iter().enumerate() {
                 self.normals[(j, i)] = shrink * z;
@@ -349,7 +371,7 @@ impl CmaEs {
         self.step_z.fill(0.0);
         for (w, &i) in self.weights.positive().iter().zip(&self.order) {
             for (sum, matrix) in [(&mut self.step_y, &self.steps), (&mut self.step_z, &self.normals)] {
-                for (s, x) in sum.iter_mut().zip(matrix.col_as_slice(i)) {
+                for (s, x) in sum.iter_mut().zip(matrix.col(i)) {
                     *s += w * x;
                 }
             }
@@ -387,16 +409,16 @@ impl CmaEs {
         for (&w, &i) in weights.iter().zip(&self.order) {
             let mut weight = cmu * w;
             if w < 0.0 {
-                weight *= self.scale.len() as f64 / (length(self.normals.col_as_slice(i)) + 1e-9).powi(2);
+                weight *= self.scale.len() as f64 / (length(self.normals.col(i)) + 1e-9).powi(2);
             }
-            self.covariance.learn(weight, self.steps.col_as_slice(i));
+            self.covariance.learn(weight, self.steps.col(i));
         }
     }
 
     /// The settings as numbers, to recognise a state that was made with others.
     fn numbers(&self) -> Vec<f64> {
         vec![
-            self.normals.ncols() as f64,
+            self.normals.cols() as f64,
             self.config.sigma,
             f64::from(u8::from(self.config.active)),
             f64::from(u8::from(self.config.form == Form::Cholesky)),
@@ -439,9 +461,9 @@ impl Evolver for CmaEs {
 
     fn ask(&mut self) -> &Population {
         if self.base.must_sample() {
-            for i in 0..self.normals.ncols() {
+            for i in 0..self.normals.cols() {
                 let mut rng = self.base.genome_seed(i).rng();
-                self.normals.col_as_slice_mut(i).fill_with(|| rng.normal());
+                self.normals.col_mut(i).fill_with(|| rng.normal());
             }
             self.sample();
         }
@@ -499,8 +521,7 @@ impl Evolver for CmaEs {
         }
         let triangle = saved.f64s("covariance", if factored_at == 0 { 0 } else { n * (n + 1) / 2 })?;
         let (grown, shrunk) = (saved.vectors("covariance_grown", n)?, saved.vectors("covariance_shrunk", n)?);
-        self.covariance =
-            Covariance::restored(self.config.form, n, triangle, decay, grown, shrunk).map_err(bad)?;
+        self.covariance = Covariance::restored(self.config.form, n, triangle, decay, grown, shrunk)?;
 
         (self.sigma, self.factored_at) = (sigma, factored_at);
         self.scale.copy_from_slice(scale);

@@ -150,7 +150,15 @@ pub const fn list() -> &'static [Described] {
             entry("snes", "natural evolution: log-rank weights, a step size for each parameter"),
             entry("openai-es", "mirrored pairs, centred ranks, Adam, one given step size"),
             entry("pgpe", "symmetric pairs, ClipUp or Adam, a step size for each parameter"),
-            entry("cma-es", "learns which steps go together: a full covariance matrix, as pycma"),
+            entry(
+                "cma-es",
+                if cfg!(feature = "eigen") {
+                    "learns which steps go together: a full covariance matrix, as pycma; form eigen or cholesky"
+                } else {
+                    "learns which steps go together: a full covariance matrix, as pycma; form eigen needs a build with \
+                     --features eigen"
+                },
+            ),
             entry("sep-cma-es", "the same with a diagonal covariance matrix, for many parameters"),
             entry("simple-ga", "genetic algorithm: the best have mutated children, elites stay"),
         ]

@@ -36,7 +36,10 @@ enum Kind {
     Diagonal,
 }
 
-const KINDS: [Kind; 3] = [Kind::Full(Form::Eigen), Kind::Full(Form::Cholesky), Kind::Diagonal];
+/// Those that this build has.
+fn kinds() -> impl Iterator<Item = Kind> {
+    Form::BUILT.iter().map(|form| Kind::Full(*form)).chain([Kind::Diagonal])
+}
 
 fn make(
     kind: Kind,
@@ -93,7 +96,7 @@ fn check_reaches(
 
 #[test]
 fn known_functions_are_solved_within_their_budgets() {
-    for form in [Form::Eigen, Form::Cholesky] {
+    for &form in Form::BUILT {
         let full = Kind::Full(form);
         check_reaches("sphere", full, sphere, (1.0, 0.5), None, (1e-10, 2_500));
         check_reaches("ellipsoid", full, ellipsoid, (1.0, 0.5), None, (1e-8, 8_000));
@@ -127,7 +130,7 @@ fn thousands_of_parameters_work() {
 #[test]
 fn a_state_saved_anywhere_goes_on_bit_for_bit() {
     // 40 parameters and 5 genomes: a factor lasts for several generations, so that most states hold vectors.
-    for kind in KINDS {
+    for kind in kinds() {
         let new = || make(kind, Some(5), 0.3, vec![0.5; 40], 9).expect("fine");
         let mut straight = new();
         let mut pending = 0;
@@ -163,7 +166,7 @@ fn a_state_saved_anywhere_goes_on_bit_for_bit() {
 
 #[test]
 fn a_long_run_is_the_same_when_stopped_at_every_generation() {
-    for kind in KINDS {
+    for kind in kinds() {
         let new = || make(kind, None, 0.3, vec![0.5; 6], 4).expect("fine");
         let (mut straight, mut stopped) = (new(), new());
         for _ in 0..300 {
@@ -180,7 +183,7 @@ fn a_long_run_is_the_same_when_stopped_at_every_generation() {
 #[test]
 fn repaired_genomes_are_learnt_from_where_they_lie() {
     // Every genome is moved to the same side: the mean must follow by as much as the good ones were moved.
-    for kind in KINDS {
+    for kind in kinds() {
         let mut es = make(kind, Some(12), 0.1, vec![0.0; N], 3).expect("fine");
         for _ in 0..30 {
             es.ask();
@@ -204,7 +207,7 @@ fn repaired_genomes_are_learnt_from_where_they_lie() {
 
 #[test]
 fn flat_fitness_and_huge_offsets_do_no_harm() {
-    for kind in KINDS {
+    for kind in kinds() {
         let mut es = make(kind, None, 0.1, vec![0.0; N], 3).expect("fine");
         for generation in 0..300 {
             let count = es.ask().len();
@@ -217,7 +220,7 @@ fn flat_fitness_and_huge_offsets_do_no_harm() {
 
 #[test]
 fn settings_and_states_that_make_no_sense_are_refused() {
-    for kind in KINDS {
+    for kind in kinds() {
         for (population, sigma, mean, why) in [
             (Some(1), 0.1, vec![0.0; 3], "population = 1"),
             (Some(0), 0.1, vec![0.0; 3], "population = 0"),
@@ -257,5 +260,19 @@ fn settings_and_states_that_make_no_sense_are_refused() {
         let error = es.restore(&state).expect_err(why).to_string();
         assert!(error.contains(why), "{error} / {why}");
         assert_eq!(es.state(), good);
+    }
+}
+
+/// Run by `cargo xtask test` in a build without the feature.
+#[test]
+#[cfg(not(feature = "eigen"))]
+fn a_form_that_is_not_built_is_refused_by_name() {
+    let config = CmaEsConfig { form: Form::Eigen, ..CmaEsConfig::default() };
+    let refused = [config.check(), CmaEs::from_mean(config, vec![0.0; 3], Seed::root(1)).map(drop)];
+    for error in refused {
+        let error = error.expect_err("not built").to_string();
+        for part in ["form = \"eigen\"", "cargo run --release --features eigen --", "form = \"cholesky\""] {
+            assert!(error.contains(part), "{error} / {part}");
+        }
     }
 }

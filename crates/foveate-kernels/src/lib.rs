@@ -10,6 +10,8 @@
 //! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, to train it.
 //! * [`coverage`]: accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: small windows of pixels shrunk to one.
+//! * [`matrix`]: linear algebra in double precision, whose bits differ between processors with and without fused
+//!   multiply-adds.
 //!
 //! The agent's kernels are written once, over vectors of 16 lanes. Every operation is exact IEEE arithmetic in an order
 //! that does not depend on the register width, fused multiply-adds included, so portable code, AVX2, AVX-512 and NEON
@@ -29,6 +31,7 @@ mod lanes;
 pub mod level;
 pub mod lstm;
 pub mod lstm_gradient;
+pub mod matrix;
 pub mod near_vote;
 pub mod pixels;
 pub mod project;

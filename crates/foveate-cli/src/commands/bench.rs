@@ -55,7 +55,7 @@ enum What {
     Forward,
     /// World, picture and agent together, on one thread and on all
     Rollout,
-    /// CMA-ES at 3,667 parameters; with eigenvectors too when named
+    /// CMA-ES at 3,667 parameters; with eigenvectors too when named, in a build with `--features eigen`
     Evolve,
     /// Generations of training, evolution included, on one thread
     Train,
@@ -64,7 +64,6 @@ enum What {
 const WORLD: &str = "car-racing";
 /// Parameters of the published agent, and the population that it was trained with.
 const CMA_ES: (usize, usize) = (3667, 256);
-const FORMS: [Form; 2] = [Form::Cholesky, Form::Eigen];
 /// Steps of an episode at most.
 const STEPS: usize = 1000;
 /// Generations of training from fresh weights and around trained ones: some 50,000 steps each.
@@ -139,11 +138,11 @@ impl Bench {
         }
         if wanted(What::Evolve) {
             // Eigenvectors take a minute; who only looks around is spared them.
-            let forms = if self.what.is_empty() { &FORMS[..1] } else { &FORMS };
+            let forms = if self.what.is_empty() { &Form::BUILT[..1] } else { Form::BUILT };
             let timings = forms
                 .iter()
                 .map(|&form| {
-                    bench::evolve(form, CMA_ES.0, CMA_ES.1, if form == FORMS[0] { passes } else { 1 })
+                    bench::evolve(form, CMA_ES.0, CMA_ES.1, if form == Form::default() { passes } else { 1 })
                 })
                 .collect::<Result<Vec<_>, _>>()?;
             text += &evolve_text(&timings);

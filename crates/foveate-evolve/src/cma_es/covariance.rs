@@ -3,75 +3,82 @@
 //! A factorisation costs O(n³), so it waits until it would change something: in between, samples come from the old
 //! factor and what is learnt is kept as vectors. At n = 3,667 with 256 genomes that is every third generation.
 
-use faer::diag::Diag;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::prelude::{Reborrow, ReborrowMut};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use foveate_core::EvolveError;
+use foveate_kernels::matrix::{add_outer, cholesky, lower_times, solve_lower};
 
 use super::Form;
+#[cfg(feature = "eigen")]
+use super::eigen::Eigen;
+use super::matrix::Matrix;
+use crate::base::bad;
 
 /// The largest ratio of eigenvalues that samples can still resolve; pycma's `tolconditioncov`.
 const CONDITION_LIMIT: f64 = 1e14;
 
 /// `C`, `[n, n]`, and a factor `A` with `A Aᵀ = C` as it was when last factored.
 ///
-/// One thread and memory that is always aligned alike: the same matrix has the same factor to the bit.
+/// The same matrix has the same factor to the bit, on processors with the same instructions.
 #[derive(Debug, Clone)]
 pub(super) struct Covariance {
     /// `C` when it was last factored; the lower triangle counts.
-    matrix: Mat<f64>,
+    matrix: Matrix,
     factor: Factor,
     /// `C` now is `decay · matrix + Σ grown grownᵀ − Σ shrunk shrunkᵀ`.
     decay: f64,
-    grown: Columns,
-    shrunk: Columns,
+    grown: Matrix,
+    shrunk: Matrix,
     /// Whether it was ever factored; before, it is what [`Covariance::new`] made.
     factored: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Factor {
-    /// `A = B D Bᵀ`, the symmetric root: `[n, n]` eigenvectors in columns, and the square roots of the eigenvalues.
-    Eigen { basis: Mat<f64>, roots: Vec<f64> },
     /// `A = L`; the lower triangle counts.
-    Cholesky { lower: Mat<f64> },
+    Cholesky(Matrix),
+    /// The symmetric root.
+    #[cfg(feature = "eigen")]
+    Eigen(Eigen),
 }
 
 impl Covariance {
     /// A unit matrix whose diagonal rises by 0.01 % in all, as pycma's does: no eigenvalue comes twice.
-    pub(super) fn new(form: Form, n: usize) -> Self {
+    ///
+    /// # Errors
+    /// When this build has not got `form`.
+    #[cfg_attr(
+        feature = "eigen",
+        expect(clippy::unnecessary_wraps, reason = "fails in builds without the feature")
+    )]
+    pub(super) fn new(form: Form, n: usize) -> Result<Self, EvolveError> {
         let variance = |i: usize| (1e-4 / n as f64 * i as f64).exp();
         let factor = match form {
-            Form::Eigen => Factor::Eigen {
-                basis: Mat::identity(n, n),
-                roots: (0..n).map(|i| variance(i).sqrt()).collect(),
-            },
-            Form::Cholesky => Factor::Cholesky { lower: diagonal(n, |i| variance(i).sqrt()) },
+            Form::Cholesky => Factor::Cholesky(Matrix::diagonal(n, |i| variance(i).sqrt())),
+            #[cfg(feature = "eigen")]
+            Form::Eigen => Factor::Eigen(Eigen::diagonal(n, variance)),
+            #[cfg(not(feature = "eigen"))]
+            Form::Eigen => return Err(super::not_built()),
         };
-        Covariance {
-            matrix: diagonal(n, variance),
+        Ok(Covariance {
+            matrix: Matrix::diagonal(n, variance),
             factor,
             decay: 1.0,
-            grown: Columns::new(n),
-            shrunk: Columns::new(n),
+            grown: Matrix::zeros(n, 0),
+            shrunk: Matrix::zeros(n, 0),
             factored: false,
-        }
+        })
     }
 
     fn dimension(&self) -> usize {
-        self.matrix.nrows()
+        self.matrix.rows()
     }
 
     /// Multiplies the matrix by `decay`, before the vectors of this generation are learnt.
     pub(super) fn shrink(&mut self, decay: f64) {
         self.decay *= decay;
-        self.grown.scale(decay.sqrt());
-        self.shrunk.scale(decay.sqrt());
+        let by = decay.sqrt();
+        for columns in [&mut self.grown, &mut self.shrunk] {
+            columns.as_mut_slice().iter_mut().for_each(|x| *x *= by);
+        }
     }
 
     /// Adds `weight · vector vectorᵀ`.
@@ -87,8 +94,8 @@ impl Covariance {
         into.clear();
         into.extend((0..self.dimension()).map(|i| self.decay * self.matrix[(i, i)]));
         for (columns, sign) in [(&self.grown, 1.0), (&self.shrunk, -1.0)] {
-            for column in columns.iter() {
-                for (v, x) in into.iter_mut().zip(column) {
+            for j in 0..columns.cols() {
+                for (v, x) in into.iter_mut().zip(columns.col(j)) {
                     *v += sign * x * x;
                 }
             }
@@ -105,7 +112,7 @@ impl Covariance {
     pub(super) fn rescale(&mut self, scale: &[f64]) {
         self.flush();
         for j in 0..self.dimension() {
-            let column = self.matrix.col_as_slice_mut(j);
+            let column = self.matrix.col_mut(j);
             for (x, s) in column.iter_mut().zip(scale).skip(j) {
                 *x /= s * scale[j];
             }
@@ -116,23 +123,12 @@ impl Covariance {
     fn flush(&mut self) {
         if self.decay != 1.0 {
             for j in 0..self.dimension() {
-                self.matrix.col_as_slice_mut(j)[j..].iter_mut().for_each(|x| *x *= self.decay);
+                self.matrix.col_mut(j)[j..].iter_mut().for_each(|x| *x *= self.decay);
             }
             self.decay = 1.0;
         }
         for (columns, sign) in [(&mut self.grown, 1.0), (&mut self.shrunk, -1.0)] {
-            let vectors = columns.as_mat();
-            triangular::matmul(
-                self.matrix.as_mut(),
-                BlockStructure::TriangularLower,
-                Accum::Add,
-                vectors,
-                BlockStructure::Rectangular,
-                vectors.transpose(),
-                BlockStructure::Rectangular,
-                sign,
-                Par::Seq,
-            );
+            add_outer(self.matrix.view_mut(), sign, columns.view());
             columns.clear();
         }
     }
@@ -142,10 +138,11 @@ impl Covariance {
     fn factor_matrix(&mut self) {
         self.factored = true;
         let least = match &self.factor {
-            Factor::Eigen { roots, .. } => roots[0].powi(2),
-            Factor::Cholesky { lower } => {
-                (0..lower.nrows()).map(|i| lower[(i, i)].powi(2)).fold(f64::INFINITY, f64::min)
+            Factor::Cholesky(lower) => {
+                (0..lower.rows()).map(|i| lower[(i, i)].powi(2)).fold(f64::INFINITY, f64::min)
             }
+            #[cfg(feature = "eigen")]
+            Factor::Eigen(eigen) => eigen.least(),
         };
         let mut rescue = least.max(f64::MIN_POSITIVE);
         loop {
@@ -171,87 +168,38 @@ impl Covariance {
     /// Factors the matrix and gives its smallest and largest eigenvalue, or bounds within them; nothing when it is
     /// not positive definite.
     fn try_factor(&mut self) -> Option<(f64, f64)> {
-        let n = self.dimension();
         match &mut self.factor {
-            Factor::Eigen { basis, roots } => {
-                let mut values = Diag::zeros(n);
-                let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(
-                    n,
-                    ComputeEigenvectors::Yes,
-                    Par::Seq,
-                    faer::Spec::default(),
-                ));
-                self_adjoint_evd(
-                    self.matrix.as_ref(),
-                    values.as_mut(),
-                    Some(basis.as_mut()),
-                    Par::Seq,
-                    MemStack::new(&mut memory),
-                    faer::Spec::default(),
-                )
-                .ok()?;
-                let values: Vec<f64> = values.column_vector().iter().copied().collect();
-                // In ascending order; a NaN is not positive either.
-                if !values.iter().all(|v| *v > 0.0 && v.is_finite()) {
-                    return None;
-                }
-                roots.clear();
-                roots.extend(values.iter().map(|v| v.sqrt()));
-                Some((values[0], values[n - 1]))
-            }
-            Factor::Cholesky { lower } => {
+            Factor::Cholesky(lower) => {
+                let n = self.matrix.rows();
                 for j in 0..n {
-                    lower.col_as_slice_mut(j)[j..].copy_from_slice(&self.matrix.col_as_slice(j)[j..]);
+                    lower.col_mut(j)[j..].copy_from_slice(&self.matrix.col(j)[j..]);
                 }
-                let mut memory =
-                    MemBuffer::new(cholesky_in_place_scratch::<f64>(n, Par::Seq, faer::Spec::default()));
-                cholesky_in_place(
-                    lower.as_mut(),
-                    faer::linalg::cholesky::llt::factor::LltRegularization::default(),
-                    Par::Seq,
-                    MemStack::new(&mut memory),
-                    faer::Spec::default(),
-                )
-                .ok()?;
+                cholesky(lower.view_mut()).ok()?;
                 let pivots = (0..n).map(|i| lower[(i, i)].powi(2));
                 let (smallest, largest) =
                     pivots.fold((f64::INFINITY, 0.0), |(low, high), p| (p.min(low), p.max(high)));
                 (smallest > 0.0 && largest.is_finite()).then_some((smallest, largest))
             }
+            #[cfg(feature = "eigen")]
+            Factor::Eigen(eigen) => eigen.factor(&self.matrix),
         }
     }
 
-    /// `y = A z` for the columns of `z`, `[n, k]`; `scratch` has the same size.
-    pub(super) fn colour(&self, z: MatRef<'_, f64>, mut y: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
+    /// `Y = A Z`, `[n, k]`.
+    pub(super) fn colour(&self, z: &Matrix, y: &mut Matrix) {
         match &self.factor {
-            Factor::Eigen { basis, roots } => {
-                matmul(scratch.rb_mut(), Accum::Replace, basis.transpose(), z, 1.0, Par::Seq);
-                scale_rows(scratch.rb_mut(), roots, |x, root| x * root);
-                matmul(y.rb_mut(), Accum::Replace, basis, scratch, 1.0, Par::Seq);
-            }
-            Factor::Cholesky { lower } => triangular::matmul(
-                y.rb_mut(),
-                BlockStructure::Rectangular,
-                Accum::Replace,
-                lower,
-                BlockStructure::TriangularLower,
-                z,
-                BlockStructure::Rectangular,
-                1.0,
-                Par::Seq,
-            ),
+            Factor::Cholesky(lower) => lower_times(y.view_mut(), lower.view(), z.view()),
+            #[cfg(feature = "eigen")]
+            Factor::Eigen(eigen) => eigen.colour(z, y),
         }
     }
 
-    /// `z = A⁻¹ y` for the columns of `y`, `[n, k]`, in place; `scratch` has the same size.
-    pub(super) fn whiten(&self, y: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
+    /// `Z = A⁻¹ Y`, `[n, k]`, in place.
+    pub(super) fn whiten(&self, y: &mut Matrix) {
         match &self.factor {
-            Factor::Eigen { basis, roots } => {
-                matmul(scratch.rb_mut(), Accum::Replace, basis.transpose(), y.rb(), 1.0, Par::Seq);
-                scale_rows(scratch.rb_mut(), roots, |x, root| x / root);
-                matmul(y, Accum::Replace, basis, scratch, 1.0, Par::Seq);
-            }
-            Factor::Cholesky { lower } => solve_lower_triangular_in_place(lower.as_ref(), y, Par::Seq),
+            Factor::Cholesky(lower) => solve_lower(lower.view(), y.view_mut()),
+            #[cfg(feature = "eigen")]
+            Factor::Eigen(eigen) => *y = eigen.whiten(y),
         }
     }
 
@@ -268,18 +216,18 @@ impl Covariance {
         if !self.factored {
             return Vec::new();
         }
-        (0..self.dimension()).flat_map(|j| &self.matrix.col_as_slice(j)[j..]).copied().collect()
+        (0..self.dimension()).flat_map(|j| &self.matrix.col(j)[j..]).copied().collect()
     }
 
     /// `decay`, and the vectors learnt since the last factorisation.
     pub(super) fn pending(&self) -> (f64, Vec<f64>, Vec<f64>) {
-        (self.decay, self.grown.to_vec(), self.shrunk.to_vec())
+        (self.decay, self.grown.as_slice().to_vec(), self.shrunk.as_slice().to_vec())
     }
 
     /// What [`Covariance::triangle`] and [`Covariance::pending`] told; the sizes must fit.
     ///
     /// # Errors
-    /// When the triangle is no positive definite matrix.
+    /// When the triangle is no positive definite matrix, or this build has not got `form`.
     pub(super) fn restored(
         form: Form,
         n: usize,
@@ -287,84 +235,23 @@ impl Covariance {
         decay: f64,
         grown: &[f64],
         shrunk: &[f64],
-    ) -> Result<Self, String> {
-        let mut made = Covariance::new(form, n);
+    ) -> Result<Self, EvolveError> {
+        let mut made = Covariance::new(form, n)?;
         if !triangle.is_empty() {
             let mut rest = triangle;
             for j in 0..n {
                 let (column, after) = rest.split_at(n - j);
-                made.matrix.col_as_slice_mut(j)[j..].copy_from_slice(column);
+                made.matrix.col_mut(j)[j..].copy_from_slice(column);
                 rest = after;
             }
             made.factored = true;
             // What is saved was factored as it stands.
-            made.try_factor().ok_or("covariance is not positive definite")?;
+            made.try_factor().ok_or_else(|| bad("covariance is not positive definite".into()))?;
         }
         made.decay = decay;
         for (columns, saved) in [(&mut made.grown, grown), (&mut made.shrunk, shrunk)] {
             saved.chunks_exact(n).for_each(|vector| columns.push(1.0, vector));
         }
         Ok(made)
-    }
-}
-
-/// Column vectors, in memory that grows; `[n, count]`.
-#[derive(Debug, Clone)]
-struct Columns {
-    room: Mat<f64>,
-    count: usize,
-}
-
-impl Columns {
-    fn new(n: usize) -> Self {
-        Columns { room: Mat::zeros(n, 0), count: 0 }
-    }
-
-    fn push(&mut self, factor: f64, vector: &[f64]) {
-        if self.count == self.room.ncols() {
-            self.room.resize_with(vector.len(), (2 * self.count).max(8), |_, _| 0.0);
-        }
-        for (x, v) in self.room.col_as_slice_mut(self.count).iter_mut().zip(vector) {
-            *x = factor * v;
-        }
-        self.count += 1;
-    }
-
-    fn scale(&mut self, factor: f64) {
-        for j in 0..self.count {
-            self.room.col_as_slice_mut(j).iter_mut().for_each(|x| *x *= factor);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.count = 0;
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[f64]> {
-        (0..self.count).map(|j| self.room.col_as_slice(j))
-    }
-
-    fn as_mat(&self) -> MatRef<'_, f64> {
-        self.room.as_ref().subcols(0, self.count)
-    }
-
-    fn to_vec(&self) -> Vec<f64> {
-        self.iter().flatten().copied().collect()
-    }
-}
-
-fn diagonal(n: usize, value: impl Fn(usize) -> f64) -> Mat<f64> {
-    let mut matrix = Mat::zeros(n, n);
-    for i in 0..n {
-        matrix[(i, i)] = value(i);
-    }
-    matrix
-}
-
-fn scale_rows(mut matrix: MatMut<'_, f64>, scale: &[f64], change: impl Fn(f64, f64) -> f64) {
-    for j in 0..matrix.ncols() {
-        for (i, s) in scale.iter().enumerate() {
-            matrix[(i, j)] = change(matrix[(i, j)], *s);
-        }
     }
 }
