@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn presets_fit() {
         // Those whose agent fits a native world as it is.
-        for preset in ["laptop", "evolution", "paper", "take-cover"] {
+        for preset in ["laptop", "laptop-relu", "evolution", "paper", "take-cover"] {
             check_training(preset, &NO_SETS).expect(preset);
         }
         check_training("paper", &["agent.config.hidden=24", "workers=64"]).expect("a little larger");

@@ -21,8 +21,9 @@ use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
 use crate::workers::MOST_WORKERS;
 
 /// The presets: name and contents.
-pub const PRESETS: [(&str, &str); 6] = [
+pub const PRESETS: [(&str, &str); 7] = [
     ("laptop", include_str!("../presets/laptop.toml")),
+    ("laptop-relu", include_str!("../presets/laptop-relu.toml")),
     ("evolution", include_str!("../presets/evolution.toml")),
     ("paper", include_str!("../presets/paper.toml")),
     ("take-cover", include_str!("../presets/take-cover.toml")),
@@ -699,6 +700,15 @@ mod tests {
         assert_eq!(options, ["arg.gravity=9.5", "wrap=grey", "x=1", "y=3"]);
         let silent = Said::read(Some(&path), &NO_SETS, &WorldFlags::default()).expect("right");
         assert_eq!(silent.world().as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn laptop_relu_is_laptop_with_another_kernel_and_shorter_tries() {
+        let sets = ["agent.config.voting={kernel=\"relu\"}", "recipe.stage.0.steps=1000000"];
+        let (relu, laptop) = ("laptop-relu", "laptop");
+        let relu = TrainConfig::load(relu, None, &NO_SETS).expect("a preset");
+        let laptop = TrainConfig::load(laptop, None, &sets).expect("a preset");
+        assert_eq!(relu, laptop);
     }
 
     #[test]

@@ -135,6 +135,7 @@ mod tests {
                      (docs/runs.md), on 2 threads about 78 to 130 hours; 483 MB of memory and 162 MB of disk for checkpoints";
         for (preset, sets, expect) in [
             ("laptop", &[][..], None),
+            ("laptop-relu", &[], None),
             ("evolution", &[], None),
             ("take-cover", &[], None),
             ("paper", &[], Some(paper)),
