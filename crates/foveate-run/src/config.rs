@@ -641,7 +641,7 @@ mod tests {
         let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
         assert_eq!(
             said,
-            "no preset is called \"desktop\"; choose from: laptop, evolution, paper, take-cover, \
+            "no preset is called \"desktop\"; choose from: laptop, laptop-relu, evolution, paper, take-cover, \
              gymnasium, gymnasium-pictures"
         );
     }
