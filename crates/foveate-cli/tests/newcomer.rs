@@ -32,6 +32,9 @@ fn eigenvectors_need_a_build_with_them() {
     let old = TrainConfig::load("paper", None, &[""; 0]).expect("a preset").to_toml();
     assert!(old.contains("form = \"cholesky\""), "{old}");
     dir.write("runs/second/config.toml", old.replace("\"cholesky\"", "\"eigen\""));
+    for made_by_opening in ["lock", "log.jsonl"] {
+        dir.write(&format!("runs/second/{made_by_opening}"), "");
+    }
     check_fails(&dir, &["train", "--resume", "runs/second"], &parts);
 }
 
