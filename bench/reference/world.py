@@ -28,7 +28,7 @@ from attention_agent_forward import NumpyAgent, read_safetensors, to_action  # n
 
 EPISODES = [("lap", 0), ("lap", 1), ("worse", 2)]
 STEPS_AT_MOST = 1000
-PASSES = {"drawing": 2, "not drawing": 4, "envpool": 2}
+PASSES = 2
 # Worlds of EnvPool that are stepped together, on one thread: fewer calls from Python.
 POOL = 8
 
@@ -94,7 +94,7 @@ def replay(seed, actions, drawing):
 def gymnasium_cpu(episodes, drawing):
     """CPU seconds of all episodes, in the fastest pass."""
     best = math.inf
-    for _ in range(PASSES["drawing" if drawing else "not drawing"]):
+    for _ in range(PASSES):
         cpu = 0.0
         for seed, actions, expected in episodes:
             total, seconds = replay(seed, actions, drawing)
@@ -129,7 +129,7 @@ def envpool(weights):
             break
     env.close()
     best = math.inf
-    for _ in range(PASSES["envpool"]):
+    for _ in range(PASSES):
         env = envpool_world()
         env.reset()
         start = time.process_time()
