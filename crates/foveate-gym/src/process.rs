@@ -11,9 +11,12 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -57,9 +60,59 @@ pub fn worker_cpu() -> Duration {
     Duration::from_nanos(WORKER_CPU.load(Ordering::Relaxed))
 }
 
+/// Workers that live.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// How often an answer is looked for before the thread sleeps: some tens of microseconds. The worker looks for the next
+/// request in the same way (`Host.serve` of worker.py).
+const LOOKS: u32 = 100;
+/// How many waits in a row may be in vain; from then on it looks once in so many waits only.
+const PATIENCE: u32 = 2;
+const AGAIN: u32 = 256;
+
+/// Whether to look for an answer a while before sleeping: waking a sleeping core costs more than a short wait does.
+#[derive(Debug, Default, Clone, Copy)]
+struct Spin {
+    /// Waits in vain in a row.
+    vain: u32,
+    /// Waits without looking since.
+    slept: u32,
+}
+
+impl Spin {
+    /// Whether to look this time.
+    fn worth(&mut self) -> bool {
+        if self.vain < PATIENCE {
+            return true;
+        }
+        self.slept += 1;
+        if self.slept < AGAIN {
+            return false;
+        }
+        self.slept = 0;
+        true
+    }
+
+    fn learn(&mut self, came: bool) {
+        self.vain = if came { 0 } else { (self.vain + 1).min(PATIENCE) };
+    }
+}
+
+/// Whether both sides of every worker can have a core of their own; else whoever looks takes the time from another.
+fn cores_to_spare() -> bool {
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    enough(*CORES, LIVE.load(Ordering::Relaxed))
+}
+
+const fn enough(cores: usize, workers: usize) -> bool {
+    workers <= cores / 2
+}
+
 /// A worker process.
 pub(crate) struct Process {
     control: UnixStream,
+    spin: Spin,
     memory: File,
     /// The end of what it printed, which its keeper writes.
     log: File,
@@ -207,8 +260,10 @@ impl Process {
         }
         let child =
             command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
+        LIVE.fetch_add(1, Ordering::Relaxed);
         Ok(Process {
             control,
+            spin: Spin::default(),
             memory,
             log,
             child,
@@ -341,7 +396,8 @@ impl Process {
     fn ask(&mut self, request: &[u8]) -> Result<(u8, usize, f64), Trouble> {
         self.say(request)?;
         let mut head = [0; 16];
-        self.hear(&mut head)?;
+        let came = self.look_out(&mut head)?;
+        self.hear(&mut head[came..])?;
         let [status, flags, _, _, length @ .., _, _, _, _, _, _, _, _] = head;
         let number = f64::from_le_bytes(*head.last_chunk().expect("16 bytes end with 8"));
         let length = u32::from_le_bytes(length) as usize;
@@ -377,6 +433,27 @@ impl Process {
 
     fn hear(&mut self, into: &mut [u8]) -> Result<(), Trouble> {
         self.control.read_exact(into).map_err(|error| self.lost(&error))
+    }
+
+    /// Looks for the beginning of an answer a while, if that pays; gives how many bytes came.
+    fn look_out(&mut self, into: &mut [u8]) -> Result<usize, Trouble> {
+        if !cores_to_spare() || !self.spin.worth() {
+            return Ok(0);
+        }
+        for _ in 0..LOOKS {
+            match rustix::net::recv(&self.control, &mut *into, RecvFlags::DONTWAIT) {
+                // The end is for the reader that follows to find.
+                Ok((_, 0)) => break,
+                Ok((_, came)) => {
+                    self.spin.learn(true);
+                    return Ok(came);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(self.lost(&error.into())),
+            }
+        }
+        self.spin.learn(false);
+        Ok(0)
     }
 
     fn hear_all(&mut self, length: usize) -> Result<Vec<u8>, Trouble> {
@@ -433,6 +510,7 @@ impl Process {
 /// Hangs up, upon which the worker closes its environment and ends, and waits until nothing of it is left.
 impl Drop for Process {
     fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
         self.hang_up();
         for _ in 0..KEEPER_MS {
             match self.child.try_wait() {
@@ -456,11 +534,53 @@ fn plain_request(what: u8) -> [u8; 16] {
     request
 }
 
-/// The request for a step: `S`, seven bytes of nothing, and the numbers of the action.
+/// The request for a step: `S`, whether the worker may look for the next request before it sleeps (0 or 1), six bytes of
+/// nothing, and the numbers of the action.
 pub(crate) fn step_request(into: &mut Vec<u8>, numbers: &[f64]) {
     into.clear();
-    into.extend_from_slice(&[b'S', 0, 0, 0, 0, 0, 0, 0]);
+    into.extend_from_slice(&[b'S', u8::from(cores_to_spare()), 0, 0, 0, 0, 0, 0]);
     for number in numbers {
         into.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of `waits` are looked for, when every answer comes in time or none does.
+    fn looked(spin: &mut Spin, waits: u32, in_time: bool) -> u32 {
+        let mut looks = 0;
+        for _ in 0..waits {
+            if spin.worth() {
+                looks += 1;
+                spin.learn(in_time);
+            }
+        }
+        looks
+    }
+
+    #[test]
+    fn quick_worlds_are_looked_for_and_slow_ones_hardly_ever() {
+        let mut spin = Spin::default();
+        assert_eq!(looked(&mut spin, 1000, true), 1000);
+        assert_eq!(looked(&mut spin, 2 + 10 * AGAIN, false), 2 + 10, "two in vain, then one in {AGAIN}");
+        // One that comes in time is enough to begin again.
+        assert_eq!(looked(&mut spin, AGAIN, true), 1);
+        assert_eq!(looked(&mut spin, 100, true), 100);
+    }
+
+    #[test]
+    fn none_looks_where_it_would_take_the_time_from_another() {
+        assert!(enough(2, 1) && enough(16, 8));
+        assert!(!enough(1, 1) && !enough(2, 2) && !enough(3, 2) && !enough(16, 9));
+    }
+
+    #[test]
+    fn a_step_tells_the_worker_whether_it_may_look() {
+        let mut request = vec![];
+        step_request(&mut request, &[1.5]);
+        assert_eq!((request[0], request.len()), (b'S', 16));
+        assert!(request[1] <= 1 && request[2..8] == [0; 6], "{request:?}");
     }
 }

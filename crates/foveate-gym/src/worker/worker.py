@@ -17,6 +17,7 @@ import mmap
 import os
 import random
 import resource
+import socket
 import shutil
 import struct
 import sys
@@ -28,6 +29,9 @@ OLDEST_PYTHON = (3, 8)
 OLDEST_GYMNASIUM = (0, 29)
 # Status, flags, nothing, bytes that follow, a number.
 REPLY = struct.Struct("<BBHId")
+# How often the next request is looked for before the worker sleeps; how many waits may be in vain in a row, and after how
+# many it looks again.
+LOOKS, PATIENCE, AGAIN = 40, 2, 256
 # Longer texts of wrappers are refused.
 MOST_WRAPPERS = 2000
 FINE, RAISED, REFUSED = 0, 1, 2
@@ -687,9 +691,21 @@ class Host:
         recv_into, sendall, pack = control.recv_into, control.sendall, REPLY.pack
         act, step, write = self.hands.read, env.step, self.write
         view = memoryview(request)
-        steps = 0
+        steps = waits = vain = 0
         while True:
-            got = recv_into(request)
+            got = -1
+            if request[1] and (vain < PATIENCE or waits % AGAIN == 0):
+                # Waking a sleeping core costs more than a short wait; src/process.rs says where this is allowed.
+                for _ in range(LOOKS):
+                    try:
+                        got = recv_into(request, 0, socket.MSG_DONTWAIT)
+                        break
+                    except BlockingIOError:
+                        pass
+                vain = 0 if got >= 0 else vain + 1
+            waits += 1
+            if got < 0:
+                got = recv_into(request)
             if got == 0:
                 return
             wanted = step_bytes if request[0] == 83 else 16
