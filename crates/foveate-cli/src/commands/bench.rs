@@ -18,10 +18,11 @@ use crate::out;
 #[command(after_help = "\
 World, agent and training are measured in CPU time of one thread, the fastest of several passes,
 so that other work on the machine disturbs little. The world is driven by its own expert: two laps
-and a drive that is off the road at times. The agent is the champion, on frames of a lap. Training is that of the preset `laptop`,
-evolution included: its first generations, whose rollouts are short, and generations around the
-trained champion, whose rollouts are long. `cargo xtask bench`, in the source tree, puts the same
-figures beside Gymnasium, EnvPool, NumPy and PyTorch.
+and a drive that is off the road at times. The agent is the champion, on frames of a lap.
+Training is that of the preset `laptop`, evolution included: its first generations, whose
+rollouts are short, and generations around the trained champion, whose rollouts are long.
+`cargo xtask bench`, in the source tree, puts the same figures beside Gymnasium, EnvPool, NumPy
+and PyTorch.
 
 Examples:
   foveate bench
