@@ -39,7 +39,7 @@ pub const GYM_PICTURES: &str = "gymnasium-pictures";
 
 /// The preset for a native world.
 pub fn usual_preset(world: &str) -> &'static str {
-    if world == take_cover::ID { "take-cover" } else { "laptop" }
+    if world == take_cover::ID { "take-cover" } else { "laptop-relu" }
 }
 
 /// Negative rewards in a row that a training rollout survives where the recipe does not say it: 20 in `CarRacing`, as
@@ -348,6 +348,13 @@ impl Said {
         if its_own.is_some_and(|its_own| its_own != id) {
             // How long to wait for a reward is a matter of the world that the preset was made for.
             each_stage(&mut table, |stage| drop(stage.remove("patience")));
+        }
+        let asked = self.section("agent").get("name").cloned();
+        if let Some(agent) = table.get_mut("agent").and_then(Value::as_table_mut)
+            && asked.is_some_and(|asked| agent.get("name") != Some(&asked))
+        {
+            // These settings are of the preset's agent.
+            agent.remove("config");
         }
         merge(&mut table, of_world);
         for layer in &self.layers {
@@ -700,6 +707,18 @@ mod tests {
         assert_eq!(options, ["arg.gravity=9.5", "wrap=grey", "x=1", "y=3"]);
         let silent = Said::read(Some(&path), &NO_SETS, &WorldFlags::default()).expect("right");
         assert_eq!(silent.world().as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn settings_of_the_presets_agent_are_not_those_of_another() {
+        let keys = |sets: &[&str]| {
+            let config = TrainConfig::load("laptop-relu", None, sets).expect("right");
+            config.agent.config.keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(keys(&[]), ["hidden", "voting"]);
+        assert_eq!(keys(&["agent.name=attention-agent"]), ["hidden", "voting"]);
+        assert_eq!(keys(&["agent.name=controller", "agent.config.hidden=8"]), ["hidden"]);
+        assert!(keys(&["agent.name=random-actions"]).is_empty());
     }
 
     #[test]

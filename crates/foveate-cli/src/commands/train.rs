@@ -18,9 +18,10 @@ use crate::world_args::{OwnWorldArgs, TrustArg};
 /// Let an agent learn
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without any file, the preset `laptop` trains a small agent on all cores until its budget is used
-up: evolution finds where to look, then the controller learns from an expert that knows the track.
-`--preset evolution` does without the expert, `--preset paper` is the published training.
+Without any file, the preset `laptop-relu` trains a small agent on all cores until its budget is
+used up: evolution finds where to look, then the controller learns from an expert that knows the
+track. `--preset laptop` does the same with softmax attention in twice the time, `--preset evolution`
+does without the expert, `--preset paper` is the published training.
 
 Of gym:ID, what the environment shows chooses: numbers are seen by a plain controller (preset
 `gymnasium`), pictures by AttentionAgent (`gymnasium-pictures`); --picture render shows what it
@@ -50,7 +51,7 @@ pub(crate) struct Train {
     /// Go on although configuration, version or log are not what they were; about.json will say so
     #[arg(long, requires = "resume")]
     allow_changes: bool,
-    /// The configuration that everything else lies on top of [default: laptop; for take-cover its own; for gym:ID
+    /// The configuration that everything else lies on top of [default: laptop-relu; for take-cover its own; for gym:ID
     /// gymnasium or gymnasium-pictures, by what it shows]
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
