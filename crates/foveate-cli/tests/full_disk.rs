@@ -141,9 +141,9 @@ fn output_that_cannot_be_written_is_an_error() {
         if command.starts_with("train ") && !command.contains("--help") {
             assert!(error.contains("the run itself is finished: runs/"), "{error}");
         }
-        // A reader that has read enough is none.
+        // A reader that has read enough is none. It is gone before anything is written.
         let again = command.replace("--name ", "--name again-");
-        let (code, error) = sh(&dir, &["env"], &format!("\"$BIN\" {again} | true"), 0);
+        let (code, error) = sh(&dir, &["env"], &format!("(sleep 0.3; exec \"$BIN\" {again}) | true"), 0);
         assert_eq!((code, without_notes(&error).as_str()), (Some(0), ""), "{command}");
     }
     assert!(

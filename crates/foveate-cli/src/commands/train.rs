@@ -20,8 +20,8 @@ use crate::world_args::{OwnWorldArgs, TrustArg};
 #[command(after_help = "\
 Without any file, the preset `laptop-relu` trains a small agent on all cores until its budget is
 used up: evolution finds where to look, then the controller learns from an expert that knows the
-track. `--preset laptop` does the same with softmax attention in twice the time, `--preset evolution`
-does without the expert, `--preset paper` is the published training.
+track. `--preset laptop` does the same with softmax attention, in twice the time; `--preset
+evolution` does without the expert, `--preset paper` is the published training.
 
 Of gym:ID, what the environment shows chooses: numbers are seen by a plain controller (preset
 `gymnasium`), pictures by AttentionAgent (`gymnasium-pictures`); --picture render shows what it

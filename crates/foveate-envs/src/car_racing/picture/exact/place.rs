@@ -171,11 +171,12 @@ impl<'a> Texels<'a> {
         let (half_width, half_height) = (width / 2.0, height / 2.0);
         for (to, [x, y]) in to.iter_mut().zip(columns) {
             let (right, down) = (x + along + half_width, half_height - (across + y));
-            // Not below zero, so truncation is the floor; the ceiling, less one, is one less for whole numbers alone.
+            // Not below zero, so truncation is the floor; the ceiling, less one, is one less for whole numbers alone. A
+            // side of a backdrop fits i32, whose conversions are cheap.
             *to = if right >= 0.0 && right < width && down > 0.0 && down <= height {
-                let whole = down as usize;
-                let row = whole - usize::from(whole as f64 == down);
-                let at = (row * backdrop.width + right as usize) * 3;
+                let whole = down as i32;
+                let row = whole - i32::from(f64::from(whole) == down);
+                let at = (row as usize * backdrop.width + right as i32 as usize) * 3;
                 backdrop.rgb.get(at..at + 3).map_or(pixel([0; 3]), |rgb| pixel([rgb[0], rgb[1], rgb[2]]))
             } else {
                 pixel([0; 3])
