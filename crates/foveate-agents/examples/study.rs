@@ -1,4 +1,4 @@
-//! How long an apprentice of the CarRacing agent needs for a step of a lesson, there and back, in CPU time of one
+//! How long a student of the CarRacing agent needs for a step of a demonstration, there and back, in CPU time of one
 //! thread, on every instruction set; and for taking new weights.
 //!
 //! `cargo run --release -p foveate-agents --example study`
@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use foveate_agents::registry::{Init, initial_attention_params};
-use foveate_agents::{AttentionAgentConfig, Level, LstmApprentice};
-use foveate_core::{Apprentice, Lesson, PolicyError, Seed};
+use foveate_agents::{AttentionAgentConfig, Level, LstmStudent};
+use foveate_core::{Demonstration, PolicyError, Seed, Student};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Steps of a piece.
@@ -22,14 +22,15 @@ fn main() -> Result<(), PolicyError> {
     let params = initial_attention_params(&config, Init::Torch, Seed::root(1));
     let mut rng = Seed::root(2).rng();
     let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(0.0, 1.0) as f32).collect() };
-    let lesson = Lesson { inputs: draw(2 * STEPS * 20), actions: draw(2 * STEPS * 3), steps: 2 * STEPS };
+    let demonstration =
+        Demonstration { inputs: draw(2 * STEPS * 20), actions: draw(2 * STEPS * 3), steps: 2 * STEPS };
     let mut gradient = vec![0.0; params.len()];
     for level in Level::available() {
-        let mut apprentice = LstmApprentice::new(&config)?.with_level(level);
-        let set = best_ns(|| apprentice.set_params(&params))?;
+        let mut student = LstmStudent::new(&config)?.with_level(level);
+        let set = best_ns(|| student.set_params(&params))?;
         let mut study = |piece: Range<usize>, burn_in| {
             best_ns(|| {
-                apprentice.study(&lesson, piece.clone(), burn_in, &mut gradient);
+                student.study(&demonstration, piece.clone(), burn_in, &mut gradient);
                 Ok(())
             })
         };

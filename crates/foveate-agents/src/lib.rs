@@ -3,7 +3,7 @@
 //! * [`attention_agent`]: AttentionAgent (Tang, Nguyen and Ha 2020): attention votes for a few patches, an LSTM acts on
 //!   what little it is told about them.
 //! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
-//! * [`apprentice`]: its LSTM, learning by gradients from what an expert would have done.
+//! * [`student`]: its LSTM, learning by gradients from what an expert would have done.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
 //! * [`random_actions`]: learns nothing and looks at nothing, for comparison.
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
@@ -14,7 +14,6 @@
 //!
 //! **Invariant:** no clock, thread, file or environment variable is touched here, and `act` allocates nothing.
 
-pub mod apprentice;
 pub mod attention_agent;
 pub mod bottleneck;
 pub mod config;
@@ -29,9 +28,9 @@ mod narrow;
 mod params;
 pub mod random_actions;
 pub mod registry;
+pub mod student;
 pub mod voting;
 
-pub use apprentice::LstmApprentice;
 pub use attention_agent::{AttentionAgent, AttentionMemory};
 pub use config::AttentionAgentConfig;
 pub use controller_agent::{ControllerAgent, ControllerAgentConfig};
@@ -40,3 +39,4 @@ pub use foveate_kernels::Level;
 pub use implicit_attention::ImplicitAttention;
 pub use layout::Layout;
 pub use random_actions::{RandomActions, RandomActionsConfig};
+pub use student::LstmStudent;

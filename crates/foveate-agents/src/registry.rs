@@ -1,6 +1,6 @@
 //! Agents by name.
 
-use foveate_core::{Agent, Apprentice, PolicyError, Seat, Seed, TensorShape, near};
+use foveate_core::{Agent, PolicyAgent, PolicyError, Seed, Student, TensorShape, near};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::controller_agent::{ControllerAgent, ControllerAgentConfig};
 use crate::implicit_attention::hierarchical::{HierarchicalAttention, HierarchicalAttentionConfig};
 use crate::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
 use crate::narrow::narrowed;
-use crate::{AttentionAgent, AttentionAgentConfig, LstmApprentice, RandomActions, RandomActionsConfig};
+use crate::{AttentionAgent, AttentionAgentConfig, LstmStudent, RandomActions, RandomActionsConfig};
 
 /// An agent that can be made by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,26 +69,26 @@ pub enum Init {
 /// When there is no such agent, or the configuration has unknown or impossible entries.
 pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
     Ok(match parse(name, config)? {
-        Known::Attention(config) => Box::new(Seat::new(AttentionAgent::new(config)?)),
-        Known::Implicit(config) => Box::new(Seat::new(ImplicitAttention::new(config)?)),
-        Known::Hierarchical(config) => Box::new(Seat::new(HierarchicalAttention::new(config)?)),
-        Known::Controller(config) => Box::new(Seat::new(ControllerAgent::new(config)?)),
-        Known::Random(config) => Box::new(Seat::new(RandomActions::new(config)?)),
+        Known::Attention(config) => Box::new(PolicyAgent::new(AttentionAgent::new(config)?)),
+        Known::Implicit(config) => Box::new(PolicyAgent::new(ImplicitAttention::new(config)?)),
+        Known::Hierarchical(config) => Box::new(PolicyAgent::new(HierarchicalAttention::new(config)?)),
+        Known::Controller(config) => Box::new(PolicyAgent::new(ControllerAgent::new(config)?)),
+        Known::Random(config) => Box::new(PolicyAgent::new(RandomActions::new(config)?)),
     })
 }
 
-/// Makes the apprentice that trains the last part of the agent called `name`, of the same flat parameters.
+/// Makes the student that trains the last part of the agent called `name`, of the same flat parameters.
 ///
 /// # Errors
 /// As [`make`]; when the agent has no part that learns from an expert.
-pub fn apprentice(name: &str, config: &Value) -> Result<Box<dyn Apprentice>, PolicyError> {
+pub fn student(name: &str, config: &Value) -> Result<Box<dyn Student>, PolicyError> {
     let of = parse(name, config)?;
     of.check()?;
     match of {
-        Known::Attention(config) => Ok(Box::new(LstmApprentice::new(&config)?)),
+        Known::Attention(config) => Ok(Box::new(LstmStudent::new(&config)?)),
         Known::Implicit(config) => match config.controller {
             ControllerConfig::Lstm { hidden } => {
-                Ok(Box::new(LstmApprentice::of(config.tensors(), config.inputs(), hidden, config.actions)))
+                Ok(Box::new(LstmStudent::of(config.tensors(), config.inputs(), hidden, config.actions)))
             }
             ControllerConfig::Linear {} | ControllerConfig::Mlp { .. } => Err(PolicyError::BadConfig {
                 why: format!(

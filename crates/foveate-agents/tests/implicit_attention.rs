@@ -327,16 +327,14 @@ fn small_hierarchical() -> Value {
 
 #[test]
 fn what_learns_from_an_expert() {
-    registry::apprentice("iap", &json!({})).expect("its LSTM does");
-    registry::apprentice("attention-agent", &json!({ "voting": { "kernel": "hybrid" } })).expect("it too");
+    registry::student("iap", &json!({})).expect("its LSTM does");
+    registry::student("attention-agent", &json!({ "voting": { "kernel": "hybrid" } })).expect("it too");
     for (agent, config) in [
         ("iap", json!({ "controller": { "kind": "linear" } })),
         ("iap", json!({ "controller": { "kind": "mlp", "hidden": [3] } })),
         ("iap-hierarchical", json!({})),
     ] {
-        let Err(error) = registry::apprentice(agent, &config) else {
-            panic!("{agent} has no LSTM at its end")
-        };
+        let Err(error) = registry::student(agent, &config) else { panic!("{agent} has no LSTM at its end") };
         assert!(error.to_string().contains("imitation"), "{error}");
     }
 }

@@ -83,7 +83,7 @@ fn published_weights_may_vote_otherwise() {
 }
 
 #[test]
-fn lessons_need_an_lstm() {
+fn demonstrations_need_an_lstm() {
     let dir = Dir::new();
     check_fails(
         &dir,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Lesson, LessonPlan};
+use crate::{Demonstration, DemonstrationPlan};
 
 /// An evolution strategy.
 ///
@@ -26,19 +26,20 @@ pub trait Evolver: Send {
     /// unchanged.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
 
-    /// How the rollouts of this generation are to be recorded, if this strategy learns from lessons; their
-    /// [`Lesson`]s are due before `tell`, see [`Evolver::hear`].
-    fn lessons(&self) -> Option<LessonPlan> {
+    /// How the rollouts of this generation are to be recorded, if this strategy learns from demonstrations; their
+    /// [`Demonstration`]s are due before `tell`, see [`Evolver::receive`].
+    fn demonstrations(&self) -> Option<DemonstrationPlan> {
         None
     }
 
-    /// Takes the lessons of this generation's rollouts, in their order.
+    /// Takes the demonstrations of this generation's rollouts, in their order.
     ///
     /// # Errors
-    /// When this strategy learns from fitness alone, nothing was asked, or a lesson has the wrong shape or holds a number
+    /// When this strategy learns from fitness alone, nothing was asked, or a demonstration has the wrong shape or holds a number
     /// that is not finite; the state is then unchanged.
-    fn hear(&mut self, lessons: Vec<Lesson>) -> Result<(), EvolveError> {
-        let why = format!("{} lessons for a strategy that learns from fitness alone", lessons.len());
+    fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), EvolveError> {
+        let why =
+            format!("{} demonstrations for a strategy that learns from fitness alone", demonstrations.len());
         Err(EvolveError::BadConfig { why })
     }
 
@@ -195,9 +196,9 @@ pub enum EvolveError {
         /// What is wrong and what to do instead.
         why: String,
     },
-    /// A gradient of lessons could not be had.
-    #[error("learning from the lessons of generation {generation} failed: {why}")]
-    Lessons {
+    /// A gradient of demonstrations could not be had.
+    #[error("learning from the demonstrations of generation {generation} failed: {why}")]
+    Demonstrations {
         /// Which generation.
         generation: u64,
         /// What went wrong.

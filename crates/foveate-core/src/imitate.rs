@@ -12,7 +12,7 @@ use crate::PolicyError;
 
 /// One episode: what the part that learns was told, and what the expert would have done.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Lesson {
+pub struct Demonstration {
     /// `[steps, inputs]`: what the part that learns was told, see [`Agent::inputs`](crate::Agent::inputs).
     pub inputs: Vec<f32>,
     /// `[steps, actions]`: what the expert would have done, in the world's units.
@@ -21,26 +21,26 @@ pub struct Lesson {
     pub steps: usize,
 }
 
-/// A stretch of a lesson.
+/// A stretch of a demonstration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
-    /// The lesson.
-    pub lesson: Arc<Lesson>,
+    /// The demonstration.
+    pub demonstration: Arc<Demonstration>,
     /// Which of its steps.
     pub steps: Range<usize>,
 }
 
-/// How the episodes of lessons are driven.
+/// How the episodes of demonstrations are driven.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LessonPlan {
+pub struct DemonstrationPlan {
     /// Whether the expert drives; the learner does otherwise.
     pub expert_drives: bool,
     /// Pushes per 100 steps, each of some steps: the learner must see how to come back. 0 for none.
     pub pushes: f64,
 }
 
-/// A policy whose last part learns by gradients: its shape, and the gradient of a lesson.
-pub trait Apprentice: Send {
+/// A policy whose last part learns by gradients: its shape, and the gradient of a demonstration.
+pub trait Student: Send {
     /// Numbers per step that the part that learns is told.
     fn inputs(&self) -> usize;
 
@@ -56,7 +56,7 @@ pub trait Apprentice: Send {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
-    /// Adds the gradient of the squared error on steps `piece` of a lesson, summed over steps and actions, in units where
+    /// Adds the gradient of the squared error on steps `piece` of a demonstration, summed over steps and actions, in units where
     /// every action reaches from −1 to 1, to `gradient` (`[n_params]`), and gives that error. The memory begins
     /// `burn_in` steps before the piece, as it is at the start of an episode, and no gradient flows into those.
     ///
@@ -65,29 +65,36 @@ pub trait Apprentice: Send {
     /// into zeros and then added in order are, to the bit, those of the same pieces studied one after the other.
     ///
     /// # Panics
-    /// When the lesson has another shape than this apprentice, or the piece ends behind it.
-    fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64;
+    /// When the demonstration has another shape than this student, or the piece ends behind it.
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64;
 
     /// Adds the gradients of all `pieces` to `gradient`, in the order of the pieces, and gives the sum of their errors:
-    /// the same bits as those of [`Apprentice::study`] of one piece after the other, which is what it does unless an
+    /// the same bits as those of [`Student::study`] of one piece after the other, which is what it does unless an
     /// implementation shares the pieces among threads.
     ///
     /// # Errors
     /// When a piece could not be studied; `gradient` then holds the gradients of some pieces.
     ///
     /// # Panics
-    /// As [`Apprentice::study`], unless an implementation makes an error of that.
+    /// As [`Student::study`], unless an implementation makes an error of that.
     fn study_all(
         &mut self,
         pieces: &[Piece],
         burn_in: usize,
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
-        let study =
-            |error, piece: &Piece| error + self.study(&piece.lesson, piece.steps.clone(), burn_in, gradient);
+        let study = |error, piece: &Piece| {
+            error + self.study(&piece.demonstration, piece.steps.clone(), burn_in, gradient)
+        };
         Ok(pieces.iter().fold(0.0, study))
     }
 
     /// A copy with its own scratch space.
-    fn boxed_clone(&self) -> Box<dyn Apprentice>;
+    fn boxed_clone(&self) -> Box<dyn Student>;
 }

@@ -3,7 +3,7 @@
 //! * [`Env`]: a world that can be reset, stepped, cloned and looked at.
 //! * [`Policy`]: something that looks and acts. Where it looked, its [`Gaze`], is part of every [`Decision`].
 //! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
-//! * [`Apprentice`]: a policy whose last part learns by gradients from the [`Lesson`]s of an expert.
+//! * [`Student`]: a policy whose last part learns by gradients from the [`Demonstration`]s of an expert.
 //! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
 //! * [`near`]: what a name that is nearly right may stand for.
 //! * [`statistics`]: what lists of returns come to, and whether two of them differ.
@@ -26,7 +26,9 @@ pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Mixed, Observation, O
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
-pub use imitate::{Apprentice, Lesson, LessonPlan, Piece};
-pub use policy::{Agent, Decision, Gaze, PatchGrid, Policy, PolicyError, Seat, TensorShape, episode_seed};
+pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
+pub use policy::{
+    Agent, Decision, Gaze, PatchGrid, Policy, PolicyAgent, PolicyError, TensorShape, episode_seed,
+};
 pub use report::Fact;
 pub use seed::{Rng, Seed};

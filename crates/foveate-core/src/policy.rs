@@ -28,7 +28,7 @@ pub trait Policy: Send + Sync {
         memory: &'m mut Self::Memory,
     ) -> Result<Decision<'m>, PolicyError>;
 
-    /// What the last part of the policy was told in the last decision, see [`Apprentice`](crate::Apprentice); empty for
+    /// What the last part of the policy was told in the last decision, see [`Student`](crate::Student); empty for
     /// a policy that has no such part.
     fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
         let _ = memory;
@@ -209,7 +209,7 @@ impl PatchGrid {
 /// A policy in its seat: the policy with its memory, behind one object-safe face.
 ///
 /// This is what runs: workers clone it, give it a genome with [`Agent::set_params`], and drive. Get one from a
-/// [`Policy`] with [`Seat::new`].
+/// [`Policy`] with [`PolicyAgent::new`].
 pub trait Agent: Send {
     /// Forgets the last episode. The one that begins has this seed, see [`episode_seed`].
     fn begin_episode(&mut self, episode: Seed);
@@ -246,22 +246,22 @@ pub trait Agent: Send {
 
 /// A [`Policy`] together with its memory.
 #[derive(Debug, Clone)]
-pub struct Seat<P: Policy> {
+pub struct PolicyAgent<P: Policy> {
     /// The policy.
     pub policy: P,
     /// What it remembers.
     pub memory: P::Memory,
 }
 
-impl<P: Policy> Seat<P> {
+impl<P: Policy> PolicyAgent<P> {
     /// Seats `policy` with fresh memory.
     pub fn new(policy: P) -> Self {
         let memory = policy.memory();
-        Seat { policy, memory }
+        PolicyAgent { policy, memory }
     }
 }
 
-impl<P: Policy + Clone + 'static> Agent for Seat<P> {
+impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
     fn begin_episode(&mut self, episode: Seed) {
         self.policy.reset(&mut self.memory, episode);
     }
@@ -368,8 +368,8 @@ pub enum PolicyError {
         /// What is wrong, with numbers, and what to do.
         why: String,
     },
-    /// A piece of a lesson could not be studied.
-    #[error("piece {piece} of the lessons could not be studied: {why}")]
+    /// A piece of a demonstration could not be studied.
+    #[error("piece {piece} of the demonstrations could not be studied: {why}")]
     Study {
         /// Which of the pieces.
         piece: usize,

@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::{
-    Apprentice, EvolveError, Evolver, Lesson, LessonPlan, Piece, PolicyError, Population, Progress, Rng,
-    Seed, StateDict, Tensor,
+    Demonstration, DemonstrationPlan, EvolveError, Evolver, Piece, PolicyError, Population, Progress, Rng,
+    Seed, StateDict, Student, Tensor,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,45 +108,45 @@ impl ImitationConfig {
 pub struct Imitation {
     config: ImitationConfig,
     base: Base,
-    apprentice: Box<dyn Apprentice>,
+    student: Box<dyn Student>,
     optimizer: Optimizer,
     /// `[n_params]`: moving average of the means of all updates.
     average: Vec<f64>,
     updates: u64,
-    /// The last `keep` lessons of the rounds that are over, oldest first.
-    lessons: VecDeque<Arc<Lesson>>,
+    /// The last `keep` demonstrations of the rounds that are over, oldest first.
+    demonstrations: VecDeque<Arc<Demonstration>>,
     /// Those of the round under way.
-    heard: Vec<Arc<Lesson>>,
+    heard: Vec<Arc<Demonstration>>,
 }
 
 impl Imitation {
     /// Starts at `mean`, with all randomness below `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty, not finite or not of the apprentice's size.
+    /// When a setting makes no sense, or `mean` is empty, not finite or not of the student's size.
     pub fn from_mean(
         config: ImitationConfig,
         mean: Vec<f64>,
         seed: Seed,
-        mut apprentice: Box<dyn Apprentice>,
+        mut student: Box<dyn Student>,
     ) -> Result<Self, EvolveError> {
         config.check()?;
         let base = Base::new(mean, 1, seed)?;
         let refused = |error| EvolveError::BadConfig { why: format!("imitation: {error}") };
-        apprentice.set_params(base.mean_f32()).map_err(refused)?;
+        student.set_params(base.mean_f32()).map_err(refused)?;
         Ok(Imitation {
             average: base.mean().to_vec(),
             optimizer: Optimizer::adam(base.mean().len(), config.learning_rate, 0.9, 0.999),
             updates: 0,
-            lessons: VecDeque::new(),
+            demonstrations: VecDeque::new(),
             heard: Vec::new(),
-            apprentice,
+            student,
             base,
             config,
         })
     }
 
-    /// A step of Adam on random pieces of the lessons.
+    /// A step of Adam on random pieces of the demonstrations.
     fn update(&mut self, number: u64, mean: &mut [f64], scratch: &mut Scratch) -> Result<(), PolicyError> {
         let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
         let Scratch { pieces, gradient, flat, step } = scratch;
@@ -154,7 +154,7 @@ impl Imitation {
             *to = from as f32;
         }
         // Weights that are too large for the learner show in the gradient, which `tell` checks.
-        if self.apprentice.set_params(flat).is_err() {
+        if self.student.set_params(flat).is_err() {
             step.fill(f64::NAN);
             mean.fill(f64::NAN);
             return Ok(());
@@ -163,15 +163,16 @@ impl Imitation {
         let mut steps = 0;
         pieces.clear();
         for i in 0..count {
-            let oldest = if i % 2 == 0 { self.lessons.len() / 2 } else { 0 };
-            let lesson = &self.lessons[oldest + below(&mut rng, self.lessons.len() - oldest)];
-            let from = first_step(&mut rng, lesson.steps, piece);
-            let to = lesson.steps.min(from + piece);
-            pieces.push(Piece { lesson: Arc::clone(lesson), steps: from..to });
+            let oldest = if i % 2 == 0 { self.demonstrations.len() / 2 } else { 0 };
+            let demonstration =
+                &self.demonstrations[oldest + below(&mut rng, self.demonstrations.len() - oldest)];
+            let from = first_step(&mut rng, demonstration.steps, piece);
+            let to = demonstration.steps.min(from + piece);
+            pieces.push(Piece { demonstration: Arc::clone(demonstration), steps: from..to });
             steps += to - from;
         }
         gradient.fill(0.0);
-        self.apprentice.study_all(pieces, burn_in, gradient)?;
+        self.student.study_all(pieces, burn_in, gradient)?;
         let scale = 1.0 / steps.max(1) as f64;
         for (step, &g) in step.iter_mut().zip(gradient.iter()) {
             *step = -f64::from(g) * scale;
@@ -192,19 +193,19 @@ impl Imitation {
         Ok(())
     }
 
-    /// Whether `lesson` fits the apprentice, in words if not.
-    fn check_lesson(&self, lesson: &Lesson) -> Result<(), String> {
-        let Lesson { inputs, actions, steps } = lesson;
-        let (wanted_inputs, wanted_actions) = (self.apprentice.inputs(), self.apprentice.actions());
+    /// Whether `demonstration` fits the student, in words if not.
+    fn check_demonstration(&self, demonstration: &Demonstration) -> Result<(), String> {
+        let Demonstration { inputs, actions, steps } = demonstration;
+        let (wanted_inputs, wanted_actions) = (self.student.inputs(), self.student.actions());
         if *steps == 0 || inputs.len() != steps * wanted_inputs || actions.len() != steps * wanted_actions {
             return Err(format!(
-                "a lesson of {steps} steps has {} inputs and {} actions; {wanted_inputs} and {wanted_actions} a step are due",
+                "a demonstration of {steps} steps has {} inputs and {} actions; {wanted_inputs} and {wanted_actions} a step are due",
                 inputs.len(),
                 actions.len()
             ));
         }
         match inputs.iter().chain(actions).find(|x| !x.is_finite()) {
-            Some(x) => Err(format!("a lesson holds {x}")),
+            Some(x) => Err(format!("a demonstration holds {x}")),
             None => Ok(()),
         }
     }
@@ -255,42 +256,45 @@ impl Evolver for Imitation {
         self.base.population()
     }
 
-    fn lessons(&self) -> Option<LessonPlan> {
+    fn demonstrations(&self) -> Option<DemonstrationPlan> {
         let expert_drives = self.base.generation() < self.config.expert_rounds;
-        Some(LessonPlan { expert_drives, pushes: self.config.pushes })
+        Some(DemonstrationPlan { expert_drives, pushes: self.config.pushes })
     }
 
-    fn hear(&mut self, lessons: Vec<Lesson>) -> Result<(), EvolveError> {
-        if lessons.is_empty() {
-            return Err(EvolveError::BadConfig { why: "a round of imitation without any lesson".into() });
+    fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), EvolveError> {
+        if demonstrations.is_empty() {
+            return Err(EvolveError::BadConfig {
+                why: "a round of imitation without any demonstration".into(),
+            });
         }
-        for lesson in &lessons {
-            self.check_lesson(lesson).map_err(|why| EvolveError::BadConfig { why })?;
+        for demonstration in &demonstrations {
+            self.check_demonstration(demonstration).map_err(|why| EvolveError::BadConfig { why })?;
         }
-        self.heard = lessons.into_iter().map(Arc::new).collect();
+        self.heard = demonstrations.into_iter().map(Arc::new).collect();
         Ok(())
     }
 
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
         self.base.check_fitness(fitness)?;
         if self.heard.is_empty() {
-            let why = "imitation was told how a round went, but not its lessons".into();
+            let why = "imitation was told how a round went, but not its demonstrations".into();
             return Err(EvolveError::BadConfig { why });
         }
-        let before = (self.optimizer.clone(), self.average.clone(), self.updates, self.lessons.clone());
-        self.lessons.extend(self.heard.iter().cloned());
-        let surplus = self.lessons.len().saturating_sub(self.config.keep);
-        self.lessons.drain(..surplus);
+        let before =
+            (self.optimizer.clone(), self.average.clone(), self.updates, self.demonstrations.clone());
+        self.demonstrations.extend(self.heard.iter().cloned());
+        let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
+        self.demonstrations.drain(..surplus);
         let mut mean = self.base.mean().to_vec();
         let mut scratch = Scratch::new(mean.len(), self.config.pieces);
         let mut updates = 0..self.config.updates as u64;
         let studied = updates.try_for_each(|number| self.update(number, &mut mean, &mut scratch));
         let generation = self.base.generation();
         let learnt = studied
-            .map_err(|error| EvolveError::Lessons { generation, why: error.to_string() })
+            .map_err(|error| EvolveError::Demonstrations { generation, why: error.to_string() })
             .and_then(|()| self.base.check_range("the weight", &mean));
         if let Err(error) = learnt {
-            (self.optimizer, self.average, self.updates, self.lessons) = before;
+            (self.optimizer, self.average, self.updates, self.demonstrations) = before;
             return Err(error);
         }
         self.heard.clear();
@@ -307,10 +311,18 @@ impl Evolver for Imitation {
         self.optimizer.save(&mut state);
         state.insert("average".into(), Tensor::F64(self.average.clone()));
         state.insert("updates".into(), Tensor::U64(vec![self.updates]));
-        let steps = self.lessons.iter().map(|lesson| lesson.steps as u64).collect();
+        let steps = self.demonstrations.iter().map(|demonstration| demonstration.steps as u64).collect();
         state.insert("lessons.steps".into(), Tensor::U64(steps));
-        let inputs = self.lessons.iter().flat_map(|lesson| lesson.inputs.iter().copied()).collect();
-        let actions = self.lessons.iter().flat_map(|lesson| lesson.actions.iter().copied()).collect();
+        let inputs = self
+            .demonstrations
+            .iter()
+            .flat_map(|demonstration| demonstration.inputs.iter().copied())
+            .collect();
+        let actions = self
+            .demonstrations
+            .iter()
+            .flat_map(|demonstration| demonstration.actions.iter().copied())
+            .collect();
         state.insert("lessons.inputs".into(), Tensor::F32(inputs));
         state.insert("lessons.actions".into(), Tensor::F32(actions));
         state
@@ -325,7 +337,7 @@ impl Evolver for Imitation {
         let Some(Tensor::U64(steps)) = state.get("lessons.steps") else {
             return Err(bad("lessons.steps is missing".into()));
         };
-        let (per_input, per_action) = (self.apprentice.inputs(), self.apprentice.actions());
+        let (per_input, per_action) = (self.student.inputs(), self.student.actions());
         let mut inputs = saved.f32s("lessons.inputs", per_input.max(1))?;
         let mut actions = saved.f32s("lessons.actions", per_action.max(1))?;
         let all = steps.iter().try_fold(0u64, |sum, &n| (n > 0).then(|| sum.checked_add(n)).flatten());
@@ -334,26 +346,27 @@ impl Evolver for Imitation {
         };
         if !fits(inputs, per_input) || !fits(actions, per_action) {
             return Err(bad(format!(
-                "{} lessons with {} inputs and {} actions contradict each other",
+                "{} demonstrations with {} inputs and {} actions contradict each other",
                 steps.len(),
                 inputs.len(),
                 actions.len()
             )));
         }
-        let mut lessons = VecDeque::with_capacity(steps.len());
+        let mut demonstrations = VecDeque::with_capacity(steps.len());
         for &steps in steps {
             let steps = steps as usize;
             let (of_inputs, more_inputs) = inputs.split_at(steps * per_input);
             let (of_actions, more_actions) = actions.split_at(steps * per_action);
-            let lesson = Lesson { inputs: of_inputs.to_vec(), actions: of_actions.to_vec(), steps };
-            lessons.push_back(Arc::new(lesson));
+            let demonstration =
+                Demonstration { inputs: of_inputs.to_vec(), actions: of_actions.to_vec(), steps };
+            demonstrations.push_back(Arc::new(demonstration));
             (inputs, actions) = (more_inputs, more_actions);
         }
         // A state of other settings may hold more.
-        lessons.drain(..lessons.len().saturating_sub(self.config.keep));
+        demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
         self.base.restore(base);
         (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
-        (self.lessons, self.heard) = (lessons, Vec::new());
+        (self.demonstrations, self.heard) = (demonstrations, Vec::new());
         Ok(())
     }
 }
@@ -370,7 +383,7 @@ mod tests {
     #[derive(Debug, Clone, Default)]
     struct Linear([f32; 2]);
 
-    impl Apprentice for Linear {
+    impl Student for Linear {
         fn inputs(&self) -> usize {
             2
         }
@@ -389,11 +402,17 @@ mod tests {
             Ok(())
         }
 
-        fn study(&mut self, lesson: &Lesson, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
+        fn study(
+            &mut self,
+            demonstration: &Demonstration,
+            piece: Range<usize>,
+            _: usize,
+            gradient: &mut [f32],
+        ) -> f64 {
             let (mut sum, mut of_piece) = (0.0, [0.0; 2]);
             for t in piece {
-                let [x, y] = [lesson.inputs[2 * t], lesson.inputs[2 * t + 1]];
-                let error = self.0[0] * x + self.0[1] * y - lesson.actions[t];
+                let [x, y] = [demonstration.inputs[2 * t], demonstration.inputs[2 * t + 1]];
+                let error = self.0[0] * x + self.0[1] * y - demonstration.actions[t];
                 of_piece[0] += 2.0 * error * x;
                 of_piece[1] += 2.0 * error * y;
                 sum += f64::from(error * error);
@@ -402,17 +421,17 @@ mod tests {
             sum
         }
 
-        fn boxed_clone(&self) -> Box<dyn Apprentice> {
+        fn boxed_clone(&self) -> Box<dyn Student> {
             Box::new(self.clone())
         }
     }
 
     /// What an expert with the weights 0.5 and −2 would do.
-    fn lesson(seed: u64, steps: usize) -> Lesson {
+    fn demonstration(seed: u64, steps: usize) -> Demonstration {
         let mut rng = Seed::root(seed).rng();
         let inputs: Vec<f32> = (0..2 * steps).map(|_| rng.normal() as f32).collect();
         let actions = inputs.chunks(2).map(|xy| 0.5 * xy[0] - 2.0 * xy[1]).collect();
-        Lesson { inputs, actions, steps }
+        Demonstration { inputs, actions, steps }
     }
 
     fn small() -> ImitationConfig {
@@ -434,18 +453,18 @@ mod tests {
 
     fn round(learner: &mut Imitation, number: u64) {
         assert_eq!(learner.ask().len(), 1);
-        learner.hear(vec![lesson(2 * number, 40), lesson(2 * number + 1, 7)]).expect("fine");
+        learner.receive(vec![demonstration(2 * number, 40), demonstration(2 * number + 1, 7)]).expect("fine");
         learner.tell(&[number as f64]).expect("fine");
     }
 
     #[test]
-    fn lessons_lead_to_the_expert_and_leave_the_rest_alone() {
+    fn demonstrations_lead_to_the_expert_and_leave_the_rest_alone() {
         let mut learner = new(small());
-        assert_eq!(learner.lessons(), Some(LessonPlan { expert_drives: true, pushes: 1.0 }));
+        assert_eq!(learner.demonstrations(), Some(DemonstrationPlan { expert_drives: true, pushes: 1.0 }));
         for number in 0..6 {
             round(&mut learner, number);
         }
-        assert_eq!(learner.lessons().map(|plan| plan.expert_drives), Some(false));
+        assert_eq!(learner.demonstrations().map(|plan| plan.expert_drives), Some(false));
         for (weights, what) in [(learner.centre(), "centre"), (learner.recommended(), "average")] {
             let far = (weights[0] - 0.5).abs().max((weights[1] + 2.0).abs());
             assert!(far < 0.02, "{what}: {weights:?}");
@@ -459,9 +478,9 @@ mod tests {
         for number in 0..3 {
             round(&mut learner, number);
         }
-        // Lessons that were heard and not told belong to no round yet.
+        // Demonstrations that were heard and not told belong to no round yet.
         learner.ask();
-        learner.hear(vec![lesson(99, 5)]).expect("fine");
+        learner.receive(vec![demonstration(99, 5)]).expect("fine");
         other.restore(&learner.state()).expect("its own");
         for number in 3..5 {
             round(&mut learner, number);
@@ -496,7 +515,7 @@ mod tests {
     #[derive(Debug, Clone, Default)]
     struct Failing(Linear);
 
-    impl Apprentice for Failing {
+    impl Student for Failing {
         fn inputs(&self) -> usize {
             self.0.inputs()
         }
@@ -513,8 +532,14 @@ mod tests {
             self.0.set_params(flat)
         }
 
-        fn study(&mut self, lesson: &Lesson, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
-            self.0.study(lesson, piece, 0, gradient)
+        fn study(
+            &mut self,
+            demonstration: &Demonstration,
+            piece: Range<usize>,
+            _: usize,
+            gradient: &mut [f32],
+        ) -> f64 {
+            self.0.study(demonstration, piece, 0, gradient)
         }
 
         fn study_all(&mut self, pieces: &[Piece], _: usize, _: &mut [f32]) -> Result<f64, PolicyError> {
@@ -522,7 +547,7 @@ mod tests {
             Err(PolicyError::Study { piece: 1, why: "it broke".into() })
         }
 
-        fn boxed_clone(&self) -> Box<dyn Apprentice> {
+        fn boxed_clone(&self) -> Box<dyn Student> {
             Box::new(self.clone())
         }
     }
@@ -534,11 +559,11 @@ mod tests {
                 .expect("fine");
         let before = learner.state();
         learner.ask();
-        learner.hear(vec![lesson(1, 40)]).expect("fine");
+        learner.receive(vec![demonstration(1, 40)]).expect("fine");
         let error = learner.tell(&[1.0]).expect_err("it cannot be studied").to_string();
         assert_eq!(
             error,
-            "learning from the lessons of generation 0 failed: piece 1 of the lessons could not be studied: it broke"
+            "learning from the demonstrations of generation 0 failed: piece 1 of the demonstrations could not be studied: it broke"
         );
         assert_eq!(learner.state(), before);
     }
@@ -547,25 +572,27 @@ mod tests {
     fn what_does_not_fit_is_refused_and_changes_nothing() {
         let mut learner = new(small());
         let before = learner.state();
-        let nan = Lesson { actions: vec![f32::NAN; 40], ..lesson(1, 40) };
+        let nan = Demonstration { actions: vec![f32::NAN; 40], ..demonstration(1, 40) };
         let cases = [
-            (vec![], "without any lesson"),
+            (vec![], "without any demonstration"),
             (
-                vec![Lesson { steps: 39, ..lesson(1, 40) }],
+                vec![Demonstration { steps: 39, ..demonstration(1, 40) }],
                 "39 steps has 80 inputs and 40 actions; 2 and 1 a step",
             ),
-            (vec![Lesson::default()], "0 steps"),
+            (vec![Demonstration::default()], "0 steps"),
             (vec![nan], "NaN"),
         ];
-        for (lessons, why) in cases {
-            let error = learner.hear(lessons).expect_err(why).to_string();
+        for (demonstrations, why) in cases {
+            let error = learner.receive(demonstrations).expect_err(why).to_string();
             assert!(error.contains(why), "{error} / {why}");
         }
         learner.ask();
-        assert!(learner.tell(&[1.0]).expect_err("nothing heard").to_string().contains("not its lessons"));
+        assert!(
+            learner.tell(&[1.0]).expect_err("nothing heard").to_string().contains("not its demonstrations")
+        );
         // Numbers that a gradient cannot be taken of.
         learner
-            .hear(vec![Lesson { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 }])
+            .receive(vec![Demonstration { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 }])
             .expect("finite");
         assert!(matches!(learner.tell(&[1.0]), Err(EvolveError::Diverged { .. })));
         assert_eq!(learner.state(), before);

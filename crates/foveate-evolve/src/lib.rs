@@ -7,9 +7,9 @@
 //! * [`CmaEs`]: learns which steps go together, with a full covariance matrix.
 //! * [`SepCmaEs`]: the same with a diagonal one.
 //! * [`SimpleGa`]: the best have mutated children.
-//! * [`Imitation`]: no evolution at all, but the gradient of an expert's lessons, for a stage between.
+//! * [`Imitation`]: no evolution at all, but the gradient of an expert's demonstrations, for a stage between.
 //!
-//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it ([`make_with`] if it may need an apprentice), [`list`] says what there is. Any
+//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it ([`make_with`] if it may need a student), [`list`] says what there is. Any
 //! of them can be kept within [`Bounds`] and begun anew when it stands still ([`Restarts`]).
 //!
 //! **Invariant:** a strategy knows genomes and fitness, never worlds, agents, files or clocks; its randomness comes

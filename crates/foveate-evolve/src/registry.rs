@@ -10,7 +10,7 @@
 //! # Ok::<(), foveate_core::EvolveError>(())
 //! ```
 
-use foveate_core::{Apprentice, EvolveError, Evolver, Seed, near};
+use foveate_core::{EvolveError, Evolver, Seed, Student, near};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounded, Bounds};
@@ -239,7 +239,7 @@ impl Default for StrategyConfig {
 /// Makes the strategy, around `mean` (`[n_params]`), with all randomness below `seed`.
 ///
 /// # Errors
-/// When a setting makes no sense, `mean` is empty or not finite, or the strategy needs an apprentice.
+/// When a setting makes no sense, `mean` is empty or not finite, or the strategy needs a student.
 pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
     make_with(config, mean, seed, None)
 }
@@ -247,22 +247,22 @@ pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<d
 /// As [`make`], with someone who can be taught, for `imitation`.
 ///
 /// # Errors
-/// As [`make`], or when the apprentice does not take `mean`.
+/// As [`make`], or when the student does not take `mean`.
 pub fn make_with(
     config: &StrategyConfig,
     mean: Vec<f64>,
     seed: Seed,
-    apprentice: Option<&dyn Apprentice>,
+    student: Option<&dyn Student>,
 ) -> Result<Box<dyn Evolver>, EvolveError> {
     config.check()?;
     let StrategyConfig { algorithm, bounds, restarts } = config.clone();
     if let Algorithm::Imitation(config) = algorithm {
-        let Some(apprentice) = apprentice else {
+        let Some(student) = student else {
             let why =
                 "imitation needs an agent with a part that learns by gradients; this one has none".into();
             return Err(EvolveError::BadConfig { why });
         };
-        return Ok(Box::new(Imitation::from_mean(config, mean, seed, apprentice.boxed_clone())?));
+        return Ok(Box::new(Imitation::from_mean(config, mean, seed, student.boxed_clone())?));
     }
     let Some(restarts) = restarts else { return within(bounds, algorithm, mean, seed) };
     let population = config.population(mean.len());

@@ -1,15 +1,15 @@
 //! How long the gradients of a round of imitation take with the settings of the default recipe, 1,200 updates of 24
-//! pieces, in wall time and CPU time of all threads: on one thread, and with a [`StudyGroup`] of 1, 2, … threads.
+//! pieces, in wall time and CPU time of all threads: on one thread, and with a [`ParallelStudent`] of 1, 2, … threads.
 //!
 //! `cargo run --release -p foveate-run --example rounds [MOST_THREADS]`
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
-use foveate_agents::registry::{Init, apprentice, initial_params};
-use foveate_core::{Apprentice, Evolver, Lesson, Seed};
+use foveate_agents::registry::{Init, initial_params, student};
+use foveate_core::{Demonstration, Evolver, Seed, Student};
 use foveate_evolve::{Imitation, ImitationConfig};
 use foveate_run::clock::{ProcessCpu, Wall};
-use foveate_run::study::StudyGroup;
+use foveate_run::parallel_student::ParallelStudent;
 use foveate_run::workers::default_workers;
 use serde_json::Value;
 
@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let most = std::env::args().nth(1).map_or(Ok(default_workers()), |text| text.parse())?;
     let counts = std::iter::once(None).chain((1..=most).map(Some));
     for threads in counts {
-        let learner = apprentice(AGENT, &Value::Null)?;
-        let learner: Box<dyn Apprentice> = match threads {
+        let learner = student(AGENT, &Value::Null)?;
+        let learner: Box<dyn Student> = match threads {
             None => learner,
-            Some(threads) => Box::new(StudyGroup::new(learner, threads)),
+            Some(threads) => Box::new(ParallelStudent::new(learner, threads)),
         };
         let what = threads.map_or_else(|| "without".to_owned(), |threads| format!("{threads:>7}"));
         let (wall, cpu) = best_round(learner)?;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Least wall time of a round and least CPU time, in seconds.
-fn best_round(learner: Box<dyn Apprentice>) -> Result<(f64, f64), Box<dyn std::error::Error>> {
+fn best_round(learner: Box<dyn Student>) -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let params = initial_params(AGENT, &Value::Null, Init::Torch, Seed::root(1))?;
     let mean = params.into_iter().map(f64::from).collect();
     let (inputs, actions) = (learner.inputs(), learner.actions());
@@ -42,9 +42,10 @@ fn best_round(learner: Box<dyn Apprentice>) -> Result<(f64, f64), Box<dyn std::e
     let mut best = (f64::INFINITY, f64::INFINITY);
     for _ in 0..ROUNDS {
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(0.0, 1.0) as f32).collect() };
-        let lesson = |_| Lesson { inputs: draw(1000 * inputs), actions: draw(1000 * actions), steps: 1000 };
+        let demonstration =
+            |_| Demonstration { inputs: draw(1000 * inputs), actions: draw(1000 * actions), steps: 1000 };
         learner.ask();
-        learner.hear((0..24).map(lesson).collect())?;
+        learner.receive((0..24).map(demonstration).collect())?;
         let (wall, cpu) = (Wall::start(), ProcessCpu::start());
         learner.tell(&[0.0])?;
         best = (best.0.min(wall.elapsed().as_secs_f64()), best.1.min(cpu.elapsed().as_secs_f64()));

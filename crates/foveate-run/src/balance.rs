@@ -12,7 +12,7 @@ const ENOUGH: usize = 8;
 /// What to tell before a training begins whose workers will wait for one another, about the stage in which they wait
 /// most; the agent has `params` parameters.
 ///
-/// Lessons count for nothing here: they have one genome, and their number of tracks is a matter of what is learnt.
+/// Demonstrations count for nothing here: they have one genome, and their number of tracks is a matter of what is learnt.
 pub(crate) fn warning(config: &TrainConfig, params: usize, workers: usize) -> Option<String> {
     let recipe = &config.recipe;
     let rollouts = |stage: &Stage| {
@@ -57,7 +57,7 @@ mod tests {
             }
         }
         assert_eq!(said("paper", &[], 128), None, "256 genomes of 16 tracks");
-        let expect = "stage \"heats\" drives 32 rollouts a generation on 16 workers, 2.0 for each; with fewer than 8 they \
+        let expect = "stage \"tries\" drives 32 rollouts a generation on 16 workers, 2.0 for each; with fewer than 8 they \
                       wait for one another: set recipe.stage.0.population to 128 or more, which trains differently, or \
                       workers to 4 or fewer, which gives the same digits";
         assert_eq!(said("laptop", &[], 16).as_deref(), Some(expect));

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::checkpoint;
 use crate::config::TrainConfig;
 use crate::error::RunError;
+use crate::parallel_student::AT_ONCE;
 use crate::recipe::{Interval, Recipe, Stage};
-use crate::study::AT_ONCE;
 use crate::{tensors, worlds};
 
 /// What may be taken where the system does not say how much memory is free.
@@ -371,7 +371,7 @@ pub(crate) fn training(
     if recipe.imitates() {
         // Of each thread two learners and two gradients, and a few gradients more.
         let threads = crew as u64 + AT_ONCE as u64;
-        let what = format!("learning from lessons on {crew} threads");
+        let what = format!("learning from demonstrations on {crew} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
     }
     if let Some(Strategy { memory: bytes, what, remedy, .. }) = largest {

@@ -9,7 +9,9 @@ mod finals;
 mod hard;
 mod state;
 
-use foveate_core::{Apprentice, EpisodeResult, EvolveError, Evolver, Lesson, Population, RolloutJob, Seed};
+use foveate_core::{
+    Demonstration, EpisodeResult, EvolveError, Evolver, Population, RolloutJob, Seed, Student,
+};
 use foveate_evolve::{StrategyConfig, make_with};
 
 pub use self::event::Event;
@@ -28,7 +30,7 @@ pub struct Course {
     seed: Seed,
     fresh: FreshWeights,
     /// Who can be taught, if the agent has a part that learns by gradients.
-    apprentice: Option<Box<dyn Apprentice>>,
+    student: Option<Box<dyn Student>>,
     at: Position,
     /// The strategy of the start under way; in the end that of the last.
     es: Box<dyn Evolver>,
@@ -105,19 +107,19 @@ pub struct Task {
 }
 
 impl Course {
-    /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need an `apprentice`.
+    /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need an `student`.
     ///
     /// # Errors
-    /// When the fresh weights are not finite, or an apprentice is missing.
+    /// When the fresh weights are not finite, or a student is missing.
     pub fn new(
         recipe: Recipe,
         seed: u64,
         fresh: FreshWeights,
-        apprentice: Option<Box<dyn Apprentice>>,
+        student: Option<Box<dyn Student>>,
     ) -> Result<Self, EvolveError> {
         for stage in 0..recipe.stages.len() {
             // Better now than hours later.
-            if settings(&recipe, stage, 0)?.name() == "imitation" && apprentice.is_none() {
+            if settings(&recipe, stage, 0)?.name() == "imitation" && student.is_none() {
                 let why = format!(
                     "stage {:?} is imitation, and this agent has no part that learns by gradients; choose a strategy of \
                      evolution",
@@ -130,12 +132,12 @@ impl Course {
         let weights = fresh(start_seed(seed, 0, 0).child("init", 0));
         let base: Vec<f64> = weights.iter().map(|&w| f64::from(w)).collect();
         let settings = settings(&recipe, 0, 0)?;
-        let es = make_with(&settings, base.clone(), start_seed(seed, 0, 0), apprentice.as_deref())?;
+        let es = make_with(&settings, base.clone(), start_seed(seed, 0, 0), student.as_deref())?;
         Ok(Course {
             recipe,
             seed,
             fresh,
-            apprentice,
+            student,
             at: Position::Learn { stage: 0, start: 0 },
             es,
             settings,
@@ -178,7 +180,7 @@ impl Course {
         let rules = Rules {
             max_steps: limit.map_or(self.recipe.max_steps, |limit| limit.round() as u64),
             patience: settings.patience.0,
-            lesson: self.es.lessons(),
+            demonstration: self.es.demonstrations(),
         };
         let mut population = self.es.ask().clone();
         let genomes = population.len();
@@ -236,13 +238,13 @@ impl Course {
         Task { population, jobs, rules: self.recipe.whole_episodes() }
     }
 
-    /// Takes the lessons of the last task, in the order of its jobs, if its rules wanted any; before [`Course::learn`].
+    /// Takes the demonstrations of the last task, in the order of its jobs, if its rules wanted any; before [`Course::learn`].
     ///
     /// # Errors
-    /// When no lessons are due, or they have the wrong shape or are not finite.
-    pub fn hear(&mut self, lessons: Vec<Lesson>) -> Result<(), EvolveError> {
+    /// When no demonstrations are due, or they have the wrong shape or are not finite.
+    pub fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), EvolveError> {
         match self.at {
-            Position::Learn { .. } => self.es.hear(lessons),
+            Position::Learn { .. } => self.es.receive(demonstrations),
             _ => Err(EvolveError::NothingAsked),
         }
     }
@@ -366,7 +368,7 @@ impl Course {
                     .map(|t| of_genomes.iter().skip(t).step_by(settings.tracks).sum::<f64>() / genomes as f64)
                     .collect(),
             };
-            self.hard.hear(replay, &tracks, &scores);
+            self.hard.receive(replay, &tracks, &scores);
         }
         self.progress.generation += 1;
         self.progress.steps += steps;
@@ -421,7 +423,7 @@ impl Course {
         mean: Vec<f64>,
         seed: Seed,
     ) -> Result<Box<dyn Evolver>, EvolveError> {
-        make_with(settings, mean, seed, self.apprentice.as_deref())
+        make_with(settings, mean, seed, self.student.as_deref())
     }
 
     fn start_is_over(&self, stage: usize) -> bool {

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::{
-    Agent, Decision, Env, EvaluateError, Lesson, LessonPlan, Observation, PolicyError, RolloutJob, Seed,
-    TensorShape,
+    Agent, Decision, Demonstration, DemonstrationPlan, Env, EvaluateError, Observation, PolicyError,
+    RolloutJob, Seed, TensorShape,
 };
 use serde::{Deserialize, Serialize};
 
@@ -52,38 +52,38 @@ pub struct Failure {
     pub max_steps: u64,
     /// Negative rewards in a row that it would have survived.
     pub patience: Option<u32>,
-    /// How it was driven, if it was a lesson.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lesson: Option<LessonSection>,
+    /// How it was driven, if it was a demonstration.
+    #[serde(default, alias = "lesson", skip_serializing_if = "Option::is_none")]
+    pub demonstration: Option<DemonstrationSection>,
     /// The world.
     pub env: EnvSection,
     /// The agent.
     pub agent: AgentSection,
     /// Its parameters: the hexadecimal bytes of little-endian `f32`, since they may be no numbers.
     pub weights: String,
-    /// What the agent did in every step up to the failure; empty when it did not happen again, or in a lesson.
+    /// What the agent did in every step up to the failure; empty when it did not happen again, or in a demonstration.
     pub actions: Vec<Vec<f64>>,
 }
 
-/// How a lesson was driven, see [`LessonPlan`].
+/// How a demonstration was driven, see [`DemonstrationPlan`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LessonSection {
+pub struct DemonstrationSection {
     /// Whether the expert drove.
     pub expert_drives: bool,
     /// Pushes per 100 steps.
     pub pushes: f64,
 }
 
-impl From<LessonPlan> for LessonSection {
-    fn from(LessonPlan { expert_drives, pushes }: LessonPlan) -> Self {
-        LessonSection { expert_drives, pushes }
+impl From<DemonstrationPlan> for DemonstrationSection {
+    fn from(DemonstrationPlan { expert_drives, pushes }: DemonstrationPlan) -> Self {
+        DemonstrationSection { expert_drives, pushes }
     }
 }
 
-impl From<LessonSection> for LessonPlan {
-    fn from(LessonSection { expert_drives, pushes }: LessonSection) -> Self {
-        LessonPlan { expert_drives, pushes }
+impl From<DemonstrationSection> for DemonstrationPlan {
+    fn from(DemonstrationSection { expert_drives, pushes }: DemonstrationSection) -> Self {
+        DemonstrationPlan { expert_drives, pushes }
     }
 }
 
@@ -105,8 +105,8 @@ impl Failure {
         let Scene { generation, env, agent, weights, rules } = scene;
         let actions = Actions::default();
         let again = drive(env.1, agent.1, weights, *rules, job, Some(Arc::clone(&actions)));
-        // In a lesson others have a say in what is done, and the agent's own actions would tell another story.
-        let same = rules.lesson.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
+        // In a demonstration others have a say in what is done, and the agent's own actions would tell another story.
+        let same = rules.demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
         Some(Failure {
             format: FORMAT.into(),
             version: crate::VERSION.into(),
@@ -118,7 +118,7 @@ impl Failure {
             step,
             max_steps: rules.max_steps,
             patience: rules.patience,
-            lesson: rules.lesson.map(LessonSection::from),
+            demonstration: rules.demonstration.map(DemonstrationSection::from),
             env: env.0.clone(),
             agent: agent.0.clone(),
             weights: hex(&weights.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()),
@@ -186,8 +186,8 @@ impl Failure {
     pub fn again(&self) -> Result<Option<EvaluateError>, RunError> {
         let (env, agent) = (self.world()?, self.agent.build()?);
         let weights = self.params().unwrap_or_default();
-        let lesson = self.lesson.map(LessonPlan::from);
-        let rules = Rules { max_steps: self.max_steps, patience: self.patience, lesson };
+        let demonstration = self.demonstration.map(DemonstrationPlan::from);
+        let rules = Rules { max_steps: self.max_steps, patience: self.patience, demonstration };
         Ok(drive(&*env, &*agent, &weights, rules, self.job(), None))
     }
 
@@ -263,7 +263,8 @@ fn drive(
             step: 0,
             source,
         })?;
-        let result = rollout::run(&mut *env, &mut agent, job, rules, &mut step, &mut Lesson::default())?;
+        let result =
+            rollout::run(&mut *env, &mut agent, job, rules, &mut step, &mut Demonstration::default())?;
         if result.total.is_finite() {
             return Ok(());
         }
@@ -343,7 +344,7 @@ mod tests {
     use crate::toy::{ToyWorld, toy_agent};
 
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
-    const RULES: Rules = Rules { max_steps: 40, patience: Some(20), lesson: None };
+    const RULES: Rules = Rules { max_steps: 40, patience: Some(20), demonstration: None };
 
     fn sections() -> (EnvSection, AgentSection) {
         let config = crate::config::TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");

@@ -2,7 +2,7 @@
 //!
 //! A run is a list of stages, one after the other, each with its own strategy, settings and budget of environment
 //! steps. A stage with several `starts` is run that many times with other random numbers, and the start that validates
-//! best goes on: seeds differ several-fold in how soon they learn to drive, and a few short heats are cheaper than one
+//! best goes on: seeds differ several-fold in how soon they learn to drive, and a few short tries are cheaper than one
 //! unlucky run. The budget counts environment steps, never seconds, so a slow machine and a fast one end with the same
 //! weights.
 //!

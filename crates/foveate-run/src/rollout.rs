@@ -1,15 +1,15 @@
 //! One episode: an agent drives a world until something ends it.
 //!
-//! Nothing here allocates, save that a lesson grows; what the world and the agent do is theirs.
+//! Nothing here allocates, save that a demonstration grows; what the world and the agent do is theirs.
 
-mod lesson;
+mod demonstration;
 
 use foveate_core::{
-    Action, ActionSpace, Agent, Env, EnvError, EpisodeResult, EvaluateError, Lesson, LessonPlan, PolicyError,
-    RolloutJob, episode_seed,
+    Action, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvError, EpisodeResult,
+    EvaluateError, PolicyError, RolloutJob, episode_seed,
 };
 
-use self::lesson::Pupil;
+use self::demonstration::Pupil;
 
 /// What ends an episode besides the world itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,16 +20,16 @@ pub struct Rules {
     ///
     /// `AttentionAgent` was trained with 20: the 21st consecutive step that costs something ends the rollout.
     pub patience: Option<u32>,
-    /// The episode is a lesson, and this is how it is driven.
-    pub lesson: Option<LessonPlan>,
+    /// The episode is a demonstration, and this is how it is driven.
+    pub demonstration: Option<DemonstrationPlan>,
 }
 
 impl Rules {
     /// Until the world says so: for evaluations.
-    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None, lesson: None };
+    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None, demonstration: None };
 }
 
-/// Resets the world with the job's seed and drives one episode; a lesson, if the rules want one, is written to `lesson`.
+/// Resets the world with the job's seed and drives one episode; a demonstration, if the rules want one, is written to `demonstration`.
 ///
 /// `step` counts the steps begun, so that a caller who catches a panic knows where it happened.
 ///
@@ -41,22 +41,22 @@ pub fn run(
     job: RolloutJob,
     rules: Rules,
     step: &mut u64,
-    lesson: &mut Lesson,
+    demonstration: &mut Demonstration,
 ) -> Result<EpisodeResult, EvaluateError> {
     *step = 0;
     env.reset(Some(job.env_seed));
     // Every episode has a stream of its own here, whichever of the genome's episodes it is.
     agent.begin_episode(episode_seed(job.env_seed, 0));
-    match rules.lesson {
+    match rules.demonstration {
         None => drive_by(&mut Alone, env, agent, job, rules, step),
         Some(plan) => {
-            let mut pupil = Pupil::new(plan, job, env.spec(), lesson);
+            let mut pupil = Pupil::new(plan, job, env.spec(), demonstration);
             drive_by(&mut pupil, env, agent, job, rules, step)
         }
     }
 }
 
-/// As [`run`], from a world that was reset by the caller and whose stream began with the job's seed; never a lesson.
+/// As [`run`], from a world that was reset by the caller and whose stream began with the job's seed; never a demonstration.
 ///
 /// # Errors
 /// As [`run`].
@@ -156,7 +156,7 @@ mod tests {
     use crate::toy::{ToyAgent, ToyWorld, toy_agent};
 
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
-    const TRAINING: Rules = Rules { max_steps: 1000, patience: Some(20), lesson: None };
+    const TRAINING: Rules = Rules { max_steps: 1000, patience: Some(20), demonstration: None };
 
     /// Plays a world that pays `rewards` and then ends; checks (steps, total, how it ended).
     #[track_caller]
@@ -168,7 +168,7 @@ mod tests {
             JOB,
             rules,
             &mut step,
-            &mut Lesson::default(),
+            &mut Demonstration::default(),
         )
         .expect("nothing is broken");
         let how = match (result.terminated, result.truncated, result.cut) {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn broken_rollouts_say_where() {
         let fail = |world: &mut ToyWorld, agent: &mut ToyAgent| {
-            run(world, agent, JOB, TRAINING, &mut 0, &mut Lesson::default())
+            run(world, agent, JOB, TRAINING, &mut 0, &mut Demonstration::default())
                 .expect_err("must fail")
                 .to_string()
         };
@@ -233,7 +233,7 @@ mod tests {
                 RolloutJob { env_seed: seed, ..JOB },
                 TRAINING,
                 &mut 0,
-                &mut Lesson::default(),
+                &mut Demonstration::default(),
             )
             .expect("fine")
         };

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use foveate_core::{
-    Action, ActionSpace, Apprentice, Decision, Env, EnvError, EnvSpec, Fact, ImageBuf, Lesson, Observation,
-    ObservationSpace, Policy, PolicyError, Rng, Seat, Seed, Step, TensorShape,
+    Action, ActionSpace, Decision, Demonstration, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation,
+    ObservationSpace, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, Student, TensorShape,
 };
 
 /// A ball on a line that drifts; the closer the agent keeps it to the middle, the better.
@@ -129,7 +129,7 @@ impl Env for ToyWorld {
 pub(crate) struct ToyPolicy([f32; 3]);
 
 /// [`ToyPolicy`] in its seat.
-pub(crate) type ToyAgent = Seat<ToyPolicy>;
+pub(crate) type ToyAgent = PolicyAgent<ToyPolicy>;
 
 /// The last action, and what was seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -187,14 +187,14 @@ impl Policy for ToyPolicy {
 
 /// An agent whose parameters are all `w`.
 pub(crate) fn toy_agent(w: f32) -> ToyAgent {
-    Seat::new(ToyPolicy([w; 3]))
+    PolicyAgent::new(ToyPolicy([w; 3]))
 }
 
 /// [`ToyPolicy`] as one who learns.
 #[derive(Debug, Clone)]
-pub(crate) struct ToyApprentice(pub(crate) [f32; 3]);
+pub(crate) struct ToyStudent(pub(crate) [f32; 3]);
 
-impl Apprentice for ToyApprentice {
+impl Student for ToyStudent {
     fn inputs(&self) -> usize {
         2
     }
@@ -214,13 +214,19 @@ impl Apprentice for ToyApprentice {
         Ok(())
     }
 
-    fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64 {
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
         let [a, b, c] = self.0;
         // The action, and how it changes with the parameters.
         let (mut action, mut slope, mut sum) = (0.0_f32, [0.0_f32; 3], 0.0);
         let mut of_piece = [0.0; 3];
         for t in piece.start.saturating_sub(burn_in)..piece.end {
-            let &[x, one] = &lesson.inputs[2 * t..2 * t + 2] else { unreachable!("two numbers") };
+            let &[x, one] = &demonstration.inputs[2 * t..2 * t + 2] else { unreachable!("two numbers") };
             let inputs = [x, one, action];
             action = a * x + b * one + c * action;
             if t < piece.start {
@@ -229,7 +235,7 @@ impl Apprentice for ToyApprentice {
             for (slope, input) in slope.iter_mut().zip(inputs) {
                 *slope = input + c * *slope;
             }
-            let error = action - lesson.actions[t];
+            let error = action - demonstration.actions[t];
             sum += f64::from(error * error);
             for (of_piece, slope) in of_piece.iter_mut().zip(slope) {
                 *of_piece += 2.0 * error * slope;
@@ -239,7 +245,7 @@ impl Apprentice for ToyApprentice {
         sum
     }
 
-    fn boxed_clone(&self) -> Box<dyn Apprentice> {
+    fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(self.clone())
     }
 }

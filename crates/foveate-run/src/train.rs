@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use foveate_agents::registry;
-use foveate_core::{ActionSpace, Agent, Apprentice, Env, TensorShape};
+use foveate_core::{ActionSpace, Agent, Env, Student, TensorShape};
 
 use crate::balance;
 use crate::budget;
@@ -23,8 +23,8 @@ use crate::cost::Cost;
 use crate::course::{Course, Event};
 use crate::error::RunError;
 use crate::initial;
+use crate::parallel_student::ParallelStudent;
 use crate::progress::Reporter;
-use crate::study::StudyGroup;
 use crate::trust::{Trust, flag_for};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
@@ -152,8 +152,8 @@ impl Parts {
         fits(0)?;
         let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
-        let apprentice = taught(config, &*env, &settings, crew)?;
-        fits(apprentice.as_ref().map_or(0, |apprentice| apprentice.inputs() + apprentice.actions()))?;
+        let student = taught(config, &*env, &settings, crew)?;
+        fits(student.as_ref().map_or(0, |student| student.inputs() + student.actions()))?;
         let save: SaveWeights = Box::new(move |weights, generation| {
             Ok(AgentFile::new(&name, &settings, weights.to_vec())?
                 .made_for(&world)
@@ -162,7 +162,7 @@ impl Parts {
         });
         Ok(Parts {
             env,
-            course: Course::new(recipe.clone(), seed, fresh, apprentice)?,
+            course: Course::new(recipe.clone(), seed, fresh, student)?,
             title: format!(
                 "{} learns {} (picture {}, seed {seed})",
                 agent_section.name, env_section.id, env_section.picture
@@ -200,7 +200,7 @@ fn taught(
     env: &dyn Env,
     settings: &serde_json::Value,
     threads: usize,
-) -> Result<Option<Box<dyn Apprentice>>, RunError> {
+) -> Result<Option<Box<dyn Student>>, RunError> {
     if !config.recipe.imitates() {
         return Ok(None);
     }
@@ -211,7 +211,7 @@ fn taught(
         ActionSpace::Discrete { n } => *n,
     };
     env.expert(&mut vec![0.0; actions])?;
-    Ok(Some(Box::new(StudyGroup::new(registry::apprentice(&config.agent.name, settings)?, threads))))
+    Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
-use foveate_core::{Agent, Env, EpisodeResult, EvaluateError, Evaluator, Lesson, Population, RolloutJob};
+use foveate_core::{
+    Agent, Demonstration, Env, EpisodeResult, EvaluateError, Evaluator, Population, RolloutJob,
+};
 
 use crate::error::RunError;
 use crate::rollout::{self, Rules};
@@ -80,27 +82,27 @@ pub(crate) fn check_count(workers: usize) -> Result<(), RunError> {
 /// Threads that drive; see the [module](self).
 pub struct Workers {
     /// The caller's own; each thread has another.
-    seat: Seat,
+    worker: Worker,
     threads: Vec<JoinHandle<()>>,
     /// Workers at most. A batch of few jobs needs fewer; threads begin when there is work for them.
     most: usize,
     shared: Arc<Shared>,
     rules: Rules,
-    /// Of the last batch, if it was one of lessons.
-    lessons: Vec<Lesson>,
+    /// Of the last batch, if it was one of demonstrations.
+    demonstrations: Vec<Demonstration>,
 }
 
 /// A worker's world and agent.
-struct Seat {
+struct Worker {
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
     /// Untouched copies, for after a panic left the others in no one knows what state.
     spare: (Box<dyn Env>, Box<dyn Agent>),
 }
 
-impl Seat {
+impl Worker {
     fn new(env: &dyn Env, agent: &dyn Agent) -> Self {
-        Seat {
+        Worker {
             env: env.boxed_clone(),
             agent: agent.boxed_clone(),
             spare: (env.boxed_clone(), agent.boxed_clone()),
@@ -138,7 +140,7 @@ struct Table {
     stream: Option<(Box<dyn Env>, usize)>,
     outcomes: Vec<Option<Result<EpisodeResult, EvaluateError>>>,
     /// Of each job; empty if it is none.
-    lessons: Vec<Lesson>,
+    demonstrations: Vec<Demonstration>,
 }
 
 /// Whose turn it is: the threads' while `busy` is not 0, else the caller's.
@@ -163,8 +165,8 @@ impl Workers {
             end: Condvar::new(),
             stop,
         });
-        let seat = Seat::new(env, agent);
-        Workers { seat, threads: Vec::new(), most: count.max(1), shared, rules, lessons: Vec::new() }
+        let worker = Worker::new(env, agent);
+        Workers { worker, threads: Vec::new(), most: count.max(1), shared, rules, demonstrations: Vec::new() }
     }
 
     /// How many workers drive a batch of many jobs.
@@ -175,12 +177,12 @@ impl Workers {
     /// Begins threads until there are enough for `jobs` jobs.
     fn begin_threads(&mut self, jobs: usize) {
         while 1 + self.threads.len() < self.most.min(jobs) {
-            let (env, agent) = &self.seat.spare;
-            let (seat, shared) = (Seat::new(&**env, &**agent), Arc::clone(&self.shared));
+            let (env, agent) = &self.worker.spare;
+            let (worker, shared) = (Worker::new(&**env, &**agent), Arc::clone(&self.shared));
             // It has served all turns so far.
             let served = lock(&shared.turn).number;
             let name = format!("worker {}", 1 + self.threads.len());
-            match thread::Builder::new().name(name).spawn(move || shared.serve(seat, served)) {
+            match thread::Builder::new().name(name).spawn(move || shared.serve(worker, served)) {
                 Ok(thread) => self.threads.push(thread),
                 // The system has no more to give.
                 Err(_) => self.most = 1 + self.threads.len(),
@@ -193,9 +195,9 @@ impl Workers {
         self.rules = rules;
     }
 
-    /// The lessons of the last batch, in the order of its jobs; none if its rules wanted none, or if they were taken.
-    pub fn take_lessons(&mut self) -> Vec<Lesson> {
-        std::mem::take(&mut self.lessons)
+    /// The demonstrations of the last batch, in the order of its jobs; none if its rules wanted none, or if they were taken.
+    pub fn take_demonstrations(&mut self) -> Vec<Demonstration> {
+        std::mem::take(&mut self.demonstrations)
     }
 
     /// Drives `episodes` episodes one after the other in the world's own random stream, which starts with `seed`: the
@@ -216,7 +218,7 @@ impl Workers {
         self.lay_out(std::iter::once(genome), jobs);
         let mut table = lock(&self.shared.table);
         table.schedule.begin(&[]);
-        table.stream = Some((self.seat.spare.0.boxed_clone(), 0));
+        table.stream = Some((self.worker.spare.0.boxed_clone(), 0));
         drop(table);
         self.drive_all(results)
     }
@@ -243,9 +245,9 @@ impl Workers {
         table.schedule.begin(&batch.jobs);
         table.outcomes.clear();
         table.outcomes.resize_with(batch.jobs.len(), || None);
-        table.lessons.clear();
-        if self.rules.lesson.is_some() {
-            table.lessons.resize_with(batch.jobs.len(), Lesson::default);
+        table.demonstrations.clear();
+        if self.rules.demonstration.is_some() {
+            table.demonstrations.resize_with(batch.jobs.len(), Demonstration::default);
         }
     }
 
@@ -253,7 +255,7 @@ impl Workers {
     fn drive_all(&mut self, results: &mut Vec<EpisodeResult>) -> Result<(), EvaluateError> {
         let count = lock(&self.shared.table).outcomes.len();
         self.begin_threads(count);
-        let Workers { seat, threads, shared, lessons, .. } = self;
+        let Workers { worker, threads, shared, demonstrations, .. } = self;
         if count > 1 {
             let mut turn = lock(&shared.turn);
             turn.number += 1;
@@ -261,7 +263,7 @@ impl Workers {
             turn.died = None;
             shared.begin.notify_all();
         }
-        let mine = catch_unwind(AssertUnwindSafe(|| shared.work(seat)));
+        let mine = catch_unwind(AssertUnwindSafe(|| shared.work(worker)));
         let mut turn = lock(&shared.turn);
         while turn.busy > 0 {
             turn = shared.end.wait(turn).unwrap_or_else(PoisonError::into_inner);
@@ -276,7 +278,7 @@ impl Workers {
         }
         let batch = shared.batch.read().unwrap_or_else(PoisonError::into_inner);
         results.clear();
-        *lessons = std::mem::take(&mut table.lessons);
+        *demonstrations = std::mem::take(&mut table.demonstrations);
         // Failed jobs did not end the others: the error reported is that of the first job that fails, whoever ran it.
         for (outcome, &job) in table.outcomes.drain(..).zip(&batch.jobs) {
             let what = || format!("its worker died: {}", died.as_deref().unwrap_or("no one knows why"));
@@ -312,7 +314,7 @@ impl Evaluator for Workers {
 
 impl Shared {
     /// A thread's life; `served` turns were over when it began.
-    fn serve(&self, mut seat: Seat, mut served: u64) {
+    fn serve(&self, mut worker: Worker, mut served: u64) {
         loop {
             let mut turn = lock(&self.turn);
             while turn.number == served && !turn.over {
@@ -323,7 +325,7 @@ impl Shared {
             }
             served = turn.number;
             drop(turn);
-            let worked = catch_unwind(AssertUnwindSafe(|| self.work(&mut seat)));
+            let worked = catch_unwind(AssertUnwindSafe(|| self.work(&mut worker)));
             let mut turn = lock(&self.turn);
             if let Err(panic) = worked {
                 turn.died = Some(message(&*panic));
@@ -336,25 +338,30 @@ impl Shared {
     }
 
     /// Takes jobs and drives them until there is none.
-    fn work(&self, seat: &mut Seat) {
+    fn work(&self, worker: &mut Worker) {
         let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
         let Some(rules) = batch.rules else { return };
         while !self.stop.asked() {
             let Some((index, from_stream)) = lock(&self.table).take(&batch.jobs) else { break };
             let job = batch.jobs[index];
             let streams = from_stream.is_some();
-            let (mut step, mut lesson) = (0, Lesson::default());
+            let (mut step, mut demonstration) = (0, Demonstration::default());
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                set_params(seat, batch.genome(job.genome), job)?;
+                set_params(worker, batch.genome(job.genome), job)?;
                 match from_stream {
-                    None => {
-                        rollout::run(&mut *seat.env, &mut *seat.agent, job, rules, &mut step, &mut lesson)
-                    }
-                    Some(mut env) => rollout::drive(&mut *env, &mut *seat.agent, job, rules, &mut step),
+                    None => rollout::run(
+                        &mut *worker.env,
+                        &mut *worker.agent,
+                        job,
+                        rules,
+                        &mut step,
+                        &mut demonstration,
+                    ),
+                    Some(mut env) => rollout::drive(&mut *env, &mut *worker.agent, job, rules, &mut step),
                 }
             }));
             let outcome = caught.unwrap_or_else(|panic| {
-                (seat.env, seat.agent) = (seat.spare.0.boxed_clone(), seat.spare.1.boxed_clone());
+                (worker.env, worker.agent) = (worker.spare.0.boxed_clone(), worker.spare.1.boxed_clone());
                 Err(broken(job, step, format!("panicked: {}", message(&*panic))))
             });
             let mut table = lock(&self.table);
@@ -363,8 +370,8 @@ impl Shared {
             }
             table.outcomes[index] = Some(outcome);
             self.stop.one_more();
-            if let Some(slot) = table.lessons.get_mut(index) {
-                *slot = lesson;
+            if let Some(slot) = table.demonstrations.get_mut(index) {
+                *slot = demonstration;
             }
         }
     }
@@ -396,9 +403,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn set_params(seat: &mut Seat, genome: &[f32], job: RolloutJob) -> Result<(), EvaluateError> {
+fn set_params(worker: &mut Worker, genome: &[f32], job: RolloutJob) -> Result<(), EvaluateError> {
     let RolloutJob { genome: index, episode, env_seed } = job;
-    seat.agent.set_params(genome).map_err(|source| EvaluateError::Policy {
+    worker.agent.set_params(genome).map_err(|source| EvaluateError::Policy {
         genome: index,
         episode,
         env_seed,
@@ -443,7 +450,7 @@ mod tests {
     }
 
     fn workers(world: &ToyWorld, count: usize) -> Workers {
-        let rules = Rules { max_steps: 1000, patience: Some(20), lesson: None };
+        let rules = Rules { max_steps: 1000, patience: Some(20), demonstration: None };
         Workers::new(world, &toy_agent(0.0), count, rules, Stop::default())
     }
 

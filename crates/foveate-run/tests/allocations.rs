@@ -5,7 +5,7 @@
 use std::alloc::System;
 
 use foveate_agents::registry::{Init, initial_params, make};
-use foveate_core::{Agent, EpisodeResult, Evaluator, Lesson, Population, RolloutJob, Seed};
+use foveate_core::{Agent, Demonstration, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::catalogue;
 use foveate_run::rollout::{self, Rules};
@@ -45,7 +45,7 @@ fn jobs(first_seed: u64) -> Vec<RolloutJob> {
 #[test]
 fn nothing_is_allocated_in_the_loop() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
-    let rules = Rules { max_steps: 100, patience: Some(20), lesson: None };
+    let rules = Rules { max_steps: 100, patience: Some(20), demonstration: None };
     let every_shift = catalogue().iter().map(|info| info.name).collect::<Vec<_>>().join("+");
     for (picture, shifts) in
         [("fast", vec![]), ("classic", vec![]), ("exact", vec![]), ("fast", vec![every_shift])]
@@ -59,7 +59,7 @@ fn nothing_is_allocated_in_the_loop() {
         let mut env = worlds::make(request).expect("it exists");
         let mut agent = make("attention-agent", &Value::Null).expect("it exists");
         let population = population(&*agent);
-        let mut lesson = Lesson::default();
+        let mut demonstration = Demonstration::default();
 
         // One rollout after the other, each with other weights, the reset included; the first round warms up.
         let mut round = |warm: bool| {
@@ -67,7 +67,7 @@ fn nothing_is_allocated_in_the_loop() {
                 let mut result = EpisodeResult::default();
                 let allocations = count(|| {
                     agent.set_params(population.genome(job.genome)).expect("the right count");
-                    result = rollout::run(&mut *env, &mut *agent, job, rules, &mut 0, &mut lesson)
+                    result = rollout::run(&mut *env, &mut *agent, job, rules, &mut 0, &mut demonstration)
                         .expect("it drives");
                 });
                 assert!(result.steps > 20, "{result:?}");

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Action, Agent, Env, Seat, episode_seed};
+use foveate_core::{Action, Agent, Env, PolicyAgent, episode_seed};
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 use foveate_run::npy::ArrayData;
@@ -28,7 +28,7 @@ fn weights() -> Option<Vec<f32>> {
 
 /// Tiles, steps and return of the first `n` episodes of seed 1.
 fn drive(weights: &[f32], variants: &str, n: usize) -> Vec<(usize, usize, f64)> {
-    let mut agent = Seat::new(AttentionAgent::new(AttentionAgentConfig::default()).unwrap());
+    let mut agent = PolicyAgent::new(AttentionAgent::new(AttentionAgentConfig::default()).unwrap());
     agent.set_params(weights).unwrap();
     let variants = Variants::parse(variants).unwrap();
     let mut env = CarRacing::new(CarRacingConfig { variants, ..CarRacingConfig::classic() }).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
-use foveate_core::{Agent, ImageBuf, Observation, Policy, Seat, episode_seed};
+use foveate_core::{Agent, ImageBuf, Observation, Policy, PolicyAgent, episode_seed};
 use serde::Serialize;
 
 use crate::champion::champion;
@@ -73,7 +73,7 @@ impl Decisions {
         for level in Level::available() {
             let mut policy = AttentionAgent::new(self.config.clone())?.with_level(level);
             policy.set_params(&self.params)?;
-            let mut agent = Seat::new(policy);
+            let mut agent = PolicyAgent::new(policy);
             let (mut best, mut chosen_sum) = (f64::INFINITY, 0);
             for pass in 0..=passes.max(1) {
                 agent.begin_episode(episode_seed(0, 0));

@@ -41,7 +41,7 @@ impl HardTracks {
     }
 
     /// Takes note of what each of these tracks came to.
-    pub(super) fn hear(&mut self, replay: &Replay, tracks: &[Track], scores: &[f64]) {
+    pub(super) fn receive(&mut self, replay: &Replay, tracks: &[Track], scores: &[f64]) {
         for (track, &score) in tracks.iter().zip(scores) {
             // Of the very first track no one knows whether it is usual.
             let behind = if self.heard == 0 { 0.0 } else { score - self.usual };
@@ -107,17 +107,17 @@ mod tests {
     fn the_hardest_are_kept_until_they_are_mastered() {
         let mut hard = HardTracks::default();
         let seeds = |hard: &HardTracks| hard.tracks.iter().map(|t| t.0).collect::<Vec<_>>();
-        hard.hear(&REPLAY, &[fresh(1)], &[-900.0]);
+        hard.receive(&REPLAY, &[fresh(1)], &[-900.0]);
         assert_eq!(seeds(&hard), [0; 0], "nothing to compare with");
         // The usual is -900, -450, -300, …
-        hard.hear(&REPLAY, &[fresh(2), fresh(3)], &[0.0, -500.0]);
+        hard.receive(&REPLAY, &[fresh(2), fresh(3)], &[0.0, -500.0]);
         assert_eq!(seeds(&hard), [3]);
         let mut hard = HardTracks { usual: 500.0, heard: 100, ..HardTracks::default() };
-        hard.hear(&REPLAY, &[fresh(4), fresh(5), fresh(6), fresh(7)], &[400.0, 100.0, 300.0, 200.0]);
+        hard.receive(&REPLAY, &[fresh(4), fresh(5), fresh(6), fresh(7)], &[400.0, 100.0, 300.0, 200.0]);
         assert_eq!(seeds(&hard), [5, 7, 6], "the hardest three, hardest first");
         let usual = hard.usual;
         let again = |seed| Track { seed, again: true };
-        hard.hear(&REPLAY, &[again(7), again(5)], &[usual + 1.0, usual - 1.0]);
+        hard.receive(&REPLAY, &[again(7), again(5)], &[usual + 1.0, usual - 1.0]);
         assert_eq!(seeds(&hard), [6, 5], "7 is mastered, 5 nearly");
         assert_eq!(hard.usual, usual, "replayed tracks say nothing about usual ones");
         assert_eq!(hard.heard, 104);

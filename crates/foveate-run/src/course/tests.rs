@@ -4,11 +4,11 @@ use foveate_core::{Evaluator, StateDict, Tensor};
 
 use super::*;
 use crate::recipe::{Fitness, Init, Patience, Replay, Schedule, Stage};
-use crate::toy::{ToyApprentice, ToyWorld, toy_agent};
+use crate::toy::{ToyStudent, ToyWorld, toy_agent};
 use crate::workers::{Stop, Workers};
 
 fn recipe() -> Recipe {
-    let stage = Stage { starts: 3, ..Stage::new("heats", 1500).with("population", 8).with("sigma", 0.3) };
+    let stage = Stage { starts: 3, ..Stage::new("tries", 1500).with("population", 8).with("sigma", 0.3) };
     Recipe {
         algorithm: "rank-es".into(),
         max_steps: 50,
@@ -48,8 +48,8 @@ fn step(course: &mut Course, workers: &mut Workers) -> Option<Vec<Event>> {
     let mut results = Vec::new();
     workers.set_rules(task.rules);
     workers.evaluate(&task.population, &task.jobs, &mut results).expect("fine");
-    if task.rules.lesson.is_some() {
-        course.hear(workers.take_lessons()).expect("its own lessons");
+    if task.rules.demonstration.is_some() {
+        course.receive(workers.take_demonstrations()).expect("its own demonstrations");
     }
     Some(course.learn(&results).expect("its own results"))
 }
@@ -93,10 +93,10 @@ fn a_run_goes_through_its_stages_and_learns() {
     assert_eq!(
         in_order,
         [
-            "heats 1",
-            "heats 2",
-            "heats 3",
-            "chosen heats",
+            "tries 1",
+            "tries 2",
+            "tries 3",
+            "chosen tries",
             "learn 1",
             "forks 1",
             "forks 2",
@@ -107,7 +107,7 @@ fn a_run_goes_through_its_stages_and_learns() {
             "report"
         ]
     );
-    for end in ["heats 2", "heats 3", "chosen heats", "forks 1", "forks 2", "chosen forks"] {
+    for end in ["tries 2", "tries 3", "chosen tries", "forks 1", "forks 2", "chosen forks"] {
         let at = plot.iter().position(|line| line == end).expect("it happens");
         assert_eq!(plot[at - 1], "validation", "before {end}");
     }
@@ -137,12 +137,12 @@ fn the_choice_is_by_validation_then_by_the_finals() {
     while let Some(events) = step(&mut course, &mut workers) {
         for event in events {
             match event {
-                Event::Validation { summary, ref stage, start, generation, .. } if stage == "heats" => {
+                Event::Validation { summary, ref stage, start, generation, .. } if stage == "tries" => {
                     last = Some((summary.mean, generation));
                     starts.resize(start, (0.0, 0));
                     starts[start - 1] = (summary.mean, generation);
                 }
-                Event::Chosen { ref stage, mean, generation } if stage == "heats" => {
+                Event::Chosen { ref stage, mean, generation } if stage == "tries" => {
                     let best =
                         starts.iter().copied().fold((f64::MIN, 0), |a, b| if b.0 > a.0 { b } else { a });
                     assert_eq!((mean, generation), best, "of {starts:?}, last {last:?}");
@@ -543,20 +543,21 @@ fn a_broken_state_is_refused_and_changes_nothing() {
     }
 }
 
-/// One stage of lessons, from hopeless weights.
-fn lessons() -> Recipe {
-    let stage = Stage { algorithm: Some("imitation".into()), tracks: 6, ..Stage::new("lessons", 4000) };
+/// One stage of demonstrations, from hopeless weights.
+fn demonstrations() -> Recipe {
+    let stage =
+        Stage { algorithm: Some("imitation".into()), tracks: 6, ..Stage::new("demonstrations", 4000) };
     let stage = stage.with("updates", 200).with("pieces", 4).with("piece", 20).with("learning_rate", 0.02);
     Recipe { stages: vec![stage], ..recipe() }
 }
 
-fn apprenticed(recipe: Recipe) -> Result<Course, EvolveError> {
-    Course::new(recipe, 3, fresh(), Some(Box::new(ToyApprentice([0.0; 3]))))
+fn with_student(recipe: Recipe) -> Result<Course, EvolveError> {
+    Course::new(recipe, 3, fresh(), Some(Box::new(ToyStudent([0.0; 3]))))
 }
 
 #[test]
-fn lessons_teach_and_resume_to_the_bit() {
-    let mut whole = apprenticed(lessons()).expect("fine");
+fn demonstrations_teach_and_resume_to_the_bit() {
+    let mut whole = with_student(demonstrations()).expect("fine");
     let (mut one, mut three) = (workers(1), workers(3));
     let mut events = Vec::new();
     let mut states = Vec::new();
@@ -568,13 +569,13 @@ fn lessons_teach_and_resume_to_the_bit() {
         .iter()
         .filter_map(|e| if let Event::Generation { mean, .. } = e { Some(*mean) } else { None })
         .collect();
-    // The first round is the expert's, pushes and all; the second is what one round of lessons made of the learner.
+    // The first round is the expert's, pushes and all; the second is what one round of demonstrations made of the learner.
     assert!(means.len() > 10 && means[means.len() - 1] > 0.9 * means[0], "{means:?}");
     let expert_like = whole.best_weights().expect("there is one").0;
     assert!((expert_like[0] + 3.0).abs() < 0.2, "{expert_like:?}");
 
     for (at, state) in states.iter().enumerate().step_by(3) {
-        let mut other = apprenticed(lessons()).expect("fine");
+        let mut other = with_student(demonstrations()).expect("fine");
         other.restore(state).expect("its own");
         for (later, expect) in states.iter().enumerate().skip(at + 1) {
             step(&mut other, &mut three).expect("not over");
@@ -585,16 +586,21 @@ fn lessons_teach_and_resume_to_the_bit() {
 }
 
 #[test]
-fn lessons_need_someone_who_learns() {
-    let error = Course::new(lessons(), 3, fresh(), None).err().expect("no apprentice").to_string();
-    assert!(error.contains("\"lessons\" is imitation") && error.contains("no part that learns"), "{error}");
-    // Results without lessons, and lessons that no one asked for.
-    let mut course = apprenticed(lessons()).expect("fine");
+fn demonstrations_need_someone_who_learns() {
+    let error = Course::new(demonstrations(), 3, fresh(), None).err().expect("no student").to_string();
+    assert!(
+        error.contains("\"demonstrations\" is imitation") && error.contains("no part that learns"),
+        "{error}"
+    );
+    // Results without demonstrations, and demonstrations that no one asked for.
+    let mut course = with_student(demonstrations()).expect("fine");
     let task = course.task().expect("the first");
-    let error =
-        course.learn(&vec![EpisodeResult::default(); task.jobs.len()]).expect_err("no lessons").to_string();
-    assert!(error.contains("not its lessons"), "{error}");
+    let error = course
+        .learn(&vec![EpisodeResult::default(); task.jobs.len()])
+        .expect_err("no demonstrations")
+        .to_string();
+    assert!(error.contains("not its demonstrations"), "{error}");
     let mut evolving = Course::new(recipe(), 3, fresh(), None).expect("fine");
-    assert!(evolving.task().expect("the first").rules.lesson.is_none());
-    assert!(evolving.hear(vec![]).is_err());
+    assert!(evolving.task().expect("the first").rules.demonstration.is_none());
+    assert!(evolving.receive(vec![]).is_err());
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use foveate_core::{
     Action, ActionSpace, Decision, EnvError, EnvSpec, Fact, Gaze, ImageBuf, Observation, ObservationSpace,
-    PatchGrid, Policy, PolicyError, Rng, Seat, Seed, Step, TensorShape,
+    PatchGrid, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, TensorShape,
 };
 
 use super::*;
@@ -203,7 +203,7 @@ fn explain(says: Says, episodes: usize, workers: usize) -> Made {
     let out = dir.path().join("report");
     let request = ExplainRequest {
         env: &Sparks::new(),
-        agent: &Seat::new(Toy::new(says)),
+        agent: &PolicyAgent::new(Toy::new(says)),
         labels: Labels {
             env: "sparks".into(),
             picture: "noise".into(),
@@ -384,7 +384,7 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
 #[test]
 fn requests_that_cannot_be_met() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let agent = Seat::new(Toy::new(Says::Truth));
+    let agent = PolicyAgent::new(Toy::new(Says::Truth));
     let toy = crate::toy::ToyWorld::default();
     let sparks = Sparks::new();
     let stopped = Stop::default();

@@ -14,7 +14,7 @@ fn sample() -> Recipe {
         report_tracks = 100
         evaluation_tracks = 100
         [[stage]]
-        name = 'heats'
+        name = 'tries'
         starts = 3
         steps = 2_000_000
         population = 32
@@ -134,7 +134,7 @@ fn numbers_that_make_no_sense_are_refused() {
         ),
         (|r| r.selection.report_tracks = usize::MAX, "choose at most 1000000"),
         (|r| r.stages[1].starts = 0, "starts = 0; choose 1 or more (in stage \"refine\" of the recipe)"),
-        (|r| r.stages[0].steps = 0, "steps = 0; choose 1 or more (in stage \"heats\""),
+        (|r| r.stages[0].steps = 0, "steps = 0; choose 1 or more (in stage \"tries\""),
         (|r| stage(r, "generations = 0"), "generations = 0; choose 1"),
         (|r| stage(r, "tracks = 100000"), "tracks = 100000; choose at most 65536"),
         (|r| stage(r, "sigma = -1.0"), "sigma = -1"),

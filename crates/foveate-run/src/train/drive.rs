@@ -229,8 +229,8 @@ impl Run {
                 self.save_judged()?;
                 (judged, saved_at) = (false, wall.elapsed());
             }
-            let learnt = match task.rules.lesson {
-                Some(_) => self.parts.course.hear(workers.take_lessons()),
+            let learnt = match task.rules.demonstration {
+                Some(_) => self.parts.course.receive(workers.take_demonstrations()),
                 None => Ok(()),
             };
             let events = match learnt.and_then(|()| self.parts.course.learn(&results)) {

@@ -6,10 +6,10 @@ use crate::course::FreshWeights;
 use crate::progress::LogLine;
 use crate::progress::Style;
 use crate::recipe::{Init, Interval, Recipe, Selection, Stage};
-use crate::toy::{ToyApprentice, ToyWorld, toy_agent};
+use crate::toy::{ToyStudent, ToyWorld, toy_agent};
 
 fn recipe() -> Recipe {
-    let stage = Stage { starts: 2, ..Stage::new("heats", 2500).with("population", 6).with("sigma", 0.3) };
+    let stage = Stage { starts: 2, ..Stage::new("tries", 2500).with("population", 6).with("sigma", 0.3) };
     Recipe {
         algorithm: "rank-es".into(),
         max_steps: 50,
@@ -27,14 +27,14 @@ fn recipe() -> Recipe {
         stages: vec![
             stage.clone(),
             Stage { name: "learn".into(), starts: 1, tracks: 2, ..stage.with("averaging", 0.5) },
-            lessons(),
+            demonstrations(),
         ],
     }
 }
 
 /// Three rounds and more.
-fn lessons() -> Stage {
-    let stage = Stage { algorithm: Some("imitation".into()), tracks: 4, ..Stage::new("lessons", 700) };
+fn demonstrations() -> Stage {
+    let stage = Stage { algorithm: Some("imitation".into()), tracks: 4, ..Stage::new("demonstrations", 700) };
     stage.with("updates", 20).with("pieces", 3).with("piece", 20).with("burn_in", 5).with("keep", 6)
 }
 
@@ -52,7 +52,7 @@ fn parts(world: ToyWorld, workers: usize) -> Parts {
     let mut config = TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
     (config.seed, config.workers, config.recipe) = (4, workers, recipe());
     Parts {
-        course: Course::new(recipe(), 4, fresh, Some(Box::new(ToyApprentice([0.0; 3])))).expect("fine"),
+        course: Course::new(recipe(), 4, fresh, Some(Box::new(ToyStudent([0.0; 3])))).expect("fine"),
         config,
         title: "toy".into(),
         checkpoint_every: Duration::ZERO,

@@ -2,7 +2,7 @@ use super::*;
 use crate::toy::{ToyWorld, toy_agent};
 use foveate_core::{
     Action, ActionSpace, Decision, EnvError, EnvSpec, Fact, Gaze, ImageBuf, Observation, ObservationSpace,
-    PatchGrid, Policy, PolicyError, Seat, Seed, Step, TensorShape,
+    PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Step, TensorShape,
 };
 
 /// A world of one grey square: brighter every step, over after `length` steps, one point a step.
@@ -133,7 +133,7 @@ fn shoot(env: &dyn Env, agent: &dyn Agent, name: &str, change: impl FnOnce(&mut 
 }
 
 fn dawn(length: u8, name: &str, change: impl FnOnce(&mut WatchRequest<'_>)) -> Filmed {
-    shoot(&Dawn::of(length), &Seat::new(Looker), name, change)
+    shoot(&Dawn::of(length), &PolicyAgent::new(Looker), name, change)
 }
 
 #[track_caller]
@@ -240,7 +240,7 @@ fn the_summary_is_one_line() {
 fn asked_to_stop_it_still_finishes_the_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("a.gif");
-    let (env, agent, stop) = (Dawn::of(30), Seat::new(Looker), Stop::default());
+    let (env, agent, stop) = (Dawn::of(30), PolicyAgent::new(Looker), Stop::default());
     let request = WatchRequest {
         env: &env,
         agent: &agent,

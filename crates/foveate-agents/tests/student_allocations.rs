@@ -1,11 +1,11 @@
-//! An apprentice allocates nothing once its buffers have their size.
+//! An student allocates nothing once its buffers have their size.
 //!
 //! A counting allocator stands under this whole program, so there is but one test in it.
 
 use std::alloc::System;
 
 use foveate_agents::registry::{self, Init};
-use foveate_core::{Lesson, Seed};
+use foveate_core::{Demonstration, Seed};
 use serde_json::Value;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -23,15 +23,16 @@ fn count(work: impl FnOnce()) -> usize {
 #[test]
 fn nothing_is_allocated_after_the_first_piece() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
-    let mut apprentice = registry::apprentice("attention-agent", &Value::Null).expect("it exists");
+    let mut student = registry::student("attention-agent", &Value::Null).expect("it exists");
     let params = registry::initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
         .expect("the defaults are good");
-    let lesson = Lesson { inputs: vec![0.5; 200 * 20], actions: vec![0.25; 200 * 3], steps: 200 };
+    let demonstration =
+        Demonstration { inputs: vec![0.5; 200 * 20], actions: vec![0.25; 200 * 3], steps: 200 };
     let mut gradient = vec![0.0; params.len()];
     let mut study = |piece, burn_in| {
         count(|| {
-            apprentice.set_params(&params).expect("the right count");
-            assert!(apprentice.study(&lesson, piece, burn_in, &mut gradient) > 0.0);
+            student.set_params(&params).expect("the right count");
+            assert!(student.study(&demonstration, piece, burn_in, &mut gradient) > 0.0);
         })
     };
     assert!(study(0..150, 0) > 0, "the first piece makes room");

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{Apprentice, Lesson, PolicyError, TensorShape};
+use foveate_core::{Demonstration, PolicyError, Student, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner};
 
@@ -16,7 +16,7 @@ use crate::params::Params;
 ///
 /// `lstm.bias_ih` and `lstm.bias_hh` are only ever added, so `bias_ih` alone learns; the gradient of `bias_hh` is 0.
 #[derive(Debug, Clone)]
-pub struct LstmApprentice {
+pub struct LstmStudent {
     params: Params,
     level: Level,
     learner: Learner,
@@ -28,8 +28,8 @@ pub struct LstmApprentice {
     wanted: Vec<f32>,
 }
 
-impl LstmApprentice {
-    /// An apprentice of zero weights on the fastest instruction set of this processor.
+impl LstmStudent {
+    /// An student of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
     /// When the configuration makes no sense; see [`AttentionAgentConfig::check`].
@@ -39,7 +39,7 @@ impl LstmApprentice {
         Ok(Self::of(config.tensors(), inputs, config.hidden, config.actions.clone()))
     }
 
-    /// The apprentice of an agent whose `tensors` end with an LSTM from `inputs` to `hidden` numbers and its output
+    /// The student of an agent whose `tensors` end with an LSTM from `inputs` to `hidden` numbers and its output
     /// layer.
     pub(crate) fn of(
         tensors: Vec<TensorShape>,
@@ -47,7 +47,7 @@ impl LstmApprentice {
         hidden: usize,
         actions: Vec<[f64; 2]>,
     ) -> Self {
-        LstmApprentice {
+        LstmStudent {
             params: Params::zeros(tensors),
             level: Level::best(),
             learner: Learner::new(inputs, hidden, actions.len()),
@@ -57,7 +57,7 @@ impl LstmApprentice {
         }
     }
 
-    /// The same apprentice on another instruction set, which gives the same gradients to the bit.
+    /// The same student on another instruction set, which gives the same gradients to the bit.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
@@ -65,7 +65,7 @@ impl LstmApprentice {
     }
 }
 
-impl Apprentice for LstmApprentice {
+impl Student for LstmStudent {
     fn inputs(&self) -> usize {
         self.inputs
     }
@@ -84,21 +84,41 @@ impl Apprentice for LstmApprentice {
         Ok(())
     }
 
-    fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64 {
-        let LstmApprentice { params, level, learner, inputs, actions, wanted } = self;
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let LstmStudent { params, level, learner, inputs, actions, wanted } = self;
         let (inputs, n) = (*inputs, actions.len());
-        assert_eq!(lesson.inputs.len(), lesson.steps * inputs, "inputs of {} steps", lesson.steps);
-        assert_eq!(lesson.actions.len(), lesson.steps * n, "actions of {} steps", lesson.steps);
+        assert_eq!(
+            demonstration.inputs.len(),
+            demonstration.steps * inputs,
+            "inputs of {} steps",
+            demonstration.steps
+        );
+        assert_eq!(
+            demonstration.actions.len(),
+            demonstration.steps * n,
+            "actions of {} steps",
+            demonstration.steps
+        );
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
-        assert!(piece.start <= piece.end && piece.end <= lesson.steps, "{piece:?} of {}", lesson.steps);
+        assert!(
+            piece.start <= piece.end && piece.end <= demonstration.steps,
+            "{piece:?} of {}",
+            demonstration.steps
+        );
 
         wanted.clear();
-        for action in lesson.actions[piece.start * n..piece.end * n].chunks_exact(n) {
+        for action in demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n) {
             wanted.extend(action.iter().zip(&*actions).map(|(&action, &[low, high])| {
                 ((f64::from(action) - f64::midpoint(low, high)) / ((high - low) / 2.0)) as f32
             }));
         }
-        let x = &lesson.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];
+        let x = &demonstration.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];
         let places = ["lstm.weight_ih", "lstm.weight_hh", "lstm.bias_ih", "output.weight", "output.bias"]
             .map(|name| params.place(name));
         let [weight_ih, weight_hh, bias_ih, output_weight, output_bias] =
@@ -107,7 +127,7 @@ impl Apprentice for LstmApprentice {
         learner.study(*level, x, wanted, gradient)
     }
 
-    fn boxed_clone(&self) -> Box<dyn Apprentice> {
+    fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(self.clone())
     }
 }

@@ -1,7 +1,7 @@
-//! Learning from lessons on all cores.
+//! Learning from demonstrations on all cores.
 //!
-//! An update of imitation takes about a millisecond on one thread, too little to begin threads for. So a [`StudyGroup`]
-//! keeps its threads, each with a copy of the apprentice, as long as the run lasts; they sleep while there is nothing to
+//! An update of imitation takes about a millisecond on one thread, too little to begin threads for. So a [`ParallelStudent`]
+//! keeps its threads, each with a copy of the student, as long as the run lasts; they sleep while there is nothing to
 //! study. All take pieces in turn, the caller's thread too, and put the gradient of a piece into a place of its own. The
 //! caller adds these in the order of the pieces, so any number of threads gives the same bits.
 
@@ -11,28 +11,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, JoinHandle};
 
-use foveate_core::{Apprentice, Lesson, Piece, PolicyError};
+use foveate_core::{Demonstration, Piece, PolicyError, Student};
 
 use crate::workers::message;
 
 /// Pieces between two meetings of all threads, at least; each needs room for a gradient.
 pub(crate) const AT_ONCE: usize = 32;
 
-/// An apprentice that shares the pieces of an update among threads; see the [module](self). Copies share the threads,
+/// An student that shares the pieces of an update among threads; see the [module](self). Copies share the threads,
 /// which end with the last copy.
-pub struct StudyGroup {
+pub struct ParallelStudent {
     /// The caller's own copy.
-    student: Student,
+    replica: Replica,
     /// `[n_params]`: the weights that were set last.
     flat: Vec<f32>,
     crew: Arc<Mutex<Crew>>,
 }
 
-/// An apprentice, and which weights it has.
-struct Student {
-    apprentice: Box<dyn Apprentice>,
+/// An student, and which weights it has.
+struct Replica {
+    student: Box<dyn Student>,
     /// An untouched copy, for after a panic left the other in no one knows what state.
-    spare: Box<dyn Apprentice>,
+    spare: Box<dyn Student>,
     /// [`Batch::version`] of its weights; 0 for others.
     version: u64,
 }
@@ -88,10 +88,10 @@ struct Turn {
     over: bool,
 }
 
-impl StudyGroup {
+impl ParallelStudent {
     /// `threads` threads at most (at least one, the caller's), and fewer if the system refuses some. They begin when
     /// there is something to study, which must be after weights were set.
-    pub fn new(apprentice: Box<dyn Apprentice>, threads: usize) -> Self {
+    pub fn new(student: Box<dyn Student>, threads: usize) -> Self {
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
             next: AtomicUsize::new(0),
@@ -100,15 +100,15 @@ impl StudyGroup {
             end: Condvar::new(),
         });
         let crew = Crew { threads: Vec::new(), most: threads.max(1), shared };
-        let spare = apprentice.boxed_clone();
-        let student = Student { apprentice, spare, version: 0 };
-        StudyGroup { student, flat: Vec::new(), crew: Arc::new(Mutex::new(crew)) }
+        let spare = student.boxed_clone();
+        let replica = Replica { student, spare, version: 0 };
+        ParallelStudent { replica, flat: Vec::new(), crew: Arc::new(Mutex::new(crew)) }
     }
 }
 
-impl Student {
-    fn new(apprentice: &dyn Apprentice) -> Self {
-        Student { apprentice: apprentice.boxed_clone(), spare: apprentice.boxed_clone(), version: 0 }
+impl Replica {
+    fn new(student: &dyn Student) -> Self {
+        Replica { student: student.boxed_clone(), spare: student.boxed_clone(), version: 0 }
     }
 
     /// Studies pieces until none is left.
@@ -125,7 +125,7 @@ impl Student {
             *outcome = Some(match studied {
                 Ok(studied) => studied.map_err(|error| error.to_string()),
                 Err(panic) => {
-                    (self.apprentice, self.version) = (self.spare.boxed_clone(), 0);
+                    (self.student, self.version) = (self.spare.boxed_clone(), 0);
                     Err(format!("panicked: {}", message(&*panic)))
                 }
             });
@@ -134,11 +134,11 @@ impl Student {
 
     fn study(&mut self, batch: &Batch, piece: &Piece, gradient: &mut [f32]) -> Result<f64, PolicyError> {
         if self.version != batch.version {
-            self.apprentice.set_params(&batch.flat)?;
+            self.student.set_params(&batch.flat)?;
             self.version = batch.version;
         }
         gradient[batch.learns.clone()].fill(0.0);
-        Ok(self.apprentice.study(&piece.lesson, piece.steps.clone(), batch.burn_in, gradient))
+        Ok(self.student.study(&piece.demonstration, piece.steps.clone(), batch.burn_in, gradient))
     }
 }
 
@@ -173,13 +173,13 @@ impl Batch {
 
 impl Crew {
     /// Begins threads until there are enough for `pieces` pieces.
-    fn begin_threads(&mut self, student: &Student, pieces: usize) {
+    fn begin_threads(&mut self, replica: &Replica, pieces: usize) {
         while 1 + self.threads.len() < self.most.min(pieces) {
-            let (student, shared) = (Student::new(&*student.spare), Arc::clone(&self.shared));
+            let (replica, shared) = (Replica::new(&*replica.spare), Arc::clone(&self.shared));
             // It has served all turns so far.
             let served = lock(&shared.turn).number;
-            let name = format!("student {}", 1 + self.threads.len());
-            match thread::Builder::new().name(name).spawn(move || shared.serve(student, served)) {
+            let name = format!("replica {}", 1 + self.threads.len());
+            match thread::Builder::new().name(name).spawn(move || shared.serve(replica, served)) {
                 Ok(thread) => self.threads.push(thread),
                 // The system has no more to give.
                 Err(_) => self.most = 1 + self.threads.len(),
@@ -202,7 +202,7 @@ impl Drop for Crew {
 
 impl Shared {
     /// A thread's life; `served` turns had begun before it did.
-    fn serve(&self, mut student: Student, mut served: u64) {
+    fn serve(&self, mut replica: Replica, mut served: u64) {
         loop {
             let mut turn = lock(&self.turn);
             while turn.number == served && !turn.over {
@@ -214,12 +214,12 @@ impl Shared {
             served = turn.number;
             drop(turn);
             // Whoever comes too late finds the pieces of the next turn, or none.
-            student.work(self);
+            replica.work(self);
         }
     }
 
     /// Has `pieces` studied by whoever of the threads has time; their answers are in the batch then.
-    fn turn(&self, mut batch: RwLockWriteGuard<'_, Batch>, pieces: &[Piece], student: &mut Student) {
+    fn turn(&self, mut batch: RwLockWriteGuard<'_, Batch>, pieces: &[Piece], replica: &mut Replica) {
         batch.pieces.clear();
         batch.pieces.extend_from_slice(pieces);
         self.next.store(0, Ordering::Relaxed);
@@ -230,7 +230,7 @@ impl Shared {
         // Before this no one can take a piece.
         drop(batch);
         self.begin.notify_all();
-        student.work(self);
+        replica.work(self);
         let mut turn = lock(&self.turn);
         while turn.left > 0 {
             turn = self.end.wait(turn).unwrap_or_else(PoisonError::into_inner);
@@ -267,28 +267,34 @@ impl Batch {
     }
 }
 
-impl Apprentice for StudyGroup {
+impl Student for ParallelStudent {
     fn inputs(&self) -> usize {
-        self.student.apprentice.inputs()
+        self.replica.student.inputs()
     }
 
     fn actions(&self) -> usize {
-        self.student.apprentice.actions()
+        self.replica.student.actions()
     }
 
     fn learns(&self) -> Range<usize> {
-        self.student.apprentice.learns()
+        self.replica.student.learns()
     }
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.student.apprentice.set_params(flat)?;
+        self.replica.student.set_params(flat)?;
         self.flat.clear();
         self.flat.extend_from_slice(flat);
         Ok(())
     }
 
-    fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, gradient: &mut [f32]) -> f64 {
-        self.student.apprentice.study(lesson, piece, burn_in, gradient)
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        self.replica.student.study(demonstration, piece, burn_in, gradient)
     }
 
     /// A panic while a piece is studied is an error here.
@@ -298,35 +304,35 @@ impl Apprentice for StudyGroup {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
-        let StudyGroup { student, flat, crew } = self;
+        let ParallelStudent { replica, flat, crew } = self;
         let mut crew = lock(crew);
-        crew.begin_threads(student, pieces.len());
+        crew.begin_threads(replica, pieces.len());
         let shared = &crew.shared;
         let at_once = AT_ONCE.max(2 * crew.most).min(pieces.len()).max(1);
-        if student.version == 0 {
+        if replica.version == 0 {
             // A copy, or one that a panic left without weights.
-            student.apprentice.set_params(flat)?;
+            replica.student.set_params(flat)?;
         }
         let mut batch = shared.write();
-        batch.prepare(flat, student.apprentice.learns(), burn_in, at_once);
-        student.version = batch.version;
+        batch.prepare(flat, replica.student.learns(), burn_in, at_once);
+        replica.version = batch.version;
         drop(batch);
         let mut error = Ok(0.0);
         for (number, pieces) in pieces.chunks(at_once).enumerate() {
             let Ok(sum) = error else { break };
-            shared.turn(shared.write(), pieces, student);
+            shared.turn(shared.write(), pieces, replica);
             error = shared.read().add_to(gradient, number * at_once, sum);
         }
-        // Lessons are not kept alive.
+        // Demonstrations are not kept alive.
         shared.write().pieces.clear();
         error
     }
 
-    fn boxed_clone(&self) -> Box<dyn Apprentice> {
-        Box::new(StudyGroup {
-            student: Student {
-                apprentice: self.student.apprentice.boxed_clone(),
-                spare: self.student.spare.boxed_clone(),
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(ParallelStudent {
+            replica: Replica {
+                student: self.replica.student.boxed_clone(),
+                spare: self.replica.spare.boxed_clone(),
                 version: 0,
             },
             flat: self.flat.clone(),
@@ -342,18 +348,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use foveate_agents::registry::{Init, apprentice, initial_params};
+    use foveate_agents::registry::{Init, initial_params, student};
     use foveate_core::{Evolver, Seed};
     use foveate_evolve::{Imitation, ImitationConfig};
     use serde_json::Value;
 
     use super::*;
-    use crate::toy::ToyApprentice;
+    use crate::toy::ToyStudent;
 
     const AGENT: &str = "attention-agent";
 
-    fn real() -> Box<dyn Apprentice> {
-        apprentice(AGENT, &Value::Null).expect("it exists")
+    fn real() -> Box<dyn Student> {
+        student(AGENT, &Value::Null).expect("it exists")
     }
 
     fn params(seed: u64) -> Vec<f32> {
@@ -361,22 +367,22 @@ mod tests {
     }
 
     /// Numbers drawn at random for a learner of this shape.
-    fn lesson(of: &dyn Apprentice, seed: u64, steps: usize) -> Lesson {
+    fn demonstration(of: &dyn Student, seed: u64, steps: usize) -> Demonstration {
         let mut rng = Seed::root(seed).rng();
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(-0.5, 0.5) as f32).collect() };
-        Lesson { inputs: draw(of.inputs() * steps), actions: draw(of.actions() * steps), steps }
+        Demonstration { inputs: draw(of.inputs() * steps), actions: draw(of.actions() * steps), steps }
     }
 
     /// The states after two rounds of imitation; more pieces than are studied at once.
-    fn rounds(learner: Box<dyn Apprentice>) -> Vec<foveate_core::StateDict> {
+    fn rounds(learner: Box<dyn Student>) -> Vec<foveate_core::StateDict> {
         let config = ImitationConfig { updates: 3, pieces: AT_ONCE + 8, piece: 20, ..Default::default() };
-        let lessons =
-            |round: u64| (0..4).map(|i| lesson(&*real(), 10 * round + i, 30 + i as usize)).collect();
+        let demonstrations =
+            |round: u64| (0..4).map(|i| demonstration(&*real(), 10 * round + i, 30 + i as usize)).collect();
         let mean = params(1).into_iter().map(f64::from).collect();
         let mut learner = Imitation::from_mean(config, mean, Seed::root(2), learner).expect("fine");
         let mut round = |round| {
             learner.ask();
-            learner.hear(lessons(round)).expect("fine");
+            learner.receive(demonstrations(round)).expect("fine");
             learner.tell(&[0.0]).expect("fine");
             learner.state()
         };
@@ -388,15 +394,15 @@ mod tests {
         let expect = rounds(real());
         assert_ne!(expect[0], expect[1]);
         for threads in [0, 1, 2, 3, 16] {
-            assert!(rounds(Box::new(StudyGroup::new(real(), threads))) == expect, "{threads} threads");
+            assert!(rounds(Box::new(ParallelStudent::new(real(), threads))) == expect, "{threads} threads");
         }
     }
 
-    /// Panics at lessons of one step.
+    /// Panics at demonstrations of one step.
     #[derive(Debug, Clone)]
-    struct Fragile(ToyApprentice);
+    struct Fragile(ToyStudent);
 
-    impl Apprentice for Fragile {
+    impl Student for Fragile {
         fn inputs(&self) -> usize {
             self.0.inputs()
         }
@@ -413,30 +419,36 @@ mod tests {
             self.0.set_params(flat)
         }
 
-        fn study(&mut self, lesson: &Lesson, piece: Range<usize>, burn_in: usize, to: &mut [f32]) -> f64 {
-            let error = self.0.study(lesson, piece, burn_in, to);
-            if lesson.steps == 1 {
+        fn study(
+            &mut self,
+            demonstration: &Demonstration,
+            piece: Range<usize>,
+            burn_in: usize,
+            to: &mut [f32],
+        ) -> f64 {
+            let error = self.0.study(demonstration, piece, burn_in, to);
+            if demonstration.steps == 1 {
                 // What a panic leaves is not used again.
-                self.0 = ToyApprentice([f32::NAN; 3]);
+                self.0 = ToyStudent([f32::NAN; 3]);
                 panic!("too short");
             }
             error
         }
 
-        fn boxed_clone(&self) -> Box<dyn Apprentice> {
+        fn boxed_clone(&self) -> Box<dyn Student> {
             Box::new(self.clone())
         }
     }
 
     #[test]
     fn a_panic_is_an_error_and_the_group_lives_on() {
-        let mut alone = ToyApprentice([0.0; 3]);
+        let mut alone = ToyStudent([0.0; 3]);
         let good: Vec<Piece> = (0..9)
-            .map(|i| Piece { lesson: Arc::new(lesson(&alone, i, 10)), steps: i as usize..10 })
+            .map(|i| Piece { demonstration: Arc::new(demonstration(&alone, i, 10)), steps: i as usize..10 })
             .collect();
         let mut bad = good.clone();
         for place in [4, 7] {
-            bad[place] = Piece { lesson: Arc::new(lesson(&alone, 99, 1)), steps: 0..1 };
+            bad[place] = Piece { demonstration: Arc::new(demonstration(&alone, 99, 1)), steps: 0..1 };
         }
         let flat = [0.3, -0.2, 0.1];
         let mut expect = [0.0; 3];
@@ -444,7 +456,7 @@ mod tests {
         let error = alone.study_all(&good, 2, &mut expect).expect("fine");
         assert!(error > 0.0 && expect.iter().all(|&g| g != 0.0));
         for threads in [1, 2, 5] {
-            let mut group = StudyGroup::new(Box::new(Fragile(ToyApprentice([0.0; 3]))), threads);
+            let mut group = ParallelStudent::new(Box::new(Fragile(ToyStudent([0.0; 3]))), threads);
             group.set_params(&flat).expect("three");
             for _ in 0..5 {
                 let failed = group.study_all(&bad, 2, &mut [0.0; 3]).expect_err("it panics");
@@ -464,9 +476,9 @@ mod tests {
 
     #[test]
     fn threads_begin_with_work_and_end_with_the_last_copy() {
-        let mut group = StudyGroup::new(Box::new(ToyApprentice([0.0; 3])), 4);
-        let lesson = Arc::new(lesson(&group, 1, 10));
-        let pieces = vec![Piece { lesson: Arc::clone(&lesson), steps: 0..10 }; 3];
+        let mut group = ParallelStudent::new(Box::new(ToyStudent([0.0; 3])), 4);
+        let demonstration = Arc::new(demonstration(&group, 1, 10));
+        let pieces = vec![Piece { demonstration: Arc::clone(&demonstration), steps: 0..10 }; 3];
         let shared = Arc::clone(&lock(&group.crew).shared);
         group.set_params(&[0.1; 3]).expect("three");
         let copy = group.boxed_clone();
@@ -474,7 +486,7 @@ mod tests {
         group.study_all(&pieces, 0, &mut [0.0; 3]).expect("fine");
         assert_eq!(Arc::strong_count(&shared), 4, "as many threads as pieces, this one included");
         drop(pieces);
-        assert_eq!(Arc::strong_count(&lesson), 1, "no lesson is kept");
+        assert_eq!(Arc::strong_count(&demonstration), 1, "no demonstration is kept");
         drop(group);
         assert_eq!(Arc::strong_count(&shared), 4);
         drop(copy);

@@ -1,7 +1,7 @@
-//! An episode as a lesson: every step is written down with what the world's expert would have done there.
+//! An episode as a demonstration: every step is written down with what the world's expert would have done there.
 
 use foveate_core::{
-    ActionSpace, Agent, Env, EnvSpec, Lesson, LessonPlan, PolicyError, Rng, RolloutJob, Seed,
+    ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvSpec, PolicyError, Rng, RolloutJob, Seed,
 };
 
 use super::{Hands, Refusal};
@@ -11,9 +11,9 @@ const PUSH_STEPS: std::ops::Range<u64> = 5..17;
 /// Standard deviation of a push, as a share of the action's range.
 const PUSH: f64 = 0.3;
 
-/// Drives as the plan says and writes the lesson.
+/// Drives as the plan says and writes the demonstration.
 pub(super) struct Pupil<'l> {
-    plan: LessonPlan,
+    plan: DemonstrationPlan,
     rng: Rng,
     /// Lowest and highest of every action.
     range: Vec<[f64; 2]>,
@@ -24,13 +24,18 @@ pub(super) struct Pupil<'l> {
     advice: Vec<f64>,
     /// What is done.
     action: Vec<f64>,
-    lesson: &'l mut Lesson,
+    demonstration: &'l mut Demonstration,
 }
 
 impl<'l> Pupil<'l> {
     /// The pushes depend on the job's seed alone.
-    pub(super) fn new(plan: LessonPlan, job: RolloutJob, spec: &EnvSpec, lesson: &'l mut Lesson) -> Self {
-        *lesson = Lesson::default();
+    pub(super) fn new(
+        plan: DemonstrationPlan,
+        job: RolloutJob,
+        spec: &EnvSpec,
+        demonstration: &'l mut Demonstration,
+    ) -> Self {
+        *demonstration = Demonstration::default();
         let range: Vec<[f64; 2]> = match &spec.action {
             ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
             // Scores that a choice is made from; worlds of choices have no expert so far.
@@ -45,7 +50,7 @@ impl<'l> Pupil<'l> {
             advice: zeros.clone(),
             action: zeros,
             range,
-            lesson,
+            demonstration,
         }
     }
 
@@ -81,12 +86,13 @@ impl Hands for Pupil<'_> {
         self.action.copy_from_slice(by);
         if agent.inputs().is_empty() {
             let why =
-                "this agent has no part that learns by gradients, so there are no lessons for it".into();
+                "this agent has no part that learns by gradients, so there are no demonstrations for it"
+                    .into();
             return Err(Refusal::Policy(PolicyError::BadConfig { why }));
         }
-        self.lesson.inputs.extend_from_slice(agent.inputs());
-        self.lesson.actions.extend(self.advice.iter().map(|&x| x as f32));
-        self.lesson.steps += 1;
+        self.demonstration.inputs.extend_from_slice(agent.inputs());
+        self.demonstration.actions.extend(self.advice.iter().map(|&x| x as f32));
+        self.demonstration.steps += 1;
         if self.action.iter().all(|x| x.is_finite()) {
             self.disturb();
         }
@@ -100,36 +106,41 @@ mod tests {
     use super::*;
     use crate::toy::{ToyWorld, toy_agent};
 
-    fn lesson(expert_drives: bool, pushes: f64, seed: u64) -> (Lesson, f64) {
-        let rules = Rules { lesson: Some(LessonPlan { expert_drives, pushes }), ..Rules::WHOLE };
+    fn demonstration(expert_drives: bool, pushes: f64, seed: u64) -> (Demonstration, f64) {
+        let rules =
+            Rules { demonstration: Some(DemonstrationPlan { expert_drives, pushes }), ..Rules::WHOLE };
         let job = RolloutJob { genome: 0, episode: 0, env_seed: seed };
-        let mut lesson = Lesson { steps: 7, ..Lesson::default() };
-        let result = run(&mut ToyWorld::default(), &mut toy_agent(0.1), job, rules, &mut 0, &mut lesson)
-            .expect("fine");
-        assert_eq!(lesson.steps as u64, result.steps);
-        assert_eq!((lesson.inputs.len(), lesson.actions.len()), (2 * lesson.steps, lesson.steps));
-        (lesson, result.total)
+        let mut demonstration = Demonstration { steps: 7, ..Demonstration::default() };
+        let result =
+            run(&mut ToyWorld::default(), &mut toy_agent(0.1), job, rules, &mut 0, &mut demonstration)
+                .expect("fine");
+        assert_eq!(demonstration.steps as u64, result.steps);
+        assert_eq!(
+            (demonstration.inputs.len(), demonstration.actions.len()),
+            (2 * demonstration.steps, demonstration.steps)
+        );
+        (demonstration, result.total)
     }
 
     #[test]
     fn every_step_holds_what_was_told_and_what_the_expert_would_do() {
         for (expert_drives, pushes) in [(true, 0.0), (false, 0.0), (false, 20.0)] {
-            let (lesson, _) = lesson(expert_drives, pushes, 4);
-            for (inputs, &action) in lesson.inputs.chunks(2).zip(&lesson.actions) {
+            let (demonstration, _) = demonstration(expert_drives, pushes, 4);
+            for (inputs, &action) in demonstration.inputs.chunks(2).zip(&demonstration.actions) {
                 assert_eq!(inputs[1], 1.0);
                 assert!((action + 3.0 * inputs[0]).abs() < 1e-5, "{inputs:?}: {action}");
             }
         }
         // An expert keeps the ball in the middle, a learner that knows nothing loses it.
-        assert!(lesson(true, 0.0, 4).1 > 50.0 && lesson(false, 0.0, 4).1 < 30.0);
+        assert!(demonstration(true, 0.0, 4).1 > 50.0 && demonstration(false, 0.0, 4).1 < 30.0);
     }
 
     #[test]
     fn pushes_disturb_and_depend_on_the_seed_alone() {
-        let quiet = lesson(true, 0.0, 4);
-        let pushed = lesson(true, 10.0, 4);
+        let quiet = demonstration(true, 0.0, 4);
+        let pushed = demonstration(true, 10.0, 4);
         assert_ne!(quiet.0.inputs, pushed.0.inputs);
-        assert_eq!(pushed, lesson(true, 10.0, 4));
-        assert_ne!(pushed.0.inputs, lesson(true, 10.0, 5).0.inputs);
+        assert_eq!(pushed, demonstration(true, 10.0, 4));
+        assert_ne!(pushed.0.inputs, demonstration(true, 10.0, 5).0.inputs);
     }
 }

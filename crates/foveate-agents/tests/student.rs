@@ -1,8 +1,10 @@
-//! The apprentice acts as its agent does, and learns what a teacher does.
+//! The student acts as its agent does, and learns what a teacher does.
 
 use foveate_agents::registry::{self, Init, initial_attention_params};
-use foveate_agents::{AttentionAgent, AttentionAgentConfig, LstmApprentice};
-use foveate_core::{Agent, Apprentice, ImageBuf, Lesson, Observation, PolicyError, Seat, Seed, episode_seed};
+use foveate_agents::{AttentionAgent, AttentionAgentConfig, LstmStudent};
+use foveate_core::{
+    Agent, Demonstration, ImageBuf, Observation, PolicyAgent, PolicyError, Seed, Student, episode_seed,
+};
 use foveate_kernels::Level;
 use serde_json::json;
 
@@ -16,50 +18,47 @@ fn config() -> AttentionAgentConfig {
 }
 
 /// What `agent` does in `steps` steps, and what it was told.
-fn drive(agent: &mut dyn Agent, steps: usize, seed: u64) -> Lesson {
+fn drive(agent: &mut dyn Agent, steps: usize, seed: u64) -> Demonstration {
     let mut rng = Seed::root(seed).rng();
-    let mut lesson = Lesson { steps, ..Lesson::default() };
+    let mut demonstration = Demonstration { steps, ..Demonstration::default() };
     let mut frame = ImageBuf::black(32, 24);
     agent.begin_episode(episode_seed(0, 0));
     for _ in 0..steps {
         frame.rgb_mut().fill_with(|| rng.uniform(0.0, 256.0) as u8);
         let decision = agent.act(Observation::Image(frame.as_image())).expect("the right size");
-        lesson.actions.extend(decision.action.iter().map(|&a| a as f32));
-        lesson.inputs.extend(agent.inputs());
+        demonstration.actions.extend(decision.action.iter().map(|&a| a as f32));
+        demonstration.inputs.extend(agent.inputs());
     }
-    lesson
+    demonstration
 }
 
 fn drawn(seed: u64) -> Vec<f32> {
     initial_attention_params(&config(), Init::Torch, Seed::root(seed)).iter().map(|w| 2.0 * w).collect()
 }
 
-fn seated(params: &[f32]) -> Seat<AttentionAgent> {
-    let mut agent = Seat::new(AttentionAgent::new(config()).expect("a good configuration"));
+fn agent_with(params: &[f32]) -> PolicyAgent<AttentionAgent> {
+    let mut agent = PolicyAgent::new(AttentionAgent::new(config()).expect("a good configuration"));
     agent.set_params(params).expect("the right count");
     agent
 }
 
-fn apprentice(params: &[f32]) -> LstmApprentice {
-    let mut apprentice = LstmApprentice::new(&config()).expect("a good configuration");
-    apprentice.set_params(params).expect("the right count");
-    apprentice
+fn student(params: &[f32]) -> LstmStudent {
+    let mut student = LstmStudent::new(&config()).expect("a good configuration");
+    student.set_params(params).expect("the right count");
+    student
 }
 
 #[test]
 fn the_last_tensors_learn() {
-    let default = registry::apprentice("attention-agent", &json!({})).expect("it exists");
+    let default = registry::student("attention-agent", &json!({})).expect("it exists");
     assert_eq!((default.inputs(), default.actions(), default.learns()), (20, 3, 1184..3667));
     let tensors = config().tensors();
     let first = tensors.iter().position(|tensor| tensor.name.starts_with("lstm.")).expect("it has an LSTM");
     assert!(tensors[first..].iter().all(|t| t.name.starts_with("lstm.") || t.name.starts_with("output.")));
     let before: usize = tensors[..first].iter().map(foveate_core::TensorShape::len).sum();
-    assert_eq!(apprentice(&drawn(1)).learns(), before..config().param_count());
-    assert!(matches!(
-        registry::apprentice("nobody", &json!({})).err(),
-        Some(PolicyError::UnknownAgent { .. })
-    ));
-    let mut wrong = apprentice(&drawn(1));
+    assert_eq!(student(&drawn(1)).learns(), before..config().param_count());
+    assert!(matches!(registry::student("nobody", &json!({})).err(), Some(PolicyError::UnknownAgent { .. })));
+    let mut wrong = student(&drawn(1));
     assert!(matches!(wrong.set_params(&[0.0]), Err(PolicyError::ParamCount { given: 1, .. })));
     let mut broken = drawn(1);
     broken[3] = f32::NAN;
@@ -69,10 +68,10 @@ fn the_last_tensors_learn() {
 #[test]
 fn acts_as_the_agent_does() {
     let params = drawn(2);
-    let lesson = drive(&mut seated(&params), 60, 3);
-    assert_eq!(lesson.inputs.len(), 60 * apprentice(&params).inputs());
+    let demonstration = drive(&mut agent_with(&params), 60, 3);
+    assert_eq!(demonstration.inputs.len(), 60 * student(&params).inputs());
     let mut gradient = vec![0.0; params.len()];
-    let mut study = |piece, burn_in| apprentice(&params).study(&lesson, piece, burn_in, &mut gradient);
+    let mut study = |piece, burn_in| student(&params).study(&demonstration, piece, burn_in, &mut gradient);
     // Actions in the world's units are rounded; 1e-6 per action is what that may cost.
     let same = 60.0 * 3.0 * 1e-12;
     assert!(study(0..60, 0) < same);
@@ -83,43 +82,44 @@ fn acts_as_the_agent_does() {
     assert!(most > 0.0);
 
     // A tenth of each dimension's half range off, everywhere.
-    let mut off = lesson.clone();
+    let mut off = demonstration.clone();
     for action in off.actions.chunks_exact_mut(3) {
         action.iter_mut().zip([0.1, 0.05, 0.4]).for_each(|(a, off)| *a += off);
     }
     let mut gradient = vec![0.0; params.len()];
-    let error = apprentice(&params).study(&off, 0..60, 0, &mut gradient);
+    let error = student(&params).study(&off, 0..60, 0, &mut gradient);
     assert!((error - 60.0 * 3.0 * 0.01).abs() < 1e-3, "{error}");
-    let learns = apprentice(&params).learns();
+    let learns = student(&params).learns();
     assert!(gradient[..learns.start].iter().all(|&g| g == 0.0), "attention does not learn");
     for level in Level::available() {
         let mut other = vec![0.0; params.len()];
-        apprentice(&params).with_level(level).study(&off, 0..60, 0, &mut other);
+        student(&params).with_level(level).study(&off, 0..60, 0, &mut other);
         assert_eq!(other, gradient, "{level}");
     }
 }
 
-/// Adam with its usual constants (Kingma and Ba 2015) on pieces of lessons, halves of which overlap.
+/// Adam with its usual constants (Kingma and Ba 2015) on pieces of demonstrations, halves of which overlap.
 #[test]
 fn learns_what_another_agent_does() {
     let teacher = drawn(4);
     let mut params = drawn(5);
-    let mut apprentice = registry::apprentice("attention-agent", &json!(config())).expect("it exists");
-    let learns = apprentice.learns();
+    let mut student = registry::student("attention-agent", &json!(config())).expect("it exists");
+    let learns = student.learns();
     // The same attention, for the pupil is told what its own looks at.
     params[..learns.start].copy_from_slice(&teacher[..learns.start]);
-    let lessons: Vec<Lesson> = (0..4).map(|i| drive(&mut seated(&teacher), 50, i)).collect();
+    let demonstrations: Vec<Demonstration> =
+        (0..4).map(|i| drive(&mut agent_with(&teacher), 50, i)).collect();
     let (mut mean, mut square) = (vec![0.0; params.len()], vec![0.0; params.len()]);
     let mut gradient = vec![0.0; params.len()];
     let (mut first, mut last) = (0.0, 0.0);
     for t in 1..=400 {
-        apprentice.set_params(&params).expect("finite");
+        student.set_params(&params).expect("finite");
         gradient.fill(0.0);
-        let study = |lesson| {
-            apprentice.study(lesson, 0..30, 0, &mut gradient)
-                + apprentice.study(lesson, 20..50, 15, &mut gradient)
+        let study = |demonstration| {
+            student.study(demonstration, 0..30, 0, &mut gradient)
+                + student.study(demonstration, 20..50, 15, &mut gradient)
         };
-        last = lessons.iter().map(study).sum();
+        last = demonstrations.iter().map(study).sum();
         if t == 1 {
             first = last;
         }
