@@ -5,6 +5,7 @@
 //! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
 //! * [`Student`]: a policy whose last part learns by gradients from the [`Demonstration`]s of an expert.
 //! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
+//! * [`Registry`]: worlds, agents, learners and shifts by name, those of other crates included.
 //! * [`near`]: what a name that is nearly right may stand for.
 //! * [`statistics`]: what lists of returns come to, and whether two of them differ.
 //! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
@@ -18,6 +19,7 @@ mod image;
 mod imitate;
 pub mod near;
 mod policy;
+mod registry;
 mod report;
 mod seed;
 pub mod statistics;
@@ -30,5 +32,6 @@ pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
 pub use policy::{
     Agent, Decision, Gaze, PatchGrid, Policy, PolicyAgent, PolicyError, TensorShape, episode_seed,
 };
+pub use registry::{Descriptor, Registry, RegistryError};
 pub use report::Fact;
 pub use seed::{Rng, Seed};
