@@ -145,13 +145,13 @@ impl Forward {
     fn vote(&mut self) {
         let importance = &mut self.importance;
         match &mut self.voter {
-            Voter::Softmax(votes) => votes.cast(self.level, &self.embedded, importance),
-            Voter::Near(votes) => votes.cast(self.level, &self.embedded, importance),
+            Voter::Softmax(votes) => votes.compute(self.level, &self.embedded, importance),
+            Voter::Near(votes) => votes.compute(self.level, &self.embedded, importance),
             Voter::Pairs(votes) => {
-                votes.cast(self.level, &self.embedded, None, importance).expect("short vectors");
+                votes.compute(self.level, &self.embedded, None, importance).expect("short vectors");
             }
             Voter::Features(votes) => {
-                votes.cast(self.level, &self.embedded, None, importance).expect("short vectors");
+                votes.compute(self.level, &self.embedded, None, importance).expect("short vectors");
             }
         }
     }

@@ -43,9 +43,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Equal sums say that two programs saw the same frames and chose the same patches.
         let mut sum = 0;
         for frame in &frames {
-            let gaze =
-                agent.act(Observation::Image(*frame), &mut memory)?.gaze.expect("this agent has a gaze");
-            sum += gaze.looked_at.iter().map(|&patch| u64::from(patch)).sum::<u64>();
+            let attention =
+                agent.act(Observation::Image(*frame), &mut memory)?.attention.expect("this agent attends");
+            sum += attention
+                .selected()
+                .expect("it selects")
+                .tokens
+                .iter()
+                .map(|&patch| u64::from(patch))
+                .sum::<u64>();
         }
         // The fastest pass is what is left when others on the machine do not disturb.
         let (start, mut best, mut decisions) = (cpu_ns(), u64::MAX, 0_u64);

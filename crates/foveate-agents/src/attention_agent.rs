@@ -10,7 +10,7 @@
 use foveate_core::{Decision, Observation, PatchGrid, Policy, PolicyError, Seed, TensorShape};
 use foveate_kernels::Level;
 
-use crate::bottleneck::{Bottleneck, Glance};
+use crate::bottleneck::{Bottleneck, BottleneckScratch};
 use crate::config::{AttentionAgentConfig, to_units};
 use crate::lstm::{LstmController, LstmState};
 use crate::params::Params;
@@ -26,7 +26,7 @@ use crate::params::Params;
 /// let frame = ImageBuf::black(96, 96);
 /// let decision = agent.act(Observation::Image(frame.as_image()), &mut memory)?;
 /// assert_eq!(decision.action, [0.0, 0.5, 0.5]);
-/// assert_eq!(decision.gaze.unwrap().looked_at.len(), 10);
+/// assert_eq!(decision.attention.unwrap().len(), 10);
 /// # Ok::<(), foveate_core::PolicyError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub struct AttentionAgent {
 #[derive(Debug, Clone)]
 pub struct AttentionMemory {
     lstm: LstmState,
-    glance: Glance,
+    scratch: BottleneckScratch,
     inputs: Vec<f32>,
     raw: Vec<f32>,
     action: Vec<f64>,
@@ -120,7 +120,7 @@ impl Policy for AttentionAgent {
     fn memory(&self) -> AttentionMemory {
         AttentionMemory {
             lstm: LstmState::new(self.config.hidden),
-            glance: self.bottleneck.glance(),
+            scratch: self.bottleneck.scratch(),
             inputs: vec![0.0; self.config.bottleneck().outputs()],
             raw: vec![0.0; self.config.actions.len()],
             action: vec![0.0; self.config.actions.len()],
@@ -138,11 +138,11 @@ impl Policy for AttentionAgent {
     ) -> Result<Decision<'m>, PolicyError> {
         let (level, m) = (self.level, memory);
         // Patches to queries and keys, those to votes (equations 1 and 2), votes to the top K and what is told of them.
-        self.bottleneck.look(level, observation, &mut m.glance, &mut m.inputs)?;
+        self.bottleneck.look(level, observation, &mut m.scratch, &mut m.inputs)?;
         // That through the LSTM to an action in −1 ..= 1, and to the world's units.
         self.controller.step(level, &m.inputs, &mut m.lstm, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        Ok(Decision { action: &m.action, gaze: Some(self.bottleneck.gaze(&m.glance)) })
+        Ok(Decision { action: &m.action, attention: Some(self.bottleneck.attention(&m.scratch)?) })
     }
 
     fn inputs<'m>(&self, memory: &'m AttentionMemory) -> &'m [f32] {

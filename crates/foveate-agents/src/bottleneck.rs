@@ -4,7 +4,9 @@
 //! `[π(A c)]_{1:K} V`. Patches become queries and keys, [votes](crate::voting) make them important, the K chosen ones
 //! become [values](crate::features), one behind the other in the order of the choice.
 
-use foveate_core::{Gaze, Image, Mixed, Observation, PatchGrid, PolicyError, TensorShape};
+use foveate_core::{
+    Attention, Image, Mixed, Observation, PatchGrid, PolicyError, Selected, TensorShape, rank_by_importance,
+};
 use foveate_kernels::project::{Projector, Strip};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::{Embedded, Level};
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{FeatureConfig, MAX_SIDE, Scale, bad, within};
 use crate::features::Features;
 use crate::params::Params;
-use crate::voting::{Ballot, MAX_PATCHES, VotingConfig};
+use crate::voting::{MAX_PATCHES, Voter, VotingConfig};
 
 /// Most numbers that queries and keys of all patches may have together.
 const MAX_EMBEDDED: usize = 64 << 20;
@@ -164,16 +166,19 @@ pub(crate) struct Bottleneck {
     threads: usize,
 }
 
-/// The scratch space of a bottleneck, and where it looked last.
+/// The scratch space of a bottleneck, and what it attended to last.
 #[derive(Debug, Clone)]
-pub(crate) struct Glance {
+pub(crate) struct BottleneckScratch {
     /// `[height, width, 4]` with depth, else empty.
     rgbd: Vec<u8>,
     strip: Strip,
     embedded: Embedded,
-    ballot: Ballot,
+    voter: Voter,
     importance: Vec<f32>,
-    looked_at: Vec<u32>,
+    /// The chosen patches, in the order of the choice.
+    chosen: Vec<u32>,
+    /// The rank of each by its importance.
+    ranks: Vec<u32>,
     order: Vec<u32>,
     negated: Vec<f32>,
 }
@@ -220,22 +225,24 @@ impl Bottleneck {
         }
     }
 
-    /// Threads that share the work on one picture, for glances made from now on.
+    /// Threads that share the work on one picture, for scratch space made from now on.
     pub(crate) fn set_threads(&mut self, threads: usize) {
         self.threads = threads.clamp(1, MAX_THREADS);
     }
 
-    pub(crate) fn glance(&self) -> Glance {
+    pub(crate) fn scratch(&self) -> BottleneckScratch {
         let patches = self.grid.len();
         let [width, height] = self.config.image;
         let least = self.config.selection == Selection::Least;
-        Glance {
+        BottleneckScratch {
             rgbd: vec![0; if self.config.depth { width * height * 4 } else { 0 }],
             strip: self.projector.strip_for(self.threads),
             embedded: self.projector.embedded(),
-            ballot: self.config.voting.ballot(patches, self.config.query_dim, self.threads),
+            voter: self.config.voting.voter(patches, self.config.query_dim, self.threads),
             importance: vec![0.0; patches],
-            looked_at: vec![0; self.config.top_k],
+            chosen: vec![0; self.config.top_k],
+            // The order of the choice, unless the selection is another.
+            ranks: (0..self.config.top_k as u32).collect(),
             order: Vec::with_capacity(patches),
             negated: vec![0.0; if least { patches } else { 0 }],
         }
@@ -274,11 +281,11 @@ impl Bottleneck {
         &self,
         level: Level,
         observation: Observation<'_>,
-        glance: &mut Glance,
+        scratch: &mut BottleneckScratch,
         values: &mut [f32],
     ) -> Result<(), PolicyError> {
         let (image, depth) = self.picture(observation)?;
-        let g = glance;
+        let g = scratch;
         let mut pixels = image.rgb();
         if let (true, Some(depth)) = (self.config.depth, depth) {
             let colours = image.rgb().as_chunks::<3>().0;
@@ -290,26 +297,33 @@ impl Bottleneck {
         // Patches to queries and keys, queries and keys to votes, votes to the top K.
         self.projector.project(level, pixels, &mut g.strip, &mut g.embedded);
         let weights = (!self.aggregation.is_empty()).then_some(&self.aggregation[..]);
-        g.ballot.cast(level, &g.embedded, weights, self.config.top_k, &mut g.importance)?;
+        g.voter.compute(level, &g.embedded, weights, self.config.top_k, &mut g.importance)?;
         match self.config.selection {
-            Selection::Best => top_k(&g.importance, &mut g.looked_at, &mut g.order),
+            Selection::Best => top_k(&g.importance, &mut g.chosen, &mut g.order),
             Selection::BestInPlace => {
-                top_k(&g.importance, &mut g.looked_at, &mut g.order);
-                g.looked_at.sort_unstable();
+                top_k(&g.importance, &mut g.chosen, &mut g.order);
+                g.chosen.sort_unstable();
             }
             Selection::Least => {
                 for (to, from) in g.negated.iter_mut().zip(&g.importance) {
                     *to = -from;
                 }
-                top_k(&g.negated, &mut g.looked_at, &mut g.order);
+                top_k(&g.negated, &mut g.chosen, &mut g.order);
             }
         }
-        self.features.extract(level, image, self.grid, &g.looked_at, values);
+        if self.config.selection != Selection::Best {
+            rank_by_importance(&g.chosen, &g.importance, &mut g.ranks, &mut g.order);
+        }
+        self.features.extract(level, image, self.grid, &g.chosen, values);
         Ok(())
     }
 
-    /// Where it looked last.
-    pub(crate) fn gaze<'g>(&self, glance: &'g Glance) -> Gaze<'g> {
-        Gaze { grid: self.grid, importance: &glance.importance, looked_at: &glance.looked_at }
+    /// What it attended to last: one vote per patch, and the chosen patches.
+    ///
+    /// # Errors
+    /// None that can happen: grid, votes and choice have the sizes that the configuration says.
+    pub(crate) fn attention<'s>(&self, scratch: &'s BottleneckScratch) -> Result<Attention<'s>, PolicyError> {
+        let selected = Selected { tokens: &scratch.chosen, ranks: &scratch.ranks };
+        Attention::patches(self.grid, &scratch.importance, selected)
     }
 }

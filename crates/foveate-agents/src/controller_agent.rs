@@ -1,7 +1,7 @@
 //! A plain controller on numbers: a linear policy, an MLP or an LSTM, without attention.
 //!
 //! For worlds that show numbers and no picture, as `CartPole` does. It sees all of them, so there is nothing to explain
-//! about where it looks; its decisions carry no gaze.
+//! about where it looks; its decisions carry no attention.
 //!
 //! Numbers of different worlds differ by orders of magnitude, and evolution draws all weights alike, so inputs are
 //! scaled. Statistics that are updated while the agent acts, as other libraries keep, would make what it does depend on
@@ -84,7 +84,7 @@ fn scale([low, high]: [f64; 2]) -> Option<(f32, f32)> {
 /// let mut memory = agent.memory();
 /// let decision = agent.act(Observation::Vector(&[0.1, 0.2, 0.3, 0.4]), &mut memory)?;
 /// assert_eq!(decision.action, [0.5, 0.5]);
-/// assert!(decision.gaze.is_none());
+/// assert!(decision.attention.is_none());
 /// # Ok::<(), foveate_core::PolicyError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -181,7 +181,7 @@ impl Policy for ControllerAgent {
         self.read(observation, &mut m.inputs)?;
         self.controller.step(self.level, &m.inputs, &mut m.controller, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        Ok(Decision { action: &m.action, gaze: None })
+        Ok(Decision { action: &m.action, attention: None })
     }
 
     fn inputs<'m>(&self, memory: &'m ControllerAgentMemory) -> &'m [f32] {

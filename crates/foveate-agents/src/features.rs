@@ -60,16 +60,16 @@ impl Features {
         }
     }
 
-    /// Writes the features of the patches `looked_at`, one after the other, to `out`.
+    /// Writes the features of the patches `chosen`, one after the other, to `out`.
     pub(crate) fn extract(
         &self,
         level: Level,
         image: Image<'_>,
         grid: PatchGrid,
-        looked_at: &[u32],
+        chosen: &[u32],
         out: &mut [f32],
     ) {
-        for (&patch, mut out) in looked_at.iter().zip(out.chunks_exact_mut(self.per_patch)) {
+        for (&patch, mut out) in chosen.iter().zip(out.chunks_exact_mut(self.per_patch)) {
             if self.config.centre {
                 let (x, y) = grid.centre(patch as usize);
                 // Divided by the picture's size, as the published code does; the paper's text says "by the largest".

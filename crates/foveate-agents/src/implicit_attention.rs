@@ -11,7 +11,7 @@ use foveate_core::{Decision, Mixed, Observation, PatchGrid, Policy, PolicyError,
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
 
-use crate::bottleneck::{Aggregation, Bottleneck, BottleneckConfig, Glance, Selection};
+use crate::bottleneck::{Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
 use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::params::Params;
@@ -146,7 +146,7 @@ pub struct ImplicitAttention {
 #[derive(Debug, Clone)]
 pub struct ImplicitAttentionMemory {
     controller: ControllerState,
-    glance: Glance,
+    scratch: BottleneckScratch,
     inputs: Vec<f32>,
     raw: Vec<f32>,
     action: Vec<f64>,
@@ -237,7 +237,7 @@ impl Policy for ImplicitAttention {
     fn memory(&self) -> ImplicitAttentionMemory {
         ImplicitAttentionMemory {
             controller: Controller::state(&self.config.controller),
-            glance: self.bottleneck.glance(),
+            scratch: self.bottleneck.scratch(),
             inputs: vec![0.0; self.config.inputs()],
             raw: vec![0.0; self.config.actions.len()],
             action: vec![0.0; self.config.actions.len()],
@@ -256,10 +256,10 @@ impl Policy for ImplicitAttention {
         let (level, m) = (self.level, memory);
         let (values, sensors) = m.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
         read_sensors(observation, sensors)?;
-        self.bottleneck.look(level, observation, &mut m.glance, values)?;
+        self.bottleneck.look(level, observation, &mut m.scratch, values)?;
         self.controller.step(level, &m.inputs, &mut m.controller, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        Ok(Decision { action: &m.action, gaze: Some(self.bottleneck.gaze(&m.glance)) })
+        Ok(Decision { action: &m.action, attention: Some(self.bottleneck.attention(&m.scratch)?) })
     }
 
     fn inputs<'m>(&self, memory: &'m ImplicitAttentionMemory) -> &'m [f32] {

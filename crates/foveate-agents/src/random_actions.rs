@@ -77,7 +77,7 @@ impl Policy for RandomActions {
         for (x, [low, high]) in action.iter_mut().zip(&self.config.actions) {
             *x = rng.uniform(*low, *high);
         }
-        Ok(Decision { action, gaze: None })
+        Ok(Decision { action, attention: None })
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

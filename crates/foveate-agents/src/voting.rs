@@ -328,21 +328,21 @@ impl VotingConfig {
     }
 
     /// Scratch space for `threads` threads to vote among `patches` patches.
-    pub(crate) fn ballot(&self, patches: usize, dim: usize, threads: usize) -> Ballot {
+    pub(crate) fn voter(&self, patches: usize, dim: usize, threads: usize) -> Voter {
         match self {
             VotingConfig::Softmax(Softmax { relative_error: None }) => {
-                Ballot::Softmax(Votes::new(patches, dim).with_threads(threads))
+                Voter::Softmax(Votes::new(patches, dim).with_threads(threads))
             }
             VotingConfig::Softmax(Softmax { relative_error: Some(error) }) => {
-                Ballot::Near(Box::new(NearVotes::new(patches, dim, *error).with_threads(threads)))
+                Voter::Near(Box::new(NearVotes::new(patches, dim, *error).with_threads(threads)))
             }
             VotingConfig::SoftmaxKernel(Exponential { same_length }) => {
                 let length = same_length.map(|length| length as f32);
-                Ballot::Pairs(PairVotes::new(patches, dim, length).with_threads(threads))
+                Voter::Pairs(PairVotes::new(patches, dim, length).with_threads(threads))
             }
             _ => {
                 let map = self.feature_map(dim).expect("all other kernels have features");
-                Ballot::Features(KernelVotes::new(&map).with_threads(threads))
+                Voter::Features(KernelVotes::new(&map).with_threads(threads))
             }
         }
     }
@@ -350,7 +350,7 @@ impl VotingConfig {
 
 /// Votes of one kind, with their scratch space.
 #[derive(Debug, Clone)]
-pub(crate) enum Ballot {
+pub(crate) enum Voter {
     /// AttentionAgent's.
     Softmax(Votes),
     /// The same, nearly.
@@ -361,8 +361,8 @@ pub(crate) enum Ballot {
     Features(KernelVotes),
 }
 
-impl Ballot {
-    /// Counts the votes: `importance` is `[patches]`, of which the `wanted` largest matter. `weights` are c of equation
+impl Voter {
+    /// Computes the votes: `importance` is `[patches]`, of which the `wanted` largest matter. `weights` are c of equation
     /// (1), `[patches]`; without them, every vote counts alike.
     ///
     /// # Errors
@@ -370,7 +370,7 @@ impl Ballot {
     ///
     /// # Panics
     /// When there are weights that softmax cannot take, or numbers of patches differ.
-    pub(crate) fn cast(
+    pub(crate) fn compute(
         &mut self,
         level: Level,
         embedded: &Embedded,
@@ -380,23 +380,23 @@ impl Ballot {
     ) -> Result<(), PolicyError> {
         let refuse = |why: String| PolicyError::Votes { why };
         match self {
-            Ballot::Softmax(votes) => {
+            Voter::Softmax(votes) => {
                 assert!(weights.is_none(), "softmax has votes that count alike");
-                votes.cast(level, embedded, importance);
+                votes.compute(level, embedded, importance);
             }
-            Ballot::Near(votes) => {
+            Voter::Near(votes) => {
                 assert!(weights.is_none(), "softmax has votes that count alike");
-                votes.cast(level, embedded, importance);
+                votes.compute(level, embedded, importance);
             }
-            Ballot::Pairs(votes) => {
+            Voter::Pairs(votes) => {
                 votes
-                    .cast(level, embedded, weights, importance)
+                    .compute(level, embedded, weights, importance)
                     .map_err(|error| refuse(error.to_string()))?;
                 check_vanished(votes.vanished(), importance.len(), wanted)?;
             }
-            Ballot::Features(votes) => {
+            Voter::Features(votes) => {
                 votes
-                    .cast(level, embedded, weights, importance)
+                    .compute(level, embedded, weights, importance)
                     .map_err(|error| refuse(error.to_string()))?;
                 check_vanished(votes.vanished(), importance.len(), wanted)?;
             }

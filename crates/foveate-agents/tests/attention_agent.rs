@@ -24,8 +24,9 @@ fn look(config: AttentionAgentConfig) -> (Vec<f32>, Vec<u32>) {
     agent.set_params(&params).expect("as many as there are");
     let mut memory = agent.memory();
     let decision = agent.act(Observation::Image(picture().as_image()), &mut memory).expect("12 x 10 pixels");
-    let looked_at = decision.gaze.expect("this agent has a gaze").looked_at.to_vec();
-    (memory.inputs().to_vec(), looked_at)
+    let chosen =
+        decision.attention.expect("this agent attends").selected().expect("it selects").tokens.to_vec();
+    (memory.inputs().to_vec(), chosen)
 }
 
 #[test]
@@ -89,20 +90,24 @@ fn no_weights_means_the_first_patches_and_the_middle_of_the_actions() {
         let mut memory = agent.memory();
         let decision = agent.act(Observation::Image(frame.as_image()), &mut memory).expect("12 x 10 pixels");
         assert_eq!(decision.action, [0.0, 0.5, 0.5], "{name}");
-        let gaze = decision.gaze.expect("this agent has a gaze");
-        assert_eq!(gaze.looked_at, [0, 1, 2, 3], "{name}");
-        assert!(gaze.importance.iter().all(|v| (v - 1.0).abs() < 1e-6), "{name}: {:?}", gaze.importance);
+        let attention = decision.attention.expect("this agent attends");
+        assert_eq!(attention.selected().expect("it selects").tokens, [0, 1, 2, 3], "{name}");
+        assert!(
+            attention.weights().iter().all(|v| (v - 1.0).abs() < 1e-6),
+            "{name}: {:?}",
+            attention.weights()
+        );
     }
 }
 
 #[test]
 fn every_patch_and_the_only_patch() {
-    let (inputs, mut looked_at) = look(AttentionAgentConfig { top_k: 20, ..small() });
+    let (inputs, mut chosen) = look(AttentionAgentConfig { top_k: 20, ..small() });
     assert_eq!(inputs.len(), 40);
-    looked_at.sort_unstable();
-    assert_eq!(looked_at, (0..20).collect::<Vec<u32>>());
-    let (inputs, looked_at) = look(AttentionAgentConfig { patch: 10, stride: 3, top_k: 1, ..small() });
-    assert_eq!((inputs, looked_at), (vec![5.0 / 10.0, 5.0 / 12.0], vec![0]));
+    chosen.sort_unstable();
+    assert_eq!(chosen, (0..20).collect::<Vec<u32>>());
+    let (inputs, chosen) = look(AttentionAgentConfig { patch: 10, stride: 3, top_k: 1, ..small() });
+    assert_eq!((inputs, chosen), (vec![5.0 / 10.0, 5.0 / 12.0], vec![0]));
 }
 
 #[test]
@@ -132,15 +137,15 @@ fn features_are_what_they_are_called() {
         features: FeatureConfig { centre, colour: false, histogram, conv },
         ..small()
     };
-    let (centres, looked_at) = look(config(true, None, None));
+    let (centres, chosen) = look(config(true, None, None));
     let (histograms, _) = look(config(false, histogram, None));
     let (convs, _) = look(config(false, None, conv));
     let (all, all_looked_at) = look(config(true, histogram, conv));
     // Which patches are chosen does not depend on what is told about them: their weights come first.
-    assert_eq!(looked_at, all_looked_at);
+    assert_eq!(chosen, all_looked_at);
     assert_eq!([centres.len(), histograms.len(), convs.len()], [8, 36, 32]);
 
-    for (i, &patch) in looked_at.iter().enumerate() {
+    for (i, &patch) in chosen.iter().enumerate() {
         let (x, y) = (patch as usize % 5 * 2, patch as usize / 5 * 2);
         let centre = [(y + 1) as f32 / 10.0, (x + 1) as f32 / 12.0];
         assert_eq!(centres[2 * i..2 * i + 2], centre);
@@ -172,9 +177,9 @@ fn an_evolved_convolution_convolves() {
     let params = initial_attention_params(&config, Init::Torch, Seed::root(1));
     let (bias, weight) = (&params[start..start + 2], &params[start + 2..start + 26]);
 
-    let (told, looked_at) = look(config);
+    let (told, chosen) = look(config);
     let rgb = picture().rgb().to_vec();
-    for (i, &patch) in looked_at.iter().enumerate() {
+    for (i, &patch) in chosen.iter().enumerate() {
         let (x, y) = (patch as usize % 5 * 2, patch as usize / 5 * 2);
         for (place, filter) in (0..8).map(|n| (n % 4, n / 4)) {
             let (px, py) = (x + place % 2, y + place / 2);
@@ -284,8 +289,8 @@ fn weights_as_large_as_they_come() {
     for _ in 0..3 {
         let frame = picture();
         let decision = agent.act(Observation::Image(frame.as_image()), &mut memory).expect("12 x 10 pixels");
-        let gaze = decision.gaze.expect("this agent has a gaze");
-        assert!(gaze.importance.iter().all(|v| v.is_finite()), "{:?}", gaze.importance);
+        let attention = decision.attention.expect("this agent attends");
+        assert!(attention.weights().iter().all(|v| v.is_finite()), "{:?}", attention.weights());
         assert!(decision.action.iter().all(|v| v.is_finite()), "{:?}", decision.action);
     }
 }
@@ -336,9 +341,9 @@ fn threads_do_not_show() {
             agent.set_threads(threads);
             let mut copy = agent.boxed_clone();
             let decision = copy.act(Observation::Image(picture.as_image())).expect("the right size");
-            let gaze = decision.gaze.expect("this agent has a gaze");
-            let importance: Vec<u32> = gaze.importance.iter().map(|x| x.to_bits()).collect();
-            (decision.action.to_vec(), gaze.looked_at.to_vec(), importance)
+            let attention = decision.attention.expect("this agent attends");
+            let importance: Vec<u32> = attention.weights().iter().map(|x| x.to_bits()).collect();
+            (decision.action.to_vec(), attention.selected().expect("it selects").tokens.to_vec(), importance)
         });
         outcomes.sort_by(|a, b| a.partial_cmp(b).expect("finite"));
         assert!(outcomes[0] == outcomes[2], "{config}");

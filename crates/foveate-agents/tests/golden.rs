@@ -35,20 +35,21 @@ fn published_car_racing_weights() {
         for t in 0..40 {
             let frame = Image::new(96, 96, &frames[t * 27_648..(t + 1) * 27_648]).expect("96 x 96 pixels");
             let decision = agent.act(Observation::Image(frame), &mut memory).expect("the right size");
-            let gaze = decision.gaze.expect("this agent has a gaze");
+            let attention = decision.attention.expect("this agent attends");
             let at = format!("{level}, frame {t}");
 
             let want = &importance[t * 529..(t + 1) * 529];
-            for (i, (got, want)) in gaze.importance.iter().zip(want).enumerate() {
+            for (i, (got, want)) in attention.weights().iter().zip(want).enumerate() {
                 // f32 sums in another order.
                 assert!(
                     (got - want).abs() <= 1e-4 * want,
                     "{at}: importance[{i}] is {got}, reference {want}"
                 );
             }
-            let total: f64 = gaze.importance.iter().map(|&v| f64::from(v)).sum();
+            let total: f64 = attention.weights().iter().map(|&v| f64::from(v)).sum();
             assert!((total - 529.0).abs() < 1e-3, "{at}: {total} votes");
-            let got: Vec<i64> = gaze.looked_at.iter().map(|&p| i64::from(p)).collect();
+            let got: Vec<i64> =
+                attention.selected().expect("it selects").tokens.iter().map(|&p| i64::from(p)).collect();
             assert_eq!(got, top[t * 10..(t + 1) * 10], "{at}: the ten most important patches");
             for (got, want) in decision.action.iter().zip(&action[t * 3..]) {
                 assert!((got - want).abs() < 1e-4, "{at}: action {got}, reference {want}");

@@ -85,13 +85,17 @@ fn every_kernel_votes_as_defined() {
             let mut memory = agent.memory();
             let picture = picture();
             let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
-            let gaze = decision.gaze.expect("this agent has a gaze");
+            let attention = decision.attention.expect("this agent attends");
             let want = Block::of(&config, &params).importance(picture.as_image(), None);
-            let apart = distance(gaze.importance, &want);
-            assert!(apart < 2e-4, "{voting} {aggregation}: {apart}: {:?} for {want:?}", gaze.importance);
+            let apart = distance(attention.weights(), &want);
+            assert!(apart < 2e-4, "{voting} {aggregation}: {apart}: {:?} for {want:?}", attention.weights());
             let mut order: Vec<u32> = (0..want.len() as u32).collect();
             order.sort_by(|&a, &b| want[b as usize].total_cmp(&want[a as usize]));
-            assert_eq!(gaze.looked_at, &order[..4], "{voting} {aggregation}: {want:?}");
+            assert_eq!(
+                attention.selected().expect("it selects").tokens,
+                &order[..4],
+                "{voting} {aggregation}: {want:?}"
+            );
         }
     }
 }
@@ -110,9 +114,9 @@ fn every_kernel_is_open_to_attention_agent_and_gives_the_same_bits_everywhere() 
             agent.set_params(&params).expect("as many as there are");
             let mut memory = agent.memory();
             let decision = agent.act(Observation::Image(frame.as_image()), &mut memory).expect("its size");
-            let gaze = decision.gaze.expect("this agent has a gaze");
-            assert!(gaze.importance.iter().all(|x| x.is_finite()), "{voting}");
-            let seen = (gaze.importance.to_vec(), decision.action.to_vec());
+            let attention = decision.attention.expect("this agent attends");
+            assert!(attention.weights().iter().all(|x| x.is_finite()), "{voting}");
+            let seen = (attention.weights().to_vec(), decision.action.to_vec());
             assert_eq!(&seen, first.get_or_insert(seen.clone()), "{voting} on {level}");
         }
     }
@@ -131,8 +135,8 @@ fn many_patches_vote_nearly_as_if_exactly() {
         let agent = agent(serde_json::from_value(config).expect("known keys"), 3);
         let mut memory = agent.memory();
         let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
-        let gaze = decision.gaze.expect("this agent has a gaze");
-        (gaze.looked_at.to_vec(), gaze.importance.to_vec())
+        let attention = decision.attention.expect("this agent attends");
+        (attention.selected().expect("it selects").tokens.to_vec(), attention.weights().to_vec())
     };
     let (exact, importance) = look(json!({ "kernel": "softmax" }));
     let (near, estimate) = look(json!({ "kernel": "softmax", "relative_error": 1e-4 }));
@@ -150,13 +154,17 @@ fn what_is_chosen_and_in_which_order() {
         let mut memory = agent.memory();
         let picture = picture();
         let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
-        let gaze = decision.gaze.expect("this agent has a gaze");
+        let attention = decision.attention.expect("this agent attends");
         // What is shown by importance is by importance, whatever the controller is told first.
-        let shown = gaze.by_importance();
-        let votes = |&patch: &u32| gaze.importance[patch as usize];
+        let shown = attention.by_rank();
+        let votes = |&patch: &u32| attention.weights()[patch as usize];
         assert!(shown.is_sorted_by(|a, b| votes(a) >= votes(b)), "{selection}: {shown:?}");
-        assert_eq!(shown == gaze.looked_at, selection == "best", "{selection}: {shown:?}");
-        (gaze.looked_at.to_vec(), gaze.importance.to_vec())
+        assert_eq!(
+            shown == attention.selected().expect("it selects").tokens,
+            selection == "best",
+            "{selection}: {shown:?}"
+        );
+        (attention.selected().expect("it selects").tokens.to_vec(), attention.weights().to_vec())
     };
     let ((best, importance), (in_place, _), (least, _)) =
         (look("best"), look("best_in_place"), look("least"));
@@ -180,7 +188,7 @@ fn depth_is_a_channel_and_sensors_are_told() {
     let mut memory = agent.memory();
     let seen = Mixed { image: picture.as_image(), depth: Some(&depths), sensors: &sensors };
     let decision = agent.act(Observation::Mixed(seen), &mut memory).expect("its shape");
-    let importance = decision.gaze.expect("this agent has a gaze").importance.to_vec();
+    let importance = decision.attention.expect("this agent attends").weights().to_vec();
     let want = Block::of(&config, &agent.params()).importance(picture.as_image(), Some(&depths));
     assert!(distance(&importance, &want) < 2e-5, "{importance:?} for {want:?}");
     assert_eq!(memory.inputs()[8..], sensors);
@@ -217,7 +225,8 @@ fn single_pixels_and_their_colours() {
     let agent = agent(config, 4);
     let (mut memory, picture) = (agent.memory(), picture());
     let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
-    let order = decision.gaze.expect("this agent has a gaze").looked_at.to_vec();
+    let order =
+        decision.attention.expect("this agent attends").selected().expect("it selects").tokens.to_vec();
     for (&pixel, colour) in order.iter().zip(memory.inputs().chunks_exact(3)) {
         let rgb = picture.as_image().pixel(pixel as usize % 12, pixel as usize / 12);
         assert_eq!(colour, rgb.map(|byte| (f64::from(byte) / 255.0) as f32), "pixel {pixel}");
@@ -232,7 +241,11 @@ fn a_single_patch() {
         let agent = agent(config, 1);
         let (mut memory, picture) = (agent.memory(), picture());
         let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
-        assert_eq!(decision.gaze.expect("this agent has a gaze").looked_at, [0], "{voting}");
+        assert_eq!(
+            decision.attention.expect("this agent attends").selected().expect("it selects").tokens,
+            [0],
+            "{voting}"
+        );
     }
 }
 
@@ -349,7 +362,9 @@ fn votes_that_overflow_are_said() {
             agent.set_params(&drawn.iter().map(|w| w * factor).collect::<Vec<f32>>()).expect("finite");
             let mut memory = agent.memory();
             let seen = Observation::Image(picture.as_image());
-            agent.act(seen, &mut memory).map(|decision| decision.gaze.expect("a gaze").importance.to_vec())
+            agent
+                .act(seen, &mut memory)
+                .map(|decision| decision.attention.expect("this agent attends").weights().to_vec())
         };
         let importance = act(fine).expect("small weights are no trouble");
         assert!(importance.iter().all(|x| x.is_finite()), "{kernel}");

@@ -28,10 +28,10 @@ fn check(params: &[f32], frames: &[&[u8]]) {
         let mut portable: Option<(Vec<u32>, Vec<u32>, Vec<u64>)> = None;
         for (level, memory, agent) in &mut seats {
             let decision = agent.act(Observation::Image(frame), memory).expect("the right size");
-            let gaze = decision.gaze.expect("this agent has a gaze");
+            let attention = decision.attention.expect("this agent attends");
             let outcome = (
-                gaze.looked_at.to_vec(),
-                gaze.importance.iter().map(|v| v.to_bits()).collect(),
+                attention.selected().expect("it selects").tokens.to_vec(),
+                attention.weights().iter().map(|v| v.to_bits()).collect(),
                 decision.action.iter().map(|v| v.to_bits()).collect(),
             );
             assert_eq!(&outcome, portable.get_or_insert(outcome.clone()), "{level}, picture {t}");
@@ -102,11 +102,11 @@ fn the_same_on_every_machine() {
     for rgb in synthetic::frames(60).chunks_exact(96 * 96 * 3) {
         let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
         let decision = agent.act(Observation::Image(frame), &mut memory).expect("the right size");
-        let gaze = decision.gaze.expect("this agent has a gaze");
-        for v in gaze.importance {
+        let attention = decision.attention.expect("this agent attends");
+        for v in attention.weights() {
             take(u64::from(v.to_bits()));
         }
-        for &patch in gaze.looked_at {
+        for &patch in attention.selected().expect("it selects").tokens {
             take(u64::from(patch));
         }
         for v in decision.action {

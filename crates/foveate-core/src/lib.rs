@@ -1,7 +1,7 @@
 //! The contracts of Foveate; everything else hangs off them.
 //!
 //! * [`Env`]: a world that can be reset, stepped, cloned and looked at.
-//! * [`Policy`]: something that looks and acts. Where it looked, its [`Gaze`], is part of every [`Decision`].
+//! * [`Policy`]: something that looks and acts. What it attended to, its [`Attention`], is part of every [`Decision`].
 //! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
 //! * [`Student`]: a policy whose last part learns by gradients from the [`Demonstration`]s of an expert.
 //! * [`Evaluator`]: whoever turns genomes into returns: threads today, machines tomorrow.
@@ -12,6 +12,7 @@
 //!
 //! **Invariant:** no file, socket, thread, clock or environment variable is touched here.
 
+mod attention;
 mod env;
 mod evaluate;
 mod evolve;
@@ -24,14 +25,13 @@ mod report;
 mod seed;
 pub mod statistics;
 
+pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Mixed, Observation, ObservationSpace, Step};
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
 pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
-pub use policy::{
-    Agent, Decision, Gaze, PatchGrid, Policy, PolicyAgent, PolicyError, TensorShape, episode_seed,
-};
+pub use policy::{Agent, Decision, Policy, PolicyAgent, PolicyError, TensorShape, episode_seed};
 pub use registry::{Descriptor, Registry, RegistryError};
 pub use report::Fact;
 pub use seed::{Rng, Seed};

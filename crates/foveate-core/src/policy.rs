@@ -1,7 +1,7 @@
 //! Things that look and act.
 
 use crate::near::hint;
-use crate::{Observation, Seed};
+use crate::{Attention, Observation, Seed};
 
 /// Something that looks and acts. Where it looked is part of the result, not a debug hook.
 ///
@@ -83,127 +83,13 @@ impl TensorShape {
     }
 }
 
-/// An action and where the policy looked to choose it.
+/// An action and what the policy attended to when it chose it.
 #[derive(Debug, Clone, Copy)]
 pub struct Decision<'a> {
     /// The action, in the world's own units.
     pub action: &'a [f64],
-    /// Where the policy looked; `None` for a policy without a gaze.
-    pub gaze: Option<Gaze<'a>>,
-}
-
-/// Where a policy looked.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gaze<'a> {
-    /// How the picture was cut into patches.
-    pub grid: PatchGrid,
-    /// `[n_patches]`: how important each patch was.
-    pub importance: &'a [f32],
-    /// The patches that the controller saw, in the order in which it was told about them: most important first, unless
-    /// the agent selects in another order. See [`Gaze::by_importance`].
-    pub looked_at: &'a [u32],
-}
-
-impl Gaze<'_> {
-    /// The patches that the controller saw, most important first, whatever the order in which it was told about them.
-    ///
-    /// Equally important ones stay in that order, so that nothing changes for an agent that selects by importance.
-    ///
-    /// ```
-    /// use foveate_core::{Gaze, PatchGrid};
-    /// let grid = PatchGrid::tile(4, 1, 1, 1)?;
-    /// let gaze = Gaze { grid, importance: &[0.1, 0.5, 0.2, 0.2], looked_at: &[0, 3, 1, 2] };
-    /// assert_eq!(gaze.by_importance(), [1, 3, 2, 0]);
-    /// # Ok::<(), foveate_core::PolicyError>(())
-    /// ```
-    pub fn by_importance(&self) -> Vec<u32> {
-        let mut patches = self.looked_at.to_vec();
-        // What is unknown or no number counts least; -0 and 0 are equal.
-        let importance = |patch: &u32| {
-            let known = self.importance.get(*patch as usize).copied().filter(|value| !value.is_nan());
-            known.map_or(f32::NEG_INFINITY, |value| value + 0.0)
-        };
-        patches.sort_by(|a, b| importance(b).total_cmp(&importance(a)));
-        patches
-    }
-}
-
-/// A picture of `width` × `height` cut into square patches, row-major from the top left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PatchGrid {
-    width: usize,
-    height: usize,
-    patch: usize,
-    stride: usize,
-}
-
-impl PatchGrid {
-    /// Cuts a picture of `width` × `height` pixels into patches of side `patch`, `stride` pixels apart.
-    ///
-    /// # Errors
-    /// When the patch or the stride is zero, or the patch is larger than the picture.
-    pub fn tile(width: usize, height: usize, patch: usize, stride: usize) -> Result<Self, PolicyError> {
-        if patch == 0 || stride == 0 {
-            return Err(PolicyError::BadConfig {
-                why: format!("patch ({patch} px) and stride ({stride} px) must be at least 1"),
-            });
-        }
-        if patch > width || patch > height {
-            return Err(PolicyError::PatchTooLarge { patch, width, height });
-        }
-        Ok(PatchGrid { width, height, patch, stride })
-    }
-
-    /// Width of the picture in pixels.
-    pub const fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Height of the picture in pixels.
-    pub const fn height(&self) -> usize {
-        self.height
-    }
-
-    /// Side of a patch in pixels.
-    pub const fn patch(&self) -> usize {
-        self.patch
-    }
-
-    /// Distance between neighbouring patches in pixels.
-    pub const fn stride(&self) -> usize {
-        self.stride
-    }
-
-    /// Patches in a row.
-    pub const fn columns(&self) -> usize {
-        (self.width - self.patch) / self.stride + 1
-    }
-
-    /// Patches in a column.
-    pub const fn rows(&self) -> usize {
-        (self.height - self.patch) / self.stride + 1
-    }
-
-    /// All patches.
-    pub const fn len(&self) -> usize {
-        self.columns() * self.rows()
-    }
-
-    /// Never: a grid has at least one patch.
-    pub const fn is_empty(&self) -> bool {
-        false
-    }
-
-    /// Top-left pixel of patch `index`, as (column, row).
-    pub const fn corner(&self, index: usize) -> (usize, usize) {
-        (index % self.columns() * self.stride, index / self.columns() * self.stride)
-    }
-
-    /// Centre pixel of patch `index`, as (column, row): corner plus `patch / 2`.
-    pub const fn centre(&self, index: usize) -> (usize, usize) {
-        let (x, y) = self.corner(index);
-        (x + self.patch / 2, y + self.patch / 2)
-    }
+    /// What the policy attended to; `None` for a policy without attention.
+    pub attention: Option<Attention<'a>>,
 }
 
 /// A policy in its seat: the policy with its memory, behind one object-safe face.
@@ -317,6 +203,12 @@ pub enum PolicyError {
         wanted: usize,
         /// How many there are.
         available: usize,
+    },
+    /// Attention whose parts do not fit together.
+    #[error("an attention does not fit together: {why}; the agent that made it has a mistake")]
+    BadAttention {
+        /// What does not fit, with numbers.
+        why: String,
     },
     /// A configuration that makes no sense.
     #[error("{why}")]

@@ -5,14 +5,14 @@ use foveate_core::PatchGrid;
 /// An episode as an explanation needs it; entry `t` of every list belongs to decision `t`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Episode {
-    /// How the picture was cut into patches; `None` for a policy without a gaze.
+    /// How the picture was cut into patches; `None` for a policy without attention.
     pub grid: Option<PatchGrid>,
     /// What was decided, in the world's own units.
     pub actions: Vec<Vec<f64>>,
     /// What it brought.
     pub rewards: Vec<f64>,
-    /// The patches that the controller saw, most important first; empty without a gaze.
-    pub looked_at: Vec<Vec<u32>>,
+    /// The patches that the controller saw, most important first; empty without attention.
+    pub selected: Vec<Vec<u32>>,
     /// How important each of these was, as a share of all importance of its moment.
     pub shares: Vec<Vec<f32>>,
     /// The world itself ended the episode.

@@ -1,8 +1,11 @@
 //! Explanations: what an agent looks at, as pictures, as numbers, and put to the test.
 //!
-//! * [`whiten`]: the published look: the patches an agent saw, whiter the more important they were.
-//! * [`gaze_overlay`]: the same, enlarged.
-//! * [`gaze_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
+//! * [`overlay`](overlay()): what was attended to, laid over the picture: for selected patches [`whiten`], the published
+//!   look, whiter the more important they were; for soft attention [`heat_map`].
+//! * [`attention_overlay`]: [`whiten`], enlarged.
+//! * [`attention_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
+//! * [`charts::attention_figure`]: attention of any kind as a figure: bars for named tokens, a table for each head of
+//!   nodes that attend to nodes.
 //! * [`Scene`]: pictures as they might have been, with a [`Mask`] covered, moved or alone.
 //! * [`looks`]: where it looks; [`interest`]: at what; [`faithful`]: whether that is what it acts on; [`saliency`]: what
 //!   another method says.
@@ -31,4 +34,4 @@ pub use blur::gaussian_blur;
 pub use enlarge::enlarge_bilinear;
 pub use intervene::{BLUR_PX, Fill, Scene, change_size, mean_colour};
 pub use mask::{Mask, shuffled};
-pub use overlay::{GazeMark, gaze_marks, gaze_overlay, whiten};
+pub use overlay::{AttentionMark, attention_marks, attention_overlay, heat_map, overlay, whiten};

@@ -8,7 +8,7 @@ use crate::episode::{ActionScale, Episode};
 /// `[n_patches]`: which part of all looks went to each patch.
 pub fn density(episodes: &[Episode], grid: PatchGrid) -> Vec<f64> {
     let mut counts = vec![0_u64; grid.len()];
-    for patch in episodes.iter().flat_map(|e| e.looked_at.iter().flatten()) {
+    for patch in episodes.iter().flat_map(|e| e.selected.iter().flatten()) {
         if let Some(count) = counts.get_mut(*patch as usize) {
             *count += 1;
         }
@@ -59,9 +59,9 @@ pub fn holds(episodes: &[Episode]) -> Vec<u64> {
                 counts[length - 1] += 1;
             }
         };
-        for looked_at in &episode.looked_at {
+        for selected in &episode.selected {
             for (patch, running) in running.iter_mut().enumerate() {
-                if looked_at.contains(&(patch as u32)) {
+                if selected.contains(&(patch as u32)) {
                     *running += 1;
                 } else {
                     end(std::mem::take(running));
@@ -141,7 +141,7 @@ fn moves(episode: &Episode) -> Vec<f64> {
         let fresh = pair[1].iter().filter(|patch| !pair[0].contains(patch)).count();
         fresh as f64 / pair[1].len().max(1) as f64
     };
-    episode.looked_at.windows(2).map(new).collect()
+    episode.selected.windows(2).map(new).collect()
 }
 
 /// Entry `t`: how far action `t + 1` lies from action `t`.
@@ -153,12 +153,12 @@ fn action_changes(episode: &Episode, scale: &ActionScale) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn episode(looked_at: &[&[u32]], actions: &[f64]) -> Episode {
+    fn episode(selected: &[&[u32]], actions: &[f64]) -> Episode {
         Episode {
             grid: Some(PatchGrid::tile(9, 9, 3, 3).expect("fits")),
-            looked_at: looked_at.iter().map(|patches| patches.to_vec()).collect(),
+            selected: selected.iter().map(|patches| patches.to_vec()).collect(),
             actions: actions.iter().map(|&a| vec![a]).collect(),
-            rewards: vec![0.0; looked_at.len()],
+            rewards: vec![0.0; selected.len()],
             ..Episode::default()
         }
     }
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn a_gaze_that_leads_the_action_is_found_to_lead() {
         // The gaze jumps two decisions before the action does, every 40 decisions.
-        let looked_at: Vec<Vec<u32>> = (0..400_u32).map(|t| vec![(t + 2) / 40 % 9]).collect();
+        let selected: Vec<Vec<u32>> = (0..400_u32).map(|t| vec![(t + 2) / 40 % 9]).collect();
         let actions: Vec<f64> = (0..400).map(|t| f64::from(t / 40 % 2)).collect();
-        let borrowed: Vec<&[u32]> = looked_at.iter().map(|l| &l[..]).collect();
+        let borrowed: Vec<&[u32]> = selected.iter().map(|l| &l[..]).collect();
         let scale = ActionScale::Box(vec![[0.0, 1.0]]);
         let found = around_changes(&[episode(&borrowed, &actions)], &scale);
         assert_eq!(found.changes, 9);

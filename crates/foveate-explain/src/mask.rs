@@ -1,6 +1,6 @@
 //! Sets of pixels of a picture.
 
-use foveate_core::{Gaze, PatchGrid, Rng};
+use foveate_core::{Attention, PatchGrid, Rng};
 
 use crate::overlay::{pixel_range, rectangle};
 
@@ -29,9 +29,13 @@ impl Mask {
         mask
     }
 
-    /// The pixels of the patches that were looked at.
-    pub fn of_gaze(width: usize, height: usize, gaze: &Gaze<'_>) -> Self {
-        Mask::of_patches(width, height, gaze.grid, gaze.looked_at)
+    /// The pixels of the tokens that were handed on; none for tokens that have no place in a picture.
+    pub fn of_attention(width: usize, height: usize, attention: &Attention<'_>) -> Self {
+        let grid = attention.tokens().grid();
+        grid.map_or_else(
+            || Mask::empty(width, height),
+            |grid| Mask::of_patches(width, height, grid, &attention.by_rank()),
+        )
     }
 
     /// Width of the picture in pixels.

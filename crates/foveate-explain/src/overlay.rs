@@ -1,12 +1,13 @@
 //! The patches an agent saw, laid over its picture.
 
-use foveate_core::{Gaze, Image, ImageBuf, PatchGrid};
+use foveate_core::{Attention, Image, ImageBuf, PatchGrid, Tokens};
 
+use crate::charts::glow;
 use crate::enlarge_bilinear;
 
-/// A patch that the agent saw, as a rectangle of its picture.
+/// A token that the agent handed on to its controller, as a rectangle of its picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GazeMark {
+pub struct AttentionMark {
     /// Left edge in pixels of the picture.
     pub x: f32,
     /// Top edge in pixels of the picture.
@@ -15,32 +16,33 @@ pub struct GazeMark {
     pub width: f32,
     /// Height in pixels of the picture.
     pub height: f32,
-    /// `1 - rank / K`: 1 for the most important patch, whatever the order in which the controller was told about it.
+    /// `1 - rank / K`: 1 for the most important one, whatever the order in which the controller was told about it.
     pub opacity: f32,
 }
 
-/// The patches of `gaze`, most important first, as rectangles of a `width` × `height` picture.
+/// The tokens that were handed on, most important first, as rectangles of a `width` × `height` picture. None for soft
+/// attention, which is a [map](heat_map), and for tokens that have no place in a picture.
 ///
-/// The agent may have looked at a smaller or larger copy of the picture; the rectangles are scaled accordingly.
-pub fn gaze_marks(width: usize, height: usize, gaze: &Gaze<'_>) -> Vec<GazeMark> {
-    let top_k = gaze.looked_at.len() as f32;
-    gaze.by_importance()
+/// The agent may have seen a smaller or larger copy of the picture; the rectangles are scaled accordingly.
+pub fn attention_marks(width: usize, height: usize, attention: &Attention<'_>) -> Vec<AttentionMark> {
+    if attention.selected().is_none() {
+        return vec![];
+    }
+    let top_k = attention.len() as f32;
+    attention
+        .by_rank()
         .into_iter()
         .enumerate()
-        .filter(|&(_, patch)| (patch as usize) < gaze.grid.len())
-        .map(|(rank, patch)| {
-            let [x, y, across, down] = rectangle(width, height, gaze.grid, patch);
-            GazeMark { x, y, width: across, height: down, opacity: 1.0 - rank as f32 / top_k }
+        .filter_map(|(rank, token)| {
+            let [x, y, across, down] = attention.tokens().rectangle(width, height, token)?;
+            Some(AttentionMark { x, y, width: across, height: down, opacity: 1.0 - rank as f32 / top_k })
         })
         .collect()
 }
 
-/// Left, top, width and height of a patch of `grid` in a `width` × `height` picture.
+/// Left, top, width and height of a patch of `grid` in a `width` × `height` picture; nothing for a number that is none.
 pub(crate) fn rectangle(width: usize, height: usize, grid: PatchGrid, patch: u32) -> [f32; 4] {
-    let across = width as f32 / grid.width() as f32;
-    let down = height as f32 / grid.height() as f32;
-    let (x, y) = grid.corner(patch as usize);
-    [x as f32 * across, y as f32 * down, grid.patch() as f32 * across, grid.patch() as f32 * down]
+    Tokens::Patches(grid).rectangle(width, height, patch).unwrap_or_default()
 }
 
 /// The look of AttentionAgent's figures (Tang, Nguyen and Ha 2020): for rank i of K in order, each pixel of the patch
@@ -48,22 +50,48 @@ pub(crate) fn rectangle(width: usize, height: usize, grid: PatchGrid, patch: u32
 ///
 /// The most important patch turns white, the last one hardly changes; where patches overlap, the later one is laid
 /// over the earlier. Rounded to the nearest byte at the end.
-pub fn whiten(frame: Image<'_>, gaze: &Gaze<'_>) -> ImageBuf {
-    to_bytes(frame.width(), frame.height(), &whitened(frame, gaze))
+pub fn whiten(frame: Image<'_>, attention: &Attention<'_>) -> ImageBuf {
+    to_bytes(frame.width(), frame.height(), &whitened(frame, attention))
+}
+
+/// The picture with what was attended to laid over it: the selected patches [whitened](whiten), or the
+/// [heat map](heat_map) of soft attention, the mean of all heads. `None` for tokens that have no place in a picture: those
+/// are drawn by [`charts::attention_figure`](crate::charts::attention_figure).
+pub fn overlay(frame: Image<'_>, attention: &Attention<'_>) -> Option<ImageBuf> {
+    match (attention.tokens(), attention.selected()) {
+        (Tokens::Named(_), _) => None,
+        (_, Some(_)) => Some(whiten(frame, attention)),
+        (_, None) => heat_map(frame, attention, None),
+    }
+}
+
+/// How much each place of the picture was attended to, glowing over the darkened picture: of one head, or of all heads
+/// together. The largest weight glows most. `None` for tokens that have no place in a picture, and for a head that does
+/// not exist.
+pub fn heat_map(frame: Image<'_>, attention: &Attention<'_>, head: Option<usize>) -> Option<ImageBuf> {
+    let grid = attention.tokens().grid()?;
+    let weights = match head {
+        Some(head) if head >= attention.heads() => return None,
+        Some(head) => attention.importance_of(head),
+        None => attention.importance(),
+    };
+    let weights: Vec<f64> =
+        weights.iter().map(|&w| if w.is_finite() { f64::from(w.max(0.0)) } else { 0.0 }).collect();
+    Some(glow(frame, grid, &weights))
 }
 
 /// [`whiten`], enlarged `scale` times by bilinear interpolation, as in the published figures (there `scale` is 5).
-pub fn gaze_overlay(frame: Image<'_>, gaze: &Gaze<'_>, scale: usize) -> ImageBuf {
+pub fn attention_overlay(frame: Image<'_>, attention: &Attention<'_>, scale: usize) -> ImageBuf {
     let (width, height) = (frame.width(), frame.height());
-    let large = enlarge_bilinear(width, height, &whitened(frame, gaze), scale);
+    let large = enlarge_bilinear(width, height, &whitened(frame, attention), scale);
     to_bytes(width * scale, height * scale, &large)
 }
 
 /// `[height, width, 3]` in 0..=255, not yet rounded.
-fn whitened(frame: Image<'_>, gaze: &Gaze<'_>) -> Vec<f32> {
+fn whitened(frame: Image<'_>, attention: &Attention<'_>) -> Vec<f32> {
     let (width, height) = (frame.width(), frame.height());
     let mut pixels: Vec<f32> = frame.rgb().iter().map(|&byte| f32::from(byte)).collect();
-    for mark in gaze_marks(width, height, gaze) {
+    for mark in attention_marks(width, height, attention) {
         let keep = 1.0 - mark.opacity;
         let white = mark.opacity * 255.0;
         let columns = pixel_range(mark.x, mark.width, width);
@@ -94,21 +122,30 @@ fn to_bytes(width: usize, height: usize, pixels: &[f32]) -> ImageBuf {
 
 #[cfg(test)]
 mod tests {
+    use foveate_core::Selected;
+
     use super::*;
 
+    /// Attention whose ranks are the order of telling.
+    fn told_in_order_of_rank<'a>(grid: PatchGrid, importance: &'a [f32], tokens: &'a [u32]) -> Attention<'a> {
+        const RANKS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+        let selected = Selected { tokens, ranks: &RANKS[..tokens.len()] };
+        Attention::patches(grid, importance, selected).expect("they fit together")
+    }
+
     /// One row of pixels of brightness 100, patches of one pixel; returns that row afterwards.
-    fn row_after(looked_at: &[u32], width: usize, patch: usize) -> Vec<u8> {
+    fn row_after(chosen: &[u32], width: usize, patch: usize) -> Vec<u8> {
         let rgb = vec![100; width * patch * 3];
         let frame = Image::new(width, patch, &rgb).expect("sizes agree");
         let grid = PatchGrid::tile(width, patch, patch, 1).expect("fits");
         let importance = vec![0.0; grid.len()];
-        let out = whiten(frame, &Gaze { grid, importance: &importance, looked_at });
+        let out = whiten(frame, &told_in_order_of_rank(grid, &importance, chosen));
         out.rgb().chunks(3).take(width).map(|p| p[0]).collect()
     }
 
     #[track_caller]
-    fn check(looked_at: &[u32], width: usize, patch: usize, expect: &[u8]) {
-        assert_eq!(row_after(looked_at, width, patch), expect);
+    fn check(chosen: &[u32], width: usize, patch: usize, expect: &[u8]) {
+        assert_eq!(row_after(chosen, width, patch), expect);
     }
 
     #[test]
@@ -122,20 +159,49 @@ mod tests {
     }
 
     #[test]
-    fn whiteness_follows_importance_whatever_the_order() {
+    fn whiteness_follows_ranks_whatever_the_order_of_telling() {
         let rgb = vec![100; 4 * 3];
         let frame = Image::new(4, 1, &rgb).expect("sizes agree");
         let grid = PatchGrid::tile(4, 1, 1, 1).expect("fits");
-        let importance = [0.2, 0.9, 0.1, 0.5];
-        let whitened = |looked_at: &[u32]| {
-            let out = whiten(frame, &Gaze { grid, importance: &importance, looked_at });
-            out.rgb().chunks(3).map(|p| p[0]).collect::<Vec<u8>>()
-        };
+        // Ranks decide, not these.
+        let importance = [0.9, 0.2, 0.1, 0.5];
         let expect = [152, 255, 100, 203];
-        // By importance, in the order in which one reads the picture, and the least important first.
-        for looked_at in [[1, 3, 0], [0, 1, 3], [0, 3, 1]] {
-            assert_eq!(whitened(&looked_at), expect, "{looked_at:?}");
+        for (tokens, ranks) in [([1, 3, 0], [0, 1, 2]), ([0, 1, 3], [2, 0, 1]), ([0, 3, 1], [2, 1, 0])] {
+            let selected = Selected { tokens: &tokens, ranks: &ranks };
+            let attention = Attention::patches(grid, &importance, selected).expect("they fit together");
+            let out = whiten(frame, &attention);
+            assert_eq!(out.rgb().chunks(3).map(|p| p[0]).collect::<Vec<u8>>(), expect, "{tokens:?}");
+            let marks = attention_marks(4, 1, &attention);
+            assert_eq!(marks.iter().map(|m| m.x).collect::<Vec<_>>(), [1.0, 3.0, 0.0], "{tokens:?}");
+            assert_eq!(overlay(frame, &attention), Some(out), "patches keep their look");
         }
+    }
+
+    #[test]
+    fn soft_maps_glow_where_they_attend_and_names_have_no_place() {
+        let rgb = vec![100; 6 * 4 * 3];
+        let frame = Image::new(6, 4, &rgb).expect("sizes agree");
+        // Two heads over 2 x 3 cells: one attends to the first cell, one to the last.
+        let mut weights = [0.0; 12];
+        (weights[0], weights[11]) = (1.0, 1.0);
+        let cells = Tokens::Cells { rows: 2, columns: 3 };
+        let attention = Attention::soft(cells, 2, 1, &weights).expect("they fit together");
+        let bright =
+            |image: &ImageBuf, x, y| image.as_image().pixel(x, y).iter().map(|&c| u32::from(c)).sum::<u32>();
+        let first = heat_map(frame, &attention, Some(0)).expect("a head");
+        let last = heat_map(frame, &attention, Some(1)).expect("a head");
+        let both = overlay(frame, &attention).expect("cells have a place");
+        for (image, lit, dark) in [(&first, (0, 0), (5, 3)), (&last, (5, 3), (0, 0)), (&both, (1, 1), (3, 0))]
+        {
+            assert!(bright(image, lit.0, lit.1) > bright(image, dark.0, dark.1));
+        }
+        assert_eq!(bright(&both, 0, 0), bright(&both, 5, 3), "the mean of both heads");
+        assert_eq!(heat_map(frame, &attention, Some(2)), None);
+        assert_eq!(attention_marks(6, 4, &attention), []);
+        let names = ["a".to_owned(), "b".to_owned()];
+        let named = Attention::soft(Tokens::Named(&names), 1, 1, &[0.5, 0.5]).expect("they fit together");
+        assert_eq!(overlay(frame, &named), None);
+        assert_eq!(heat_map(frame, &named, None), None);
     }
 
     #[test]
@@ -153,7 +219,7 @@ mod tests {
         let grid = PatchGrid::tile(96, 96, 7, 4).expect("fits");
         let importance = vec![0.0; grid.len()];
         let patch = 5 * 23 + 2;
-        let out = whiten(frame, &Gaze { grid, importance: &importance, looked_at: &[patch] });
+        let out = whiten(frame, &told_in_order_of_rank(grid, &importance, &[patch]));
         let (cx, cy) = grid.centre(patch as usize);
         assert_eq!((cx, cy), (11, 23));
         for y in 0..96_usize {
@@ -169,8 +235,8 @@ mod tests {
         let rgb = [0, 0, 0, 100, 100, 100];
         let frame = Image::new(2, 1, &rgb).expect("sizes agree");
         let grid = PatchGrid::tile(2, 1, 1, 1).expect("fits");
-        let gaze = Gaze { grid, importance: &[0.0, 0.0], looked_at: &[] };
-        let out = gaze_overlay(frame, &gaze, 4);
+        let attention = told_in_order_of_rank(grid, &[0.0, 0.0], &[]);
+        let out = attention_overlay(frame, &attention, 4);
         let row: Vec<u8> = out.rgb().chunks(3).take(8).map(|p| p[0]).collect();
         assert_eq!((out.width(), out.height()), (8, 4));
         assert_eq!(row, [0, 0, 13, 38, 63, 88, 100, 100]);
@@ -180,9 +246,9 @@ mod tests {
     fn marks_follow_a_resized_picture() {
         let grid = PatchGrid::tile(48, 48, 7, 4).expect("fits");
         let importance = vec![0.0; grid.len()];
-        let gaze = Gaze { grid, importance: &importance, looked_at: &[1, 11] };
-        let marks = gaze_marks(96, 192, &gaze);
-        assert_eq!(marks[0], GazeMark { x: 8.0, y: 0.0, width: 14.0, height: 28.0, opacity: 1.0 });
-        assert_eq!(marks[1], GazeMark { x: 0.0, y: 16.0, width: 14.0, height: 28.0, opacity: 0.5 });
+        let attention = told_in_order_of_rank(grid, &importance, &[1, 11]);
+        let marks = attention_marks(96, 192, &attention);
+        assert_eq!(marks[0], AttentionMark { x: 8.0, y: 0.0, width: 14.0, height: 28.0, opacity: 1.0 });
+        assert_eq!(marks[1], AttentionMark { x: 0.0, y: 16.0, width: 14.0, height: 28.0, opacity: 0.5 });
     }
 }

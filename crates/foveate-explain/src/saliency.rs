@@ -1,5 +1,5 @@
 //! Perturbation saliency (Greydanus et al. 2018; with S3TA's settings, Mott et al. 2019) for any policy, and how far it
-//! agrees with a gaze.
+//! agrees with attention.
 
 use foveate_core::{Image, ImageBuf, PatchGrid};
 
@@ -123,13 +123,13 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Of a saliency map and a gaze: the most salient patches against those looked at.
-    pub fn of(grid: PatchGrid, salient: &[f64], importance: &[f64], looked_at: &[u32]) -> Self {
+    /// Of a saliency map and attention: the most salient patches against those selected.
+    pub fn of(grid: PatchGrid, salient: &[f64], importance: &[f64], selected: &[u32]) -> Self {
         let mask = |patches: &[u32]| Mask::of_patches(grid.width(), grid.height(), grid, patches);
-        let best = top(salient, looked_at.len());
+        let best = top(salient, selected.len());
         Agreement {
             ranks: rank_correlation(salient, importance),
-            overlap: mask(&best).overlap(&mask(looked_at)),
+            overlap: mask(&best).overlap(&mask(selected)),
         }
     }
 }

@@ -69,6 +69,13 @@ pub enum Seen<'a> {
     Picture(Image<'a>, &'a [Mark]),
     /// Numbers, drawn as bars.
     Numbers(&'a [f32]),
+    /// How much each of some named things was attended to, drawn as bars beside the names.
+    Attended {
+        /// The names.
+        names: &'a [String],
+        /// One number for each.
+        weights: &'a [f32],
+    },
 }
 
 /// A rectangle of the observation to be framed.
@@ -160,6 +167,9 @@ impl Stage {
                 canvas::round_off(&mut self.frame, rect, radius, GROUND);
             }
             Seen::Numbers(numbers) => readout::bars(&mut self.frame, self.layout.seen, numbers),
+            Seen::Attended { names, weights } => {
+                readout::named_bars(&mut self.frame, self.layout.seen, &self.label, names, weights);
+            }
         }
         self.curve.take(shot.step, shot.score);
         self.draw_readouts(shot);
@@ -240,6 +250,21 @@ mod tests {
         let first = stage.compose(&shot(Seen::Numbers(&numbers), &[0.1, f64::NAN], 0)).clone();
         assert_eq!(&first, stage.compose(&shot(Seen::Numbers(&numbers), &[0.1, f64::NAN], 0)));
         assert_ne!(&first, stage.compose(&shot(Seen::Numbers(&numbers), &[0.9, f64::NAN], 0)));
+    }
+
+    #[test]
+    fn what_is_attended_to_is_named() {
+        let names = |n: usize| (0..n).map(|i| format!("sensor {i}")).collect::<Vec<_>>();
+        let mut stage = Stage::new(plan(640, 330, 2)).expect("a size in range");
+        let mut frame = |names: &[String], weights: &[f32]| {
+            stage.compose(&shot(Seen::Attended { names, weights }, &[], 0)).clone()
+        };
+        let first = frame(&names(3), &[0.1, 0.8, 0.1]);
+        assert_ne!(first, frame(&names(3), &[0.8, 0.1, 0.1]));
+        assert_ne!(first, frame(&["a", "b", "c"].map(String::from), &[0.1, 0.8, 0.1]));
+        // Any number of them, and any numbers.
+        frame(&[], &[]);
+        frame(&names(5000), &[f32::NAN; 5000]);
     }
 
     #[test]

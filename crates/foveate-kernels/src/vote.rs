@@ -28,7 +28,7 @@ const SAFE: f32 = 98.0;
 /// Most patches that [`Votes`] takes.
 pub const MAX_PATCHES: usize = 1 << 20;
 
-/// Scratch space for [`Votes::cast`].
+/// Scratch space for [`Votes::compute`].
 #[derive(Debug, Clone)]
 pub struct Votes {
     patches: usize,
@@ -103,7 +103,7 @@ impl Votes {
         self
     }
 
-    /// How many different rows the last [`Votes::cast`] found.
+    /// How many different rows the last [`Votes::compute`] found.
     pub const fn distinct(&self) -> usize {
         self.rows.count
     }
@@ -113,19 +113,19 @@ impl Votes {
     ///
     /// # Panics
     /// When `embedded` or `importance` is for another number of patches, or another length of queries.
-    pub fn cast(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
+    pub fn compute(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
         assert_eq!(embedded.patches(), self.patches, "patches");
         assert_eq!(embedded.dim(), self.dim, "length of a query");
         assert_eq!(importance.len(), self.patches, "patches");
         let embedded = embedded.rows();
         if self.dim == 4 {
-            self.cast_for::<4>(level, embedded, importance);
+            self.compute_for::<4>(level, embedded, importance);
         } else {
-            self.cast_for::<0>(level, embedded, importance);
+            self.compute_for::<0>(level, embedded, importance);
         }
     }
 
-    fn cast_for<const D: usize>(&mut self, level: Level, embedded: &[Eight], importance: &mut [f32]) {
+    fn compute_for<const D: usize>(&mut self, level: Level, embedded: &[Eight], importance: &mut [f32]) {
         level.run(LayOut::<D> { votes: self, embedded });
         let per_row = self.per_row::<D>();
         let Votes { rows, keys, longest, desks, panels, columns, dim, .. } = self;

@@ -10,7 +10,7 @@ mod common;
 
 use std::f64::consts::PI;
 
-use common::{Case, Kernel, cast};
+use common::{Case, Kernel, compute};
 use foveate_kernels::kernel_vote::KernelVotes;
 
 /// Nodes and weights for E f(g) with a standard normal g: zeros of the Hermite polynomial of degree `n`, by Newton's
@@ -54,7 +54,7 @@ fn estimate(kernel: Kernel, omega: &[f32], planes: &[f32], x: &[f32], y: &[f32])
     // One level: their equality is tested elsewhere.
     let mut importance = [0.0];
     KernelVotes::new(&case.map())
-        .cast(foveate_kernels::Level::best(), &common::embed(&rows), None, &mut importance)
+        .compute(foveate_kernels::Level::best(), &common::embed(&rows), None, &mut importance)
         .expect("short vectors");
     f64::from(importance[0])
 }
@@ -205,13 +205,13 @@ fn quadrature_knows_normal_moments() {
     }
 }
 
-/// `cast` of the helper is used by the other tests; here its levels agree on one estimate as well.
+/// `compute` of the helper is used by the other tests; here its levels agree on one estimate as well.
 #[test]
 fn estimates_are_equal_on_all_levels() {
     let omega: Vec<f32> = common::numbers(8).take(16).collect();
     for kernel in [Kernel::Trigonometric, Kernel::Hyperbolic] {
         let case = Case { kernel, dim: 2, omega: omega.clone(), planes: Vec::new(), same_length: None };
-        cast(&mut KernelVotes::new(&case.map()), &vec![(vec![0.3, 0.4], vec![0.5, -0.2])], None)
+        compute(&mut KernelVotes::new(&case.map()), &vec![(vec![0.3, 0.4], vec![0.5, -0.2])], None)
             .expect("short vectors");
     }
 }

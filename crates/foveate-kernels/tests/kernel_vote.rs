@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, Kernel, Rows, cast, dot, numbers, on_all_levels};
+use common::{Case, Kernel, Rows, compute, dot, numbers, on_all_levels};
 use foveate_kernels::kernel_vote::{KernelVotes, PairVotes, Side, VoteError};
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn draw(
 #[track_caller]
 fn check(case: &Case, rows: &Rows, c: Option<&[f32]>) {
     let mut votes = KernelVotes::new(&case.map());
-    let got = cast(&mut votes, rows, c).expect("numbers within range");
+    let got = compute(&mut votes, rows, c).expect("numbers within range");
     let queries: Vec<Vec<f64>> = rows.iter().map(|(q, _)| case.features(q, 1.0)).collect();
     let keys: Vec<Vec<f64>> = rows.iter().map(|(_, k)| case.features(k, -1.0)).collect();
     assert_eq!(case.map().features(), queries[0].len(), "features of {case:?}");
@@ -113,7 +113,7 @@ proptest! {
         let order: Vec<usize> = (0..45).map(|i| i * 17 % 45).collect();
         let mixed: Rows = order.iter().map(|&i| rows[i].clone()).collect();
         let mut votes = KernelVotes::new(&case.map());
-        let (plain, mixed) = (cast(&mut votes, &rows, None).unwrap(), cast(&mut votes, &mixed, None).unwrap());
+        let (plain, mixed) = (compute(&mut votes, &rows, None).unwrap(), compute(&mut votes, &mixed, None).unwrap());
         let size = plain.iter().fold(0.0_f32, |a, b| a.max(b.abs()));
         for (to, &from) in order.iter().enumerate() {
             prop_assert!((mixed[to] - plain[from]).abs() < 2e-5 * size, "{} {}", mixed[to], plain[from]);
@@ -142,7 +142,7 @@ proptest! {
 fn check_pairs(case: &Case, rows: &Rows, c: Option<&[f32]>) {
     let mut votes = PairVotes::new(rows.len(), case.dim, case.same_length);
     let got =
-        on_all_levels(rows, |level, embedded, to| votes.cast(level, embedded, c, to)).expect("in range");
+        on_all_levels(rows, |level, embedded, to| votes.compute(level, embedded, c, to)).expect("in range");
     for (i, (q, _)) in rows.iter().enumerate() {
         let q = case.scaled(q);
         let (mut want, mut size, mut largest) = (0.0, 0.0, 0.0_f64);
@@ -201,7 +201,7 @@ fn same_length_of_the_tiniest_and_the_largest() {
             continue;
         }
         // Which side of a plane something shorter than f32 can multiply lies on is nobody's business.
-        let importance = cast(&mut KernelVotes::new(&case.map()), &rows, None).expect("in range");
+        let importance = compute(&mut KernelVotes::new(&case.map()), &rows, None).expect("in range");
         assert!(importance.iter().all(|x| x.is_finite()), "{importance:?}");
     }
 }
@@ -212,12 +212,12 @@ fn too_long_is_an_error_that_says_which() {
         let mut votes = KernelVotes::new(&case.map());
         rows[13].1 = vec![400.0; 4];
         rows[17].1 = vec![-400.0; 4];
-        let outcome = cast(&mut votes, &rows, None);
+        let outcome = compute(&mut votes, &rows, None);
         if matches!(case.kernel, Kernel::Relu(_) | Kernel::Elu1 | Kernel::Exp) {
             outcome.expect("a length that this kernel takes");
             rows[13].1 = vec![1e5; 4];
         }
-        let outcome = cast(&mut votes, &rows, None);
+        let outcome = compute(&mut votes, &rows, None);
         if matches!(case.kernel, Kernel::Relu(_) | Kernel::Elu1) {
             outcome.expect("this kernel takes any length");
             continue;
@@ -239,10 +239,10 @@ fn too_long_is_an_error_that_says_which() {
 fn overflow_is_an_error() {
     let (case, mut rows) = draw(Kernel::Relu(0.0), (4, 0, 0), 20, 1e15, 1);
     let c = vec![1e30; 20];
-    let outcome = cast(&mut KernelVotes::new(&case.map()), &rows, Some(&c));
+    let outcome = compute(&mut KernelVotes::new(&case.map()), &rows, Some(&c));
     assert!(matches!(outcome, Err(VoteError::Overflow { .. })), "{outcome:?}");
     rows.fill((vec![0.0; 4], vec![0.0; 4]));
-    let importance = cast(&mut KernelVotes::new(&case.map()), &rows, Some(&c)).expect("zeros");
+    let importance = compute(&mut KernelVotes::new(&case.map()), &rows, Some(&c)).expect("zeros");
     assert_eq!(importance, [0.0; 20]);
 }
 
@@ -252,7 +252,7 @@ fn weights_must_be_finite() {
         for bad in [f32::NAN, f32::INFINITY] {
             let mut c = vec![1.0; 20];
             c[11] = bad;
-            let outcome = cast(&mut KernelVotes::new(&case.map()), &rows, Some(&c));
+            let outcome = compute(&mut KernelVotes::new(&case.map()), &rows, Some(&c));
             assert!(matches!(outcome, Err(VoteError::Weight { patch: 11, .. })), "{outcome:?}");
         }
         check(&case, &rows, Some(&[0.0; 20]));
@@ -263,7 +263,7 @@ fn weights_must_be_finite() {
 fn not_a_number_saturates() {
     for (case, mut rows) in all(9) {
         rows[2] = (vec![f32::NAN; 4], vec![f32::INFINITY, f32::NEG_INFINITY, 0.0, 0.0]);
-        match cast(&mut KernelVotes::new(&case.map()), &rows, None) {
+        match compute(&mut KernelVotes::new(&case.map()), &rows, None) {
             Ok(importance) => assert!(importance.iter().all(|x| x.is_finite()), "{case:?}: {importance:?}"),
             Err(error) => assert!(matches!(error, VoteError::TooLong { patch: 2, .. }), "{case:?}: {error}"),
         }
@@ -275,8 +275,8 @@ fn what_vanishes_is_counted() {
     // With queries along one axis, e^(q·k) ranges over 2^±1000.
     let rows: Rows = (0..20).map(|i| (vec![i as f32 * 4.0 - 40.0], vec![20.0])).collect();
     let mut votes = PairVotes::new(20, 1, None);
-    let got =
-        on_all_levels(&rows, |level, embedded, to| votes.cast(level, embedded, None, to)).expect("in range");
+    let got = on_all_levels(&rows, |level, embedded, to| votes.compute(level, embedded, None, to))
+        .expect("in range");
     assert_eq!(votes.vanished(), got.iter().filter(|&&x| x == 0.0).count());
     assert!((16..20).contains(&votes.vanished()), "{got:?}");
     assert!((got[19] - 20.0).abs() <= 20.0 && got[19] >= 10.0, "{got:?}");
@@ -287,11 +287,11 @@ fn pairs_know_their_limits() {
     let mut rows: Rows = vec![(vec![1.0; 4], vec![1.0; 4]); 20];
     let mut votes = PairVotes::new(20, 4, None);
     rows[7].0 = vec![1e15; 4];
-    let outcome = on_all_levels(&rows, |level, embedded, to| votes.cast(level, embedded, None, to));
+    let outcome = on_all_levels(&rows, |level, embedded, to| votes.compute(level, embedded, None, to));
     assert!(matches!(outcome, Err(VoteError::TooLong { side: Side::Query, patch: 7, .. })), "{outcome:?}");
     rows[7].0 = vec![0.0; 4];
     let c = vec![f32::MAX; 20];
-    let outcome = on_all_levels(&rows, |level, embedded, to| votes.cast(level, embedded, Some(&c), to));
+    let outcome = on_all_levels(&rows, |level, embedded, to| votes.compute(level, embedded, Some(&c), to));
     assert!(matches!(outcome, Err(VoteError::Overflow { .. })), "{outcome:?}");
 }
 
@@ -301,12 +301,12 @@ fn neighbours_in_a_block_do_not_disturb_each_other() {
     let mut rows: Rows =
         (0..40).map(|i| (vec![i as f32 * 0.1; 4], vec![0.3, 0.1, 0.2, i as f32 * 0.01])).collect();
     let mut votes = PairVotes::new(40, 4, None);
-    let mut cast = |rows: &Rows| {
-        on_all_levels(rows, |level, embedded, to| votes.cast(level, embedded, None, to)).expect("in range")
+    let mut compute = |rows: &Rows| {
+        on_all_levels(rows, |level, embedded, to| votes.compute(level, embedded, None, to)).expect("in range")
     };
-    let alone = cast(&rows);
+    let alone = compute(&rows);
     rows[1].0 = vec![-900.0; 4];
-    let beside = cast(&rows);
+    let beside = compute(&rows);
     assert_eq!((alone[0], &alone[2..]), (beside[0], &beside[2..]));
 }
 
@@ -315,5 +315,5 @@ fn neighbours_in_a_block_do_not_disturb_each_other() {
 fn scratch_space_of_another_kernel() {
     let (case, _) = draw(Kernel::Exp, (3, 0, 0), 1, 1.0, 1);
     let rows = vec![(vec![0.0; 4], vec![0.0; 4])];
-    let _ = cast(&mut KernelVotes::new(&case.map()), &rows, None);
+    let _ = compute(&mut KernelVotes::new(&case.map()), &rows, None);
 }

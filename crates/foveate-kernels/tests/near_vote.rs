@@ -32,7 +32,7 @@ fn check(what: &str, rows: &Rows, error: f64, near: bool) {
     let (patches, dim) = (rows.len(), rows[0].0.len());
     let mut votes = NearVotes::new(patches, dim, error);
     let got = on_all_levels(rows, |level, embedded, to| {
-        votes.cast(level, embedded, to);
+        votes.compute(level, embedded, to);
         Ok(())
     })
     .expect("there is no error");
@@ -128,8 +128,8 @@ fn exact_votes_are_those_of_votes() {
     let embedded = common::embed(&rows);
     let level = foveate_kernels::Level::best();
     let (mut near, mut exact) = (vec![0.0; 2100], vec![0.0; 2100]);
-    NearVotes::new(2100, 4, 1e-4).cast(level, &embedded, &mut near);
-    Votes::new(2100, 4).cast(level, &embedded, &mut exact);
+    NearVotes::new(2100, 4, 1e-4).compute(level, &embedded, &mut near);
+    Votes::new(2100, 4).compute(level, &embedded, &mut exact);
     assert_eq!(near, exact);
 }
 
@@ -140,7 +140,7 @@ fn absurd_numbers_end_up_exact() {
     rows[6].1 = vec![-1e15; 4];
     let mut votes = NearVotes::new(2100, 4, 1e-4);
     let got = on_all_levels(&rows, |level, embedded, to| {
-        votes.cast(level, embedded, to);
+        votes.compute(level, embedded, to);
         Ok(())
     })
     .expect("there is no error");

@@ -85,7 +85,7 @@ fn check(case: Case) {
     for level in Level::available() {
         let mut importance = vec![0.0; want.len()];
         projector.project(level, &rgb, &mut strip, &mut embedded);
-        votes.cast(level, &embedded, &mut importance);
+        votes.compute(level, &embedded, &mut importance);
         for (i, (got, want)) in importance.iter().zip(&want).enumerate() {
             let error = (f64::from(*got) - want).abs();
             assert!(error < 2e-5 * want, "{case:?}, {level}: importance[{i}] is {got}, defined as {want}");
@@ -131,7 +131,7 @@ fn weights_that_overflow_saturate() {
     for level in Level::available() {
         let mut importance = vec![0.0; 16];
         projector.project(level, &rgb, &mut strip, &mut embedded);
-        Votes::new(16, 4).cast(level, &embedded, &mut importance);
+        Votes::new(16, 4).compute(level, &embedded, &mut importance);
         assert!(importance.iter().all(|v| v.is_finite()), "{level}: {importance:?}");
         assert_eq!(&importance, portable.get_or_insert(importance.clone()), "{level}");
     }

@@ -29,12 +29,12 @@ fn embedded(patches: usize, scale: f32) -> Embedded {
     embedded
 }
 
-/// That `cast` writes the same for any number of threads as for one.
+/// That `compute` writes the same for any number of threads as for one.
 #[track_caller]
-fn check(what: &str, patches: usize, mut cast: impl FnMut(usize, &mut [f32])) {
+fn check(what: &str, patches: usize, mut compute: impl FnMut(usize, &mut [f32])) {
     let mut run = |threads| {
         let mut importance = vec![f32::NAN; patches];
-        cast(threads, &mut importance);
+        compute(threads, &mut importance);
         importance.into_iter().map(f32::to_bits).collect::<Vec<_>>()
     };
     let alone = run(1);
@@ -50,7 +50,7 @@ fn softmax() {
     for (patches, scale) in [(529, 1.0), (PANEL + 1, 1.0), (3 * PANEL, 30.0), (5000, 1.0)] {
         let embedded = embedded(patches, scale);
         check("softmax", patches, |threads, to| {
-            Votes::new(patches, DIM).with_threads(threads).cast(Level::best(), &embedded, to);
+            Votes::new(patches, DIM).with_threads(threads).compute(Level::best(), &embedded, to);
         });
     }
 }
@@ -61,8 +61,8 @@ fn more_rows_than_panels_of_the_usual_size() {
     let patches = 33 * PANEL;
     let embedded = embedded(patches, 0.1);
     let (mut one, mut two) = (vec![0.0; patches], vec![0.0; patches]);
-    Votes::new(patches, DIM).cast(Level::best(), &embedded, &mut one);
-    Votes::new(patches, DIM).with_threads(2).cast(Level::best(), &embedded, &mut two);
+    Votes::new(patches, DIM).compute(Level::best(), &embedded, &mut one);
+    Votes::new(patches, DIM).with_threads(2).compute(Level::best(), &embedded, &mut two);
     assert!(one == two);
     let total: f64 = one.iter().map(|&x| f64::from(x)).sum();
     assert!((total / patches as f64 - 1.0).abs() < 1e-5, "{total} votes of {patches}");
@@ -74,7 +74,7 @@ fn near_softmax() {
         let embedded = embedded(patches, scale);
         check("near softmax", patches, |threads, to| {
             let mut votes = NearVotes::new(patches, DIM, 1e-4).with_threads(threads);
-            votes.cast(Level::best(), &embedded, to);
+            votes.compute(Level::best(), &embedded, to);
             assert_eq!(votes.method() != Method::Exact, near, "{:?}", votes.method());
         });
     }
@@ -88,7 +88,7 @@ fn pairs() {
         for c in [None, Some(&c[..])] {
             check("pairs", patches, |threads, to| {
                 let mut votes = PairVotes::new(patches, DIM, None).with_threads(threads);
-                votes.cast(Level::best(), &embedded, c, to).expect("in range");
+                votes.compute(Level::best(), &embedded, c, to).expect("in range");
             });
         }
     }
@@ -107,7 +107,7 @@ fn features() {
             let map = Case { kernel, dim: DIM, omega, planes, same_length: None }.map();
             check(&format!("{kernel:?}"), patches, |threads, to| {
                 let mut votes = KernelVotes::new(&map).with_threads(threads);
-                votes.cast(Level::best(), &embedded, None, to).expect("in range");
+                votes.compute(Level::best(), &embedded, None, to).expect("in range");
             });
         }
     }
@@ -123,13 +123,13 @@ fn a_result_that_is_not_finite_is_found_by_any_thread() {
     let mut importance = vec![0.0; patches];
     for threads in [1, 4] {
         let mut votes = KernelVotes::new(&case.map()).with_threads(threads);
-        let outcome = votes.cast(Level::best(), &embedded, None, &mut importance);
+        let outcome = votes.compute(Level::best(), &embedded, None, &mut importance);
         assert_eq!(outcome, Ok(()), "{threads} threads: 1e30 is still a number");
     }
     let c = vec![1e9; patches];
     let outcomes = [1, 4].map(|threads| {
         let mut votes = KernelVotes::new(&case.map()).with_threads(threads);
-        votes.cast(Level::best(), &embedded, Some(&c), &mut importance).expect_err("1e39 is not")
+        votes.compute(Level::best(), &embedded, Some(&c), &mut importance).expect_err("1e39 is not")
     });
     assert_eq!(outcomes[0], outcomes[1]);
     assert!(outcomes[0].to_string().contains("79998"), "{}", outcomes[0]);
@@ -155,7 +155,7 @@ fn queries_and_keys() {
         check("projection", patches, |threads, to| {
             let (mut strip, mut embedded) = (projector.strip_for(threads), projector.embedded());
             projector.project(Level::best(), &pixels, &mut strip, &mut embedded);
-            KernelVotes::new(&map.map()).cast(Level::best(), &embedded, None, to).expect("in range");
+            KernelVotes::new(&map.map()).compute(Level::best(), &embedded, None, to).expect("in range");
         });
     }
 }

@@ -9,7 +9,7 @@ type Rows = Vec<(Vec<f32>, Vec<f32>)>;
 
 /// The importance of every row, which must come out the same to the bit on all levels, and how many rows differ.
 #[track_caller]
-fn cast(rows: &Rows) -> (Vec<f32>, usize) {
+fn compute(rows: &Rows) -> (Vec<f32>, usize) {
     let dim = rows[0].0.len();
     let mut embedded = Embedded::new(rows.len(), dim);
     for (patch, (query, key)) in rows.iter().enumerate() {
@@ -17,12 +17,12 @@ fn cast(rows: &Rows) -> (Vec<f32>, usize) {
     }
     let mut votes = Votes::new(rows.len(), dim);
     let mut portable = vec![f32::NAN; rows.len()];
-    votes.cast(Level::PORTABLE, &embedded, &mut portable);
+    votes.compute(Level::PORTABLE, &embedded, &mut portable);
     for level in Level::available() {
         // Twice with the same scratch space: nothing of the first may show in the second.
         for _ in 0..2 {
             let mut importance = vec![f32::NAN; rows.len()];
-            votes.cast(level, &embedded, &mut importance);
+            votes.compute(level, &embedded, &mut importance);
             for (i, (a, b)) in importance.iter().zip(&portable).enumerate() {
                 assert_eq!(a.to_bits(), b.to_bits(), "{level}: importance[{i}] is {a}, portable {b}");
             }
@@ -52,7 +52,7 @@ fn define(rows: &Rows) -> (Vec<f64>, f64) {
 
 #[track_caller]
 fn check(rows: &Rows) {
-    let (got, distinct) = cast(rows);
+    let (got, distinct) = compute(rows);
     let (want, largest) = define(rows);
     let mut keys: Vec<Vec<u32>> =
         rows.iter().map(|(q, k)| q.iter().chain(k).map(|v| v.to_bits()).collect()).collect();
@@ -101,7 +101,7 @@ proptest! {
     /// Beyond what f32 can resolve, votes still add up, are finite, and are equal on all levels.
     #[test]
     fn absurd_logits(rows in rows(f32::MAX)) {
-        let (got, _) = cast(&rows);
+        let (got, _) = compute(&rows);
         let total: f64 = got.iter().map(|&v| f64::from(v)).sum();
         let n = rows.len() as f64;
         prop_assert!(got.iter().all(|v| *v >= 0.0), "{got:?}");
@@ -113,7 +113,7 @@ proptest! {
 fn equal_rows_get_equal_votes() {
     for n in [1, 2, 15, 16, 17, 33, 529] {
         for value in [0.0, 1.0, -7.0, 1e15] {
-            let (got, distinct) = cast(&vec![(vec![value; 4], vec![value; 4]); n]);
+            let (got, distinct) = compute(&vec![(vec![value; 4], vec![value; 4]); n]);
             assert_eq!(distinct, 1);
             assert!(got.iter().all(|v| v == &got[0]), "{got:?}");
             assert!((got[0] - 1.0).abs() < 1e-5, "{n} rows of {value}: {}", got[0]);
@@ -126,7 +126,7 @@ fn one_row_far_above_the_others() {
     // q·k is 3,000 for the first key and -3,000 for the others: without the maximum, all would be lost.
     let mut rows: Rows = vec![(vec![30.0, 30.0, 30.0, 10.0], vec![-30.0, -30.0, -30.0, -30.0]); 40];
     rows[0].1 = vec![30.0; 4];
-    let (got, _) = cast(&rows);
+    let (got, _) = compute(&rows);
     assert!((got[0] - 40.0).abs() < 1e-4, "{}", got[0]);
     assert!(got[1..].iter().all(|&v| v < 1e-30), "{:?}", &got[1..]);
 }
@@ -145,12 +145,12 @@ fn neighbours_in_a_block_do_not_disturb_each_other() {
 fn not_a_number_saturates() {
     let mut rows: Rows = vec![(vec![1.0; 4], vec![1.0; 4]); 5];
     rows[2] = (vec![f32::NAN; 4], vec![f32::INFINITY, f32::NEG_INFINITY, 0.0, 0.0]);
-    let (got, _) = cast(&rows);
+    let (got, _) = compute(&rows);
     assert!(got.iter().all(|v| v.is_finite()), "{got:?}");
 }
 
 #[test]
 #[should_panic(expected = "patches")]
 fn scratch_space_of_another_size() {
-    Votes::new(3, 4).cast(Level::best(), &Embedded::new(4, 4), &mut [0.0; 4]);
+    Votes::new(3, 4).compute(Level::best(), &Embedded::new(4, 4), &mut [0.0; 4]);
 }

@@ -312,7 +312,7 @@ fn looks(request: &ExplainRequest<'_>) -> bool {
     let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
     env.reset(Some(request.seed));
     agent.begin_episode(episode_seed(request.seed, 0));
-    agent.act(env.observation()).map_or(true, |decision| decision.gaze.is_some())
+    agent.act(env.observation()).map_or(true, |decision| decision.attention.is_some())
 }
 
 /// More decisions in all would take more memory than a laptop has to spare.

@@ -164,7 +164,7 @@ impl Policy for ToyPolicy {
         let [a, b, c] = self.0;
         memory.seen = [x, one];
         memory.action = [f64::from(a * x + b * one) + f64::from(c) * memory.action[0]];
-        Ok(Decision { action: &memory.action, gaze: None })
+        Ok(Decision { action: &memory.action, attention: None })
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

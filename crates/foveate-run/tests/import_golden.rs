@@ -49,12 +49,13 @@ fn imported_weights_act_as_published() {
         for (ours, golden) in decision.action.iter().zip(&actions[3 * i..3 * i + 3]) {
             assert!((ours - golden).abs() < 1e-4, "step {i}: {:?}", decision.action);
         }
-        let gaze = decision.gaze.expect("this agent looks somewhere");
-        let n = gaze.importance.len();
-        for (ours, golden) in gaze.importance.iter().zip(&importance[n * i..n * (i + 1)]) {
+        let attention = decision.attention.expect("this agent attends");
+        let n = attention.weights().len();
+        for (ours, golden) in attention.weights().iter().zip(&importance[n * i..n * (i + 1)]) {
             assert!((ours - golden).abs() <= 1e-4 * golden.abs(), "step {i}: {ours} for {golden}");
         }
-        let ours: Vec<i64> = gaze.looked_at.iter().map(|&p| i64::from(p)).collect();
+        let ours: Vec<i64> =
+            attention.selected().expect("it selects").tokens.iter().map(|&p| i64::from(p)).collect();
         assert_eq!(ours, top[10 * i..10 * (i + 1)], "step {i}");
         steps += 1;
     }

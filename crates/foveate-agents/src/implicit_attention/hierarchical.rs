@@ -10,7 +10,7 @@ use foveate_kernels::{Level, project::Linear};
 use serde::{Deserialize, Serialize};
 
 use super::{ImplicitAttentionConfig, read_sensors};
-use crate::bottleneck::{Bottleneck, BottleneckConfig, Glance};
+use crate::bottleneck::{Bottleneck, BottleneckConfig, BottleneckScratch};
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units, within};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::params::Params;
@@ -159,7 +159,7 @@ pub struct HierarchicalAttention {
 #[derive(Debug, Clone)]
 pub struct HierarchicalMemory {
     high: ControllerState,
-    glance: Glance,
+    scratch: BottleneckScratch,
     values: Vec<f32>,
     /// `[1 + command]`: what the high level said last.
     said: Vec<f32>,
@@ -238,7 +238,7 @@ impl Policy for HierarchicalAttention {
     fn memory(&self) -> HierarchicalMemory {
         HierarchicalMemory {
             high: Controller::state(&self.config.high.controller),
-            glance: self.bottleneck.glance(),
+            scratch: self.bottleneck.scratch(),
             values: vec![0.0; self.bottleneck.config().outputs()],
             said: vec![0.0; 1 + self.config.command],
             left: 0,
@@ -262,7 +262,7 @@ impl Policy for HierarchicalAttention {
         let (command, sensors) = m.inputs.split_at_mut(self.config.command);
         read_sensors(observation, sensors)?;
         if m.left == 0 {
-            self.bottleneck.look(level, observation, &mut m.glance, &mut m.values)?;
+            self.bottleneck.look(level, observation, &mut m.scratch, &mut m.values)?;
             self.high.step(level, &m.values, &mut m.high, &mut m.said);
             m.left = self.duration(m.said[0]);
             command.copy_from_slice(&m.said[1..]);
@@ -273,8 +273,8 @@ impl Policy for HierarchicalAttention {
             *raw = raw.clamp(-1.0, 1.0);
         }
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        // While a command holds, the gaze is that of the look it came from.
-        Ok(Decision { action: &m.action, gaze: Some(self.bottleneck.gaze(&m.glance)) })
+        // While a command holds, the attention is that of the look it came from.
+        Ok(Decision { action: &m.action, attention: Some(self.bottleneck.attention(&m.scratch)?) })
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

@@ -11,14 +11,14 @@ use crate::looks::{AroundChanges, Region};
 use crate::overlay::{pixel_range, rectangle};
 
 /// A value from 0 to 1 as a colour of heat, over black.
-fn heat(value: f64) -> [f64; 3] {
+pub(super) fn heat(value: f64) -> [f64; 3] {
     let v = value.clamp(0.0, 1.0);
     [(v * 2.2).min(1.0), (v * 1.5 - 0.25).clamp(0.0, 0.95), (v * 1.6 - 0.85).clamp(0.0, 0.8)]
         .map(|c| c * 255.0)
 }
 
 /// `under`, darkened, with the values of patches glowing over it; the largest glows most.
-pub(super) fn glow(under: Image<'_>, grid: PatchGrid, values: &[f64]) -> ImageBuf {
+pub(crate) fn glow(under: Image<'_>, grid: PatchGrid, values: &[f64]) -> ImageBuf {
     let (width, height) = (under.width(), under.height());
     let most = values.iter().copied().fold(0.0, f64::max).max(1e-300);
     let (mut sums, mut counts) = (vec![0.0; width * height], vec![0_u32; width * height]);
@@ -72,7 +72,7 @@ pub fn region_shares(regions: &[Region], caption: String) -> Figure {
     for (i, region) in regions.iter().enumerate() {
         let (x, y) = (12.0 + (i % 3) as f64 * (cell + gap), top + (i / 3) as f64 * (tall + gap));
         sheet.rect([x, y, cell, tall], Ink::Grid, 0.5);
-        sheet.rect([x, y, cell, tall], Ink::Gaze, 0.6 * region.looks / most);
+        sheet.rect([x, y, cell, tall], Ink::Attention, 0.6 * region.looks / most);
         let middle = x + cell / 2.0;
         sheet.text((middle, y + 50.0), 24.0, Anchor::Middle, Ink::Text, percent(region.looks));
         sheet.text((middle, y + 74.0), LETTERS, Anchor::Middle, Ink::Text, &*region.name);
@@ -104,13 +104,13 @@ pub fn over_time(episode: &Episode, grid: PatchGrid, caption: String) -> Figure 
         let (from, to) = (moment * episode.len() / moments, (moment + 1) * episode.len() / moments);
         let (mut x_sum, mut y_sum, mut looks, mut fresh) = (0, 0, 0, 0);
         for t in from..to {
-            for &patch in &episode.looked_at[t] {
+            for &patch in &episode.selected[t] {
                 let (column, row) = (patch as usize % grid.columns(), patch as usize / grid.columns());
                 counts[0][column * moments + moment] += 1;
                 counts[1][row * moments + moment] += 1;
                 let (x, y) = grid.centre(patch as usize);
                 (x_sum, y_sum, looks) = (x_sum + x, y_sum + y, looks + 1);
-                fresh += usize::from(t > 0 && !episode.looked_at[t - 1].contains(&patch));
+                fresh += usize::from(t > 0 && !episode.selected[t - 1].contains(&patch));
             }
         }
         let part = |sum: usize| sum as f64 / f64::from(looks.max(1));
@@ -162,7 +162,7 @@ pub fn hold_lengths(holds: &[u64], caption: String) -> Figure {
     plot.y_axis("share of all looks", 4, percent);
     for (i, &bar) in bars.iter().enumerate() {
         let at = i as f64 + 1.0;
-        plot.bar(at - 0.5, at + 0.5, bar, if i == LONGEST { Ink::Muted } else { Ink::Gaze });
+        plot.bar(at - 0.5, at + 0.5, bar, if i == LONGEST { Ink::Muted } else { Ink::Attention });
     }
     plot.x_axis("decisions in a row that a patch is looked at", 6, |v| {
         if v > LONGEST as f64 { String::new() } else { short(v) }
@@ -194,11 +194,11 @@ pub fn around(changes: &AroundChanges, caption: String) -> Figure {
     plot.upright(0.0, "", Ink::Muted);
     plot.series([(-ends, changes.usual), (ends, changes.usual)], Ink::Control, 1.6);
     if let Some(band) = band.collect::<Option<Vec<_>>>() {
-        plot.band(&band, Ink::Gaze, 0.2);
+        plot.band(&band, Ink::Attention, 0.2);
     }
-    plot.series(changes.lags.iter().map(|&(lag, mean, _)| (lag as f64, mean)), Ink::Gaze, 2.2);
+    plot.series(changes.lags.iter().map(|&(lag, mean, _)| (lag as f64, mean)), Ink::Attention, 2.2);
     plot.x_axis("decisions before (−) and after (+) the action changes", 6, short);
-    plot.legend(&[(Ink::Gaze, "around a change"), (Ink::Control, "usually")]);
+    plot.legend(&[(Ink::Attention, "around a change"), (Ink::Control, "usually")]);
     let mut table = Table::new(&["lag", "share of new patches", "low", "high", "usual"]);
     for &(lag, mean, interval) in &changes.lags {
         let [low, high] = ends_of(interval);
@@ -217,7 +217,7 @@ pub fn importance(counts: &ImportanceCounts, uniform: f64, caption: String) -> F
     let mut plot = Plot::new(WHOLE, 260.0, [30.0, 14.0, 46.0, 64.0], [low, high], [0.0, most * 1.05]);
     plot.y_axis("patches", 5, |v| if v.fract() == 0.0 { short(10_f64.powf(v)) } else { String::new() });
     for &(from, to, count) in &bars {
-        plot.bar(from, to, logs(count), Ink::Gaze);
+        plot.bar(from, to, logs(count), Ink::Attention);
     }
     if uniform > low {
         plot.upright(uniform, "every patch alike", Ink::Muted);

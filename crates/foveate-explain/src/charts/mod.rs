@@ -1,11 +1,14 @@
 //! The report's figures, each from the numbers that it keeps as its table.
 
+mod attention;
 mod dots;
 mod looks;
 mod pictures;
 mod time;
 
+pub use attention::attention_figure;
 pub use dots::{Row, Rows, Series, curves, dots};
+pub(crate) use looks::glow;
 pub use looks::{around, gaze_map, hold_lengths, importance, over_time, region_shares};
 pub use pictures::{Card, SaliencyRow, cards, patch_samples, saliency_maps};
 pub use time::traces;

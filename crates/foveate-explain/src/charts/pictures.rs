@@ -64,7 +64,7 @@ pub fn cards(cards: &[Card], names: &[String], caption: String) -> Figure {
             let mut y = top + side + 17.0;
             let said =
                 if k == 0 { "as it was".to_owned() } else { format!("changes by {}", percent(*change)) };
-            let ink = if k == 0 || *change < 0.02 { Ink::Muted } else { Ink::Gaze };
+            let ink = if k == 0 || *change < 0.02 { Ink::Muted } else { Ink::Attention };
             sheet.text((x, y), LETTERS, Anchor::Start, ink, said);
             for (name, value) in names.iter().zip(action).take(3) {
                 y += 14.0;

@@ -22,7 +22,7 @@ pub fn traces(episode: &Episode, dimensions: &[Dimension]) -> Figure {
     rows.push(("score", Ink::Text, extent(&episode.scores()), episode.scores()));
     if episode.grid.is_some() {
         let shares: Vec<f64> = episode.shares.iter().map(|s| s.iter().map(|&s| f64::from(s)).sum()).collect();
-        rows.push(("importance", Ink::Gaze, extent(&shares), shares));
+        rows.push(("importance", Ink::Attention, extent(&shares), shares));
     }
     let mut sheet = Drawing::new(WHOLE, rows.len() as f64 * (ROW + GAP) + 50.0);
     let x = Scale::new([0.0, episode.len().saturating_sub(1) as f64], [LEFT, WHOLE - RIGHT]);

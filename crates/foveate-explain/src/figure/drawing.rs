@@ -12,7 +12,7 @@ pub enum Ink {
     /// Grid lines and the ground of bars.
     Grid,
     /// What the figure is about.
-    Gaze,
+    Attention,
     /// What it is compared with.
     Control,
     /// A second thing that it is compared with.
@@ -25,10 +25,10 @@ pub enum Ink {
 
 impl Ink {
     /// The inks of data, in the order in which series take them.
-    pub const SERIES: [Ink; 5] = [Ink::Control, Ink::Other, Ink::Loss, Ink::Extra, Ink::Gaze];
+    pub const SERIES: [Ink; 5] = [Ink::Control, Ink::Other, Ink::Loss, Ink::Extra, Ink::Attention];
     /// All inks.
     pub const ALL: [Ink; 8] =
-        [Ink::Text, Ink::Muted, Ink::Grid, Ink::Gaze, Ink::Control, Ink::Other, Ink::Loss, Ink::Extra];
+        [Ink::Text, Ink::Muted, Ink::Grid, Ink::Attention, Ink::Control, Ink::Other, Ink::Loss, Ink::Extra];
 
     /// Its name in style sheets.
     pub const fn name(self) -> &'static str {
@@ -36,7 +36,7 @@ impl Ink {
             Ink::Text => "text",
             Ink::Muted => "muted",
             Ink::Grid => "grid",
-            Ink::Gaze => "gaze",
+            Ink::Attention => "gaze",
             Ink::Control => "control",
             Ink::Other => "other",
             Ink::Loss => "loss",
@@ -50,7 +50,7 @@ impl Ink {
             Ink::Text => [0x1d, 0x22, 0x2b],
             Ink::Muted => [0x65, 0x6d, 0x7a],
             Ink::Grid => [0xe3, 0xe6, 0xeb],
-            Ink::Gaze => [0xd9, 0x77, 0x06],
+            Ink::Attention => [0xd9, 0x77, 0x06],
             Ink::Control => [0x2f, 0x6f, 0xc4],
             Ink::Other => [0x1f, 0x91, 0x63],
             Ink::Loss => [0xcc, 0x3d, 0x47],
@@ -64,7 +64,7 @@ impl Ink {
             Ink::Text => [0xe6, 0xea, 0xf0],
             Ink::Muted => [0x93, 0x9d, 0xac],
             Ink::Grid => [0x2c, 0x34, 0x40],
-            Ink::Gaze => [0xff, 0xb6, 0x4d],
+            Ink::Attention => [0xff, 0xb6, 0x4d],
             Ink::Control => [0x6c, 0xb6, 0xff],
             Ink::Other => [0x60, 0xcb, 0x8c],
             Ink::Loss => [0xf0, 0x71, 0x78],

@@ -25,7 +25,7 @@ const MAP_BYTES: usize = 900_000;
 
 /// The data of the player as JSON.
 ///
-/// * `maps`: `[n_patches]` importance at every step; empty for a policy without a gaze.
+/// * `maps`: `[n_patches]` importance at every step; empty for a policy without attention.
 /// * `picture`: width and height of the agent's picture.
 pub fn player_data(
     film: &Film<'_>,
@@ -46,7 +46,7 @@ pub fn player_data(
         json!({
             "columns": grid.columns(), "rows": grid.rows(), "patch": grid.patch(), "stride": grid.stride(),
             "width": grid.width(), "height": grid.height(),
-            "at": episode.looked_at,
+            "at": episode.selected,
             "every": every,
             "maps": base64(&maps.iter().step_by(every).flat_map(|map| levels(map)).collect::<Vec<u8>>()),
         })

@@ -3,6 +3,7 @@
 use foveate_core::ImageBuf;
 
 use super::{AMBER, Dial, MUTED, SURFACE, Shot, Stage, TEXT, TRACK};
+use crate::Face;
 use crate::canvas::{self, Rect};
 
 /// Colours of the first dials; they repeat after that.
@@ -204,6 +205,27 @@ pub(super) fn bars(image: &mut ImageBuf, rect: Rect, numbers: &[f32]) {
         let top = if *value >= 0.0 { zero - tall } else { zero };
         let x = rect.x as f32 + (i as f32 + 0.2) * pitch;
         canvas::fill(image, x, top, 0.6 * pitch, tall, DIAL_COLORS[0], 1.0);
+    }
+}
+
+/// Draws a bar for each weight with its name above, from the top; names only where there is room for them.
+pub(super) fn named_bars(image: &mut ImageBuf, rect: Rect, face: &Face, names: &[String], weights: &[f32]) {
+    let largest = weights.iter().filter(|v| v.is_finite()).fold(1e-6_f32, |m, v| m.max(*v));
+    let cap = face.cap_px();
+    let pitch = (rect.height as f32 / weights.len().max(1) as f32).min(5.0 * cap);
+    let room = pitch >= 2.6 * cap;
+    for (i, &weight) in weights.iter().enumerate() {
+        let top = rect.y as f32 + i as f32 * pitch;
+        let from = if room { top + 1.6 * cap } else { top + 0.1 * pitch };
+        let tall = (top + 0.9 * pitch - from).max(0.5);
+        let (left, wide) = (rect.x as f32 + cap, rect.width as f32 - 2.0 * cap);
+        if let (true, Some(name)) = (room, names.get(i)) {
+            face.write(image, left, top + 0.4 * cap, name, MUTED);
+        }
+        canvas::fill(image, left, from, wide, tall, TRACK, 1.0);
+        if weight.is_finite() {
+            canvas::fill(image, left, from, wide * (weight / largest).clamp(0.0, 1.0), tall, AMBER, 1.0);
+        }
     }
 }
 

@@ -16,14 +16,14 @@
 //! 9. Equal bits on every instruction set: sums over patches have sixteen parts, one per lane, each in order of the
 //! patches, added up in a fixed tree.
 
-mod cast;
+mod compute;
 mod error;
 mod features;
 mod map;
 mod pairs;
 mod vectors;
 
-pub use cast::KernelVotes;
+pub use compute::KernelVotes;
 pub use error::{Side, VoteError};
 pub use map::{Elementwise, FeatureMap, Positive};
 pub use pairs::PairVotes;

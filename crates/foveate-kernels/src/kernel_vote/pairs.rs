@@ -2,7 +2,7 @@
 
 use std::f32::consts::{LN_2, LOG2_E};
 
-use super::cast::check_weights;
+use super::compute::check_weights;
 use super::error::{Side, VoteError};
 use super::vectors::{Vectors, squares};
 use super::{LARGEST, power_of_two};
@@ -20,7 +20,7 @@ const LOWEST: f32 = -123.0;
 /// Queries worked on together.
 const ROWS: usize = 4;
 
-/// Scratch space for [`PairVotes::cast`]: O(patches · dim).
+/// Scratch space for [`PairVotes::compute`]: O(patches · dim).
 #[derive(Debug, Clone)]
 pub struct PairVotes {
     patches: usize,
@@ -78,13 +78,13 @@ impl PairVotes {
         PairVotes { threads, ..self }
     }
 
-    /// The importances of the last [`PairVotes::cast`] times 2 to this power are the sums of the definition. 0 unless
+    /// The importances of the last [`PairVotes::compute`] times 2 to this power are the sums of the definition. 0 unless
     /// a power of e would overflow.
     pub const fn exponent(&self) -> f32 {
         self.exponent
     }
 
-    /// How many importances of the last [`PairVotes::cast`] are 0 for being more than 2^126 times smaller than the
+    /// How many importances of the last [`PairVotes::compute`] are 0 for being more than 2^126 times smaller than the
     /// largest.
     pub const fn vanished(&self) -> usize {
         self.vanished
@@ -98,7 +98,7 @@ impl PairVotes {
     ///
     /// # Panics
     /// When `embedded`, `c` or `importance` is for another number of patches, or another length of queries.
-    pub fn cast(
+    pub fn compute(
         &mut self,
         level: Level,
         embedded: &Embedded,
@@ -110,13 +110,13 @@ impl PairVotes {
         assert_eq!(importance.len(), self.patches, "patches");
         check_weights(c, self.patches)?;
         if self.dim == 4 {
-            self.cast_for::<4>(level, embedded, c, importance)
+            self.compute_for::<4>(level, embedded, c, importance)
         } else {
-            self.cast_for::<0>(level, embedded, c, importance)
+            self.compute_for::<0>(level, embedded, c, importance)
         }
     }
 
-    fn cast_for<const D: usize>(
+    fn compute_for<const D: usize>(
         &mut self,
         level: Level,
         embedded: &Embedded,

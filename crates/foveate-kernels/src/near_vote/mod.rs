@@ -16,7 +16,7 @@
 //! Axes are chosen so that queries and keys spread equally along each (the eigenvectors of the product of their
 //! covariances): mostly all but one or two are short then, and need two or three nodes.
 //!
-//! Where cells would not pay (few patches, long vectors, many axes) the exact votes are cast. Equal bits on every
+//! Where cells would not pay (few patches, long vectors, many axes) the exact votes are computed. Equal bits on every
 //! instruction set, as there.
 
 mod balance;
@@ -56,7 +56,7 @@ const ROUNDING: f64 = 2e-5;
 /// Fewest blocks of sixteen targets times blocks of sources that are worth a thread: about 0.2 ms.
 const LEAST: usize = 4000;
 
-/// Scratch space for [`NearVotes::cast`]: O(patches · dim).
+/// Scratch space for [`NearVotes::compute`]: O(patches · dim).
 #[derive(Debug, Clone)]
 pub struct NearVotes {
     exact: Votes,
@@ -123,7 +123,7 @@ impl NearVotes {
         NearVotes { exact: self.exact.with_threads(threads), threads, ..self }
     }
 
-    /// How the last [`NearVotes::cast`] counted.
+    /// How the last [`NearVotes::compute`] counted.
     pub const fn method(&self) -> Method {
         self.last
     }
@@ -133,17 +133,17 @@ impl NearVotes {
     ///
     /// # Panics
     /// When `embedded` or `importance` is for another number of patches, or another length of queries.
-    pub fn cast(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
+    pub fn compute(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
         assert_eq!(embedded.patches(), self.values.len(), "patches");
         assert_eq!(importance.len(), self.values.len(), "patches");
-        self.last = self.cast_near(level, embedded, importance).unwrap_or(Method::Exact);
+        self.last = self.compute_near(level, embedded, importance).unwrap_or(Method::Exact);
         if self.last == Method::Exact {
-            self.exact.cast(level, embedded, importance);
+            self.exact.compute(level, embedded, importance);
         }
     }
 
     /// `None` where votes had better be counted exactly.
-    fn cast_near(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) -> Option<Method> {
+    fn compute_near(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) -> Option<Method> {
         let (dim, threads) = (embedded.dim(), self.threads);
         level.run(Prepare { votes: self, embedded })?;
         let NearVotes { queries, keys, weights, sums, .. } = self;

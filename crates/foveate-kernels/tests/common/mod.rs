@@ -140,22 +140,26 @@ pub(crate) fn embed(rows: &Rows) -> Embedded {
 
 /// What the votes come to, which must be the same to the bit on all levels.
 #[track_caller]
-pub(crate) fn cast(votes: &mut KernelVotes, rows: &Rows, c: Option<&[f32]>) -> Result<Vec<f32>, VoteError> {
-    on_all_levels(rows, |level, embedded, importance| votes.cast(level, embedded, c, importance))
+pub(crate) fn compute(
+    votes: &mut KernelVotes,
+    rows: &Rows,
+    c: Option<&[f32]>,
+) -> Result<Vec<f32>, VoteError> {
+    on_all_levels(rows, |level, embedded, importance| votes.compute(level, embedded, c, importance))
 }
 
-/// Calls `cast` twice on every level, with the same scratch space: all must agree to the bit.
+/// Calls `compute` twice on every level, with the same scratch space: all must agree to the bit.
 #[track_caller]
 pub(crate) fn on_all_levels(
     rows: &Rows,
-    mut cast: impl FnMut(Level, &Embedded, &mut [f32]) -> Result<(), VoteError>,
+    mut compute: impl FnMut(Level, &Embedded, &mut [f32]) -> Result<(), VoteError>,
 ) -> Result<Vec<f32>, VoteError> {
     let embedded = embed(rows);
     let mut portable = vec![f32::NAN; rows.len()];
-    let outcome = cast(Level::PORTABLE, &embedded, &mut portable);
+    let outcome = compute(Level::PORTABLE, &embedded, &mut portable);
     for level in Level::available().chain(Level::available()) {
         let mut importance = vec![f32::NAN; rows.len()];
-        let here = cast(level, &embedded, &mut importance);
+        let here = compute(level, &embedded, &mut importance);
         // As text, where NaN equals itself.
         assert_eq!(format!("{here:?}"), format!("{outcome:?}"), "{level}");
         if outcome.is_ok() {

@@ -82,8 +82,9 @@ impl Decisions {
                     let decision = agent.act(Observation::Image(frame.as_image()))?;
                     std::hint::black_box(decision.action);
                     if pass == 0 {
-                        let looked_at = decision.gaze.map_or(&[][..], |gaze| gaze.looked_at);
-                        chosen_sum += looked_at.iter().map(|&patch| u64::from(patch)).sum::<u64>();
+                        let selected = decision.attention.and_then(|attention| attention.selected());
+                        let selected = selected.map_or(&[][..], |selected| selected.tokens);
+                        chosen_sum += selected.iter().map(|&patch| u64::from(patch)).sum::<u64>();
                     }
                 }
                 if pass > 0 {

@@ -99,7 +99,8 @@ pub(super) fn conclude(found: &Found) -> Findings {
 fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Verdict, Vec<Cost>) {
     let of = |wanted: Condition| scores.iter().find(|(c, _)| *c == wanted).map(|(_, scores)| scores);
     let cost = |fill: Fill| {
-        let found = statistics::paired(of(Condition::CoverGaze(fill))?, of(Condition::CoverRandom(fill))?)?;
+        let found =
+            statistics::paired(of(Condition::CoverAttended(fill))?, of(Condition::CoverRandom(fill))?)?;
         Some(Cost { fill: fill.to_string(), difference: found.difference, interval: found.interval })
     };
     let costs: Vec<Cost> = Fill::ALL.into_iter().filter_map(cost).collect();

@@ -5,16 +5,17 @@ use foveate_explain::{Fill, Mask, Scene};
 
 use super::play::{Seat, act, broken, env_error, picture, policy_error};
 use super::probe::blindfold;
+use super::study::claim;
 use crate::RunError;
 
 /// What is done to every picture before the agent gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     AsIs,
-    CoverGaze(Fill),
+    CoverAttended(Fill),
     CoverRandom(Fill),
     CoverLeast(Fill),
-    KeepGaze(Fill),
+    KeepAttended(Fill),
     KeepRandom(Fill),
     Blind,
 }
@@ -25,10 +26,10 @@ impl Condition {
         let mut all = vec![Condition::AsIs];
         for fill in Fill::ALL {
             all.extend([
-                Condition::CoverGaze(fill),
+                Condition::CoverAttended(fill),
                 Condition::CoverRandom(fill),
                 Condition::CoverLeast(fill),
-                Condition::KeepGaze(fill),
+                Condition::KeepAttended(fill),
                 Condition::KeepRandom(fill),
             ]);
         }
@@ -39,10 +40,10 @@ impl Condition {
     pub(super) fn name(self) -> &'static str {
         match self {
             Condition::AsIs => "as it is",
-            Condition::CoverGaze(_) => "cover what it looks at",
+            Condition::CoverAttended(_) => "cover what it looks at",
             Condition::CoverRandom(_) => "cover random other places",
             Condition::CoverLeast(_) => "cover the least attended",
-            Condition::KeepGaze(_) => "keep only what it looks at",
+            Condition::KeepAttended(_) => "keep only what it looks at",
             Condition::KeepRandom(_) => "keep only random places",
             Condition::Blind => "blind",
         }
@@ -51,10 +52,10 @@ impl Condition {
     pub(super) fn fill(self) -> Option<Fill> {
         match self {
             Condition::AsIs | Condition::Blind => None,
-            Condition::CoverGaze(fill)
+            Condition::CoverAttended(fill)
             | Condition::CoverRandom(fill)
             | Condition::CoverLeast(fill)
-            | Condition::KeepGaze(fill)
+            | Condition::KeepAttended(fill)
             | Condition::KeepRandom(fill) => Some(fill),
         }
     }
@@ -93,7 +94,7 @@ pub(super) fn drive(mut seat: Seat, condition: Condition, seed: Seed) -> Result<
     Ok(score)
 }
 
-/// The picture after the intervention; `None` when the agent has no gaze to intervene on.
+/// The picture after the intervention; `None` when the agent attends to no place that could be intervened on.
 fn changed(
     seat: &Seat,
     condition: Condition,
@@ -106,19 +107,21 @@ fn changed(
         Ok(decision) => decision,
         Err(source) => return Err(policy_error(seat.job, step, source)),
     };
-    let (Some(gaze), Some(fill)) = (&decision.gaze, condition.fill()) else { return Ok(None) };
-    let mask = Mask::of_gaze(picture.width(), picture.height(), gaze);
+    let (Some(attention), Some(fill)) = (&decision.attention, condition.fill()) else { return Ok(None) };
+    let Some(grid) = attention.tokens().grid() else { return Ok(None) };
+    let mask = Mask::of_patches(picture.width(), picture.height(), grid, &claim(attention));
     let scene = Scene::new(picture, fill);
     let mut rng = seed.child("step", step as u64).rng();
     Ok(Some(match condition {
-        Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, gaze.grid, &mut rng)),
-        Condition::KeepRandom(_) => scene.keep(&Mask::random_elsewhere(&mask, gaze.grid, &mut rng)),
+        Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, grid, &mut rng)),
+        Condition::KeepRandom(_) => scene.keep(&Mask::random_elsewhere(&mask, grid, &mut rng)),
         Condition::CoverLeast(_) => {
-            let mut least: Vec<u32> = (0..gaze.grid.len() as u32).collect();
-            least.sort_by(|&i, &j| gaze.importance[i as usize].total_cmp(&gaze.importance[j as usize]));
-            scene.cover(&Mask::elsewhere(&mask, gaze.grid, least))
+            let importance = attention.importance();
+            let mut least: Vec<u32> = (0..grid.len() as u32).collect();
+            least.sort_by(|&i, &j| importance[i as usize].total_cmp(&importance[j as usize]));
+            scene.cover(&Mask::elsewhere(&mask, grid, least))
         }
-        Condition::KeepGaze(_) => scene.keep(&mask),
+        Condition::KeepAttended(_) => scene.keep(&mask),
         _ => scene.cover(&mask),
     }))
 }

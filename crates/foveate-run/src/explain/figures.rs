@@ -1,6 +1,6 @@
 //! What was found, drawn.
 
-use foveate_core::{Gaze, ImageBuf, Seed};
+use foveate_core::{Attention, ImageBuf, Seed, Selected};
 use foveate_explain::charts::{
     Card, Row, Rows, SaliencyRow, around, cards, curves, dots, gaze_map, hold_lengths, importance, over_time,
     patch_samples, percent, region_shares, saliency_maps, traces,
@@ -155,7 +155,7 @@ fn interventions_figure(findings: &Findings, episodes: usize) -> Figure {
     let rows = findings.interventions.iter().map(|i| Row {
         name: i.name.clone(),
         kind: if i.fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) }.to_owned(),
-        ink: if i.fill == "blur" { Ink::Gaze } else { Ink::Control },
+        ink: if i.fill == "blur" { Ink::Attention } else { Ink::Control },
         value: i.change,
         interval: i.interval,
         remark: None,
@@ -182,7 +182,7 @@ fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
         name: d.name.clone(),
         kind: if d.fill == "mean" { said(Fill::Mean).to_owned() } else { d.fill.clone() },
         ink: match &*d.fill {
-            "blur" => Ink::Gaze,
+            "blur" => Ink::Attention,
             "mean" => Ink::Control,
             _ => Ink::Text,
         },
@@ -220,7 +220,7 @@ fn curve_figures(found: &Found) -> Vec<Figure> {
     };
     let figure = |which, name, title, caption: &str, axis| {
         let series = [
-            ("most important first", Ink::Gaze, points(which, 0)),
+            ("most important first", Ink::Attention, points(which, 0)),
             ("in random order", Ink::Control, points(which, 1)),
         ];
         curves(name, title, caption.to_owned(), axis, &levels, &series)
@@ -253,7 +253,13 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
         let mask = taken.mask(&taken.claim);
         let mut rng = Seed::root(taken.step as u64).child("card", 0).rng();
         let random = Mask::random_elsewhere(&mask, taken.grid, &mut rng);
-        let gaze = Gaze { grid: taken.grid, importance: &taken.importance, looked_at: &taken.claim };
+        let ranks: Vec<u32> = (0..taken.claim.len() as u32).collect();
+        let selected = Selected { tokens: &taken.claim, ranks: &ranks };
+        let attended = match Attention::patches(taken.grid, &taken.importance, selected) {
+            Ok(attention) => whiten(picture, &attention),
+            // A claim that fits no grid marks nothing.
+            Err(_) => taken.picture.clone(),
+        };
         let free = (0..taken.grid.len() as u32).rev().find(|&patch| !mask.touches(taken.grid, patch));
         let first = taken.claim.first().copied().unwrap_or(0);
         let changed = [
@@ -264,8 +270,7 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
             ("nothing but it", scene.keep(&mask)),
             ("top patch moved", flat.move_patch(taken.grid, first, free.unwrap_or(first))),
         ];
-        let mut shots =
-            vec![("what it looks at", whiten(picture, &gaze), found.scale.shown(&taken.action), 0.0)];
+        let mut shots = vec![("what it looks at", attended, found.scale.shown(&taken.action), 0.0)];
         for (name, changed) in changed {
             // It acted on this very picture size before: it takes it again.
             let action = taken.act(changed.as_image()).unwrap_or_else(|_| taken.action.clone());
@@ -305,9 +310,9 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
         band: None,
         label: short,
         rows: vec![
-            row("rank correlation", "same moment", Ink::Gaze, ranks),
+            row("rank correlation", "same moment", Ink::Attention, ranks),
             row("rank correlation", "null", Ink::Muted, ranks_null),
-            row("overlap", "same moment", Ink::Gaze, overlap),
+            row("overlap", "same moment", Ink::Attention, overlap),
             row("overlap", "null", Ink::Muted, overlap_null),
         ],
     });
@@ -339,7 +344,7 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
 
 fn ink(fill: Fill) -> Ink {
     match fill {
-        Fill::Blur => Ink::Gaze,
+        Fill::Blur => Ink::Attention,
         Fill::Mean => Ink::Control,
     }
 }

@@ -12,7 +12,7 @@ use super::film::{Camera, Reel};
 use super::jobs::ordered;
 use super::play::{Seat, action_scale, picture, play, policy_error};
 use super::probe::Taken;
-use super::study::{CLAIMS, Foils, Probed, has_gaze, other_moment, own_claims, probe, spread, take};
+use super::study::{CLAIMS, Foils, Probed, has_attention, other_moment, own_claims, probe, spread, take};
 use super::{ExplainRequest, Mean, Progress};
 use crate::RunError;
 use crate::workers::{Stop, default_workers};
@@ -158,7 +158,7 @@ pub(super) fn find(
     let random_conditions: Vec<Condition> = conditions
         .iter()
         .copied()
-        .filter(|c| matches!(c, Condition::AsIs | Condition::CoverGaze(_) | Condition::CoverRandom(_)))
+        .filter(|c| matches!(c, Condition::AsIs | Condition::CoverAttended(_) | Condition::CoverRandom(_)))
         .collect();
     let drives = (conditions.len() + random_conditions.len()) as f64 * 1.5;
     let mut meter = Meter { done: 0.0, total: film + n as f64 * (2.0 + 1.5 * study + drives), tell };
@@ -242,7 +242,7 @@ pub(super) fn find(
         };
         &claims[episode][index]
     };
-    let gazed = has_gaze(&episodes);
+    let gazed = has_attention(&episodes);
     let answers = ordered(
         all_taken.into_iter().enumerate(),
         workers,
@@ -350,10 +350,13 @@ fn watch(seat: Seat, film: bool, stop: &Stop) -> Result<Played, RunError> {
         if stop.asked() {
             return Err(EvaluateError::Stopped.into());
         }
-        if let Some(gaze) = &moment.decision.gaze {
-            counts.add(gaze.importance);
+        if let Some(attention) =
+            moment.decision.attention.filter(|attention| attention.tokens().grid().is_some())
+        {
+            let importance = attention.importance();
+            counts.add(&importance);
             if film {
-                maps.push(gaze.importance.to_vec());
+                maps.push(importance.into_owned());
             }
         }
         camera.as_mut().map_or(Ok(()), |camera| camera.shoot(moment.env, moment.picture))
@@ -381,10 +384,13 @@ fn keep(seat: Seat, steps: &[usize], counts: &ImportanceCounts, seed: Seed) -> R
             for (sum, &byte) in sums.iter_mut().zip(moment.picture.rgb()) {
                 *sum += f64::from(byte);
             }
-            if let Some(gaze) = &moment.decision.gaze {
+            if let Some(attention) = &moment.decision.attention
+                && let Some(grid) = attention.tokens().grid()
+            {
+                let importance = attention.importance();
                 for samples in &mut samples {
                     let seed = seed.child("step", moment.step as u64);
-                    samples.offer(moment.picture, gaze.grid, gaze.importance, seed);
+                    samples.offer(moment.picture, grid, &importance, seed);
                 }
             }
         }

@@ -6,6 +6,7 @@ use foveate_core::{
 };
 use foveate_explain::episode::{ActionScale, Episode};
 
+use super::study::claim;
 use crate::RunError;
 use crate::rollout::first_largest;
 
@@ -70,13 +71,16 @@ pub(super) fn play(
         if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
             return Err(broken(seat.job, step, format!("the agent's action[{i}] is {x}")));
         }
-        let (mut looked_at, mut shares) = (Vec::new(), Vec::new());
-        if let Some(gaze) = &decision.gaze {
-            episode.grid = Some(gaze.grid);
-            looked_at = gaze.by_importance();
-            let all: f32 = gaze.importance.iter().sum();
-            let of = |&patch: &u32| gaze.importance.get(patch as usize).copied().unwrap_or(0.0);
-            shares.extend(looked_at.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
+        let (mut selected, mut shares) = (Vec::new(), Vec::new());
+        if let Some(attention) = &decision.attention
+            && let Some(grid) = attention.tokens().grid()
+        {
+            episode.grid = Some(grid);
+            selected = claim(attention);
+            let importance = attention.importance();
+            let all: f32 = importance.iter().sum();
+            let of = |&patch: &u32| importance.get(patch as usize).copied().unwrap_or(0.0);
+            shares.extend(selected.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
         }
         look(Moment { step, picture, env: &*seat.env, before, decision })?;
         let outcome = act(&mut *seat.env, &action).map_err(|source| env_error(seat.job, step, source))?;
@@ -85,7 +89,7 @@ pub(super) fn play(
         }
         episode.actions.push(action);
         episode.rewards.push(outcome.reward);
-        episode.looked_at.push(looked_at);
+        episode.selected.push(selected);
         episode.shares.push(shares);
         episode.ended = outcome.is_over();
     }

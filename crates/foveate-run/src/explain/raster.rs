@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn shapes_are_where_they_belong() {
         let mut sheet = Drawing::new(40.0, 30.0);
-        sheet.rect([2.0, 3.0, 4.0, 5.0], Ink::Gaze, 1.0);
+        sheet.rect([2.0, 3.0, 4.0, 5.0], Ink::Attention, 1.0);
         sheet.line(vec![(10.0, 5.0), (30.0, 5.0)], Ink::Control, 2.0, 1.0);
         sheet.area(vec![(10.0, 10.0), (20.0, 10.0), (20.0, 20.0), (10.0, 20.0)], Ink::Other, 1.0);
         sheet.dot((30.0, 20.0), 3.0, Ink::Loss);
@@ -190,7 +190,7 @@ mod tests {
         let image = raster(&sheet);
         assert_eq!((image.width(), image.height()), (80, 60));
         for (x, y, expect) in [
-            (8, 8, Ink::Gaze.light()),
+            (8, 8, Ink::Attention.light()),
             (3, 8, [255; 3]),
             (40, 10, Ink::Control.light()),
             (40, 14, [255; 3]),

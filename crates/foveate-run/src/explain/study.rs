@@ -1,6 +1,6 @@
 //! Everything that is asked of a decision once it was taken.
 
-use foveate_core::{Agent, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
+use foveate_core::{Agent, Attention, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
 use foveate_explain::episode::{ActionScale, Episode};
 use foveate_explain::faithful::Effect;
 use foveate_explain::saliency::{Agreement, Perturber, top};
@@ -87,17 +87,18 @@ pub(super) fn take(
         let copy = ImageBuf::from_rgb(picture.width(), picture.height(), picture.rgb().to_vec());
         let picture = copy.expect("it was a picture");
         let action = moment.decision.action.to_vec();
-        taken.push(match &moment.decision.gaze {
-            Some(gaze) => Taken {
+        let placed = moment.decision.attention.as_ref().and_then(|a| Some((a, a.tokens().grid()?)));
+        taken.push(match placed {
+            Some((attention, grid)) => Taken {
                 step: moment.step,
                 before,
                 picture,
                 action,
-                grid: gaze.grid,
-                importance: gaze.importance.to_vec(),
-                claim: gaze.by_importance(),
+                grid,
+                importance: attention.importance().into_owned(),
+                claim: claim(attention),
             },
-            None => without_gaze(moment.step, before, picture, action, &scale)
+            None => without_attention(moment.step, before, picture, action, &scale)
                 .map_err(|source| policy_error(job, moment.step, source))?,
         });
         Ok(())
@@ -105,11 +106,21 @@ pub(super) fn take(
     Ok(taken)
 }
 
-/// Patches that a policy without a gaze is said to look at.
+/// Places that a policy without attention, or with soft attention, is said to look at.
 const CLAIMED: usize = 10;
 
-/// A decision of a policy without a gaze: perturbation saliency claims what matters.
-fn without_gaze(
+/// The places that the attention claims to matter, most important first: those that were selected, or of soft attention
+/// the ten with the largest weights.
+pub(super) fn claim(attention: &Attention<'_>) -> Vec<u32> {
+    let mut claim = attention.by_rank();
+    if attention.selected().is_none() {
+        claim.truncate(CLAIMED);
+    }
+    claim
+}
+
+/// A decision of a policy without attention to places of the picture: perturbation saliency claims what matters.
+fn without_attention(
     step: usize,
     before: Box<dyn Agent>,
     picture: ImageBuf,
@@ -139,7 +150,7 @@ pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyEr
     let mut claims = [[Effect::default(); 5]; 2];
     let mut random = foils.random.boxed_clone();
     let random_claim =
-        random.act(Observation::Image(taken.picture.as_image()))?.gaze.map(|gaze| gaze.by_importance());
+        random.act(Observation::Image(taken.picture.as_image()))?.attention.as_ref().map(claim);
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = foils.seed.child("fill", f as u64).rng();
         let scene = Scene::new(taken.picture.as_image(), fill);
@@ -256,6 +267,6 @@ pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: 
 }
 
 /// Whether any episode has a gaze.
-pub(super) fn has_gaze(episodes: &[Episode]) -> bool {
+pub(super) fn has_attention(episodes: &[Episode]) -> bool {
     episodes.iter().any(|episode| episode.grid.is_some())
 }

@@ -289,7 +289,7 @@ pub(super) fn driving_sentence(report: &ExplainReport) -> String {
         whole(drive.map_or(0.0, |d| d.mean))
     };
     let [gaze, random] =
-        [Condition::CoverGaze(Fill::Blur), Condition::CoverRandom(Fill::Blur)].map(Condition::name);
+        [Condition::CoverAttended(Fill::Blur), Condition::CoverRandom(Fill::Blur)].map(Condition::name);
     let numbers = format!(
         "with what it looks at covered in every step it scores {} (blur) and {} (mean colour), with as much covered \
          elsewhere {} and {}, untouched {}",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use foveate_core::{
-    Action, ActionSpace, Decision, EnvError, EnvSpec, Fact, Gaze, ImageBuf, Observation, ObservationSpace,
-    PatchGrid, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, TensorShape,
+    Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
+    ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Rng, Seed, Selected, Step, TensorShape,
 };
 
 use super::*;
@@ -130,7 +130,7 @@ impl Toy {
 struct Memory {
     action: Vec<f64>,
     importance: Vec<f32>,
-    looked_at: Vec<u32>,
+    selected: Vec<u32>,
 }
 
 impl Policy for Toy {
@@ -167,13 +167,14 @@ impl Policy for Toy {
             Says::Truth => best as u64,
             Says::Nonsense => Seed::root(sum).rng().below(grid.len() as u64),
             Says::Middle => 21,
-            Says::Nothing => return Ok(Decision { action: &memory.action, gaze: None }),
+            Says::Nothing => return Ok(Decision { action: &memory.action, attention: None }),
         };
         memory.importance = vec![0.1; grid.len()];
         memory.importance[claim as usize] = 1.0;
-        memory.looked_at = vec![claim as u32];
-        let gaze = Gaze { grid, importance: &memory.importance, looked_at: &memory.looked_at };
-        Ok(Decision { action: &memory.action, gaze: Some(gaze) })
+        memory.selected = vec![claim as u32];
+        let chosen = Selected { tokens: &memory.selected, ranks: &[0] };
+        let attention = Attention::patches(grid, &memory.importance, chosen)?;
+        Ok(Decision { action: &memory.action, attention: Some(attention) })
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
@@ -257,7 +258,7 @@ fn toys_are_seen_through() {
 }
 
 #[test]
-fn without_a_gaze_perturbations_make_the_claim() {
+fn without_attention_perturbations_make_the_claim() {
     let Made { report, files } = explain(Says::Nothing, 5, 2);
     assert_eq!(report.claims[0].name, "perturbation saliency");
     let [_, high] = report.claims[1].blur.interval.expect("five episodes");

@@ -101,7 +101,8 @@ impl Cast {
     }
 }
 
-/// How many patches `agent` tells its controller about, by letting it look once; 0 for an agent without a gaze. An
+/// How many patches `agent` tells its controller about, by letting it look once; 0 for an agent that
+/// selects none. An
 /// agent that cannot see this world is refused here.
 fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
     let mut env = env.boxed_clone();
@@ -116,5 +117,8 @@ fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
     }
     env.reset(Some(0));
     let decision = agent.act(env.observation())?;
-    Ok(decision.gaze.map_or(0, |gaze| gaze.looked_at.len()))
+    Ok(decision
+        .attention
+        .and_then(|attention| attention.selected())
+        .map_or(0, |selected| selected.tokens.len()))
 }

@@ -14,8 +14,8 @@
 //! | u32, f64 | steps, score |
 //! | u8, f32 × n | the action |
 //! | u16, u16, u8 × 3·w·h | what the agent sees: width, height, RGB |
-//! | u16 × 5 | the grid: columns, rows, patch, stride, patches told to the controller; zeros without a gaze |
-//! | u16 × k | these patches, most important first |
+//! | u16 × 7 | the grid: columns, rows, patch, stride, patches told to the controller, width and height of the picture that it was laid over; zeros without attention; of things with names their number as rows, the rest zeros |
+//! | u16 × k | these patches, most important first; none of soft attention |
 //! | f32 × columns·rows | importance of every patch |
 //! | u32, bytes | the view for people as [runs](super::runs) of equal pixels; 0 without |
 //!
@@ -58,7 +58,7 @@ pub(super) fn lane(out: &mut Vec<u8>, lane: &mut Lane, view: &[u8]) {
         out.extend((x as f32).to_le_bytes());
     }
     seen(out, observation);
-    gaze(out, decided);
+    attention(out, decided);
     out.extend((view.len() as u32).to_le_bytes());
     out.extend(view);
 }
@@ -74,16 +74,27 @@ fn seen(out: &mut Vec<u8>, observation: Observation<'_>) {
     }
 }
 
-fn gaze(out: &mut Vec<u8>, decided: &Decided) {
-    let Some(grid) = decided.grid else {
-        out.extend([0; 10]);
-        return;
+fn attention(out: &mut Vec<u8>, decided: &Decided) {
+    let selected = decided.selected.as_deref().unwrap_or_default();
+    let numbers = match decided.grid {
+        Some(grid) => [
+            grid.columns(),
+            grid.rows(),
+            grid.patch(),
+            grid.stride(),
+            selected.len(),
+            grid.width(),
+            grid.height(),
+        ],
+        None => [0, decided.named, 0, 0, 0, 0, 0],
     };
-    let numbers = [grid.columns(), grid.rows(), grid.patch(), grid.stride(), decided.looked_at.len()];
     for n in numbers {
         out.extend((n as u16).to_le_bytes());
     }
-    for &patch in &decided.looked_at {
+    if decided.grid.is_none() {
+        return;
+    }
+    for &patch in selected {
         out.extend((patch as u16).to_le_bytes());
     }
     for x in &decided.importance {

@@ -2,7 +2,8 @@
 
 use foveate_agents::registry::fewer_patches;
 use foveate_core::{
-    Action, ActionSpace, Agent, Env, EnvError, Gaze, ImageBuf, Observation, PatchGrid, Step, episode_seed,
+    Action, ActionSpace, Agent, Attention, Env, EnvError, ImageBuf, Observation, PatchGrid, PolicyError,
+    Selected, Step, Tokens, episode_seed,
 };
 use foveate_envs::shift::{Plan, Shifted};
 
@@ -39,10 +40,39 @@ pub(super) struct Lane {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Decided {
     pub(super) action: Vec<f64>,
+    /// The places that it can attend to; `None` without attention, or when that is to things with names.
     pub(super) grid: Option<PatchGrid>,
+    /// How many named things it can attend to.
+    pub(super) named: usize,
     pub(super) importance: Vec<f32>,
-    /// The patches that its controller was told about, most important first.
-    pub(super) looked_at: Vec<u32>,
+    /// The places that its controller was told about, most important first; `None` for soft attention, which tells it of
+    /// all, weighted.
+    pub(super) selected: Option<Vec<u32>>,
+    /// `[selected]`: 0, 1, 2, …
+    ranks: Vec<u32>,
+}
+
+impl Decided {
+    fn new(action: &[f64], attention: Option<Attention<'_>>, k: usize) -> Self {
+        let mut decided = Decided { action: action.to_vec(), ..Decided::default() };
+        let Some(attention) = attention.map(|attention| attention.told(k)) else { return decided };
+        decided.importance.extend_from_slice(&attention.importance());
+        match attention.tokens() {
+            Tokens::Named(names) => decided.named = names.len(),
+            places => decided.grid = places.grid(),
+        }
+        decided.selected = attention.selected().map(|_| attention.by_rank());
+        decided.ranks.extend(0..decided.selected.as_ref().map_or(0, Vec::len) as u32);
+        decided
+    }
+
+    /// What it attended to, if that has places in the picture.
+    pub(super) fn attention(&self) -> Result<Option<Attention<'_>>, PolicyError> {
+        let Some(grid) = self.grid else { return Ok(None) };
+        let soft = Attention::soft(Tokens::Patches(grid), 1, 1, &self.importance)?;
+        let chosen = |tokens| soft.with_selected(Selected { tokens, ranks: &self.ranks });
+        self.selected.as_deref().map_or(Ok(soft), chosen).map(Some)
+    }
 }
 
 impl Lane {
@@ -180,14 +210,7 @@ impl Lane {
         self.before = keep.then(|| self.agent.boxed_clone());
         match self.agent.act(self.env.observation()) {
             Ok(decision) => {
-                let mut decided = Decided { action: decision.action.to_vec(), ..Decided::default() };
-                if let Some(gaze) = decision.gaze {
-                    decided.grid = Some(gaze.grid);
-                    decided.importance.extend_from_slice(gaze.importance);
-                    let told = &gaze.looked_at[..self.k.min(gaze.looked_at.len())];
-                    decided.looked_at = Gaze { looked_at: told, ..gaze }.by_importance();
-                }
-                self.decided = Some(decided);
+                self.decided = Some(Decided::new(decision.action, decision.attention, self.k));
             }
             Err(error) => self.broken = Some(error.to_string()),
         }

@@ -8,13 +8,13 @@ use foveate_envs::car_racing;
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{self, Kind, Plan, Shift, Target};
 use foveate_envs::take_cover;
-use foveate_explain::gaze_marks;
+use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, Mark};
 use serde_json::{Value, json};
 
 use super::cast::Cast;
 use super::frame;
-use super::lane::Lane;
+use super::lane::{Decided, Lane};
 use super::pace::Pace;
 use super::protocol::{self, Command, SeatWish, Settings, Wish};
 use super::reel::{FilmOrder, Moment, Reel};
@@ -482,12 +482,11 @@ fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
     let (mut seen, mut marks) = (vec![], vec![]);
     if let Some(image) = observation.image() {
         seen = runs::pack(image);
-        if let Some(decided) = decided
-            && let Some(grid) = decided.grid
-        {
-            let gaze =
-                foveate_core::Gaze { grid, importance: &decided.importance, looked_at: &decided.looked_at };
-            marks.extend(gaze_marks(image.width(), image.height(), &gaze).iter().map(|m| Mark {
+        if let Some(Ok(Some(attention))) = decided.map(Decided::attention) {
+            if let (None, Some(overlaid)) = (attention.selected(), overlay(image, &attention)) {
+                seen = runs::pack(overlaid.as_image());
+            }
+            marks.extend(attention_marks(image.width(), image.height(), &attention).iter().map(|m| Mark {
                 x: m.x,
                 y: m.y,
                 width: m.width,

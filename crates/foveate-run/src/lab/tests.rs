@@ -182,9 +182,9 @@ fn fewer_patches_are_another_drive_and_all_of_them_the_same() {
     let with = |k: Value| {
         let mut page = Page::new();
         page.send(&json!({ "do": "set", "seed": 3, "seats": [{ "agent": 0, "k": k }] }));
-        let gaze_at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
+        let attention_at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
         let frame = page.frame();
-        let k = u16::from_le_bytes([frame[gaze_at + 8], frame[gaze_at + 9]]);
+        let k = u16::from_le_bytes([frame[attention_at + 8], frame[attention_at + 9]]);
         (k, page.drive())
     };
     assert_eq!(with(json!(10)), (10, whole));
@@ -338,7 +338,7 @@ fn view_of(frame: &[u8]) -> &[u8] {
     at += 1 + 4 * usize::from(frame[at]);
     at += 4 + 3 * u16_at(at) * u16_at(at + 2);
     let (patches, told) = (u16_at(at) * u16_at(at + 2), u16_at(at + 8));
-    at += 10 + 2 * told + 4 * patches;
+    at += 14 + 2 * told + 4 * patches;
     let length = u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
     let view = &frame[at + 4..];
     assert_eq!(view.len(), length as usize, "it ends with the view");

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use foveate_core::{
     Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation,
-    PolicyError, RolloutJob, episode_seed,
+    PolicyError, RolloutJob, Tokens, episode_seed,
 };
-use foveate_explain::{gaze_marks, whiten};
+use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
 
 use super::{WatchReport, WatchRequest};
@@ -36,8 +36,10 @@ struct Decided {
     action: Vec<f64>,
     /// The action as the dials show it.
     shown: Vec<f64>,
-    /// The observation with the overlay, if it is a picture and the agent has a gaze.
+    /// The observation with the overlay, if it is a picture and the agent attends to places in it.
     overlaid: Option<ImageBuf>,
+    /// Names and weights of what the agent attends to, if that has names.
+    named: Option<(Vec<String>, Vec<f32>)>,
     marks: Vec<Mark>,
 }
 
@@ -104,7 +106,12 @@ impl Scene {
         let decided = self.decided.as_ref();
         let marks = decided.map_or(&[][..], |d| &d.marks);
         let overlaid = decided.and_then(|d| d.overlaid.as_ref());
+        let named = decided.and_then(|d| d.named.as_ref());
         let seen = match (observation, overlaid) {
+            _ if named.is_some() => {
+                let (names, weights) = named.map_or((&[][..], &[][..]), |(names, weights)| (names, weights));
+                Seen::Attended { names, weights }
+            }
             (Observation::Vector(numbers), _) => Seen::Numbers(numbers),
             (_, Some(overlaid)) => Seen::Picture(overlaid.as_image(), marks),
             (Observation::Image(image) | Observation::Mixed(Mixed { image, .. }), None) => {
@@ -159,10 +166,15 @@ impl Scene {
             Ok(decision) => decision,
             Err(error) => return Err(self.policy_error(error)),
         };
-        let (mut overlaid, mut marks) = (None, Vec::new());
-        if let (Some(image), Some(gaze)) = (observation.image(), &decision.gaze) {
-            overlaid = Some(whiten(image, gaze));
-            marks.extend(gaze_marks(image.width(), image.height(), gaze).iter().map(|m| Mark {
+        let (mut overlaid, mut marks, mut named) = (None, Vec::new(), None);
+        if let Some(attention) = &decision.attention
+            && let Tokens::Named(names) = attention.tokens()
+        {
+            named = Some((names.to_vec(), attention.importance().into_owned()));
+        }
+        if let (Some(image), Some(attention)) = (observation.image(), &decision.attention) {
+            overlaid = overlay(image, attention);
+            marks.extend(attention_marks(image.width(), image.height(), attention).iter().map(|m| Mark {
                 x: m.x,
                 y: m.y,
                 width: m.width,
@@ -179,7 +191,7 @@ impl Scene {
             }
             ActionSpace::Box { .. } => action.clone(),
         };
-        self.decided = Some(Decided { action, shown, overlaid, marks });
+        self.decided = Some(Decided { action, shown, overlaid, named, marks });
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::toy::{ToyWorld, toy_agent};
 use foveate_core::{
-    Action, ActionSpace, Decision, EnvError, EnvSpec, Fact, Gaze, ImageBuf, Observation, ObservationSpace,
-    PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Step, TensorShape,
+    Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
+    ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Selected, Step, TensorShape,
 };
 
 /// A world of one grey square: brighter every step, over after `length` steps, one point a step.
@@ -84,8 +84,9 @@ impl Policy for Looker {
         let Observation::Image(image) = observation else { panic!("a picture is due") };
         let brightness = image.rgb()[0];
         assert_ne!(memory.2.replace(brightness), Some(brightness), "looked twice at one observation");
-        let gaze = Gaze { grid: PatchGrid::tile(24, 24, 8, 8)?, importance: &memory.1, looked_at: &[0] };
-        Ok(Decision { action: &memory.0, gaze: Some(gaze) })
+        let chosen = Selected { tokens: &[0], ranks: &[0] };
+        let attention = Attention::patches(PatchGrid::tile(24, 24, 8, 8)?, &memory.1, chosen)?;
+        Ok(Decision { action: &memory.0, attention: Some(attention) })
     }
     fn tensors(&self) -> Vec<TensorShape> {
         Vec::new()
@@ -199,7 +200,7 @@ fn later_episodes_are_reached_by_resets() {
 }
 
 #[test]
-fn worlds_without_a_view_and_agents_without_a_gaze_are_filmed_too() {
+fn worlds_without_a_view_and_agents_without_attention_are_filmed_too() {
     let filmed = shoot(&ToyWorld::default(), &toy_agent(-0.3), "toy.gif", |_| {});
     assert!(filmed.result.expect("films").frames > 1);
 }

@@ -152,7 +152,7 @@ export class Stage {
     pixels.put(lane.world);
   }
 
-  drawSeen(lane, { seen, gaze }) {
+  drawSeen(lane, { seen, attention }) {
     if (!seen.width) return;
     const { context, width, height } = sharp(lane.seen, { alpha: false });
     const small = this.pixels;
@@ -164,28 +164,32 @@ export class Stage {
     pixels.put(small);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, width, height);
-    if (!gaze.columns) return;
-    const [sx, sy] = [width / seen.width, height / seen.height];
+    if (!attention.columns) return;
+    // The grid may have been laid over a smaller copy of the picture.
+    const [sx, sy] = [width / attention.width, height / attention.height];
     const place = (index) => [
-      (index % gaze.columns) * gaze.stride * sx, Math.floor(index / gaze.columns) * gaze.stride * sy, gaze.patch * sx, gaze.patch * sy,
+      (index % attention.columns) * attention.stride * sx, Math.floor(index / attention.columns) * attention.stride * sy, attention.patch * sx, attention.patch * sy,
     ];
-    if (this.show.dim) this.drawDim(context, width, height, gaze, small, place, sx, sy);
-    if (this.show.heat) this.drawHeat(context, gaze, sx, sy);
-    if (this.show.patches) this.drawPatches(context, gaze, place);
+    if (this.show.dim) this.drawDim(context, width, height, attention, small, place, sx, sy);
+    // Soft attention selects nothing: its map is all that there is to show.
+    const soft = !attention.selected.length && this.show.patches;
+    if (this.show.heat || soft) this.drawHeat(context, attention, sx, sy);
+    if (this.show.patches) this.drawPatches(context, attention, place);
   }
 
   /** Everything that the controller is not told about, gone dark. */
-  drawDim(context, width, height, gaze, small, place, sx, sy) {
+  drawDim(context, width, height, attention, small, place, sx, sy) {
     context.fillStyle = "rgb(8 10 14 / .88)";
     context.fillRect(0, 0, width, height);
-    for (const index of gaze.lookedAt) {
+    for (const index of attention.selected) {
       const [x, y, w, h] = place(index);
-      context.drawImage(small, x / sx, y / sy, gaze.patch, gaze.patch, x, y, w, h);
+      const [across, down] = [small.width / width, small.height / height];
+      context.drawImage(small, x * across, y * down, w * across, h * down, x, y, w, h);
     }
   }
 
-  drawHeat(context, gaze, sx, sy) {
-    const { columns, rows, importance, patch, stride } = gaze;
+  drawHeat(context, attention, sx, sy) {
+    const { columns, rows, importance, patch, stride } = attention;
     const heat = this.heat;
     [heat.width, heat.height] = [columns, rows];
     const image = new ImageData(columns, rows);
@@ -206,11 +210,11 @@ export class Stage {
     context.drawImage(heat, margin * sx, margin * sy, columns * stride * sx, rows * stride * sy);
   }
 
-  drawPatches(context, gaze, place) {
-    const count = gaze.lookedAt.length;
+  drawPatches(context, attention, place) {
+    const count = attention.selected.length;
     context.lineWidth = 1.75;
     for (let rank = count - 1; rank >= 0; rank--) {
-      const [x, y, w, h] = place(gaze.lookedAt[rank]);
+      const [x, y, w, h] = place(attention.selected[rank]);
       const weight = 1 - rank / count;
       context.fillStyle = `rgb(255 255 255 / ${0.62 * weight})`;
       context.fillRect(x, y, w, h);
@@ -295,25 +299,28 @@ export class Stage {
     context.clearRect(0, 0, width, height);
     const shares = [];
     const band = height / lanes.length;
-    lanes.forEach(({ gaze }, i) => {
-      const ranked = Float32Array.from(gaze.importance).sort().reverse();
+    lanes.forEach(({ attention }, i) => {
+      const { importance } = attention;
+      const ranked = Array.from(importance.keys()).sort((a, b) => importance[b] - importance[a]);
       if (!ranked.length) return;
-      const total = ranked.reduce((a, b) => a + b, 0) || 1;
-      const k = gaze.lookedAt.length;
-      shares.push(Math.round((100 * ranked.slice(0, k).reduce((a, b) => a + b, 0)) / total));
+      const total = importance.reduce((a, b) => a + b, 0) || 1;
+      const selected = new Set(attention.selected);
+      shares.push(Math.round((100 * attention.selected.reduce((sum, index) => sum + importance[index], 0)) / total));
       const shown = Math.min(ranked.length, 64);
       const pitch = width / shown;
       const floor = band * (i + 1) - 1;
       for (let rank = 0; rank < shown; rank++) {
-        const tall = Math.max(1.5, ((band - 6) * ranked[rank]) / ranked[0]);
-        context.fillStyle = rank < k ? colors[i] : line;
+        const tall = Math.max(1.5, ((band - 6) * importance[ranked[rank]]) / importance[ranked[0]]);
+        context.fillStyle = selected.has(ranked[rank]) || !selected.size ? colors[i] : line;
         context.beginPath();
         context.roundRect(rank * pitch + 0.75, floor - tall, Math.max(pitch - 1.5, 1), tall, 1);
         context.fill();
       }
     });
-    const { columns, rows, lookedAt } = lanes[0].gaze;
-    put(out, shares.length ? `${lookedAt.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}` : "no gaze");
+    const { columns, rows, selected } = lanes[0].attention;
+    if (!shares.length) put(out, rows ? `attends to ${rows} named inputs, which have no place in the picture` : "no attention");
+    else if (!selected.length) put(out, `soft attention over ${columns * rows} places`);
+    else put(out, `${selected.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}`);
   }
 }
 

@@ -21,13 +21,14 @@ export function readFrame(buffer) {
       over: !!(flags & 1), terminated: !!(flags & 2), truncated: !!(flags & 4), held: !!(flags & 8), broken: !!(flags & 16),
       steps: u32(), score: f64(), action: many(u8(), f32),
     };
-    const [width, height] = [u16(), u16()];
-    lane.seen = { width, height, rgb: new Uint8Array(buffer, at, width * height * 3) };
-    at += width * height * 3;
-    const [columns, rows, patch, stride, k] = many(5, u16);
-    lane.gaze = { columns, rows, patch, stride, lookedAt: many(k, u16) };
+    lane.seen = { width: u16(), height: u16() };
+    const pixels = lane.seen.width * lane.seen.height;
+    lane.seen.rgb = new Uint8Array(buffer, at, pixels * 3);
+    at += pixels * 3;
+    const [columns, rows, patch, stride, k, width, height] = many(7, u16);
+    lane.attention = { columns, rows, patch, stride, width, height, selected: many(k, u16) };
     const patches = columns * rows;
-    lane.gaze.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
+    lane.attention.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
     at += 4 * patches;
     const length = u32();
     lane.view = length ? { width: data.getUint16(at, true), height: data.getUint16(at + 2, true), data, at: at + 4, end: at + length } : null;

@@ -95,13 +95,13 @@ impl KernelVotes {
         &self.map
     }
 
-    /// The importances of the last [`KernelVotes::cast`] times 2 to this power are the sums of the definition. 0 unless
+    /// The importances of the last [`KernelVotes::compute`] times 2 to this power are the sums of the definition. 0 unless
     /// queries and keys are so long that powers of e would overflow.
     pub const fn exponent(&self) -> f32 {
         self.exponent
     }
 
-    /// How many importances of the last [`KernelVotes::cast`] are 0 for being more than 2^126 times smaller than the
+    /// How many importances of the last [`KernelVotes::compute`] are 0 for being more than 2^126 times smaller than the
     /// largest could be. Their order among each other is lost; it is for the caller to say whether it matters.
     pub const fn vanished(&self) -> usize {
         self.vanished
@@ -116,7 +116,7 @@ impl KernelVotes {
     /// # Panics
     /// When `embedded`, `c` and `importance` are for different numbers of patches, there is no patch, or queries have
     /// another length than the map's.
-    pub fn cast(
+    pub fn compute(
         &mut self,
         level: Level,
         embedded: &Embedded,
@@ -131,13 +131,13 @@ impl KernelVotes {
         let (dim, same_length) = (self.map.dim(), self.map.same_length);
         let embedded = embedded.rows();
         if dim == 4 {
-            self.cast_for(level, Vectors::<4> { embedded, patches, dim, same_length }, c, importance)
+            self.compute_for(level, Vectors::<4> { embedded, patches, dim, same_length }, c, importance)
         } else {
-            self.cast_for(level, Vectors::<0> { embedded, patches, dim, same_length }, c, importance)
+            self.compute_for(level, Vectors::<0> { embedded, patches, dim, same_length }, c, importance)
         }
     }
 
-    fn cast_for<const D: usize>(
+    fn compute_for<const D: usize>(
         &mut self,
         level: Level,
         vectors: Vectors<'_, D>,
