@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use foveate_agents::registry::{Init, initial_attention_params};
+use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::{AttentionAgentConfig, Level, LstmStudent};
 use foveate_core::{Demonstration, PolicyError, Seed, Student};
 use rustix::time::{ClockId, clock_gettime};
@@ -19,7 +19,7 @@ const SPEND: u64 = 500_000_000;
 
 fn main() -> Result<(), PolicyError> {
     let config = AttentionAgentConfig::default();
-    let params = initial_attention_params(&config, Init::Torch, Seed::root(1));
+    let params = config.initial_params(Init::Torch, Seed::root(1));
     let mut rng = Seed::root(2).rng();
     let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(0.0, 1.0) as f32).collect() };
     let demonstration =

@@ -7,13 +7,20 @@
 //! keys, and positions divided by the picture's size rather than by the largest position. Ties between equally important
 //! patches, which are common on straight road edges, go to the lower index.
 
-use foveate_core::{Decision, Observation, PatchGrid, Policy, PolicyError, Seed, TensorShape};
+use foveate_core::{
+    Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student, TensorShape,
+};
 use foveate_kernels::Level;
+use serde_json::Value;
 
-use crate::bottleneck::{Bottleneck, BottleneckScratch};
+use crate::bottleneck::{self, Bottleneck, BottleneckScratch};
 use crate::config::{AttentionAgentConfig, to_units};
+use crate::controller::ControllerConfig;
 use crate::lstm::{LstmController, LstmState};
+use crate::narrow::narrowed;
 use crate::params::Params;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
+use crate::student::LstmStudent;
 
 /// The agent. Zero weights until [`Policy::set_params`].
 ///
@@ -167,3 +174,43 @@ impl Policy for AttentionAgent {
         self.bottleneck.set_threads(threads);
     }
 }
+
+impl AgentConfig for AttentionAgentConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        AttentionAgentConfig::check(self).map(drop)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        AttentionAgentConfig::tensors(self)
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(AttentionAgent::new(self.clone())?)))
+    }
+
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        Ok(Some(Box::new(LstmStudent::new(self)?)))
+    }
+
+    fn patches(&self) -> Option<usize> {
+        Some(self.top_k)
+    }
+
+    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
+        let lstm = ControllerConfig::Lstm { hidden: self.hidden };
+        Some(narrowed(params, &self.tensors(), &self.bottleneck(), (&lstm, ""), k))
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "attention-agent",
+    summary: "softmax attention votes for a few patches, an LSTM acts on where they are (Tang et al. 2020)",
+    sees: Sees::Picture,
+    read: registry::read::<AttentionAgentConfig>,
+    fit: bottleneck::fit,
+};

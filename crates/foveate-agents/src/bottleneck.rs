@@ -5,20 +5,26 @@
 //! become [values](crate::features), one behind the other in the order of the choice.
 
 use foveate_core::{
-    Attention, Image, Mixed, Observation, PatchGrid, PolicyError, Selected, TensorShape, rank_by_importance,
+    Attention, EnvSpec, Image, Mixed, Observation, PatchGrid, PolicyError, Seed, Selected, TensorShape,
+    rank_by_importance,
 };
 use foveate_kernels::project::{Projector, Strip};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::{Embedded, Level};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::config::{FeatureConfig, MAX_SIDE, Scale, bad, within};
 use crate::features::Features;
 use crate::params::Params;
+use crate::registry::{self, Init};
 use crate::voting::{MAX_PATCHES, Voter, VotingConfig};
 
 /// Most numbers that queries and keys of all patches may have together.
 const MAX_EMBEDDED: usize = 64 << 20;
+
+/// The tensor of [`Aggregation::Learned`], `[patches]`.
+const AGGREGATION: &str = "aggregation.weight";
 
 /// Most threads that share the work on one picture.
 const MAX_THREADS: usize = 256;
@@ -141,7 +147,7 @@ impl BottleneckConfig {
         if let (Aggregation::Learned, Ok(grid)) =
             (self.aggregation, PatchGrid::tile(self.image[0], self.image[1], self.patch, self.stride))
         {
-            all.push(("aggregation.weight", vec![grid.len()]));
+            all.push((AGGREGATION, vec![grid.len()]));
         }
         if let Some(conv) = self.features.conv
             && conv.evolved
@@ -219,7 +225,7 @@ impl Bottleneck {
         let query = params.linear("query.weight", "query.bias");
         let key = params.linear("key.weight", "key.bias");
         self.projector.set(query, key, self.config.voting.scales(divisor));
-        self.aggregation.copy_from_slice(params.get("aggregation.weight"));
+        self.aggregation.copy_from_slice(params.get(AGGREGATION));
         if self.config.features.conv.is_some_and(|conv| conv.evolved) {
             self.features.set_conv(params.linear("conv.weight", "conv.bias"));
         }
@@ -326,4 +332,26 @@ impl Bottleneck {
         let selected = Selected { tokens: &scratch.chosen, ranks: &scratch.ranks };
         Attention::patches(self.grid, &scratch.importance, selected)
     }
+}
+
+/// First parameters of an agent with a bottleneck: its aggregation weights begin at ones, so that all votes count alike
+/// until it is learnt otherwise; without any there would be nothing to learn from.
+pub(crate) fn initial_params(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
+    let mut params = registry::draw(tensors, init, seed);
+    let mut rest = &mut params[..];
+    for tensor in tensors {
+        let (numbers, behind) = rest.split_at_mut(tensor.len());
+        if tensor.name == AGGREGATION {
+            numbers.fill(1.0);
+        }
+        rest = behind;
+    }
+    params
+}
+
+/// Settings that fit an agent with a bottleneck to a world with a picture.
+pub(crate) fn fit(spec: &EnvSpec, _: &[[f64; 2]]) -> Value {
+    let actions = registry::actions(spec);
+    let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
+    json!({ "image": image, "stride": stride, "actions": actions })
 }

@@ -8,13 +8,17 @@
 //! everything seen before. Here the scale is a part of the configuration and never changes: each number's range
 //! `[low, high]` goes to −1 ..= 1, linearly, and what lies ten times outside is clipped.
 
-use foveate_core::{Decision, Mixed, Observation, Policy, PolicyError, Seed, TensorShape};
+use foveate_core::{
+    Agent, Decision, Mixed, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape,
+};
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::params::Params;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 
 /// Largest input of the network, in either direction.
 const MOST: f32 = 10.0;
@@ -202,6 +206,33 @@ impl Policy for ControllerAgent {
         Ok(())
     }
 }
+
+impl AgentConfig for ControllerAgentConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        ControllerAgentConfig::check(self)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        ControllerAgentConfig::tensors(self)
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(ControllerAgent::new(self.clone())?)))
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "controller",
+    summary: "a linear policy, an MLP or an LSTM on the numbers that a world shows, without attention",
+    sees: Sees::Numbers,
+    read: registry::read::<ControllerAgentConfig>,
+    fit: |spec, ranges| json!({ "observation": ranges, "actions": registry::actions(spec) }),
+};
 
 #[cfg(test)]
 mod tests {

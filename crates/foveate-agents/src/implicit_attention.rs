@@ -7,14 +7,21 @@
 
 pub mod hierarchical;
 
-use foveate_core::{Decision, Mixed, Observation, PatchGrid, Policy, PolicyError, Seed, TensorShape};
+use foveate_core::{
+    Agent, Decision, Mixed, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student,
+    TensorShape,
+};
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::bottleneck::{Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
+use crate::bottleneck::{self, Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
 use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::narrow::narrowed;
 use crate::params::Params;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
+use crate::student::LstmStudent;
 use crate::voting::{Relu, VotingConfig};
 
 /// Hyper-parameters of an [`ImplicitAttention`]. The defaults are for CarRacing: `ReLU` features, patches as
@@ -284,3 +291,52 @@ impl Policy for ImplicitAttention {
         self.bottleneck.set_threads(threads);
     }
 }
+
+impl AgentConfig for ImplicitAttentionConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        ImplicitAttentionConfig::check(self).map(drop)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        ImplicitAttentionConfig::tensors(self)
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(ImplicitAttention::new(self.clone())?)))
+    }
+
+    fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
+        bottleneck::initial_params(&self.tensors(), init, seed)
+    }
+
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        let ControllerConfig::Lstm { hidden } = self.controller else {
+            return bad(
+                "only an LSTM learns from an expert; set controller.kind = \"lstm\" or leave out stages with algorithm = \
+                 \"imitation\"",
+            );
+        };
+        Ok(Some(Box::new(LstmStudent::of(self.tensors(), self.inputs(), hidden, self.actions.clone()))))
+    }
+
+    fn patches(&self) -> Option<usize> {
+        Some(self.top_k)
+    }
+
+    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
+        Some(narrowed(params, &self.tensors(), &self.bottleneck(), (&self.controller, ""), k))
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "iap",
+    summary: "votes in linear time over patches down to one pixel, any controller (Choromanski et al. 2021)",
+    sees: Sees::Picture,
+    read: registry::read::<ImplicitAttentionConfig>,
+    fit: bottleneck::fit,
+};

@@ -4,10 +4,12 @@
 //! same actions, whoever drives it and whatever was driven before, and different episodes get different ones, also in a
 //! world that shows the same in all of them.
 
-use foveate_core::{Decision, Observation, Policy, PolicyError, Rng, Seed, TensorShape};
+use foveate_core::{Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Rng, Seed, TensorShape};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::config::MAX_ACTIONS;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 
 /// What the actions are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +97,33 @@ impl Policy for RandomActions {
         Err(PolicyError::ParamCount { wanted: 0, given: flat.len(), tensors: "none".into() })
     }
 }
+
+impl AgentConfig for RandomActionsConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        RandomActionsConfig::check(self)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        vec![]
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(RandomActions::new(self.clone())?)))
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "random-actions",
+    summary: "draws its actions evenly and has nothing to learn, for comparison",
+    sees: Sees::Nothing,
+    read: registry::read::<RandomActionsConfig>,
+    fit: |spec, _| json!({ "actions": registry::actions(spec) }),
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,54 +1,121 @@
 //! Agents by name.
+//!
+//! An agent is a file that ends with its [`AgentDescriptor`]; [`AGENTS`] is the list of them. To add one, write the file,
+//! name it in `lib.rs` and in the list. A program that uses this library adds its own with [`Registry::register`].
 
-use foveate_core::{Agent, PolicyAgent, PolicyError, Seed, Student, TensorShape, near};
-use serde::Serialize;
+use foveate_core::{
+    Agent, Descriptor, EnvSpec, PolicyError, Registry, RegistryError, Seed, Student, TensorShape, near,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::controller::ControllerConfig;
-use crate::controller_agent::{ControllerAgent, ControllerAgentConfig};
-use crate::implicit_attention::hierarchical::{HierarchicalAttention, HierarchicalAttentionConfig};
-use crate::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
-use crate::narrow::narrowed;
-use crate::{AttentionAgent, AttentionAgentConfig, LstmStudent, RandomActions, RandomActionsConfig};
+pub use crate::fit::{actions, picture};
+use crate::{attention_agent, controller_agent, implicit_attention, random_actions};
+
+/// Every agent. The first one that sees what a world shows is the usual one for it.
+pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
+    "agent",
+    &[
+        &attention_agent::DESCRIPTOR,
+        &implicit_attention::DESCRIPTOR,
+        &implicit_attention::hierarchical::DESCRIPTOR,
+        &controller_agent::DESCRIPTOR,
+        &random_actions::DESCRIPTOR,
+    ],
+);
 
 /// An agent that can be made by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AgentInfo {
+#[derive(Debug, Clone, Copy)]
+pub struct AgentDescriptor {
     /// Its name, as in `--agent`.
     pub name: &'static str,
     /// What it is, in a line.
     pub summary: &'static str,
+    /// What it acts on.
+    pub sees: Sees,
+    /// Reads and completes its settings, usually with [`read`].
+    pub read: fn(&Value) -> Result<Box<dyn AgentConfig>, PolicyError>,
+    /// The settings that fit it to a world of this shape. The second argument is the range of every number that the
+    /// world shows, `[low, high]`, when the agent sees [`Sees::Numbers`]; otherwise it is empty.
+    pub fit: fn(&EnvSpec, &[[f64; 2]]) -> Value,
 }
 
-const ATTENTION_AGENT: AgentInfo = AgentInfo {
-    name: "attention-agent",
-    summary: "softmax attention votes for a few patches, an LSTM acts on where they are (Tang et al. 2020)",
-};
+impl Descriptor for AgentDescriptor {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
 
-const IMPLICIT_ATTENTION: AgentInfo = AgentInfo {
-    name: "iap",
-    summary: "votes in linear time over patches down to one pixel, any controller (Choromanski et al. 2021)",
-};
+/// What an agent acts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sees {
+    /// A picture; other sensors beside it only when its settings say so.
+    Picture,
+    /// Numbers, those beside a picture included.
+    Numbers,
+    /// Nothing: it does the same whatever is shown.
+    Nothing,
+}
 
-const HIERARCHICAL_ATTENTION: AgentInfo = AgentInfo {
-    name: "iap-hierarchical",
-    summary: "a high level looks and commands, a low level acts on command and sensors (Choromanski et al. 2021)",
-};
+impl Sees {
+    /// In words.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Sees::Picture => "a picture",
+            Sees::Numbers => "numbers",
+            Sees::Nothing => "nothing",
+        }
+    }
+}
 
-const CONTROLLER: AgentInfo = AgentInfo {
-    name: "controller",
-    summary: "a linear policy, an MLP or an LSTM on the numbers that a world shows, without attention",
-};
+/// The complete settings of an agent, read and not yet checked.
+pub trait AgentConfig: Send + Sync {
+    /// Checks that an agent can be made of them.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadConfig`] with what is wrong and what to do.
+    fn check(&self) -> Result<(), PolicyError>;
 
-const RANDOM_ACTIONS: AgentInfo = AgentInfo {
-    name: "random-actions",
-    summary: "draws its actions evenly and has nothing to learn, for comparison",
-};
+    /// The settings with every default written out.
+    ///
+    /// # Errors
+    /// When a value has no form in JSON.
+    fn to_value(&self) -> Result<Value, serde_json::Error>;
 
-/// Every agent there is.
-pub const fn list() -> &'static [AgentInfo] {
-    &[ATTENTION_AGENT, IMPLICIT_ATTENTION, HIERARCHICAL_ATTENTION, CONTROLLER, RANDOM_ACTIONS]
+    /// Name and shape of every parameter tensor, in the order of the flat vector.
+    fn tensors(&self) -> Vec<TensorShape>;
+
+    /// Makes the agent, with zeros for parameters.
+    ///
+    /// # Errors
+    /// As [`AgentConfig::check`].
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError>;
+
+    /// First parameters, `[n_params]`.
+    fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
+        draw(&self.tensors(), init, seed)
+    }
+
+    /// Makes the student that trains the last part of the agent, of the same flat parameters; `None` for an agent that
+    /// cannot learn from an expert.
+    ///
+    /// # Errors
+    /// When it could with other settings.
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        Ok(None)
+    }
+
+    /// How many patches of the picture the controller is told about, K; `None` for an agent without patches.
+    fn patches(&self) -> Option<usize> {
+        None
+    }
+
+    /// `params` (`[n_params]`) of an agent that acts as if it had chosen only the first `k` of its patches; `None` for an
+    /// agent without patches.
+    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
+        let _ = (params, k);
+        None
+    }
 }
 
 /// Where parameters start.
@@ -62,67 +129,76 @@ pub enum Init {
     Zeros,
 }
 
-/// Makes the agent called `name`. `config` is its configuration as JSON, `null` or `{}` for the defaults; TOML and
-/// other formats get here through [`serde_json::to_value`].
+/// The agent called `name`.
 ///
 /// # Errors
-/// When there is no such agent, or the configuration has unknown or impossible entries.
-pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
-    Ok(match parse(name, config)? {
-        Known::Attention(config) => Box::new(PolicyAgent::new(AttentionAgent::new(config)?)),
-        Known::Implicit(config) => Box::new(PolicyAgent::new(ImplicitAttention::new(config)?)),
-        Known::Hierarchical(config) => Box::new(PolicyAgent::new(HierarchicalAttention::new(config)?)),
-        Known::Controller(config) => Box::new(PolicyAgent::new(ControllerAgent::new(config)?)),
-        Known::Random(config) => Box::new(PolicyAgent::new(RandomActions::new(config)?)),
+/// [`PolicyError::UnknownAgent`] with the known names.
+pub fn find(name: &str) -> Result<&'static AgentDescriptor, PolicyError> {
+    AGENTS.find(name).map_err(|error| match error {
+        RegistryError::Unknown { given, known, .. } => PolicyError::UnknownAgent { given, known },
+        other => PolicyError::BadConfig { why: other.to_string() },
     })
+}
+
+/// The usual agent for a world of this shape: the first of [`AGENTS`] that sees a picture where there is one, and the
+/// first that sees numbers where there is none.
+///
+/// # Errors
+/// When there is no such agent.
+pub fn usual(spec: &EnvSpec) -> Result<&'static AgentDescriptor, PolicyError> {
+    let sees = if spec.observation.picture().is_some() { Sees::Picture } else { Sees::Numbers };
+    AGENTS.iter().find(|agent| agent.sees == sees).ok_or_else(|| PolicyError::BadConfig {
+        why: format!("no agent sees {}; register one that does", sees.describe()),
+    })
+}
+
+/// The settings of the agent called `name`: `config` as JSON, `null` or `{}` for the defaults. TOML and other formats get
+/// here through [`serde_json::to_value`].
+///
+/// # Errors
+/// When there is no such agent, or the settings have unknown or impossible entries.
+pub fn config(name: &str, config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
+    let config = (find(name)?.read)(config).map_err(|error| named(name, error))?;
+    config.check()?;
+    Ok(config)
+}
+
+/// Makes the agent called `name`; `config` is as in [`config`].
+///
+/// # Errors
+/// As [`config`].
+pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
+    self::config(name, config)?.make()
 }
 
 /// Makes the student that trains the last part of the agent called `name`, of the same flat parameters.
 ///
 /// # Errors
-/// As [`make`]; when the agent has no part that learns from an expert.
+/// As [`config`]; when the agent has no part that learns from an expert.
 pub fn student(name: &str, config: &Value) -> Result<Box<dyn Student>, PolicyError> {
-    let of = parse(name, config)?;
-    of.check()?;
-    match of {
-        Known::Attention(config) => Ok(Box::new(LstmStudent::new(&config)?)),
-        Known::Implicit(config) => match config.controller {
-            ControllerConfig::Lstm { hidden } => {
-                Ok(Box::new(LstmStudent::of(config.tensors(), config.inputs(), hidden, config.actions)))
-            }
-            ControllerConfig::Linear {} | ControllerConfig::Mlp { .. } => Err(PolicyError::BadConfig {
-                why: format!(
-                    "agent {name}: only an LSTM learns from an expert; set controller.kind = \"lstm\" or leave out \
-                     stages with algorithm = \"imitation\""
-                ),
-            }),
-        },
-        Known::Hierarchical(_) | Known::Controller(_) | Known::Random(_) => Err(PolicyError::BadConfig {
-            why: format!(
-                "agent {name} cannot learn from an expert; leave out stages with algorithm = \"imitation\""
-            ),
-        }),
-    }
+    let student = self::config(name, config)?.student().map_err(|error| named(name, error))?;
+    student.ok_or_else(|| PolicyError::BadConfig {
+        why: format!(
+            "agent {name} cannot learn from an expert; leave out stages with algorithm = \"imitation\""
+        ),
+    })
 }
 
 /// The complete configuration that `name` and `config` stand for: every default written out.
 ///
 /// # Errors
-/// As [`make`].
+/// As [`config`].
 pub fn full_config(name: &str, config: &Value) -> Result<Value, PolicyError> {
-    let config = parse(name, config)?;
-    config.check()?;
+    let config = self::config(name, config)?;
     config.to_value().map_err(|error| PolicyError::BadConfig { why: format!("agent {name}: {error}") })
 }
 
 /// Name and shape of every tensor of the agent called `name`, without making it.
 ///
 /// # Errors
-/// As [`make`].
+/// As [`config`].
 pub fn tensors(name: &str, config: &Value) -> Result<Vec<TensorShape>, PolicyError> {
-    let config = parse(name, config)?;
-    config.check()?;
-    Ok(config.tensors())
+    Ok(self::config(name, config)?.tensors())
 }
 
 /// `params` of the agent called `name`, with a controller that is told about the first `k` of the patches that it
@@ -130,51 +206,33 @@ pub fn tensors(name: &str, config: &Value) -> Result<Vec<TensorShape>, PolicyErr
 /// agent that looks at nothing.
 ///
 /// # Errors
-/// As [`make`]; when `params` are not as many as the agent has.
+/// As [`config`]; when `params` are not as many as the agent has.
 pub fn fewer_patches(
     name: &str,
     config: &Value,
     params: &[f32],
     k: usize,
 ) -> Result<Option<Vec<f32>>, PolicyError> {
-    let known = parse(name, config)?;
-    known.check()?;
-    let tensors = known.tensors();
-    let wanted: usize = tensors.iter().map(TensorShape::len).sum();
+    let config = self::config(name, config)?;
+    let wanted: usize = config.tensors().iter().map(TensorShape::len).sum();
     if params.len() != wanted {
         return Err(PolicyError::BadConfig {
             why: format!("agent {name}: {} parameters, {wanted} are due", params.len()),
         });
     }
-    let narrowed = |bottleneck, controller| narrowed(params, &tensors, bottleneck, controller, k);
-    Ok(match &known {
-        Known::Attention(config) => {
-            let lstm = ControllerConfig::Lstm { hidden: config.hidden };
-            Some(narrowed(&config.bottleneck(), (&lstm, "")))
-        }
-        Known::Implicit(config) => Some(narrowed(&config.bottleneck(), (&config.controller, ""))),
-        Known::Hierarchical(config) => {
-            Some(narrowed(&config.bottleneck(), (&config.high.controller, "high.")))
-        }
-        Known::Controller(_) | Known::Random(_) => None,
-    })
+    Ok(config.fewer_patches(params, k))
 }
 
 /// First parameters for the agent called `name`, in the order of its flat vector.
 ///
 /// # Errors
-/// As [`make`].
+/// As [`config`].
 pub fn initial_params(name: &str, config: &Value, init: Init, seed: Seed) -> Result<Vec<f32>, PolicyError> {
-    Ok(draw(&tensors(name, config)?, init, seed))
+    Ok(self::config(name, config)?.initial_params(init, seed))
 }
 
-/// First parameters for an AttentionAgent of a valid configuration.
-pub fn initial_attention_params(config: &AttentionAgentConfig, init: Init, seed: Seed) -> Vec<f32> {
-    draw(&config.tensors(), init, seed)
-}
-
-/// First parameters for `tensors`.
-fn draw(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
+/// First parameters for `tensors`, each drawn by itself.
+pub fn draw(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
     let layer = |tensor: &TensorShape| tensor.name.rsplit_once('.').map_or("", |(layer, _)| layer).to_owned();
     // PyTorch takes the hidden size for all tensors of an LSTM, and the weight's inputs for a bias.
     let inputs_of = |tensor: &TensorShape| {
@@ -185,11 +243,6 @@ fn draw(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
     };
     let mut params = Vec::with_capacity(tensors.iter().map(TensorShape::len).sum());
     for (index, tensor) in tensors.iter().enumerate() {
-        if tensor.name == "aggregation.weight" {
-            // All votes count alike until it is learnt otherwise; without any there would be nothing to learn from.
-            params.resize(params.len() + tensor.len(), 1.0);
-            continue;
-        }
         let bound = match init {
             Init::Torch => 1.0 / (inputs_of(tensor) as f64).sqrt(),
             Init::Zeros => 0.0,
@@ -200,75 +253,31 @@ fn draw(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
     params
 }
 
-/// The configuration of an agent there is.
-enum Known {
-    Attention(AttentionAgentConfig),
-    Implicit(ImplicitAttentionConfig),
-    Hierarchical(HierarchicalAttentionConfig),
-    Controller(ControllerAgentConfig),
-    Random(RandomActionsConfig),
-}
-
-impl Known {
-    fn check(&self) -> Result<(), PolicyError> {
-        match self {
-            Known::Attention(config) => config.check().map(drop),
-            Known::Implicit(config) => config.check().map(drop),
-            Known::Hierarchical(config) => config.check(),
-            Known::Controller(config) => config.check(),
-            Known::Random(config) => config.check(),
-        }
-    }
-
-    fn tensors(&self) -> Vec<TensorShape> {
-        match self {
-            Known::Attention(config) => config.tensors(),
-            Known::Implicit(config) => config.tensors(),
-            Known::Hierarchical(config) => config.tensors(),
-            Known::Controller(config) => config.tensors(),
-            Known::Random(_) => vec![],
-        }
-    }
-
-    fn to_value(&self) -> Result<Value, serde_json::Error> {
-        fn value(config: &impl Serialize) -> Result<Value, serde_json::Error> {
-            serde_json::to_value(config)
-        }
-        match self {
-            Known::Attention(config) => value(config),
-            Known::Implicit(config) => value(config),
-            Known::Hierarchical(config) => value(config),
-            Known::Controller(config) => value(config),
-            Known::Random(config) => value(config),
-        }
-    }
-}
-
-/// The configuration of the agent called `name`.
-fn parse(name: &str, config: &Value) -> Result<Known, PolicyError> {
-    match name {
-        _ if name == ATTENTION_AGENT.name => settings(name, config).map(Known::Attention),
-        _ if name == IMPLICIT_ATTENTION.name => settings(name, config).map(Known::Implicit),
-        _ if name == HIERARCHICAL_ATTENTION.name => settings(name, config).map(Known::Hierarchical),
-        _ if name == CONTROLLER.name => settings(name, config).map(Known::Controller),
-        _ if name == RANDOM_ACTIONS.name => settings(name, config).map(Known::Random),
-        _ => {
-            let known: Vec<&str> = list().iter().map(|agent| agent.name).collect();
-            Err(PolicyError::UnknownAgent { given: name.to_owned(), known: known.join(", ") })
-        }
-    }
-}
-
-/// Reads the settings of the agent called `name`.
-fn settings<C: DeserializeOwned + Default>(name: &str, config: &Value) -> Result<C, PolicyError> {
+/// Reads settings of type `C`; `null` stands for the defaults. For [`AgentDescriptor::read`].
+///
+/// # Errors
+/// When an entry is unknown or of the wrong type, with its key.
+pub fn read<C>(config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError>
+where
+    C: AgentConfig + DeserializeOwned + Default + 'static,
+{
     if config.is_null() {
-        return Ok(C::default());
+        return Ok(Box::new(C::default()));
     }
-    serde_path_to_error::deserialize(config).map_err(|error| {
+    let read: Result<C, _> = serde_path_to_error::deserialize(config);
+    read.map(|config| Box::new(config) as Box<dyn AgentConfig>).map_err(|error| {
         let (key, error) = (error.path(), error.inner().to_string());
         let hint =
             near::unknown_word(&error).map_or_else(String::new, |(given, known)| near::hint_of(given, known));
         let remedy = if hint.is_empty() { " correct it" } else { &*hint };
-        PolicyError::BadConfig { why: format!("agent {name}: {key}: {error};{remedy}") }
+        PolicyError::BadConfig { why: format!("{key}: {error};{remedy}") }
     })
+}
+
+/// `error` with the agent's name.
+fn named(name: &str, error: PolicyError) -> PolicyError {
+    match error {
+        PolicyError::BadConfig { why } => PolicyError::BadConfig { why: format!("agent {name}: {why}") },
+        other => other,
+    }
 }

@@ -1,7 +1,8 @@
 //! The agent at the edges of its configuration, and what it refuses.
 
+use foveate_agents::AGENTS;
 use foveate_agents::config::{ConvConfig, FeatureConfig, HistogramConfig, Scale};
-use foveate_agents::registry::{self, Init, initial_attention_params};
+use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Layout};
 use foveate_core::{ImageBuf, Observation, Policy, PolicyError, Seed};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ fn picture() -> ImageBuf {
 /// One decision of an agent with drawn weights: what the controller was told, and where it looked.
 fn look(config: AttentionAgentConfig) -> (Vec<f32>, Vec<u32>) {
     let mut agent = AttentionAgent::new(config).expect("a valid configuration");
-    let params = initial_attention_params(agent.config(), Init::Torch, Seed::root(1));
+    let params = agent.config().initial_params(Init::Torch, Seed::root(1));
     agent.set_params(&params).expect("as many as there are");
     let mut memory = agent.memory();
     let decision = agent.act(Observation::Image(picture().as_image()), &mut memory).expect("12 x 10 pixels");
@@ -113,7 +114,7 @@ fn every_patch_and_the_only_patch() {
 #[test]
 fn an_episode_is_forgotten_and_a_decision_depends_on_the_past() {
     let mut agent = AttentionAgent::new(small()).expect("valid");
-    let params = initial_attention_params(agent.config(), Init::Torch, Seed::root(2));
+    let params = agent.config().initial_params(Init::Torch, Seed::root(2));
     agent.set_params(&params).expect("as many as there are");
     let mut memory = agent.memory();
     let mut act = |fresh: bool| {
@@ -174,7 +175,7 @@ fn an_evolved_convolution_convolves() {
     assert_eq!(tensors[at].shape, [2]);
     assert_eq!(tensors[at + 1].shape, [2, 2, 2, 3]);
     let start: usize = tensors[..at].iter().map(foveate_core::TensorShape::len).sum();
-    let params = initial_attention_params(&config, Init::Torch, Seed::root(1));
+    let params = config.initial_params(Init::Torch, Seed::root(1));
     let (bias, weight) = (&params[start..start + 2], &params[start + 2..start + 26]);
 
     let (told, chosen) = look(config);
@@ -297,7 +298,7 @@ fn weights_as_large_as_they_come() {
 
 #[test]
 fn the_registry_makes_what_it_lists() {
-    for agent in registry::list() {
+    for agent in AGENTS.iter() {
         let made = registry::make(agent.name, &Value::Null).expect("the defaults are valid");
         let params =
             registry::initial_params(agent.name, &Value::Null, Init::Torch, Seed::root(0)).expect("valid");
@@ -310,10 +311,10 @@ fn the_registry_makes_what_it_lists() {
 #[test]
 fn initial_parameters_are_drawn_as_pytorch_does() {
     let config = AttentionAgentConfig::default();
-    let params = initial_attention_params(&config, Init::Torch, Seed::root(9));
-    assert_eq!(params, initial_attention_params(&config, Init::Torch, Seed::root(9)));
-    assert_ne!(params, initial_attention_params(&config, Init::Torch, Seed::root(10)));
-    assert!(initial_attention_params(&config, Init::Zeros, Seed::root(9)).iter().all(|&v| v == 0.0));
+    let params = config.initial_params(Init::Torch, Seed::root(9));
+    assert_eq!(params, config.initial_params(Init::Torch, Seed::root(9)));
+    assert_ne!(params, config.initial_params(Init::Torch, Seed::root(10)));
+    assert!(config.initial_params(Init::Zeros, Seed::root(9)).iter().all(|&v| v == 0.0));
     let spread =
         |range: std::ops::Range<usize>| params[range].iter().fold(0.0_f32, |most, v| most.max(v.abs()));
     // Queries and keys: 1/sqrt(147); LSTM and output: 1/sqrt(16).

@@ -8,7 +8,7 @@ use foveate_agents::implicit_attention::hierarchical::{
     HierarchicalAttention, HierarchicalAttentionConfig, HighConfig,
 };
 use foveate_agents::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
-use foveate_agents::registry::{self, Init};
+use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
 use foveate_core::{ImageBuf, Mixed, Observation, Policy, PolicyError, Seed};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn every_kernel_is_open_to_attention_agent_and_gives_the_same_bits_everywhere() 
     for voting in kernels() {
         let config: AttentionAgentConfig =
             serde_json::from_value(json!({ "voting": voting })).expect("known keys");
-        let params = registry::initial_attention_params(&config, Init::Torch, Seed::root(5));
+        let params = config.initial_params(Init::Torch, Seed::root(5));
         let frame = ImageBuf::from_rgb(96, 96, (0..27_648_u32).map(|i| (i / 7 * 13 % 256) as u8).collect());
         let frame = frame.expect("96 x 96 pixels");
         let mut first: Option<(Vec<f32>, Vec<f64>)> = None;

@@ -7,7 +7,7 @@ mod common;
 #[path = "common/synthetic.rs"]
 mod synthetic;
 
-use foveate_agents::registry::{Init, initial_attention_params};
+use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
 use foveate_core::{Image, ImageBuf, Observation, Policy, Rng, Seed};
 use foveate_kernels::Level;
@@ -68,7 +68,7 @@ fn the_same_on_every_level() {
     let mut rng = Seed::root(17).rng();
     let roads = synthetic::frames(200);
     for scale in [0.05, 1.0, 6.0, 200.0] {
-        let mut params = initial_attention_params(&config, Init::Torch, Seed::root(3));
+        let mut params = config.initial_params(Init::Torch, Seed::root(3));
         for w in &mut params {
             *w *= scale;
         }

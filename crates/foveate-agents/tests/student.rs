@@ -1,6 +1,6 @@
 //! The student acts as its agent does, and learns what a teacher does.
 
-use foveate_agents::registry::{self, Init, initial_attention_params};
+use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, LstmStudent};
 use foveate_core::{
     Agent, Demonstration, ImageBuf, Observation, PolicyAgent, PolicyError, Seed, Student, episode_seed,
@@ -33,7 +33,7 @@ fn drive(agent: &mut dyn Agent, steps: usize, seed: u64) -> Demonstration {
 }
 
 fn drawn(seed: u64) -> Vec<f32> {
-    initial_attention_params(&config(), Init::Torch, Seed::root(seed)).iter().map(|w| 2.0 * w).collect()
+    config().initial_params(Init::Torch, Seed::root(seed)).iter().map(|w| 2.0 * w).collect()
 }
 
 fn agent_with(params: &[f32]) -> PolicyAgent<AttentionAgent> {

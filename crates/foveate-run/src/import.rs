@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use foveate_agents::{Layout, registry};
+use foveate_agents::{AGENTS, AgentDescriptor, Layout, registry};
 use foveate_core::{PolicyError, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use serde_json::Value;
@@ -53,14 +53,15 @@ pub fn count(path: &Path) -> Result<usize, RunError> {
 /// Agents, at their defaults, that have `count` parameters in a native world that fits them, each with that world.
 pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
     let worlds = foveate_envs::registry::list();
-    let fits = |agent: &str, world: &str| {
+    let fits = |agent: &AgentDescriptor, world: &str| {
         let request = EnvRequest { id: world.to_owned(), ..EnvRequest::default() };
         let spec = worlds::shape(&request).ok()?;
-        let tensors = registry::tensors(agent, &worlds::fitted(&spec)).ok()?;
+        let tensors = registry::tensors(agent.name, &(agent.fit)(&spec, &[])).ok()?;
         Some(count > 0 && tensors.iter().map(TensorShape::len).sum::<usize>() == count)
     };
-    let pairs = registry::list().iter().flat_map(|agent| worlds.iter().map(|world| (agent.name, world.id)));
-    pairs.filter(|(agent, world)| fits(agent, world) == Some(true)).collect()
+    let pairs = AGENTS.iter().flat_map(|agent| worlds.iter().map(move |world| (agent, world.id)));
+    let fitting = pairs.filter(|(agent, world)| fits(agent, world) == Some(true));
+    fitting.map(|(agent, world)| (agent.name, world)).collect()
 }
 
 /// Published weights that are of no agent of ours: how many, and whose.

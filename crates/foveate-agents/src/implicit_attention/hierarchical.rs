@@ -4,16 +4,19 @@
 //! The high level's first output says for how many control steps its command holds, the others are the command; all are
 //! in −1 ..= 1. The low level is one linear layer.
 
-use foveate_core::{Decision, Observation, Policy, PolicyError, Seed, TensorShape};
+use foveate_core::{Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape};
 use foveate_kernels::dense::Dense;
 use foveate_kernels::{Level, project::Linear};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{ImplicitAttentionConfig, read_sensors};
-use crate::bottleneck::{Bottleneck, BottleneckConfig, BottleneckScratch};
+use crate::bottleneck::{self, Bottleneck, BottleneckConfig, BottleneckScratch};
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units, within};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::narrow::narrowed;
 use crate::params::Params;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
 /// Longest time that a command may hold.
 const MAX_DURATION: usize = 100_000;
@@ -295,3 +298,46 @@ impl Policy for HierarchicalAttention {
         self.bottleneck.set_threads(threads);
     }
 }
+
+impl AgentConfig for HierarchicalAttentionConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        HierarchicalAttentionConfig::check(self)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        HierarchicalAttentionConfig::tensors(self)
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(HierarchicalAttention::new(self.clone())?)))
+    }
+
+    fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
+        bottleneck::initial_params(&self.tensors(), init, seed)
+    }
+
+    fn patches(&self) -> Option<usize> {
+        Some(self.high.top_k)
+    }
+
+    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
+        Some(narrowed(params, &self.tensors(), &self.bottleneck(), (&self.high.controller, "high."), k))
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "iap-hierarchical",
+    summary: "a high level looks and commands, a low level acts on command and sensors (Choromanski et al. 2021)",
+    sees: Sees::Picture,
+    read: registry::read::<HierarchicalAttentionConfig>,
+    fit: |spec, _| {
+        let actions = registry::actions(spec);
+        let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
+        json!({ "high": { "image": image, "stride": stride }, "actions": actions })
+    },
+};

@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_agents::registry::AgentInfo;
 use foveate_agents::voting::{KERNELS, VotingConfig};
+use foveate_agents::{AGENTS, AgentDescriptor};
 use foveate_core::near;
 use foveate_envs::registry::{self, Line, VariantInfo};
 use foveate_envs::shift::{ShiftInfo, Target, catalogue};
@@ -127,7 +127,7 @@ fn gym_text() -> String {
 }
 
 fn agents_text() -> String {
-    let of_one = |agent: &AgentInfo| {
+    let of_one = |agent: &AgentDescriptor| {
         let lines: Vec<Line> = settings(agent.name)
             .as_object()
             .into_iter()
@@ -141,7 +141,7 @@ fn agents_text() -> String {
             columns(&lines)
         )
     };
-    foveate_agents::registry::list().iter().map(of_one).collect::<Vec<_>>().join("\n")
+    AGENTS.iter().map(of_one).collect::<Vec<_>>().join("\n")
 }
 
 fn kernels_text() -> String {
@@ -291,8 +291,8 @@ fn variant_json(info: &VariantInfo) -> Value {
 }
 
 fn agents_json() -> Value {
-    let agent = |agent: &AgentInfo| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) });
-    foveate_agents::registry::list().iter().map(agent).collect()
+    let agent = |agent: &AgentDescriptor| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) });
+    AGENTS.iter().map(agent).collect()
 }
 
 fn strategies_json() -> Value {
