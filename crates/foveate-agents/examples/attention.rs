@@ -13,9 +13,12 @@
 
 #[path = "scene/mod.rs"]
 mod scene;
+#[path = "../../foveate-kernels/tests/common/threads.rs"]
+mod threads;
 
 use std::path::Path;
 
+use foveate_core::Threads;
 use foveate_kernels::dense::{self, Dense};
 use foveate_kernels::kernel_vote::{Elementwise, FeatureMap, KernelVotes, PairVotes, Positive};
 use foveate_kernels::lstm::{Cell, CellState, CellWeights};
@@ -42,10 +45,10 @@ const HIDDEN: usize = 16;
 const ACTIONS: usize = 3;
 
 /// With what.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Setup {
     level: Level,
-    threads: usize,
+    threads: Threads,
 }
 
 /// How patches vote.
@@ -79,7 +82,7 @@ struct Forward {
 }
 
 impl Forward {
-    fn new(scene: &Scene, kernel: &Kernel, Setup { level, threads }: Setup) -> Self {
+    fn new(scene: &Scene, kernel: &Kernel, Setup { level, threads }: &Setup) -> Self {
         let (width, height, patches) = (scene.width, scene.height, scene.patches());
         let mut projector = Projector::new(width, height, scene.patch, scene.stride, scene.dim);
         // Softmax votes are powers of two; the other kernels share the scale between queries and keys (equation 4).
@@ -117,7 +120,7 @@ impl Forward {
         let (weight, bias) = rest.split_at(ACTIONS * HIDDEN);
         output.set(Linear { weight, bias });
         Forward {
-            level,
+            level: *level,
             strip: projector.strip_for(threads),
             embedded: projector.embedded(),
             projector,
@@ -229,7 +232,7 @@ fn main() -> std::io::Result<()> {
         .map_or(Level::best(), |name| Level::named(name).expect("a level of this processor"));
     let gain = value("--gain=").map_or(1.0, |gain| gain.parse().expect("a number"));
     let whole = |key, otherwise| value(key).map_or(otherwise, |text| text.parse().expect("a whole number"));
-    let setup = Setup { level, threads: whole("--threads=", 1) };
+    let setup = Setup { level, threads: threads::threads(whole("--threads=", 1)) };
     let patch = whole("--patch=", 2);
     let patches = [patch, whole("--stride=", patch)];
     if let Some(folder) = args.iter().position(|arg| arg == "--write").and_then(|i| args.get(i + 1)) {
@@ -240,16 +243,16 @@ fn main() -> std::io::Result<()> {
     let mut rows = Vec::new();
     for (name, kernel) in kernels().iter().filter(|(name, _)| only.is_none_or(|only| *name == only)) {
         for (width, height) in PICTURES {
-            rows.push(measure(&Scene::new(width, height, patches, gain), name, kernel, setup));
+            rows.push(measure(&Scene::new(width, height, patches, gain), name, kernel, &setup));
         }
     }
-    let agreement = if only.is_none() && patches == [2, 2] { agreement(setup, gain) } else { Vec::new() };
+    let agreement = if only.is_none() && patches == [2, 2] { agreement(&setup, gain) } else { Vec::new() };
     println!("{{\"attention\":[\n{}\n],\"agreement\":[\n{}\n]}}", rows.join(",\n"), agreement.join(",\n"));
     Ok(())
 }
 
 /// Times and memory of one kernel on one picture, as JSON.
-fn measure(scene: &Scene, name: &str, kernel: &Kernel, setup: Setup) -> String {
+fn measure(scene: &Scene, name: &str, kernel: &Kernel, setup: &Setup) -> String {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let mut forward = Forward::new(scene, kernel, setup);
@@ -280,7 +283,7 @@ fn measure(scene: &Scene, name: &str, kernel: &Kernel, setup: Setup) -> String {
         "{{\"kernel\":\"{name}\",\"level\":\"{}\",\"threads\":{},\"patches\":{},\"us\":{:.2},\"project_us\":{:.2},\
          \"vote_us\":{:.2},\"top_us\":{:.2},\"control_us\":{:.2},\"peak_mb\":{peak_mb:.3}{how},\"best\":[{}]}}",
         setup.level,
-        setup.threads,
+        setup.threads.count(),
         scene.patches(),
         steps[0],
         steps[1],
@@ -295,7 +298,7 @@ fn measure(scene: &Scene, name: &str, kernel: &Kernel, setup: Setup) -> String {
 const DRAWS: u64 = 24;
 
 /// Which part of the 10 patches that the pairs choose an estimate chooses too, on the picture of 4,800 patches.
-fn agreement(setup: Setup, gain: f32) -> Vec<String> {
+fn agreement(setup: &Setup, gain: f32) -> Vec<String> {
     let (width, height) = PICTURES[2];
     let scene = Scene::new(width, height, [2, 2], gain);
     let chosen = |kernel: &Kernel| {
@@ -324,8 +327,9 @@ fn agreement(setup: Setup, gain: f32) -> Vec<String> {
 }
 
 /// Microseconds of the fastest run: what is left when others on the machine do not disturb.
-fn best(setup: Setup, mut what: impl FnMut()) -> f64 {
-    let now = || nanoseconds(if setup.threads == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic });
+fn best(setup: &Setup, mut what: impl FnMut()) -> f64 {
+    let now =
+        || nanoseconds(if setup.threads.count() == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic });
     let (start, mut best) = (now(), u64::MAX);
     loop {
         let pass = now();

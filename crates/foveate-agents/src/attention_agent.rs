@@ -9,6 +9,7 @@
 
 use foveate_core::{
     Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student, TensorShape,
+    Threads,
 };
 use foveate_kernels::Level;
 use serde_json::Value;
@@ -170,7 +171,7 @@ impl Policy for AttentionAgent {
         Ok(())
     }
 
-    fn set_threads(&mut self, threads: usize) {
+    fn set_threads(&mut self, threads: &Threads) {
         self.bottleneck.set_threads(threads);
     }
 }

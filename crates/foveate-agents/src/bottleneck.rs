@@ -6,7 +6,7 @@
 
 use foveate_core::{
     Attention, EnvSpec, Image, Mixed, Observation, PatchGrid, PolicyError, Seed, Selected, TensorShape,
-    rank_by_importance,
+    Threads, rank_by_importance,
 };
 use foveate_kernels::project::{Projector, Strip};
 use foveate_kernels::top_k::top_k;
@@ -169,7 +169,7 @@ pub(crate) struct Bottleneck {
     /// `[patches]` when it is learned, else empty.
     aggregation: Vec<f32>,
     /// Threads that share the work on one picture.
-    threads: usize,
+    threads: Threads,
 }
 
 /// The scratch space of a bottleneck, and what it attended to last.
@@ -206,7 +206,7 @@ impl Bottleneck {
                 Aggregation::Ones => vec![],
                 Aggregation::Learned => vec![1.0; grid.len()],
             },
-            threads: 1,
+            threads: Threads::one(),
             config,
         })
     }
@@ -232,8 +232,8 @@ impl Bottleneck {
     }
 
     /// Threads that share the work on one picture, for scratch space made from now on.
-    pub(crate) fn set_threads(&mut self, threads: usize) {
-        self.threads = threads.clamp(1, MAX_THREADS);
+    pub(crate) fn set_threads(&mut self, threads: &Threads) {
+        self.threads = threads.at_most(MAX_THREADS);
     }
 
     pub(crate) fn scratch(&self) -> BottleneckScratch {
@@ -242,9 +242,9 @@ impl Bottleneck {
         let least = self.config.selection == Selection::Least;
         BottleneckScratch {
             rgbd: vec![0; if self.config.depth { width * height * 4 } else { 0 }],
-            strip: self.projector.strip_for(self.threads),
+            strip: self.projector.strip_for(&self.threads),
             embedded: self.projector.embedded(),
-            voter: self.config.voting.voter(patches, self.config.query_dim, self.threads),
+            voter: self.config.voting.voter(patches, self.config.query_dim, &self.threads),
             importance: vec![0.0; patches],
             chosen: vec![0; self.config.top_k],
             // The order of the choice, unless the selection is another.

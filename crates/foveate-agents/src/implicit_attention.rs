@@ -9,7 +9,7 @@ pub mod hierarchical;
 
 use foveate_core::{
     Agent, Decision, Mixed, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student,
-    TensorShape,
+    TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -287,7 +287,7 @@ impl Policy for ImplicitAttention {
         Ok(())
     }
 
-    fn set_threads(&mut self, threads: usize) {
+    fn set_threads(&mut self, threads: &Threads) {
         self.bottleneck.set_threads(threads);
     }
 }

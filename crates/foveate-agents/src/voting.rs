@@ -5,7 +5,7 @@
 //! any normalisation: the importance of patch i is Σⱼ cⱼ κ(qᵢ, kⱼ), its query's row. Nothing rescales a row by itself,
 //! since that would change who is chosen.
 
-use foveate_core::{PolicyError, Seed};
+use foveate_core::{PolicyError, Seed, Threads};
 use foveate_kernels::kernel_vote::{self, FeatureMap, KernelVotes, PairVotes, Positive};
 use foveate_kernels::near_vote::{self, NearVotes};
 use foveate_kernels::project::Scales;
@@ -327,8 +327,8 @@ impl VotingConfig {
         })
     }
 
-    /// Scratch space for `threads` threads to vote among `patches` patches.
-    pub(crate) fn voter(&self, patches: usize, dim: usize, threads: usize) -> Voter {
+    /// Scratch space for `threads` to vote among `patches` patches.
+    pub(crate) fn voter(&self, patches: usize, dim: usize, threads: &Threads) -> Voter {
         match self {
             VotingConfig::Softmax(Softmax { relative_error: None }) => {
                 Voter::Softmax(Votes::new(patches, dim).with_threads(threads))

@@ -1,11 +1,15 @@
 //! The agent at the edges of its configuration, and what it refuses.
 
+#[path = "../../foveate-kernels/tests/common/threads.rs"]
+mod threads;
+
 use foveate_agents::AGENTS;
 use foveate_agents::config::{ConvConfig, FeatureConfig, HistogramConfig, Scale};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Layout};
 use foveate_core::{ImageBuf, Observation, Policy, PolicyError, Seed};
 use serde_json::{Value, json};
+use threads::threads as up_to;
 
 /// An agent of 12 × 10 pixels, patches of 3 every 2: 5 × 4 patches.
 fn small() -> AttentionAgentConfig {
@@ -339,7 +343,7 @@ fn threads_do_not_show() {
         let mut agent = registry::make(name, &config).expect("valid");
         agent.set_params(&params).expect("as many as there are");
         let mut outcomes = [1, 3, 200].map(|threads| {
-            agent.set_threads(threads);
+            agent.set_threads(&up_to(threads));
             let mut copy = agent.boxed_clone();
             let decision = copy.act(Observation::Image(picture.as_image())).expect("the right size");
             let attention = decision.attention.expect("this agent attends");

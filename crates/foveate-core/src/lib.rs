@@ -8,6 +8,7 @@
 //! * [`Registry`]: worlds, agents, learners and shifts by name, those of other crates included.
 //! * [`near`]: what a name that is nearly right may stand for.
 //! * [`statistics`]: what lists of returns come to, and whether two of them differ.
+//! * [`Threads`]: how many threads may share one computation, and who runs them.
 //! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
 //!
 //! **Invariant:** no file, socket, thread, clock or environment variable is touched here.
@@ -24,6 +25,7 @@ mod registry;
 mod report;
 mod seed;
 pub mod statistics;
+mod threads;
 
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Mixed, Observation, ObservationSpace, Step};
@@ -35,3 +37,4 @@ pub use policy::{Agent, Decision, Policy, PolicyAgent, PolicyError, TensorShape,
 pub use registry::{Descriptor, Registry, RegistryError};
 pub use report::Fact;
 pub use seed::{Rng, Seed};
+pub use threads::{Parallel, Threads};

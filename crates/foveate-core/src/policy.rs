@@ -1,7 +1,7 @@
 //! Things that look and act.
 
 use crate::near::hint;
-use crate::{Attention, Observation, Seed};
+use crate::{Attention, Observation, Seed, Threads};
 
 /// Something that looks and acts. Where it looked is part of the result, not a debug hook.
 ///
@@ -47,9 +47,9 @@ pub trait Policy: Send + Sync {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
-    /// Lets up to `threads` threads share the work on one picture; 1 at first. Decisions are the same to the bit. Holds
-    /// for memory that is made afterwards, and does nothing where a decision has no work worth sharing.
-    fn set_threads(&mut self, threads: usize) {
+    /// Lets `threads` share the work on one picture; one thread at first. Decisions are the same to the bit. Holds for
+    /// memory that is made afterwards, and does nothing where a decision has no work worth sharing.
+    fn set_threads(&mut self, threads: &Threads) {
         let _ = threads;
     }
 }
@@ -123,8 +123,8 @@ pub trait Agent: Send {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
-    /// Lets up to `threads` threads share the work on one picture, see [`Policy::set_threads`]; forgets the episode.
-    fn set_threads(&mut self, threads: usize);
+    /// Lets `threads` share the work on one picture, see [`Policy::set_threads`]; forgets the episode.
+    fn set_threads(&mut self, threads: &Threads);
 
     /// A copy with its own memory.
     fn boxed_clone(&self) -> Box<dyn Agent>;
@@ -172,7 +172,7 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
         self.policy.set_params(flat)
     }
 
-    fn set_threads(&mut self, threads: usize) {
+    fn set_threads(&mut self, threads: &Threads) {
         self.policy.set_threads(threads);
         self.memory = self.policy.memory();
     }

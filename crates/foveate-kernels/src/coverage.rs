@@ -330,7 +330,7 @@ mod tests {
     fn sse2_gives_the_portable_bytes() {
         // SAFETY: SSE2 is part of every x86-64.
         check(|mask, ground, shares, over, bias, out| unsafe {
-            sse2::blend(mask, ground, shares, over, bias, out)
+            sse2::blend(mask, ground, shares, over, bias, out);
         });
     }
 

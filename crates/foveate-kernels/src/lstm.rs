@@ -1,4 +1,4 @@
-//! An LSTM cell: z = W_ih x + b_ih + W_hh h + b_hh in gate order i, f, g, o; c ← σ(f)·c + σ(i)·tanh(g);
+//! An LSTM cell: `z = W_ih x + b_ih + W_hh h + b_hh` in gate order i, f, g, o; c ← σ(f)·c + σ(i)·tanh(g);
 //! h ← σ(o)·tanh(c) (Hochreiter and Schmidhuber 1997 with a forget gate; gate order as in PyTorch).
 
 use crate::Level;

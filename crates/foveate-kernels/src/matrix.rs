@@ -150,6 +150,7 @@ impl<'a> MatMut<'a> {
 ///
 /// # Panics
 /// When the sizes do not fit.
+#[allow(clippy::needless_pass_by_value, reason = "a mutable view is given away, as a slice is")]
 pub fn multiply(beta: f64, c: MatMut<'_>, alpha: f64, a: Mat<'_>, b: Mat<'_>) {
     let (m, k, n) = (a.rows, a.cols, b.cols);
     assert_eq!((c.rows, c.cols, b.rows), (m, n, k), "C, A and B do not fit");
@@ -371,7 +372,9 @@ fn solve_transposed(mut a: MatMut<'_>, top: usize) {
                     *a -= x * l;
                 }
             }
-            strip.iter_mut().for_each(|a| *a /= pivot);
+            for a in &mut *strip {
+                *a /= pivot;
+            }
         }
     }
 }

@@ -1,9 +1,11 @@
 //! From a picture of bytes to the query and the key of every patch.
 
+use foveate_core::Threads;
+
 use crate::Level;
 use crate::embedded::{Embedded, LIMIT};
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, flat};
-use crate::threads::{each, share};
+use crate::threads::share;
 
 /// A linear layer, borrowed: `weight` is `[outputs, inputs]` row-major, `bias` is `[outputs]`.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +45,11 @@ pub struct Projector {
 
 /// Scratch space of [`Projector::project`]: the pixel rows under one row of patches, for every thread.
 #[derive(Debug, Clone)]
-pub struct Strip(Vec<Vec<Block>>);
+pub struct Strip {
+    /// `[threads]`
+    parts: Vec<Vec<Block>>,
+    threads: Threads,
+}
 
 /// Fewest products of a pixel with its weights that are worth a thread.
 const LEAST: usize = 1 << 19;
@@ -88,13 +94,13 @@ impl Projector {
 
     /// Scratch space for [`Projector::project`].
     pub fn strip(&self) -> Strip {
-        self.strip_for(1)
+        self.strip_for(&Threads::one())
     }
 
-    /// The same for up to `threads` threads, which share the rows of patches.
-    pub fn strip_for(&self, threads: usize) -> Strip {
-        let threads = threads.clamp(1, self.rows());
-        Strip(vec![vec![Block::default(); self.patch * self.pitch()]; threads])
+    /// The same for `threads`, which share the rows of patches.
+    pub fn strip_for(&self, threads: &Threads) -> Strip {
+        let threads = threads.at_most(self.rows());
+        Strip { parts: vec![vec![Block::default(); self.patch * self.pitch()]; threads.count()], threads }
     }
 
     /// Blocks per pixel row in the strip.
@@ -128,14 +134,14 @@ impl Projector {
     /// When the picture has another size, or `strip` or `out` come from a projector of other sizes.
     pub fn project(&self, level: Level, pixels: &[u8], strip: &mut Strip, out: &mut Embedded) {
         assert_eq!(pixels.len(), self.width * self.height * self.channels, "bytes of the picture");
-        assert_eq!(strip.0[0].len(), self.patch * self.pitch(), "scratch space of another projector");
+        assert_eq!(strip.parts[0].len(), self.patch * self.pitch(), "scratch space of another projector");
         assert_eq!(out.patches(), self.rows() * self.columns(), "patches");
         assert_eq!(out.dim(), self.dim, "length of a query");
         let per_line = self.columns() * self.bias.len();
         let least = LEAST.div_ceil(per_line * self.patch * self.patch * self.channels);
-        let lines = share(self.rows(), strip.0.len(), least, 1);
-        let parts = out.rows_mut().chunks_mut(lines * per_line).zip(&mut strip.0).enumerate();
-        each(parts, |(part, (out, strip))| {
+        let lines = share(self.rows(), strip.parts.len(), least, 1);
+        let parts = out.rows_mut().chunks_mut(lines * per_line).zip(&mut strip.parts).enumerate();
+        strip.threads.for_each(parts, |(part, (out, strip))| {
             level.run(Project { with: self, pixels, first: part * lines, strip, out });
         });
     }

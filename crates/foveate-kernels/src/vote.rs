@@ -15,6 +15,8 @@
 
 use std::ops::Range;
 
+use foveate_core::Threads;
+
 use crate::Level;
 use crate::distinct::Distinct;
 use crate::embedded::Embedded;
@@ -41,7 +43,8 @@ pub struct Votes {
     /// Square of the length of the longest key.
     longest: f32,
     /// `[threads]`
-    desks: Vec<Desk>,
+    scratch: Vec<Scratch>,
+    threads: Threads,
     /// `[panels, distinct / 16, 16]` with threads, else `[1, distinct / 16, 16]`: votes of a panel of rows.
     panels: Vec<Block>,
     /// `[distinct / 16, 16]`: all votes.
@@ -49,7 +52,7 @@ pub struct Votes {
 }
 
 /// What a thread works with, `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
-type Desk = Vec<Block>;
+type Scratch = Vec<Block>;
 
 /// Fewest rows of a panel.
 pub const PANEL: usize = 1024;
@@ -85,21 +88,23 @@ impl Votes {
             logarithms: (0..=patches as u32).map(log2).collect(),
             keys: vec![Block::default(); blocks * (1 + dim)],
             longest: 0.0,
-            desks: vec![vec![Block::default(); blocks * MOST_ROWS]],
+            scratch: vec![vec![Block::default(); blocks * MOST_ROWS]],
+            threads: Threads::one(),
             panels: vec![Block::default(); blocks],
             columns: vec![Block::default(); blocks],
         }
     }
 
-    /// The same for up to `threads` threads, in O(threads · patches) besides O(patches · dim) of memory. They share rows
+    /// The same for `threads`, in O(threads · patches) besides O(patches · dim) of memory. They share rows
     /// in panels of [`PANEL`] at least, so less patches than two of these gain nothing.
     #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
+    pub fn with_threads(mut self, threads: &Threads) -> Self {
         let blocks = self.columns.len();
         let panels = self.patches.div_ceil(panel(self.patches));
-        let threads = threads.clamp(1, panels);
-        self.desks = vec![vec![Block::default(); blocks * MOST_ROWS]; threads];
-        self.panels = vec![Block::default(); blocks * if threads == 1 { 1 } else { panels }];
+        self.threads = threads.at_most(panels);
+        let count = self.threads.count();
+        self.scratch = vec![vec![Block::default(); blocks * MOST_ROWS]; count];
+        self.panels = vec![Block::default(); blocks * if count == 1 { 1 } else { panels }];
         self
     }
 
@@ -128,7 +133,7 @@ impl Votes {
     fn compute_for<const D: usize>(&mut self, level: Level, embedded: &[Eight], importance: &mut [f32]) {
         level.run(LayOut::<D> { votes: self, embedded });
         let per_row = self.per_row::<D>();
-        let Votes { rows, keys, longest, desks, panels, columns, dim, .. } = self;
+        let Votes { rows, keys, longest, scratch, threads, panels, columns, dim, .. } = self;
         let distinct = rows.count;
         let blocks = distinct.div_ceil(16);
         let size = panel(distinct);
@@ -142,9 +147,9 @@ impl Votes {
             dim: *dim,
         };
         let columns = &mut columns[..blocks];
-        in_panels(number, desks, panels, columns, |panel, desk, votes| {
+        in_panels(threads, number, scratch, panels, columns, |panel, scratch, votes| {
             let rows = panel * size..distinct.min((panel + 1) * size);
-            level.run(Count { table, rows, desk, votes });
+            level.run(Count { table, rows, scratch, votes });
         });
         // Each patch of a column gets its part; the multiplicities have served their turn.
         for (number, share) in rows.multiplicity[..distinct].iter_mut().enumerate() {
@@ -243,7 +248,7 @@ struct Table<'a, const D: usize> {
 struct Count<'a, const D: usize> {
     table: Table<'a, D>,
     rows: Range<usize>,
-    desk: &'a mut Desk,
+    scratch: &'a mut Scratch,
     votes: &'a mut [Block],
 }
 
@@ -252,12 +257,12 @@ impl<const D: usize> Task for Count<'_, D> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Count { table, rows, desk, votes } = self;
+        let Count { table, rows, scratch, votes } = self;
         votes.fill(Block::default());
         if I::ROWS == 4 {
-            count::<I, D, 4>(isa, table, rows, desk, votes);
+            count::<I, D, 4>(isa, table, rows, scratch, votes);
         } else {
-            count::<I, D, 2>(isa, table, rows, desk, votes);
+            count::<I, D, 2>(isa, table, rows, scratch, votes);
         }
     }
 }
@@ -269,12 +274,12 @@ fn count<I: Isa, const D: usize, const R: usize>(
     isa: I,
     table: Table<'_, D>,
     rows: Range<usize>,
-    desk: &mut [Block],
+    scratch: &mut [Block],
     columns: &mut [Block],
 ) {
     let Table { rows: all, embedded, per_row, keys, longest, dim } = table;
     let dim = if D == 0 { dim } else { D };
-    let matrix = &mut desk.as_chunks_mut::<R>().0[..columns.len()];
+    let matrix = &mut scratch.as_chunks_mut::<R>().0[..columns.len()];
     let zero = isa.splat16(0.0);
 
     let end = rows.end;

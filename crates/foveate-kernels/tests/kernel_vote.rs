@@ -28,7 +28,7 @@ fn draw(
     (case, rows)
 }
 
-/// Importances against Σ_j c_j Φ_Q(q_i)·Φ_K(k_j), every term by itself.
+/// Importances against `Σ_j c_j Φ_Q(q_i)·Φ_K(k_j)`, every term by itself.
 #[track_caller]
 fn check(case: &Case, rows: &Rows, c: Option<&[f32]>) {
     let mut votes = KernelVotes::new(&case.map());

@@ -365,11 +365,11 @@ fn bits_depend_on_neither_place_nor_time() {
 
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
-    let numbers = vec![1.0; 64];
-    let view = |rows, cols| Mat::new(&numbers, rows, cols, rows);
     fn out(numbers: &mut [f64], rows: usize, cols: usize) -> MatMut<'_> {
         MatMut::new(numbers, rows, cols, rows)
     }
+    let numbers = vec![1.0; 64];
+    let view = |rows, cols| Mat::new(&numbers, rows, cols, rows);
     let refused: [(&str, &dyn Fn()); 13] = [
         ("too short", &|| _ = Mat::new(&numbers, 8, 9, 8)),
         ("too short with gaps", &|| _ = Mat::new(&numbers, 5, 8, 9)),

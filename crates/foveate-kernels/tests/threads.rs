@@ -2,13 +2,17 @@
 
 #[allow(dead_code, reason = "other tests need the rest")]
 mod common;
+#[path = "common/threads.rs"]
+mod spawned;
 
 use common::{Case, Kernel, numbers};
+use foveate_core::Threads;
 use foveate_kernels::kernel_vote::{KernelVotes, PairVotes};
 use foveate_kernels::near_vote::{Method, NearVotes};
 use foveate_kernels::project::{Linear, Projector, Scales};
 use foveate_kernels::vote::{PANEL, Votes};
 use foveate_kernels::{Embedded, Level};
+use spawned::threads as up_to;
 
 const DIM: usize = 4;
 
@@ -31,10 +35,10 @@ fn embedded(patches: usize, scale: f32) -> Embedded {
 
 /// That `compute` writes the same for any number of threads as for one.
 #[track_caller]
-fn check(what: &str, patches: usize, mut compute: impl FnMut(usize, &mut [f32])) {
+fn check(what: &str, patches: usize, mut compute: impl FnMut(&Threads, &mut [f32])) {
     let mut run = |threads| {
         let mut importance = vec![f32::NAN; patches];
-        compute(threads, &mut importance);
+        compute(&up_to(threads), &mut importance);
         importance.into_iter().map(f32::to_bits).collect::<Vec<_>>()
     };
     let alone = run(1);
@@ -62,7 +66,7 @@ fn more_rows_than_panels_of_the_usual_size() {
     let embedded = embedded(patches, 0.1);
     let (mut one, mut two) = (vec![0.0; patches], vec![0.0; patches]);
     Votes::new(patches, DIM).compute(Level::best(), &embedded, &mut one);
-    Votes::new(patches, DIM).with_threads(2).compute(Level::best(), &embedded, &mut two);
+    Votes::new(patches, DIM).with_threads(&up_to(2)).compute(Level::best(), &embedded, &mut two);
     assert!(one == two);
     let total: f64 = one.iter().map(|&x| f64::from(x)).sum();
     assert!((total / patches as f64 - 1.0).abs() < 1e-5, "{total} votes of {patches}");
@@ -122,13 +126,13 @@ fn a_result_that_is_not_finite_is_found_by_any_thread() {
         Case { kernel: Kernel::Relu(0.001), dim: DIM, omega: vec![], planes: vec![], same_length: None };
     let mut importance = vec![0.0; patches];
     for threads in [1, 4] {
-        let mut votes = KernelVotes::new(&case.map()).with_threads(threads);
+        let mut votes = KernelVotes::new(&case.map()).with_threads(&up_to(threads));
         let outcome = votes.compute(Level::best(), &embedded, None, &mut importance);
         assert_eq!(outcome, Ok(()), "{threads} threads: 1e30 is still a number");
     }
     let c = vec![1e9; patches];
     let outcomes = [1, 4].map(|threads| {
-        let mut votes = KernelVotes::new(&case.map()).with_threads(threads);
+        let mut votes = KernelVotes::new(&case.map()).with_threads(&up_to(threads));
         votes.compute(Level::best(), &embedded, Some(&c), &mut importance).expect_err("1e39 is not")
     });
     assert_eq!(outcomes[0], outcomes[1]);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::{
     Agent, Decision, Demonstration, DemonstrationPlan, Env, EvaluateError, Observation, PolicyError,
-    RolloutJob, Seed, TensorShape,
+    RolloutJob, Seed, TensorShape, Threads,
 };
 use serde::{Deserialize, Serialize};
 
@@ -329,7 +329,7 @@ impl Agent for Recorder {
         self.agent.set_params(flat)
     }
 
-    fn set_threads(&mut self, threads: usize) {
+    fn set_threads(&mut self, threads: &Threads) {
         self.agent.set_threads(threads);
     }
 

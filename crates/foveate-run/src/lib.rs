@@ -19,6 +19,7 @@ pub mod explain;
 pub mod failure;
 pub mod fit;
 pub mod folder;
+pub mod image_threads;
 pub mod import;
 pub mod initial;
 pub mod interrupt;

@@ -16,6 +16,7 @@ use crate::atomic;
 use crate::budget::{self, Need};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
+use crate::image_threads::image_threads;
 use crate::replay::sha256_hex;
 use crate::suggest;
 use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
@@ -185,7 +186,7 @@ impl AgentFile {
         let mut agent = registry::make(&self.agent, &self.config)?;
         agent.set_params(&self.params)?;
         if self.image_threads > 1 {
-            agent.set_threads(self.image_threads);
+            agent.set_threads(&image_threads(self.image_threads));
         }
         Ok(agent)
     }

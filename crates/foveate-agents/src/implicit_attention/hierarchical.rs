@@ -4,7 +4,9 @@
 //! The high level's first output says for how many control steps its command holds, the others are the command; all are
 //! in −1 ..= 1. The low level is one linear layer.
 
-use foveate_core::{Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape};
+use foveate_core::{
+    Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape, Threads,
+};
 use foveate_kernels::dense::Dense;
 use foveate_kernels::{Level, project::Linear};
 use serde::{Deserialize, Serialize};
@@ -294,7 +296,7 @@ impl Policy for HierarchicalAttention {
         Ok(())
     }
 
-    fn set_threads(&mut self, threads: usize) {
+    fn set_threads(&mut self, threads: &Threads) {
         self.bottleneck.set_threads(threads);
     }
 }

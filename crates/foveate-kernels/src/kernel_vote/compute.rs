@@ -8,8 +8,10 @@ use super::error::{Side, VoteError};
 use super::map::{Base, FeatureMap, Positive};
 use super::vectors::{Vectors, squares};
 use super::{LARGEST, SAFE, power_of_two};
+use foveate_core::Threads;
+
 use crate::lanes::{Block, Isa, Lanes, Task};
-use crate::threads::{each, in_panels, share};
+use crate::threads::{in_panels, share};
 use crate::{Embedded, Level};
 
 /// A feature map and the scratch space to vote with it: O(M), whatever the number of patches.
@@ -17,7 +19,8 @@ use crate::{Embedded, Level};
 pub struct KernelVotes {
     map: FeatureMap,
     /// `[threads]`
-    desks: Vec<Desk>,
+    scratch: Vec<Scratch>,
+    threads: Threads,
     /// `[panels, base_features, 1 + hyperplanes, 16]` with threads, else `[1, …]`: features of a panel's keys summed,
     /// alone and times each side.
     panels: Vec<Block>,
@@ -33,7 +36,7 @@ pub struct KernelVotes {
 
 /// What a thread works with.
 #[derive(Debug, Clone)]
-struct Desk {
+struct Scratch {
     /// `[dim, 16]`: queries or keys of sixteen patches.
     vectors: Vec<Block>,
     /// `[base_features, 16]`
@@ -62,7 +65,8 @@ impl KernelVotes {
     pub fn new(map: &FeatureMap) -> Self {
         let (base, planes) = (map.base_features(), map.hyperplanes());
         KernelVotes {
-            desks: vec![Desk {
+            threads: Threads::one(),
+            scratch: vec![Scratch {
                 vectors: vec![Block::default(); map.dim()],
                 features: vec![Block::default(); base],
                 sides: vec![Block::default(); planes],
@@ -78,14 +82,15 @@ impl KernelVotes {
         }
     }
 
-    /// The same for up to `threads` threads, in O(threads · M) of memory: they share the queries, 16,384 each at least,
+    /// The same for `threads`, in O(threads · M) of memory: they share the queries, 16,384 each at least,
     /// and keys in panels of 32,768, so that there is something to gain from 32,768 patches on.
     #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        let threads = threads.max(1);
-        self.desks.truncate(1);
-        self.desks.resize(threads, self.desks[0].clone());
-        let panels = if threads == 1 { 1 } else { MOST_PANELS };
+    pub fn with_threads(mut self, threads: &Threads) -> Self {
+        let count = threads.count();
+        self.threads = threads.clone();
+        self.scratch.truncate(1);
+        self.scratch.resize(count, self.scratch[0].clone());
+        let panels = if count == 1 { 1 } else { MOST_PANELS };
         self.panels = vec![Block::default(); self.totals.len() * panels];
         self
     }
@@ -107,7 +112,7 @@ impl KernelVotes {
         self.vanished
     }
 
-    /// Writes φ(q_i) · Σ_j c_j φ(k_j) to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
+    /// Writes `φ(q_i) · Σ_j c_j φ(k_j)` to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
     ///
     /// # Errors
     /// When a query or key is too long for single precision, a weight is not finite, or a result is not. `importance`
@@ -148,31 +153,31 @@ impl KernelVotes {
         if self.map.exponential() {
             level.run(FindConstants { votes: self, vectors })?;
         }
-        let KernelVotes { map, desks, panels, sums, totals, constants, .. } = self;
+        let KernelVotes { map, scratch, threads, panels, sums, totals, constants, .. } = self;
         let (map, size, length) = (&*map, panel(blocks), totals.len());
         let (number, keys) = (blocks.div_ceil(size), &constants[1]);
-        in_panels(number, desks, panels, &mut sums[..length], |panel, desk, sums| {
+        in_panels(threads, number, scratch, panels, &mut sums[..length], |panel, scratch, sums| {
             let blocks = panel * size..blocks.min((panel + 1) * size);
-            level.run(SumKeys { map, vectors, c, constants: keys, blocks, desk, sums });
+            level.run(SumKeys { map, vectors, c, constants: keys, blocks, scratch, sums });
         });
         level.run(Total { votes: self });
         self.weigh_sums();
 
-        let KernelVotes { map, desks, totals, constants, .. } = self;
+        let KernelVotes { map, scratch, threads, totals, constants, .. } = self;
         let (map, totals, queries) = (&*map, &totals[..], &constants[0]);
-        let size = share(blocks, desks.len(), LEAST, 1);
+        let size = share(blocks, scratch.len(), LEAST, 1);
         let sound = AtomicBool::new(true);
-        let parts = importance.chunks_mut(size * 16).zip(desks).enumerate();
-        each(parts, |(part, (importance, desk))| {
+        let parts = importance.chunks_mut(size * 16).zip(scratch).enumerate();
+        threads.for_each(parts, |(part, (importance, scratch))| {
             let first = part * size;
-            let multiply = Multiply { map, vectors, constants: queries, totals, first, desk, importance };
+            let multiply = Multiply { map, vectors, constants: queries, totals, first, scratch, importance };
             if !level.run(multiply) {
                 sound.store(false, Ordering::Relaxed);
             }
         });
         if !sound.into_inner() {
             let patch = importance.iter().position(|value| !value.is_finite()).unwrap_or(0);
-            let [query_norm, key_norm] = level.run(Longest { vectors, desk: &mut self.desks[0] });
+            let [query_norm, key_norm] = level.run(Longest { vectors, scratch: &mut self.scratch[0] });
             return Err(VoteError::Overflow { patch, query_norm, key_norm });
         }
         self.vanished =
@@ -249,8 +254,8 @@ impl<const D: usize> Task for FindConstants<'_, D> {
         } else {
             LARGEST * LN_2 / direction
         };
-        let KernelVotes { map, desks, sums, constants, .. } = votes;
-        let z = &mut desks[0].vectors[..vectors.dim()];
+        let KernelVotes { map, scratch, sums, constants, .. } = votes;
+        let z = &mut scratch[0].vectors[..vectors.dim()];
         for (constants, side) in constants.iter_mut().zip([Side::Query, Side::Key]) {
             let norm = longest(isa, &vectors, side, z);
             if norm > limit {
@@ -262,7 +267,7 @@ impl<const D: usize> Task for FindConstants<'_, D> {
             if (direction * norm + square) * LOG2_E <= SAFE {
                 continue;
             }
-            let peaks = &mut sums[..1 + map.base_features()];
+            let peaks = &mut sums[..=map.base_features()];
             peaks.fill(Block([-LARGEST * 2.0; 16]));
             for block in 0..vectors.patches.div_ceil(16) {
                 vectors.load(isa, side, block, z);
@@ -311,7 +316,7 @@ fn patch_of_length<I: Isa, const D: usize>(
 /// Lengths of the longest query and of the longest key.
 struct Longest<'a, const D: usize> {
     vectors: Vectors<'a, D>,
-    desk: &'a mut Desk,
+    scratch: &'a mut Scratch,
 }
 
 impl<const D: usize> Task for Longest<'_, D> {
@@ -319,19 +324,19 @@ impl<const D: usize> Task for Longest<'_, D> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> [f32; 2] {
-        let z = &mut self.desk.vectors[..self.vectors.dim()];
+        let z = &mut self.scratch.vectors[..self.vectors.dim()];
         [Side::Query, Side::Key].map(|side| longest(isa, &self.vectors, side, z))
     }
 }
 
-/// Σ_j c_j φ(k_j) over some blocks of keys.
+/// `Σ_j c_j φ(k_j)` over some blocks of keys.
 struct SumKeys<'a, const D: usize> {
     map: &'a FeatureMap,
     vectors: Vectors<'a, D>,
     c: Option<&'a [f32]>,
     constants: &'a [f32],
     blocks: Range<usize>,
-    desk: &'a mut Desk,
+    scratch: &'a mut Scratch,
     sums: &'a mut [Block],
 }
 
@@ -340,8 +345,8 @@ impl<const D: usize> Task for SumKeys<'_, D> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let SumKeys { map, vectors, c, constants, blocks, desk, sums } = self;
-        let Desk { vectors: z, features, sides } = desk;
+        let SumKeys { map, vectors, c, constants, blocks, scratch, sums } = self;
+        let Scratch { vectors: z, features, sides } = scratch;
         let z = &mut z[..vectors.dim()];
         sums.fill(Block::default());
         for block in blocks {
@@ -377,14 +382,14 @@ impl Task for Total<'_> {
     }
 }
 
-/// φ(q_i) times the totals, for as many queries as there is room for importances, from block `first` on.
+/// `φ(q_i)` times the totals, for as many queries as there is room for importances, from block `first` on.
 struct Multiply<'a, const D: usize> {
     map: &'a FeatureMap,
     vectors: Vectors<'a, D>,
     constants: &'a [f32],
     totals: &'a [f32],
     first: usize,
-    desk: &'a mut Desk,
+    scratch: &'a mut Scratch,
     importance: &'a mut [f32],
 }
 
@@ -394,8 +399,8 @@ impl<const D: usize> Task for Multiply<'_, D> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
-        let Multiply { map, vectors, constants, totals, first, desk, importance } = self;
-        let Desk { vectors: z, features, sides } = desk;
+        let Multiply { map, vectors, constants, totals, first, scratch, importance } = self;
+        let Scratch { vectors: z, features, sides } = scratch;
         let z = &mut z[..vectors.dim()];
         let zero = isa.splat16(0.0);
         let mut broken = zero;

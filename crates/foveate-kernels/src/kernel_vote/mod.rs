@@ -1,4 +1,4 @@
-//! Attention without normalised rows: importance_i = Σ_j c_j 𝒦(q_i, k_j), for kernels that are not softmax.
+//! Attention without normalised rows: `importance_i = Σ_j c_j 𝒦(q_i, k_j)`, for kernels that are not softmax.
 //!
 //! * [`FeatureMap`]: the kernels that are a product of features, 𝒦(q, k) = φ(q)·φ(k). [`KernelVotes`] sums the keys'
 //!   features once and multiplies every query's with the sums: time O(L · M), memory O(M) beside queries and keys.

@@ -6,9 +6,11 @@ use super::compute::check_weights;
 use super::error::{Side, VoteError};
 use super::vectors::{Vectors, squares};
 use super::{LARGEST, power_of_two};
+use foveate_core::Threads;
+
 use crate::distinct::Distinct;
 use crate::lanes::{Block, Isa, Lanes, Task, exp2_by_table};
-use crate::threads::{each, share};
+use crate::threads::share;
 use crate::{Embedded, Level};
 
 /// Largest |logit| that needs no row maximum: sums over 2^20 patches stay finite.
@@ -39,7 +41,7 @@ pub struct PairVotes {
     peaks: Vec<f32>,
     exponent: f32,
     vanished: usize,
-    threads: usize,
+    threads: Threads,
 }
 
 /// Fewest queries that are worth a thread.
@@ -68,14 +70,14 @@ impl PairVotes {
             peaks: vec![0.0; patches],
             exponent: 0.0,
             vanished: 0,
-            threads: 1,
+            threads: Threads::one(),
         }
     }
 
-    /// The same for up to `threads` threads, which share the queries.
+    /// The same for `threads`, which share the queries.
     #[must_use]
-    pub fn with_threads(self, threads: usize) -> Self {
-        PairVotes { threads, ..self }
+    pub fn with_threads(self, threads: &Threads) -> Self {
+        PairVotes { threads: threads.clone(), ..self }
     }
 
     /// The importances of the last [`PairVotes::compute`] times 2 to this power are the sums of the definition. 0 unless
@@ -90,7 +92,7 @@ impl PairVotes {
         self.vanished
     }
 
-    /// Writes Σ_j c_j exp(q_i·k_j) to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
+    /// Writes `Σ_j c_j exp(q_i·k_j)` to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
     /// Patches with equal queries and keys are merged first.
     ///
     /// # Errors
@@ -150,10 +152,10 @@ impl PairVotes {
         let (dim, blocks) = (if D == 0 { *dim } else { D }, distinct.div_ceil(16));
         let (keys, weights) = (&keys[..blocks * dim], &weights[..blocks]);
         // Whole blocks, so that a part has queries of its own.
-        let size = share(distinct, *threads, LEAST, 16);
+        let size = share(distinct, threads.count(), LEAST, 16);
         let (sums, peaks) = (&mut sums[..distinct], &mut peaks[..distinct]);
         let parts = sums.chunks_mut(size).zip(peaks.chunks_mut(size)).zip(queries.chunks(size / 16 * dim));
-        each(parts, |((sums, peaks), queries)| {
+        threads.for_each(parts, |((sums, peaks), queries)| {
             level.run(Sum::<D> { dim, queries, keys, weights, key_norm, sums, peaks });
         });
 

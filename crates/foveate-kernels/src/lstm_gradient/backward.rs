@@ -83,6 +83,7 @@ impl Learner {
 /// A step has a number per row on the left, zeros behind them, and blocks on the right, of which the first `width` count.
 /// `R` rows of `W` blocks are summed in registers together; rows are a multiple of R, and `width` of W. The sums do not
 /// depend on either.
+#[allow(clippy::needless_pass_by_value, reason = "an iterator is walked more than once by cloning it")]
 #[inline(always)]
 fn outer<'a, I: Isa, const R: usize, const W: usize>(
     isa: I,

@@ -4,9 +4,9 @@
 //! With a = tanh(W h + b) and the error E = Σ (a − a*)² over steps and actions, the derivatives of E by the four gates'
 //! sums z follow from the last step to the first:
 //!
-//! * δh = W (2 (a − a*) (1 − a²)) + W_hh δz of the next step;
+//! * `δh = W (2 (a − a*) (1 − a²)) + W_hh δz` of the next step;
 //! * δc = δh o (1 − tanh² c) + δc f of the next step;
-//! * δz_i = δc g i (1 − i), δz_f = δc c₋ f (1 − f), δz_g = δc i (1 − g²), δz_o = δh tanh(c) o (1 − o), c₋ being the c of
+//! * `δz_i = δc g i (1 − i)`, `δz_f = δc c₋ f (1 − f)`, `δz_g = δc i (1 − g²)`, `δz_o = δh tanh(c) o (1 − o)`, c₋ being the c of
 //!   the step before.
 //!
 //! The gradient by a weight is the sum over steps of δz times what the weight was multiplied with. That sum is most of

@@ -77,7 +77,7 @@ fn covariance(dim: usize, count: usize, number: impl Fn(usize, usize) -> f64) ->
     sums
 }
 
-/// With S_q = L Lᵀ and Lᵀ S_k L = U diag(λ) Uᵀ, queries times L⁻ᵀ U λ^¼ and keys times L U λ^−¼ have the same diagonal
+/// With `S_q = L Lᵀ` and `Lᵀ S_k L = U diag(λ) Uᵀ`, queries times L⁻ᵀ U λ^¼ and keys times L U λ^−¼ have the same diagonal
 /// covariance λ^½.
 fn axes(dim: usize, query: &Matrix, key: &Matrix) -> Axes {
     // A direction without any spread gets a little, so that there is an inverse.

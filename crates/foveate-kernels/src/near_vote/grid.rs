@@ -13,6 +13,7 @@ const MOST: usize = 2000;
 
 impl Side {
     /// Weights of points, `[distinct]`, to weights of nodes: every polynomial has the same sum over both.
+    #[allow(clippy::large_stack_arrays, reason = "128 kB, so that nothing is allocated")]
     #[inline(always)]
     pub(super) fn gather<I: Isa>(&self, isa: I, chebyshev: &Chebyshev, points: &[f32], nodes: &mut [Block]) {
         nodes[..self.nodes().div_ceil(16)].fill(Block::default());
@@ -103,7 +104,7 @@ impl Side {
         (self.dim - 1, usize::from(cell.shape[self.dim - 1]))
     }
 
-    /// T_0, T_1, … of up to sixteen points along each axis.
+    /// `T_0`, `T_1`, … of up to sixteen points along each axis.
     #[inline(always)]
     fn polynomials<I: Isa>(&self, isa: I, cell: &Cell, which: &[u32], all: &mut Polynomials) {
         for axis in 0..self.dim {

@@ -28,9 +28,11 @@ use balance::Axes;
 use cells::Side;
 use series::Chebyshev;
 
+use foveate_core::Threads;
+
 use crate::distinct::Distinct;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2, exp2_by_table};
-use crate::threads::{each, share};
+use crate::threads::share;
 use crate::vote::Votes;
 use crate::{Embedded, Level};
 
@@ -74,7 +76,7 @@ pub struct NearVotes {
     /// `[nodes / 16, 16]`: sums at targets.
     sums: Vec<Block>,
     last: Method,
-    threads: usize,
+    threads: Threads,
 }
 
 /// How votes were counted.
@@ -113,14 +115,14 @@ impl NearVotes {
             weights: vec![Block::default(); blocks],
             sums: vec![Block::default(); blocks],
             last: Method::Exact,
-            threads: 1,
+            threads: Threads::one(),
         }
     }
 
-    /// The same for up to `threads` threads, which share the meeting of nodes, and the rows where votes are exact.
+    /// The same for `threads`, which share the meeting of nodes, and the rows where votes are exact.
     #[must_use]
-    pub fn with_threads(self, threads: usize) -> Self {
-        NearVotes { exact: self.exact.with_threads(threads), threads, ..self }
+    pub fn with_threads(self, threads: &Threads) -> Self {
+        NearVotes { exact: self.exact.with_threads(threads), threads: threads.clone(), ..self }
     }
 
     /// How the last [`NearVotes::compute`] counted.
@@ -144,12 +146,12 @@ impl NearVotes {
 
     /// `None` where votes had better be counted exactly.
     fn compute_near(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) -> Option<Method> {
-        let (dim, threads) = (embedded.dim(), self.threads);
+        let dim = embedded.dim();
         level.run(Prepare { votes: self, embedded })?;
-        let NearVotes { queries, keys, weights, sums, .. } = self;
+        let NearVotes { threads, queries, keys, weights, sums, .. } = self;
         meet(level, threads, queries.grid(), keys.grid(), dim, weights, sums);
         level.run(Turn { votes: self })?;
-        let NearVotes { queries, keys, weights, sums, .. } = self;
+        let NearVotes { threads, queries, keys, weights, sums, .. } = self;
         meet(level, threads, keys.grid(), queries.grid(), dim, weights, sums);
         level.run(Finish { votes: self, importance });
         Some(Method::Near { queries: self.queries.nodes(), keys: self.keys.nodes() })
@@ -283,7 +285,7 @@ fn powers<I: Isa>(isa: I, xs: &mut [f32]) {
 /// `sums` of every target: Σ weight · 2^(target · source). Both are `[nodes / 16, dim, 16]`; threads share the targets.
 fn meet(
     level: Level,
-    threads: usize,
+    threads: &Threads,
     targets: &[Block],
     sources: &[Block],
     dim: usize,
@@ -293,8 +295,8 @@ fn meet(
     let blocks = targets.len() / dim;
     // Blocks of targets that are worth a thread.
     let least = LEAST.div_ceil((sources.len() / dim).max(1));
-    let size = share(blocks, threads, least, 1);
-    each(targets.chunks(size * dim).zip(sums[..blocks].chunks_mut(size)), |(targets, sums)| {
+    let size = share(blocks, threads.count(), least, 1);
+    threads.for_each(targets.chunks(size * dim).zip(sums[..blocks].chunks_mut(size)), |(targets, sums)| {
         level.run(Meet { targets, sources, dim, weights, sums });
     });
 }

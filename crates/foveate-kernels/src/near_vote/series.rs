@@ -6,7 +6,7 @@ pub(super) const MOST_NODES: usize = 14;
 /// Nodes and the change between values at them and Chebyshev coefficients.
 #[derive(Debug, Clone)]
 pub(super) struct Chebyshev {
-    /// For n nodes, the matrix (2 − δ_k0) / n · T_k(node g), `[n][g][k]`.
+    /// For n nodes, the matrix `(2 − δ_k0) / n · T_k(node g)`, `[n][g][k]`.
     change: Vec<[[f64; MOST_NODES]; MOST_NODES]>,
     /// For n nodes, where they are, in −1 ..= 1.
     nodes: Vec<[f64; MOST_NODES]>,
