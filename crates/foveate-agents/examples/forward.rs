@@ -15,7 +15,7 @@ mod common;
 use std::error::Error;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Image, Observation, Policy};
+use foveate_core::{ActContext, Image, Observation, Policy};
 use foveate_kernels::Level;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -43,8 +43,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Equal sums say that two programs saw the same frames and chose the same patches.
         let mut sum = 0;
         for frame in &frames {
-            let attention =
-                agent.act(Observation::Image(*frame), &mut memory)?.attention.expect("this agent attends");
+            let attention = agent
+                .act(Observation::Image(*frame), &mut memory, &mut ActContext::default())?
+                .attention
+                .expect("this agent attends");
             sum += attention
                 .selected()
                 .expect("it selects")
@@ -58,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         while cpu_ns() - start < SPEND {
             let pass = cpu_ns();
             for frame in &frames {
-                agent.act(Observation::Image(*frame), &mut memory)?;
+                agent.act(Observation::Image(*frame), &mut memory, &mut ActContext::default())?;
             }
             best = best.min(cpu_ns() - pass);
             decisions += frames.len() as u64;

@@ -8,8 +8,8 @@
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{
-    Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student, TensorShape,
-    Threads,
+    ActContext, Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student,
+    TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde_json::Value;
@@ -27,12 +27,12 @@ use crate::student::LstmStudent;
 ///
 /// ```
 /// use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-/// use foveate_core::{ImageBuf, Observation, Policy};
+/// use foveate_core::{ActContext, ImageBuf, Observation, Policy};
 ///
 /// let agent = AttentionAgent::new(AttentionAgentConfig::default())?;
 /// let mut memory = agent.memory();
 /// let frame = ImageBuf::black(96, 96);
-/// let decision = agent.act(Observation::Image(frame.as_image()), &mut memory)?;
+/// let decision = agent.act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())?;
 /// assert_eq!(decision.action, [0.0, 0.5, 0.5]);
 /// assert_eq!(decision.attention.unwrap().len(), 10);
 /// # Ok::<(), foveate_core::PolicyError>(())
@@ -143,6 +143,7 @@ impl Policy for AttentionAgent {
         &self,
         observation: Observation<'_>,
         memory: &'m mut AttentionMemory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let (level, m) = (self.level, memory);
         // Patches to queries and keys, those to votes (equations 1 and 2), votes to the top K and what is told of them.
@@ -150,7 +151,7 @@ impl Policy for AttentionAgent {
         // That through the LSTM to an action in −1 ..= 1, and to the world's units.
         self.controller.step(level, &m.inputs, &mut m.lstm, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        Ok(Decision { action: &m.action, attention: Some(self.bottleneck.attention(&m.scratch)?) })
+        Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
     }
 
     fn inputs<'m>(&self, memory: &'m AttentionMemory) -> &'m [f32] {

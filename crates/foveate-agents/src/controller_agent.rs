@@ -9,7 +9,7 @@
 //! `[low, high]` goes to −1 ..= 1, linearly, and what lies ten times outside is clipped.
 
 use foveate_core::{
-    Agent, Decision, Mixed, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape,
+    ActContext, Agent, Decision, Mixed, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -82,11 +82,11 @@ fn scale([low, high]: [f64; 2]) -> Option<(f32, f32)> {
 ///
 /// ```
 /// use foveate_agents::controller_agent::{ControllerAgent, ControllerAgentConfig};
-/// use foveate_core::{Observation, Policy};
+/// use foveate_core::{ActContext, Observation, Policy};
 ///
 /// let agent = ControllerAgent::new(ControllerAgentConfig::default())?;
 /// let mut memory = agent.memory();
-/// let decision = agent.act(Observation::Vector(&[0.1, 0.2, 0.3, 0.4]), &mut memory)?;
+/// let decision = agent.act(Observation::Vector(&[0.1, 0.2, 0.3, 0.4]), &mut memory, &mut ActContext::default())?;
 /// assert_eq!(decision.action, [0.5, 0.5]);
 /// assert!(decision.attention.is_none());
 /// # Ok::<(), foveate_core::PolicyError>(())
@@ -180,12 +180,13 @@ impl Policy for ControllerAgent {
         &self,
         observation: Observation<'_>,
         memory: &'m mut ControllerAgentMemory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let m = memory;
         self.read(observation, &mut m.inputs)?;
         self.controller.step(self.level, &m.inputs, &mut m.controller, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        Ok(Decision { action: &m.action, attention: None })
+        Ok(Decision::new(&m.action))
     }
 
     fn inputs<'m>(&self, memory: &'m ControllerAgentMemory) -> &'m [f32] {
@@ -256,7 +257,8 @@ mod tests {
         agent.set_params(&[0.0, 0.25, 0.5, 0.25, 0.0, 0.0, 0.0, -1.0]).expect("the right count");
         let mut memory = agent.memory();
         let seen = [1.0, 0.05, 2.0];
-        let decision = agent.act(Observation::Vector(&seen), &mut memory).expect("fine");
+        let decision =
+            agent.act(Observation::Vector(&seen), &mut memory, &mut ActContext::default()).expect("fine");
         let expect = [f64::from(0.25f32.tanh()), 15.0 + 5.0 * f64::from((0.25f32 - 0.5).tanh())];
         for (got, expect) in decision.action.iter().zip(expect) {
             assert!((got - expect).abs() < 1e-6, "{:?}", decision.action);
@@ -265,10 +267,13 @@ mod tests {
 
         let picture = ImageBuf::black(20, 20);
         let mixed = Mixed { image: picture.as_image(), depth: None, sensors: &seen };
-        let action = agent.act(Observation::Mixed(mixed), &mut memory).expect("sensors are numbers").action;
+        let action = agent
+            .act(Observation::Mixed(mixed), &mut memory, &mut ActContext::default())
+            .expect("sensors are numbers")
+            .action;
         assert!((action[0] - expect[0]).abs() < 1e-6);
         let far = [1e30, -7.0, f32::MAX];
-        agent.act(Observation::Vector(&far), &mut memory).expect("finite");
+        agent.act(Observation::Vector(&far), &mut memory, &mut ActContext::default()).expect("finite");
         assert_eq!(agent.inputs(&memory), [10.0, -10.0, 10.0]);
     }
 
@@ -285,18 +290,26 @@ mod tests {
             assert_eq!(agent.params(), flat);
             let mut memory = agent.memory();
             let mut act = |agent: &ControllerAgent| {
-                agent.act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory).expect("fine").action.to_vec()
+                agent
+                    .act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory, &mut ActContext::default())
+                    .expect("fine")
+                    .action
+                    .to_vec()
             };
             let (first, second) = (act(&agent), act(&agent));
             assert_eq!(first != second, remembers, "{kind:?}");
             for level in Level::available() {
                 agent.reset(&mut memory, Seed::root(0));
                 let other = agent.clone().with_level(level);
-                let again = other.act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory).expect("fine");
+                let again = other
+                    .act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory, &mut ActContext::default())
+                    .expect("fine");
                 assert_eq!(again.action, first, "{level:?}");
             }
             agent.reset(&mut memory, Seed::root(0));
-            let again = agent.act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory).expect("fine");
+            let again = agent
+                .act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory, &mut ActContext::default())
+                .expect("fine");
             assert_eq!(again.action, first, "{kind:?}: an episode begins anew");
         }
     }
@@ -314,7 +327,10 @@ mod tests {
             (Observation::Vector(&[0.0, f32::NAN, 0.0]), "number 1 of the sensors is NaN"),
             (Observation::Vector(&[0.0, 0.0, f32::INFINITY]), "number 2 of the sensors is inf"),
         ] {
-            let said = agent.act(observation, &mut agent.memory()).expect_err(why).to_string();
+            let said = agent
+                .act(observation, &mut agent.memory(), &mut ActContext::default())
+                .expect_err(why)
+                .to_string();
             assert!(said.contains(why), "{said}");
         }
         let refuse = |observation: Vec<[f64; 2]>, why: &str| {

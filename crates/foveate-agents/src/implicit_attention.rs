@@ -8,8 +8,8 @@
 pub mod hierarchical;
 
 use foveate_core::{
-    Agent, Decision, Mixed, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student,
-    TensorShape, Threads,
+    ActContext, Agent, Decision, Mixed, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed,
+    Student, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -259,6 +259,7 @@ impl Policy for ImplicitAttention {
         &self,
         observation: Observation<'_>,
         memory: &'m mut ImplicitAttentionMemory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let (level, m) = (self.level, memory);
         let (values, sensors) = m.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
@@ -266,7 +267,7 @@ impl Policy for ImplicitAttention {
         self.bottleneck.look(level, observation, &mut m.scratch, values)?;
         self.controller.step(level, &m.inputs, &mut m.controller, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        Ok(Decision { action: &m.action, attention: Some(self.bottleneck.attention(&m.scratch)?) })
+        Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
     }
 
     fn inputs<'m>(&self, memory: &'m ImplicitAttentionMemory) -> &'m [f32] {

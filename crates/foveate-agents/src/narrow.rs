@@ -68,7 +68,7 @@ pub(crate) fn narrowed(
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{Image, Observation, Seed};
+    use foveate_core::{ActContext, Image, Observation, Seed};
     use serde_json::{Value, json};
 
     use crate::registry::{Init, fewer_patches, initial_params, make};
@@ -82,7 +82,9 @@ mod tests {
         for _ in 0..3 {
             let rgb: Vec<u8> = (0..16 * 16 * 3).map(|_| rng.below(256) as u8).collect();
             let image = Image::new(16, 16, &rgb).expect("its size");
-            said.extend_from_slice(agent.act(Observation::Image(image)).expect("it acts").action);
+            said.extend_from_slice(
+                agent.act(Observation::Image(image), &mut ActContext::default()).expect("it acts").action,
+            );
         }
         said
     }

@@ -4,7 +4,9 @@
 //! same actions, whoever drives it and whatever was driven before, and different episodes get different ones, also in a
 //! world that shows the same in all of them.
 
-use foveate_core::{Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Rng, Seed, TensorShape};
+use foveate_core::{
+    ActContext, Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Rng, Seed, TensorShape,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -74,12 +76,18 @@ impl Policy for RandomActions {
         memory.rng = episode.child("random actions", self.config.seed).rng();
     }
 
-    fn act<'m>(&self, _: Observation<'_>, memory: &'m mut RandomMemory) -> Result<Decision<'m>, PolicyError> {
+    fn act<'m>(
+        &self,
+        _: Observation<'_>,
+        memory: &'m mut RandomMemory,
+        // Its numbers are its own: they depend on its configuration's seed, too.
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
         let RandomMemory { rng, action } = memory;
         for (x, [low, high]) in action.iter_mut().zip(&self.config.actions) {
             *x = rng.uniform(*low, *high);
         }
-        Ok(Decision { action, attention: None })
+        Ok(Decision::new(action))
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
@@ -136,7 +144,13 @@ mod tests {
     /// The actions of the episode with this seed, in which the world always shows the same.
     fn play(policy: &RandomActions, memory: &mut RandomMemory, episode: Seed) -> Vec<Vec<f64>> {
         policy.reset(memory, episode);
-        let mut act = |_| policy.act(Observation::Vector(&[0.5]), memory).expect("fine").action.to_vec();
+        let mut act = |_| {
+            policy
+                .act(Observation::Vector(&[0.5]), memory, &mut ActContext::default())
+                .expect("fine")
+                .action
+                .to_vec()
+        };
         (0..STEPS).map(&mut act).collect()
     }
 

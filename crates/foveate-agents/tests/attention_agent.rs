@@ -7,7 +7,7 @@ use foveate_agents::AGENTS;
 use foveate_agents::config::{ConvConfig, FeatureConfig, HistogramConfig, Scale};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Layout};
-use foveate_core::{ImageBuf, Observation, Policy, PolicyError, Seed};
+use foveate_core::{ActContext, ImageBuf, Observation, Policy, PolicyError, Seed};
 use serde_json::{Value, json};
 use threads::threads as up_to;
 
@@ -28,7 +28,9 @@ fn look(config: AttentionAgentConfig) -> (Vec<f32>, Vec<u32>) {
     let params = agent.config().initial_params(Init::Torch, Seed::root(1));
     agent.set_params(&params).expect("as many as there are");
     let mut memory = agent.memory();
-    let decision = agent.act(Observation::Image(picture().as_image()), &mut memory).expect("12 x 10 pixels");
+    let decision = agent
+        .act(Observation::Image(picture().as_image()), &mut memory, &mut ActContext::default())
+        .expect("12 x 10 pixels");
     let chosen =
         decision.attention.expect("this agent attends").selected().expect("it selects").tokens.to_vec();
     (memory.inputs().to_vec(), chosen)
@@ -93,7 +95,9 @@ fn no_weights_means_the_first_patches_and_the_middle_of_the_actions() {
     for (name, frame) in [("drawn", picture()), ("black", ImageBuf::black(12, 10))] {
         let agent = AttentionAgent::new(small()).expect("valid");
         let mut memory = agent.memory();
-        let decision = agent.act(Observation::Image(frame.as_image()), &mut memory).expect("12 x 10 pixels");
+        let decision = agent
+            .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+            .expect("12 x 10 pixels");
         assert_eq!(decision.action, [0.0, 0.5, 0.5], "{name}");
         let attention = decision.attention.expect("this agent attends");
         assert_eq!(attention.selected().expect("it selects").tokens, [0, 1, 2, 3], "{name}");
@@ -126,7 +130,11 @@ fn an_episode_is_forgotten_and_a_decision_depends_on_the_past() {
             agent.reset(&mut memory, Seed::root(0));
         }
         let frame = picture();
-        agent.act(Observation::Image(frame.as_image()), &mut memory).expect("12 x 10 pixels").action.to_vec()
+        agent
+            .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+            .expect("12 x 10 pixels")
+            .action
+            .to_vec()
     };
     let (first, second, again) = (act(true), act(false), act(true));
     assert_ne!(first, second);
@@ -274,13 +282,18 @@ fn wrong_weights_and_wrong_pictures_are_refused() {
 
     let mut memory = agent.memory();
     let wrong = ImageBuf::black(10, 12);
-    let error =
-        agent.act(Observation::Image(wrong.as_image()), &mut memory).map(|_| ()).expect_err("10 x 12");
+    let error = agent
+        .act(Observation::Image(wrong.as_image()), &mut memory, &mut ActContext::default())
+        .map(|_| ())
+        .expect_err("10 x 12");
     assert_eq!(
         error.to_string(),
         "the agent was built for a picture of 12x10, the world shows a picture of 10x12"
     );
-    let error = agent.act(Observation::Vector(&[0.0; 3]), &mut memory).map(|_| ()).expect_err("numbers");
+    let error = agent
+        .act(Observation::Vector(&[0.0; 3]), &mut memory, &mut ActContext::default())
+        .map(|_| ())
+        .expect_err("numbers");
     assert!(error.to_string().contains("3 numbers"), "{error}");
 }
 
@@ -293,7 +306,9 @@ fn weights_as_large_as_they_come() {
     let mut memory = agent.memory();
     for _ in 0..3 {
         let frame = picture();
-        let decision = agent.act(Observation::Image(frame.as_image()), &mut memory).expect("12 x 10 pixels");
+        let decision = agent
+            .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+            .expect("12 x 10 pixels");
         let attention = decision.attention.expect("this agent attends");
         assert!(attention.weights().iter().all(|v| v.is_finite()), "{:?}", attention.weights());
         assert!(decision.action.iter().all(|v| v.is_finite()), "{:?}", decision.action);
@@ -345,7 +360,9 @@ fn threads_do_not_show() {
         let mut outcomes = [1, 3, 200].map(|threads| {
             agent.set_threads(&up_to(threads));
             let mut copy = agent.boxed_clone();
-            let decision = copy.act(Observation::Image(picture.as_image())).expect("the right size");
+            let decision = copy
+                .act(Observation::Image(picture.as_image()), &mut ActContext::default())
+                .expect("the right size");
             let attention = decision.attention.expect("this agent attends");
             let importance: Vec<u32> = attention.weights().iter().map(|x| x.to_bits()).collect();
             (decision.action.to_vec(), attention.selected().expect("it selects").tokens.to_vec(), importance)

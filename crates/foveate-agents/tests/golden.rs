@@ -3,7 +3,7 @@
 mod common;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Image, Observation, Policy};
+use foveate_core::{ActContext, Image, Observation, Policy};
 use foveate_kernels::Level;
 
 /// Fails when any of `got` is further than `tolerance` from `want`.
@@ -34,7 +34,9 @@ fn published_car_racing_weights() {
         let mut memory = agent.memory();
         for t in 0..40 {
             let frame = Image::new(96, 96, &frames[t * 27_648..(t + 1) * 27_648]).expect("96 x 96 pixels");
-            let decision = agent.act(Observation::Image(frame), &mut memory).expect("the right size");
+            let decision = agent
+                .act(Observation::Image(frame), &mut memory, &mut ActContext::default())
+                .expect("the right size");
             let attention = decision.attention.expect("this agent attends");
             let at = format!("{level}, frame {t}");
 

@@ -10,7 +10,7 @@ use foveate_agents::implicit_attention::hierarchical::{
 use foveate_agents::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
-use foveate_core::{ImageBuf, Mixed, Observation, Policy, PolicyError, Seed};
+use foveate_core::{ActContext, ImageBuf, Mixed, Observation, Policy, PolicyError, Seed};
 use serde_json::{Value, json};
 
 /// Every kernel, as configurations name them.
@@ -84,7 +84,9 @@ fn every_kernel_votes_as_defined() {
             }
             let mut memory = agent.memory();
             let picture = picture();
-            let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+            let decision = agent
+                .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+                .expect("its size");
             let attention = decision.attention.expect("this agent attends");
             let want = Block::of(&config, &params).importance(picture.as_image(), None);
             let apart = distance(attention.weights(), &want);
@@ -113,7 +115,9 @@ fn every_kernel_is_open_to_attention_agent_and_gives_the_same_bits_everywhere() 
             let mut agent = AttentionAgent::new(config.clone()).expect("valid").with_level(level);
             agent.set_params(&params).expect("as many as there are");
             let mut memory = agent.memory();
-            let decision = agent.act(Observation::Image(frame.as_image()), &mut memory).expect("its size");
+            let decision = agent
+                .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+                .expect("its size");
             let attention = decision.attention.expect("this agent attends");
             assert!(attention.weights().iter().all(|x| x.is_finite()), "{voting}");
             let seen = (attention.weights().to_vec(), decision.action.to_vec());
@@ -134,7 +138,9 @@ fn many_patches_vote_nearly_as_if_exactly() {
         });
         let agent = agent(serde_json::from_value(config).expect("known keys"), 3);
         let mut memory = agent.memory();
-        let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+        let decision = agent
+            .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+            .expect("its size");
         let attention = decision.attention.expect("this agent attends");
         (attention.selected().expect("it selects").tokens.to_vec(), attention.weights().to_vec())
     };
@@ -153,7 +159,9 @@ fn what_is_chosen_and_in_which_order() {
         let agent = agent(config(json!({ "selection": selection })), 1);
         let mut memory = agent.memory();
         let picture = picture();
-        let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+        let decision = agent
+            .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+            .expect("its size");
         let attention = decision.attention.expect("this agent attends");
         // What is shown by importance is by importance, whatever the controller is told first.
         let shown = attention.by_rank();
@@ -187,14 +195,18 @@ fn depth_is_a_channel_and_sensors_are_told() {
     let sensors = [0.5, -2.0, 7.0];
     let mut memory = agent.memory();
     let seen = Mixed { image: picture.as_image(), depth: Some(&depths), sensors: &sensors };
-    let decision = agent.act(Observation::Mixed(seen), &mut memory).expect("its shape");
+    let decision =
+        agent.act(Observation::Mixed(seen), &mut memory, &mut ActContext::default()).expect("its shape");
     let importance = decision.attention.expect("this agent attends").weights().to_vec();
     let want = Block::of(&config, &agent.params()).importance(picture.as_image(), Some(&depths));
     assert!(distance(&importance, &want) < 2e-5, "{importance:?} for {want:?}");
     assert_eq!(memory.inputs()[8..], sensors);
 
     let refused = |observation: Observation<'_>, words: &str| {
-        let said = agent.act(observation, &mut agent.memory()).expect_err("another shape").to_string();
+        let said = agent
+            .act(observation, &mut agent.memory(), &mut ActContext::default())
+            .expect_err("another shape")
+            .to_string();
         assert!(said.contains(words), "{said}");
     };
     refused(Observation::Image(picture.as_image()), "3 numbers of sensors beside the picture");
@@ -213,7 +225,9 @@ fn depth_is_a_channel_and_sensors_are_told() {
     // AttentionAgent takes the picture and leaves the rest.
     let config: AttentionAgentConfig = serde_json::from_value(small(json!({}))).expect("known keys");
     let agent = AttentionAgent::new(config).expect("valid");
-    agent.act(Observation::Mixed(seen), &mut agent.memory()).expect("a picture of its size");
+    agent
+        .act(Observation::Mixed(seen), &mut agent.memory(), &mut ActContext::default())
+        .expect("a picture of its size");
 }
 
 #[test]
@@ -224,7 +238,9 @@ fn single_pixels_and_their_colours() {
     }));
     let agent = agent(config, 4);
     let (mut memory, picture) = (agent.memory(), picture());
-    let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+    let decision = agent
+        .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+        .expect("its size");
     let order =
         decision.attention.expect("this agent attends").selected().expect("it selects").tokens.to_vec();
     for (&pixel, colour) in order.iter().zip(memory.inputs().chunks_exact(3)) {
@@ -240,7 +256,9 @@ fn a_single_patch() {
         assert_eq!(config.check().expect("valid").len(), 1);
         let agent = agent(config, 1);
         let (mut memory, picture) = (agent.memory(), picture());
-        let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+        let decision = agent
+            .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+            .expect("its size");
         assert_eq!(
             decision.attention.expect("this agent attends").selected().expect("it selects").tokens,
             [0],
@@ -263,7 +281,9 @@ fn controllers_compute_what_they_say() {
         let block = Block::of(&config, &agent.params());
         let mut state = block.state();
         for step in 0..3 {
-            let decision = agent.act(Observation::Image(picture.as_image()), &mut memory).expect("its size");
+            let decision = agent
+                .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+                .expect("its size");
             let action = decision.action.to_vec();
             let want = block.act(memory.inputs(), &mut state);
             for ((&action, want), &[low, high]) in action.iter().zip(want).zip(&config.actions) {
@@ -305,7 +325,10 @@ fn a_command_holds_as_long_as_it_says() {
         let mut act = |picture: &ImageBuf, sensor: f32| {
             let sensors = [sensor];
             let seen = Mixed { image: picture.as_image(), depth: None, sensors: &sensors };
-            let action = agent.act(Observation::Mixed(seen), &mut memory).expect("its shape").action[0];
+            let action = agent
+                .act(Observation::Mixed(seen), &mut memory, &mut ActContext::default())
+                .expect("its shape")
+                .action[0];
             (action, memory.command().to_vec(), memory.left())
         };
         let (_, command, left) = act(&first, 0.0);
@@ -326,7 +349,7 @@ fn a_command_holds_as_long_as_it_says() {
     // Forgetting the episode ends the command.
     let mut memory = agent.memory();
     let seen = Mixed { image: first.as_image(), depth: None, sensors: &[0.0] };
-    agent.act(Observation::Mixed(seen), &mut memory).expect("its shape");
+    agent.act(Observation::Mixed(seen), &mut memory, &mut ActContext::default()).expect("its shape");
     agent.reset(&mut memory, Seed::root(0));
     assert_eq!(memory.left(), 0);
 }
@@ -363,7 +386,7 @@ fn votes_that_overflow_are_said() {
             let mut memory = agent.memory();
             let seen = Observation::Image(picture.as_image());
             agent
-                .act(seen, &mut memory)
+                .act(seen, &mut memory, &mut ActContext::default())
                 .map(|decision| decision.attention.expect("this agent attends").weights().to_vec())
         };
         let importance = act(fine).expect("small weights are no trouble");

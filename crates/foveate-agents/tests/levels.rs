@@ -9,7 +9,7 @@ mod synthetic;
 
 use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Image, ImageBuf, Observation, Policy, Rng, Seed};
+use foveate_core::{ActContext, Image, ImageBuf, Observation, Policy, Rng, Seed};
 use foveate_kernels::Level;
 
 /// Feeds `frames` to one agent per level and compares all that comes out.
@@ -27,7 +27,9 @@ fn check(params: &[f32], frames: &[&[u8]]) {
         let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
         let mut portable: Option<(Vec<u32>, Vec<u32>, Vec<u64>)> = None;
         for (level, memory, agent) in &mut seats {
-            let decision = agent.act(Observation::Image(frame), memory).expect("the right size");
+            let decision = agent
+                .act(Observation::Image(frame), memory, &mut ActContext::default())
+                .expect("the right size");
             let attention = decision.attention.expect("this agent attends");
             let outcome = (
                 attention.selected().expect("it selects").tokens.to_vec(),
@@ -101,7 +103,9 @@ fn the_same_on_every_machine() {
     let mut take = |bits: u64| digest = (digest ^ bits).wrapping_mul(0x0100_0000_01b3);
     for rgb in synthetic::frames(60).chunks_exact(96 * 96 * 3) {
         let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
-        let decision = agent.act(Observation::Image(frame), &mut memory).expect("the right size");
+        let decision = agent
+            .act(Observation::Image(frame), &mut memory, &mut ActContext::default())
+            .expect("the right size");
         let attention = decision.attention.expect("this agent attends");
         for v in attention.weights() {
             take(u64::from(v.to_bits()));

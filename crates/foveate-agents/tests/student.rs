@@ -3,7 +3,8 @@
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, LstmStudent};
 use foveate_core::{
-    Agent, Demonstration, ImageBuf, Observation, PolicyAgent, PolicyError, Seed, Student, episode_seed,
+    ActContext, Agent, Demonstration, ImageBuf, Observation, PolicyAgent, PolicyError, Seed, Student,
+    episode_seed,
 };
 use foveate_kernels::Level;
 use serde_json::json;
@@ -25,7 +26,9 @@ fn drive(agent: &mut dyn Agent, steps: usize, seed: u64) -> Demonstration {
     agent.begin_episode(episode_seed(0, 0));
     for _ in 0..steps {
         frame.rgb_mut().fill_with(|| rng.uniform(0.0, 256.0) as u8);
-        let decision = agent.act(Observation::Image(frame.as_image())).expect("the right size");
+        let decision = agent
+            .act(Observation::Image(frame.as_image()), &mut ActContext::default())
+            .expect("the right size");
         demonstration.actions.extend(decision.action.iter().map(|&a| a as f32));
         demonstration.inputs.extend(agent.inputs());
     }

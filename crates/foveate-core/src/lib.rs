@@ -33,7 +33,10 @@ pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
 pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
-pub use policy::{Agent, Decision, Policy, PolicyAgent, PolicyError, TensorShape, episode_seed};
+pub use policy::{
+    ActContext, ActMode, Agent, AgentBatch, Decision, Policy, PolicyAgent, PolicyError, TensorShape, Turn,
+    episode_seed,
+};
 pub use registry::{Descriptor, Registry, RegistryError};
 pub use report::Fact;
 pub use seed::{Rng, Seed};

@@ -1,7 +1,7 @@
 //! Things that look and act.
 
 use crate::near::hint;
-use crate::{Attention, Observation, Seed, Threads};
+use crate::{Attention, Observation, Rng, Seed, Threads};
 
 /// Something that looks and acts. Where it looked is part of the result, not a debug hook.
 ///
@@ -18,7 +18,8 @@ pub trait Policy: Send + Sync {
     /// see [`episode_seed`].
     fn reset(&self, memory: &mut Self::Memory, episode: Seed);
 
-    /// Looks at `observation` and decides.
+    /// Looks at `observation` and decides. Whatever is drawn for the decision is drawn from `context`, or from a generator
+    /// in `memory` that [`Policy::reset`] seeded, so that an episode depends on its seed alone.
     ///
     /// # Errors
     /// When the observation has not the shape that the policy was built for.
@@ -26,7 +27,30 @@ pub trait Policy: Send + Sync {
         &self,
         observation: Observation<'_>,
         memory: &'m mut Self::Memory,
+        context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError>;
+
+    /// Decides for several episodes at once: turn `i` belongs to the episode of `memories[turns[i].episode]`. Calls
+    /// `decided` with `i` and the decision, in the order of the turns.
+    ///
+    /// One decision after the other unless a policy overrides it; then decisions must be the same to the bit.
+    ///
+    /// # Errors
+    /// The first that [`Policy::act`] gives; decisions before it were handed over.
+    ///
+    /// # Panics
+    /// When a turn belongs to no memory.
+    fn act_batch(
+        &self,
+        turns: &mut [Turn<'_>],
+        memories: &mut [Self::Memory],
+        decided: &mut dyn FnMut(usize, Decision<'_>),
+    ) -> Result<(), PolicyError> {
+        for (i, turn) in turns.iter_mut().enumerate() {
+            decided(i, self.act(turn.observation, &mut memories[turn.episode], turn.context)?);
+        }
+        Ok(())
+    }
 
     /// What the last part of the policy was told in the last decision, see [`Student`](crate::Student); empty for
     /// a policy that has no such part.
@@ -83,13 +107,78 @@ impl TensorShape {
     }
 }
 
-/// An action and what the policy attended to when it chose it.
-#[derive(Debug, Clone, Copy)]
+/// An action, and what the policy attended to when it chose it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision<'a> {
-    /// The action, in the world's own units.
+    /// The action, in the world's own units; of a world that takes choices, a score for each, of which the largest is
+    /// chosen, see [`ActionSpace::choose`](crate::ActionSpace::choose).
     pub action: &'a [f64],
     /// What the policy attended to; `None` for a policy without attention.
     pub attention: Option<Attention<'a>>,
+    /// `[choices]`: unnormalised log-probabilities or action values, of a policy that has them; learners need them.
+    pub logits: Option<&'a [f32]>,
+    /// The return that the policy expects from here on, if it estimates one.
+    pub value: Option<f32>,
+}
+
+impl<'a> Decision<'a> {
+    /// An action, and nothing beside.
+    pub const fn new(action: &'a [f64]) -> Self {
+        Decision { action, attention: None, logits: None, value: None }
+    }
+
+    /// The same, with what was attended to.
+    #[must_use]
+    pub const fn with_attention(self, attention: Attention<'a>) -> Self {
+        Decision { attention: Some(attention), ..self }
+    }
+}
+
+/// Whether a policy that could act at random does so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ActMode {
+    /// To learn: a policy that samples its actions, or takes a random one now and then, does.
+    Explore,
+    /// To be judged, watched or explained: the action that the policy holds for the best. A policy whose very rule is to
+    /// act at random still does; one without any randomness does the same in both modes.
+    #[default]
+    Greedy,
+}
+
+/// What a decision may depend on besides observation, memory and parameters.
+///
+/// One context serves one episode from its start to its end.
+#[derive(Debug, Clone)]
+pub struct ActContext {
+    /// Random numbers of this episode, for whatever the policy draws.
+    pub rng: Rng,
+    /// Whether to explore.
+    pub mode: ActMode,
+}
+
+impl ActContext {
+    /// The context of the episode with this seed, see [`episode_seed`].
+    pub fn new(episode: Seed, mode: ActMode) -> Self {
+        ActContext { rng: episode.child("act", 0).rng(), mode }
+    }
+}
+
+impl Default for ActContext {
+    /// A decision outside of any episode: greedy, with the generator of seed 0.
+    fn default() -> Self {
+        ActContext::new(Seed::root(0), ActMode::Greedy)
+    }
+}
+
+/// A decision that is asked for, one of several at once.
+#[derive(Debug)]
+pub struct Turn<'t> {
+    /// Which of the batch's episodes.
+    pub episode: usize,
+    /// What is seen in it.
+    pub observation: Observation<'t>,
+    /// Its context.
+    pub context: &'t mut ActContext,
 }
 
 /// A policy in its seat: the policy with its memory, behind one object-safe face.
@@ -104,7 +193,18 @@ pub trait Agent: Send {
     ///
     /// # Errors
     /// When the observation has not the shape that the policy was built for.
-    fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError>;
+    fn act(
+        &mut self,
+        observation: Observation<'_>,
+        context: &mut ActContext,
+    ) -> Result<Decision<'_>, PolicyError>;
+
+    /// This agent in `episodes` episodes at once, each with a memory of its own that begins as this agent's is now.
+    ///
+    /// Copies that decide one after the other unless an agent overrides it; decisions are the same to the bit.
+    fn batch(&self, episodes: usize) -> Box<dyn AgentBatch> {
+        Box::new(Copies { agents: (0..episodes).map(|_| self.boxed_clone()).collect() })
+    }
 
     /// What the last part of the policy was told in the last decision, see [`Policy::inputs`].
     fn inputs(&self) -> &[f32] {
@@ -152,8 +252,16 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
         self.policy.reset(&mut self.memory, episode);
     }
 
-    fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {
-        self.policy.act(observation, &mut self.memory)
+    fn act(
+        &mut self,
+        observation: Observation<'_>,
+        context: &mut ActContext,
+    ) -> Result<Decision<'_>, PolicyError> {
+        self.policy.act(observation, &mut self.memory, context)
+    }
+
+    fn batch(&self, episodes: usize) -> Box<dyn AgentBatch> {
+        Box::new(PolicyBatch { policy: self.policy.clone(), memories: vec![self.memory.clone(); episodes] })
     }
 
     fn inputs(&self) -> &[f32] {
@@ -179,6 +287,95 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
 
     fn boxed_clone(&self) -> Box<dyn Agent> {
         Box::new(self.clone())
+    }
+}
+
+/// One agent in several episodes at once; get one from [`Agent::batch`].
+pub trait AgentBatch: Send {
+    /// How many episodes.
+    fn episodes(&self) -> usize;
+
+    /// Forgets what it remembers of one episode; the one that begins there has this seed, see [`episode_seed`].
+    ///
+    /// # Panics
+    /// When there is no such episode.
+    fn begin_episode(&mut self, episode: usize, seed: Seed);
+
+    /// Decides in several of the episodes; see [`Policy::act_batch`].
+    ///
+    /// # Errors
+    /// As [`Policy::act_batch`].
+    ///
+    /// # Panics
+    /// When a turn belongs to no episode.
+    fn act(
+        &mut self,
+        turns: &mut [Turn<'_>],
+        decided: &mut dyn FnMut(usize, Decision<'_>),
+    ) -> Result<(), PolicyError>;
+
+    /// Replaces all parameters, for all episodes; see [`Agent::set_params`].
+    ///
+    /// # Errors
+    /// As [`Agent::set_params`].
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
+}
+
+/// Copies of an agent, one for each episode.
+struct Copies {
+    agents: Vec<Box<dyn Agent>>,
+}
+
+impl AgentBatch for Copies {
+    fn episodes(&self) -> usize {
+        self.agents.len()
+    }
+
+    fn begin_episode(&mut self, episode: usize, seed: Seed) {
+        self.agents[episode].begin_episode(seed);
+    }
+
+    fn act(
+        &mut self,
+        turns: &mut [Turn<'_>],
+        decided: &mut dyn FnMut(usize, Decision<'_>),
+    ) -> Result<(), PolicyError> {
+        for (i, turn) in turns.iter_mut().enumerate() {
+            decided(i, self.agents[turn.episode].act(turn.observation, turn.context)?);
+        }
+        Ok(())
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.agents.iter_mut().try_for_each(|agent| agent.set_params(flat))
+    }
+}
+
+/// One policy with a memory for each episode.
+struct PolicyBatch<P: Policy> {
+    policy: P,
+    memories: Vec<P::Memory>,
+}
+
+impl<P: Policy> AgentBatch for PolicyBatch<P> {
+    fn episodes(&self) -> usize {
+        self.memories.len()
+    }
+
+    fn begin_episode(&mut self, episode: usize, seed: Seed) {
+        self.policy.reset(&mut self.memories[episode], seed);
+    }
+
+    fn act(
+        &mut self,
+        turns: &mut [Turn<'_>],
+        decided: &mut dyn FnMut(usize, Decision<'_>),
+    ) -> Result<(), PolicyError> {
+        self.policy.act_batch(turns, &mut self.memories, decided)
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.policy.set_params(flat)
     }
 }
 

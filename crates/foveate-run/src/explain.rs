@@ -22,7 +22,7 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{Agent, Env, episode_seed, statistics};
+use foveate_core::{ActContext, Agent, Env, episode_seed, statistics};
 use foveate_explain::episode::{Dimension, Episode};
 use foveate_explain::faithful::{Faithfulness, Verdict};
 use foveate_explain::figure::{Dress, Figure, svg};
@@ -312,7 +312,9 @@ fn looks(request: &ExplainRequest<'_>) -> bool {
     let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
     env.reset(Some(request.seed));
     agent.begin_episode(episode_seed(request.seed, 0));
-    agent.act(env.observation()).map_or(true, |decision| decision.attention.is_some())
+    agent
+        .act(env.observation(), &mut ActContext::default())
+        .map_or(true, |decision| decision.attention.is_some())
 }
 
 /// More decisions in all would take more memory than a laptop has to spare.

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::{
-    Agent, Decision, Demonstration, DemonstrationPlan, Env, EvaluateError, Observation, PolicyError,
-    RolloutJob, Seed, TensorShape, Threads,
+    ActContext, Agent, Decision, Demonstration, DemonstrationPlan, Env, EvaluateError, Observation,
+    PolicyError, RolloutJob, Seed, TensorShape, Threads,
 };
 use serde::{Deserialize, Serialize};
 
@@ -303,8 +303,12 @@ impl Agent for Recorder {
         self.agent.begin_episode(episode);
     }
 
-    fn act(&mut self, observation: Observation<'_>) -> Result<Decision<'_>, PolicyError> {
-        let decision = self.agent.act(observation)?;
+    fn act(
+        &mut self,
+        observation: Observation<'_>,
+        context: &mut ActContext,
+    ) -> Result<Decision<'_>, PolicyError> {
+        let decision = self.agent.act(observation, context)?;
         if let Some(actions) = &self.actions
             && decision.action.iter().all(|x| x.is_finite())
         {

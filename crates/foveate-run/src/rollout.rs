@@ -5,8 +5,8 @@
 mod demonstration;
 
 use foveate_core::{
-    Action, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvError, EpisodeResult,
-    EvaluateError, PolicyError, RolloutJob, episode_seed,
+    ActContext, ActMode, Action, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvError,
+    EpisodeResult, EvaluateError, PolicyError, RolloutJob, episode_seed,
 };
 
 use self::demonstration::Pupil;
@@ -46,12 +46,14 @@ pub fn run(
     *step = 0;
     env.reset(Some(job.env_seed));
     // Every episode has a stream of its own here, whichever of the genome's episodes it is.
-    agent.begin_episode(episode_seed(job.env_seed, 0));
+    let seed = episode_seed(job.env_seed, 0);
+    agent.begin_episode(seed);
+    let context = ActContext::new(seed, ActMode::Greedy);
     match rules.demonstration {
-        None => drive_by(&mut Alone, env, agent, job, rules, step),
+        None => drive_by(&mut Alone, env, (agent, context), job, rules, step),
         Some(plan) => {
             let mut pupil = Pupil::new(plan, job, env.spec(), demonstration);
-            drive_by(&mut pupil, env, agent, job, rules, step)
+            drive_by(&mut pupil, env, (agent, context), job, rules, step)
         }
     }
 }
@@ -68,13 +70,19 @@ pub fn drive(
     step: &mut u64,
 ) -> Result<EpisodeResult, EvaluateError> {
     agent.begin_episode(job.episode_seed());
-    drive_by(&mut Alone, env, agent, job, rules, step)
+    let context = ActContext::new(job.episode_seed(), ActMode::Greedy);
+    drive_by(&mut Alone, env, (agent, context), job, rules, step)
 }
 
 /// Whoever has the last word on what is done.
 trait Hands {
     /// What to do now.
-    fn act<'a>(&'a mut self, env: &mut dyn Env, agent: &'a mut dyn Agent) -> Result<&'a [f64], Refusal>;
+    fn act<'a>(
+        &'a mut self,
+        env: &mut dyn Env,
+        agent: &'a mut dyn Agent,
+        context: &mut ActContext,
+    ) -> Result<&'a [f64], Refusal>;
 }
 
 /// Why there is nothing to do.
@@ -87,15 +95,20 @@ enum Refusal {
 struct Alone;
 
 impl Hands for Alone {
-    fn act<'a>(&'a mut self, env: &mut dyn Env, agent: &'a mut dyn Agent) -> Result<&'a [f64], Refusal> {
-        agent.act(env.observation()).map(|decision| decision.action).map_err(Refusal::Policy)
+    fn act<'a>(
+        &'a mut self,
+        env: &mut dyn Env,
+        agent: &'a mut dyn Agent,
+        context: &mut ActContext,
+    ) -> Result<&'a [f64], Refusal> {
+        agent.act(env.observation(), context).map(|decision| decision.action).map_err(Refusal::Policy)
     }
 }
 
 fn drive_by(
     hands: &mut impl Hands,
     env: &mut dyn Env,
-    agent: &mut dyn Agent,
+    (agent, mut context): (&mut dyn Agent, ActContext),
     job: RolloutJob,
     rules: Rules,
     step: &mut u64,
@@ -112,7 +125,7 @@ fn drive_by(
     *step = 0;
     while result.steps < rules.max_steps {
         *step = result.steps + 1;
-        let action = hands.act(env, agent).map_err(|refusal| refused(*step, refusal))?;
+        let action = hands.act(env, agent, &mut context).map_err(|refusal| refused(*step, refusal))?;
         if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
             return Err(broken(*step, format!("the agent's action[{i}] is {x}")));
         }

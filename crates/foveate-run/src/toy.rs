@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use foveate_core::{
-    Action, ActionSpace, Decision, Demonstration, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation,
-    ObservationSpace, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, Student, TensorShape,
+    ActContext, Action, ActionSpace, Decision, Demonstration, Env, EnvError, EnvSpec, Fact, ImageBuf,
+    Observation, ObservationSpace, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, Student, TensorShape,
 };
 
 /// A ball on a line that drifts; the closer the agent keeps it to the middle, the better.
@@ -157,6 +157,7 @@ impl Policy for ToyPolicy {
         &self,
         observation: Observation<'_>,
         memory: &'m mut ToyMemory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let Observation::Vector(&[x, one]) = observation else {
             return Err(PolicyError::ObservationShape { wanted: "2 numbers".into(), given: "others".into() });
@@ -164,7 +165,7 @@ impl Policy for ToyPolicy {
         let [a, b, c] = self.0;
         memory.seen = [x, one];
         memory.action = [f64::from(a * x + b * one) + f64::from(c) * memory.action[0]];
-        Ok(Decision { action: &memory.action, attention: None })
+        Ok(Decision::new(&memory.action))
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

@@ -350,7 +350,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use foveate_core::{ImageBuf, Observation};
+    use foveate_core::{ActContext, ImageBuf, Observation};
 
     const AGENT: &str = "attention-agent";
 
@@ -382,8 +382,8 @@ mod tests {
         let mut loaded = again.agent().expect("a good file");
         let frame = Observation::Image(picture.as_image());
         assert_eq!(
-            direct.act(frame).expect("right size").action,
-            loaded.act(frame).expect("right size").action
+            direct.act(frame, &mut ActContext::default()).expect("right size").action,
+            loaded.act(frame, &mut ActContext::default()).expect("right size").action
         );
     }
 

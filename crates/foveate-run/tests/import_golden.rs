@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use foveate_agents::Layout;
-use foveate_core::{Image, Observation, episode_seed};
+use foveate_core::{ActContext, Image, Observation, episode_seed};
 use foveate_run::import::import;
 use foveate_run::npy::ArrayData;
 use foveate_run::npz;
@@ -45,7 +45,8 @@ fn imported_weights_act_as_published() {
     let mut steps = 0;
     for (i, frame) in frames.chunks_exact(SIDE * SIDE * 3).enumerate() {
         let image = Image::new(SIDE, SIDE, frame).expect("a whole frame");
-        let decision = agent.act(Observation::Image(image)).expect("the right size");
+        let decision =
+            agent.act(Observation::Image(image), &mut ActContext::default()).expect("the right size");
         for (ours, golden) in decision.action.iter().zip(&actions[3 * i..3 * i + 3]) {
             assert!((ours - golden).abs() < 1e-4, "step {i}: {:?}", decision.action);
         }

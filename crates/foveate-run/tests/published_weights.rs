@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{Action, Agent, Env, PolicyAgent, episode_seed};
+use foveate_core::{ActContext, ActMode, Action, Agent, Env, PolicyAgent, episode_seed};
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 use foveate_run::npy::ArrayData;
@@ -36,9 +36,10 @@ fn drive(weights: &[f32], variants: &str, n: usize) -> Vec<(usize, usize, f64)> 
         .map(|episode| {
             env.reset((episode == 0).then_some(1));
             agent.begin_episode(episode_seed(0, 0));
+            let mut context = ActContext::new(episode_seed(0, 0), ActMode::Greedy);
             let (mut steps, mut total) = (0, 0.0);
             loop {
-                let action = agent.act(env.observation()).unwrap().action;
+                let action = agent.act(env.observation(), &mut context).unwrap().action;
                 let step = env.step(Action::Continuous(action)).unwrap();
                 (steps, total) = (steps + 1, total + step.reward);
                 if step.is_over() {

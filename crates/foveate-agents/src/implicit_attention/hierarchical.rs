@@ -5,7 +5,7 @@
 //! in −1 ..= 1. The low level is one linear layer.
 
 use foveate_core::{
-    Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape, Threads,
+    ActContext, Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape, Threads,
 };
 use foveate_kernels::dense::Dense;
 use foveate_kernels::{Level, project::Linear};
@@ -262,6 +262,7 @@ impl Policy for HierarchicalAttention {
         &self,
         observation: Observation<'_>,
         memory: &'m mut HierarchicalMemory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let (level, m) = (self.level, memory);
         let (command, sensors) = m.inputs.split_at_mut(self.config.command);
@@ -279,7 +280,7 @@ impl Policy for HierarchicalAttention {
         }
         to_units(&m.raw, &self.config.actions, &mut m.action);
         // While a command holds, the attention is that of the look it came from.
-        Ok(Decision { action: &m.action, attention: Some(self.bottleneck.attention(&m.scratch)?) })
+        Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
-use foveate_core::{Agent, ImageBuf, Observation, Policy, PolicyAgent, episode_seed};
+use foveate_core::{ActContext, Agent, ImageBuf, Observation, Policy, PolicyAgent, episode_seed};
 use serde::Serialize;
 
 use crate::champion::champion;
@@ -74,12 +74,13 @@ impl Decisions {
             let mut policy = AttentionAgent::new(self.config.clone())?.with_level(level);
             policy.set_params(&self.params)?;
             let mut agent = PolicyAgent::new(policy);
+            let mut context = ActContext::default();
             let (mut best, mut chosen_sum) = (f64::INFINITY, 0);
             for pass in 0..=passes.max(1) {
                 agent.begin_episode(episode_seed(0, 0));
                 let clock = ThreadCpu::start();
                 for frame in &self.frames {
-                    let decision = agent.act(Observation::Image(frame.as_image()))?;
+                    let decision = agent.act(Observation::Image(frame.as_image()), &mut context)?;
                     std::hint::black_box(decision.action);
                     if pass == 0 {
                         let selected = decision.attention.and_then(|attention| attention.selected());

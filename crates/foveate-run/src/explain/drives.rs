@@ -1,6 +1,6 @@
 //! Whole episodes driven with the same intervention in every step.
 
-use foveate_core::{Observation, Seed};
+use foveate_core::{ActContext, ActMode, Observation, Seed};
 use foveate_explain::{Fill, Mask, Scene};
 
 use super::play::{Seat, act, broken, env_error, picture, policy_error};
@@ -65,20 +65,21 @@ impl Condition {
 pub(super) fn drive(mut seat: Seat, condition: Condition, seed: Seed) -> Result<f64, RunError> {
     let mut score = 0.0;
     seat.agent.begin_episode(seat.job.episode_seed());
+    let mut context = ActContext::new(seat.job.episode_seed(), ActMode::Greedy);
     for step in 0..seat.max_steps {
         let changed = {
             let picture = picture(&*seat.env)?;
             match condition {
                 Condition::AsIs => None,
                 Condition::Blind => Some(blindfold(picture)),
-                _ => changed(&seat, condition, step, seed)?,
+                _ => changed(&seat, &context, condition, step, seed)?,
             }
         };
         let observation = match &changed {
             Some(changed) => Observation::Image(changed.as_image()),
             None => seat.env.observation(),
         };
-        let action = match seat.agent.act(observation) {
+        let action = match seat.agent.act(observation, &mut context) {
             Ok(decision) => decision.action.to_vec(),
             Err(source) => return Err(policy_error(seat.job, step, source)),
         };
@@ -97,13 +98,14 @@ pub(super) fn drive(mut seat: Seat, condition: Condition, seed: Seed) -> Result<
 /// The picture after the intervention; `None` when the agent attends to no place that could be intervened on.
 fn changed(
     seat: &Seat,
+    context: &ActContext,
     condition: Condition,
     step: usize,
     seed: Seed,
 ) -> Result<Option<foveate_core::ImageBuf>, RunError> {
     let picture = picture(&*seat.env)?;
     let mut looker = seat.agent.boxed_clone();
-    let decision = match looker.act(Observation::Image(picture)) {
+    let decision = match looker.act(Observation::Image(picture), &mut context.clone()) {
         Ok(decision) => decision,
         Err(source) => return Err(policy_error(seat.job, step, source)),
     };

@@ -1,8 +1,8 @@
 //! Episodes, watched decision by decision.
 
 use foveate_core::{
-    Action, ActionSpace, Agent, Decision, Env, EnvError, EnvSpec, EvaluateError, Image, Observation,
-    PolicyError, RolloutJob,
+    ActContext, ActMode, Action, ActionSpace, Agent, Decision, Env, EnvError, EnvSpec, EvaluateError, Image,
+    Observation, PolicyError, RolloutJob,
 };
 use foveate_explain::episode::{ActionScale, Episode};
 
@@ -34,8 +34,8 @@ pub(super) struct Moment<'a> {
     pub(super) picture: Image<'a>,
     /// The world before it.
     pub(super) env: &'a dyn Env,
-    /// The agent as it was before it decided, if that was asked for.
-    pub(super) before: Option<Box<dyn Agent>>,
+    /// The agent and its context as they were before it decided, if that was asked for.
+    pub(super) before: Option<(Box<dyn Agent>, ActContext)>,
     /// What was decided, and where the agent looked.
     pub(super) decision: Decision<'a>,
 }
@@ -59,11 +59,12 @@ pub(super) fn play(
 ) -> Result<(Episode, Seat), RunError> {
     let mut episode = Episode::default();
     seat.agent.begin_episode(seat.job.episode_seed());
+    let mut context = ActContext::new(seat.job.episode_seed(), ActMode::Greedy);
     while episode.len() < seat.max_steps && !episode.ended {
         let step = episode.len();
-        let before = keep(step).then(|| seat.agent.boxed_clone());
+        let before = keep(step).then(|| (seat.agent.boxed_clone(), context.clone()));
         let picture = picture(&*seat.env)?;
-        let decision = match seat.agent.act(Observation::Image(picture)) {
+        let decision = match seat.agent.act(Observation::Image(picture), &mut context) {
             Ok(decision) => decision,
             Err(source) => return Err(policy_error(seat.job, step, source)),
         };

@@ -1,6 +1,6 @@
 //! Decisions taken again on changed pictures.
 
-use foveate_core::{Agent, Image, ImageBuf, Observation, PatchGrid, PolicyError, Rng};
+use foveate_core::{ActContext, Agent, Image, ImageBuf, Observation, PatchGrid, PolicyError, Rng};
 use foveate_explain::episode::ActionScale;
 use foveate_explain::faithful::Effect;
 use foveate_explain::saliency::Perturber;
@@ -12,7 +12,7 @@ pub(super) const DRAWS: usize = 12;
 /// A decision that can be taken again: the agent as it was before it, and what it then saw and did.
 pub(super) struct Taken {
     pub(super) step: usize,
-    pub(super) before: Box<dyn Agent>,
+    pub(super) before: (Box<dyn Agent>, ActContext),
     pub(super) picture: ImageBuf,
     pub(super) action: Vec<f64>,
     pub(super) grid: PatchGrid,
@@ -42,8 +42,8 @@ impl Taken {
 
     /// The action on `picture`, taken in the state in which this decision was taken.
     pub(super) fn act(&self, picture: Image<'_>) -> Result<Vec<f64>, PolicyError> {
-        let mut agent = self.before.boxed_clone();
-        Ok(agent.act(Observation::Image(picture))?.action.to_vec())
+        let (agent, context) = &self.before;
+        Ok(agent.boxed_clone().act(Observation::Image(picture), &mut context.clone())?.action.to_vec())
     }
 
     /// The pixels of the patches in `claim`.

@@ -1,6 +1,6 @@
 //! Everything that is asked of a decision once it was taken.
 
-use foveate_core::{Agent, Attention, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
+use foveate_core::{ActContext, Agent, Attention, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
 use foveate_explain::episode::{ActionScale, Episode};
 use foveate_explain::faithful::Effect;
 use foveate_explain::saliency::{Agreement, Perturber, top};
@@ -122,7 +122,7 @@ pub(super) fn claim(attention: &Attention<'_>) -> Vec<u32> {
 /// A decision of a policy without attention to places of the picture: perturbation saliency claims what matters.
 fn without_attention(
     step: usize,
-    before: Box<dyn Agent>,
+    before: (Box<dyn Agent>, ActContext),
     picture: ImageBuf,
     action: Vec<f64>,
     scale: &ActionScale,
@@ -149,8 +149,11 @@ pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyEr
     let mut outcomes = [[Outcome::default(); 8]; 2];
     let mut claims = [[Effect::default(); 5]; 2];
     let mut random = foils.random.boxed_clone();
-    let random_claim =
-        random.act(Observation::Image(taken.picture.as_image()))?.attention.as_ref().map(claim);
+    let random_claim = random
+        .act(Observation::Image(taken.picture.as_image()), &mut ActContext::default())?
+        .attention
+        .as_ref()
+        .map(claim);
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = foils.seed.child("fill", f as u64).rng();
         let scene = Scene::new(taken.picture.as_image(), fill);

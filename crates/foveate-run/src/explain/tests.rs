@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use foveate_core::{
-    Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
+    ActContext, Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
     ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Rng, Seed, Selected, Step, TensorShape,
 };
 
@@ -146,6 +146,7 @@ impl Policy for Toy {
         &self,
         observation: Observation<'_>,
         memory: &'m mut Memory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let Observation::Image(picture) = observation else {
             return Err(PolicyError::BadConfig { why: "pictures, please".into() });
@@ -167,14 +168,14 @@ impl Policy for Toy {
             Says::Truth => best as u64,
             Says::Nonsense => Seed::root(sum).rng().below(grid.len() as u64),
             Says::Middle => 21,
-            Says::Nothing => return Ok(Decision { action: &memory.action, attention: None }),
+            Says::Nothing => return Ok(Decision::new(&memory.action)),
         };
         memory.importance = vec![0.1; grid.len()];
         memory.importance[claim as usize] = 1.0;
         memory.selected = vec![claim as u32];
         let chosen = Selected { tokens: &memory.selected, ranks: &[0] };
         let attention = Attention::patches(grid, &memory.importance, chosen)?;
-        Ok(Decision { action: &memory.action, attention: Some(attention) })
+        Ok(Decision::new(&memory.action).with_attention(attention))
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use foveate_agents::registry::{Init, initial_params};
-use foveate_core::{Agent, Env, Seed};
+use foveate_core::{ActContext, Agent, Env, Seed};
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Setting, Shift};
 
@@ -116,7 +116,7 @@ fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
         });
     }
     env.reset(Some(0));
-    let decision = agent.act(env.observation())?;
+    let decision = agent.act(env.observation(), &mut ActContext::default())?;
     Ok(decision
         .attention
         .and_then(|attention| attention.selected())

@@ -2,8 +2,8 @@
 
 use foveate_agents::registry::fewer_patches;
 use foveate_core::{
-    Action, ActionSpace, Agent, Attention, Env, EnvError, ImageBuf, Observation, PatchGrid, PolicyError,
-    Selected, Step, Tokens, episode_seed,
+    ActContext, ActMode, Action, ActionSpace, Agent, Attention, Env, EnvError, ImageBuf, Observation,
+    PatchGrid, PolicyError, Selected, Step, Tokens, episode_seed,
 };
 use foveate_envs::shift::{Plan, Shifted};
 
@@ -20,8 +20,9 @@ use crate::weights::AgentFile;
 pub(super) struct Lane {
     env: Shifted,
     agent: Box<dyn Agent>,
-    /// The agent before it looked at the present observation, if it was kept.
-    before: Option<Box<dyn Agent>>,
+    context: ActContext,
+    /// Agent and context before the look at the present observation, if they were kept.
+    before: Option<(Box<dyn Agent>, ActContext)>,
     file: AgentFile,
     top_k: usize,
     k: usize,
@@ -87,6 +88,7 @@ impl Lane {
         let mut lane = Lane {
             env: Shifted::new(world.boxed_clone(), plan)?,
             agent: player.file.agent()?,
+            context: ActContext::default(),
             before: None,
             file: player.file.clone(),
             top_k: player.top_k,
@@ -107,6 +109,7 @@ impl Lane {
     pub(super) fn restart(&mut self, seed: u64) {
         self.env.reset(Some(seed));
         self.agent.begin_episode(episode_seed(seed, 0));
+        self.context = ActContext::new(episode_seed(seed, 0), ActMode::Greedy);
         (self.before, self.decided) = (None, None);
         (self.steps, self.score, self.end, self.broken) = (0, 0.0, None, None);
     }
@@ -133,7 +136,7 @@ impl Lane {
         };
         self.k = k;
         // The agent from before the last look has to forget the same.
-        for agent in self.before.iter_mut().chain([&mut self.agent]) {
+        for agent in self.before.iter_mut().map(|(agent, _)| agent).chain([&mut self.agent]) {
             agent.set_params(&params)?;
         }
         self.look_again();
@@ -207,8 +210,8 @@ impl Lane {
         if self.decided.is_some() || self.broken.is_some() {
             return;
         }
-        self.before = keep.then(|| self.agent.boxed_clone());
-        match self.agent.act(self.env.observation()) {
+        self.before = keep.then(|| (self.agent.boxed_clone(), self.context.clone()));
+        match self.agent.act(self.env.observation(), &mut self.context) {
             Ok(decision) => {
                 self.decided = Some(Decided::new(decision.action, decision.attention, self.k));
             }
@@ -220,7 +223,7 @@ impl Lane {
     /// observation is the first that it sees changed.
     fn look_again(&mut self) {
         if let (Some(_), Some(before)) = (&self.decided, self.before.take()) {
-            self.agent = before;
+            (self.agent, self.context) = before;
             self.decided = None;
         }
     }

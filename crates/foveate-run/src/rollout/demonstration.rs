@@ -1,7 +1,8 @@
 //! An episode as a demonstration: every step is written down with what the world's expert would have done there.
 
 use foveate_core::{
-    ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvSpec, PolicyError, Rng, RolloutJob, Seed,
+    ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvSpec, PolicyError, Rng,
+    RolloutJob, Seed,
 };
 
 use super::{Hands, Refusal};
@@ -75,9 +76,14 @@ impl<'l> Pupil<'l> {
 }
 
 impl Hands for Pupil<'_> {
-    fn act<'a>(&'a mut self, env: &mut dyn Env, agent: &'a mut dyn Agent) -> Result<&'a [f64], Refusal> {
+    fn act<'a>(
+        &'a mut self,
+        env: &mut dyn Env,
+        agent: &'a mut dyn Agent,
+        context: &mut ActContext,
+    ) -> Result<&'a [f64], Refusal> {
         env.expert(&mut self.advice).map_err(Refusal::Env)?;
-        let decision = agent.act(env.observation()).map_err(Refusal::Policy)?;
+        let decision = agent.act(env.observation(), context).map_err(Refusal::Policy)?;
         let by = if self.plan.expert_drives { &self.advice[..] } else { decision.action };
         if by.len() != self.action.len() {
             let why = format!("the agent gives {} actions, the world takes {}", by.len(), self.action.len());

@@ -1,6 +1,6 @@
 //! A contact sheet: what shifts look like.
 
-use foveate_core::{Action, ActionSpace, Agent, Env, Image, ImageBuf, episode_seed};
+use foveate_core::{ActContext, ActMode, Action, ActionSpace, Agent, Env, Image, ImageBuf, episode_seed};
 use foveate_envs::shift::{Plan, Shift, Shifted, Target, catalogue};
 use foveate_film::{Face, encode_png};
 
@@ -74,9 +74,10 @@ pub(super) fn record(
     let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
     env.reset(Some(seed));
     agent.begin_episode(episode_seed(seed, 0));
+    let mut context = ActContext::new(episode_seed(seed, 0), ActMode::Greedy);
     let mut actions = Vec::new();
     while actions.len() < step {
-        let action = agent.act(env.observation())?.action.to_vec();
+        let action = agent.act(env.observation(), &mut context)?.action.to_vec();
         let over = do_action(&mut *env, &action)?;
         actions.push(action);
         if over && actions.len() < step {
@@ -96,9 +97,10 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
     let looks = plan.list().iter().any(|shift| shift.info().target == Target::Action);
     env.reset(Some(request.seed));
     agent.begin_episode(episode_seed(request.seed, 0));
+    let mut context = ActContext::new(episode_seed(request.seed, 0), ActMode::Greedy);
     for recorded in actions {
         let over = if looks {
-            let action = agent.act(env.observation())?.action.to_vec();
+            let action = agent.act(env.observation(), &mut context)?.action.to_vec();
             do_action(&mut env, &action)?
         } else {
             do_action(&mut env, recorded)?

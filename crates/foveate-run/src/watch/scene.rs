@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use foveate_core::{
-    Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation,
-    PolicyError, RolloutJob, Tokens, episode_seed,
+    ActContext, ActMode, Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed,
+    Observation, PolicyError, RolloutJob, Tokens, episode_seed,
 };
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
@@ -20,6 +20,7 @@ const CAR_DIALS: [&str; 3] = ["steer", "gas", "brake"];
 pub(super) struct Scene {
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
+    context: ActContext,
     job: RolloutJob,
     stage: Stage,
     size: (usize, usize),
@@ -67,6 +68,7 @@ impl Scene {
         Ok(Scene {
             env,
             agent,
+            context: ActContext::new(episode_seed(request.seed, request.episode), ActMode::Greedy),
             job: RolloutJob { genome: 0, episode: request.episode, env_seed: request.seed },
             stage,
             size,
@@ -162,7 +164,7 @@ impl Scene {
             return Ok(());
         }
         let observation = self.env.observation();
-        let decision = match self.agent.act(observation) {
+        let decision = match self.agent.act(observation, &mut self.context) {
             Ok(decision) => decision,
             Err(error) => return Err(self.policy_error(error)),
         };

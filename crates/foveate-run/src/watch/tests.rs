@@ -1,7 +1,7 @@
 use super::*;
 use crate::toy::{ToyWorld, toy_agent};
 use foveate_core::{
-    Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
+    ActContext, Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
     ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Selected, Step, TensorShape,
 };
 
@@ -80,13 +80,14 @@ impl Policy for Looker {
         &self,
         observation: Observation<'_>,
         memory: &'m mut Self::Memory,
+        _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let Observation::Image(image) = observation else { panic!("a picture is due") };
         let brightness = image.rgb()[0];
         assert_ne!(memory.2.replace(brightness), Some(brightness), "looked twice at one observation");
         let chosen = Selected { tokens: &[0], ranks: &[0] };
         let attention = Attention::patches(PatchGrid::tile(24, 24, 8, 8)?, &memory.1, chosen)?;
-        Ok(Decision { action: &memory.0, attention: Some(attention) })
+        Ok(Decision::new(&memory.0).with_attention(attention))
     }
     fn tensors(&self) -> Vec<TensorShape> {
         Vec::new()
