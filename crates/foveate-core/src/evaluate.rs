@@ -115,12 +115,17 @@ impl EvaluateError {
         else {
             return self.to_string();
         };
-        let what = match self {
+        let what = self.reason();
+        format!("{weights}, episode {episode} (seed {env_seed}), step {step}: {what}")
+    }
+
+    /// What went wrong, without saying where.
+    pub fn reason(&self) -> String {
+        match self {
             EvaluateError::Env { source, .. } => source.to_string(),
             EvaluateError::Policy { source, .. } => source.to_string(),
             EvaluateError::Broken { what, .. } => what.clone(),
-            EvaluateError::Stopped => String::new(),
-        };
-        format!("{weights}, episode {episode} (seed {env_seed}), step {step}: {what}")
+            EvaluateError::Stopped => self.to_string(),
+        }
     }
 }

@@ -15,6 +15,7 @@
 
 mod attention;
 mod env;
+pub mod episode;
 mod evaluate;
 mod evolve;
 mod image;

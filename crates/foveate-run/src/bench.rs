@@ -9,7 +9,11 @@ mod train;
 use std::path::Path;
 use std::time::Duration;
 
-use foveate_core::{Action, Agent, Env, EnvError, ImageBuf, Seed};
+use foveate_core::episode::{
+    ActionRecorder, Actor, ActorError, BeforeStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
+    RecordedActor,
+};
+use foveate_core::{ActContext, Agent, Env, EvaluateError, ImageBuf, Rng, Seed};
 use foveate_envs::registry::{self, EnvRequest};
 use serde::Serialize;
 
@@ -56,7 +60,7 @@ impl WorldTiming {
 ///
 /// # Errors
 /// When the world does not exist or refuses an action.
-pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> Result<WorldTiming, EnvError> {
+pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> Result<WorldTiming, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
     let mut env = registry::make(&request)?;
     let mut timing =
@@ -80,58 +84,61 @@ pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> R
 }
 
 /// Plays one recorded episode to its end or to its last action; gives steps, return and the CPU time of the steps.
-fn replay(env: &mut dyn Env, episode: &Recorded) -> Result<(u64, f64, Duration), EnvError> {
-    env.reset(Some(episode.seed));
-    let (mut steps, mut total) = (0, 0.0);
+fn replay(env: &mut dyn Env, recorded: &Recorded) -> Result<(u64, f64, Duration), RunError> {
+    let mut actor = RecordedActor(&recorded.actions);
+    let mut episode = Episode::of_seed(recorded.seed, actor.rules());
+    episode.reset(env, &mut actor);
     let clock = ThreadCpu::start();
-    for action in &episode.actions {
-        let step = env.step(Action::Continuous(action))?;
-        steps += 1;
-        total += step.reward;
-        if step.is_over() {
-            break;
-        }
-    }
-    Ok((steps, total, clock.elapsed()))
+    let result = episode.finish::<EvaluateError>(env, &mut actor, &mut ())?;
+    Ok((result.steps, result.total, clock.elapsed()))
 }
 
 /// Seeds of the tracks that [`drives`] are on.
 const LAPS: [u64; 2] = [0, 1];
 const WORSE: u64 = 2;
 /// The worse drive: after twice as many steps of the expert's steering, so many of one drawn at random.
-const TURN: usize = 10;
+const TURN: u64 = 10;
 
 /// Episodes to measure the world `id` with, of at most `steps` steps each: a lap of the world's own expert on each of two
 /// tracks of `picture`, and a third on which its steering is random by turns, so that it leaves the road and comes back.
 ///
 /// # Errors
 /// When the world does not exist or has no expert.
-pub fn drives(id: &str, picture: &str, steps: usize) -> Result<Vec<Recorded>, EnvError> {
+pub fn drives(id: &str, picture: &str, steps: usize) -> Result<Vec<Recorded>, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
     let mut env = registry::make(&request)?;
     LAPS.into_iter().chain([WORSE]).map(|seed| drive(env.as_mut(), seed, steps, seed == WORSE)).collect()
 }
 
 /// One episode of the expert.
-fn drive(env: &mut dyn Env, seed: u64, steps: usize, worse: bool) -> Result<Recorded, EnvError> {
-    let mut rng = Seed::root(seed).child("bench", 0).rng();
-    let (mut action, mut steer) = ([0.0; 3], 0.0);
-    let mut actions = Vec::new();
-    env.reset(Some(seed));
-    for t in 0..steps {
-        env.expert(&mut action)?;
-        if worse && t / TURN % 3 == 2 {
-            if t % TURN == 0 {
-                steer = rng.uniform(-1.0, 1.0);
+fn drive(env: &mut dyn Env, seed: u64, steps: usize, worse: bool) -> Result<Recorded, RunError> {
+    let rng = Seed::root(seed).child("bench", 0).rng();
+    let mut actor = ExpertActor { rng, action: [0.0; 3], steer: 0.0, worse };
+    let mut recorder = ActionRecorder::default();
+    let rules = EpisodeRules { max_steps: steps as u64, ..EpisodeRules::WHOLE };
+    Episode::of_seed(seed, rules).run::<EvaluateError>(env, &mut actor, &mut recorder)?;
+    Ok(Recorded { seed, actions: recorder.actions })
+}
+
+/// The world's expert; a worse one steers at random by turns.
+struct ExpertActor {
+    rng: Rng,
+    action: [f64; 3],
+    steer: f64,
+    worse: bool,
+}
+
+impl Actor for ExpertActor {
+    fn act(&mut self, env: &mut dyn Env, step: u64, _: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
+        env.expert(&mut self.action)?;
+        if self.worse && step / TURN % 3 == 2 {
+            if step % TURN == 0 {
+                self.steer = self.rng.uniform(-1.0, 1.0);
             }
-            action[0] = steer;
+            self.action[0] = self.steer;
         }
-        actions.push(action.to_vec());
-        if env.step(Action::Continuous(&action))?.is_over() {
-            break;
-        }
+        Ok(Chosen { action: RawAction::Outputs(&self.action), decision: None })
     }
-    Ok(Recorded { seed, actions })
 }
 
 /// The episodes recorded in `folder`: a file `actions_SEED.jsonl` each, one JSON array of numbers per line.
@@ -201,26 +208,39 @@ pub fn rollouts(
 pub fn frames(
     id: &str,
     picture: &str,
-    episode: &Recorded,
+    recorded: &Recorded,
     every: usize,
     at_most: usize,
-) -> Result<Vec<ImageBuf>, EnvError> {
+) -> Result<Vec<ImageBuf>, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
     let mut env = registry::make(&request)?;
-    env.reset(Some(episode.seed));
-    let mut frames = Vec::new();
-    for (t, action) in episode.actions.iter().enumerate() {
-        if t % every.max(1) == 0
-            && frames.len() < at_most
-            && let Some(image) = env.observation().image()
+    let mut actor = RecordedActor(&recorded.actions);
+    let mut frames = FrameRecorder { every: every.max(1) as u64, at_most, frames: Vec::new() };
+    Episode::of_seed(recorded.seed, actor.rules()).run::<EvaluateError>(
+        &mut *env,
+        &mut actor,
+        &mut frames,
+    )?;
+    Ok(frames.frames)
+}
+
+/// Keeps some of the frames that decisions are taken on.
+struct FrameRecorder {
+    every: u64,
+    at_most: usize,
+    frames: Vec<ImageBuf>,
+}
+
+impl<E> Observer<E> for FrameRecorder {
+    fn before_step(&mut self, step: BeforeStep<'_>) -> Result<(), E> {
+        if step.step.is_multiple_of(self.every)
+            && self.frames.len() < self.at_most
+            && let Some(image) = step.env.observation().image()
         {
-            frames.extend(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec()));
+            self.frames.extend(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec()));
         }
-        if env.step(Action::Continuous(action))?.is_over() {
-            break;
-        }
+        Ok(())
     }
-    Ok(frames)
 }
 
 #[cfg(test)]

@@ -6,12 +6,9 @@
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use foveate_core::{
-    ActContext, Agent, Decision, Demonstration, DemonstrationPlan, Env, EvaluateError, Observation,
-    PolicyError, RolloutJob, Seed, TensorShape, Threads,
-};
+use foveate_core::episode::{ActionRecorder, Episode, first_largest};
+use foveate_core::{Agent, Demonstration, DemonstrationPlan, Env, EvaluateError, RolloutJob};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::hex;
@@ -20,7 +17,7 @@ use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::npz::read_bounded;
 use crate::replay;
-use crate::rollout::{self, Rules, first_largest};
+use crate::rollout::{self, Rules};
 use crate::trust::WorldFlags;
 use crate::worlds;
 
@@ -103,8 +100,8 @@ impl Failure {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
         let Scene { generation, env, agent, weights, rules } = scene;
-        let actions = Actions::default();
-        let again = drive(env.1, agent.1, weights, *rules, job, Some(Arc::clone(&actions)));
+        let mut actions = ActionRecorder::default();
+        let again = drive(env.1, agent.1, weights, *rules, job, &mut actions);
         // In a demonstration others have a say in what is done, and the agent's own actions would tell another story.
         let same = rules.demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
         Some(Failure {
@@ -122,7 +119,7 @@ impl Failure {
             env: env.0.clone(),
             agent: agent.0.clone(),
             weights: hex(&weights.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()),
-            actions: if same { written(&actions).clone() } else { Vec::new() },
+            actions: if same { actions.actions } else { Vec::new() },
         })
     }
 
@@ -188,7 +185,7 @@ impl Failure {
         let weights = self.params().unwrap_or_default();
         let demonstration = self.demonstration.map(DemonstrationPlan::from);
         let rules = Rules { max_steps: self.max_steps, patience: self.patience, demonstration };
-        Ok(drive(&*env, &*agent, &weights, rules, self.job(), None))
+        Ok(drive(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
 
     /// Whether `error` is what happened then.
@@ -243,102 +240,34 @@ pub(crate) fn genome(error: &EvaluateError) -> Option<usize> {
     parts(error).map(|(job, ..)| job.genome)
 }
 
-/// Drives one rollout as a worker does, and gives what goes wrong with it.
+/// Drives one rollout as a worker does, and gives what goes wrong with it; `actions` gets what the agent did.
 fn drive(
     env: &dyn Env,
     agent: &dyn Agent,
     weights: &[f32],
     rules: Rules,
     job: RolloutJob,
-    actions: Option<Actions>,
+    actions: &mut ActionRecorder,
 ) -> Option<EvaluateError> {
     let RolloutJob { genome, episode, env_seed } = job;
-    let mut step = 0;
-    let whole = || {
-        let (mut env, mut agent) = (env.boxed_clone(), Recorder { agent: agent.boxed_clone(), actions });
-        agent.agent.set_params(weights).map_err(|source| EvaluateError::Policy {
+    let mut whole = Episode::new(job, rules.episode());
+    let rollout = || {
+        let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
+        agent.set_params(weights).map_err(|source| EvaluateError::Policy {
             genome,
             episode,
             env_seed,
             step: 0,
             source,
         })?;
-        let result =
-            rollout::run(&mut *env, &mut agent, job, rules, &mut step, &mut Demonstration::default())?;
-        if result.total.is_finite() {
-            return Ok(());
+        match rules.demonstration {
+            None => whole.run(&mut *env, &mut *agent, actions),
+            plan => rollout::run(&mut whole, &mut *env, &mut *agent, plan, &mut Demonstration::default()),
         }
-        Err(not_finite(job, result.steps, result.total))
     };
-    match catch_unwind(AssertUnwindSafe(whole)) {
+    match catch_unwind(AssertUnwindSafe(rollout)) {
         Ok(done) => done.err(),
-        Err(panic) => {
-            let what = format!("panicked: {}", crate::workers::message(&*panic));
-            Some(EvaluateError::Broken { genome, episode, env_seed, step, what })
-        }
-    }
-}
-
-/// A return that no one can learn from.
-pub(crate) fn not_finite(job: RolloutJob, step: u64, total: f64) -> EvaluateError {
-    let RolloutJob { genome, episode, env_seed } = job;
-    EvaluateError::Broken { genome, episode, env_seed, step, what: format!("the return is {total}") }
-}
-
-/// What an agent did, step by step.
-type Actions = Arc<Mutex<Vec<Vec<f64>>>>;
-
-fn written(actions: &Actions) -> std::sync::MutexGuard<'_, Vec<Vec<f64>>> {
-    actions.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An agent whose finite actions are written down.
-struct Recorder {
-    agent: Box<dyn Agent>,
-    actions: Option<Actions>,
-}
-
-impl Agent for Recorder {
-    fn begin_episode(&mut self, episode: Seed) {
-        self.agent.begin_episode(episode);
-    }
-
-    fn act(
-        &mut self,
-        observation: Observation<'_>,
-        context: &mut ActContext,
-    ) -> Result<Decision<'_>, PolicyError> {
-        let decision = self.agent.act(observation, context)?;
-        if let Some(actions) = &self.actions
-            && decision.action.iter().all(|x| x.is_finite())
-        {
-            written(actions).push(decision.action.to_vec());
-        }
-        Ok(decision)
-    }
-
-    fn inputs(&self) -> &[f32] {
-        self.agent.inputs()
-    }
-
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.agent.tensors()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.agent.params()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.agent.set_params(flat)
-    }
-
-    fn set_threads(&mut self, threads: &Threads) {
-        self.agent.set_threads(threads);
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Agent> {
-        Box::new(Recorder { agent: self.agent.boxed_clone(), actions: self.actions.clone() })
+        Err(panic) => Some(whole.broken(format!("panicked: {}", crate::workers::message(&*panic)))),
     }
 }
 
@@ -358,7 +287,8 @@ mod tests {
     fn recorded(world: &ToyWorld, weights: &[f32]) -> Failure {
         let (env, agent) = sections();
         let toy = toy_agent(0.0);
-        let error = drive(world, &toy, weights, RULES, JOB, None).expect("it fails");
+        let error =
+            drive(world, &toy, weights, RULES, JOB, &mut ActionRecorder::default()).expect("it fails");
         let scene =
             Scene { generation: 12, env: (&env, world), agent: (&agent, &toy), weights, rules: RULES };
         let failure = Failure::record(&scene, &error).expect("a rollout");

@@ -4,7 +4,10 @@
 //! alone → the preset `gymnasium`, a plain controller; a picture → `gymnasium-pictures`, `AttentionAgent`; neither, or
 //! numbers where a picture is wanted → what it draws for people. Whatever the user says comes first.
 
-use foveate_core::{Action, ActionSpace, Env, EnvSpec, Mixed, Observation, ObservationSpace, Seed};
+use foveate_core::episode::{
+    Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
+};
+use foveate_core::{ActContext, ActionSpace, Env, EnvSpec, Mixed, Observation, ObservationSpace, Rng, Seed};
 use foveate_envs::{car_racing, take_cover};
 use serde_json::{Value, json};
 use toml::Table;
@@ -175,43 +178,64 @@ pub fn controller(env: &mut dyn Env) -> Result<Value, RunError> {
 /// for some steps: always the same ones. A number that does not change gets a range of 2 around it.
 fn ranges(env: &mut dyn Env, numbers: usize) -> Result<Vec<[f64; 2]>, RunError> {
     const EPISODES: u64 = 8;
-    const STEPS: usize = 200;
-    const HELD: usize = 8;
-    let mut all = vec![[f64::INFINITY, f64::NEG_INFINITY]; numbers];
-    let mut see = |observation: Observation<'_>| {
-        let (Observation::Vector(seen) | Observation::Mixed(Mixed { sensors: seen, .. })) = observation
-        else {
-            return;
+    let mut seen = SeenRanges(vec![[f64::INFINITY, f64::NEG_INFINITY]; numbers]);
+    for number in 0..EPISODES {
+        let rng = Seed::root(0).child("ranges", number).rng();
+        let mut actor = RandomActor { space: env.spec().action.clone(), rng, action: vec![], choice: 0 };
+        let rules = EpisodeRules { max_steps: 200, ..EpisodeRules::WHOLE };
+        let driven = Episode::of_seed(number, rules).run(env, &mut actor, &mut seen);
+        driven.map_err(RunError::of_weights("random actions"))?;
+    }
+    let SeenRanges(all) = seen;
+    Ok(all.into_iter().map(range).collect())
+}
+
+/// Acts at random, holding every action for some steps.
+struct RandomActor {
+    space: ActionSpace,
+    rng: Rng,
+    action: Vec<f64>,
+    choice: usize,
+}
+
+impl Actor for RandomActor {
+    fn act(&mut self, _: &mut dyn Env, step: u64, _: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
+        const HELD: u64 = 8;
+        let RandomActor { space, rng, action, choice } = self;
+        let anew = step % HELD == 0;
+        let action = match space {
+            ActionSpace::Discrete { n } => {
+                if anew {
+                    *choice = (rng.uniform(0.0, *n as f64) as usize).min(*n - 1);
+                }
+                RawAction::Choice(*choice)
+            }
+            ActionSpace::Box { low, high } => {
+                if anew {
+                    *action = low.iter().zip(&*high).map(|(&low, &high)| rng.uniform(low, high)).collect();
+                }
+                RawAction::Outputs(action)
+            }
         };
-        for ([low, high], &x) in all.iter_mut().zip(seen).filter(|(_, x)| x.is_finite()) {
+        Ok(Chosen { action, decision: None })
+    }
+}
+
+/// The smallest and the largest value of every number that was seen.
+struct SeenRanges(Vec<[f64; 2]>);
+
+impl Observer<RunError> for SeenRanges {
+    fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), RunError> {
+        let (Observation::Vector(seen) | Observation::Mixed(Mixed { sensors: seen, .. })) =
+            step.env.observation()
+        else {
+            return Ok(());
+        };
+        for ([low, high], &x) in self.0.iter_mut().zip(seen).filter(|(_, x)| x.is_finite()) {
             (*low, *high) = (low.min(f64::from(x)), high.max(f64::from(x)));
         }
-    };
-    let space = env.spec().action.clone();
-    for episode in 0..EPISODES {
-        let mut rng = Seed::root(0).child("ranges", episode).rng();
-        env.reset(Some(episode));
-        let (mut choice, mut action) = (0, vec![]);
-        for step in 0..STEPS {
-            if step % HELD == 0 {
-                match &space {
-                    ActionSpace::Discrete { n } => choice = (rng.uniform(0.0, *n as f64) as usize).min(n - 1),
-                    ActionSpace::Box { low, high } => {
-                        action = low.iter().zip(high).map(|(&low, &high)| rng.uniform(low, high)).collect();
-                    }
-                }
-            }
-            let outcome = match space {
-                ActionSpace::Discrete { .. } => env.step(Action::Discrete(choice))?,
-                ActionSpace::Box { .. } => env.step(Action::Continuous(&action))?,
-            };
-            see(env.observation());
-            if outcome.is_over() {
-                break;
-            }
-        }
+        Ok(())
     }
-    Ok(all.into_iter().map(range).collect())
 }
 
 /// A range that was seen, in few digits.

@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, Read, Write};
 
-use foveate_core::{Action, ActionSpace, Env, Fact, Mixed, Observation, Step};
+use foveate_core::episode::{AfterStep, Episode, EpisodeRules, Observer, RawAction};
+use foveate_core::{ActionSpace, Env, EpisodeResult, EvaluateError, Fact, Mixed, Observation, Step};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 
@@ -52,9 +53,9 @@ pub fn replay(
     trace: &mut dyn Write,
 ) -> Result<Replayed, RunError> {
     let discrete = matches!(env.spec().action, ActionSpace::Discrete { .. });
-    env.reset(Some(seed));
+    let mut episode = Episode::of_seed(seed, EpisodeRules::WHOLE);
+    episode.reset(env, &mut RawAction::Choice(0));
     write_line(env, 0, Step::default(), trace)?;
-    let mut played = Replayed { steps: 0, total: 0.0, end: End::Actions };
     let mut line = String::new();
     let mut number = 0;
     loop {
@@ -63,7 +64,7 @@ pub fn replay(
         let read = (&mut *actions).take(MAX_LINE).read_line(&mut line);
         let bad = |why: String| RunError::Actions { name: name.to_owned(), line: number, why };
         match read {
-            Ok(0) => return Ok(played),
+            Ok(0) => return Ok(replayed(episode.result())),
             Ok(_) if line.len() as u64 >= MAX_LINE => {
                 return Err(bad(format!("longer than {MAX_LINE} bytes")));
             }
@@ -72,18 +73,46 @@ pub fn replay(
             Err(error) => return Err(bad(error.to_string())),
         }
         let action = parse(&line, discrete).map_err(bad)?;
-        let step = match &action {
-            Given::Numbers(numbers) => env.step(Action::Continuous(numbers)),
-            Given::Choice(choice) => env.step(Action::Discrete(*choice)),
+        let mut action = match &action {
+            Given::Numbers(numbers) => RawAction::Outputs(numbers),
+            Given::Choice(choice) => RawAction::Choice(*choice),
         };
-        let step = step.map_err(|error| bad(error.to_string()))?;
-        played.steps += 1;
-        played.total += step.reward;
-        write_line(env, played.steps, step, trace)?;
-        if step.is_over() {
-            played.end = if step.terminated { End::Terminated } else { End::Truncated };
-            return Ok(played);
+        episode.step(env, &mut action, &mut Trace(trace)).map_err(|error: TraceError| match error {
+            TraceError::Step(error) => bad(error.reason()),
+            TraceError::Write(error) => error,
+        })?;
+        if episode.is_over() {
+            return Ok(replayed(episode.result()));
         }
+    }
+}
+
+fn replayed(result: EpisodeResult) -> Replayed {
+    let end = match result {
+        EpisodeResult { terminated: true, .. } => End::Terminated,
+        EpisodeResult { truncated: true, .. } => End::Truncated,
+        _ => End::Actions,
+    };
+    Replayed { steps: result.steps, total: result.total, end }
+}
+
+/// Writes a line after every step.
+struct Trace<'a>(&'a mut dyn Write);
+
+enum TraceError {
+    Step(EvaluateError),
+    Write(RunError),
+}
+
+impl From<EvaluateError> for TraceError {
+    fn from(error: EvaluateError) -> Self {
+        TraceError::Step(error)
+    }
+}
+
+impl Observer<TraceError> for Trace<'_> {
+    fn after_step(&mut self, AfterStep { step, env, outcome }: AfterStep<'_>) -> Result<(), TraceError> {
+        write_line(env, step + 1, outcome, self.0).map_err(TraceError::Write)
     }
 }
 
@@ -180,6 +209,7 @@ impl Serialize for Facts<'_> {
 
 #[cfg(test)]
 mod tests {
+    use foveate_core::Action;
     use foveate_envs::registry::EnvRequest;
     use serde_json::Value;
 

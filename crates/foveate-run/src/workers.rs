@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
+use foveate_core::episode::Episode;
 use foveate_core::{
     Agent, Demonstration, Env, EpisodeResult, EvaluateError, Evaluator, Population, RolloutJob,
 };
@@ -345,24 +346,22 @@ impl Shared {
             let Some((index, from_stream)) = lock(&self.table).take(&batch.jobs) else { break };
             let job = batch.jobs[index];
             let streams = from_stream.is_some();
-            let (mut step, mut demonstration) = (0, Demonstration::default());
+            let mut episode = Episode::new(job, rules.episode());
+            let mut demonstration = Demonstration::default();
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 set_params(worker, batch.genome(job.genome), job)?;
+                let (env, agent) = (&mut *worker.env, &mut *worker.agent);
                 match from_stream {
-                    None => rollout::run(
-                        &mut *worker.env,
-                        &mut *worker.agent,
-                        job,
-                        rules,
-                        &mut step,
-                        &mut demonstration,
-                    ),
-                    Some(mut env) => rollout::drive(&mut *env, &mut *worker.agent, job, rules, &mut step),
+                    None => rollout::run(&mut episode, env, agent, rules.demonstration, &mut demonstration),
+                    Some(mut env) => {
+                        episode.resume(agent);
+                        episode.finish(&mut *env, agent, &mut ())
+                    }
                 }
             }));
             let outcome = caught.unwrap_or_else(|panic| {
                 (worker.env, worker.agent) = (worker.spare.0.boxed_clone(), worker.spare.1.boxed_clone());
-                Err(broken(job, step, format!("panicked: {}", message(&*panic))))
+                Err(episode.broken(format!("panicked: {}", message(&*panic))))
             });
             let mut table = lock(&self.table);
             if let (Ok(result), false) = (&outcome, streams) {
@@ -491,7 +490,10 @@ mod tests {
             .map(|episode| {
                 world.reset((episode == 0).then_some(9));
                 let job = RolloutJob { genome: 0, episode, env_seed: 9 };
-                rollout::drive(&mut world, &mut agent, job, Rules::WHOLE, &mut 0).expect("fine")
+                let mut episode = Episode::new(job, Rules::WHOLE.episode());
+                let agent: &mut dyn Agent = &mut agent;
+                episode.resume(agent);
+                episode.finish::<EvaluateError>(&mut world, agent, &mut ()).expect("fine")
             })
             .collect();
         for count in [1, 2, 5] {

@@ -5,6 +5,7 @@
 use std::alloc::System;
 
 use foveate_agents::registry::{Init, initial_params, make};
+use foveate_core::episode::Episode;
 use foveate_core::{Agent, Demonstration, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::catalogue;
@@ -67,7 +68,8 @@ fn nothing_is_allocated_in_the_loop() {
                 let mut result = EpisodeResult::default();
                 let allocations = count(|| {
                     agent.set_params(population.genome(job.genome)).expect("the right count");
-                    result = rollout::run(&mut *env, &mut *agent, job, rules, &mut 0, &mut demonstration)
+                    let mut episode = Episode::new(job, rules.episode());
+                    result = rollout::run(&mut episode, &mut *env, &mut *agent, None, &mut demonstration)
                         .expect("it drives");
                 });
                 assert!(result.steps > 20, "{result:?}");

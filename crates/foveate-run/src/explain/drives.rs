@@ -1,9 +1,10 @@
 //! Whole episodes driven with the same intervention in every step.
 
-use foveate_core::{ActContext, ActMode, Observation, Seed};
+use foveate_core::episode::{Actor, ActorError, Chosen, Episode, EpisodeRules};
+use foveate_core::{ActContext, Agent, Env, EvaluateError, Image, ImageBuf, Observation, PolicyError, Seed};
 use foveate_explain::{Fill, Mask, Scene};
 
-use super::play::{Seat, act, broken, env_error, picture, policy_error};
+use super::play::Seat;
 use super::probe::blindfold;
 use super::study::claim;
 use crate::RunError;
@@ -62,68 +63,79 @@ impl Condition {
 }
 
 /// The score of the episode under `condition`. Where the agent would look is asked of it on the picture as it is.
-pub(super) fn drive(mut seat: Seat, condition: Condition, seed: Seed) -> Result<f64, RunError> {
-    let mut score = 0.0;
-    seat.agent.begin_episode(seat.job.episode_seed());
-    let mut context = ActContext::new(seat.job.episode_seed(), ActMode::Greedy);
-    for step in 0..seat.max_steps {
-        let changed = {
-            let picture = picture(&*seat.env)?;
-            match condition {
-                Condition::AsIs => None,
-                Condition::Blind => Some(blindfold(picture)),
-                _ => changed(&seat, &context, condition, step, seed)?,
+pub(super) fn drive(seat: Seat, condition: Condition, seed: Seed) -> Result<f64, RunError> {
+    let Seat { mut env, agent, job, max_steps } = seat;
+    let mut actor = IntervenedActor { agent, condition, seed };
+    let mut episode = Episode::new(job, EpisodeRules { max_steps: max_steps as u64, ..EpisodeRules::WHOLE });
+    episode.resume(&mut actor);
+    Ok(episode.finish::<EvaluateError>(&mut *env, &mut actor, &mut ())?.total)
+}
+
+/// An agent that sees changed pictures.
+struct IntervenedActor {
+    agent: Box<dyn Agent>,
+    condition: Condition,
+    seed: Seed,
+}
+
+impl Actor for IntervenedActor {
+    fn begin_episode(&mut self, episode: Seed) {
+        self.agent.begin_episode(episode);
+    }
+
+    fn act(
+        &mut self,
+        env: &mut dyn Env,
+        step: u64,
+        context: &mut ActContext,
+    ) -> Result<Chosen<'_>, ActorError> {
+        let changed = match (env.observation(), self.condition) {
+            (Observation::Image(picture), Condition::Blind) => Some(blindfold(picture)),
+            (Observation::Image(picture), condition) if condition != Condition::AsIs => {
+                self.changed(picture, context, step)?
             }
+            _ => None,
         };
         let observation = match &changed {
             Some(changed) => Observation::Image(changed.as_image()),
-            None => seat.env.observation(),
+            None => env.observation(),
         };
-        let action = match seat.agent.act(observation, &mut context) {
-            Ok(decision) => decision.action.to_vec(),
-            Err(source) => return Err(policy_error(seat.job, step, source)),
-        };
-        if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(broken(seat.job, step, format!("the agent's action[{i}] is {x}")));
-        }
-        let outcome = act(&mut *seat.env, &action).map_err(|source| env_error(seat.job, step, source))?;
-        score += outcome.reward;
-        if outcome.is_over() {
-            break;
-        }
+        Ok(self.agent.act(observation, context)?.into())
     }
-    Ok(score)
+
+    fn agent(&self) -> Option<&dyn Agent> {
+        Some(&*self.agent)
+    }
 }
 
-/// The picture after the intervention; `None` when the agent attends to no place that could be intervened on.
-fn changed(
-    seat: &Seat,
-    context: &ActContext,
-    condition: Condition,
-    step: usize,
-    seed: Seed,
-) -> Result<Option<foveate_core::ImageBuf>, RunError> {
-    let picture = picture(&*seat.env)?;
-    let mut looker = seat.agent.boxed_clone();
-    let decision = match looker.act(Observation::Image(picture), &mut context.clone()) {
-        Ok(decision) => decision,
-        Err(source) => return Err(policy_error(seat.job, step, source)),
-    };
-    let (Some(attention), Some(fill)) = (&decision.attention, condition.fill()) else { return Ok(None) };
-    let Some(grid) = attention.tokens().grid() else { return Ok(None) };
-    let mask = Mask::of_patches(picture.width(), picture.height(), grid, &claim(attention));
-    let scene = Scene::new(picture, fill);
-    let mut rng = seed.child("step", step as u64).rng();
-    Ok(Some(match condition {
-        Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, grid, &mut rng)),
-        Condition::KeepRandom(_) => scene.keep(&Mask::random_elsewhere(&mask, grid, &mut rng)),
-        Condition::CoverLeast(_) => {
-            let importance = attention.importance();
-            let mut least: Vec<u32> = (0..grid.len() as u32).collect();
-            least.sort_by(|&i, &j| importance[i as usize].total_cmp(&importance[j as usize]));
-            scene.cover(&Mask::elsewhere(&mask, grid, least))
-        }
-        Condition::KeepAttended(_) => scene.keep(&mask),
-        _ => scene.cover(&mask),
-    }))
+impl IntervenedActor {
+    /// The picture after the intervention; `None` when the agent attends to no place that could be intervened on.
+    fn changed(
+        &self,
+        picture: Image<'_>,
+        context: &ActContext,
+        step: u64,
+    ) -> Result<Option<ImageBuf>, PolicyError> {
+        let mut looker = self.agent.boxed_clone();
+        let decision = looker.act(Observation::Image(picture), &mut context.clone())?;
+        let (Some(attention), Some(fill)) = (&decision.attention, self.condition.fill()) else {
+            return Ok(None);
+        };
+        let Some(grid) = attention.tokens().grid() else { return Ok(None) };
+        let mask = Mask::of_patches(picture.width(), picture.height(), grid, &claim(attention));
+        let scene = Scene::new(picture, fill);
+        let mut rng = self.seed.child("step", step).rng();
+        Ok(Some(match self.condition {
+            Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, grid, &mut rng)),
+            Condition::KeepRandom(_) => scene.keep(&Mask::random_elsewhere(&mask, grid, &mut rng)),
+            Condition::CoverLeast(_) => {
+                let importance = attention.importance();
+                let mut least: Vec<u32> = (0..grid.len() as u32).collect();
+                least.sort_by(|&i, &j| importance[i as usize].total_cmp(&importance[j as usize]));
+                scene.cover(&Mask::elsewhere(&mask, grid, least))
+            }
+            Condition::KeepAttended(_) => scene.keep(&mask),
+            _ => scene.cover(&mask),
+        }))
+    }
 }

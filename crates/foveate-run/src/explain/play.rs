@@ -1,14 +1,14 @@
 //! Episodes, watched decision by decision.
 
+use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, ActMode, Action, ActionSpace, Agent, Decision, Env, EnvError, EnvSpec, EvaluateError, Image,
-    Observation, PolicyError, RolloutJob,
+    ActContext, ActionSpace, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, Observation,
+    PolicyError, RolloutJob,
 };
 use foveate_explain::episode::{ActionScale, Episode};
 
 use super::study::claim;
 use crate::RunError;
-use crate::rollout::first_largest;
 
 /// A world that was just reset, and who drives.
 pub(super) struct Seat {
@@ -34,7 +34,7 @@ pub(super) struct Moment<'a> {
     pub(super) picture: Image<'a>,
     /// The world before it.
     pub(super) env: &'a dyn Env,
-    /// The agent and its context as they were before it decided, if that was asked for.
+    /// Agent and context as they were before the decision, if that was asked for.
     pub(super) before: Option<(Box<dyn Agent>, ActContext)>,
     /// What was decided, and where the agent looked.
     pub(super) decision: Decision<'a>,
@@ -57,44 +57,62 @@ pub(super) fn play(
     keep: &dyn Fn(usize) -> bool,
     look: &mut dyn FnMut(Moment<'_>) -> Result<(), RunError>,
 ) -> Result<(Episode, Seat), RunError> {
-    let mut episode = Episode::default();
-    seat.agent.begin_episode(seat.job.episode_seed());
-    let mut context = ActContext::new(seat.job.episode_seed(), ActMode::Greedy);
-    while episode.len() < seat.max_steps && !episode.ended {
-        let step = episode.len();
-        let before = keep(step).then(|| (seat.agent.boxed_clone(), context.clone()));
-        let picture = picture(&*seat.env)?;
-        let decision = match seat.agent.act(Observation::Image(picture), &mut context) {
-            Ok(decision) => decision,
-            Err(source) => return Err(policy_error(seat.job, step, source)),
-        };
-        let action = decision.action.to_vec();
-        if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(broken(seat.job, step, format!("the agent's action[{i}] is {x}")));
-        }
+    let mut watcher = Watcher { keep, look, before: None, episode: Episode::default() };
+    seat.drive(&mut watcher)?;
+    Ok((watcher.episode, seat))
+}
+
+impl Seat {
+    /// Lets the agent drive.
+    fn drive(&mut self, observer: &mut dyn Observer<RunError>) -> Result<EpisodeResult, RunError> {
+        let rules = EpisodeRules { max_steps: self.max_steps as u64, ..EpisodeRules::WHOLE };
+        let mut episode = episode::Episode::new(self.job, rules);
+        episode.resume(&mut *self.agent);
+        episode.finish(&mut *self.env, &mut *self.agent, observer)
+    }
+}
+
+/// Writes an episode down and shows its decisions to someone.
+struct Watcher<'a> {
+    keep: &'a dyn Fn(usize) -> bool,
+    look: &'a mut dyn FnMut(Moment<'_>) -> Result<(), RunError>,
+    before: Option<(Box<dyn Agent>, ActContext)>,
+    episode: Episode,
+}
+
+impl Observer<RunError> for Watcher<'_> {
+    fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), RunError> {
+        picture(now.env)?;
+        let kept = now.agent.filter(|_| (self.keep)(now.step as usize));
+        self.before = kept.map(|agent| (agent.boxed_clone(), now.context.clone()));
+        Ok(())
+    }
+
+    fn before_step(&mut self, BeforeStep { step, env, chosen }: BeforeStep<'_>) -> Result<(), RunError> {
+        let Some(decision) = chosen.decision else { return Ok(()) };
         let (mut selected, mut shares) = (Vec::new(), Vec::new());
         if let Some(attention) = &decision.attention
             && let Some(grid) = attention.tokens().grid()
         {
-            episode.grid = Some(grid);
+            self.episode.grid = Some(grid);
             selected = claim(attention);
             let importance = attention.importance();
             let all: f32 = importance.iter().sum();
             let of = |&patch: &u32| importance.get(patch as usize).copied().unwrap_or(0.0);
             shares.extend(selected.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
         }
-        look(Moment { step, picture, env: &*seat.env, before, decision })?;
-        let outcome = act(&mut *seat.env, &action).map_err(|source| env_error(seat.job, step, source))?;
-        if !outcome.reward.is_finite() {
-            return Err(broken(seat.job, step, format!("the reward is {}", outcome.reward)));
-        }
-        episode.actions.push(action);
-        episode.rewards.push(outcome.reward);
-        episode.selected.push(selected);
-        episode.shares.push(shares);
-        episode.ended = outcome.is_over();
+        self.episode.actions.push(decision.action.to_vec());
+        self.episode.selected.push(selected);
+        self.episode.shares.push(shares);
+        let (step, picture, before) = (step as usize, picture(env)?, self.before.take());
+        (self.look)(Moment { step, picture, env, before, decision })
     }
-    Ok((episode, seat))
+
+    fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), RunError> {
+        self.episode.rewards.push(step.outcome.reward);
+        self.episode.ended = step.outcome.is_over();
+        Ok(())
+    }
 }
 
 /// What the world shows, which must be a picture.
@@ -112,25 +130,7 @@ pub(super) fn picture(env: &dyn Env) -> Result<Image<'_>, RunError> {
     }
 }
 
-/// One step with `action`, which may be a row of scores.
-pub(super) fn act(env: &mut dyn Env, action: &[f64]) -> Result<foveate_core::Step, EnvError> {
-    match env.spec().action {
-        ActionSpace::Discrete { .. } => env.step(Action::Discrete(first_largest(action))),
-        ActionSpace::Box { .. } => env.step(Action::Continuous(action)),
-    }
-}
-
-pub(super) fn env_error(job: RolloutJob, step: usize, source: EnvError) -> RunError {
-    let RolloutJob { genome, episode, env_seed } = job;
-    EvaluateError::Env { genome, episode, env_seed, step: step as u64 + 1, source }.into()
-}
-
 pub(super) fn policy_error(job: RolloutJob, step: usize, source: PolicyError) -> RunError {
     let RolloutJob { genome, episode, env_seed } = job;
     EvaluateError::Policy { genome, episode, env_seed, step: step as u64 + 1, source }.into()
-}
-
-pub(super) fn broken(job: RolloutJob, step: usize, what: String) -> RunError {
-    let RolloutJob { genome, episode, env_seed } = job;
-    EvaluateError::Broken { genome, episode, env_seed, step: step as u64 + 1, what }.into()
 }

@@ -47,8 +47,8 @@ pub(super) fn lane(out: &mut Vec<u8>, lane: &mut Lane, view: &[u8]) {
             | flag(lane.is_held(), 8)
             | flag(lane.broken.is_some(), 16),
     );
-    out.extend(lane.steps.to_le_bytes());
-    out.extend(lane.score.to_le_bytes());
+    out.extend(lane.steps().to_le_bytes());
+    out.extend(lane.score().to_le_bytes());
     let (observation, decided, hand) = lane.present();
     let nothing = Decided::default();
     let decided = decided.unwrap_or(&nothing);

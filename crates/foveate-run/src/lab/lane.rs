@@ -1,15 +1,15 @@
 //! One seat: an agent, its own copy of the world, and what happened there.
 
 use foveate_agents::registry::fewer_patches;
+use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    ActContext, ActMode, Action, ActionSpace, Agent, Attention, Env, EnvError, ImageBuf, Observation,
-    PatchGrid, PolicyError, Selected, Step, Tokens, episode_seed,
+    ActContext, ActionSpace, Agent, Attention, Env, EnvError, EvaluateError, ImageBuf, Observation,
+    PatchGrid, PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
 
 use super::cast::Player;
 use crate::RunError;
-use crate::rollout::first_largest;
 use crate::weights::AgentFile;
 
 /// An agent at the wheel of its own copy of the world.
@@ -20,7 +20,6 @@ use crate::weights::AgentFile;
 pub(super) struct Lane {
     env: Shifted,
     agent: Box<dyn Agent>,
-    context: ActContext,
     /// Agent and context before the look at the present observation, if they were kept.
     before: Option<(Box<dyn Agent>, ActContext)>,
     file: AgentFile,
@@ -29,8 +28,7 @@ pub(super) struct Lane {
     decided: Option<Decided>,
     /// The action that a person holds.
     hand: Option<Vec<f64>>,
-    pub(super) steps: u32,
-    pub(super) score: f64,
+    episode: Episode,
     /// The last step, if it ended the episode.
     pub(super) end: Option<Step>,
     /// Why the lane stands still for good.
@@ -88,15 +86,13 @@ impl Lane {
         let mut lane = Lane {
             env: Shifted::new(world.boxed_clone(), plan)?,
             agent: player.file.agent()?,
-            context: ActContext::default(),
             before: None,
             file: player.file.clone(),
             top_k: player.top_k,
             k: player.top_k,
             decided: None,
             hand: None,
-            steps: 0,
-            score: 0.0,
+            episode: Episode::of_seed(seed, EpisodeRules::WHOLE),
             end: None,
             broken: None,
         };
@@ -107,11 +103,20 @@ impl Lane {
 
     /// Starts the track of `seed`. Who holds the wheel goes on holding it.
     pub(super) fn restart(&mut self, seed: u64) {
-        self.env.reset(Some(seed));
-        self.agent.begin_episode(episode_seed(seed, 0));
-        self.context = ActContext::new(episode_seed(seed, 0), ActMode::Greedy);
+        self.episode = Episode::of_seed(seed, EpisodeRules::WHOLE);
+        self.episode.reset(&mut self.env, &mut *self.agent);
         (self.before, self.decided) = (None, None);
-        (self.steps, self.score, self.end, self.broken) = (0, 0.0, None, None);
+        (self.end, self.broken) = (None, None);
+    }
+
+    /// Steps taken.
+    pub(super) const fn steps(&self) -> u32 {
+        self.episode.result().steps as u32
+    }
+
+    /// Sum of rewards.
+    pub(super) const fn score(&self) -> f64 {
+        self.episode.result().total
     }
 
     /// Whether the episode is over, for whichever reason.
@@ -189,19 +194,13 @@ impl Lane {
         }
         self.decide(false);
         let Some(decided) = &self.decided else { return };
-        let action = self.hand.as_ref().unwrap_or(&decided.action);
-        let outcome = match self.env.spec().action {
-            ActionSpace::Discrete { .. } => self.env.step(Action::Discrete(first_largest(action))),
-            ActionSpace::Box { .. } => self.env.step(Action::Continuous(action)),
-        };
-        match outcome {
+        let mut action = RawAction::Outputs(self.hand.as_ref().unwrap_or(&decided.action));
+        match self.episode.step::<EvaluateError>(&mut self.env, &mut action, &mut ()) {
             Ok(step) => {
-                self.steps += 1;
-                self.score += step.reward;
                 self.end = step.is_over().then_some(step);
                 self.decided = None;
             }
-            Err(error) => self.broken = Some(error.to_string()),
+            Err(error) => self.broken = Some(error.reason()),
         }
     }
 
@@ -210,8 +209,8 @@ impl Lane {
         if self.decided.is_some() || self.broken.is_some() {
             return;
         }
-        self.before = keep.then(|| (self.agent.boxed_clone(), self.context.clone()));
-        match self.agent.act(self.env.observation(), &mut self.context) {
+        self.before = keep.then(|| (self.agent.boxed_clone(), self.episode.context().clone()));
+        match self.agent.act(self.env.observation(), self.episode.context()) {
             Ok(decision) => {
                 self.decided = Some(Decided::new(decision.action, decision.attention, self.k));
             }
@@ -222,8 +221,9 @@ impl Lane {
     /// Forgets the look at the present observation, if the agent from before it was kept; otherwise the next
     /// observation is the first that it sees changed.
     fn look_again(&mut self) {
-        if let (Some(_), Some(before)) = (&self.decided, self.before.take()) {
-            (self.agent, self.context) = before;
+        if let (Some(_), Some((agent, context))) = (&self.decided, self.before.take()) {
+            self.agent = agent;
+            *self.episode.context() = context;
             self.decided = None;
         }
     }

@@ -110,7 +110,7 @@ impl Session {
 
     /// Steps and score of every lane, and whether its episode is over.
     pub fn scores(&self) -> Vec<(u32, f64, bool)> {
-        self.lanes.iter().map(|lane| (lane.steps, lane.score, lane.is_over())).collect()
+        self.lanes.iter().map(|lane| (lane.steps(), lane.score(), lane.is_over())).collect()
     }
 
     /// What is to be said to the page, in order.
@@ -333,8 +333,8 @@ impl Session {
             let lane = &mut self.lanes[at];
             let view = if lane.render(&mut self.view) { runs::pack(self.view.as_image()) } else { vec![] };
             frame::lane(&mut out, lane, &view);
-            if self.filmed[at] != Some(lane.steps) {
-                self.filmed[at] = Some(lane.steps);
+            if self.filmed[at] != Some(lane.steps()) {
+                self.filmed[at] = Some(lane.steps());
                 let title = self.title(at);
                 let moment = moment(&mut self.lanes[at], title, view);
                 self.reels[at].push(moment);
@@ -385,8 +385,8 @@ impl Session {
             .iter()
             .map(|lane| {
                 json!({
-                    "score": lane.score,
-                    "steps": lane.steps,
+                    "score": lane.score(),
+                    "steps": lane.steps(),
                     "terminated": lane.end.is_some_and(|end| end.terminated),
                 })
             })
@@ -477,7 +477,7 @@ fn make_lanes(cast: &Cast, world: &dyn Env, settings: &Settings, plan: &Plan) ->
 
 /// A lane as it is now, for the film.
 fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
-    let (step, score, over) = (lane.steps as usize, lane.score, lane.is_over());
+    let (step, score, over) = (lane.steps() as usize, lane.score(), lane.is_over());
     let (observation, decided, hand) = lane.present();
     let (mut seen, mut marks) = (vec![], vec![]);
     if let Some(image) = observation.image() {

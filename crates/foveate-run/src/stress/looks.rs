@@ -1,11 +1,12 @@
 //! A contact sheet: what variants look like.
 
+use foveate_core::episode::RecordedActor;
 use foveate_core::{Agent, Env, Image, ImageBuf};
 use foveate_envs::registry::EnvRequest;
 use foveate_film::{Face, encode_png};
 
 use super::conditions::{What, conditions};
-use super::sheet::{do_action, put, record};
+use super::sheet::{drive, put, record};
 use crate::error::RunError;
 use crate::worlds;
 
@@ -44,12 +45,9 @@ pub fn looks(
             What::Original => plain.boxed_clone(),
             _ => worlds::make(row.in_world(world))?,
         };
-        env.reset(Some(seed));
-        for action in &actions {
-            if do_action(&mut *env, action)? {
-                break;
-            }
-        }
+        let mut recorded = RecordedActor(&actions);
+        let rules = recorded.rules();
+        drive(&mut *env, &mut recorded, seed, rules, &mut ())?;
         let [x, y] = [AROUND + i % ACROSS * block[0], AROUND + i / ACROSS * block[1]];
         face.write(&mut sheet, x as f32, y as f32 + 3.0, &row.name, [40; 3]);
         let mut view = ImageBuf::black(VIEW[0], VIEW[1]);

@@ -1,11 +1,11 @@
 //! A contact sheet: what shifts look like.
 
-use foveate_core::{ActContext, ActMode, Action, ActionSpace, Agent, Env, Image, ImageBuf, episode_seed};
+use foveate_core::episode::{ActionRecorder, Actor, Episode, EpisodeRules, Observer, RecordedActor};
+use foveate_core::{Agent, Env, Image, ImageBuf};
 use foveate_envs::shift::{Plan, Shift, Shifted, Target, catalogue};
 use foveate_film::{Face, encode_png};
 
 use crate::error::RunError;
-use crate::rollout::first_largest;
 
 /// Blocks beside each other.
 const ACROSS: usize = 3;
@@ -72,19 +72,14 @@ pub(super) fn record(
     step: usize,
 ) -> Result<Vec<Vec<f64>>, RunError> {
     let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
-    env.reset(Some(seed));
-    agent.begin_episode(episode_seed(seed, 0));
-    let mut context = ActContext::new(episode_seed(seed, 0), ActMode::Greedy);
-    let mut actions = Vec::new();
-    while actions.len() < step {
-        let action = agent.act(env.observation(), &mut context)?.action.to_vec();
-        let over = do_action(&mut *env, &action)?;
-        actions.push(action);
-        if over && actions.len() < step {
-            return Err(RunError::BadRequest {
-                why: format!("the episode ends after {} steps; choose an earlier one", actions.len()),
-            });
-        }
+    let mut recorder = ActionRecorder::default();
+    let rules = EpisodeRules { max_steps: step as u64, ..EpisodeRules::WHOLE };
+    drive(&mut *env, &mut *agent, seed, rules, &mut recorder)?;
+    let actions = recorder.actions;
+    if actions.len() < step {
+        return Err(RunError::BadRequest {
+            why: format!("the episode ends after {} steps; choose an earlier one", actions.len()),
+        });
     }
     Ok(actions)
 }
@@ -95,20 +90,13 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
     let mut agent = request.agent.boxed_clone();
     // Actions that are changed on their way would soon lead nowhere: then the agent looks where it goes.
     let looks = plan.list().iter().any(|shift| shift.info().target == Target::Action);
-    env.reset(Some(request.seed));
-    agent.begin_episode(episode_seed(request.seed, 0));
-    let mut context = ActContext::new(episode_seed(request.seed, 0), ActMode::Greedy);
-    for recorded in actions {
-        let over = if looks {
-            let action = agent.act(env.observation(), &mut context)?.action.to_vec();
-            do_action(&mut env, &action)?
-        } else {
-            do_action(&mut env, recorded)?
-        };
-        // A shift of actions may end the episode early; then its last picture is shown.
-        if over {
-            break;
-        }
+    // A shift of actions may end the episode early; then its last picture is shown.
+    let mut recorded = RecordedActor(actions);
+    let rules = recorded.rules();
+    if looks {
+        drive(&mut env, &mut *agent, request.seed, rules, &mut ())?;
+    } else {
+        drive(&mut env, &mut recorded, request.seed, rules, &mut ())?;
     }
     let Some(image) = env.observation().image() else {
         let names: Vec<&str> =
@@ -125,10 +113,16 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
         .expect("it was a picture before"))
 }
 
-pub(super) fn do_action(env: &mut dyn Env, action: &[f64]) -> Result<bool, RunError> {
-    let discrete = matches!(env.spec().action, ActionSpace::Discrete { .. });
-    let action = if discrete { Action::Discrete(first_largest(action)) } else { Action::Continuous(action) };
-    Ok(env.step(action)?.is_over())
+/// Resets the world and lets `actor` drive.
+pub(super) fn drive(
+    env: &mut dyn Env,
+    actor: &mut (impl Actor + ?Sized),
+    seed: u64,
+    rules: EpisodeRules,
+    observer: &mut dyn Observer<RunError>,
+) -> Result<(), RunError> {
+    let driven = Episode::of_seed(seed, rules).run(env, actor, observer);
+    driven.map(|_| ()).map_err(RunError::of_weights("the sheet's driver"))
 }
 
 pub(super) fn put(sheet: &mut ImageBuf, picture: Image<'_>, [x, y]: [usize; 2]) {

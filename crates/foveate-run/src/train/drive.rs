@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foveate_core::{EpisodeResult, EvaluateError, Evaluator, EvolveError};
+use foveate_core::{EvaluateError, Evaluator};
 
 use super::films::Films;
 use super::record::{self, Record};
@@ -235,7 +235,7 @@ impl Run {
             };
             let events = match learnt.and_then(|()| self.parts.course.learn(&results)) {
                 Ok(events) => events,
-                Err(error) => return Err(self.unlearnable(&task, &results, error)),
+                Err(error) => return Err(error.into()),
             };
             for event in events {
                 let seconds = self.before.0 + wall.elapsed().as_secs_f64();
@@ -308,15 +308,6 @@ impl Run {
             Err(trouble) => {
                 RunError::BadRequest { why: format!("generation {generation}: {error}; and {trouble}") }
             }
-        }
-    }
-
-    /// The strategy refuses the results: if a return is not finite, that is a failed rollout.
-    fn unlearnable(&mut self, task: &Task, results: &[EpisodeResult], error: EvolveError) -> RunError {
-        let broken = task.jobs.iter().zip(results).find(|(_, result)| !result.total.is_finite());
-        match broken {
-            Some((&job, result)) => self.failed(task, failure::not_finite(job, result.steps, result.total)),
-            None => error.into(),
         }
     }
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction, first_largest};
 use foveate_core::{
-    ActContext, ActMode, Action, ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed,
-    Observation, PolicyError, RolloutJob, Tokens, episode_seed,
+    ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation, RolloutJob,
+    Tokens,
 };
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
 
 use super::{WatchReport, WatchRequest};
 use crate::RunError;
-use crate::rollout::first_largest;
 use crate::workers::Stop;
 
 /// What the three numbers of CarRacing mean.
@@ -20,16 +20,12 @@ const CAR_DIALS: [&str; 3] = ["steer", "gas", "brake"];
 pub(super) struct Scene {
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
-    context: ActContext,
-    job: RolloutJob,
+    episode: Episode,
     stage: Stage,
     size: (usize, usize),
     view: Option<ImageBuf>,
     /// What the agent decided on seeing the present observation; it looks once per observation.
     decided: Option<Decided>,
-    steps: usize,
-    score: f64,
-    over: bool,
 }
 
 /// A decision, kept.
@@ -63,20 +59,18 @@ impl Scene {
             }
             env.reset(None);
         }
-        agent.begin_episode(episode_seed(request.seed, request.episode));
+        let job = RolloutJob { genome: 0, episode: request.episode, env_seed: request.seed };
+        let mut episode = Episode::new(job, EpisodeRules::WHOLE);
+        episode.resume(&mut *agent);
         let (width, height) = stage.world_size();
         Ok(Scene {
             env,
             agent,
-            context: ActContext::new(episode_seed(request.seed, request.episode), ActMode::Greedy),
-            job: RolloutJob { genome: 0, episode: request.episode, env_seed: request.seed },
+            episode,
             stage,
             size,
             view: Some(ImageBuf::black(width, height)),
             decided: None,
-            steps: 0,
-            score: 0.0,
-            over: false,
         })
     }
 
@@ -85,11 +79,11 @@ impl Scene {
     }
 
     pub(super) fn steps(&self) -> usize {
-        self.steps
+        self.episode.result().steps as usize
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.over
+        self.episode.is_over()
     }
 
     /// The frame of this moment.
@@ -100,10 +94,11 @@ impl Scene {
                 Ok(()) => {}
                 // A world without a picture is filmed by what the agent sees.
                 Err(EnvError::NoView { .. }) => self.view = None,
-                Err(error) => return Err(self.env_error(error)),
+                Err(error) => return Err(self.refused(error)),
             }
         }
         let fps = self.env.spec().fps;
+        let (step, score) = (self.steps(), self.episode.result().total);
         let observation = self.env.observation();
         let decided = self.decided.as_ref();
         let marks = decided.map_or(&[][..], |d| &d.marks);
@@ -124,37 +119,24 @@ impl Scene {
             world: self.view.as_ref().map(ImageBuf::as_image),
             seen,
             // After the end it still looks, but no longer acts.
-            action: if self.over { &[] } else { decided.map_or(&[][..], |d| &d.shown) },
-            score: self.score,
-            step: self.steps,
-            time_s: self.steps as f64 / fps,
+            action: if self.episode.is_over() { &[] } else { decided.map_or(&[][..], |d| &d.shown) },
+            score,
+            step,
+            time_s: step as f64 / fps,
         }))
     }
 
     /// One step on.
     pub(super) fn step(&mut self) -> Result<(), RunError> {
-        self.stage.pass(self.steps, self.score);
+        self.stage.pass(self.steps(), self.episode.result().total);
         self.decide()?;
         let Some(Decided { action, .. }) = self.decided.take() else { return Ok(()) };
-        if let Some((i, x)) = action.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(self.broken(format!("the agent's action[{i}] is {x}")));
-        }
-        let outcome = match self.env.spec().action {
-            ActionSpace::Discrete { .. } => self.env.step(Action::Discrete(first_largest(&action))),
-            ActionSpace::Box { .. } => self.env.step(Action::Continuous(&action)),
-        };
-        let outcome = outcome.map_err(|e| self.env_error(e))?;
-        if !outcome.reward.is_finite() {
-            return Err(self.broken(format!("the reward is {}", outcome.reward)));
-        }
-        self.steps += 1;
-        self.score += outcome.reward;
-        self.over = outcome.is_over();
+        self.episode.step::<EvaluateError>(&mut *self.env, &mut RawAction::Outputs(&action), &mut ())?;
         Ok(())
     }
 
     pub(super) fn report(&self, file: &Path, bytes: u64, frames: usize) -> WatchReport {
-        let (steps, score, ended) = (self.steps, self.score, self.over);
+        let (steps, score, ended) = (self.steps(), self.episode.result().total, self.is_over());
         WatchReport { file: file.to_path_buf(), bytes, frames, steps, score, ended }
     }
 
@@ -164,9 +146,9 @@ impl Scene {
             return Ok(());
         }
         let observation = self.env.observation();
-        let decision = match self.agent.act(observation, &mut self.context) {
+        let decision = match self.agent.act(observation, self.episode.context()) {
             Ok(decision) => decision,
-            Err(error) => return Err(self.policy_error(error)),
+            Err(error) => return Err(self.refused(error)),
         };
         let (mut overlaid, mut marks, mut named) = (None, Vec::new(), None);
         if let Some(attention) = &decision.attention
@@ -197,19 +179,8 @@ impl Scene {
         Ok(())
     }
 
-    fn env_error(&self, source: EnvError) -> RunError {
-        let RolloutJob { genome, episode, env_seed } = self.job;
-        EvaluateError::Env { genome, episode, env_seed, step: self.steps as u64 + 1, source }.into()
-    }
-
-    fn policy_error(&self, source: PolicyError) -> RunError {
-        let RolloutJob { genome, episode, env_seed } = self.job;
-        EvaluateError::Policy { genome, episode, env_seed, step: self.steps as u64 + 1, source }.into()
-    }
-
-    fn broken(&self, what: String) -> RunError {
-        let RolloutJob { genome, episode, env_seed } = self.job;
-        EvaluateError::Broken { genome, episode, env_seed, step: self.steps as u64 + 1, what }.into()
+    fn refused(&self, error: impl Into<ActorError>) -> RunError {
+        self.episode.refused(error.into()).into()
     }
 }
 

@@ -1,0 +1,113 @@
+//! Demonstrations: every step is written down with what the world's expert would have done there.
+
+use super::{Actor, ActorError, Chosen, RawAction};
+use crate::{
+    ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, PolicyError, Rng, RolloutJob, Seed,
+};
+
+/// Steps that a push lasts.
+const PUSH_STEPS: std::ops::Range<u64> = 5..17;
+/// Standard deviation of a push, as a share of the action's range.
+const PUSH: f64 = 0.3;
+
+/// An agent or the world's expert drives, as the plan says, and a [`Demonstration`] of the expert is written.
+pub struct DemonstrationActor<'a> {
+    agent: &'a mut dyn Agent,
+    plan: DemonstrationPlan,
+    rng: Rng,
+    /// Lowest and highest of every action.
+    range: Vec<[f64; 2]>,
+    /// What the push that is under way adds to every action, and how many steps it still lasts.
+    push: Vec<f64>,
+    left: u64,
+    /// What the expert would do.
+    advice: Vec<f64>,
+    /// What is done.
+    action: Vec<f64>,
+    demonstration: &'a mut Demonstration,
+}
+
+impl<'a> DemonstrationActor<'a> {
+    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes depend on the
+    /// job's seed alone.
+    pub fn new(
+        plan: DemonstrationPlan,
+        job: RolloutJob,
+        space: &ActionSpace,
+        agent: &'a mut dyn Agent,
+        demonstration: &'a mut Demonstration,
+    ) -> Self {
+        *demonstration = Demonstration::default();
+        let range: Vec<[f64; 2]> = match space {
+            ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
+            // Scores that a choice is made from; worlds of choices have no expert so far.
+            ActionSpace::Discrete { n } => vec![[0.0, 1.0]; *n],
+        };
+        let zeros = vec![0.0; range.len()];
+        DemonstrationActor {
+            agent,
+            plan,
+            rng: Seed::root(job.env_seed).child("pushes", 0).rng(),
+            push: zeros.clone(),
+            left: 0,
+            advice: zeros.clone(),
+            action: zeros,
+            range,
+            demonstration,
+        }
+    }
+
+    /// What the push under way, if any, makes of the action.
+    fn disturb(&mut self) {
+        let DemonstrationActor { plan, rng, range, push, left, action, .. } = self;
+        // Drawn in every step, so that what happens in one does not shift the others.
+        let begins = rng.next_f64() < plan.pushes / 100.0;
+        if begins && *left == 0 {
+            *left = PUSH_STEPS.start + rng.below(PUSH_STEPS.end - PUSH_STEPS.start);
+            for (push, [low, high]) in push.iter_mut().zip(&*range) {
+                *push = PUSH * (high - low) * rng.normal();
+            }
+        }
+        if *left > 0 {
+            *left -= 1;
+            for ((action, push), [low, high]) in action.iter_mut().zip(push).zip(&*range) {
+                *action = (*action + *push).clamp(*low, *high);
+            }
+        }
+    }
+}
+
+impl Actor for DemonstrationActor<'_> {
+    fn begin_episode(&mut self, episode: Seed) {
+        self.agent.begin_episode(episode);
+    }
+
+    fn act(&mut self, env: &mut dyn Env, _: u64, context: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
+        env.expert(&mut self.advice)?;
+        let decision = self.agent.act(env.observation(), context)?;
+        let by = if self.plan.expert_drives { &self.advice[..] } else { decision.action };
+        if by.len() != self.action.len() {
+            let why = format!("the agent gives {} actions, the world takes {}", by.len(), self.action.len());
+            return Err(PolicyError::BadConfig { why }.into());
+        }
+        self.action.copy_from_slice(by);
+        let inputs = self.agent.inputs();
+        if inputs.is_empty() {
+            let why =
+                "this agent has no part that learns by gradients, so there are no demonstrations for it"
+                    .into();
+            return Err(PolicyError::BadConfig { why }.into());
+        }
+        self.demonstration.inputs.extend_from_slice(inputs);
+        self.demonstration.actions.extend(self.advice.iter().map(|&x| x as f32));
+        self.demonstration.steps += 1;
+        if self.action.iter().all(|x| x.is_finite()) {
+            self.disturb();
+        }
+        Ok(Chosen { action: RawAction::Outputs(&self.action), decision: None })
+    }
+
+    fn agent(&self) -> Option<&dyn Agent> {
+        Some(&*self.agent)
+    }
+}
