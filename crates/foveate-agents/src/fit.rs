@@ -1,6 +1,6 @@
 //! Settings that fit an agent to the shape of a world.
 
-use foveate_core::{ActionSpace, EnvSpec};
+use foveate_core::EnvSpec;
 
 /// Patches of the usual picture of 96 × 96: as many as fit at a distance of 4 pixels.
 const MOST_PATCHES: usize = 529;
@@ -9,10 +9,7 @@ const FEWEST_PATCHES: usize = 64;
 
 /// `[low, high]` for each number of an action; of choices `[0, 1]` for each one's score.
 pub fn actions(spec: &EnvSpec) -> Vec<[f64; 2]> {
-    match &spec.action {
-        ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
-        ActionSpace::Discrete { n } => vec![[0.0, 1.0]; *n],
-    }
+    spec.action.bounds()
 }
 
 /// Width and height of the picture, and a distance between patches of 7 × 7 that gives an agent no more of them than it
@@ -31,7 +28,7 @@ pub fn picture(spec: &EnvSpec) -> Option<([usize; 2], usize)> {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::ObservationSpace;
+    use foveate_core::{ActionSpace, ObservationSpace};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Worlds.
 
 use crate::near::hint;
-use crate::{Fact, Image, ImageBuf};
+use crate::{Action, ActionSpace, Fact, Image, ImageBuf};
 
 /// A world that can be reset, stepped, copied and looked at.
 ///
@@ -71,15 +71,6 @@ impl Step {
     }
 }
 
-/// An action, borrowed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Action<'a> {
-    /// One number per dimension of a [`ActionSpace::Box`].
-    Continuous(&'a [f64]),
-    /// A choice of [`ActionSpace::Discrete`].
-    Discrete(usize),
-}
-
 /// An observation, borrowed from the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Observation<'a> {
@@ -137,23 +128,6 @@ impl<'a> Observation<'a> {
 fn describe_mixed(width: usize, height: usize, depth: bool, sensors: usize) -> String {
     let depth = if depth { " with depth" } else { "" };
     format!("a picture of {width}x{height}{depth} and {sensors} numbers")
-}
-
-/// Which actions a world takes.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ActionSpace {
-    /// Bounds per dimension. Worlds may take values outside; what happens then is the world's own rule.
-    Box {
-        /// Lower bounds.
-        low: Vec<f64>,
-        /// Upper bounds.
-        high: Vec<f64>,
-    },
-    /// One of `n` choices.
-    Discrete {
-        /// Number of choices.
-        n: usize,
-    },
 }
 
 /// What a world shows.

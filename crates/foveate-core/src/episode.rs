@@ -14,8 +14,8 @@
 mod demonstrate;
 
 use crate::{
-    ActContext, ActMode, Action, ActionSpace, Agent, Decision, Env, EnvError, EpisodeResult, EvaluateError,
-    PolicyError, RolloutJob, Seed, Step, episode_seed,
+    ActContext, ActMode, Action, Agent, Decision, Env, EnvError, EpisodeResult, EvaluateError, PolicyError,
+    RolloutJob, Seed, Step, episode_seed,
 };
 
 pub use demonstrate::DemonstrationActor;
@@ -45,10 +45,10 @@ impl Default for EpisodeRules {
 /// An action as it leaves an actor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RawAction<'a> {
-    /// One number for each dimension of an [`ActionSpace::Box`], or one score for each choice of an
-    /// [`ActionSpace::Discrete`], of which the largest is chosen, the first of equals.
+    /// One number for each dimension of an [`ActionSpace::Box`](crate::ActionSpace::Box), or one score for each choice; see
+    /// [`ActionSpace::choose`](crate::ActionSpace::choose).
     Outputs(&'a [f64]),
-    /// A choice of an [`ActionSpace::Discrete`].
+    /// A choice of an [`ActionSpace::Discrete`](crate::ActionSpace::Discrete).
     Choice(usize),
 }
 
@@ -387,10 +387,7 @@ impl Episode {
                 if let Some((i, x)) = outputs.iter().enumerate().find(|(_, x)| !x.is_finite()) {
                     return Err(self.broken_at(self.begun, format!("the agent's action[{i}] is {x}")).into());
                 }
-                match env.spec().action {
-                    ActionSpace::Discrete { .. } => Action::Discrete(first_largest(outputs)),
-                    ActionSpace::Box { .. } => Action::Continuous(outputs),
-                }
+                env.spec().action.choose(outputs).map_err(|source| self.refused(source.into()))?
             }
         };
         observer.before_step(BeforeStep { step, env, chosen })?;
@@ -441,21 +438,12 @@ impl Episode {
     }
 }
 
-/// Index of the largest number, the first of equals: how a row of finite scores becomes a choice.
-pub fn first_largest(scores: &[f64]) -> usize {
-    let mut best = 0;
-    for (i, score) in scores.iter().enumerate() {
-        if *score > scores[best] {
-            best = i;
-        }
-    }
-    best
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Policy, PolicyAgent, TensorShape};
+    use crate::{
+        ActionSpace, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Policy, PolicyAgent, TensorShape,
+    };
 
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
     const TRAINING: EpisodeRules = EpisodeRules { max_steps: 1000, patience: Some(20) };

@@ -13,6 +13,7 @@
 //!
 //! **Invariant:** no file, socket, thread, clock or environment variable is touched here.
 
+mod action;
 mod attention;
 mod env;
 pub mod episode;
@@ -28,8 +29,9 @@ mod seed;
 pub mod statistics;
 mod threads;
 
+pub use action::{Action, ActionBuf, ActionSpace};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
-pub use env::{Action, ActionSpace, Env, EnvError, EnvSpec, Mixed, Observation, ObservationSpace, Step};
+pub use env::{Env, EnvError, EnvSpec, Mixed, Observation, ObservationSpace, Step};
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};

@@ -407,6 +407,12 @@ pub enum PolicyError {
         /// What does not fit, with numbers.
         why: String,
     },
+    /// What the policy gives cannot be made a choice.
+    #[error("{why}")]
+    Scores {
+        /// What is wrong, with numbers, and what to do.
+        why: String,
+    },
     /// A configuration that makes no sense.
     #[error("{why}")]
     BadConfig {

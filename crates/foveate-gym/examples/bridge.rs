@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use foveate_core::{Action, ActionSpace, Env};
+use foveate_core::Env;
 use foveate_gym::{Gym, GymWorld, Settings, worker_cpu};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -22,14 +22,10 @@ fn now() -> Instant {
 }
 
 fn drive(env: &mut dyn Env, steps: usize) -> Result<u64, Box<dyn Error + Send + Sync>> {
-    let numbers = match &env.spec().action {
-        ActionSpace::Box { low, .. } => vec![0.0; low.len()],
-        ActionSpace::Discrete { .. } => vec![],
-    };
-    let action = if numbers.is_empty() { Action::Discrete(0) } else { Action::Continuous(&numbers) };
+    let action = env.spec().action.zero();
     let mut sum = 0;
     for _ in 0..steps {
-        if env.step(action)?.is_over() {
+        if env.step(action.as_action())?.is_over() {
             env.reset(None);
         }
         sum += env.observation().image().map_or(0, |image| u64::from(image.rgb()[0]));

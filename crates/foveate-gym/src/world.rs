@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, Seed, Step,
-};
+use foveate_core::{Action, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, Seed, Step};
 use serde_json::Value;
 
 use crate::gym::Gym;
@@ -223,28 +221,10 @@ impl GymWorld {
     fn take(&mut self, action: Action<'_>) -> Result<(), EnvError> {
         let EnvSpec { id, action: space, .. } = self.gym.spec();
         self.numbers.clear();
-        match (space, action) {
-            (ActionSpace::Box { low, .. }, Action::Continuous(given)) => {
-                if given.len() != low.len() {
-                    let (wanted, given) = (low.len(), given.len());
-                    return Err(EnvError::ActionLength { env: id.clone(), wanted, given });
-                }
-                if let Some((index, &value)) = given.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-                    return Err(EnvError::ActionNotFinite { env: id.clone(), index, value });
-                }
-                self.numbers.extend_from_slice(given);
-            }
-            (ActionSpace::Discrete { n }, Action::Discrete(choice)) if choice < *n => {
-                self.numbers.push(choice as f64);
-            }
-            (ActionSpace::Discrete { n }, given) => {
-                let wanted = format!("a choice from 0 to {}", n - 1);
-                return Err(EnvError::ActionKind { env: id.clone(), wanted, given: format!("{given:?}") });
-            }
-            (ActionSpace::Box { low, .. }, given) => {
-                let wanted = format!("{} numbers", low.len());
-                return Err(EnvError::ActionKind { env: id.clone(), wanted, given: format!("{given:?}") });
-            }
+        space.check(id, action)?;
+        match action {
+            Action::Continuous(given) => self.numbers.extend_from_slice(given),
+            Action::Discrete(choice) => self.numbers.push(choice as f64),
         }
         Ok(())
     }
@@ -408,13 +388,9 @@ impl Env for GymWorld {
         if !self.gym.hello().expert {
             return Err(EnvError::NoExpert { env: env() });
         }
-        let wanted = match &self.gym.spec().action {
-            ActionSpace::Box { low, .. } => low.len(),
-            ActionSpace::Discrete { n } => *n,
-        };
-        if action.len() != wanted {
-            return Err(EnvError::ActionLength { env: env(), wanted, given: action.len() });
-        }
+        let EnvSpec { id, action: space, .. } = self.gym.spec();
+        space.check_len(id, action.len())?;
+        let wanted = space.len();
         self.is_there()?;
         if self.phase == Phase::Over {
             return Err(EnvError::NeedsReset { env: env() });

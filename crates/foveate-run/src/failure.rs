@@ -7,7 +7,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use foveate_core::episode::{ActionRecorder, Episode, first_largest};
+use foveate_core::episode::{ActionRecorder, Episode};
 use foveate_core::{Agent, Demonstration, DemonstrationPlan, Env, EvaluateError, RolloutJob};
 use serde::{Deserialize, Serialize};
 
@@ -199,11 +199,9 @@ impl Failure {
     /// As [`replay::replay`], except for what the failing step itself says.
     pub fn trace(&self, trace: &mut dyn Write) -> Result<(), RunError> {
         let mut env = self.world()?;
-        let discrete = matches!(env.spec().action, foveate_core::ActionSpace::Discrete { .. });
-        let line = |action: &Vec<f64>| {
-            if discrete { first_largest(action).to_string() } else { format!("{action:?}") }
-        };
-        let text: Vec<String> = self.actions.iter().map(line).collect();
+        let space = &env.spec().action;
+        let line = |action: &Vec<f64>| space.choose(action).map(|action| action.to_string());
+        let text = self.actions.iter().map(line).collect::<Result<Vec<_>, _>>()?;
         let text = text.join("\n");
         let mut play = || replay::replay(&mut *env, self.env_seed, "actions", &mut text.as_bytes(), trace);
         match catch_unwind(AssertUnwindSafe(&mut play)) {

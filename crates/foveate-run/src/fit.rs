@@ -7,7 +7,9 @@
 use foveate_core::episode::{
     Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
 };
-use foveate_core::{ActContext, ActionSpace, Env, EnvSpec, Mixed, Observation, ObservationSpace, Rng, Seed};
+use foveate_core::{
+    ActContext, ActionBuf, ActionSpace, Env, EnvSpec, Mixed, Observation, ObservationSpace, Rng, Seed,
+};
 use foveate_envs::{car_racing, take_cover};
 use serde_json::{Value, json};
 use toml::Table;
@@ -181,7 +183,8 @@ fn ranges(env: &mut dyn Env, numbers: usize) -> Result<Vec<[f64; 2]>, RunError> 
     let mut seen = SeenRanges(vec![[f64::INFINITY, f64::NEG_INFINITY]; numbers]);
     for number in 0..EPISODES {
         let rng = Seed::root(0).child("ranges", number).rng();
-        let mut actor = RandomActor { space: env.spec().action.clone(), rng, action: vec![], choice: 0 };
+        let space = env.spec().action.clone();
+        let mut actor = RandomActor { action: space.zero(), space, rng };
         let rules = EpisodeRules { max_steps: 200, ..EpisodeRules::WHOLE };
         let driven = Episode::of_seed(number, rules).run(env, &mut actor, &mut seen);
         driven.map_err(RunError::of_weights("random actions"))?;
@@ -194,28 +197,19 @@ fn ranges(env: &mut dyn Env, numbers: usize) -> Result<Vec<[f64; 2]>, RunError> 
 struct RandomActor {
     space: ActionSpace,
     rng: Rng,
-    action: Vec<f64>,
-    choice: usize,
+    action: ActionBuf,
 }
 
 impl Actor for RandomActor {
     fn act(&mut self, _: &mut dyn Env, step: u64, _: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
         const HELD: u64 = 8;
-        let RandomActor { space, rng, action, choice } = self;
-        let anew = step % HELD == 0;
-        let action = match space {
-            ActionSpace::Discrete { n } => {
-                if anew {
-                    *choice = (rng.uniform(0.0, *n as f64) as usize).min(*n - 1);
-                }
-                RawAction::Choice(*choice)
-            }
-            ActionSpace::Box { low, high } => {
-                if anew {
-                    *action = low.iter().zip(&*high).map(|(&low, &high)| rng.uniform(low, high)).collect();
-                }
-                RawAction::Outputs(action)
-            }
+        let RandomActor { space, rng, action } = self;
+        if step % HELD == 0 {
+            *action = space.sample(rng);
+        }
+        let action = match action {
+            ActionBuf::Discrete(choice) => RawAction::Choice(*choice),
+            ActionBuf::Continuous(numbers) => RawAction::Outputs(numbers),
         };
         Ok(Chosen { action, decision: None })
     }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Read, Write};
 
 use foveate_core::episode::{AfterStep, Episode, EpisodeRules, Observer, RawAction};
-use foveate_core::{ActionSpace, Env, EpisodeResult, EvaluateError, Fact, Mixed, Observation, Step};
+use foveate_core::{ActionBuf, Env, EpisodeResult, EvaluateError, Fact, Mixed, Observation, Step};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 
@@ -52,7 +52,7 @@ pub fn replay(
     actions: &mut dyn BufRead,
     trace: &mut dyn Write,
 ) -> Result<Replayed, RunError> {
-    let discrete = matches!(env.spec().action, ActionSpace::Discrete { .. });
+    let discrete = env.spec().action.is_discrete();
     let mut episode = Episode::of_seed(seed, EpisodeRules::WHOLE);
     episode.reset(env, &mut RawAction::Choice(0));
     write_line(env, 0, Step::default(), trace)?;
@@ -74,8 +74,8 @@ pub fn replay(
         }
         let action = parse(&line, discrete).map_err(bad)?;
         let mut action = match &action {
-            Given::Numbers(numbers) => RawAction::Outputs(numbers),
-            Given::Choice(choice) => RawAction::Choice(*choice),
+            ActionBuf::Continuous(numbers) => RawAction::Outputs(numbers),
+            ActionBuf::Discrete(choice) => RawAction::Choice(*choice),
         };
         episode.step(env, &mut action, &mut Trace(trace)).map_err(|error: TraceError| match error {
             TraceError::Step(error) => bad(error.reason()),
@@ -116,20 +116,15 @@ impl Observer<TraceError> for Trace<'_> {
     }
 }
 
-enum Given {
-    Numbers(Vec<f64>),
-    Choice(usize),
-}
-
-fn parse(line: &str, discrete: bool) -> Result<Given, String> {
+fn parse(line: &str, discrete: bool) -> Result<ActionBuf, String> {
     if discrete {
         // A list of one choice is what a program writes that treats all actions alike.
         let choice = serde_json::from_str::<usize>(line)
             .or_else(|_| serde_json::from_str::<[usize; 1]>(line).map(|[choice]| choice));
-        return choice.map(Given::Choice).map_err(|_| "a whole number was expected, as in 3".into());
+        return choice.map(ActionBuf::Discrete).map_err(|_| "a whole number was expected, as in 3".into());
     }
     serde_json::from_str(line)
-        .map(Given::Numbers)
+        .map(ActionBuf::Continuous)
         .map_err(|_| "a list of numbers was expected, as in [0.5, 1, 0]".into())
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use foveate_agents::registry;
-use foveate_core::{ActionSpace, Agent, Env, Student, TensorShape};
+use foveate_core::{Agent, Env, Student, TensorShape};
 
 use crate::balance;
 use crate::budget;
@@ -206,10 +206,7 @@ fn taught(
     }
     let mut env = env.boxed_clone();
     env.reset(Some(0));
-    let actions = match &env.spec().action {
-        ActionSpace::Box { low, .. } => low.len(),
-        ActionSpace::Discrete { n } => *n,
-    };
+    let actions = env.spec().action.len();
     env.expert(&mut vec![0.0; actions])?;
     Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
 }

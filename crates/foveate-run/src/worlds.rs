@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use foveate_core::{ActionSpace, Env, EnvError, EnvSpec, ImageBuf};
+use foveate_core::{Env, EnvError, EnvSpec, ImageBuf};
 use foveate_envs::car_racing;
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::registry::{self, EnvRequest};
@@ -253,10 +253,7 @@ pub fn shape(request: &EnvRequest) -> Result<EnvSpec, RunError> {
 /// Settings that fit an agent with a picture to a world: `image`, one entry of `actions` for each number or choice, and
 /// a `stride` that leaves it no more patches than it has on the usual picture of 96 × 96.
 pub fn fitted(spec: &EnvSpec) -> Value {
-    let actions: Vec<[f64; 2]> = match &spec.action {
-        ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
-        ActionSpace::Discrete { n } => vec![[0.0, 1.0]; *n],
-    };
+    let actions = spec.action.bounds();
     let Some((width, height)) = spec.observation.picture() else { return json!({ "actions": actions }) };
     let patches =
         |stride: usize| (width.saturating_sub(7) / stride + 1) * (height.saturating_sub(7) / stride + 1);

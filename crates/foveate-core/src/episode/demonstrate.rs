@@ -38,11 +38,8 @@ impl<'a> DemonstrationActor<'a> {
         demonstration: &'a mut Demonstration,
     ) -> Self {
         *demonstration = Demonstration::default();
-        let range: Vec<[f64; 2]> = match space {
-            ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
-            // Scores that a choice is made from; worlds of choices have no expert so far.
-            ActionSpace::Discrete { n } => vec![[0.0, 1.0]; *n],
-        };
+        // Scores that a choice is made from are from 0 to 1; worlds of choices have no expert so far.
+        let range = space.bounds();
         let zeros = vec![0.0; range.len()];
         DemonstrationActor {
             agent,

@@ -1,6 +1,6 @@
 //! What every shift is made of.
 
-use foveate_core::{Image, Seed};
+use foveate_core::{Action, ActionBuf, ActionSpace, Image, Seed};
 
 use super::plan::Setting;
 
@@ -15,11 +15,11 @@ pub(super) trait Operator: BoxedClone + Send {
     /// Changes the picture; called while the shift is on. May be called again for the same step.
     fn look(&mut self, _picture: &mut Picture<'_>, _now: &Moment<'_>) {}
 
-    /// Changes the action; called while the shift is on.
-    fn act(&mut self, _deed: &mut Deed<'_>, _now: &Moment<'_>) {}
+    /// Changes the action, which is of this space; called while the shift is on.
+    fn act(&mut self, _action: &mut ActionBuf, _space: &ActionSpace, _now: &Moment<'_>) {}
 
     /// Sees every action that was done in the end.
-    fn acted(&mut self, _deed: &Deed<'_>) {}
+    fn acted(&mut self, _action: Action<'_>) {}
 }
 
 /// A copy behind a box, for everything that can be cloned.
@@ -85,12 +85,4 @@ impl Picture<'_> {
             }
         }
     }
-}
-
-/// An action to be changed.
-pub(super) enum Deed<'a> {
-    /// Numbers with their bounds.
-    Numbers { values: &'a mut [f64], low: &'a [f64], high: &'a [f64] },
-    /// One of `n` choices.
-    Choice { choice: &'a mut usize, n: usize },
 }

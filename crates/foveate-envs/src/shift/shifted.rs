@@ -1,11 +1,11 @@
 //! A world to which a plan of shifts happens.
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, Seed, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, Seed, Step,
 };
 
 use super::catalogue::Target;
-use super::operator::{Deed, Moment, Operator, Picture};
+use super::operator::{Moment, Operator, Picture};
 use super::parse::bad;
 use super::plan::{Plan, Setting, Shift};
 
@@ -23,9 +23,7 @@ pub struct Shifted {
     acts: bool,
     size: (usize, usize),
     frame: Vec<u8>,
-    action: Vec<f64>,
-    bounds: [Vec<f64>; 2],
-    choices: usize,
+    action: ActionBuf,
     seed: u64,
     resets: u64,
     step: u64,
@@ -48,10 +46,6 @@ impl Shifted {
     /// not loaded.
     pub fn new(env: Box<dyn Env>, plan: &Plan) -> Result<Self, EnvError> {
         let size = env.spec().observation.picture().unwrap_or_default();
-        let (bounds, choices) = match &env.spec().action {
-            ActionSpace::Box { low, high } => ([low.clone(), high.clone()], 0),
-            ActionSpace::Discrete { n } => ([vec![], vec![]], *n),
-        };
         let mut shifted = Shifted {
             plan: Plan::none(),
             stages: Vec::new(),
@@ -59,9 +53,7 @@ impl Shifted {
             acts: false,
             size,
             frame: vec![0; size.0 * size.1 * 3],
-            action: vec![0.0; bounds[0].len()],
-            bounds,
-            choices,
+            action: env.spec().action.zero(),
             seed: 0,
             resets: 0,
             step: 0,
@@ -152,33 +144,20 @@ impl Shifted {
 
     /// Takes an action through all stages, and then the world a step.
     fn act(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
-        let [low, high] = &self.bounds;
-        let mut choice = 0;
+        let EnvSpec { id, action: space, .. } = self.env.spec();
         // What does not fit is for the world to refuse.
-        let mut deed = match action {
-            Action::Continuous(values)
-                if values.len() == self.action.len() && values.iter().all(|x| x.is_finite()) =>
-            {
-                self.action.copy_from_slice(values);
-                Deed::Numbers { values: &mut self.action, low, high }
-            }
-            Action::Discrete(given) if given < self.choices => {
-                choice = given;
-                Deed::Choice { choice: &mut choice, n: self.choices }
-            }
-            _ => return self.env.step(action),
-        };
+        if space.check(id, action).is_err() {
+            return self.env.step(action);
+        }
+        self.action.set(action);
         for Stage { shift, number, operator } in &mut self.stages {
             let now = moment(shift, *number, self.seed, self.resets, self.step);
             if now.amount > 0.0 {
-                operator.act(&mut deed, &now);
+                operator.act(&mut self.action, space, &now);
             }
-            operator.acted(&deed);
+            operator.acted(self.action.as_action());
         }
-        match action {
-            Action::Continuous(_) => self.env.step(Action::Continuous(&self.action)),
-            Action::Discrete(_) => self.env.step(Action::Discrete(choice)),
-        }
+        self.env.step(self.action.as_action())
     }
 }
 
@@ -258,7 +237,6 @@ impl Env for Shifted {
             stages: stages.collect(),
             frame: self.frame.clone(),
             action: self.action.clone(),
-            bounds: self.bounds.clone(),
             ..*self
         })
     }

@@ -118,20 +118,8 @@ impl Env for TakeCover {
     }
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
-        let env = || ID.to_owned();
-        let action = match action {
-            Action::Continuous(&[action]) if action.is_finite() => action,
-            Action::Continuous(&[value]) => {
-                return Err(EnvError::ActionNotFinite { env: env(), index: 0, value });
-            }
-            Action::Continuous(given) => {
-                return Err(EnvError::ActionLength { env: env(), wanted: 1, given: given.len() });
-            }
-            Action::Discrete(_) => {
-                let (wanted, given) = ("1 number".into(), format!("{action:?}"));
-                return Err(EnvError::ActionKind { env: env(), wanted, given });
-            }
-        };
+        self.spec.action.check(ID, action)?;
+        let Action::Continuous(&[action]) = action else { unreachable!("its space has one number") };
         let step = self.game.step(Action::Discrete(choice(action)))?;
         self.look();
         Ok(step)

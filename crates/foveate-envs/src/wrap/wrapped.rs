@@ -1,7 +1,7 @@
 //! A world behind wrappers.
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, ObservationSpace,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, ObservationSpace,
     Rng, Seed, Step,
 };
 
@@ -19,9 +19,9 @@ pub struct Wrapped {
     wrappers: Wrappers,
     spec: EnvSpec,
     /// What doing nothing is.
-    nothing: Deed,
+    nothing: ActionBuf,
     /// The action before, for sticky ones.
-    before: Deed,
+    before: ActionBuf,
     dice: Rng,
     seed: u64,
     resets: u64,
@@ -31,33 +31,6 @@ pub struct Wrapped {
     /// Of a row of numbers: the last of them, the oldest first.
     numbers: Vec<f32>,
     over: bool,
-}
-
-/// An action, kept.
-#[derive(Debug, Clone, PartialEq)]
-enum Deed {
-    Numbers(Vec<f64>),
-    Choice(usize),
-}
-
-impl Deed {
-    fn as_action(&self) -> Action<'_> {
-        match self {
-            Deed::Numbers(numbers) => Action::Continuous(numbers),
-            Deed::Choice(choice) => Action::Discrete(*choice),
-        }
-    }
-
-    fn set(&mut self, action: Action<'_>) {
-        match (self, action) {
-            (Deed::Numbers(numbers), Action::Continuous(given)) => {
-                numbers.clear();
-                numbers.extend_from_slice(given);
-            }
-            (deed, Action::Discrete(choice)) => *deed = Deed::Choice(choice),
-            (deed, Action::Continuous(given)) => *deed = Deed::Numbers(given.to_vec()),
-        }
-    }
 }
 
 /// Pictures on their way through the wrappers.
@@ -217,10 +190,7 @@ impl Wrapped {
             spec.max_steps = Some(spec.max_steps.map_or(limit, |steps| steps.min(limit)));
         }
         spec.fps /= repeat as f64;
-        let nothing = match &spec.action {
-            ActionSpace::Box { low, .. } => Deed::Numbers(vec![0.0; low.len()]),
-            ActionSpace::Discrete { .. } => Deed::Choice(0),
-        };
+        let nothing = spec.action.zero();
         Ok(Wrapped {
             before: nothing.clone(),
             nothing,

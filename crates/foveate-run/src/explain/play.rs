@@ -2,8 +2,8 @@
 
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, ActionSpace, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, Observation,
-    PolicyError, RolloutJob,
+    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, Observation, PolicyError,
+    RolloutJob,
 };
 use foveate_explain::episode::{ActionScale, Episode};
 
@@ -42,12 +42,7 @@ pub(super) struct Moment<'a> {
 
 /// How actions of this world are compared.
 pub(super) fn action_scale(spec: &EnvSpec) -> ActionScale {
-    match &spec.action {
-        ActionSpace::Box { low, high } => {
-            ActionScale::Box(low.iter().zip(high).map(|(&low, &high)| [low, high]).collect())
-        }
-        ActionSpace::Discrete { .. } => ActionScale::Choices,
-    }
+    if spec.action.is_discrete() { ActionScale::Choices } else { ActionScale::Box(spec.action.bounds()) }
 }
 
 /// Plays the episode; `look` is shown every decision, with the agent as it was before those that `keep` names. Gives

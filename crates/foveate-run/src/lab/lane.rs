@@ -3,8 +3,8 @@
 use foveate_agents::registry::fewer_patches;
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    ActContext, ActionSpace, Agent, Attention, Env, EnvError, EvaluateError, ImageBuf, Observation,
-    PatchGrid, PolicyError, Selected, Step, Tokens,
+    ActContext, Agent, Attention, Env, EnvError, EvaluateError, ImageBuf, Observation, PatchGrid,
+    PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
 
@@ -154,17 +154,18 @@ impl Lane {
             self.hand = None;
             return Ok(());
         };
-        let ActionSpace::Box { low, high } = &self.env.spec().action else {
+        let space = &self.env.spec().action;
+        if space.is_discrete() {
             return Err("this world takes choices, which cannot be steered by hand".into());
-        };
-        if action.len() != low.len() || action.iter().any(|x| !x.is_finite()) {
+        }
+        if action.len() != space.len() || action.iter().any(|x| !x.is_finite()) {
             return Err(format!(
                 "an action of {} numbers; {} finite ones are needed",
                 action.len(),
-                low.len()
+                space.len()
             ));
         }
-        let within = action.iter().zip(low.iter().zip(high)).map(|(x, (low, high))| x.clamp(*low, *high));
+        let within = action.iter().zip(space.bounds()).map(|(x, [low, high])| x.clamp(low, high));
         self.hand = Some(within.collect());
         Ok(())
     }
@@ -176,10 +177,7 @@ impl Lane {
 
     /// The world's bounds of an action; none for choices.
     pub(super) fn bounds(&self) -> (Vec<f64>, Vec<f64>) {
-        match &self.env.spec().action {
-            ActionSpace::Box { low, high } => (low.clone(), high.clone()),
-            ActionSpace::Discrete { n } => (vec![0.0; *n], vec![1.0; *n]),
-        }
+        self.env.spec().action.bounds().into_iter().map(|[low, high]| (low, high)).unzip()
     }
 
     /// Steps a second.

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction, first_largest};
+use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    ActionSpace, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation, RolloutJob,
-    Tokens,
+    Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation, RolloutJob, Tokens,
 };
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
@@ -167,13 +166,14 @@ impl Scene {
             }));
         }
         let action = decision.action.to_vec();
-        let shown = match self.env.spec().action {
+        let space = &self.env.spec().action;
+        let shown = match space.choose(&action) {
             // The choice alone: scores have no scale of their own.
-            ActionSpace::Discrete { n } => {
-                let choice = first_largest(&action);
-                (0..n).map(|i| f64::from(u8::from(i == choice))).collect()
+            Ok(Action::Discrete(choice)) => {
+                (0..space.len()).map(|i| f64::from(u8::from(i == choice))).collect()
             }
-            ActionSpace::Box { .. } => action.clone(),
+            // What cannot be done is shown as it is, and refused in the step.
+            Ok(Action::Continuous(_)) | Err(_) => action.clone(),
         };
         self.decided = Some(Decided { action, shown, overlaid, named, marks });
         Ok(())
@@ -212,18 +212,7 @@ pub(crate) fn dials(spec: &EnvSpec) -> Vec<Dial> {
         "take-cover" => &["move"],
         _ => &[],
     };
-    match &spec.action {
-        ActionSpace::Box { low, high } => low
-            .iter()
-            .zip(high)
-            .enumerate()
-            .map(|(i, (&low, &high))| {
-                let name = known.get(i).map_or_else(|| format!("a{i}"), |n| (*n).to_owned());
-                Dial { name, low, high }
-            })
-            .collect(),
-        ActionSpace::Discrete { n } => {
-            (0..*n).map(|i| Dial { name: format!("choice {i}"), low: 0.0, high: 1.0 }).collect()
-        }
-    }
+    let space = &spec.action;
+    let named = space.names(known).into_iter().zip(space.bounds());
+    named.map(|(name, [low, high])| Dial { name, low, high }).collect()
 }
