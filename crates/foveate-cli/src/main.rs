@@ -5,6 +5,7 @@
 
 mod commands;
 mod out;
+mod remedy;
 mod weights_arg;
 mod world_args;
 

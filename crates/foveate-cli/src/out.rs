@@ -7,6 +7,8 @@ pub(crate) use foveate_run::one_line;
 use foveate_run::ticker::{stderr_width, stdout_width, wrap};
 use serde_json::Value;
 
+use crate::remedy::with_remedy;
+
 /// Writes `text` and the end of the line to stdout; a terminal gets lines that fit. A reader who left is an error of its
 /// own kind, not a panic.
 pub(crate) fn say(text: &str) -> Result<(), RunError> {
@@ -29,7 +31,7 @@ pub(crate) fn next(lines: &[&str]) -> Result<(), RunError> {
 
 /// Writes an error to stderr: one line, which a terminal shows in as many as it needs.
 pub(crate) fn complain(error: &anyhow::Error) {
-    let text = format!("error: {}", one_line(&error.to_string()));
+    let text = format!("error: {}", one_line(&with_remedy(&error.to_string())));
     let text = if io::stderr().is_terminal() { wrap(&text, stderr_width()) } else { text };
     eprintln!("{text}");
 }

@@ -8,7 +8,7 @@ use foveate_core::{Env, EnvSpec, Seed};
 use foveate_run::RunError;
 use foveate_run::champion::champion;
 use foveate_run::fit;
-use foveate_run::weights::{AgentFile, load_weights_or_run};
+use foveate_run::weights::{AgentFile, exists, load_weights_or_run};
 use foveate_run::worlds;
 
 use crate::world_args::WorldArgs;
@@ -41,7 +41,7 @@ impl WeightsArg {
 
 /// The weights that `path` or a name like `random:7` stands for, and what to call them.
 pub(crate) fn load(path: &Path, world: &WorldArgs) -> Result<(AgentFile, String), RunError> {
-    let Some((made_up, seed)) = made_up(path).filter(|_| !path.exists()) else {
+    let Some((made_up, seed)) = made_up(path).filter(|_| !exists(path)) else {
         return load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()));
     };
     let request = world.own();

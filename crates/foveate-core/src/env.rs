@@ -237,10 +237,7 @@ pub enum EnvError {
         env: String,
     },
     /// No world of this name.
-    #[error(
-        "no environment is called {given:?};{} `foveate list worlds` shows them: {known}",
-        hint(given, known)
-    )]
+    #[error("no environment is called {given:?};{} choose from: {known}", hint(given, known))]
     UnknownEnv {
         /// What was asked for.
         given: String,
@@ -268,9 +265,7 @@ pub enum EnvError {
         why: String,
     },
     /// The world has no expert to learn from.
-    #[error(
-        "{env} has no expert to learn from; train with evolution alone, as --preset evolution does, or on a world that has one"
-    )]
+    #[error("{env} has no expert to learn from; train with evolution alone, or in a world that has one")]
     NoExpert {
         /// The world.
         env: String,

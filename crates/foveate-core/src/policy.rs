@@ -472,7 +472,7 @@ pub enum PolicyError {
         why: String,
     },
     /// No agent of this name.
-    #[error("no agent is called {given:?};{} `foveate list agents` shows them: {known}", hint(given, known))]
+    #[error("no agent is called {given:?};{} choose from: {known}", hint(given, known))]
     UnknownAgent {
         /// What was asked for.
         given: String,

@@ -93,8 +93,8 @@ impl Form {
 
 /// The answer to [`Form::Eigen`] where it is not in [`Form::BUILT`].
 fn not_built() -> EvolveError {
-    let why = "form = \"eigen\" of cma-es is not in this build; build it in with `cargo run --release --features \
-               eigen -- ...`, or choose form = \"cholesky\", which samples the same distribution";
+    let why = "form = \"eigen\" of cma-es is not in this build; build it with the Cargo feature `eigen`, or choose form = \
+               \"cholesky\", which samples the same distribution";
     EvolveError::BadConfig { why: why.into() }
 }
 

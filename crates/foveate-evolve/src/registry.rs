@@ -155,8 +155,8 @@ pub const fn list() -> &'static [Described] {
                 if cfg!(feature = "eigen") {
                     "learns which steps go together: a full covariance matrix, as pycma; form eigen or cholesky"
                 } else {
-                    "learns which steps go together: a full covariance matrix, as pycma; form eigen needs a build with \
-                     --features eigen"
+                    "learns which steps go together: a full covariance matrix, as pycma; form eigen needs the \
+                     Cargo feature eigen"
                 },
             ),
             entry("sep-cma-es", "the same with a diagonal covariance matrix, for many parameters"),

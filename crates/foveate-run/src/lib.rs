@@ -4,6 +4,7 @@ pub mod atomic;
 mod axis;
 mod balance;
 pub mod bench;
+pub mod browser;
 mod budget;
 pub mod champion;
 pub mod checkpoint;

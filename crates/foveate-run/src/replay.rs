@@ -4,7 +4,9 @@
 //! well. What happened goes out as one JSON object per line: line 0 is the reset, line `t` the step `t`.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, Read, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 
 use foveate_core::episode::{AfterStep, Episode, EpisodeRules, Observer, RawAction};
 use foveate_core::{ActionBuf, Env, EpisodeResult, EvaluateError, Fact, Mixed, Observation, Step};
@@ -36,6 +38,14 @@ pub enum End {
     Terminated,
     /// The world's time limit ended the episode.
     Truncated,
+}
+
+/// The recorded actions in the file `path`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn recorded(path: &Path) -> Result<impl BufRead + use<>, RunError> {
+    Ok(BufReader::new(File::open(path).map_err(RunError::io("read", path))?))
 }
 
 /// Resets `env` with `seed`, plays `actions` until they or the episode end, and writes what happened to `trace`.

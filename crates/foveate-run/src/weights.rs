@@ -321,6 +321,16 @@ pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<()
     Ok(())
 }
 
+/// Whether there is a file or folder `path`.
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
+/// Whether `path` is a folder, as a run is.
+pub fn is_run(path: &Path) -> bool {
+    path.is_dir()
+}
+
 /// The weights at `path`: a file, or the folder of a run, which holds its best or else its last weights. Also says
 /// which file it was.
 ///

@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, stdout};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use clap::Args;
+use foveate_run::browser;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::lab::{self, Cast, LabRequest, MAX_SESSIONS, Token};
 use foveate_run::weights::load_weights_or_run;
@@ -64,20 +64,8 @@ impl Lab {
         let stop = stop_on_ctrl_c()?;
         out::say(&format!("{}\nup to {MAX_SESSIONS} pages at once; Ctrl-C closes the lab", lab.url()))?;
         if !self.no_open && stdout().is_terminal() {
-            open(&lab.url());
+            browser::open(&lab.url());
         }
         Ok(lab.serve(&stop)?)
     }
-}
-
-/// Asks the desktop to show `url`. Where there is none, whoever reads the address opens it.
-fn open(url: &str) {
-    let mut command = if cfg!(target_os = "macos") {
-        Command::new("open")
-    } else if cfg!(target_os = "windows") {
-        Command::new("explorer")
-    } else {
-        Command::new("xdg-open")
-    };
-    let _ = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
 }

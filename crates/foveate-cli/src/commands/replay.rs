@@ -1,14 +1,13 @@
 //! `foveate replay`
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use foveate_run::RunError;
 use foveate_run::atomic::AtomicFile;
 use foveate_run::failure::Failure;
-use foveate_run::replay::{End, replay};
+use foveate_run::replay::{End, recorded, replay};
 use foveate_run::trust::WorldFlags;
 use foveate_run::worlds;
 
@@ -118,6 +117,5 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, RunError> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = File::open(path).map_err(RunError::io("read", path))?;
-    Ok(Box::new(BufReader::new(file)))
+    Ok(Box::new(recorded(path)?))
 }

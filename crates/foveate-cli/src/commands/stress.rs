@@ -16,6 +16,7 @@ use foveate_run::stress::{
     severities, sheet,
 };
 use foveate_run::ticker::{Ticker, clock};
+use foveate_run::weights::is_run;
 use foveate_run::worlds;
 use serde_json::{Value, json};
 
@@ -134,7 +135,7 @@ impl Stress {
         for path in &self.weights {
             let (file, source) = load(path, &self.world)?;
             let world = self.world.request(file.world(&source))?;
-            let name = if path.is_dir() { path.display().to_string() } else { stem(path) };
+            let name = if is_run(path) { path.display().to_string() } else { stem(path) };
             let taken = agents.iter().any(|(agent, _)| agent.name == name);
             let name = if taken { path.display().to_string() } else { name };
             agents.push((Contender { name, file, source }, world));

@@ -112,8 +112,8 @@ pub(crate) fn info() -> EnvInfo {
 pub(crate) fn make(_: &EnvRequest) -> Result<Box<dyn Env>, EnvError> {
     Err(EnvError::Outside {
         env: ID.into(),
-        why: "its game runs in another process, which native worlds do not start; use `foveate eval`, `watch`, `train` or \
-              foveate_run::worlds::make"
+        why: "its game runs in another process, which native worlds do not start; make it with foveate_run::worlds::make, \
+              as the command does"
             .into(),
     })
 }

@@ -1,0 +1,45 @@
+//! What the command offers where a library says only what is wrong: libraries know no flags.
+
+/// A phrase of a library's message, and the flags or the command that help.
+const REMEDIES: &[(&str, &str)] = &[
+    ("no agent is called", "`foveate list agents` shows them"),
+    ("no environment is called", "`foveate list worlds` shows them"),
+    ("has no expert to learn from", "--preset evolution does without one"),
+    (
+        "is not in this build; build it with the Cargo feature `eigen`",
+        "`cargo run --release --features eigen -- ...` does",
+    ),
+];
+
+/// `message` with what the command offers, unless it already says so.
+pub(crate) fn with_remedy(message: &str) -> String {
+    let remedies =
+        REMEDIES.iter().filter(|(phrase, remedy)| message.contains(phrase) && !message.contains(remedy));
+    remedies.fold(message.to_owned(), |text, (_, remedy)| format!("{text}; {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_core::{EnvError, PolicyError};
+
+    use super::*;
+
+    #[test]
+    fn messages_of_libraries_get_the_flags_that_help() {
+        let (given, known) = ("x".to_owned(), "a, b".to_owned());
+        let agent = PolicyError::UnknownAgent { given: given.clone(), known: known.clone() };
+        let world = EnvError::UnknownEnv { given, known };
+        let expert = EnvError::NoExpert { env: "x".into() };
+        for (message, want) in [
+            (agent.to_string(), "`foveate list agents`"),
+            (world.to_string(), "`foveate list worlds`"),
+            (expert.to_string(), "--preset evolution"),
+        ] {
+            assert!(!message.contains(want), "{message}");
+            let line = with_remedy(&message);
+            assert!(line.starts_with(&message) && line.contains(want), "{line}");
+            assert_eq!(with_remedy(&line), line, "once is enough");
+        }
+        assert_eq!(with_remedy("cannot read a"), "cannot read a");
+    }
+}
