@@ -36,12 +36,26 @@ fn is_path(word: &str) -> bool {
     plain && (rooted || (known_end && !word.starts_with("runs/") && word.contains('/')))
 }
 
+/// All documents for people, as paths below the root.
+fn documents() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in ["", "docs/", "champions/"] {
+        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+            let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+            found.extend(name.ends_with(".md").then(|| format!("{folder}{name}")));
+        }
+    }
+    found.sort();
+    assert!(found.len() > 15, "only {found:?} found; does this test still find the documents?");
+    found
+}
+
 #[test]
 fn every_path_that_a_document_names_exists() {
     let mut missing = Vec::new();
     let mut checked = 0;
-    for document in ["ARCHITECTURE.md", "README.md"] {
-        let text = read(document);
+    for document in documents() {
+        let text = read(&document);
         for word in quoted(&text).into_iter().filter(|word| is_path(word)) {
             checked += 1;
             if !root().join(word).exists() {
@@ -51,6 +65,63 @@ fn every_path_that_a_document_names_exists() {
     }
     assert!(checked > 10, "only {checked} paths found; does this test still read the documents?");
     assert!(missing.is_empty(), "no such path:\n{}", missing.join("\n"));
+}
+
+/// The targets of a text's links and images that lie in this repository.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.match_indices("](").map(|(at, _)| {
+        let rest = &text[at + 2..];
+        &rest[..rest.find(')').unwrap_or(rest.len())]
+    });
+    targets.filter(|target| !target.contains("://")).collect()
+}
+
+/// The anchor of a heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || "_- ".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+fn has_anchor(text: &str, wanted: &str) -> bool {
+    text.lines().any(|line| line.starts_with('#') && anchor(line.trim_start_matches('#')) == wanted)
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let (mut broken, mut checked) = (Vec::new(), 0);
+    for document in documents() {
+        let text = read(&document);
+        let folder = root().join(&document).parent().expect("a folder").to_path_buf();
+        for target in links(&text) {
+            checked += 1;
+            let (path, anchor) =
+                target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+            let file = if path.is_empty() { root().join(&document) } else { folder.join(path) };
+            let known = file.exists()
+                && anchor.is_none_or(|anchor| {
+                    fs::read_to_string(&file).is_ok_and(|text| has_anchor(&text, anchor))
+                });
+            if !known {
+                broken.push(format!("{document}: {target}"));
+            }
+        }
+    }
+    assert!(checked > 80, "only {checked} links found; does this test still read the documents?");
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn links_and_anchors_are_read_as_on_a_page() {
+    assert_eq!(links("[a](b.md#c) ![d](e.png) [f](https://g)"), ["b.md#c", "e.png"]);
+    assert!(has_anchor("# What it costs\n## Tries, and more: `x`", "tries-and-more-x"));
+    assert!(!has_anchor("# What it costs", "what-it-cost"));
+}
+
+/// Two screens: what it is, a picture, the commands, what is there, how fast; all else is in docs.
+#[test]
+fn the_readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= 110, "README.md has {lines} lines, at most 110 are wanted; move what is new to docs/");
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub mod shift;
 pub mod take_cover;
 pub mod wrap;
 
-/// The README's example, compiled and run with the tests.
+/// The example of docs/rust.md, compiled and run with the tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
