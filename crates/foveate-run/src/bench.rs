@@ -15,11 +15,11 @@ use foveate_core::episode::{
 };
 use foveate_core::{ActContext, Agent, Env, EvaluateError, ImageBuf, Rng, Seed};
 use foveate_envs::registry::{self, EnvRequest};
+use foveate_train::Rules;
 use serde::Serialize;
 
 use crate::RunError;
 use crate::clock::{ProcessCpu, ThreadCpu, Wall};
-use crate::rollout::Rules;
 use crate::workers::{Stop, Workers};
 
 pub use evolve::{EvolveTiming, evolve};

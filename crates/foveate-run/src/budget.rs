@@ -9,13 +9,13 @@ use std::path::Path;
 
 use foveate_core::{EnvSpec, ObservationSpace, TensorShape};
 use foveate_evolve::{Algorithm, Form, StrategyConfig};
+use foveate_train::{Interval, Recipe, Stage};
 use serde_json::Value;
 
 use crate::checkpoint;
 use crate::config::TrainConfig;
 use crate::error::RunError;
 use crate::parallel_student::AT_ONCE;
-use crate::recipe::{Interval, Recipe, Stage};
 use crate::{tensors, worlds};
 
 /// What may be taken where the system does not say how much memory is free.

@@ -48,11 +48,11 @@ mod tests {
     use std::path::Path;
 
     use foveate_envs::registry::{self, EnvRequest};
+    use foveate_train::Rules;
 
     use super::*;
     use crate::evaluate::evaluate_each;
     use crate::replay::sha256_hex;
-    use crate::rollout::Rules;
     use crate::workers::{Stop, Workers, default_workers};
 
     /// The card of a champion.

@@ -67,7 +67,7 @@ impl LogEnd {
 /// A state of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The course, see [`crate::course::Course::restore`].
+    /// The course, see [`foveate_train::Training::restore`].
     pub state: StateDict,
     /// Lines that the log had.
     pub lines: u64,

@@ -10,15 +10,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use foveate_core::statistics;
+use foveate_train::{Event, Summary, decimals};
 use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::axis::{self, Axis};
 use crate::checkpoint;
-use crate::course::Event;
 use crate::curve::{escape, path};
 use crate::error::RunError;
-use crate::evaluate::{Summary, decimals};
 use crate::folder::FolderHandle;
 use crate::progress::LogLine;
 

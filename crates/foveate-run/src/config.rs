@@ -10,13 +10,13 @@ use foveate_agents::registry;
 use foveate_core::{Agent, near};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::{car_racing, take_cover};
+use foveate_train::Recipe;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::initial;
-use crate::recipe::Recipe;
 use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
 use crate::workers::MOST_WORKERS;
 
@@ -249,8 +249,7 @@ impl TrainConfig {
         if i64::try_from(self.seed).is_err() {
             return Err(format!("seed = {}; choose a number below 2^63", self.seed));
         }
-        self.recipe.check()?;
-        Ok(())
+        self.recipe.check().map_err(|error| error.to_string())
     }
 }
 
@@ -367,7 +366,7 @@ impl Said {
         });
         let from = if self.from.is_empty() { format!("preset {preset}") } else { self.from.clone() };
         let mut config = TrainConfig::from_table(&table, &from)?;
-        config.recipe.complete().map_err(|why| bad(&from, why))?;
+        config.recipe.complete().map_err(|error| bad(&from, error.to_string()))?;
         initial::pin(&mut config.recipe.init)?;
         config.env.origin = self.origin(&from);
         Ok(config)

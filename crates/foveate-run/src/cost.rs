@@ -4,9 +4,9 @@
 
 use foveate_core::TensorShape;
 use foveate_envs::{car_racing, take_cover};
+use foveate_train::Stage;
 
 use crate::config::TrainConfig;
-use crate::recipe::Stage;
 use crate::workers::default_workers;
 
 /// Training that takes less is begun without a word.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use foveate_train::{Curve, Event};
+
 use crate::axis::{self, Axis};
-use crate::course::Event;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
@@ -18,30 +19,10 @@ const POINTS: usize = 760;
 /// the mean of neighbours), what the mean weights reached on the validation tracks and on those of the evaluations, and the
 /// final report.
 pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
-    let (mut mean, mut best, mut validation, mut evaluation) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut report, mut chosen) = (None, Vec::new());
-    let mut now = 0.0;
-    for event in events {
-        match event {
-            Event::Generation { steps, mean: m, best: b, .. } => {
-                now = *steps as f64;
-                mean.push((now, *m));
-                best.push((now, *b));
-            }
-            Event::Validation { steps, summary, .. } => validation.push((*steps as f64, summary.mean)),
-            Event::Evaluation { steps, summary, .. } => evaluation.push((*steps as f64, summary.mean)),
-            Event::Chosen { .. } => chosen.push(now),
-            Event::Report { summary, .. } => report = Some((now, summary.mean, summary.ci95)),
-            Event::Final { .. } => {}
-        }
-    }
-    let most = now.max(1.0);
-    let values = mean.iter().chain(&best).chain(&validation).chain(&evaluation).map(|p| p.1);
-    let reported = report.iter().flat_map(|&(_, mean, ci95): &(f64, f64, Option<[f64; 2]>)| {
-        [mean].into_iter().chain(ci95.into_iter().flatten())
-    });
-    let returns = Axis::of(values.chain(reported), LINES);
+    let curve = Curve::of(events);
+    let returns = Axis::of(curve.returns(), LINES);
+    let Curve { steps, mean, best, validation, evaluation, chosen, report } = curve;
+    let most = steps.max(1.0);
     let [left, top, right, bottom] = PLOT;
     let x = |steps: f64| left + (right - left) * steps / most;
     let y = |value: f64| bottom - (bottom - top) * returns.share(value);
@@ -91,7 +72,7 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
         let _ = writeln!(
             out,
             "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>",
-            path(&thin(points), x, y)
+            path(&Curve::thin(points, POINTS), x, y)
         );
     }
     for (points, colour) in [(&validation, "#d0541b"), (&evaluation, "#2b8a5a")] {
@@ -144,16 +125,6 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
     out
 }
 
-/// At most [`POINTS`] points: means of neighbours.
-fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let group = points.len().div_ceil(POINTS).max(1);
-    let mean = |group: &[(f64, f64)]| {
-        let n = group.len() as f64;
-        (group.iter().map(|p| p.0).sum::<f64>() / n, group.iter().map(|p| p.1).sum::<f64>() / n)
-    };
-    points.chunks(group).map(mean).collect()
-}
-
 /// A line through points, as the `d` of a path.
 pub(crate) fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let mut out = String::new();
@@ -171,7 +142,7 @@ pub(crate) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::Summary;
+    use foveate_train::Summary;
 
     fn generation(i: u64) -> Event {
         Event::Generation {

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use foveate_core::{EnvError, EvaluateError, EvolveError, PolicyError};
+use foveate_train::TrainError;
 
 use crate::npz::NpzError;
 use crate::tensors::TensorsError;
@@ -158,6 +159,9 @@ pub enum RunError {
     /// An agent refused.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// A recipe or a learner refused.
+    #[error(transparent)]
+    Train(#[from] TrainError),
     /// An evolution strategy refused.
     #[error(transparent)]
     Evolve(#[from] EvolveError),

@@ -7,13 +7,15 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob, statistics};
+use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob};
+use foveate_train::{Rules, Summary, decimals};
 use serde::{Deserialize, Serialize};
+
+pub use foveate_train::interval_text;
 
 use crate::budget;
 use crate::clock::ProcessCpu;
 use crate::error::RunError;
-use crate::rollout::Rules;
 use crate::workers::{Stop, Workers};
 
 /// Which episodes.
@@ -214,91 +216,6 @@ pub fn evaluate_each(
     Ok(results)
 }
 
-/// What a list of returns comes to.
-///
-/// One return has neither a standard deviation nor an interval: `std` and `ci95` are then `null` in JSON. Files of older
-/// builds have 0 and an interval without extent there; they are read as what they mean.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written")]
-pub struct Summary {
-    /// How many.
-    pub n: usize,
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report;
-    /// `None` for fewer than two.
-    pub std: Option<f64>,
-    /// The middle; for an even number, half way between the two in the middle.
-    pub median: f64,
-    /// First quartile, linear between neighbours as `numpy.quantile`.
-    pub q25: f64,
-    /// Third quartile.
-    pub q75: f64,
-    /// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile
-    /// bootstrap, with a fixed seed). Returns pile up at the top with a long tail below, which a normal interval would
-    /// not know. With fewer than about ten episodes it is too narrow, and one has none: `None`.
-    pub ci95: Option<[f64; 2]>,
-}
-
-/// A [`Summary`] as a file has it.
-#[derive(Deserialize)]
-struct Written {
-    n: usize,
-    mean: f64,
-    std: Option<f64>,
-    median: f64,
-    q25: f64,
-    q75: f64,
-    ci95: Option<[f64; 2]>,
-}
-
-impl From<Written> for Summary {
-    fn from(Written { n, mean, std, median, q25, q75, ci95 }: Written) -> Self {
-        let spread = statistics::has_spread(n);
-        let (std, ci95) = (std.filter(|_| spread), ci95.filter(|_| spread));
-        Summary { n, mean, std, median, q25, q75, ci95 }
-    }
-}
-
-impl Summary {
-    /// Of these returns; of none, everything is 0.
-    pub fn of(returns: &[f64]) -> Self {
-        Summary {
-            n: returns.len(),
-            mean: statistics::mean(returns),
-            std: statistics::std(returns),
-            median: statistics::median(returns),
-            q25: statistics::quantile(returns, 0.25),
-            q75: statistics::quantile(returns, 0.75),
-            ci95: statistics::mean_interval(returns),
-        }
-    }
-}
-
-impl Summary {
-    /// Mean and standard deviation with `d` decimals, `902.0 ± 38.4`; one episode is its score alone.
-    pub fn spread(&self, d: usize) -> String {
-        match self.std {
-            Some(std) => format!("{:.d$} ± {std:.d$}", self.mean),
-            None => format!("{:.d$}", self.mean),
-        }
-    }
-}
-
-/// Where an interval stands when there is none.
-pub const NO_INTERVAL: &str = "none: one episode";
-
-/// An interval with `d` decimals, `894.7 … 909.4`, or that there is none.
-pub fn interval_text(ci95: Option<[f64; 2]>, d: usize) -> String {
-    ci95.map_or_else(|| NO_INTERVAL.to_owned(), |[from, to]| format!("{from:.d$} … {to:.d$}"))
-}
-
-/// Decimals that tell returns apart of which none is larger than `largest`: more in worlds where an episode is worth
-/// one at most.
-pub(crate) fn decimals(largest: f64) -> usize {
-    if largest < 10.0 { 3 } else { 1 }
-}
-
 /// For people.
 impl fmt::Display for EvalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -335,8 +252,6 @@ impl fmt::Display for EvalReport {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::Seed;
-
     use super::*;
     use crate::toy::{ToyWorld, toy_agent};
 
@@ -356,21 +271,6 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_numpys() {
-        // numpy: r = [3, -1, 10, 7, 7.5]; mean, std, quantile(r, [.25, .5, .75])
-        let s = Summary::of(&[3.0, -1.0, 10.0, 7.0, 7.5]);
-        assert_eq!((s.n, s.mean, s.q25, s.median, s.q75), (5, 5.3, 3.0, 7.0, 7.5));
-        assert!((s.std.expect("five returns") - 3.867_815_921_162_743).abs() < 1e-12, "{s:?}");
-        // An even number, and values between neighbours.
-        let s = Summary::of(&[4.0, 1.0, 2.0, 3.0]);
-        assert_eq!((s.q25, s.median, s.q75), (1.75, 2.5, 3.25));
-        // Nothing varies, nothing to estimate.
-        let s = Summary::of(&[7.0; 9]);
-        assert_eq!((s.std, s.ci95), (Some(0.0), Some([7.0, 7.0])));
-        assert_eq!(Summary::of(&[]).n, 0);
-    }
-
-    #[test]
     fn one_episode_has_no_interval() {
         let report = eval(Seeds::Each(3..4), 1).expect("fine");
         let Summary { n, mean, std, ci95, median, .. } = report.summary;
@@ -386,19 +286,6 @@ mod tests {
         let mut old = json;
         (old["std"], old["ci95"]) = (0.0.into(), vec![mean, mean].into());
         assert_eq!(serde_json::from_value::<EvalReport>(old).expect("an older one"), report);
-    }
-
-    #[test]
-    fn the_interval_is_that_of_the_mean() {
-        // For many well-behaved numbers the bootstrap agrees with mean ± 1.96 std / √n.
-        let mut rng = Seed::root(4).rng();
-        let returns: Vec<f64> = (0..400).map(|_| 800.0 + 100.0 * rng.normal()).collect();
-        let s = Summary::of(&returns);
-        let half = 1.96 * s.std.expect("many") / 20.0;
-        let [from, to] = s.ci95.expect("many");
-        assert!((from - (s.mean - half)).abs() < 0.5, "{s:?} ± {half}");
-        assert!((to - (s.mean + half)).abs() < 0.5, "{s:?} ± {half}");
-        assert_eq!(s, Summary::of(&returns), "the same digits every time");
     }
 
     #[test]

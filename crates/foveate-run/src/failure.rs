@@ -9,6 +9,7 @@ use std::path::Path;
 
 use foveate_core::episode::{ActionRecorder, Episode};
 use foveate_core::{Agent, Demonstration, DemonstrationPlan, Env, EvaluateError, RolloutJob};
+use foveate_train::Rules;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::hex;
@@ -17,7 +18,7 @@ use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::npz::read_bounded;
 use crate::replay;
-use crate::rollout::{self, Rules};
+use crate::rollout;
 use crate::trust::WorldFlags;
 use crate::worlds;
 

@@ -4,11 +4,10 @@ use std::path::{Path, absolute};
 
 use foveate_agents::registry;
 use foveate_core::{Seed, TensorShape};
+use foveate_train::{FreshWeights, Init};
 use serde_json::Value;
 
-use crate::course::FreshWeights;
 use crate::error::RunError;
-use crate::recipe::Init;
 use crate::weights::{AgentFile, load_weights_or_run};
 
 /// Names the weights of `init` by their content and the file by its whole path, so that a run can be gone on with from

@@ -2,7 +2,6 @@
 
 pub mod atomic;
 mod axis;
-mod balance;
 pub mod bench;
 pub mod browser;
 mod budget;
@@ -12,7 +11,6 @@ pub mod clock;
 pub mod compare;
 pub mod config;
 pub mod cost;
-pub mod course;
 pub mod curve;
 pub mod error;
 pub mod evaluate;
@@ -31,10 +29,8 @@ pub mod npz;
 pub mod parallel_student;
 pub mod pictures;
 pub mod progress;
-pub mod recipe;
 pub mod replay;
 pub mod rollout;
-mod schedule;
 pub mod stress;
 pub mod suggest;
 pub mod tensorboard;

@@ -4,12 +4,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 
 use foveate_core::{EpisodeResult, RolloutJob};
+use foveate_train::{Event, Summary, decimals};
 use serde::{Deserialize, Serialize};
 
 use crate::axis;
-use crate::course::Event;
 use crate::error::RunError;
-use crate::evaluate::{Summary, decimals};
 use crate::ticker::{Ticker, clock, stdout_width};
 use crate::workers::Stop;
 use crate::worlds;
@@ -334,8 +333,9 @@ fn brief(score: f64) -> String {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use foveate_train::Summary;
+
     use super::*;
-    use crate::evaluate::Summary;
 
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);

@@ -1,28 +1,7 @@
 //! One episode of a worker: what [`Episode`] drives, with what a generation asks for.
 
-use foveate_core::episode::{DemonstrationActor, Episode, EpisodeRules};
+use foveate_core::episode::{DemonstrationActor, Episode};
 use foveate_core::{Agent, Demonstration, DemonstrationPlan, Env, EpisodeResult, EvaluateError};
-
-/// What ends an episode besides the world itself, and whether it is a demonstration.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rules {
-    /// Steps after which the episode is over, if the world lets it go on for so long.
-    pub max_steps: u64,
-    /// Negative rewards in a row that are still put up with, see [`EpisodeRules::patience`]. `None` for evaluations.
-    pub patience: Option<u32>,
-    /// The episode is a demonstration, and this is how it is driven.
-    pub demonstration: Option<DemonstrationPlan>,
-}
-
-impl Rules {
-    /// Until the world says so: for evaluations.
-    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None, demonstration: None };
-
-    /// What ends the episode.
-    pub const fn episode(&self) -> EpisodeRules {
-        EpisodeRules { max_steps: self.max_steps, patience: self.patience }
-    }
-}
 
 /// Resets the world and drives `episode` to its end; with a `plan`, a demonstration is written.
 ///
@@ -48,6 +27,7 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use foveate_core::RolloutJob;
+    use foveate_train::Rules;
 
     use super::*;
     use crate::toy::{ToyWorld, toy_agent};

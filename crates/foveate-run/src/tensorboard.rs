@@ -12,9 +12,9 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use foveate_train::{Event, Summary};
+
 use crate::RunError;
-use crate::course::Event;
-use crate::evaluate::Summary;
 use crate::folder::FolderHandle;
 use crate::progress::LogLine;
 
@@ -241,10 +241,10 @@ fn judged([mean, std]: [&'static str; 2], summary: &Summary) -> Vec<(&'static st
 
 #[cfg(test)]
 mod tests {
+    use foveate_train::Summary;
     use std::fs;
 
     use super::*;
-    use crate::evaluate::Summary;
 
     fn generation(generation: u64, seconds: f64) -> LogLine {
         let event = Event::Generation {

@@ -1,4 +1,4 @@
-//! The training loop: a [`Course`] driven by [`Workers`](crate::workers::Workers), kept in a [`RunFolder`].
+//! The training loop: a [`Training`] driven by [`Workers`](crate::workers::Workers), kept in a [`RunFolder`].
 //!
 //! A run may be stopped at any moment, politely or not; [`resume`] goes on from its newest checkpoint and ends with the
 //! same weights, to the bit, as if it had never stopped, with any number of workers before and after.
@@ -14,13 +14,12 @@ use std::time::Duration;
 
 use foveate_agents::registry;
 use foveate_core::{Agent, Env, Student, TensorShape};
+use foveate_train::{Event, Training};
 
-use crate::balance;
 use crate::budget;
 use crate::checkpoint::RunFolder;
 use crate::config::{AgentSection, TrainConfig};
 use crate::cost::Cost;
-use crate::course::{Course, Event};
 use crate::error::RunError;
 use crate::initial;
 use crate::parallel_student::ParallelStudent;
@@ -125,7 +124,7 @@ struct Parts {
     config: TrainConfig,
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
-    course: Course,
+    training: Training,
     title: String,
     checkpoint_every: Duration,
     save: SaveWeights,
@@ -162,7 +161,7 @@ impl Parts {
         });
         Ok(Parts {
             env,
-            course: Course::new(recipe.clone(), seed, fresh, student)?,
+            training: Training::new(recipe.clone(), seed, fresh, student)?,
             title: format!(
                 "{} learns {} (picture {}, seed {seed})",
                 agent_section.name, env_section.id, env_section.picture
@@ -183,7 +182,7 @@ impl Parts {
     /// Says what of the configuration does not suit this machine.
     fn warn(&self, reporter: &mut Reporter) -> Result<(), RunError> {
         let params = self.tensors()?.iter().map(TensorShape::len).sum();
-        if let Some(warning) = balance::warning(&self.config, params, self.workers()) {
+        if let Some(warning) = foveate_train::balance::warning(&self.config.recipe, params, self.workers()) {
             reporter.warn(&warning);
         }
         Ok(())
@@ -213,3 +212,5 @@ fn taught(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod training_tests;

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 
 use foveate_core::{Agent, Env, EvaluateError};
 use foveate_film::encode_png;
+use foveate_train::decimals;
 
 use crate::RunError;
 use crate::atomic::AtomicFile;
-use crate::evaluate::{self, Labels, decimals};
+use crate::evaluate::{self, Labels};
 use crate::workers::Stop;
 use reel::{Kind, Reel};
 use scene::Scene;

@@ -15,10 +15,10 @@ use foveate_core::episode::Episode;
 use foveate_core::{
     Agent, Demonstration, Env, EpisodeResult, EvaluateError, Evaluator, Population, RolloutJob,
 };
+use foveate_train::{JobQueue, Rules};
 
 use crate::error::RunError;
-use crate::rollout::{self, Rules};
-use crate::schedule::Schedule;
+use crate::rollout;
 
 /// A flag to ask for an early end, and a count of what is done until then: clones share both. Set the flag from a signal
 /// handler; nothing is lost but the rollouts under way.
@@ -136,7 +136,7 @@ struct Batch {
 /// What is still to do, and what was done.
 #[derive(Default)]
 struct Table {
-    schedule: Schedule,
+    queue: JobQueue,
     /// Of a stream of episodes: its world, and how many episodes were taken from it.
     stream: Option<(Box<dyn Env>, usize)>,
     outcomes: Vec<Option<Result<EpisodeResult, EvaluateError>>>,
@@ -218,7 +218,7 @@ impl Workers {
         let jobs = (0..episodes).map(|episode| RolloutJob { genome: 0, episode, env_seed: seed });
         self.lay_out(std::iter::once(genome), jobs);
         let mut table = lock(&self.shared.table);
-        table.schedule.begin(&[]);
+        table.queue.begin(&[]);
         table.stream = Some((self.worker.spare.0.boxed_clone(), 0));
         drop(table);
         self.drive_all(results)
@@ -243,7 +243,7 @@ impl Workers {
         self.shared.stop.begin(batch.jobs.len());
         let mut table = lock(&self.shared.table);
         table.stream = None;
-        table.schedule.begin(&batch.jobs);
+        table.queue.begin(&batch.jobs);
         table.outcomes.clear();
         table.outcomes.resize_with(batch.jobs.len(), || None);
         table.demonstrations.clear();
@@ -365,7 +365,7 @@ impl Shared {
             });
             let mut table = lock(&self.table);
             if let (Ok(result), false) = (&outcome, streams) {
-                table.schedule.done(job, result.steps);
+                table.queue.done(job, result.steps);
             }
             table.outcomes[index] = Some(outcome);
             self.stop.one_more();
@@ -386,7 +386,7 @@ impl Table {
     /// The next job; of a stream, with its world, just reset.
     fn take(&mut self, jobs: &[RolloutJob]) -> Option<(usize, Option<Box<dyn Env>>)> {
         let Some((mut env, next)) = self.stream.take() else {
-            return Some((self.schedule.take(jobs)?, None));
+            return Some((self.queue.take(jobs)?, None));
         };
         let seed = jobs.get(next)?.env_seed;
         // Whoever asks resets the common world and leaves with a copy. Should it panic, the stream is gone for all.

@@ -9,9 +9,10 @@ use foveate_core::episode::Episode;
 use foveate_core::{Agent, Demonstration, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::catalogue;
-use foveate_run::rollout::{self, Rules};
+use foveate_run::rollout;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
+use foveate_train::Rules;
 use serde_json::Value;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 

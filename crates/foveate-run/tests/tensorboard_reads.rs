@@ -6,10 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use foveate_run::course::Event;
-use foveate_run::evaluate::Summary;
 use foveate_run::progress::LogLine;
 use foveate_run::tensorboard::EventFile;
+use foveate_train::{Event, Summary};
 use serde_json::{Value, json};
 
 const STARTED: u64 = 1_700_000_000;

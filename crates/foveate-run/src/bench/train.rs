@@ -3,16 +3,14 @@
 use foveate_agents::registry;
 use foveate_core::Evaluator;
 use foveate_envs::registry::EnvRequest;
+use foveate_train::{FreshWeights, Interval, Rules, Training};
 use serde::Serialize;
 
 use crate::RunError;
 use crate::champion::champion;
 use crate::clock::ThreadCpu;
 use crate::config::TrainConfig;
-use crate::course::{Course, FreshWeights};
 use crate::initial;
-use crate::recipe::Interval;
-use crate::rollout::Rules;
 use crate::workers::{Stop, Workers};
 
 /// What a measured training begins with.
@@ -75,7 +73,7 @@ pub fn train(start: Start, generations: usize) -> Result<TrainTiming, RunError> 
     };
     let agent = registry::make(&name, &settings)?;
     let mut workers = Workers::new(&*env, &*agent, 1, Rules::WHOLE, Stop::default());
-    let mut course = Course::new(config.recipe, config.seed, fresh, None)?;
+    let mut training = Training::new(config.recipe, config.seed, fresh, None)?;
     let mut timing = TrainTiming {
         start: match start {
             Start::Fresh => "fresh",
@@ -91,12 +89,12 @@ pub fn train(start: Start, generations: usize) -> Result<TrainTiming, RunError> 
     let clock = ThreadCpu::start();
     for _ in 0..generations {
         let asked = ThreadCpu::start();
-        let Some(task) = course.task() else { break };
+        let Some(task) = training.task() else { break };
         timing.evolution_cpu_s += asked.elapsed().as_secs_f64();
         workers.set_rules(task.rules);
         workers.evaluate(&task.population, &task.jobs, &mut results)?;
         let told = ThreadCpu::start();
-        course.learn(&results)?;
+        training.learn(&results)?;
         timing.evolution_cpu_s += told.elapsed().as_secs_f64();
         timing.rollouts += results.len();
         timing.steps += results.iter().map(|result| result.steps).sum::<u64>();

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::table::{AgentColumn, Row, Table};
 use super::text::count;
+use foveate_train::Summary;
+
 use crate::axis::Axis;
-use crate::evaluate::Summary;
 
 /// One for each agent, over and over.
 const COLOURS: [&str; 6] = ["#3566b0", "#d0541b", "#2b8a5a", "#8a3fa0", "#b08a00", "#c2307a"];

@@ -2,13 +2,13 @@
 
 use foveate_core::statistics::{holm, paired};
 use foveate_envs::registry::{self, EnvRequest};
+use foveate_train::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::conditions::{Condition, What};
 use super::keep::Outcome;
 use super::published::{Published, published, source};
 use super::{Contender, StressRequest};
-use crate::evaluate::Summary;
 use crate::replay::sha256_hex;
 
 /// Agents side by side, in the same rows of changed worlds. Serialises to `table.json`.

@@ -200,7 +200,7 @@ fn axes_follow_small_scores() {
     });
     for row in &mut table.agents[0].rows {
         row.returns = vec![0.9, 0.91, 0.94];
-        row.summary = crate::evaluate::Summary::of(&row.returns);
+        row.summary = foveate_train::Summary::of(&row.returns);
         row.published = None;
     }
     table.published_source = None;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::table::{AgentColumn, Change, Row, Table};
-use crate::evaluate::NO_INTERVAL;
+use foveate_train::NO_INTERVAL;
+
 use crate::worlds;
 
 /// What stands below every table and picture with intervals and stars: they answer different questions.

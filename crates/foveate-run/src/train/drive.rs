@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use foveate_core::{EvaluateError, Evaluator};
+use foveate_train::{Event, Rules, Task, decimals};
 
 use super::films::Films;
 use super::record::{self, Record};
 use super::{Outcome, Parts, changes, summary};
 use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
-use crate::course::{Event, Task};
 use crate::curve;
 use crate::error::RunError;
-use crate::evaluate::decimals;
 use crate::failure::{self, Failure, Scene};
 use crate::progress::{LogLine, Reporter};
-use crate::rollout::Rules;
 use crate::tensorboard::EventFile;
 use crate::trust::flag_for;
 use crate::workers::{Stop, Workers};
@@ -41,7 +39,7 @@ impl Run {
     pub(super) fn begin(parts: Parts, folder: RunFolder) -> Result<Self, RunError> {
         let record = Record::new(parts.config.seed);
         let mut run = Self::furnish(parts, folder, &record, Vec::new())?;
-        let state = run.parts.course.state();
+        let state = run.parts.training.state();
         run.folder.save(&state).map_err(|error| run.halted(error))?;
         Ok(run)
     }
@@ -109,9 +107,9 @@ impl Run {
         }
         let state = &checkpoint.state;
         let restored = if changed.is_empty() {
-            parts.course.restore(state)
+            parts.training.restore(state)
         } else {
-            parts.course.restore_changed(state)
+            parts.training.restore_changed(state)
         };
         restored.map_err(|error| {
             bad(format!("{error}; train anew with `foveate train --config` and its config.toml"))
@@ -136,7 +134,7 @@ impl Run {
         for line in &lines {
             reporter.before(&line.event);
         }
-        let generation = parts.course.generation();
+        let generation = parts.training.generation();
         for change in &changed {
             reporter.note(&format!("changed, and noted in about.json: {change}"));
         }
@@ -164,7 +162,7 @@ impl Run {
             if let Some(films) = &run.films {
                 films.forget_after(generation)?;
             }
-            let state = run.parts.course.state();
+            let state = run.parts.training.state();
             run.folder.save(&state).map_err(|error| run.halted(error))?;
         }
         Ok(run)
@@ -217,7 +215,7 @@ impl Run {
         let mut results = Vec::new();
         // Whether an evaluation is not saved yet, as its film is under way.
         let mut judged = false;
-        while let Some(task) = self.parts.course.task() {
+        while let Some(task) = self.parts.training.task() {
             workers.set_rules(task.rules);
             match workers.evaluate(&task.population, &task.jobs, &mut results) {
                 Ok(()) => {}
@@ -230,10 +228,10 @@ impl Run {
                 (judged, saved_at) = (false, wall.elapsed());
             }
             let learnt = match task.rules.demonstration {
-                Some(_) => self.parts.course.receive(workers.take_demonstrations()),
+                Some(_) => self.parts.training.receive(workers.take_demonstrations()),
                 None => Ok(()),
             };
-            let events = match learnt.and_then(|()| self.parts.course.learn(&results)) {
+            let events = match learnt.and_then(|()| self.parts.training.learn(&results)) {
                 Ok(events) => events,
                 Err(error) => return Err(error.into()),
             };
@@ -246,7 +244,7 @@ impl Run {
                     .map_err(|error| RunError::BadRequest { why: format!("log line: {error}") })?;
                 self.folder.log(&text)?;
                 self.board.add(&line)?;
-                reporter.event(&line, self.parts.course.steps(), self.parts.course.steps_left());
+                reporter.event(&line, self.parts.training.steps(), self.parts.training.steps_left());
                 if !matches!(line.event, Event::Generation { .. }) {
                     judged = true;
                     self.film(&line.event, &task)?;
@@ -262,7 +260,7 @@ impl Run {
                 self.save_checkpoint()?;
                 saved_at = now;
             }
-            if stop.asked() && !self.parts.course.is_done() {
+            if stop.asked() && !self.parts.training.is_done() {
                 return Ok(false);
             }
         }
@@ -280,11 +278,11 @@ impl Run {
 
     /// A rollout failed: keeps a replay of it, and a checkpoint of what came before.
     fn failed(&mut self, task: &Task, error: EvaluateError) -> RunError {
-        let Parts { config, env, agent, course, .. } = &self.parts;
+        let Parts { config, env, agent, training, .. } = &self.parts;
         let genome = failure::genome(&error).filter(|&genome| genome < task.population.len());
         let Some(genome) = genome else { return error.into() };
         // What trains belongs to the generation to come, what judges to the one before.
-        let generation = course.generation() + u64::from(trains(task));
+        let generation = training.generation() + u64::from(trains(task));
         let scene = Scene {
             generation,
             env: (&config.env, &**env),
@@ -323,18 +321,18 @@ impl Run {
     }
 
     fn save_checkpoint(&mut self) -> Result<(), RunError> {
-        self.folder.save(&self.parts.course.state())
+        self.folder.save(&self.parts.training.state())
     }
 
     /// Weights and curve: everything that can be made again from a checkpoint and the log.
     fn save_results(&self) -> Result<(), RunError> {
-        let Parts { course, save, title, config, .. } = &self.parts;
+        let Parts { training, save, title, config, .. } = &self.parts;
         let folder = self.folder.handle();
-        let best = course.best_weights().map(|(best, generation)| save(&best, generation)).transpose()?;
+        let best = training.best_weights().map(|(best, generation)| save(&best, generation)).transpose()?;
         if let Some(best) = &best {
             folder.write(BEST, best)?;
         }
-        folder.write("last.safetensors", save(&course.last_weights(), course.generation())?)?;
+        folder.write("last.safetensors", save(&training.last_weights(), training.generation())?)?;
         folder.write("curve.svg", curve::svg(title, &self.events))?;
         // Last of all: where it is, everything is.
         match (self.events.last(), best) {

@@ -3,9 +3,9 @@
 use std::thread::{self, JoinHandle};
 
 use foveate_core::{Agent, Env};
+use foveate_train::Event;
 
 use crate::RunError;
-use crate::course::Event;
 use crate::evaluate::Labels;
 use crate::folder::FolderHandle;
 use crate::watch::{self, WatchRequest};

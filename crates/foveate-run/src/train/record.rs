@@ -1,6 +1,7 @@
 //! What a run's folder says about the run: `about.json`, with every time it was gone on with, and `tracks.json`.
 
 use foveate_core::Seed;
+use foveate_train::{Purpose, track_seed};
 use serde_json::{Value, json};
 
 use crate::RunError;
@@ -8,7 +9,6 @@ use crate::clock::{unix_now, utc};
 use crate::config::TrainConfig;
 use crate::folder::FolderHandle;
 use crate::lock::host;
-use crate::recipe::{Purpose, track_seed};
 
 const NAME: &str = "about.json";
 /// Longer ones are none of ours.

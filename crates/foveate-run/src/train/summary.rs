@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use foveate_train::{Event, Summary};
+
 use crate::RunError;
 use crate::config::TrainConfig;
-use crate::course::Event;
-use crate::evaluate::Summary;
 use crate::folder::FolderHandle;
 use crate::lock::host;
 use crate::replay::sha256_hex;

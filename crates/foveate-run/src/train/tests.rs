@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
-use crate::course::FreshWeights;
+use foveate_train::{FreshWeights, Init, Interval, Recipe, Selection, Stage};
+
 use crate::progress::LogLine;
 use crate::progress::Style;
-use crate::recipe::{Init, Interval, Recipe, Selection, Stage};
 use crate::toy::{ToyStudent, ToyWorld, toy_agent};
 
 fn recipe() -> Recipe {
@@ -52,7 +52,7 @@ fn parts(world: ToyWorld, workers: usize) -> Parts {
     let mut config = TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
     (config.seed, config.workers, config.recipe) = (4, workers, recipe());
     Parts {
-        course: Course::new(recipe(), 4, fresh, Some(Box::new(ToyStudent([0.0; 3])))).expect("fine"),
+        training: Training::new(recipe(), 4, fresh, Some(Box::new(ToyStudent([0.0; 3])))).expect("fine"),
         config,
         title: "toy".into(),
         checkpoint_every: Duration::ZERO,
@@ -190,13 +190,13 @@ fn a_failing_rollout_loses_nothing() {
     let (straight, failed) = (dir.path().join("straight"), dir.path().join("failed"));
     begin(&straight, ToyWorld::default(), 1, &Stop::default()).expect("fine");
     // The track of the fifth generation.
-    let mut course = parts(ToyWorld::default(), 1).course;
+    let mut training = parts(ToyWorld::default(), 1).training;
     let mut seed = 0;
     for _ in 0..5 {
-        let task = course.task().expect("a generation");
+        let task = training.task().expect("a generation");
         seed = task.jobs[0].env_seed;
         let result = foveate_core::EpisodeResult { steps: 1, ..Default::default() };
-        course.learn(&vec![result; task.jobs.len()]).expect("fine");
+        training.learn(&vec![result; task.jobs.len()]).expect("fine");
     }
     let error = begin(&failed, ToyWorld::panicking(seed, 3), 2, &Stop::default()).expect_err("it panics");
     let said = error.to_string();

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 
 use super::schedule::Schedule;
 use super::values::{Fitness, Patience, Replay, TrackSeeds};
+use crate::error::TrainError;
 
 /// A part of a run with settings of its own.
 ///
@@ -95,7 +96,11 @@ impl Stage {
     ///
     /// # Errors
     /// When there is no such strategy, or a setting is unknown or of the wrong kind.
-    pub fn strategy(&self, default: &str, done: u64) -> Result<StrategyConfig, String> {
+    pub fn strategy(&self, default: &str, done: u64) -> Result<StrategyConfig, TrainError> {
+        self.parse(default, done).map_err(TrainError::recipe)
+    }
+
+    fn parse(&self, default: &str, done: u64) -> Result<StrategyConfig, String> {
         let algorithm = self.algorithm.as_deref().unwrap_or(default);
         // Also says which strategies there are.
         StrategyConfig::named(algorithm).map_err(|error| error.to_string())?;
@@ -128,10 +133,10 @@ impl Stage {
     }
 
     /// Writes out the strategy and all of its settings, so that defaults of later versions change nothing.
-    pub(super) fn complete(&mut self, default: &str) -> Result<(), String> {
+    pub(super) fn complete(&mut self, default: &str) -> Result<(), TrainError> {
         let algorithm = self.algorithm.clone().unwrap_or_else(|| default.to_owned());
         let strategy = self.strategy(default, 0)?;
-        let all = Table::try_from(&strategy).map_err(|error| error.to_string())?;
+        let all = Table::try_from(&strategy).map_err(|error| TrainError::recipe(error.to_string()))?;
         for (key, value) in all {
             if key != "algorithm" && !self.options.get(&key).is_some_and(Schedule::is_schedule) {
                 self.options.insert(key, value);
@@ -143,7 +148,11 @@ impl Stage {
 
     /// Checks that the numbers make sense together; `default` is the strategy if the stage names none, `max_steps` the
     /// length of whole episodes.
-    pub(super) fn check(&self, default: &str, max_steps: u64) -> Result<(), String> {
+    pub(super) fn check(&self, default: &str, max_steps: u64) -> Result<(), TrainError> {
+        self.check_numbers(default, max_steps).map_err(TrainError::recipe)
+    }
+
+    fn check_numbers(&self, default: &str, max_steps: u64) -> Result<(), String> {
         for (key, value) in [
             ("starts", self.starts as u64),
             ("steps", self.steps),
@@ -216,7 +225,7 @@ impl Stage {
             corners.extend(schedule.corners(self.steps));
         }
         for at in corners {
-            let strategy = self.strategy(default, at)?;
+            let strategy = self.parse(default, at)?;
             strategy.check().map_err(|error| error.to_string())?;
             let population = strategy.population(1);
             if population > MOST {

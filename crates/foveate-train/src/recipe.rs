@@ -21,7 +21,8 @@ pub use self::schedule::Schedule;
 pub use self::stage::Stage;
 pub use self::tracks::{Purpose, track_seed};
 pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, TrackSeeds};
-use crate::rollout::Rules;
+use crate::error::TrainError;
+use crate::training::Rules;
 
 /// How a run learns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,25 +82,24 @@ impl Recipe {
     ///
     /// # Errors
     /// When one does not; the message names it, its stage and its range.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), TrainError> {
+        let refuse = |why: String| Err(TrainError::recipe(why));
         if self.stages.is_empty() {
-            return Err("the recipe has no stage; write at least one".to_owned());
+            return refuse("the recipe has no stage; write at least one".to_owned());
         }
         if self.max_steps == 0 {
-            return Err("max_steps = 0 in the recipe; choose 1 or more".into());
+            return refuse("max_steps = 0 in the recipe; choose 1 or more".into());
         }
         if let Init::Uniform(bound) = self.init
             && !(bound.is_finite() && bound > 0.0)
         {
-            return Err(format!(
+            return refuse(format!(
                 "init: uniform = {bound} in the recipe; choose a number above 0, or \"zeros\""
             ));
         }
-        self.selection.check()?;
+        self.selection.check().map_err(TrainError::recipe)?;
         for stage in &self.stages {
-            stage
-                .check(&self.algorithm, self.max_steps)
-                .map_err(|why| format!("{why} (in stage {:?} of the recipe)", stage.name))?;
+            stage.check(&self.algorithm, self.max_steps).map_err(|error| error.in_stage(&stage.name))?;
         }
         for pair in self.stages.windows(2) {
             let bounds =
@@ -109,11 +109,11 @@ impl Recipe {
             if let Some((low, high)) = after
                 && !before.is_some_and(|before| before.0 >= low && before.1 <= high)
             {
-                return Err(format!(
+                let why = format!(
                     "bounds from {low} to {high}, and weights from the stage before that may lie outside; give that the \
-                     same or narrower ones (in stage {:?} of the recipe)",
-                    pair[1].name
-                ));
+                     same or narrower ones"
+                );
+                return Err(TrainError::recipe(why).in_stage(&pair[1].name));
             }
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Recipe {
     ///
     /// # Errors
     /// As [`Recipe::check`].
-    pub fn complete(&mut self) -> Result<(), String> {
+    pub fn complete(&mut self) -> Result<(), TrainError> {
         self.check()?;
         for stage in &mut self.stages {
             stage.complete(&self.algorithm)?;
@@ -171,7 +171,7 @@ impl Recipe {
     }
 
     /// About how many steps of training there are between validations.
-    pub(crate) fn interval_steps(&self) -> u64 {
+    pub fn interval_steps(&self) -> u64 {
         match self.selection.every {
             Interval::Steps(steps) => steps,
             Interval::Generations(generations) => {

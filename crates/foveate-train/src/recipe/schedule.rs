@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::{Table, Value};
 
+use crate::error::TrainError;
+
 /// A number that may depend on the steps trained in the start under way. In TOML:
 ///
 /// ```toml
@@ -13,13 +15,13 @@ use toml::{Table, Value};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    course: Course,
+    form: Form,
     /// Whether all its numbers were written as integers, and so stay integers.
     whole: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Course {
+enum Form {
     Constant(f64),
     Ramp { from: f64, to: f64, shape: Shape, over: Option<u64> },
     List(Vec<(u64, f64)>),
@@ -55,14 +57,18 @@ const FORMS: &str = "write a number, { from = 0.1, to = 0.03 } or [[0, 0.1], [1_
 impl Schedule {
     /// Always the same.
     pub const fn constant(value: f64) -> Self {
-        Schedule { course: Course::Constant(value), whole: false }
+        Schedule { form: Form::Constant(value), whole: false }
     }
 
     /// What a user wrote.
     ///
     /// # Errors
     /// When it is none of the three forms.
-    pub fn from_value(value: &Value) -> Result<Self, String> {
+    pub fn from_value(value: &Value) -> Result<Self, TrainError> {
+        Self::parse(value).map_err(TrainError::recipe)
+    }
+
+    fn parse(value: &Value) -> Result<Self, String> {
         let numbers = |values: &[&Value]| -> Result<(Vec<f64>, bool), String> {
             let all = values.iter().map(|v| number(v)).collect::<Result<_, _>>()?;
             Ok((all, values.iter().all(|v| v.is_integer())))
@@ -78,7 +84,7 @@ impl Schedule {
                 if shape == Shape::Exponential && !(from > 0.0 && to > 0.0) {
                     return Err(format!("an exponential ramp from {from} to {to}; both must be above 0"));
                 }
-                Ok(Schedule { course: Course::Ramp { from, to, shape, over }, whole })
+                Ok(Schedule { form: Form::Ramp { from, to, shape, over }, whole })
             }
             Value::Array(entries) => {
                 let pairs: Option<Vec<(u64, &Value)>> = entries
@@ -99,11 +105,11 @@ impl Schedule {
                 }
                 let (values, whole) = numbers(&pairs.iter().map(|p| p.1).collect::<Vec<_>>())?;
                 let list = pairs.iter().map(|p| p.0).zip(values).collect();
-                Ok(Schedule { course: Course::List(list), whole })
+                Ok(Schedule { form: Form::List(list), whole })
             }
             one => {
                 let (values, whole) = numbers(&[one])?;
-                Ok(Schedule { course: Course::Constant(values[0]), whole })
+                Ok(Schedule { form: Form::Constant(values[0]), whole })
             }
         }
     }
@@ -119,9 +125,9 @@ impl Schedule {
 
     /// Its value after `done` of the `total` steps of a start.
     pub fn at(&self, done: u64, total: u64) -> f64 {
-        match &self.course {
-            Course::Constant(value) => *value,
-            Course::Ramp { from, to, shape, over } => {
+        match &self.form {
+            Form::Constant(value) => *value,
+            Form::Ramp { from, to, shape, over } => {
                 let t = (done as f64 / over.unwrap_or(total).max(1) as f64).min(1.0);
                 // The ends exactly as they were written.
                 match shape {
@@ -132,7 +138,7 @@ impl Schedule {
                     Shape::Exponential => from * (to / from).powf(t),
                 }
             }
-            Course::List(list) => {
+            Form::List(list) => {
                 let after = list.partition_point(|&(at, _)| at <= done);
                 list[after.saturating_sub(1)].1
             }
@@ -147,40 +153,40 @@ impl Schedule {
 
     /// Steps at which to look for all values between which it moves.
     pub(super) fn corners(&self, total: u64) -> Vec<u64> {
-        match &self.course {
-            Course::Constant(_) => vec![0],
-            Course::Ramp { over, .. } => vec![0, over.unwrap_or(total)],
-            Course::List(list) => list.iter().map(|p| p.0).collect(),
+        match &self.form {
+            Form::Constant(_) => vec![0],
+            Form::Ramp { over, .. } => vec![0, over.unwrap_or(total)],
+            Form::List(list) => list.iter().map(|p| p.0).collect(),
         }
     }
 
     /// Its largest value.
     pub fn largest(&self) -> f64 {
-        match &self.course {
-            Course::Constant(value) => *value,
-            Course::Ramp { from, to, .. } => from.max(*to),
-            Course::List(list) => list.iter().map(|p| p.1).fold(f64::MIN, f64::max),
+        match &self.form {
+            Form::Constant(value) => *value,
+            Form::Ramp { from, to, .. } => from.max(*to),
+            Form::List(list) => list.iter().map(|p| p.1).fold(f64::MIN, f64::max),
         }
     }
 
     /// Its smallest value.
     pub fn smallest(&self) -> f64 {
-        match &self.course {
-            Course::Constant(value) => *value,
-            Course::Ramp { from, to, .. } => from.min(*to),
-            Course::List(list) => list.iter().map(|p| p.1).fold(f64::MAX, f64::min),
+        match &self.form {
+            Form::Constant(value) => *value,
+            Form::Ramp { from, to, .. } => from.min(*to),
+            Form::List(list) => list.iter().map(|p| p.1).fold(f64::MAX, f64::min),
         }
     }
 
     fn to_value(&self) -> Value {
         let number = |x: f64| if self.whole { Value::Integer(x.round() as i64) } else { Value::Float(x) };
-        match &self.course {
-            Course::Constant(value) => number(*value),
-            Course::Ramp { from, to, shape, over } => {
+        match &self.form {
+            Form::Constant(value) => number(*value),
+            Form::Ramp { from, to, shape, over } => {
                 let ramp = Ramp { from: number(*from), to: number(*to), shape: *shape, over: *over };
                 Value::try_from(ramp).expect("plain numbers and a word")
             }
-            Course::List(list) => {
+            Form::List(list) => {
                 let pair = |&(at, x): &(u64, f64)| Value::Array(vec![Value::Integer(at as i64), number(x)]);
                 Value::Array(list.iter().map(pair).collect())
             }
@@ -219,7 +225,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Schedule, String> {
         let mut table: Table = format!("x = {text}").parse().expect("TOML");
-        Schedule::from_value(&table.remove("x").expect("it was written"))
+        Schedule::parse(&table.remove("x").expect("it was written"))
     }
 
     #[track_caller]

@@ -1,31 +1,31 @@
-//! The course of a run: which rollouts come next, and what their results lead to.
+//! The state machine of a training run: which rollouts come next, and what their results lead to.
 //!
-//! A [`Course`] is the whole of training except for the driving and the files: ask it for a [`Task`], have the task's
-//! rollouts driven by anyone, give it the results, and so on until there is no task. It is a plain state machine; its
-//! [`Course::state`] after any task is enough to go on bit for bit.
+//! A [`Training`] is all of training except for running episodes and writing files: ask it for a [`Task`], have the
+//! task's rollouts run by anyone, give it the results, and so on until there is no task. Its [`Training::state`] after any
+//! task is enough to resume bit for bit.
 
-mod event;
 mod finals;
 mod hard;
 mod state;
 
+use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Demonstration, EpisodeResult, EvolveError, Evolver, Population, RolloutJob, Seed, Student,
+    Demonstration, DemonstrationPlan, EpisodeResult, Evolver, Population, RolloutJob, Seed, Student,
 };
 use foveate_evolve::{StrategyConfig, make_with};
 
-pub use self::event::Event;
 use self::finals::{Finals, standings};
 use self::hard::{HardTracks, Track};
-use crate::evaluate::Summary;
+use crate::error::TrainError;
+use crate::event::Event;
 use crate::recipe::{Interval, Purpose, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
-use crate::rollout::Rules;
+use crate::summary::Summary;
 
 /// Makes the weights that a start begins with; the same seed gives the same weights.
 pub type FreshWeights = Box<dyn Fn(Seed) -> Vec<f32> + Send>;
 
 /// Where a run stands.
-pub struct Course {
+pub struct Training {
     recipe: Recipe,
     seed: Seed,
     fresh: FreshWeights,
@@ -106,7 +106,30 @@ pub struct Task {
     pub rules: Rules,
 }
 
-impl Course {
+/// What ends an episode besides the world itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// Steps after which the episode is over, if the world lets it go on for so long.
+    pub max_steps: u64,
+    /// Consecutive negative rewards that are tolerated; one more cuts the episode. `None` for evaluations.
+    ///
+    /// `AttentionAgent` was trained with 20: the 21st consecutive step that costs something ends the rollout.
+    pub patience: Option<u32>,
+    /// The episode is a demonstration, and this is how it is driven.
+    pub demonstration: Option<DemonstrationPlan>,
+}
+
+impl Rules {
+    /// Until the world ends the episode: for evaluations.
+    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None, demonstration: None };
+
+    /// What ends the episode.
+    pub const fn episode(&self) -> EpisodeRules {
+        EpisodeRules { max_steps: self.max_steps, patience: self.patience }
+    }
+}
+
+impl Training {
     /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need an `student`.
     ///
     /// # Errors
@@ -116,16 +139,11 @@ impl Course {
         seed: u64,
         fresh: FreshWeights,
         student: Option<Box<dyn Student>>,
-    ) -> Result<Self, EvolveError> {
+    ) -> Result<Self, TrainError> {
         for stage in 0..recipe.stages.len() {
             // Better now than hours later.
             if settings(&recipe, stage, 0)?.name() == "imitation" && student.is_none() {
-                let why = format!(
-                    "stage {:?} is imitation, and this agent has no part that learns by gradients; choose a strategy of \
-                     evolution",
-                    recipe.stages[stage].name
-                );
-                return Err(EvolveError::BadConfig { why });
+                return Err(TrainError::NoStudent { stage: recipe.stages[stage].name.clone() });
             }
         }
         let seed = Seed::root(seed);
@@ -133,7 +151,7 @@ impl Course {
         let base: Vec<f64> = weights.iter().map(|&w| f64::from(w)).collect();
         let settings = settings(&recipe, 0, 0)?;
         let es = make_with(&settings, base.clone(), start_seed(seed, 0, 0), student.as_deref())?;
-        Ok(Course {
+        Ok(Training {
             recipe,
             seed,
             fresh,
@@ -150,7 +168,7 @@ impl Course {
         })
     }
 
-    /// What to drive next; `None` when the run is done. The same until [`Course::learn`] takes its results.
+    /// What to drive next; `None` when the run is done. The same until [`Training::learn`] takes its results.
     pub fn task(&mut self) -> Option<Task> {
         let Selection { tracks, final_tracks, report_tracks, evaluation_tracks, .. } = self.recipe.selection;
         match self.at {
@@ -238,14 +256,14 @@ impl Course {
         Task { population, jobs, rules: self.recipe.whole_episodes() }
     }
 
-    /// Takes the demonstrations of the last task, in the order of its jobs, if its rules wanted any; before [`Course::learn`].
+    /// Takes the demonstrations of the last task, in the order of its jobs, if its rules wanted any; before [`Training::learn`].
     ///
     /// # Errors
     /// When no demonstrations are due, or they have the wrong shape or are not finite.
-    pub fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), EvolveError> {
+    pub fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), TrainError> {
         match self.at {
-            Position::Learn { .. } => self.es.receive(demonstrations),
-            _ => Err(EvolveError::NothingAsked),
+            Position::Learn { .. } => Ok(self.es.receive(demonstrations)?),
+            _ => Err(TrainError::NothingDue),
         }
     }
 
@@ -253,7 +271,7 @@ impl Course {
     ///
     /// # Errors
     /// When the results do not fit the task or are not finite; nothing moves then.
-    pub fn learn(&mut self, results: &[EpisodeResult]) -> Result<Vec<Event>, EvolveError> {
+    pub fn learn(&mut self, results: &[EpisodeResult]) -> Result<Vec<Event>, TrainError> {
         let steps: u64 = results.iter().map(|r| r.steps).sum();
         let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
         let mut events = Vec::new();
@@ -307,7 +325,7 @@ impl Course {
             }
             Position::Finals => {
                 let Some((finalist, round)) = self.standings().next else {
-                    return Err(EvolveError::NothingAsked);
+                    return Err(TrainError::NothingDue);
                 };
                 let summary = self.judged(&returns, steps)?;
                 self.finals.push(summary.mean);
@@ -330,7 +348,7 @@ impl Course {
                 events.push(Event::Report { generation, steps, judging_steps, summary, seeds, returns });
                 self.at = Position::Done;
             }
-            Position::Done => return Err(EvolveError::NothingAsked),
+            Position::Done => return Err(TrainError::NothingDue),
         }
         self.progress.tasks += 1;
         Ok(events)
@@ -343,22 +361,26 @@ impl Course {
         start: usize,
         returns: &[f64],
         steps: u64,
-    ) -> Result<Event, EvolveError> {
+    ) -> Result<Event, TrainError> {
         let tracks = self.tracks(stage, start);
         let genomes = self.es.ask().len();
         let settings = &self.recipe.stages[stage];
         let judge = settings.replay.as_ref().map(|replay| replay.judge);
         let wanted = (genomes + usize::from(judge == Some(ReplayJudge::Mean))) * settings.tracks;
         if returns.len() != wanted {
-            return Err(EvolveError::FitnessCount { wanted, given: returns.len() });
+            return Err(TrainError::ResultCount { wanted, given: returns.len() });
         }
         let (of_genomes, of_mean) = returns.split_at(genomes * settings.tracks);
         let fitness: Vec<f64> =
             of_genomes.chunks(settings.tracks).map(|of_one| settings.fitness.of(of_one)).collect();
         // The strategy refuses a fitness that is not finite, but a median may hide a return that is not.
         if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
-            let genome = job / settings.tracks;
-            return Err(EvolveError::FitnessNotFinite { genome, generation: self.es.generation(), value });
+            return Err(TrainError::ReturnNotFinite {
+                genome: job / settings.tracks,
+                episode: job % settings.tracks,
+                generation: self.es.generation(),
+                value,
+            });
         }
         let told = self.es.tell(&fitness)?;
         if let Some(replay) = &settings.replay {
@@ -406,7 +428,7 @@ impl Course {
     }
 
     /// Gives the strategy the settings that are due now.
-    fn follow_schedules(&mut self, stage: usize, start: usize) -> Result<(), EvolveError> {
+    fn follow_schedules(&mut self, stage: usize, start: usize) -> Result<(), TrainError> {
         let due = settings(&self.recipe, stage, self.progress.start_steps)?;
         if due != self.settings {
             let seed = start_seed(self.seed, stage, start);
@@ -422,8 +444,8 @@ impl Course {
         settings: &StrategyConfig,
         mean: Vec<f64>,
         seed: Seed,
-    ) -> Result<Box<dyn Evolver>, EvolveError> {
-        make_with(settings, mean, seed, self.student.as_deref())
+    ) -> Result<Box<dyn Evolver>, TrainError> {
+        Ok(make_with(settings, mean, seed, self.student.as_deref())?)
     }
 
     fn start_is_over(&self, stage: usize) -> bool {
@@ -440,13 +462,10 @@ impl Course {
         standings(self.candidates.len(), 1 + self.recipe.selection.reevaluate, &self.finals)
     }
 
-    fn judged(&mut self, returns: &[f64], steps: u64) -> Result<Summary, EvolveError> {
-        if let Some((genome, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
-            return Err(EvolveError::FitnessNotFinite {
-                genome,
-                generation: self.progress.generation,
-                value,
-            });
+    fn judged(&mut self, returns: &[f64], steps: u64) -> Result<Summary, TrainError> {
+        if let Some((episode, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+            let generation = self.progress.generation;
+            return Err(TrainError::ReturnNotFinite { genome: 0, episode, generation, value });
         }
         self.progress.judging_steps += steps;
         Ok(Summary::of(returns))
@@ -458,7 +477,7 @@ impl Course {
         stage: usize,
         start: usize,
         weights: Weights,
-    ) -> Result<Option<Event>, EvolveError> {
+    ) -> Result<Option<Event>, TrainError> {
         if self.leader.as_ref().is_none_or(|leader| weights.score > leader.score) {
             self.leader = Some(weights);
         }
@@ -483,7 +502,7 @@ impl Course {
         Ok(event)
     }
 
-    fn begin(&mut self, stage: usize, start: usize) -> Result<(), EvolveError> {
+    fn begin(&mut self, stage: usize, start: usize) -> Result<(), TrainError> {
         let seed = start_seed(self.seed, stage, start);
         (self.progress.start_steps, self.progress.validated_at, self.progress.validated_generation) =
             (0, 0, 0);
@@ -501,7 +520,7 @@ impl Course {
 }
 
 /// What can be asked of a course at any time, and how it is saved.
-impl Course {
+impl Training {
     /// The best weights so far with the generation they are of: of the finalists once there are results, of the
     /// validated ones before; `None` before the first validation.
     pub fn best_weights(&self) -> Option<(Vec<f32>, u64)> {
@@ -572,15 +591,12 @@ fn round_into(to: &mut [f32], weights: &[f64]) {
 }
 
 /// The settings of a stage's strategy after `done` steps of a start.
-fn settings(recipe: &Recipe, stage: usize, done: u64) -> Result<StrategyConfig, EvolveError> {
+fn settings(recipe: &Recipe, stage: usize, done: u64) -> Result<StrategyConfig, TrainError> {
     recipe.stages[stage]
         .strategy(&recipe.algorithm, done)
-        .map_err(|why| EvolveError::BadConfig { why: format!("{why} (in stage {stage} of the recipe)") })
+        .map_err(|error| error.in_stage(&recipe.stages[stage].name))
 }
 
 fn start_seed(run: Seed, stage: usize, start: usize) -> Seed {
     run.child("stage", stage as u64).child("start", start as u64)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,9 +1,11 @@
-//! A whole course on a toy world, stopped and restored anywhere.
+//! A whole training on a toy world, stopped and restored anywhere.
 
-use foveate_core::{Evaluator, StateDict, Tensor};
+use foveate_core::{EpisodeResult, Evaluator, Population, RolloutJob, StateDict, Tensor};
+use foveate_train::{
+    Event, Fitness, FreshWeights, Init, Interval, Patience, Recipe, Replay, ReplayJudge, Rules, Schedule,
+    Selection, Stage, TrackSeeds, TrainError, Training,
+};
 
-use super::*;
-use crate::recipe::{Fitness, Init, Patience, Replay, Schedule, Stage};
 use crate::toy::{ToyStudent, ToyWorld, toy_agent};
 use crate::workers::{Stop, Workers};
 
@@ -38,20 +40,20 @@ fn fresh() -> FreshWeights {
     })
 }
 
-fn course(seed: u64) -> Course {
-    Course::new(recipe(), seed, fresh(), None).expect("fine")
+fn training(seed: u64) -> Training {
+    Training::new(recipe(), seed, fresh(), None).expect("fine")
 }
 
-fn step(course: &mut Course, workers: &mut Workers) -> Option<Vec<Event>> {
-    let task = course.task()?;
-    assert_eq!(course.task().as_ref(), Some(&task), "asking does not move");
+fn step(training: &mut Training, workers: &mut Workers) -> Option<Vec<Event>> {
+    let task = training.task()?;
+    assert_eq!(training.task().as_ref(), Some(&task), "asking does not move");
     let mut results = Vec::new();
     workers.set_rules(task.rules);
     workers.evaluate(&task.population, &task.jobs, &mut results).expect("fine");
     if task.rules.demonstration.is_some() {
-        course.receive(workers.take_demonstrations()).expect("its own demonstrations");
+        training.receive(workers.take_demonstrations()).expect("its own demonstrations");
     }
-    Some(course.learn(&results).expect("its own results"))
+    Some(training.learn(&results).expect("its own results"))
 }
 
 fn workers(count: usize) -> Workers {
@@ -61,16 +63,16 @@ fn workers(count: usize) -> Workers {
 
 #[test]
 fn a_run_goes_through_its_stages_and_learns() {
-    let (mut course, mut workers) = (course(1), workers(2));
+    let (mut training, mut workers) = (training(1), workers(2));
     let mut events = Vec::new();
-    let mut left = course.steps_left();
-    while let Some(more) = step(&mut course, &mut workers) {
-        assert!(course.steps_left() <= left, "time left goes down");
-        left = course.steps_left();
+    let mut left = training.steps_left();
+    while let Some(more) = step(&mut training, &mut workers) {
+        assert!(training.steps_left() <= left, "time left goes down");
+        left = training.steps_left();
         events.extend(more);
     }
-    assert!(course.is_done() && left == 0);
-    assert_eq!(course.learn(&[]), Err(EvolveError::NothingAsked));
+    assert!(training.is_done() && left == 0);
+    assert_eq!(training.learn(&[]), Err(TrainError::NothingDue));
 
     // Starts in order, each with a validation at its end; the stages with several choose; then finals and report.
     let mut plot: Vec<String> = Vec::new();
@@ -124,17 +126,17 @@ fn a_run_goes_through_its_stages_and_learns() {
     };
     assert!(summary.mean > 15.0, "the toy is easy to learn: {summary:?}, validations {validations:?}");
     assert_eq!(returns.len(), 7);
-    assert_eq!(course.steps(), judging_steps + steps);
+    assert_eq!(training.steps(), judging_steps + steps);
     assert!((9000..12_000).contains(steps), "6 starts of 1500 and the rest of a generation: {steps}");
 }
 
 #[test]
 fn the_choice_is_by_validation_then_by_the_finals() {
-    let (mut course, mut workers) = (course(3), workers(1));
+    let (mut training, mut workers) = (training(3), workers(1));
     let mut starts = Vec::new();
     let mut last = None;
     let mut finals = Vec::new();
-    while let Some(events) = step(&mut course, &mut workers) {
+    while let Some(events) = step(&mut training, &mut workers) {
         for event in events {
             match event {
                 Event::Validation { summary, ref stage, start, generation, .. } if stage == "tries" => {
@@ -152,7 +154,7 @@ fn the_choice_is_by_validation_then_by_the_finals() {
                     let best =
                         finals.iter().copied().fold((f64::MIN, 0), |a, b| if b.0 > a.0 { b } else { a });
                     assert_eq!(generation, best.1, "of {finals:?}");
-                    assert_eq!(course.best_weights().map(|(_, generation)| generation), Some(best.1));
+                    assert_eq!(training.best_weights().map(|(_, generation)| generation), Some(best.1));
                 }
                 _ => {}
             }
@@ -230,13 +232,13 @@ fn each(recipe: &mut Recipe, change: fn(&mut Stage)) {
 /// Drives a run twice, once with a new process after every task; gives the last weights.
 #[track_caller]
 fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
-    let course = || Course::new(recipe.clone(), 2, fresh(), None).expect(name);
-    let (mut straight, mut one, mut three) = (course(), workers(1), workers(3));
-    let mut stopped = course();
+    let training = || Training::new(recipe.clone(), 2, fresh(), None).expect(name);
+    let (mut straight, mut one, mut three) = (training(), workers(1), workers(3));
+    let mut stopped = training();
     let mut tasks = 0;
     loop {
         // Nothing but the state goes over.
-        let mut next = course();
+        let mut next = training();
         next.restore(&stopped.state()).expect("its own state");
         stopped = next;
         assert_eq!(stopped.state(), straight.state(), "{name}: before task {tasks}");
@@ -294,14 +296,14 @@ fn every_strategy_goes_on_bit_for_bit() {
 
 #[test]
 fn a_changed_recipe_is_refused_unless_it_is_meant() {
-    let (mut course, mut workers) = (course(2), workers(1));
+    let (mut training, mut workers) = (training(2), workers(1));
     for _ in 0..12 {
-        step(&mut course, &mut workers);
+        step(&mut training, &mut workers);
     }
-    let state = course.state();
-    let weights = course.last_weights();
+    let state = training.state();
+    let weights = training.last_weights();
     for (name, recipe) in recipes().into_iter().skip(1) {
-        let mut other = Course::new(recipe, 2, fresh(), None).expect("fine");
+        let mut other = Training::new(recipe, 2, fresh(), None).expect("fine");
         let before = other.state();
         let said = other.restore(&state).expect_err(name).to_string();
         assert!(said.contains("it was made with another recipe"), "{name}: {said}");
@@ -315,7 +317,7 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
     let mut shorter = recipe();
     shorter.stages.truncate(1);
     shorter.stages[0].starts = 1;
-    let mut other = Course::new(shorter, 2, fresh(), None).expect("fine");
+    let mut other = Training::new(shorter, 2, fresh(), None).expect("fine");
     let said = other.restore_changed(&state).expect_err("it stood in the second start").to_string();
     assert!(said.contains("is not in the recipe"), "{said}");
 }
@@ -324,11 +326,11 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
 fn jobs(change: fn(&mut Stage), skip: usize) -> (Vec<RolloutJob>, Population, Rules) {
     let mut recipe = recipe();
     each(&mut recipe, change);
-    let mut course = Course::new(recipe, 1, fresh(), None).expect("fine");
+    let mut training = Training::new(recipe, 1, fresh(), None).expect("fine");
     for _ in 0..skip {
-        step(&mut course, &mut workers(1));
+        step(&mut training, &mut workers(1));
     }
-    let task = course.task().expect("a generation");
+    let task = training.task().expect("a generation");
     (task.jobs, task.population, task.rules)
 }
 
@@ -355,7 +357,7 @@ fn tracks_of_a_generation() {
     let with_mean = |s: &mut Stage| s.replay = Some(Replay { share: 0.5, keep: 9, judge: ReplayJudge::Mean });
     let (judged, population, _) = jobs(with_mean, 0);
     assert_eq!((judged.len(), population.len()), (9, 9));
-    let mut mean = Course::new(recipe(), 1, fresh(), None).expect("fine");
+    let mut mean = Training::new(recipe(), 1, fresh(), None).expect("fine");
     assert_eq!(population.genome(8), mean.last_weights());
     assert_eq!(judged[8], RolloutJob { genome: 8, episode: 0, env_seed: judged[0].env_seed });
     assert_eq!(&judged[..8], mean.task().expect("a generation").jobs);
@@ -367,12 +369,12 @@ fn hard_tracks_come_again() {
     let replay = Replay { share: 0.5, keep: 5, judge: ReplayJudge::Population };
     recipe.stages.truncate(1);
     recipe.stages[0] = Stage { steps: 20_000, replay: Some(replay), ..recipe.stages[0].clone() };
-    let (mut course, mut workers) = (Course::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
+    let (mut training, mut workers) = (Training::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
     let mut seen = std::collections::BTreeSet::new();
     let (mut again, mut generations) = (0, 0);
     for _ in 0..60 {
-        let task = course.task().expect("long enough");
-        for event in step(&mut course, &mut workers).expect("long enough") {
+        let task = training.task().expect("long enough");
+        for event in step(&mut training, &mut workers).expect("long enough") {
             if let Event::Generation { replayed, .. } = event {
                 let known = !seen.insert(task.jobs[0].env_seed);
                 assert_eq!(usize::from(known), replayed, "what came again had been there");
@@ -391,9 +393,10 @@ fn evaluations_watch_and_change_nothing() {
         let mut recipe = recipe();
         (recipe.selection.evaluation_tracks, recipe.selection.evaluation_every) =
             (tracks, (tracks > 0).then_some(2));
-        let (mut course, mut workers) = (Course::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
+        let (mut training, mut workers) =
+            (Training::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
         let mut events = Vec::new();
-        while let Some(more) = step(&mut course, &mut workers) {
+        while let Some(more) = step(&mut training, &mut workers) {
             events.extend(more);
         }
         events
@@ -447,11 +450,11 @@ fn evaluations_watch_and_change_nothing() {
 fn rounds_of_finals_drive_other_tracks() {
     let mut recipe = recipe();
     (recipe.selection.reevaluate, recipe.selection.finalists) = (1, 4);
-    let (mut course, mut workers) = (Course::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
+    let (mut training, mut workers) = (Training::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
     let mut driven: Vec<(Vec<u64>, u64, f64, usize)> = Vec::new();
-    while let Some(task) = course.task() {
+    while let Some(task) = training.task() {
         let seeds: Vec<u64> = task.jobs.iter().map(|job| job.env_seed).collect();
-        for event in step(&mut course, &mut workers).expect("there is a task") {
+        for event in step(&mut training, &mut workers).expect("there is a task") {
             match event {
                 Event::Final { generation, summary, round, .. } => {
                     driven.push((seeds.clone(), generation, summary.mean, round));
@@ -479,7 +482,7 @@ fn rounds_of_finals_drive_other_tracks() {
 
 #[test]
 fn seeds_matter_and_tracks_are_shared_within_a_generation() {
-    let (mut one, mut other) = (course(1), course(2));
+    let (mut one, mut other) = (training(1), training(2));
     let (a, b) = (one.task().expect("a generation"), other.task().expect("a generation"));
     assert_ne!(a.population, b.population);
     assert_ne!(a.jobs, b.jobs);
@@ -493,24 +496,24 @@ fn seeds_matter_and_tracks_are_shared_within_a_generation() {
 
 #[test]
 fn a_refused_result_moves_nothing() {
-    let mut course = course(1);
-    let task = course.task().expect("a generation");
-    let state = course.state();
+    let mut training = training(1);
+    let task = training.task().expect("a generation");
+    let state = training.state();
     let nan = EpisodeResult { total: f64::NAN, ..EpisodeResult::default() };
     for wrong in [vec![], vec![EpisodeResult::default(); 7], vec![nan; 8]] {
-        course.learn(&wrong).expect_err("must be refused");
-        assert_eq!(course.state(), state);
-        assert_eq!(course.task(), Some(task.clone()));
+        training.learn(&wrong).expect_err("must be refused");
+        assert_eq!(training.state(), state);
+        assert_eq!(training.task(), Some(task.clone()));
     }
 }
 
 #[test]
 fn a_broken_state_is_refused_and_changes_nothing() {
-    let (mut course, mut workers) = (course(2), workers(1));
+    let (mut training, mut workers) = (training(2), workers(1));
     for _ in 0..12 {
-        step(&mut course, &mut workers);
+        step(&mut training, &mut workers);
     }
-    let good = course.state();
+    let good = training.state();
     let set = |name: &str, tensor: Tensor| {
         let mut state = good.clone();
         state.insert(name.into(), tensor);
@@ -537,9 +540,9 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         }
     }
     for (state, why) in states {
-        let said = course.restore(&state).expect_err(why).to_string();
+        let said = training.restore(&state).expect_err(why).to_string();
         assert!(said.contains(why), "{said} / {why}");
-        assert_eq!(course.state(), good);
+        assert_eq!(training.state(), good);
     }
 }
 
@@ -551,8 +554,8 @@ fn demonstrations() -> Recipe {
     Recipe { stages: vec![stage], ..recipe() }
 }
 
-fn with_student(recipe: Recipe) -> Result<Course, EvolveError> {
-    Course::new(recipe, 3, fresh(), Some(Box::new(ToyStudent([0.0; 3]))))
+fn with_student(recipe: Recipe) -> Result<Training, TrainError> {
+    Training::new(recipe, 3, fresh(), Some(Box::new(ToyStudent([0.0; 3]))))
 }
 
 #[test]
@@ -587,20 +590,20 @@ fn demonstrations_teach_and_resume_to_the_bit() {
 
 #[test]
 fn demonstrations_need_someone_who_learns() {
-    let error = Course::new(demonstrations(), 3, fresh(), None).err().expect("no student").to_string();
+    let error = Training::new(demonstrations(), 3, fresh(), None).err().expect("no student").to_string();
     assert!(
         error.contains("\"demonstrations\" is imitation") && error.contains("no part that learns"),
         "{error}"
     );
     // Results without demonstrations, and demonstrations that no one asked for.
-    let mut course = with_student(demonstrations()).expect("fine");
-    let task = course.task().expect("the first");
-    let error = course
+    let mut training = with_student(demonstrations()).expect("fine");
+    let task = training.task().expect("the first");
+    let error = training
         .learn(&vec![EpisodeResult::default(); task.jobs.len()])
         .expect_err("no demonstrations")
         .to_string();
     assert!(error.contains("not its demonstrations"), "{error}");
-    let mut evolving = Course::new(recipe(), 3, fresh(), None).expect("fine");
+    let mut evolving = Training::new(recipe(), 3, fresh(), None).expect("fine");
     assert!(evolving.task().expect("the first").rules.demonstration.is_none());
     assert!(evolving.receive(vec![]).is_err());
 }

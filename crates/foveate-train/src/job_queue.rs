@@ -14,7 +14,7 @@ const MEMORY: f64 = 64.0;
 
 /// The jobs of a batch that still wait, and what is known of lengths.
 #[derive(Debug, Default)]
-pub(crate) struct Schedule {
+pub struct JobQueue {
     /// Indices of the jobs that no one has taken.
     waiting: Vec<usize>,
     /// By genome of this batch.
@@ -50,9 +50,9 @@ struct Track {
     length: Mean,
 }
 
-impl Schedule {
+impl JobQueue {
     /// A new batch. What was learnt about tracks stays; genomes are others.
-    pub(crate) fn begin(&mut self, jobs: &[RolloutJob]) {
+    pub fn begin(&mut self, jobs: &[RolloutJob]) {
         self.waiting.clear();
         self.waiting.extend(0..jobs.len());
         self.genomes.clear();
@@ -62,7 +62,7 @@ impl Schedule {
     }
 
     /// The next job.
-    pub(crate) fn take(&mut self, jobs: &[RolloutJob]) -> Option<usize> {
+    pub fn take(&mut self, jobs: &[RolloutJob]) -> Option<usize> {
         let window = self.waiting.iter().take(WINDOW).enumerate();
         // Of equals, first one of every genome: what it shows says most about the others.
         let (at, _) = window.max_by(|(_, a), (_, b)| {
@@ -74,7 +74,7 @@ impl Schedule {
     }
 
     /// Learns how long a job took.
-    pub(crate) fn done(&mut self, job: RolloutJob, steps: u64) {
+    pub fn done(&mut self, job: RolloutJob, steps: u64) {
         let steps = steps as f64;
         self.genomes[job.genome].add(steps);
         self.batch.add(steps);
@@ -121,7 +121,7 @@ mod tests {
 
     /// When the last of `workers` is done, in steps, if job `i` takes `lengths[i]`, and the order that jobs began in.
     fn play(
-        schedule: &mut Schedule,
+        schedule: &mut JobQueue,
         jobs: &[RolloutJob],
         lengths: &[u64],
         workers: usize,
@@ -150,7 +150,7 @@ mod tests {
     fn every_job_is_taken_once_and_track_by_track_while_nothing_is_known() {
         for (genomes, tracks) in [(1, 1), (3, 4), (40, 40), (0, 0)] {
             let jobs = jobs(genomes, tracks, 5);
-            let (_, mut order) = play(&mut Schedule::default(), &jobs, &vec![7; jobs.len()], 3);
+            let (_, mut order) = play(&mut JobQueue::default(), &jobs, &vec![7; jobs.len()], 3);
             if jobs.len() <= WINDOW {
                 let in_order = order.is_sorted_by_key(|&index| (jobs[index].episode, index));
                 assert!(in_order, "{genomes} genomes, {tracks} tracks: {order:?}");
@@ -164,7 +164,7 @@ mod tests {
     fn tracks_that_took_long_come_first_the_next_time() {
         let jobs = jobs(1, 6, 90);
         let lengths = [300, 1000, 20, 900, 50, 700];
-        let mut schedule = Schedule::default();
+        let mut schedule = JobQueue::default();
         play(&mut schedule, &jobs, &lengths, 2);
         assert_eq!(play(&mut schedule, &jobs, &lengths, 2).1, [1, 3, 5, 0, 4, 2]);
     }
@@ -173,7 +173,7 @@ mod tests {
     fn genomes_that_drive_long_come_first_on_their_next_tracks() {
         let jobs = jobs(2, 3, 0);
         let lengths = [50, 50, 50, 900, 900, 900];
-        let (_, order) = play(&mut Schedule::default(), &jobs, &lengths, 1);
+        let (_, order) = play(&mut JobQueue::default(), &jobs, &lengths, 1);
         assert_eq!(order[..4], [0, 3, 4, 5], "one rollout of each tells which of them drives");
     }
 
@@ -195,7 +195,7 @@ mod tests {
             let (mut ours, mut plain, mut best) = (0, 0, 0);
             for seed in 0..20 {
                 let (jobs, lengths) = (jobs(64, 8, 100 * seed), lengths(64, 8, seed));
-                ours += play(&mut Schedule::default(), &jobs, &lengths, workers).0;
+                ours += play(&mut JobQueue::default(), &jobs, &lengths, workers).0;
                 // The first free worker takes the next in line.
                 let mut free = vec![0; workers];
                 for length in &lengths {

@@ -1,8 +1,8 @@
-//! What happens in a course.
+//! What happens in a training run.
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::Summary;
+use crate::summary::Summary;
 
 /// What a task led to: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

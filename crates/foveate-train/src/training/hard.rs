@@ -1,7 +1,8 @@
 //! Tracks that are hard, to be driven again.
 
-use foveate_core::{EvolveError, Seed, StateDict, Tensor};
+use foveate_core::{Seed, StateDict, Tensor};
 
+use crate::error::TrainError;
 use crate::recipe::{Purpose, Replay, track_seed};
 
 /// Memory of what is usual: about the last ten tracks.
@@ -68,8 +69,8 @@ impl HardTracks {
         state.insert("replay.heard".into(), Tensor::U64(vec![self.heard]));
     }
 
-    pub(super) fn load(replay: &Replay, state: &StateDict) -> Result<Self, EvolveError> {
-        let bad = |what: &str| EvolveError::BadState { why: format!("the hard tracks are broken: {what}") };
+    pub(super) fn load(replay: &Replay, state: &StateDict) -> Result<Self, TrainError> {
+        let bad = |what: &str| TrainError::BadState { why: format!("the hard tracks are broken: {what}") };
         let (Some(Tensor::U64(seeds)), Some(Tensor::F64(behind))) =
             (state.get("replay.seeds"), state.get("replay.behind"))
         else {

@@ -1,7 +1,6 @@
 //! Recipes that make sense, and those that do not.
 
 use super::*;
-use crate::config::{PRESETS, TrainConfig};
 
 fn sample() -> Recipe {
     let text = "
@@ -24,26 +23,6 @@ fn sample() -> Recipe {
         name = 'refine'
         steps = 4_000_000";
     toml::from_str(text).expect("right")
-}
-
-#[test]
-fn the_presets_pass_their_own_check_and_survive_toml() {
-    for (name, _) in PRESETS {
-        // What presets for many worlds leave to the world.
-        let sets: &[&str] = if name.starts_with("gymnasium") {
-            &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
-        } else {
-            &[]
-        };
-        let recipe = TrainConfig::load(name, None, sets).expect(name).recipe;
-        recipe.check().expect(name);
-        let text = toml::to_string(&recipe).expect("plain values");
-        assert_eq!(toml::from_str::<Recipe>(&text).expect("its own"), recipe, "{name}");
-        assert!(
-            toml::from_str::<Recipe>(&format!("colour = 3\n{text}")).is_err(),
-            "a misspelt key is an error"
-        );
-    }
 }
 
 #[test]
@@ -183,20 +162,7 @@ fn numbers_that_make_no_sense_are_refused() {
     for (change, why) in cases {
         let mut recipe = sample();
         change(&mut recipe);
-        let said = recipe.check().expect_err(why);
+        let said = recipe.check().expect_err(why).to_string();
         assert!(said.contains(why) && said.contains(';') && said.lines().count() == 1, "{said} / {why}");
     }
-}
-
-#[test]
-fn the_published_recipe_begins() {
-    let config = TrainConfig::load("paper", None, &[""; 0]).expect("the preset is right");
-    let settings = serde_json::to_value(&config.agent.config).expect("plain");
-    let fresh = crate::initial::fresh(&config.recipe.init, &config.agent.name, &settings).expect("fine");
-    let mut course = crate::course::Course::new(config.recipe, config.seed, fresh, None).expect("fine");
-    let task = course.task().expect("a generation");
-    assert_eq!((task.population.len(), task.population.params(), task.jobs.len()), (256, 3667, 4096));
-    assert_eq!((task.rules.max_steps, task.rules.patience), (1000, Some(20)));
-    let seeds: std::collections::BTreeSet<u64> = task.jobs.iter().map(|job| job.env_seed).collect();
-    assert_eq!(seeds.len(), 4096, "every rollout has a track of its own");
 }

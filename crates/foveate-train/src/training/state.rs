@@ -1,13 +1,14 @@
-//! How a course is saved and taken back.
+//! How a training is saved and restored.
 
-use foveate_core::{EvolveError, StateDict, Tensor};
+use foveate_core::{StateDict, Tensor};
 
 use super::finals::standings;
 use super::hard::HardTracks;
-use super::{Counts, Course, Position, Weights, settings, start_seed};
+use super::{Counts, Position, Training, Weights, settings, start_seed};
+use crate::error::TrainError;
 
-impl Course {
-    /// Everything needed to go on bit for bit; see [`Course::restore`].
+impl Training {
+    /// Everything needed to go on bit for bit; see [`Training::restore`].
     pub fn state(&self) -> StateDict {
         let mut state: StateDict =
             self.es.state().into_iter().map(|(name, tensor)| (format!("evolution.{name}"), tensor)).collect();
@@ -66,26 +67,26 @@ impl Course {
         }
     }
 
-    /// Takes back what [`Course::state`] gave; the recipe, the seed and the fresh weights must be the same as then.
+    /// Takes back what [`Training::state`] gave; the recipe, the seed and the fresh weights must be the same as then.
     ///
     /// # Errors
     /// When something is missing, of the wrong size, not finite, or does not fit the recipe; nothing changes then.
-    pub fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+    pub fn restore(&mut self, state: &StateDict) -> Result<(), TrainError> {
         self.take_back(state, false)
     }
 
-    /// As [`Course::restore`], with a recipe that was changed on purpose since then: the run goes on from where it
+    /// As [`Training::restore`], with a recipe that was changed on purpose since then: the run goes on from where it
     /// stood, under the new rules.
     ///
     /// # Errors
-    /// As [`Course::restore`]; also when the strategy or the number of parameters is another, or the place where the run
+    /// As [`Training::restore`]; also when the strategy or the number of parameters is another, or the place where the run
     /// stood is not in the new recipe.
-    pub fn restore_changed(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+    pub fn restore_changed(&mut self, state: &StateDict) -> Result<(), TrainError> {
         self.take_back(state, true)
     }
 
-    fn take_back(&mut self, state: &StateDict, changed: bool) -> Result<(), EvolveError> {
-        let bad = |why: String| EvolveError::BadState { why };
+    fn take_back(&mut self, state: &StateDict, changed: bool) -> Result<(), TrainError> {
+        let bad = |why: String| TrainError::BadState { why };
         let n = self.base.len();
         let u64s = |name: &str, wanted: usize| match state.get(name) {
             Some(Tensor::U64(v)) if v.len() == wanted => Ok(v.clone()),
@@ -95,7 +96,7 @@ impl Course {
             Some(Tensor::F64(v)) if v.len() == wanted && v.iter().all(|x| x.is_finite()) => Ok(v.clone()),
             _ => Err(bad(format!("{name} is not {wanted} finite numbers"))),
         };
-        let weights = |name: &str| -> Result<Weights, EvolveError> {
+        let weights = |name: &str| -> Result<Weights, TrainError> {
             let at = u64s(&format!("{name}.at"), 2)?;
             Ok(Weights {
                 score: f64s(&format!("{name}.score"), 1)?[0],

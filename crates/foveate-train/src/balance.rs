@@ -1,0 +1,40 @@
+//! Whether a generation has enough rollouts for its workers.
+//!
+//! A generation is over when its longest rollout is, so workers wait when there are few rollouts for each of them.
+
+use crate::recipe::{Recipe, ReplayJudge, Stage};
+
+/// Rollouts of a generation for each worker from which on little time is lost. Late in training, when rollouts differ
+/// most, 32 rollouts on 16 workers kept these busy for 56 % of the time.
+const ENOUGH: usize = 8;
+
+/// What to tell before a training begins whose workers will wait for one another, about the stage in which they wait
+/// most; the agent has `params` parameters.
+///
+/// Demonstrations count for nothing here: they have one genome, and their number of tracks is a matter of what is learnt.
+pub fn warning(recipe: &Recipe, params: usize, workers: usize) -> Option<String> {
+    let rollouts = |stage: &Stage| {
+        let strategy = stage.strategy(&recipe.algorithm, 0).ok().filter(|s| s.name() != "imitation")?;
+        let judges = stage.replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean);
+        Some((strategy.population(params) + usize::from(judges)).saturating_mul(stage.tracks))
+    };
+    let all = recipe.stages.iter().enumerate();
+    let counted = all.filter_map(|(index, stage)| Some((rollouts(stage)?, index, stage)));
+    let (rollouts, index, stage) = counted.min_by_key(|&(rollouts, ..)| rollouts)?;
+    let wanted = workers.saturating_mul(ENOUGH);
+    if workers < 2 || rollouts >= wanted {
+        return None;
+    }
+    let fewer = match rollouts / ENOUGH {
+        0 | 1 => "1".to_owned(),
+        most => format!("{most} or fewer"),
+    };
+    Some(format!(
+        "stage {:?} drives {rollouts} rollouts a generation on {workers} workers, {:.1} for each; with fewer than {ENOUGH} \
+         they wait for one another: set recipe.stage.{index}.population to {} or more, which trains differently, or \
+         workers to {fewer}, which gives the same digits",
+        stage.name,
+        rollouts as f64 / workers as f64,
+        wanted.div_ceil(stage.tracks),
+    ))
+}

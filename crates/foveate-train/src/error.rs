@@ -1,0 +1,75 @@
+//! What can go wrong in training.
+
+use foveate_core::EvolveError;
+
+/// What can go wrong in this crate.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// A recipe that makes no sense.
+    #[error("{why}{}", stage.as_ref().map(|stage| format!(" (in stage {stage:?} of the recipe)")).unwrap_or_default())]
+    Recipe {
+        /// The name of the stage; `None` for what concerns the whole recipe.
+        stage: Option<String>,
+        /// Which setting is wrong, its value, and what to write instead.
+        why: String,
+    },
+    /// A stage needs an agent that learns by gradients.
+    #[error(
+        "stage {stage:?} is imitation, and this agent has no part that learns by gradients; choose a strategy of \
+         evolution"
+    )]
+    NoStudent {
+        /// The name of the stage.
+        stage: String,
+    },
+    /// Results came although no task is due.
+    #[error("results were given, but no task is due: the training is over")]
+    NothingDue,
+    /// The wrong number of results.
+    #[error("{given} results for a task of {wanted} rollouts")]
+    ResultCount {
+        /// Jobs of the task.
+        wanted: usize,
+        /// Results given.
+        given: usize,
+    },
+    /// A return is NaN or infinite.
+    #[error("the return of genome {genome}, episode {episode}, in generation {generation} is {value}")]
+    ReturnNotFinite {
+        /// Which genome.
+        genome: usize,
+        /// Which of its episodes.
+        episode: usize,
+        /// Generations so far.
+        generation: u64,
+        /// The return.
+        value: f64,
+    },
+    /// A saved state that does not fit.
+    #[error("the saved state does not fit this training: {why}")]
+    BadState {
+        /// What does not fit.
+        why: String,
+    },
+    /// The learner refused.
+    #[error(transparent)]
+    Learner(#[from] EvolveError),
+}
+
+impl TrainError {
+    /// About the whole recipe.
+    pub(crate) fn recipe(why: impl Into<String>) -> Self {
+        TrainError::Recipe { stage: None, why: why.into() }
+    }
+
+    /// The same about a stage, unless it names one.
+    pub(crate) fn in_stage(self, name: &str) -> Self {
+        match self {
+            TrainError::Recipe { stage: None, why } => {
+                TrainError::Recipe { stage: Some(name.to_owned()), why }
+            }
+            other => other,
+        }
+    }
+}
