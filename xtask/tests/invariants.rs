@@ -40,7 +40,7 @@ const POWERS: &[Power] = &[
     Power {
         what: "threads",
         paths: &["std::thread"],
-        crates: &["foveate-gym", "foveate-run"],
+        crates: &["foveate-gym", "foveate-lab", "foveate-run"],
         ..Power::NONE
     },
     Power {
@@ -54,7 +54,7 @@ const POWERS: &[Power] = &[
         what: "sockets",
         paths: &["std::net", "std::os::unix::net"],
         harmless: &["std::net::IpAddr", "std::net::Ipv4Addr", "std::net::Ipv6Addr"],
-        crates: &["foveate-gym", "foveate-run"],
+        crates: &["foveate-gym", "foveate-lab"],
         ..Power::NONE
     },
     Power {
@@ -101,7 +101,22 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-gym",
         ],
     ),
-    ("foveate-cli", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-evolve", "foveate-run"]),
+    (
+        "foveate-lab",
+        &[
+            "foveate-agents",
+            "foveate-core",
+            "foveate-envs",
+            "foveate-explain",
+            "foveate-film",
+            "foveate-gym",
+            "foveate-run",
+        ],
+    ),
+    (
+        "foveate-cli",
+        &["foveate-agents", "foveate-core", "foveate-envs", "foveate-evolve", "foveate-lab", "foveate-run"],
+    ),
 ];
 
 /// Crates of others that reach out of the program's memory, or that only one kind of crate needs, and who may use them.
@@ -110,9 +125,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("clap", &["foveate-cli"]),
     ("clap_complete", &["foveate-cli"]),
     ("ctrlc", &["foveate-run"]),
-    ("getrandom", &["foveate-run"]),
+    ("getrandom", &["foveate-lab"]),
     ("rustix", &["foveate-gym", "foveate-run"]),
-    ("tungstenite", &["foveate-run"]),
+    ("tungstenite", &["foveate-lab"]),
 ];
 
 /// Libraries whose messages name no flag and no command: they do not know which program shows them.

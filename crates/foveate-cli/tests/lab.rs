@@ -133,7 +133,7 @@ fn a_page_in_chromium() {
 
     // Another agent beside it, as fast as it goes, to the end.
     browser.key(&tab, "c", false);
-    browser.until(&tab, "document.querySelectorAll('.lane').length === 2");
+    browser.until(&tab, "document.querySelectorAll('.runner').length === 2");
     let driven = browser.eval(&tab, DRIVEN);
     browser.eval(&tab, "document.querySelector('#speed input[value=\"0\"]').click()");
     browser.until(&tab, &format!("{DRIVEN} === {driven} + 1"));

@@ -22,7 +22,6 @@ pub mod image_threads;
 pub mod import;
 pub mod initial;
 pub mod interrupt;
-pub mod lab;
 mod lock;
 pub mod npy;
 pub mod npz;

@@ -230,7 +230,7 @@ pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
 }
 
 /// How a world that shows numbers comes to show a picture, in words for any command that takes a world.
-pub(crate) fn picture_remedy(spec: &EnvSpec) -> &'static str {
+pub fn picture_remedy(spec: &EnvSpec) -> &'static str {
     if spec.id.starts_with(foveate_gym::PREFIX) {
         "with --picture render it shows what it draws for people"
     } else {

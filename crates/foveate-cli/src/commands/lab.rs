@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::Args;
+use foveate_lab::{Lab as LabServer, LabRequest, LabSetup, MAX_SESSIONS, Token};
 use foveate_run::browser;
 use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::lab::{self, Cast, LabRequest, MAX_SESSIONS, Token};
 use foveate_run::weights::load_weights_or_run;
 
 use crate::out;
@@ -59,8 +59,8 @@ impl Lab {
             named.push((file, path.display().to_string()));
         }
         let token = if self.token == "auto" { Token::Auto } else { Token::Text(self.token) };
-        let cast = Cast::new(world, named)?;
-        let lab = lab::Lab::open(LabRequest { cast, host: self.host, port: self.port, token })?;
+        let setup = LabSetup::new(world, named)?;
+        let lab = LabServer::open(LabRequest { setup, host: self.host, port: self.port, token })?;
         let stop = stop_on_ctrl_c()?;
         out::say(&format!("{}\nup to {MAX_SESSIONS} pages at once; Ctrl-C closes the lab", lab.url()))?;
         if !self.no_open && stdout().is_terminal() {

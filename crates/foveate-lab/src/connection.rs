@@ -13,13 +13,13 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Error, Message, WebSocket};
 
-use super::frame::FILM;
-use super::protocol::MAX_MESSAGE;
-use super::server::{MAX_SESSIONS, Seat, Shared};
-use super::session::Session;
-use crate::clock::Wall;
-use crate::one_line;
-use crate::workers::Stop;
+use crate::frame::FILM;
+use crate::protocol::MAX_MESSAGE;
+use crate::server::{MAX_SESSIONS, Shared, Slot};
+use crate::session::Session;
+use foveate_run::clock::Wall;
+use foveate_run::one_line;
+use foveate_run::workers::Stop;
 
 /// Time between frames, at least: as screens have it, and shorter than any step in real time.
 const TICK: Duration = Duration::from_millis(16);
@@ -28,7 +28,7 @@ const BUSY: Duration = Duration::from_millis(11);
 /// Time between looks at the stop flag when nothing happens.
 const IDLE: Duration = Duration::from_millis(200);
 /// Silence after which the page is asked whether it is still there, and after which it counts as gone.
-const ASK: Duration = Duration::from_secs(15);
+const PING_AFTER: Duration = Duration::from_secs(15);
 const GONE: Duration = Duration::from_secs(45);
 /// Most films in the making at once.
 const MAX_FILMS: usize = 2;
@@ -36,12 +36,12 @@ const MAX_FILMS: usize = 2;
 type Socket = WebSocket<TcpStream>;
 type Film = Receiver<Result<Vec<u8>, String>>;
 
-/// Drives until the page leaves. `rest` are bytes that came with the handshake; without a `seat` the page is told so.
-pub(super) fn talk(
+/// Drives until the page leaves. `rest` are bytes that came with the handshake; without a free `slot` the page is told so.
+pub(super) fn serve_session(
     stream: TcpStream,
     rest: Vec<u8>,
     shared: &Shared,
-    seat: bool,
+    slot: bool,
     stop: &Stop,
 ) -> io::Result<()> {
     let config = WebSocketConfig::default()
@@ -51,36 +51,38 @@ pub(super) fn talk(
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
     let mut socket = WebSocket::from_partially_read(stream, rest, Role::Server, Some(config));
-    let ended = if seat {
-        match Session::new(Arc::clone(&shared.cast)) {
+    let ended = if slot {
+        match Session::new(Arc::clone(&shared.setup)) {
             Ok(session) => drive(&mut socket, session, shared, stop),
-            Err(error) => turn_away(&mut socket, &error.to_string()),
+            Err(error) => reject(&mut socket, &error.to_string()),
         }
     } else {
         let why = format!(
             "{MAX_SESSIONS} pages drive already, which is all this lab takes; close one, then reload"
         );
-        turn_away(&mut socket, &why)
+        reject(&mut socket, &why)
     };
     match ended {
         Err(Error::Io(error)) => return Err(error),
-        Err(Error::Capacity(_)) => goodbye(&mut socket, CloseCode::Size, "messages are short here"),
+        Err(Error::Capacity(_)) => close_with(&mut socket, CloseCode::Size, "messages are short here"),
         Err(Error::Protocol(_) | Error::Utf8(_)) => {
-            goodbye(&mut socket, CloseCode::Protocol, "this is no WebSocket");
+            close_with(&mut socket, CloseCode::Protocol, "this is no WebSocket");
         }
         _ => {}
     }
     Ok(())
 }
 
-fn turn_away(socket: &mut Socket, why: &str) -> Result<(), Error> {
-    socket.send(Message::text(json!({ "is": "said", "error": one_line(why), "final": true }).to_string()))?;
+fn reject(socket: &mut Socket, why: &str) -> Result<(), Error> {
+    socket.send(Message::text(
+        json!({ "type": "message", "error": one_line(why), "final": true }).to_string(),
+    ))?;
     socket.close(None)?;
     drain(socket);
     Ok(())
 }
 
-fn goodbye(socket: &mut Socket, code: CloseCode, why: &'static str) {
+fn close_with(socket: &mut Socket, code: CloseCode, why: &'static str) {
     let _ = socket.close(Some(CloseFrame { code, reason: why.into() }));
     let _ = socket.flush();
     drain(socket);
@@ -97,13 +99,13 @@ fn drain(socket: &mut Socket) {
 }
 
 fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop) -> Result<(), Error> {
-    let (clock, mut heard) = (Wall::start(), Wall::start());
+    let (clock, mut last_received) = (Wall::start(), Wall::start());
     // When the last tick was, and when the next one is due.
     let (mut last, mut next) = (Duration::ZERO, TICK);
-    let mut asked = false;
+    let mut pinged = false;
     let mut film: Option<Film> = None;
     loop {
-        for text in session.take_said() {
+        for text in session.take_messages() {
             socket.send(Message::text(text))?;
         }
         if stop.asked() {
@@ -114,27 +116,27 @@ fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop
         }
         let idle = session.is_idle();
         let wait = if idle { IDLE } else { next.saturating_sub(clock.elapsed()) };
-        let heard_now = listen(socket, wait)?;
+        let received = receive(socket, wait)?;
         if idle {
             // Time that stood still is not made up for.
             last = clock.elapsed();
             next = last;
         }
-        match heard_now {
-            Heard::Nothing => {}
-            Heard::Text(text) => {
-                (heard, asked) = (Wall::start(), false);
-                session.obey(&text);
+        match received {
+            Received::Nothing => {}
+            Received::Text(text) => {
+                (last_received, pinged) = (Wall::start(), false);
+                session.handle(&text);
             }
-            Heard::Life => (heard, asked) = (Wall::start(), false),
-            Heard::Bytes => session.complain("not understood: commands are texts"),
-            Heard::Farewell => return Ok(()),
+            Received::Ping => (last_received, pinged) = (Wall::start(), false),
+            Received::Bytes => session.send_error("not understood: commands are texts"),
+            Received::Closed => return Ok(()),
         }
-        if heard.elapsed() > GONE {
+        if last_received.elapsed() > GONE {
             return Ok(());
         }
-        if heard.elapsed() > ASK && !asked {
-            asked = true;
+        if last_received.elapsed() > PING_AFTER && !pinged {
+            pinged = true;
             socket.send(Message::Ping(Vec::new().into()))?;
         }
         film = show(socket, &mut session, film, shared)?;
@@ -148,40 +150,40 @@ fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop
         next = if now < next + TICK { next + TICK } else { now + TICK };
         if !session.has_room() {
             // Nobody looks: a hidden tab, or a line that is too slow.
-            session.stall();
+            session.skip_time();
         } else if session.advance(passed, &mut || clock.elapsed().saturating_sub(now) < BUSY) {
             socket.send(Message::binary(session.frame()))?;
         }
     }
 }
 
-enum Heard {
+enum Received {
     Nothing,
     Text(String),
     Bytes,
-    Life,
-    Farewell,
+    Ping,
+    Closed,
 }
 
 /// Waits for one message, at most `wait`.
-fn listen(socket: &mut Socket, wait: Duration) -> Result<Heard, Error> {
+fn receive(socket: &mut Socket, wait: Duration) -> Result<Received, Error> {
     // A time-out of zero would wait for ever.
     socket.get_ref().set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
     match socket.read() {
-        Ok(Message::Text(text)) => Ok(Heard::Text(text.to_string())),
-        Ok(Message::Binary(_)) => Ok(Heard::Bytes),
+        Ok(Message::Text(text)) => Ok(Received::Text(text.to_string())),
+        Ok(Message::Binary(_)) => Ok(Received::Bytes),
         Ok(Message::Close(_)) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
             let _ = socket.flush();
-            Ok(Heard::Farewell)
+            Ok(Received::Closed)
         }
-        Ok(_) => Ok(Heard::Life),
+        Ok(_) => Ok(Received::Ping),
         Err(Error::Io(error))
             if matches!(
                 error.kind(),
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
             ) =>
         {
-            Ok(Heard::Nothing)
+            Ok(Received::Nothing)
         }
         Err(error) => Err(error),
     }
@@ -198,7 +200,7 @@ fn show(
         match film.try_recv() {
             Err(TryRecvError::Empty) => {
                 if session.take_film().is_some() {
-                    session.complain("a film is being made already; it comes in a moment");
+                    session.send_error("a film is being made already; it comes in a moment");
                 }
                 return Ok(Some(film));
             }
@@ -207,25 +209,25 @@ fn show(
                 bytes.extend(file);
                 socket.send(Message::binary(bytes))?;
             }
-            Ok(Err(why)) => session.complain(&why),
-            Err(TryRecvError::Disconnected) => session.complain("the film could not be made; try again"),
+            Ok(Err(why)) => session.send_error(&why),
+            Err(TryRecvError::Disconnected) => session.send_error("the film could not be made; try again"),
         }
         return Ok(None);
     }
     let Some(order) = session.take_film() else { return Ok(None) };
-    let Some(seat) = Seat::take(&shared.films, MAX_FILMS) else {
-        session.complain("others are having films made; try again in a moment");
+    let Some(slot) = Slot::take(&shared.films, MAX_FILMS) else {
+        session.send_error("others are having films made; try again in a moment");
         return Ok(None);
     };
     let (to, film) = channel();
     let started = thread::Builder::new().name("lab film".into()).spawn(move || {
-        let _seat = seat;
+        let _slot = slot;
         let _ = to.send(order.make());
     });
     if started.is_err() {
-        session.complain("the film could not be made; try again");
+        session.send_error("the film could not be made; try again");
         return Ok(None);
     }
-    session.mention("making a film of the last ten seconds …");
+    session.send_note("making a film of the last ten seconds …");
     Ok(Some(film))
 }

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::cast::Cast;
-use super::guard::Guard;
-use super::http::{self, Head, Refusal};
-use super::talk;
-use crate::RunError;
-use crate::clock::Wall;
-use crate::workers::Stop;
+use crate::connection;
+use crate::guard::Guard;
+use crate::http::{self, Head, Refusal};
+use crate::setup::LabSetup;
+use foveate_run::RunError;
+use foveate_run::clock::Wall;
+use foveate_run::workers::Stop;
 
 /// Most pages that drive at once.
 pub const MAX_SESSIONS: usize = 8;
@@ -30,10 +30,10 @@ const FILES: [(&str, &str, &[u8]); 8] = [
     ("/", "text/html; charset=utf-8", include_bytes!("page/index.html")),
     ("/lab.css", "text/css; charset=utf-8", include_bytes!("page/lab.css")),
     ("/lab.js", "text/javascript; charset=utf-8", include_bytes!("page/lab.js")),
-    ("/wire.js", "text/javascript; charset=utf-8", include_bytes!("page/wire.js")),
-    ("/stage.js", "text/javascript; charset=utf-8", include_bytes!("page/stage.js")),
+    ("/connection.js", "text/javascript; charset=utf-8", include_bytes!("page/connection.js")),
+    ("/display.js", "text/javascript; charset=utf-8", include_bytes!("page/display.js")),
     ("/panel.js", "text/javascript; charset=utf-8", include_bytes!("page/panel.js")),
-    ("/hands.js", "text/javascript; charset=utf-8", include_bytes!("page/hands.js")),
+    ("/input.js", "text/javascript; charset=utf-8", include_bytes!("page/input.js")),
     ("/icon.svg", "image/svg+xml", include_bytes!("page/icon.svg")),
 ];
 
@@ -49,7 +49,7 @@ pub enum Token {
 /// A lab to be opened.
 pub struct LabRequest {
     /// Who can drive where.
-    pub cast: Cast,
+    pub setup: LabSetup,
     /// Where to listen.
     pub host: IpAddr,
     /// At which port; 0 for any that is free.
@@ -68,12 +68,12 @@ pub struct Lab {
 
 /// What all connections share.
 pub(super) struct Shared {
-    pub(super) cast: Arc<Cast>,
+    pub(super) setup: Arc<LabSetup>,
     guard: Guard,
     sessions: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
     /// Connections that are no sessions (yet), oldest first: who asks slowly makes room for others.
-    asking: Mutex<VecDeque<(u64, TcpStream)>>,
+    pending: Mutex<VecDeque<(u64, TcpStream)>>,
     /// Films being made.
     pub(super) films: Arc<AtomicUsize>,
 }
@@ -84,7 +84,7 @@ impl Lab {
     /// # Errors
     /// When the port is taken or may not be used, or the token is too weak.
     pub fn open(request: LabRequest) -> Result<Self, RunError> {
-        let LabRequest { cast, host, port, token } = request;
+        let LabRequest { setup, host, port, token } = request;
         let token = match token {
             Token::Auto => random_token()?,
             Token::Text(text) => checked(text)?,
@@ -98,11 +98,11 @@ impl Lab {
         let guard = Guard::new(host, token.clone());
         let none = || Arc::new(AtomicUsize::new(0));
         let shared = Shared {
-            cast: Arc::new(cast),
+            setup: Arc::new(setup),
             guard,
             sessions: none(),
             connections: none(),
-            asking: Mutex::default(),
+            pending: Mutex::default(),
             films: none(),
         };
         Ok(Lab { listener, address, token, shared: Arc::new(shared) })
@@ -125,7 +125,7 @@ impl Lab {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     number += 1;
-                    self.welcome(stream, number, stop);
+                    self.accept(stream, number, stop);
                 }
                 // Nobody is there, or whoever was there is gone, or there are too many files open for a moment.
                 Err(_) => thread::sleep(Duration::from_millis(10)),
@@ -139,7 +139,7 @@ impl Lab {
         Ok(())
     }
 
-    fn welcome(&self, mut stream: TcpStream, number: u64, stop: &Stop) {
+    fn accept(&self, mut stream: TcpStream, number: u64, stop: &Stop) {
         let ready = stream
             .set_nonblocking(false)
             .and_then(|()| stream.set_write_timeout(Some(WRITE_TIME)))
@@ -147,32 +147,32 @@ impl Lab {
         if ready.is_err() {
             return;
         }
-        let Some(seat) = self.shared.make_room() else {
+        let Some(slot) = self.shared.make_room() else {
             let _ = stream.set_write_timeout(Some(Duration::from_millis(20)));
             let _ = http::refuse(&mut stream, &Refusal(503, "too many connections; close some pages"));
             return;
         };
-        let Some(asking) = Asking::begin(&self.shared, number, &stream) else { return };
+        let Some(pending) = PendingConnection::begin(&self.shared, number, &stream) else { return };
         let (shared, stop) = (Arc::clone(&self.shared), stop.clone());
         let started = thread::Builder::new().name("lab".into()).spawn(move || {
-            let _seat = seat;
+            let _slot = slot;
             // A connection that breaks is nobody else's concern.
-            let _ = attend(stream, asking, &shared, &stop);
+            let _ = handle_connection(stream, pending, &shared, &stop);
         });
-        // Without a thread the connection is dropped, and the seat with it.
+        // Without a thread the connection is dropped, and the slot with it.
         drop(started);
     }
 }
 
 impl Shared {
     /// Room for one more connection, if need be that of the one that has been asking for the longest.
-    fn make_room(&self) -> Option<Seat> {
+    fn make_room(&self) -> Option<Slot> {
         for _ in 0..100 {
-            if let Some(seat) = Seat::take(&self.connections, MAX_CONNECTIONS) {
-                return Some(seat);
+            if let Some(slot) = Slot::take(&self.connections, MAX_CONNECTIONS) {
+                return Some(slot);
             }
-            if let Some((_, slowest)) = self.asking().pop_front() {
-                // Its thread sees the end and gives the seat back.
+            if let Some((_, slowest)) = self.pending().pop_front() {
+                // Its thread sees the end and gives the slot back.
                 let _ = slowest.shutdown(Shutdown::Both);
             }
             thread::sleep(Duration::from_millis(5));
@@ -180,27 +180,27 @@ impl Shared {
         None
     }
 
-    fn asking(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
-        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An entry of [`Shared::asking`], taken out when dropped.
-struct Asking {
+struct PendingConnection {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Asking {
+impl PendingConnection {
     fn begin(shared: &Arc<Shared>, number: u64, stream: &TcpStream) -> Option<Self> {
-        shared.asking().push_back((number, stream.try_clone().ok()?));
-        Some(Asking { shared: Arc::clone(shared), number })
+        shared.pending().push_back((number, stream.try_clone().ok()?));
+        Some(PendingConnection { shared: Arc::clone(shared), number })
     }
 }
 
-impl Drop for Asking {
+impl Drop for PendingConnection {
     fn drop(&mut self) {
-        self.shared.asking().retain(|(number, _)| *number != self.number);
+        self.shared.pending().retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -220,14 +220,19 @@ impl Read for Until<'_> {
 }
 
 /// One connection: a file, or a session.
-fn attend(mut stream: TcpStream, asking: Asking, shared: &Shared, stop: &Stop) -> io::Result<()> {
+fn handle_connection(
+    mut stream: TcpStream,
+    pending: PendingConnection,
+    shared: &Shared,
+    stop: &Stop,
+) -> io::Result<()> {
     let clock = Wall::start();
     let mut until = Until { stream: &stream, clock: Wall::start() };
     let (head, rest) = match http::read_head(&mut until, &mut || clock.elapsed() < HEAD_TIME) {
         Ok(read) => read,
         Err(refusal) => {
             http::refuse(&mut stream, &refusal)?;
-            return hear_out(&mut stream);
+            return drain_request(&mut stream);
         }
     };
     if head.path == "/ws" {
@@ -238,11 +243,11 @@ fn attend(mut stream: TcpStream, asking: Asking, shared: &Shared, stop: &Stop) -
                      Sec-WebSocket-Accept: {key}\r\n\r\n"
                 );
                 stream.write_all(answer.as_bytes())?;
-                let seat = Seat::take(&shared.sessions, MAX_SESSIONS);
-                if seat.is_some() {
-                    drop(asking);
+                let slot = Slot::take(&shared.sessions, MAX_SESSIONS);
+                if slot.is_some() {
+                    drop(pending);
                 }
-                talk::talk(stream, rest, shared, seat.is_some(), stop)
+                connection::serve_session(stream, rest, shared, slot.is_some(), stop)
             }
             Err(refusal) => http::refuse(&mut stream, &refusal),
         };
@@ -257,7 +262,7 @@ fn attend(mut stream: TcpStream, asking: Asking, shared: &Shared, stop: &Stop) -
 }
 
 /// Reads on for a moment: a connection that is closed on someone who still speaks loses the answer on its way.
-fn hear_out(stream: &mut TcpStream) -> io::Result<()> {
+fn drain_request(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_millis(200)))?;
     let mut part = [0; 4096];
@@ -282,16 +287,16 @@ fn accept_key(head: &Head) -> Result<String, Refusal> {
 }
 
 /// One of a bounded number, given back when dropped.
-pub(super) struct Seat(Arc<AtomicUsize>);
+pub(super) struct Slot(Arc<AtomicUsize>);
 
-impl Seat {
-    pub(super) fn take(count: &Arc<AtomicUsize>, most: usize) -> Option<Seat> {
+impl Slot {
+    pub(super) fn take(count: &Arc<AtomicUsize>, most: usize) -> Option<Slot> {
         let taken = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| (n < most).then_some(n + 1));
-        taken.ok().map(|_| Seat(Arc::clone(count)))
+        taken.ok().map(|_| Slot(Arc::clone(count)))
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

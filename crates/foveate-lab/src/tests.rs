@@ -9,14 +9,14 @@ use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift;
 use serde_json::{Value, json};
 
-use super::session::Session;
-use super::{Cast, protocol, runs};
-use crate::evaluate::{EvalRequest, Labels, Seeds, run};
-use crate::weights::AgentFile;
-use crate::workers::Stop;
-use crate::worlds;
+use crate::session::Session;
+use crate::{LabSetup, protocol, run_length};
+use foveate_run::evaluate::{EvalRequest, Labels, Seeds, run};
+use foveate_run::weights::AgentFile;
+use foveate_run::workers::Stop;
+use foveate_run::worlds;
 
-static CAST: LazyLock<Arc<Cast>> = LazyLock::new(|| {
+static SETUP: LazyLock<Arc<LabSetup>> = LazyLock::new(|| {
     let options = [("max_steps".to_owned(), "120".to_owned())].into();
     let world = EnvRequest {
         id: "car-racing".into(),
@@ -24,7 +24,7 @@ static CAST: LazyLock<Arc<Cast>> = LazyLock::new(|| {
         options,
         ..EnvRequest::default()
     };
-    Arc::new(Cast::new(world, vec![]).expect("the champion drives"))
+    Arc::new(LabSetup::new(world, vec![]).expect("the champion drives"))
 });
 
 const TICK: Duration = Duration::from_millis(20);
@@ -35,23 +35,27 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        Page::of(&CAST)
+        Page::of(&SETUP)
     }
 
-    fn of(cast: &Arc<Cast>) -> Self {
-        let mut session = Session::new(Arc::clone(cast)).expect("a session");
-        session.take_said();
+    fn of(setup: &Arc<LabSetup>) -> Self {
+        let mut session = Session::new(Arc::clone(setup)).expect("a session");
+        session.take_messages();
         // A small view is drawn quickly.
-        session.obey(r#"{"do":"view","width":96,"height":96}"#);
+        session.handle(r#"{"type":"view","width":96,"height":96}"#);
         Page { session }
     }
 
     /// Sends a command that must be taken; gives what is said to it.
     #[track_caller]
     fn send(&mut self, command: &Value) -> Vec<Value> {
-        self.session.obey(&command.to_string());
-        let said: Vec<Value> =
-            self.session.take_said().iter().map(|text| serde_json::from_str(text).expect("JSON")).collect();
+        self.session.handle(&command.to_string());
+        let said: Vec<Value> = self
+            .session
+            .take_messages()
+            .iter()
+            .map(|text| serde_json::from_str(text).expect("JSON"))
+            .collect();
         assert!(said.iter().all(|word| word.get("error").is_none()), "{command}: {said:?}");
         said
     }
@@ -60,8 +64,8 @@ impl Page {
     #[track_caller]
     fn refused(&mut self, command: &Value, wants: &str) {
         let before = (self.session.settings().clone(), self.frame());
-        self.session.obey(&command.to_string());
-        let said = self.session.take_said().concat();
+        self.session.handle(&command.to_string());
+        let said = self.session.take_messages().concat();
         assert!(said.contains("\"error\"") && said.contains(wants), "{command}: {said}");
         assert!((self.session.settings().clone(), self.frame()) == before, "{command} changed something");
     }
@@ -93,7 +97,7 @@ impl Page {
     }
 }
 
-/// Steps and score of the frame's first lane.
+/// Steps and score of the frame's first runner.
 fn score(frame: &[u8]) -> (u32, f64) {
     let number = |at: usize, n: usize| frame[at..at + n].to_vec();
     let steps = u32::from_le_bytes(number(1, 4).try_into().expect("four bytes"));
@@ -102,9 +106,9 @@ fn score(frame: &[u8]) -> (u32, f64) {
 
 #[test]
 fn undisturbed_it_is_the_evaluation() {
-    let env = registry::make(&CAST.world).expect("a world");
+    let env = registry::make(&SETUP.world).expect("a world");
     for (seed, player) in [(1, 0), (7, 0), (7, 1)] {
-        let agent = CAST.players[player].file.agent().expect("an agent");
+        let agent = SETUP.agents[player].file.agent().expect("an agent");
         let request = EvalRequest {
             env: &*env,
             agent: &*agent,
@@ -117,33 +121,35 @@ fn undisturbed_it_is_the_evaluation() {
         let expect = (report.lengths[0] as u32, report.returns[0]);
         for speed in [1.0, 16.0, 0.0] {
             let mut page = Page::new();
-            page.send(&json!({ "do": "set", "seed": seed, "speed": speed, "seats": [{ "agent": player }] }));
+            page.send(
+                &json!({ "type": "set", "seed": seed, "speed": speed, "runners": [{ "agent": player }] }),
+            );
             assert_eq!(page.drive(), expect, "seed {seed}, speed {speed}");
         }
         // Looking at it, pausing it and stepping through it change nothing.
         let mut page = Page::new();
-        page.send(&json!({ "do": "set", "seed": seed, "paused": true, "seats": [{ "agent": player }] }));
+        page.send(&json!({ "type": "set", "seed": seed, "paused": true, "runners": [{ "agent": player }] }));
         for _ in 0..50 {
-            page.send(&json!({ "do": "step" }));
+            page.send(&json!({ "type": "step" }));
             page.frame();
             page.pass(3);
         }
-        page.send(&json!({ "do": "set", "paused": false }));
+        page.send(&json!({ "type": "set", "paused": false }));
         assert_eq!(page.drive(), expect, "seed {seed}, step by step");
         // Nor does what was on and is off again before the next step.
         let mut page = Page::new();
-        page.send(&json!({ "do": "set", "seed": seed, "paused": true, "seats": [{ "agent": player }] }));
+        page.send(&json!({ "type": "set", "seed": seed, "paused": true, "runners": [{ "agent": player }] }));
         for _ in 0..20 {
             page.frame();
             page.send(
-                &json!({ "do": "set", "shifts": ["darkness:5"], "seats": [{ "agent": player, "k": 1 }] }),
+                &json!({ "type": "set", "shifts": ["darkness:5"], "runners": [{ "agent": player, "k": 1 }] }),
             );
             page.frame();
-            page.send(&json!({ "do": "set", "shifts": [], "seats": [{ "agent": player }] }));
+            page.send(&json!({ "type": "set", "shifts": [], "runners": [{ "agent": player }] }));
             page.frame();
-            page.send(&json!({ "do": "step" }));
+            page.send(&json!({ "type": "step" }));
         }
-        page.send(&json!({ "do": "set", "paused": false }));
+        page.send(&json!({ "type": "set", "paused": false }));
         assert_eq!(page.drive(), expect, "seed {seed}, looked at in other ways");
     }
 }
@@ -157,10 +163,10 @@ fn every_shift_shows_at_once_and_changes_the_drive() {
         let (mut plain, mut shifted) = (Page::new(), Page::new());
         for page in [&mut plain, &mut shifted] {
             page.pass(5);
-            page.send(&json!({ "do": "set", "paused": true }));
+            page.send(&json!({ "type": "set", "paused": true }));
         }
         let before = plain.frame();
-        shifted.send(&json!({ "do": "set", "shifts": [format!("{}:5", info.name)] }));
+        shifted.send(&json!({ "type": "set", "shifts": [format!("{}:5", info.name)] }));
         let seen = shifted.frame();
         if info.target == shift::Target::Picture
             && !["delay", "drop", "freeze"].iter().any(|n| info.name.contains(n))
@@ -168,7 +174,7 @@ fn every_shift_shows_at_once_and_changes_the_drive() {
             assert!(seen != before, "{} does not show", info.name);
         }
         for page in [&mut plain, &mut shifted] {
-            page.send(&json!({ "do": "set", "paused": false }));
+            page.send(&json!({ "type": "set", "paused": false }));
         }
         assert!(plain.pass(100) != shifted.pass(100), "{} changes nothing", info.name);
     }
@@ -177,11 +183,11 @@ fn every_shift_shows_at_once_and_changes_the_drive() {
 #[test]
 fn fewer_patches_are_another_drive_and_all_of_them_the_same() {
     let mut page = Page::new();
-    page.send(&json!({ "do": "set", "seed": 3 }));
+    page.send(&json!({ "type": "set", "seed": 3 }));
     let whole = page.drive();
     let with = |k: Value| {
         let mut page = Page::new();
-        page.send(&json!({ "do": "set", "seed": 3, "seats": [{ "agent": 0, "k": k }] }));
+        page.send(&json!({ "type": "set", "seed": 3, "runners": [{ "agent": 0, "k": k }] }));
         let attention_at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
         let frame = page.frame();
         let k = u16::from_le_bytes([frame[attention_at + 8], frame[attention_at + 9]]);
@@ -198,10 +204,10 @@ fn fewer_patches_are_another_drive_and_all_of_them_the_same() {
 #[test]
 fn two_agents_share_the_track_and_nothing_else() {
     let mut alone = Page::new();
-    alone.send(&json!({ "do": "set", "seed": 5 }));
+    alone.send(&json!({ "type": "set", "seed": 5 }));
     let whole = alone.drive();
     let mut both = Page::new();
-    both.send(&json!({ "do": "set", "seed": 5, "seats": [{ "agent": 0 }, { "agent": 1 }] }));
+    both.send(&json!({ "type": "set", "seed": 5, "runners": [{ "agent": 0 }, { "agent": 1 }] }));
     for _ in 0..200 {
         both.pass(1);
     }
@@ -211,7 +217,7 @@ fn two_agents_share_the_track_and_nothing_else() {
     assert_ne!(scores[0].1, scores[1].1);
     // The same agent twice drives the same.
     let mut twins = Page::new();
-    twins.send(&json!({ "do": "set", "seed": 5, "seats": [{ "agent": 0 }, { "agent": 0 }] }));
+    twins.send(&json!({ "type": "set", "seed": 5, "runners": [{ "agent": 0 }, { "agent": 0 }] }));
     twins.pass(60);
     let scores = twins.session.scores();
     assert_eq!(scores[0], scores[1]);
@@ -221,31 +227,31 @@ fn two_agents_share_the_track_and_nothing_else() {
 fn a_hand_on_the_wheel() {
     let mut page = Page::new();
     page.pass(10);
-    page.send(&json!({ "do": "drive", "seat": 0, "action": [9, -9, 1e300] }));
+    page.send(&json!({ "type": "drive", "runner": 0, "action": [9, -9, 1e300] }));
     let frame = page.pass(1);
     assert_eq!(frame[0] & 8, 8, "a person drives");
     let action: Vec<f32> =
         frame[14..26].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("four"))).collect();
     assert_eq!(action, [1.0, 0.0, 1.0], "within bounds");
-    page.send(&json!({ "do": "release" }));
+    page.send(&json!({ "type": "release" }));
     assert_eq!(page.pass(1)[0] & 8, 0);
-    page.refused(&json!({ "do": "drive", "seat": 0, "action": [0.0] }), "3 finite ones are needed");
-    page.refused(&json!({ "do": "drive", "seat": 1, "action": [0, 0, 0] }), "nobody sits in seat 1");
+    page.refused(&json!({ "type": "drive", "runner": 0, "action": [0.0] }), "3 finite ones are needed");
+    page.refused(&json!({ "type": "drive", "runner": 1, "action": [0, 0, 0] }), "there is no runner 1");
 }
 
 #[test]
 fn a_hand_stays_on_the_wheel_of_its_own_world() {
     let mut page = Page::new();
     page.pass(10);
-    page.send(&json!({ "do": "drive", "seat": 0, "action": [0.5, 1, 0] }));
+    page.send(&json!({ "type": "drive", "runner": 0, "action": [0.5, 1, 0] }));
     let anew = |said: Vec<Value>| said.last().expect("the state is told")["anew"].clone();
     // The same track again, and another one: it is still the person who drives.
-    for command in [json!({ "do": "restart" }), json!({ "do": "set", "seed": 12 })] {
+    for command in [json!({ "type": "restart" }), json!({ "type": "set", "seed": 12 })] {
         assert_eq!(anew(page.send(&command)), false, "{command}");
         assert_eq!(page.pass(1)[0] & 8, 8, "{command}");
     }
     // A new car has a wheel of its own, and the page is told that nobody holds it.
-    assert_eq!(anew(page.send(&json!({ "do": "set", "seats": [{ "agent": 1 }] }))), true);
+    assert_eq!(anew(page.send(&json!({ "type": "set", "runners": [{ "agent": 1 }] }))), true);
     assert_eq!(page.pass(1)[0] & 8, 0);
 }
 
@@ -257,11 +263,12 @@ fn every_controller_can_be_told_about_fewer_patches() {
             json!({ "patch": 4, "stride": 4, "top_k": 6, "values": values, "controller": controller });
         let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
         let file = AgentFile::new("iap", &config, params).expect("the right count");
-        let cast = Arc::new(Cast::new(CAST.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
-        assert_eq!(cast.players[0].top_k, 6);
+        let setup =
+            Arc::new(LabSetup::new(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        assert_eq!(setup.agents[0].top_k, 6);
         let action = |k: Value| {
-            let mut page = Page::of(&cast);
-            page.send(&json!({ "do": "set", "paused": true, "seats": [{ "agent": 0, "k": k }] }));
+            let mut page = Page::of(&setup);
+            page.send(&json!({ "type": "set", "paused": true, "runners": [{ "agent": 0, "k": k }] }));
             page.frame()[14..26].to_vec()
         };
         let whole = action(Value::Null);
@@ -274,7 +281,7 @@ fn every_controller_can_be_told_about_fewer_patches() {
 fn what_cannot_be_had_changes_nothing() {
     let mut page = Page::new();
     page.pass(5);
-    page.send(&json!({ "do": "set", "paused": true }));
+    page.send(&json!({ "type": "set", "paused": true }));
     for (wish, wants) in [
         (json!({ "picture": "oil" }), "oil"),
         (json!({ "variants": ["fog"] }), "fog"),
@@ -283,19 +290,19 @@ fn what_cannot_be_had_changes_nothing() {
         (json!({ "shifts": ["fog:3"] }), "fog"),
         (json!({ "shifts": ["hue:9"] }), "1 to 5"),
         (json!({ "shifts": ["hue:2", "bar:3:z=1"] }), "no parameter"),
-        (json!({ "seats": [{ "agent": 99 }] }), "no agent 99"),
+        (json!({ "runners": [{ "agent": 99 }] }), "no agent 99"),
         // All or nothing: the good part of a bad wish is not taken either.
         (json!({ "seed": 9, "speed": 4, "shifts": ["fog:3"] }), "fog"),
         (json!({ "seed": 9, "picture": "exact", "shifts": ["fog:3"] }), "fog"),
     ] {
         let mut command = wish;
-        command["do"] = "set".into();
+        command["type"] = "set".into();
         page.refused(&command, wants);
     }
     for info in shift::catalogue() {
         for knob in info.knobs.iter().filter(|knob| matches!(knob.kind, shift::Kind::Folder)) {
             let text = format!("{}:3:{}=/etc", info.name, knob.name);
-            page.refused(&json!({ "do": "set", "shifts": [text] }), "pages name no folders");
+            page.refused(&json!({ "type": "set", "shifts": [text] }), "pages name no folders");
         }
     }
 }
@@ -303,14 +310,14 @@ fn what_cannot_be_had_changes_nothing() {
 #[test]
 fn the_next_track_begins_by_itself_unless_told_not_to() {
     let mut page = Page::new();
-    page.send(&json!({ "do": "set", "seed": 999_999, "speed": 16 }));
+    page.send(&json!({ "type": "set", "seed": 999_999, "speed": 16 }));
     page.drive();
-    let said = page.session.take_said().concat();
-    assert!(said.contains(r#""is":"end""#) && said.contains("999999"), "{said}");
+    let said = page.session.take_messages().concat();
+    assert!(said.contains(r#""type":"end""#) && said.contains("999999"), "{said}");
     page.pass(100);
     assert_eq!(page.session.settings().seed, 0, "seeds begin anew");
-    assert!(page.session.take_said().concat().contains(r#""seed":0"#), "the page is told");
-    page.send(&json!({ "do": "set", "auto": false }));
+    assert!(page.session.take_messages().concat().contains(r#""seed":0"#), "the page is told");
+    page.send(&json!({ "type": "set", "auto": false }));
     page.drive();
     page.pass(200);
     assert_eq!(page.session.settings().seed, 0);
@@ -325,13 +332,13 @@ fn frames_wait_for_a_page_that_draws() {
         page.session.frame();
     }
     assert!(!page.session.has_room());
-    page.send(&json!({ "do": "shown", "frame": 4_000_000_000_u32 }));
+    page.send(&json!({ "type": "shown", "frame": 4_000_000_000_u32 }));
     assert!(!page.session.has_room(), "nobody has drawn what was not sent");
-    page.send(&json!({ "do": "shown", "frame": 1 }));
+    page.send(&json!({ "type": "shown", "frame": 1 }));
     assert!(page.session.has_room());
 }
 
-/// The view in a frame of one lane without its number, its last part.
+/// The view in a frame of one runner without its number, its last part.
 fn view_of(frame: &[u8]) -> &[u8] {
     let u16_at = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
     let mut at = 1 + 4 + 8;
@@ -348,15 +355,15 @@ fn view_of(frame: &[u8]) -> &[u8] {
 #[test]
 fn the_view_has_the_size_that_is_asked_for_and_the_film_is_a_film() {
     let mut page = Page::new();
-    page.send(&json!({ "do": "view", "width": 200, "height": 160 }));
+    page.send(&json!({ "type": "view", "width": 200, "height": 160 }));
     let frame = page.pass(12);
-    let view = runs::unpack(view_of(&frame)).expect("a view");
+    let view = run_length::unpack(view_of(&frame)).expect("a view");
     assert_eq!((view.width(), view.height()), (200, 160));
     assert!(view.rgb().chunks_exact(3).any(|pixel| pixel != &view.rgb()[..3]), "not all of one colour");
     for _ in 0..4 {
         page.pass(1);
     }
-    page.send(&json!({ "do": "film" }));
+    page.send(&json!({ "type": "film" }));
     let film = page.session.take_film().expect("an order").make().expect("a film");
     assert_eq!(&film[4..8], b"ftyp");
     assert!(page.session.take_film().is_none());
@@ -370,7 +377,7 @@ fn nothing_that_a_page_says_is_a_panic() {
         "}",
         "[",
         "]",
-        "\"do\"",
+        "\"type\"",
         ":",
         ",",
         "\"set\"",
@@ -381,14 +388,14 @@ fn nothing_that_a_page_says_is_a_panic() {
         "\"shifts\"",
         "\"variants\"",
         "\"picture\"",
-        "\"seats\"",
+        "\"runners\"",
         "\"agent\"",
         "\"k\"",
         "\"view\"",
         "\"width\"",
         "\"height\"",
         "\"action\"",
-        "\"seat\"",
+        "\"runner\"",
         "\"shown\"",
         "\"frame\"",
         "\"fast\"",
@@ -409,21 +416,21 @@ fn nothing_that_a_page_says_is_a_panic() {
         "é",
     ];
     let templates = [
-        r#"{"do":"set","seed":N}"#,
-        r#"{"do":"set","shifts":["hue:N","bar:N:x=N"]}"#,
-        r#"{"do":"set","speed":N}"#,
-        r#"{"do":"set","seats":[{"agent":N,"k":N}]}"#,
-        r#"{"do":"view","width":N,"height":N}"#,
-        r#"{"do":"drive","seat":N,"action":[N,N,N]}"#,
-        r#"{"do":"shown","frame":N}"#,
-        r#"{"do":"step"}"#,
-        r#"{"do":"restart"}"#,
-        r#"{"do":"release"}"#,
-        r#"{"do":"set","variants":["blob:side=N"]}"#,
-        r#"{"do":"set","paused":true}"#,
-        r#"{"do":"film"}"#,
-        r#"{"do":"set","picture":"exact"}"#,
-        r#"{"do":"set","variants":["noise"],"shifts":["noise:N@N-N"]}"#,
+        r#"{"type":"set","seed":N}"#,
+        r#"{"type":"set","shifts":["hue:N","bar:N:x=N"]}"#,
+        r#"{"type":"set","speed":N}"#,
+        r#"{"type":"set","runners":[{"agent":N,"k":N}]}"#,
+        r#"{"type":"view","width":N,"height":N}"#,
+        r#"{"type":"drive","runner":N,"action":[N,N,N]}"#,
+        r#"{"type":"shown","frame":N}"#,
+        r#"{"type":"step"}"#,
+        r#"{"type":"restart"}"#,
+        r#"{"type":"release"}"#,
+        r#"{"type":"set","variants":["blob:side=N"]}"#,
+        r#"{"type":"set","paused":true}"#,
+        r#"{"type":"film"}"#,
+        r#"{"type":"set","picture":"exact"}"#,
+        r#"{"type":"set","variants":["noise"],"shifts":["noise:N@N-N"]}"#,
     ];
     let numbers =
         ["0", "1", "2", "7", "100", "640", "-1", "0.5", "1e9", "4294967295", "1e300", "9007199254740991"];
@@ -445,11 +452,11 @@ fn nothing_that_a_page_says_is_a_panic() {
                 text
             }
         };
-        page.session.obey(&text);
+        page.session.handle(&text);
         page.session.take_film();
-        for said in page.session.take_said() {
+        for said in page.session.take_messages() {
             let word: Value = serde_json::from_str(&said).expect("JSON");
-            assert!(matches!(word["is"].as_str(), Some("said" | "state" | "end")), "{said}");
+            assert!(matches!(word["type"].as_str(), Some("said" | "state" | "end")), "{said}");
         }
         if i % 10 == 0 {
             page.pass(1);
@@ -457,11 +464,11 @@ fn nothing_that_a_page_says_is_a_panic() {
     }
     // And after all that it drives as ever.
     page.send(&json!({
-        "do": "set", "seed": 7, "speed": 1, "paused": false, "auto": true, "shifts": [], "variants": [],
-        "picture": "fast", "seats": [{ "agent": 0 }],
+        "type": "set", "seed": 7, "speed": 1, "paused": false, "auto": true, "shifts": [], "variants": [],
+        "picture": "fast", "runners": [{ "agent": 0 }],
     }));
     let mut fresh = Page::new();
-    fresh.send(&json!({ "do": "set", "seed": 7 }));
+    fresh.send(&json!({ "type": "set", "seed": 7 }));
     assert_eq!(page.drive(), fresh.drive());
 }
 
@@ -469,9 +476,9 @@ fn nothing_that_a_page_says_is_a_panic() {
 fn complaints_do_not_pile_up() {
     let mut page = Page::new();
     for _ in 0..10_000 {
-        page.session.obey("no");
+        page.session.handle("no");
     }
-    assert!(page.session.take_said().len() <= 64);
+    assert!(page.session.take_messages().len() <= 64);
     assert_eq!(score(&page.frame()).0, 0);
     assert!(page.session.settings().seed <= protocol::MAX_SEED);
 }
@@ -493,11 +500,12 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
     let settings = worlds::fitted(worlds::make(world.clone()).expect("a world").spec());
     let params = initial_params("attention-agent", &settings, Init::Torch, Seed::root(3)).expect("numbers");
     let file = AgentFile::new("attention-agent", &settings, params).expect("an agent");
-    let cast = Arc::new(Cast::new(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
-    assert_eq!(cast.players.len(), 2, "mine, and one that never learnt");
+    let setup =
+        Arc::new(LabSetup::new(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
+    assert_eq!(setup.agents.len(), 2, "mine, and one that never learnt");
 
-    let mut page = Page::of(&cast);
-    page.send(&json!({ "do": "set", "seed": 5, "seats": [{ "agent": 0 }, { "agent": 1 }] }));
+    let mut page = Page::of(&setup);
+    page.send(&json!({ "type": "set", "seed": 5, "runners": [{ "agent": 0 }, { "agent": 1 }] }));
     for _ in 0..2000 {
         page.pass(1);
         if page.session.scores().iter().all(|(_, _, over)| *over) {
@@ -506,7 +514,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
     }
     let env = worlds::make(world).expect("a world");
     for (at, (steps, score, over)) in page.session.scores().into_iter().enumerate() {
-        let agent = cast.players[at].file.agent().expect("an agent");
+        let agent = setup.agents[at].file.agent().expect("an agent");
         let request = EvalRequest {
             env: &*env,
             agent: &*agent,
@@ -516,7 +524,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
             max_steps: None,
         };
         let report = run(&request, &Stop::default()).expect("it drives");
-        assert_eq!((steps, score, over), (report.lengths[0] as u32, report.returns[0], true), "seat {at}");
+        assert_eq!((steps, score, over), (report.lengths[0] as u32, report.returns[0], true), "runner {at}");
     }
-    page.refused(&json!({ "do": "set", "picture": "fast" }), "fast");
+    page.refused(&json!({ "type": "set", "picture": "fast" }), "fast");
 }

@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use super::http::{Head, Refusal};
+use crate::http::{Head, Refusal};
 
 /// What is let in.
 #[derive(Debug, Clone, PartialEq, Eq)]

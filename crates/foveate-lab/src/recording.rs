@@ -6,16 +6,16 @@ use std::sync::Arc;
 use foveate_core::ImageBuf;
 use foveate_film::{Dial, Mark, Mp4Film, Seen, Shot, Stage, StagePlan};
 
-use super::runs;
+use crate::run_length;
 
 /// Frames that are kept: ten seconds at 50 a second.
 pub(super) const KEPT: usize = 500;
-/// Bytes that are kept for a lane, whatever the pictures hold.
+/// Bytes that are kept for a runner, whatever the pictures hold.
 const MOST_BYTES: usize = 40 << 20;
 
-/// One frame of one lane.
+/// One frame of one runner.
 #[derive(Debug, Clone)]
-pub(super) struct Moment {
+pub(super) struct RecordedFrame {
     pub(super) title: Arc<str>,
     /// The world as people see it, in [`runs`]; empty without.
     pub(super) view: Box<[u8]>,
@@ -27,63 +27,63 @@ pub(super) struct Moment {
     pub(super) step: usize,
 }
 
-impl Moment {
+impl RecordedFrame {
     fn bytes(&self) -> usize {
         self.view.len() + self.seen.len() + size_of_val(&*self.marks) + size_of_val(&*self.action) + 256
     }
 }
 
-/// The last frames of a lane.
+/// The last frames of a runner.
 #[derive(Debug, Default)]
-pub(super) struct Reel {
-    moments: VecDeque<Arc<Moment>>,
+pub(super) struct Recording {
+    frames: VecDeque<Arc<RecordedFrame>>,
     bytes: usize,
 }
 
-impl Reel {
+impl Recording {
     /// Adds a frame, dropping the oldest where there are too many.
-    pub(super) fn push(&mut self, moment: Moment) {
-        self.bytes += moment.bytes();
-        self.moments.push_back(Arc::new(moment));
-        while self.moments.len() > KEPT || self.bytes > MOST_BYTES {
-            let Some(oldest) = self.moments.pop_front() else { break };
+    pub(super) fn push(&mut self, frame: RecordedFrame) {
+        self.bytes += frame.bytes();
+        self.frames.push_back(Arc::new(frame));
+        while self.frames.len() > KEPT || self.bytes > MOST_BYTES {
+            let Some(oldest) = self.frames.pop_front() else { break };
             self.bytes -= oldest.bytes();
         }
     }
 
-    pub(super) fn moments(&self) -> Vec<Arc<Moment>> {
-        self.moments.iter().cloned().collect()
+    pub(super) fn frames(&self) -> Vec<Arc<RecordedFrame>> {
+        self.frames.iter().cloned().collect()
     }
 }
 
 /// A film to be made; it knows all it needs, so that another thread can make it.
-pub struct FilmOrder {
-    pub(super) lanes: Vec<Vec<Arc<Moment>>>,
+pub struct FilmJob {
+    pub(super) runners: Vec<Vec<Arc<RecordedFrame>>>,
     pub(super) dials: Vec<Dial>,
     pub(super) max_steps: Option<usize>,
     pub(super) fps: f64,
 }
 
-impl FilmOrder {
-    /// The film as an MP4 file, lanes one above the other.
+impl FilmJob {
+    /// The film as an MP4 file, runners one above the other.
     ///
     /// # Errors
     /// A line for the page.
     pub fn make(&self) -> Result<Vec<u8>, String> {
-        let frames = self.lanes.iter().map(Vec::len).min().unwrap_or(0);
+        let frames = self.runners.iter().map(Vec::len).min().unwrap_or(0);
         if frames == 0 {
             return Err("nothing was driven yet; press play first".into());
         }
         let failed = |error: foveate_film::FilmError| error.to_string();
         let (width, height) = Stage::SIZE;
-        let mut film = Mp4Film::new(width, height * self.lanes.len(), self.fps).map_err(failed)?;
-        let mut whole = ImageBuf::black(width, height * self.lanes.len());
-        let mut stages: Vec<Option<(Arc<str>, Stage)>> = self.lanes.iter().map(|_| None).collect();
+        let mut film = Mp4Film::new(width, height * self.runners.len(), self.fps).map_err(failed)?;
+        let mut whole = ImageBuf::black(width, height * self.runners.len());
+        let mut stages: Vec<Option<(Arc<str>, Stage)>> = self.runners.iter().map(|_| None).collect();
         let mut body = Vec::new();
         for i in 0..frames {
-            for (at, (lane, stage)) in self.lanes.iter().zip(&mut stages).enumerate() {
-                let moment = &lane[lane.len() - frames + i];
-                let part = self.compose(moment, stage).map_err(failed)?;
+            for (at, (runner, stage)) in self.runners.iter().zip(&mut stages).enumerate() {
+                let frame = &runner[runner.len() - frames + i];
+                let part = self.compose(frame, stage).map_err(failed)?;
                 let bytes = part.len();
                 whole.rgb_mut()[at * bytes..(at + 1) * bytes].copy_from_slice(part);
             }
@@ -94,21 +94,21 @@ impl FilmOrder {
         Ok(file)
     }
 
-    /// One lane's part of a frame.
+    /// One runner's part of a frame.
     fn compose<'s>(
         &self,
-        moment: &Moment,
+        frame: &RecordedFrame,
         stage: &'s mut Option<(Arc<str>, Stage)>,
     ) -> Result<&'s [u8], foveate_film::FilmError> {
         // Another title is another episode, whose curve of the score begins anew.
-        if stage.as_ref().is_none_or(|(title, _)| *title != moment.title) {
+        if stage.as_ref().is_none_or(|(title, _)| *title != frame.title) {
             let (width, height) = Stage::SIZE;
             *stage = Some((
-                Arc::clone(&moment.title),
+                Arc::clone(&frame.title),
                 Stage::new(StagePlan {
                     width,
                     height,
-                    title: moment.title.to_string(),
+                    title: frame.title.to_string(),
                     seen_title: "what the agent sees".into(),
                     dials: self.dials.clone(),
                     max_steps: self.max_steps,
@@ -116,16 +116,16 @@ impl FilmOrder {
             ));
         }
         let (_, stage) = stage.as_mut().expect("just made");
-        let (view, seen) = (runs::unpack(&moment.view), runs::unpack(&moment.seen));
+        let (view, seen) = (run_length::unpack(&frame.view), run_length::unpack(&frame.seen));
         let frame = stage.compose(&Shot {
             world: view.as_ref().map(ImageBuf::as_image),
             seen: seen
                 .as_ref()
-                .map_or(Seen::Numbers(&[]), |seen| Seen::Picture(seen.as_image(), &moment.marks)),
-            action: &moment.action,
-            score: moment.score,
-            step: moment.step,
-            time_s: moment.step as f64 / self.fps,
+                .map_or(Seen::Numbers(&[]), |seen| Seen::Picture(seen.as_image(), &frame.marks)),
+            action: &frame.action,
+            score: frame.score,
+            step: frame.step,
+            time_s: frame.step as f64 / self.fps,
         });
         Ok(frame.rgb())
     }
@@ -135,8 +135,8 @@ impl FilmOrder {
 mod tests {
     use super::*;
 
-    fn moment(step: usize, view: usize) -> Moment {
-        Moment {
+    fn frame(step: usize, view: usize) -> RecordedFrame {
+        RecordedFrame {
             title: "a world".into(),
             view: vec![0; view].into(),
             seen: [].into(),
@@ -149,28 +149,28 @@ mod tests {
 
     #[test]
     fn the_oldest_go_first() {
-        let mut reel = Reel::default();
+        let mut recording = Recording::default();
         for step in 0..KEPT + 7 {
-            reel.push(moment(step, 10));
+            recording.push(frame(step, 10));
         }
-        let steps: Vec<usize> = reel.moments().iter().map(|m| m.step).collect();
+        let steps: Vec<usize> = recording.frames().iter().map(|m| m.step).collect();
         assert_eq!((steps.len(), steps[0]), (KEPT, 7));
     }
 
     #[test]
     fn memory_is_bounded_by_bytes_too() {
-        let mut reel = Reel::default();
+        let mut recording = Recording::default();
         for step in 0..50 {
-            reel.push(moment(step, 1 << 20));
-            let held: usize = reel.moments().iter().map(|m| m.bytes()).sum();
-            assert!(held <= MOST_BYTES && held == reel.bytes, "{held}");
+            recording.push(frame(step, 1 << 20));
+            let held: usize = recording.frames().iter().map(|m| m.bytes()).sum();
+            assert!(held <= MOST_BYTES && held == recording.bytes, "{held}");
         }
-        assert_eq!(reel.moments().len(), 39);
+        assert_eq!(recording.frames().len(), 39);
     }
 
     #[test]
     fn of_nothing_no_film_is_made() {
-        let order = FilmOrder { lanes: vec![vec![]], dials: vec![], max_steps: None, fps: 50.0 };
+        let order = FilmJob { runners: vec![vec![]], dials: vec![], max_steps: None, fps: 50.0 };
         assert!(order.make().expect_err("empty").contains("press play"));
     }
 }

@@ -35,7 +35,7 @@ function shaped(name, x, y, w, h, aspect) {
   return { name, severity: 5, knobs };
 }
 
-/** Covers over the pictures of all lanes. `onChange(covers, done)` gets them while they move and when they rest. */
+/** Covers over the pictures of all runners. `onChange(covers, done)` gets them while they move and when they rest. */
 export class Covers {
   constructor(onChange, tool) {
     this.list = [];
@@ -45,9 +45,9 @@ export class Covers {
     this.aspect = 1;
   }
 
-  /** Takes the lanes of a stage. The frame around a picture is what is pressed; its canvas is there while it shows something. */
-  attach(lanes) {
-    this.canvases = lanes.flatMap((lane) => lane.covers);
+  /** Takes the runners of a display. The frame around a picture is what is pressed; its canvas is there while it shows something. */
+  attach(runners) {
+    this.canvases = runners.flatMap((runner) => runner.covers);
     for (const { parentElement: pad } of this.canvases) {
       pad.onpointerdown = (event) => this.down(pad, event);
       pad.onpointermove = (event) => this.move(pad, event);

@@ -3,10 +3,10 @@
 //! | bytes | what |
 //! |---|---|
 //! | u8 | 1: a frame |
-//! | u8 | lanes |
+//! | u8 | runners |
 //! | u32 | number of the frame |
 //!
-//! and for each lane
+//! and for each runner
 //!
 //! | bytes | what |
 //! |---|---|
@@ -17,13 +17,13 @@
 //! | u16 × 7 | the grid: columns, rows, patch, stride, patches told to the controller, width and height of the picture that it was laid over; zeros without attention; of things with names their number as rows, the rest zeros |
 //! | u16 × k | these patches, most important first; none of soft attention |
 //! | f32 × columns·rows | importance of every patch |
-//! | u32, bytes | the view for people as [runs](super::runs) of equal pixels; 0 without |
+//! | u32, bytes | the view for people as [run_length](super::run_length) of equal pixels; 0 without |
 //!
 //! A film is one byte 2, then the MP4 file.
 
 use foveate_core::Observation;
 
-use super::lane::{Decided, Lane};
+use crate::runner::{KeptDecision, Runner};
 
 /// First byte of a frame.
 const FRAME: u8 = 1;
@@ -31,28 +31,28 @@ const FRAME: u8 = 1;
 pub(super) const FILM: u8 = 2;
 
 /// Begins a frame.
-pub(super) fn begin(out: &mut Vec<u8>, lanes: usize, number: u32) {
-    out.extend([FRAME, lanes as u8]);
+pub(super) fn begin(out: &mut Vec<u8>, runners: usize, number: u32) {
+    out.extend([FRAME, runners as u8]);
     out.extend(number.to_le_bytes());
 }
 
-/// Adds a lane, with its view for people.
-pub(super) fn lane(out: &mut Vec<u8>, lane: &mut Lane, view: &[u8]) {
+/// Adds a runner, with its view for people.
+pub(super) fn runner(out: &mut Vec<u8>, runner: &mut Runner, view: &[u8]) {
     let flag = |on: bool, bit: u8| if on { bit } else { 0 };
-    let (terminated, truncated) = lane.end.map_or((false, false), |end| (end.terminated, end.truncated));
+    let (terminated, truncated) = runner.end.map_or((false, false), |end| (end.terminated, end.truncated));
     out.push(
-        flag(lane.is_over(), 1)
+        flag(runner.is_over(), 1)
             | flag(terminated, 2)
             | flag(truncated, 4)
-            | flag(lane.is_held(), 8)
-            | flag(lane.broken.is_some(), 16),
+            | flag(runner.is_manual(), 8)
+            | flag(runner.broken.is_some(), 16),
     );
-    out.extend(lane.steps().to_le_bytes());
-    out.extend(lane.score().to_le_bytes());
-    let (observation, decided, hand) = lane.present();
-    let nothing = Decided::default();
+    out.extend(runner.steps().to_le_bytes());
+    out.extend(runner.score().to_le_bytes());
+    let (observation, decided, manual) = runner.present();
+    let nothing = KeptDecision::default();
     let decided = decided.unwrap_or(&nothing);
-    let action = hand.unwrap_or(&decided.action);
+    let action = manual.unwrap_or(&decided.action);
     out.push(action.len().min(255) as u8);
     for &x in action.iter().take(255) {
         out.extend((x as f32).to_le_bytes());
@@ -74,7 +74,7 @@ fn seen(out: &mut Vec<u8>, observation: Observation<'_>) {
     }
 }
 
-fn attention(out: &mut Vec<u8>, decided: &Decided) {
+fn attention(out: &mut Vec<u8>, decided: &KeptDecision) {
     let selected = decided.selected.as_deref().unwrap_or_default();
     let numbers = match decided.grid {
         Some(grid) => [

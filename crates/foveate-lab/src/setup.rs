@@ -7,12 +7,12 @@ use foveate_core::{ActContext, Agent, Env, Seed};
 use foveate_envs::registry::{self, EnvRequest};
 use foveate_envs::shift::{Plan, Setting, Shift};
 
-use crate::champion::champion;
-use crate::weights::AgentFile;
-use crate::{RunError, worlds};
+use foveate_run::champion::champion;
+use foveate_run::weights::AgentFile;
+use foveate_run::{RunError, worlds};
 
-/// An agent that can be given a seat.
-pub struct Player {
+/// An agent that a page can choose.
+pub struct LabAgent {
     /// What to call it.
     pub name: String,
     /// Its weights.
@@ -22,16 +22,16 @@ pub struct Player {
 }
 
 /// Everyone who can drive, and the world that is asked for.
-pub struct Cast {
+pub struct LabSetup {
     /// The world as the command line has it, with the pictures of a video, and without shifts.
     pub world: EnvRequest,
     /// The shifts of the command line, with their pictures.
     pub plan: Plan,
     /// Agents; the first is the one that drives unless a page says otherwise. Never empty.
-    pub players: Vec<Player>,
+    pub agents: Vec<LabAgent>,
 }
 
-impl Cast {
+impl LabSetup {
     /// Puts `named` first, and after them the champion of the world and an agent that never learnt, so that there is
     /// always someone to compare with.
     ///
@@ -54,14 +54,14 @@ impl Cast {
         let (first, _) = &files[0];
         let fresh = initial_params(first.name(), first.config(), Init::Torch, Seed::root(0))?;
         files.push((AgentFile::new(first.name(), first.config(), fresh)?, "untrained".to_owned()));
-        let players = files
+        let agents = files
             .into_iter()
             .map(|(file, name)| {
-                let top_k = looks_at(&*env, &mut *file.agent()?)?;
-                Ok(Player { name, file, top_k })
+                let top_k = patches_shown(&*env, &mut *file.agent()?)?;
+                Ok(LabAgent { name, file, top_k })
             })
             .collect::<Result<_, RunError>>()?;
-        Ok(Cast { world, plan, players })
+        Ok(LabSetup { world, plan, agents })
     }
 
     /// Reads shifts as a page writes them. No file is read: pictures are those that the command line named.
@@ -104,7 +104,7 @@ impl Cast {
 /// How many patches `agent` tells its controller about, by letting it look once; 0 for an agent that
 /// selects none. An
 /// agent that cannot see this world is refused here.
-fn looks_at(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
+fn patches_shown(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
     let mut env = env.boxed_clone();
     if env.spec().observation.picture().is_none() {
         return Err(RunError::BadRequest {

@@ -1,13 +1,13 @@
 // What is drawn: the world, what the agent sees and looks at, its action, and the traces below.
 //
 // The pictures and the wheel move with every frame. Numbers and charts, which make the browser lay out and paint the
-// page anew, follow a few times a second: that is as fast as they can be read.
+// page rebuilt, follow a few times a second: that is as fast as they can be read.
 
-import { paint } from "/wire.js";
+import { paint } from "/connection.js";
 
-const LANE_COLORS = ["--accent", "--other"];
+const RUNNER_COLORS = ["--accent", "--other"];
 const TRACE = 250;
-const TELL_MS = 120;
+const TEXT_MS = 120;
 const CHART_MS = 200;
 
 /** Sizes of canvases in CSS pixels, as the browser tells them: to ask for them would make it lay out the page. */
@@ -67,36 +67,36 @@ function put(element, text) {
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const fixed = (x, digits = 2) => (x < 0 ? "−" : "") + Math.abs(x).toFixed(digits);
 
-export class Stage {
+export class Display {
   constructor(root, { onView, onSize }) {
     this.root = root;
-    this.lanes = [];
+    this.runners = [];
     this.show = { patches: true, heat: false, dim: false };
     this.pixels = document.createElement("canvas");
     this.heat = document.createElement("canvas");
     this.charts = Object.fromEntries(["curve", "trace", "ranks"].map((id) => [id, document.getElementById(id)]));
     this.watch = new ResizeObserver((changes) => {
       for (const { target, contentRect } of changes) sizes.set(target, contentRect);
-      const box = sizes.get(this.lanes[0]?.world);
+      const box = sizes.get(this.runners[0]?.world);
       if (!box?.width) return;
       // As sharp as it is shown, within reason: twice the pixels are twice the work.
       const width = Math.min(Math.max(Math.round(box.width * Math.min(devicePixelRatio || 1, 1.5)), 160), 800);
       onView(width, Math.round(width * 0.8));
       onSize();
     });
-    this.tellNow = seldom(TELL_MS, () => this.tell());
+    this.updateTextNow = seldom(TEXT_MS, () => this.updateText());
     this.chartNow = seldom(CHART_MS, () => this.drawCharts());
   }
 
-  /** Lays out one lane for each agent. */
+  /** Lays out one runner for each agent. */
   build(names, actions, maxSteps) {
     this.watch.disconnect();
     this.maxSteps = maxSteps || 1000;
     this.actions = actions;
     this.isCar = actions[0]?.name === "steer";
     document.getElementById("first").textContent = this.isCar ? "Steering" : `Action ${actions[0]?.name ?? ""}`;
-    const template = document.getElementById("lane");
-    this.lanes = names.map((name) => {
+    const template = document.getElementById("runner");
+    this.runners = names.map((name) => {
       const element = template.content.firstElementChild.cloneNode(true);
       const find = (selector) => element.querySelector(selector);
       find(".who").textContent = name;
@@ -122,41 +122,41 @@ export class Stage {
       };
     });
     this.root.classList.toggle("two", names.length > 1);
-    this.root.replaceChildren(...this.lanes.map((lane) => lane.element));
-    for (const canvas of [...this.lanes.flatMap((lane) => [lane.world, lane.seen]), ...Object.values(this.charts)]) this.watch.observe(canvas);
+    this.root.replaceChildren(...this.runners.map((runner) => runner.element));
+    for (const canvas of [...this.runners.flatMap((runner) => [runner.world, runner.seen]), ...Object.values(this.charts)]) this.watch.observe(canvas);
   }
 
   /** Takes the colours of the theme. */
   repaint() {
-    this.palette = { line: color("--line"), lanes: LANE_COLORS.map(color) };
+    this.palette = { line: color("--line"), runners: RUNNER_COLORS.map(color) };
   }
 
   draw(frame, paused) {
     [this.frame, this.paused] = [frame, paused];
-    frame.lanes.forEach((data, i) => {
-      const lane = this.lanes[i];
-      if (!lane) return;
-      this.drawWorld(lane, data);
-      this.drawSeen(lane, data);
-      this.drawAction(lane, data);
-      this.remember(lane, data);
+    frame.runners.forEach((data, i) => {
+      const runner = this.runners[i];
+      if (!runner) return;
+      this.drawWorld(runner, data);
+      this.drawSeen(runner, data);
+      this.drawAction(runner, data);
+      this.remember(runner, data);
     });
-    this.tellNow(paused);
+    this.updateTextNow(paused);
     this.chartNow(paused);
   }
 
-  drawWorld(lane, { view }) {
+  drawWorld(runner, { view }) {
     if (!view) return;
-    const pixels = lane.worldPixels.sized(view.width, view.height);
+    const pixels = runner.worldPixels.sized(view.width, view.height);
     paint(view, pixels.words);
-    pixels.put(lane.world);
+    pixels.put(runner.world);
   }
 
-  drawSeen(lane, { seen, attention }) {
+  drawSeen(runner, { seen, attention }) {
     if (!seen.width) return;
-    const { context, width, height } = sharp(lane.seen, { alpha: false });
+    const { context, width, height } = sharp(runner.seen, { alpha: false });
     const small = this.pixels;
-    const pixels = lane.seenPixels.sized(seen.width, seen.height);
+    const pixels = runner.seenPixels.sized(seen.width, seen.height);
     const { rgb } = seen;
     for (let from = 0, to = 0; from < rgb.length; from += 3, to++) {
       pixels.words[to] = rgb[from] | (rgb[from + 1] << 8) | (rgb[from + 2] << 16) | 0xff000000;
@@ -223,9 +223,9 @@ export class Stage {
     }
   }
 
-  drawAction(lane, { action }) {
+  drawAction(runner, { action }) {
     action.forEach((value, i) => {
-      const bar = lane.fills[i];
+      const bar = runner.fills[i];
       if (!bar) return;
       const { low, high } = this.actions[i];
       const at = (x) => Math.min(Math.max((x - low) / (high - low), 0), 1);
@@ -233,18 +233,18 @@ export class Stage {
       const [left, size] = [Math.min(from, to), Math.abs(to - from)];
       bar.fill.style.transform = `translateX(${100 * left}%) scaleX(${size})`;
     });
-    if (this.isCar) lane.turn.style.transform = `rotate(${(100 * (action[0] ?? 0)).toFixed(1)}deg)`;
+    if (this.isCar) runner.turn.style.transform = `rotate(${(100 * (action[0] ?? 0)).toFixed(1)}deg)`;
   }
 
   /** Everything that is text. */
-  tell() {
-    this.frame.lanes.forEach((data, i) => this.lanes[i] && this.tellLane(this.lanes[i], data));
+  updateText() {
+    this.frame.runners.forEach((data, i) => this.runners[i] && this.updateRunnerText(this.runners[i], data));
   }
 
-  tellLane(lane, data) {
-    put(lane.score, fixed(data.score, 0));
-    put(lane.steps, String(data.steps));
-    data.action.forEach((value, i) => lane.fills[i] && put(lane.fills[i].value, fixed(value)));
+  updateRunnerText(runner, data) {
+    put(runner.score, fixed(data.score, 0));
+    put(runner.steps, String(data.steps));
+    data.action.forEach((value, i) => runner.fills[i] && put(runner.fills[i].value, fixed(value)));
     const [text, kind] = data.broken ? ["stands still", "over"]
       : data.over && data.terminated && !this.isCar ? ["over", "over"]
       : data.over && data.terminated && data.score > 0 ? ["lap done", "done"]
@@ -252,54 +252,54 @@ export class Stage {
       : data.over ? ["time is up", ""]
       : data.held ? ["you drive", "held"]
       : this.paused ? ["paused", ""] : ["drives", ""];
-    put(lane.state, text);
-    lane.state.className = `state ${kind}`;
+    put(runner.state, text);
+    runner.state.className = `state ${kind}`;
   }
 
-  remember(lane, { steps, score, action }) {
-    if (steps < lane.last) [lane.curve, lane.trace] = [[], []];
-    if (steps !== lane.last) {
-      lane.curve.push([steps, score]);
-      lane.trace.push([steps, action[0] ?? 0]);
-      while (lane.trace.length && lane.trace[0][0] < steps - TRACE) lane.trace.shift();
-      if (lane.curve.length > 4000) lane.curve = lane.curve.filter((_, i) => i % 2 === 0);
+  remember(runner, { steps, score, action }) {
+    if (steps < runner.last) [runner.curve, runner.trace] = [[], []];
+    if (steps !== runner.last) {
+      runner.curve.push([steps, score]);
+      runner.trace.push([steps, action[0] ?? 0]);
+      while (runner.trace.length && runner.trace[0][0] < steps - TRACE) runner.trace.shift();
+      if (runner.curve.length > 4000) runner.curve = runner.curve.filter((_, i) => i % 2 === 0);
     }
-    lane.last = steps;
+    runner.last = steps;
   }
 
   drawCharts() {
     const { frame, charts } = this;
-    const { line, lanes: colors } = this.palette;
+    const { line, runners: colors } = this.palette;
     const $ = (id) => document.getElementById(id);
 
     const curve = sharp(charts.curve);
     curve.context.clearRect(0, 0, curve.width, curve.height);
-    const all = this.lanes.flatMap((lane) => lane.curve.map(([, score]) => score));
+    const all = this.runners.flatMap((runner) => runner.curve.map(([, score]) => score));
     const [low, high] = [Math.min(0, ...all), Math.max(100, ...all)];
-    const steps = Math.max(this.maxSteps, ...this.lanes.map((lane) => lane.last));
+    const steps = Math.max(this.maxSteps, ...this.runners.map((runner) => runner.last));
     const y = (score) => 3 + (curve.height - 6) * (1 - (score - low) / (high - low));
     rule(curve, y(0), line);
     if (this.isCar && high > 600) rule(curve, y(900), line, [3, 4]);
-    this.lanes.forEach((lane, i) => plot(curve, lane.curve.map(([step, score]) => [(step / steps) * curve.width, y(score)]), colors[i]));
-    put($("scores"), this.lanes.length > 1 ? frame.lanes.map((lane) => fixed(lane.score, 0)).join(" · ") : `of ${steps} steps`);
+    this.runners.forEach((runner, i) => plot(curve, runner.curve.map(([step, score]) => [(step / steps) * curve.width, y(score)]), colors[i]));
+    put($("scores"), this.runners.length > 1 ? frame.runners.map((runner) => fixed(runner.score, 0)).join(" · ") : `of ${steps} steps`);
 
     const trace = sharp(charts.trace);
     trace.context.clearRect(0, 0, trace.width, trace.height);
     const middle = trace.height / 2;
     rule(trace, middle, line);
-    this.lanes.forEach((lane, i) => plot(trace, lane.trace.map(([step, steer]) => [
-      trace.width * (1 - (lane.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1),
+    this.runners.forEach((runner, i) => plot(trace, runner.trace.map(([step, steer]) => [
+      trace.width * (1 - (runner.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1),
     ]), colors[i], false));
     put($("steers"), `last 250 steps, ${this.isCar ? "right" : "more"} is down`);
 
-    this.drawRanks(frame.lanes, sharp(charts.ranks), colors, line, $("votes"));
+    this.drawRanks(frame.runners, sharp(charts.ranks), colors, line, $("votes"));
   }
 
-  drawRanks(lanes, { context, width, height }, colors, line, out) {
+  drawRanks(runners, { context, width, height }, colors, line, out) {
     context.clearRect(0, 0, width, height);
     const shares = [];
-    const band = height / lanes.length;
-    lanes.forEach(({ attention }, i) => {
+    const band = height / runners.length;
+    runners.forEach(({ attention }, i) => {
       const { importance } = attention;
       const ranked = Array.from(importance.keys()).sort((a, b) => importance[b] - importance[a]);
       if (!ranked.length) return;
@@ -317,7 +317,7 @@ export class Stage {
         context.fill();
       }
     });
-    const { columns, rows, selected } = lanes[0].attention;
+    const { columns, rows, selected } = runners[0].attention;
     if (!shares.length) put(out, rows ? `attends to ${rows} named inputs, which have no place in the picture` : "no attention");
     else if (!selected.length) put(out, `soft attention over ${columns * rows} places`);
     else put(out, `${selected.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}`);

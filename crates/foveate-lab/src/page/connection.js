@@ -15,27 +15,27 @@ export function readFrame(buffer) {
   const many = (n, one) => Array.from({ length: n }, one);
   const count = u8();
   const number = u32();
-  const lanes = many(count, () => {
+  const runners = many(count, () => {
     const flags = u8();
-    const lane = {
+    const runner = {
       over: !!(flags & 1), terminated: !!(flags & 2), truncated: !!(flags & 4), held: !!(flags & 8), broken: !!(flags & 16),
       steps: u32(), score: f64(), action: many(u8(), f32),
     };
-    lane.seen = { width: u16(), height: u16() };
-    const pixels = lane.seen.width * lane.seen.height;
-    lane.seen.rgb = new Uint8Array(buffer, at, pixels * 3);
+    runner.seen = { width: u16(), height: u16() };
+    const pixels = runner.seen.width * runner.seen.height;
+    runner.seen.rgb = new Uint8Array(buffer, at, pixels * 3);
     at += pixels * 3;
     const [columns, rows, patch, stride, k, width, height] = many(7, u16);
-    lane.attention = { columns, rows, patch, stride, width, height, selected: many(k, u16) };
+    runner.attention = { columns, rows, patch, stride, width, height, selected: many(k, u16) };
     const patches = columns * rows;
-    lane.attention.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
+    runner.attention.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
     at += 4 * patches;
     const length = u32();
-    lane.view = length ? { width: data.getUint16(at, true), height: data.getUint16(at + 2, true), data, at: at + 4, end: at + length } : null;
+    runner.view = length ? { width: data.getUint16(at, true), height: data.getUint16(at + 2, true), data, at: at + 4, end: at + length } : null;
     at += length;
-    return lane;
+    return runner;
   });
-  return { number, lanes };
+  return { number, runners };
 }
 
 /** Paints a view's runs of equal pixels; a pixel of `pixels` is red, green, blue and opacity in a little-endian u32. */
@@ -52,7 +52,7 @@ export function paint({ data, at, end }, pixels) {
 }
 
 /**
- * Connects. `on.said(message)` gets every word, `on.frame(frame)` the newest frame when the screen is ready for one (so
+ * Connects. `on.message(message)` gets every word, `on.frame(frame)` the newest frame when the screen is ready for one (so
  * a hidden tab takes none, and the lab rests), `on.film(blob)` a film, `on.gone(why)` the end.
  */
 export function connect(on) {
@@ -74,7 +74,7 @@ export function connect(on) {
     newest = null;
     if (!frame) return;
     on.frame(frame);
-    send({ do: "shown", frame: frame.number });
+    send({ type: "shown", frame: frame.number });
   };
   const take = (frame) => {
     newest = frame;
@@ -88,7 +88,7 @@ export function connect(on) {
     if (typeof data === "string") {
       const message = JSON.parse(data);
       if (message.final) last = message.error;
-      on.said(message);
+      on.message(message);
       return;
     }
     const kind = new Uint8Array(data, 0, 1)[0];

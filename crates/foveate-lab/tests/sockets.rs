@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use foveate_core::Seed;
 use foveate_envs::registry::{self, EnvRequest};
+use foveate_lab::{Lab, LabRequest, LabSetup, MAX_SESSIONS, Token};
 use foveate_run::champion::champion;
 use foveate_run::evaluate::{EvalRequest, Labels, Seeds, run};
-use foveate_run::lab::{Cast, Lab, LabRequest, MAX_SESSIONS, Token};
 use foveate_run::workers::Stop;
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
@@ -35,8 +35,8 @@ impl Served {
     }
 
     fn at(host: Ipv4Addr) -> Option<Self> {
-        let cast = Cast::new(world(), vec![]).expect("the champion drives");
-        let request = LabRequest { cast, host: IpAddr::V4(host), port: 0, token: Token::Text(TOKEN.into()) };
+        let setup = LabSetup::new(world(), vec![]).expect("the champion drives");
+        let request = LabRequest { setup, host: IpAddr::V4(host), port: 0, token: Token::Text(TOKEN.into()) };
         let lab = Lab::open(request).ok()?;
         let url = lab.url();
         let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
@@ -81,16 +81,16 @@ impl Served {
         Page { socket }
     }
 
-    /// A page that got a seat, however long the seats of others take to be given back.
+    /// A page that got a slot, however long the slots of others take to be given back.
     fn seated(&self) -> Page {
         for _ in 0..600 {
             let mut page = self.open();
-            if page.word()["is"] == "hello" {
+            if page.word()["type"] == "hello" {
                 return page;
             }
             thread::sleep(Duration::from_millis(100));
         }
-        panic!("no seat");
+        panic!("no runner");
     }
 }
 
@@ -128,7 +128,7 @@ impl Page {
     fn until(&mut self, kind: &str) -> Value {
         loop {
             let word = self.word();
-            if word["is"] == kind {
+            if word["type"] == kind {
                 return word;
             }
         }
@@ -137,10 +137,10 @@ impl Page {
     fn drawn(&mut self, frame: &[u8]) {
         assert_eq!(frame[0], 1, "a frame");
         let number = u32::from_le_bytes(frame[2..6].try_into().expect("four bytes"));
-        self.send(&json!({ "do": "shown", "frame": number }));
+        self.send(&json!({ "type": "shown", "frame": number }));
     }
 
-    /// Steps and score of the first lane in the next frame.
+    /// Steps and score of the first runner in the next frame.
     fn frame(&mut self) -> (u32, f64) {
         loop {
             if let Message::Binary(frame) = self.socket.read().expect("it speaks") {
@@ -161,10 +161,10 @@ fn files_are_served_and_nothing_else() {
         "/?token=whatever",
         "/lab.css",
         "/lab.js",
-        "/wire.js",
-        "/stage.js",
+        "/connection.js",
+        "/display.js",
         "/panel.js",
-        "/hands.js",
+        "/input.js",
         "/icon.svg",
     ] {
         assert_eq!(lab.get(path, &host), "200", "{path}");
@@ -182,7 +182,7 @@ fn files_are_served_and_nothing_else() {
     let page = lab.ask(format!("GET / HTTP/1.1\r\n{host}\r\n").as_bytes());
     assert!(page.contains("Content-Security-Policy: default-src 'none'") && page.contains("nosniff"));
     // Nothing on the page comes from elsewhere.
-    for path in ["/", "/lab.css", "/lab.js", "/wire.js", "/stage.js", "/panel.js", "/hands.js"] {
+    for path in ["/", "/lab.css", "/lab.js", "/connection.js", "/display.js", "/panel.js", "/input.js"] {
         let file = lab.ask(format!("GET {path} HTTP/1.1\r\n{host}\r\n").as_bytes());
         assert!(
             !file.contains("http://") && !file.contains("https://") && !file.contains("@import"),
@@ -223,8 +223,8 @@ fn a_session_is_for_the_page_itself_with_its_token() {
 fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
     let lab = Served::new();
     let (mut one, mut two, _sleeper) = (lab.seated(), lab.seated(), lab.seated());
-    one.send(&json!({ "do": "set", "seed": 11, "speed": 0 }));
-    two.send(&json!({ "do": "set", "seed": 12, "speed": 0, "shifts": ["hue:3"] }));
+    one.send(&json!({ "type": "set", "seed": 11, "speed": 0 }));
+    two.send(&json!({ "type": "set", "seed": 12, "speed": 0, "shifts": ["hue:3"] }));
     let (first, second) = (one.until("end"), two.until("end"));
     assert_eq!((&first["seed"], &second["seed"]), (&json!(11), &json!(12)));
 
@@ -240,12 +240,12 @@ fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
         max_steps: None,
     };
     let report = run(&request, &Stop::default()).expect("it drives");
-    assert_eq!(first["lanes"][0]["score"].as_f64(), Some(report.returns[0]));
-    assert_eq!(first["lanes"][0]["steps"].as_u64(), Some(report.lengths[0]));
+    assert_eq!(first["runners"][0]["score"].as_f64(), Some(report.returns[0]));
+    assert_eq!(first["runners"][0]["steps"].as_u64(), Some(report.lengths[0]));
 }
 
 #[test]
-fn seats_are_few_and_are_given_back() {
+fn slots_are_few_and_are_given_back() {
     let lab = Served::new();
     let mut pages: Vec<Page> = (0..MAX_SESSIONS).map(|_| lab.seated()).collect();
     let refused = lab.open().word();
@@ -271,7 +271,7 @@ fn a_thousand_hostile_messages() {
         let message = match i % 4 {
             0 => Message::binary(bytes),
             1 => Message::text(String::from_utf8_lossy(&bytes).into_owned()),
-            2 => Message::text(format!(r#"{{"do":"set","seed":{},"speed":{}}}"#, pick(1 << 60), pick(20))),
+            2 => Message::text(format!(r#"{{"type":"set","seed":{},"speed":{}}}"#, pick(1 << 60), pick(20))),
             _ => Message::Ping(bytes.into_iter().take(100).collect::<Vec<u8>>().into()),
         };
         page.socket.send(message).expect("it takes anything");
@@ -280,7 +280,7 @@ fn a_thousand_hostile_messages() {
             page.frame();
         }
     }
-    page.send(&json!({ "do": "set", "seed": 42 }));
+    page.send(&json!({ "type": "set", "seed": 42 }));
     while page.until("state")["settings"]["seed"] != 42 {}
     neighbour.frame();
 }
@@ -328,7 +328,7 @@ fn broken_frames_end_their_own_session_only() {
     let more = [&[0x00, 0xfe, 0x0f, 0xa0, 0, 0, 0, 0][..], &[b' '; 4000]].concat();
     page.socket.get_mut().write_all(&[piece, more.clone(), more].concat()).expect("it takes bytes");
     while !matches!(page.socket.read(), Ok(Message::Close(_)) | Err(_)) {}
-    // All seats come back, and the neighbour never noticed.
+    // All slots come back, and the neighbour never noticed.
     drop(page);
     let all: Vec<Page> = (1..MAX_SESSIONS).map(|_| lab.seated()).collect();
     neighbour.frame();
@@ -338,7 +338,7 @@ fn broken_frames_end_their_own_session_only() {
 #[test]
 fn who_is_slow_to_ask_is_not_waited_for() {
     let lab = Served::new();
-    // Connections that say nothing take none of the seats, and others are served meanwhile.
+    // Connections that say nothing take none of the slots, and others are served meanwhile.
     let _silent: Vec<TcpStream> = (0..20).map(|_| lab.connect()).collect();
     assert_eq!(lab.get("/", &lab.host()), "200");
     lab.seated().frame();
@@ -381,9 +381,9 @@ fn a_head_that_comes_in_drops_has_its_time_and_no_more() {
 
 #[test]
 fn a_token_is_needed_on_this_machine_too() {
-    let cast = Cast::new(world(), vec![]).expect("the champion drives");
+    let setup = LabSetup::new(world(), vec![]).expect("the champion drives");
     let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let lab = Lab::open(LabRequest { cast, host, port: 0, token: Token::Auto }).expect("a free port");
+    let lab = Lab::open(LabRequest { setup, host, port: 0, token: Token::Auto }).expect("a free port");
     let token = lab.url().split_once("/?token=").map(|(_, token)| token.to_owned()).expect("a token");
     assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
 }

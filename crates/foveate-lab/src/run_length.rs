@@ -43,11 +43,11 @@ pub(super) fn pack(image: Image<'_>) -> Vec<u8> {
 
 /// The picture of what [`pack`] made; `None` for anything else, of nothing too.
 pub(super) fn unpack(packed: &[u8]) -> Option<ImageBuf> {
-    let (head, runs) = packed.split_at_checked(HEAD)?;
+    let (head, run_length) = packed.split_at_checked(HEAD)?;
     let width = usize::from(u16::from_le_bytes([head[0], head[1]]));
     let height = usize::from(u16::from_le_bytes([head[2], head[3]]));
     let mut rgb = Vec::with_capacity(3 * width * height);
-    for run in runs.chunks_exact(4) {
+    for run in run_length.chunks_exact(4) {
         for _ in 0..run[3] {
             rgb.extend(&run[..3]);
         }
@@ -63,8 +63,8 @@ mod tests {
 
     /// Packs a picture of these runs and unpacks it again; returns the bytes it took.
     #[track_caller]
-    fn check(width: usize, runs: &[([u8; 3], usize)]) -> usize {
-        let rgb: Vec<u8> = runs.iter().flat_map(|(color, n)| color.repeat(*n)).collect();
+    fn check(width: usize, run_length: &[([u8; 3], usize)]) -> usize {
+        let rgb: Vec<u8> = run_length.iter().flat_map(|(color, n)| color.repeat(*n)).collect();
         let image = ImageBuf::from_rgb(width, rgb.len() / 3 / width, rgb).expect("whole rows");
         let packed = pack(image.as_image());
         assert_eq!(unpack(&packed).as_ref(), Some(&image));
@@ -75,7 +75,7 @@ mod tests {
     fn there_and_back() {
         let [a, b] = [[1, 2, 3], [1, 2, 4]];
         assert_eq!(check(1, &[(a, 1)]), 8);
-        assert_eq!(check(4, &[(a, 3), (b, 9)]), 12, "runs go on across rows");
+        assert_eq!(check(4, &[(a, 3), (b, 9)]), 12, "run_length go on across rows");
         assert_eq!(check(255, &[(a, 255)]), 8);
         assert_eq!(check(256, &[(a, 256)]), 12, "a run has 255 pixels at most");
         assert_eq!(check(100, &[(a, 600), (b, 200)]), 4 + 4 * 3 + 4);

@@ -12,21 +12,21 @@ use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, Mark};
 use serde_json::{Value, json};
 
-use super::cast::Cast;
-use super::frame;
-use super::lane::{Decided, Lane};
-use super::pace::Pace;
-use super::protocol::{self, Command, SeatWish, Settings, Wish};
-use super::reel::{FilmOrder, Moment, Reel};
-use super::runs;
-use crate::{RunError, one_line, worlds};
+use crate::frame;
+use crate::pace::Pace;
+use crate::protocol::{self, Command, RunnerSettings, Settings, SettingsChange};
+use crate::recording::{FilmJob, RecordedFrame, Recording};
+use crate::run_length;
+use crate::runner::{KeptDecision, Runner};
+use crate::setup::LabSetup;
+use foveate_run::{RunError, one_line, worlds};
 
 /// Frames that may be on their way, not yet drawn.
 const IN_FLIGHT: u32 = 3;
 /// How long an ended episode stays before the next begins by itself.
-const REST: Duration = Duration::from_millis(1800);
+const PAUSE_AFTER_END: Duration = Duration::from_millis(1800);
 /// The same when it goes as fast as it can.
-const SHORT_REST: Duration = Duration::from_millis(500);
+const SHORT_PAUSE: Duration = Duration::from_millis(500);
 /// The view until the page says how large it wants it.
 const FIRST_VIEW: (usize, usize) = (640, 512);
 /// Seeds of tracks that follow one another by themselves start over here.
@@ -37,69 +37,69 @@ const ACTIONS: [(&str, &[&str]); 2] =
 
 /// A page's session.
 pub struct Session {
-    cast: Arc<Cast>,
+    setup: Arc<LabSetup>,
     settings: Settings,
     plan: Plan,
     world: Box<dyn Env>,
-    lanes: Vec<Lane>,
-    reels: Vec<Reel>,
-    /// The step that each reel has last.
-    filmed: Vec<Option<u32>>,
+    runners: Vec<Runner>,
+    recordings: Vec<Recording>,
+    /// The last step of each recording.
+    recorded_step: Vec<Option<u32>>,
     pace: Pace,
     view: ImageBuf,
     /// There is something new to draw.
-    fresh: bool,
+    changed: bool,
     /// Worlds and agents were made anew, and the page has not been told.
-    anew: bool,
-    /// How long all lanes have been over.
-    rested: Duration,
-    told_end: bool,
+    rebuilt: bool,
+    /// How long all runners have been over.
+    waited: Duration,
+    end_sent: bool,
     sent: u32,
     shown: u32,
-    said: Vec<String>,
-    film: Option<FilmOrder>,
+    messages: Vec<String>,
+    film: Option<FilmJob>,
 }
 
 impl Session {
-    /// A session in the world of `cast`, its first agent on the track of seed 1.
+    /// A session in the world of `setup`, its first agent on the track of seed 1.
     ///
     /// # Errors
     /// When the world or the agent cannot be made.
-    pub fn new(cast: Arc<Cast>) -> Result<Self, RunError> {
+    pub fn new(setup: Arc<LabSetup>) -> Result<Self, RunError> {
         let settings = Settings {
             seed: 1,
-            picture: cast.picture(),
-            variants: cast.world.variants.clone(),
-            shifts: cast.plan.list().iter().map(Shift::to_string).collect(),
-            seats: vec![SeatWish { agent: 0, k: None }],
+            picture: setup.picture(),
+            variants: setup.world.variants.clone(),
+            shifts: setup.plan.list().iter().map(Shift::to_string).collect(),
+            runners: vec![RunnerSettings { agent: 0, k: None }],
             speed: 1.0,
             paused: false,
             auto: true,
         };
-        let plan = cast.plan.clone();
-        let world = make_world(&cast, &settings)?;
-        let lanes = make_lanes(&cast, &*world, &settings, &plan)?;
+        let plan = setup.plan.clone();
+        let world = make_world(&setup, &settings)?;
+        let runners = make_runners(&setup, &*world, &settings, &plan)?;
         let (width, height) = FIRST_VIEW;
         let mut session = Session {
             plan,
             world,
-            reels: lanes.iter().map(|_| Reel::default()).collect(),
-            filmed: vec![None; lanes.len()],
-            lanes,
+            recordings: runners.iter().map(|_| Recording::default()).collect(),
+            recorded_step: vec![None; runners.len()],
+            runners,
             pace: Pace::default(),
             view: ImageBuf::black(width, height),
-            fresh: true,
-            anew: false,
-            rested: Duration::ZERO,
-            told_end: false,
+            changed: true,
+            rebuilt: false,
+            waited: Duration::ZERO,
+            end_sent: false,
             sent: 0,
             shown: 0,
-            said: vec![],
+            messages: vec![],
             film: None,
             settings,
-            cast,
+            setup,
         };
-        session.said.push(session.hello());
+        session.messages.push(session.hello());
         Ok(session)
     }
 
@@ -108,24 +108,24 @@ impl Session {
         &self.settings
     }
 
-    /// Steps and score of every lane, and whether its episode is over.
+    /// Steps and score of every runner, and whether its episode is over.
     pub fn scores(&self) -> Vec<(u32, f64, bool)> {
-        self.lanes.iter().map(|lane| (lane.steps(), lane.score(), lane.is_over())).collect()
+        self.runners.iter().map(|runner| (runner.steps(), runner.score(), runner.is_over())).collect()
     }
 
     /// What is to be said to the page, in order.
-    pub fn take_said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    pub fn take_messages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.messages)
     }
 
     /// The film that the page asked for, to be made by whoever has time.
-    pub fn take_film(&mut self) -> Option<FilmOrder> {
+    pub fn take_film(&mut self) -> Option<FilmJob> {
         self.film.take()
     }
 
     /// Whether nothing will happen until the page says something.
     pub fn is_idle(&self) -> bool {
-        !self.fresh && (self.settings.paused || (self.all_over() && !self.settings.auto))
+        !self.changed && (self.settings.paused || (self.all_over() && !self.settings.auto))
     }
 
     /// Whether another frame may be sent; a page that does not draw gets none.
@@ -134,51 +134,52 @@ impl Session {
     }
 
     /// Does what `text` says, or says why not.
-    pub fn obey(&mut self, text: &str) {
+    pub fn handle(&mut self, text: &str) {
         if let Err(why) = protocol::read(text).and_then(|command| self.act(command)) {
-            self.complain(&why);
+            self.send_error(&why);
         }
     }
 
     /// Tells the page that something cannot be done.
-    pub fn complain(&mut self, why: &str) {
+    pub fn send_error(&mut self, why: &str) {
         // However hostile, a session keeps no pile of complaints.
-        if self.said.len() < 64 {
-            self.said.push(json!({ "is": "said", "error": one_line(why) }).to_string());
+        if self.messages.len() < 64 {
+            self.messages.push(json!({ "type": "messages", "error": one_line(why) }).to_string());
         }
     }
 
     /// Tells the page something good.
-    pub fn mention(&mut self, note: &str) {
-        self.said.push(json!({ "is": "said", "note": note }).to_string());
+    pub fn send_note(&mut self, note: &str) {
+        self.messages.push(json!({ "type": "messages", "note": note }).to_string());
     }
 
     fn act(&mut self, command: Command) -> Result<(), String> {
         match command {
-            Command::Set(wish) => self.set(wish).map_err(|error| error.to_string())?,
+            Command::Set(change) => self.set(change).map_err(|error| error.to_string())?,
             Command::Step {} => {
                 self.settings.paused = true;
                 self.step();
-                self.fresh = true;
+                self.changed = true;
             }
             Command::Restart {} => self.restart(),
-            Command::Drive { seat, action } => {
-                let lane = self.lanes.get_mut(seat).ok_or_else(|| format!("nobody sits in seat {seat}"))?;
-                lane.hold(Some(&action))?;
-                self.fresh = true;
+            Command::Drive { runner: number, action } => {
+                let runner = self.runners.get_mut(number);
+                let runner = runner.ok_or_else(|| format!("there is no runner {number}"))?;
+                runner.set_manual(Some(&action))?;
+                self.changed = true;
                 return Ok(());
             }
             Command::Release {} => {
-                for lane in &mut self.lanes {
-                    lane.hold(None)?;
+                for runner in &mut self.runners {
+                    runner.set_manual(None)?;
                 }
-                self.fresh = true;
+                self.changed = true;
                 return Ok(());
             }
             Command::View { width, height } => {
                 if (width, height) != (self.view.width(), self.view.height()) {
                     self.view = ImageBuf::black(width, height);
-                    self.fresh = true;
+                    self.changed = true;
                 }
                 return Ok(());
             }
@@ -190,96 +191,96 @@ impl Session {
                 return Ok(());
             }
             Command::Film {} => {
-                self.film = Some(self.film_order());
+                self.film = Some(self.film_job());
                 return Ok(());
             }
         }
-        self.tell_state();
+        self.send_state();
         Ok(())
     }
 
     /// All of a wish or nothing of it.
-    fn set(&mut self, wish: Wish) -> Result<(), RunError> {
-        let Wish { seed, picture, variants, shifts, seats, speed, paused, auto } = wish;
+    fn set(&mut self, change: SettingsChange) -> Result<(), RunError> {
+        let SettingsChange { seed, picture, variants, shifts, runners, speed, paused, auto } = change;
         let old = self.settings.clone();
         let mut new = Settings {
             seed: seed.unwrap_or(old.seed),
             picture: picture.unwrap_or_else(|| old.picture.clone()),
             variants: variants.unwrap_or_else(|| old.variants.clone()),
             shifts: shifts.unwrap_or_else(|| old.shifts.clone()),
-            seats: seats.unwrap_or_else(|| old.seats.clone()),
+            runners: runners.unwrap_or_else(|| old.runners.clone()),
             speed: speed.unwrap_or(old.speed),
             paused: paused.unwrap_or(old.paused),
             auto: auto.unwrap_or(old.auto),
         };
-        for seat in &mut new.seats {
-            let Some(player) = self.cast.players.get(seat.agent) else {
-                let why = format!("no agent {}; there are {}", seat.agent, self.cast.players.len());
+        for choice in &mut new.runners {
+            let Some(agent) = self.setup.agents.get(choice.agent) else {
+                let why = format!("no agent {}; there are {}", choice.agent, self.setup.agents.len());
                 return Err(RunError::BadRequest { why });
             };
-            seat.k = seat.k.map(|k| k.clamp(1, player.top_k.max(1)));
+            choice.k = choice.k.map(|k| k.clamp(1, agent.top_k.max(1)));
         }
-        let plan = self.cast.plan(&new.shifts)?;
+        let plan = self.setup.plan(&new.shifts)?;
         let other_world = (&new.picture, &new.variants) != (&old.picture, &old.variants);
-        let other_seats = new.seats.len() != old.seats.len()
-            || new.seats.iter().zip(&old.seats).any(|(new, old)| new.agent != old.agent);
-        if other_world || other_seats {
-            let world = if other_world { Some(make_world(&self.cast, &new)?) } else { None };
-            self.lanes = make_lanes(&self.cast, world.as_deref().unwrap_or(&*self.world), &new, &plan)?;
+        let other_runners = new.runners.len() != old.runners.len()
+            || new.runners.iter().zip(&old.runners).any(|(new, old)| new.agent != old.agent);
+        if other_world || other_runners {
+            let world = if other_world { Some(make_world(&self.setup, &new)?) } else { None };
+            self.runners = make_runners(&self.setup, world.as_deref().unwrap_or(&*self.world), &new, &plan)?;
             if let Some(world) = world {
                 self.world = world;
             }
-            self.reels = self.lanes.iter().map(|_| Reel::default()).collect();
-            self.filmed = vec![None; self.lanes.len()];
-            self.anew = true;
+            self.recordings = self.runners.iter().map(|_| Recording::default()).collect();
+            self.recorded_step = vec![None; self.runners.len()];
+            self.rebuilt = true;
             self.begin();
         } else {
             if plan != self.plan {
-                for lane in &mut self.lanes {
-                    lane.shift(&plan)?;
+                for runner in &mut self.runners {
+                    runner.shift(&plan)?;
                 }
             }
-            for (lane, (new, old)) in self.lanes.iter_mut().zip(new.seats.iter().zip(&old.seats)) {
+            for (runner, (new, old)) in self.runners.iter_mut().zip(new.runners.iter().zip(&old.runners)) {
                 if new.k != old.k {
-                    lane.look_at(new.k.unwrap_or(usize::MAX))?;
+                    runner.show_patches(new.k.unwrap_or(usize::MAX))?;
                 }
             }
         }
         self.plan = plan;
         self.settings = new;
-        self.fresh = true;
+        self.changed = true;
         if seed.is_some() {
             self.restart();
         }
         Ok(())
     }
 
-    /// The track from its start, in all lanes.
+    /// The track from its start, in all runners.
     fn restart(&mut self) {
-        for lane in &mut self.lanes {
-            lane.restart(self.settings.seed);
+        for runner in &mut self.runners {
+            runner.restart(self.settings.seed);
         }
         self.begin();
     }
 
     /// What holds at the start of every episode.
     fn begin(&mut self) {
-        (self.rested, self.told_end, self.fresh) = (Duration::ZERO, false, true);
-        self.filmed.fill(None);
+        (self.waited, self.end_sent, self.changed) = (Duration::ZERO, false, true);
+        self.recorded_step.fill(None);
         self.pace.forget();
     }
 
     fn all_over(&self) -> bool {
-        self.lanes.iter().all(Lane::is_over)
+        self.runners.iter().all(Runner::is_over)
     }
 
     fn step(&mut self) {
-        for lane in &mut self.lanes {
-            lane.step();
+        for runner in &mut self.runners {
+            runner.step();
         }
-        if self.all_over() && !self.told_end {
-            self.told_end = true;
-            self.tell_end();
+        if self.all_over() && !self.end_sent {
+            self.end_sent = true;
+            self.send_end();
         }
     }
 
@@ -295,49 +296,50 @@ impl Session {
                         break;
                     }
                 }
-                self.fresh = true;
+                self.changed = true;
             } else {
-                let steps = self.pace.due(elapsed, self.lanes[0].fps() * self.settings.speed);
+                let steps = self.pace.due(elapsed, self.runners[0].fps() * self.settings.speed);
                 for _ in 0..steps {
                     self.step();
                 }
-                self.fresh |= steps > 0;
+                self.changed |= steps > 0;
             }
         }
-        self.fresh
+        self.changed
     }
 
     /// Nothing is drawn, so nothing is driven either.
-    pub fn stall(&mut self) {
+    pub fn skip_time(&mut self) {
         self.pace.forget();
     }
 
     /// After the end.
     fn rest(&mut self, elapsed: Duration) {
-        self.rested += elapsed;
-        let enough = if self.settings.speed == 0.0 { SHORT_REST } else { REST };
-        if self.settings.auto && self.rested >= enough {
+        self.waited += elapsed;
+        let enough = if self.settings.speed == 0.0 { SHORT_PAUSE } else { PAUSE_AFTER_END };
+        if self.settings.auto && self.waited >= enough {
             self.settings.seed = (self.settings.seed + 1) % SEEDS;
             self.restart();
-            self.tell_state();
+            self.send_state();
         }
     }
 
     /// The frame of this moment.
     pub fn frame(&mut self) -> Vec<u8> {
-        self.fresh = false;
+        self.changed = false;
         self.sent = self.sent.wrapping_add(1);
         let mut out = Vec::with_capacity(128 << 10);
-        frame::begin(&mut out, self.lanes.len(), self.sent);
-        for at in 0..self.lanes.len() {
-            let lane = &mut self.lanes[at];
-            let view = if lane.render(&mut self.view) { runs::pack(self.view.as_image()) } else { vec![] };
-            frame::lane(&mut out, lane, &view);
-            if self.filmed[at] != Some(lane.steps()) {
-                self.filmed[at] = Some(lane.steps());
+        frame::begin(&mut out, self.runners.len(), self.sent);
+        for at in 0..self.runners.len() {
+            let runner = &mut self.runners[at];
+            let view =
+                if runner.render(&mut self.view) { run_length::pack(self.view.as_image()) } else { vec![] };
+            frame::runner(&mut out, runner, &view);
+            if self.recorded_step[at] != Some(runner.steps()) {
+                self.recorded_step[at] = Some(runner.steps());
                 let title = self.title(at);
-                let moment = moment(&mut self.lanes[at], title, view);
-                self.reels[at].push(moment);
+                let recorded_frame = recorded_frame(&mut self.runners[at], title, view);
+                self.recordings[at].push(recorded_frame);
             }
         }
         out
@@ -346,15 +348,16 @@ impl Session {
     /// Written above a film.
     fn title(&self, at: usize) -> Arc<str> {
         let Settings { seed, picture, variants, shifts, .. } = &self.settings;
-        let mut parts = vec![self.cast.players[self.settings.seats[at].agent].name.clone(), picture.clone()];
+        let mut parts =
+            vec![self.setup.agents[self.settings.runners[at].agent].name.clone(), picture.clone()];
         parts.extend(variants.iter().chain(shifts).take(4).cloned());
         parts.push(format!("seed {seed}"));
         parts.join("   ").chars().take(120).collect::<String>().into()
     }
 
-    fn film_order(&self) -> FilmOrder {
-        FilmOrder {
-            lanes: self.reels.iter().map(Reel::moments).collect(),
+    fn film_job(&self) -> FilmJob {
+        FilmJob {
+            runners: self.recordings.iter().map(Recording::frames).collect(),
             dials: self.dials(),
             max_steps: self.world.spec().max_steps,
             fps: self.world.spec().fps,
@@ -362,7 +365,7 @@ impl Session {
     }
 
     fn dials(&self) -> Vec<Dial> {
-        let (low, high) = self.lanes[0].bounds();
+        let (low, high) = self.runners[0].bounds();
         let known =
             ACTIONS.iter().find(|(id, names)| *id == self.world.spec().id && names.len() == low.len());
         let name = |i: usize| known.map_or_else(|| format!("a{i}"), |(_, names)| names[i].to_owned());
@@ -373,39 +376,39 @@ impl Session {
             .collect()
     }
 
-    fn tell_state(&mut self) {
-        let anew = std::mem::take(&mut self.anew);
-        let text = json!({ "is": "state", "settings": self.settings, "anew": anew }).to_string();
-        self.said.push(text);
+    fn send_state(&mut self) {
+        let rebuilt = std::mem::take(&mut self.rebuilt);
+        let text = json!({ "type": "state", "settings": self.settings, "rebuilt": rebuilt }).to_string();
+        self.messages.push(text);
     }
 
-    fn tell_end(&mut self) {
-        let lanes: Vec<Value> = self
-            .lanes
+    fn send_end(&mut self) {
+        let runners: Vec<Value> = self
+            .runners
             .iter()
-            .map(|lane| {
+            .map(|runner| {
                 json!({
-                    "score": lane.score(),
-                    "steps": lane.steps(),
-                    "terminated": lane.end.is_some_and(|end| end.terminated),
+                    "score": runner.score(),
+                    "steps": runner.steps(),
+                    "terminated": runner.end.is_some_and(|end| end.terminated),
                 })
             })
             .collect();
-        let text = json!({ "is": "end", "seed": self.settings.seed, "lanes": lanes }).to_string();
-        self.said.push(text);
-        if let Some(why) = self.lanes.iter().find_map(|lane| lane.broken.clone()) {
-            self.complain(&why);
+        let text = json!({ "type": "end", "seed": self.settings.seed, "runners": runners }).to_string();
+        self.messages.push(text);
+        if let Some(why) = self.runners.iter().find_map(|runner| runner.broken.clone()) {
+            self.send_error(&why);
         }
     }
 
     /// Everything that the page has to know once.
     fn hello(&self) -> String {
-        let info = registry::list().into_iter().find(|info| info.id == self.cast.world.id);
+        let info = registry::list().into_iter().find(|info| info.id == self.setup.world.id);
         let variants: Vec<Value> = info
             .iter()
             .flat_map(|info| info.variants)
             // It reads files, which is for the command line alone.
-            .filter(|variant| variant.name != "video" || self.cast.world.video.is_some())
+            .filter(|variant| variant.name != "video" || self.setup.world.video.is_some())
             .map(|variant| json!({ "name": variant.name, "about": variant.about }))
             .collect();
         let shifts: Vec<Value> = shift::catalogue()
@@ -424,32 +427,28 @@ impl Session {
             })
             .collect();
         let pictures: Vec<Value> = self
-            .cast
+            .setup
             .pictures()
             .into_iter()
             .map(|(name, about)| json!({ "name": name, "about": about }))
             .collect();
-        let players: Vec<Value> = self
-            .cast
-            .players
-            .iter()
-            .map(|player| json!({ "name": player.name, "k": player.top_k }))
-            .collect();
+        let agents: Vec<Value> =
+            self.setup.agents.iter().map(|agent| json!({ "name": agent.name, "k": agent.top_k })).collect();
         let actions: Vec<Value> = self
             .dials()
             .iter()
             .map(|dial| json!({ "name": dial.name, "low": dial.low, "high": dial.high }))
             .collect();
         json!({
-            "is": "hello",
+            "type": "hello",
             "version": env!("CARGO_PKG_VERSION"),
-            "world": self.cast.world.id,
+            "world": self.setup.world.id,
             "fps": self.world.spec().fps,
             "maxSteps": self.world.spec().max_steps,
             "pictures": pictures,
             "variants": variants,
             "shifts": shifts,
-            "agents": players,
+            "agents": agents,
             "actions": actions,
             "settings": self.settings,
         })
@@ -458,33 +457,38 @@ impl Session {
 }
 
 /// The world that `settings` ask for. No file is read: pictures of a video are those that the command line named.
-fn make_world(cast: &Cast, settings: &Settings) -> Result<Box<dyn Env>, RunError> {
+fn make_world(setup: &LabSetup, settings: &Settings) -> Result<Box<dyn Env>, RunError> {
     let request = EnvRequest {
         picture: Some(settings.picture.clone()),
         variants: settings.variants.clone(),
-        ..cast.world.clone()
+        ..setup.world.clone()
     };
     worlds::build(request)
 }
 
-fn make_lanes(cast: &Cast, world: &dyn Env, settings: &Settings, plan: &Plan) -> Result<Vec<Lane>, RunError> {
-    let lane = |seat: &SeatWish| {
-        let k = seat.k.unwrap_or(usize::MAX);
-        Lane::new(world, &cast.players[seat.agent], k, plan, settings.seed)
+fn make_runners(
+    setup: &LabSetup,
+    world: &dyn Env,
+    settings: &Settings,
+    plan: &Plan,
+) -> Result<Vec<Runner>, RunError> {
+    let runner = |choice: &RunnerSettings| {
+        let k = choice.k.unwrap_or(usize::MAX);
+        Runner::new(world, &setup.agents[choice.agent], k, plan, settings.seed)
     };
-    settings.seats.iter().map(lane).collect()
+    settings.runners.iter().map(runner).collect()
 }
 
-/// A lane as it is now, for the film.
-fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
-    let (step, score, over) = (lane.steps() as usize, lane.score(), lane.is_over());
-    let (observation, decided, hand) = lane.present();
+/// A runner as it is now, for the film.
+fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>) -> RecordedFrame {
+    let (step, score, over) = (runner.steps() as usize, runner.score(), runner.is_over());
+    let (observation, decided, manual) = runner.present();
     let (mut seen, mut marks) = (vec![], vec![]);
     if let Some(image) = observation.image() {
-        seen = runs::pack(image);
-        if let Some(Ok(Some(attention))) = decided.map(Decided::attention) {
+        seen = run_length::pack(image);
+        if let Some(Ok(Some(attention))) = decided.map(KeptDecision::attention) {
             if let (None, Some(overlaid)) = (attention.selected(), overlay(image, &attention)) {
-                seen = runs::pack(overlaid.as_image());
+                seen = run_length::pack(overlaid.as_image());
             }
             marks.extend(attention_marks(image.width(), image.height(), &attention).iter().map(|m| Mark {
                 x: m.x,
@@ -495,7 +499,7 @@ fn moment(lane: &mut Lane, title: Arc<str>, view: Vec<u8>) -> Moment {
             }));
         }
     }
-    let action = hand.or(decided.map(|d| &d.action[..])).filter(|_| !over).unwrap_or_default().to_vec();
+    let action = manual.or(decided.map(|d| &d.action[..])).filter(|_| !over).unwrap_or_default().to_vec();
     let (view, seen, marks, action) = (view.into(), seen.into(), marks.into(), action.into());
-    Moment { title, view, seen, marks, action, score, step }
+    RecordedFrame { title, view, seen, marks, action, score, step }
 }

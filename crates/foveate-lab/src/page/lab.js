@@ -1,9 +1,9 @@
 // The page: what the lab says becomes pictures and controls, what its user does becomes commands.
 
-import { Covers, Wheel, driving, isCover, readShift, writeShift } from "/hands.js";
+import { Covers, Wheel, driving, isCover, readShift, writeShift } from "/input.js";
 import { Panel } from "/panel.js";
-import { Stage } from "/stage.js";
-import { connect } from "/wire.js";
+import { Display } from "/display.js";
+import { connect } from "/connection.js";
 
 const $ = (id) => document.getElementById(id);
 let settings = null;
@@ -11,15 +11,15 @@ let hello = null;
 let send = () => {};
 let scores = new Map();
 
-const wish = (change) => send({ do: "set", ...change });
-const panel = new Panel(wish);
-const stage = new Stage($("stage"), { onView: (width, height) => send({ do: "view", width, height }), onSize: () => again() });
+const request = (change) => send({ type: "set", ...change });
+const panel = new Panel(request);
+const display = new Display($("display"), { onView: (width, height) => send({ type: "view", width, height }), onSize: () => again() });
 const tool = () => document.querySelector("input[name=tool]:checked")?.value ?? "";
 
 // ── words from the lab ──
 
-function said(message) {
-  if (message.is === "hello") {
+function onMessage(message) {
+  if (message.type === "hello") {
     hello = message;
     panel.build(hello);
     settings = hello.settings;
@@ -28,17 +28,17 @@ function said(message) {
     build();
     show(settings);
     const asked = readLink();
-    if (Object.keys(asked).length) wish(asked);
-    addEventListener("hashchange", () => location.hash !== written && wish(readLink()));
-  } else if (message.is === "state") {
-    const before = JSON.stringify(settings.seats.map((seat) => seat.agent));
+    if (Object.keys(asked).length) request(asked);
+    addEventListener("hashchange", () => location.hash !== written && request(readLink()));
+  } else if (message.type === "state") {
+    const before = JSON.stringify(settings.runners.map((runner) => runner.agent));
     settings = message.settings;
     // Another world or another agent has a wheel of its own, which nobody holds.
-    if (message.anew) wheel.give();
-    if (JSON.stringify(settings.seats.map((seat) => seat.agent)) !== before) build();
+    if (message.rebuilt) wheel.give();
+    if (JSON.stringify(settings.runners.map((runner) => runner.agent)) !== before) build();
     show(settings);
     writeLink();
-  } else if (message.is === "end") {
+  } else if (message.type === "end") {
     past(message);
   } else if (message.error) {
     toast(message.error, true);
@@ -49,8 +49,8 @@ function said(message) {
 }
 
 function build() {
-  stage.build(settings.seats.map((seat) => hello.agents[seat.agent].name), hello.actions, hello.maxSteps);
-  covers.attach(stage.lanes);
+  display.build(settings.runners.map((runner) => hello.agents[runner.agent].name), hello.actions, hello.maxSteps);
+  covers.attach(display.runners);
   scores = new Map();
   past();
 }
@@ -68,16 +68,16 @@ function show(now) {
 function past(end) {
   if (end) {
     scores.delete(end.seed);
-    scores.set(end.seed, end.lanes.map((lane) => lane.score));
+    scores.set(end.seed, end.runners.map((runner) => runner.score));
   }
   const rows = [...scores].slice(-12).reverse();
   $("pastbox").hidden = rows.length === 0;
-  const two = settings.seats.length > 1;
-  $("past0").textContent = two ? hello.agents[settings.seats[0].agent].name : "score";
-  $("past1").textContent = two ? hello.agents[settings.seats[1].agent].name : "";
+  const two = settings.runners.length > 1;
+  $("past0").textContent = two ? hello.agents[settings.runners[0].agent].name : "score";
+  $("past1").textContent = two ? hello.agents[settings.runners[1].agent].name : "";
   $("past").replaceChildren(...rows.map(([seed, results]) => {
     const row = document.createElement("tr");
-    const again = Object.assign(document.createElement("button"), { textContent: seed, title: "Drive it again", onclick: () => wish({ seed }) });
+    const again = Object.assign(document.createElement("button"), { textContent: seed, title: "Drive it again", onclick: () => request({ seed }) });
     row.append(...[again, ...results.map((score) => score.toFixed(1))].map((content) => {
       const cell = document.createElement("td");
       cell.append(content);
@@ -101,14 +101,14 @@ function toast(text, bad = false) {
 let written = "";
 
 function writeLink() {
-  const { seed, picture, variants, shifts, seats, speed, auto } = settings;
+  const { seed, picture, variants, shifts, runners, speed, auto } = settings;
   const parts = { seed, picture };
   if (variants.length) parts.variants = variants.join("+");
   if (shifts.length) parts.shifts = shifts.join("+");
-  parts.agents = seats.map((seat) => (seat.k ? `${seat.agent}:${seat.k}` : seat.agent)).join(",");
+  parts.agents = runners.map((runner) => (runner.k ? `${runner.agent}:${runner.k}` : runner.agent)).join(",");
   if (speed !== 1) parts.speed = speed || "max";
   if (!auto) parts.auto = "off";
-  const shown = Object.entries(stage.show).filter(([, on]) => on).map(([name]) => name);
+  const shown = Object.entries(display.show).filter(([, on]) => on).map(([name]) => name);
   parts.show = shown.join(",") || "nothing";
   written = `#${Object.entries(parts).map(([key, value]) => `${key}=${encodeURI(value)}`).join("&")}`;
   if (location.hash !== written) history.replaceState(null, "", `${location.pathname}${location.search}${written}`);
@@ -130,25 +130,25 @@ function readLink() {
   if (parts.variants !== undefined) change.variants = list(parts.variants);
   if (parts.shifts !== undefined) change.shifts = list(parts.shifts);
   if (parts.agents) {
-    change.seats = parts.agents.split(",").map((text) => {
+    change.runners = parts.agents.split(",").map((text) => {
       const [agent, k] = text.split(":");
       return { agent: Number(agent) || 0, k: k ? Number(k) || null : null };
     });
   }
   if (parts.speed) change.speed = parts.speed === "max" ? 0 : Number(parts.speed) || 1;
   if (parts.auto) change.auto = parts.auto !== "off";
-  if (parts.show) for (const name of Object.keys(stage.show)) look(name, parts.show.split(",").includes(name));
+  if (parts.show) for (const name of Object.keys(display.show)) look(name, parts.show.split(",").includes(name));
   return change;
 }
 
 // ── what is shown over the agent's picture ──
 
-function look(name, on = !stage.show[name]) {
-  stage.show[name] = on;
+function look(name, on = !display.show[name]) {
+  display.show[name] = on;
   $(`show-${name}`).checked = on;
 }
 
-for (const name of Object.keys(stage.show)) {
+for (const name of Object.keys(display.show)) {
   $(`show-${name}`).onchange = () => {
     look(name, $(`show-${name}`).checked);
     again();
@@ -166,11 +166,11 @@ const covers = new Covers((list, done) => {
   const others = settings.shifts.filter((text) => !isCover(readShift(text)));
   settings = { ...settings, shifts: [...others, ...list.map(writeShift)] };
   panel.settings = settings;
-  wish({ shifts: settings.shifts });
+  request({ shifts: settings.shifts });
 }, tool);
 
 function uncover() {
-  wish({ shifts: settings.shifts.filter((text) => !isCover(readShift(text))) });
+  request({ shifts: settings.shifts.filter((text) => !isCover(readShift(text))) });
 }
 
 function take(name) {
@@ -181,13 +181,13 @@ function take(name) {
 // ── the wheel ──
 
 const wheel = new Wheel({
-  onDrive: (action) => send({ do: "drive", seat: 0, action }),
-  onRelease: () => send({ do: "release" }),
+  onDrive: (action) => send({ type: "drive", runner: 0, action }),
+  onRelease: () => send({ type: "release" }),
   onHeld: (held) => {
     $("wheel").textContent = held ? "Give it back" : "Take the wheel";
     $("wheel").setAttribute("aria-pressed", String(held));
     $("pads").hidden = !held;
-    if (held && settings.paused) wish({ paused: false });
+    if (held && settings.paused) request({ paused: false });
   },
 });
 for (const pad of document.querySelectorAll("#pads button")) {
@@ -208,12 +208,12 @@ addEventListener("blur", () => wheel.keys.clear());
 // ── buttons and keys ──
 
 const acts = {
-  play: () => wish({ paused: !settings.paused }),
-  step: () => send({ do: "step" }),
-  restart: () => send({ do: "restart" }),
-  dice: () => wish({ seed: Math.floor(Math.random() * 100_000) }),
+  play: () => request({ paused: !settings.paused }),
+  step: () => send({ type: "step" }),
+  restart: () => send({ type: "restart" }),
+  dice: () => request({ seed: Math.floor(Math.random() * 100_000) }),
   wheel: () => (wheel.held ? wheel.give() : wheel.take()),
-  film: () => send({ do: "film" }),
+  film: () => send({ type: "film" }),
   help: () => $("keys").showModal(),
   uncover,
   reload: () => location.reload(),
@@ -276,7 +276,7 @@ addEventListener("keyup", (event) => wheel.lift(named(event.key)));
 
 function setTheme(theme, keep = true) {
   document.documentElement.dataset.theme = theme;
-  stage.repaint();
+  display.repaint();
   again();
   if (keep) {
     try {
@@ -294,8 +294,8 @@ const drawn = [];
 
 function frame(now) {
   latest = now;
-  stage.draw(now, settings.paused);
-  covers.aspect = now.lanes[0].seen.width / Math.max(now.lanes[0].seen.height, 1);
+  display.draw(now, settings.paused);
+  covers.aspect = now.runners[0].seen.width / Math.max(now.runners[0].seen.height, 1);
   const time = performance.now();
   drawn.push(time);
   while (drawn[0] < time - 1000) drawn.shift();
@@ -303,7 +303,7 @@ function frame(now) {
 
 /** Draws the last frame once more, for another look at it. */
 function again() {
-  if (latest) stage.draw(latest, settings.paused);
+  if (latest) display.draw(latest, settings.paused);
 }
 
 setInterval(() => {
@@ -325,7 +325,7 @@ setTheme(theme, false);
 addEventListener("resize", () => covers.draw());
 
 send = connect({
-  said,
+  message: onMessage,
   frame,
   film: (blob) => {
     const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: `foveate-${settings.seed}.mp4` });

@@ -1,6 +1,6 @@
-// The controls beside the stage: they show the settings that the lab tells, and wish for others.
+// The controls beside the display: they show the settings that the lab tells, and request for others.
 
-import { isCover, readShift, writeShift } from "/hands.js";
+import { isCover, readShift, writeShift } from "/input.js";
 
 const $ = (id) => document.getElementById(id);
 const SPEEDS = [[0.25, "¼"], [0.5, "½"], [1, "1×"], [2, "2×"], [4, "4×"], [0, "max"]];
@@ -14,23 +14,23 @@ const make = (tag, properties = {}, ...children) => {
 const fill = (range) => range.style.setProperty("--fill", `${(100 * (range.value - range.min)) / Math.max(range.max - range.min, 1e-9)}%`);
 
 export class Panel {
-  /** `wish(settings)` asks the lab for a change. */
-  constructor(wish) {
-    this.wish = wish;
+  /** `request(settings)` asks the lab for a change. */
+  constructor(request) {
+    this.request = request;
     for (const [speed, label] of SPEEDS) {
-      const input = make("input", { type: "radio", name: "speed", value: speed, onchange: () => wish({ speed }) });
+      const input = make("input", { type: "radio", name: "speed", value: speed, onchange: () => request({ speed }) });
       $("speed").append(make("label", { title: speed ? `${speed} × real time` : "as fast as it goes" }, input, make("span", { textContent: label })));
     }
     $("k").oninput = () => this.setK(Number($("k").value));
     $("seed").onchange = () => {
       const seed = Math.floor(Number($("seed").value));
-      if (Number.isSafeInteger(seed) && seed >= 0) wish({ seed });
+      if (Number.isSafeInteger(seed) && seed >= 0) request({ seed });
       else this.show(this.settings);
     };
-    $("picture").onchange = () => wish({ picture: $("picture").value });
-    $("agent0").onchange = $("agent1").onchange = () => this.seat();
-    $("auto").onchange = () => wish({ auto: $("auto").checked });
-    $("unshift").onclick = () => wish({ shifts: this.settings.shifts.filter((text) => isCover(readShift(text))) });
+    $("picture").onchange = () => request({ picture: $("picture").value });
+    $("agent0").onchange = $("agent1").onchange = () => this.chooseAgents();
+    $("auto").onchange = () => request({ auto: $("auto").checked });
+    $("unshift").onclick = () => request({ shifts: this.settings.shifts.filter((text) => isCover(readShift(text))) });
   }
 
   /** Takes what the lab has to offer. */
@@ -61,7 +61,7 @@ export class Panel {
   vary(name, on) {
     const { variants } = this.settings;
     const others = variants.filter((text) => text.split(":")[0] !== name);
-    this.wish({ variants: on ? [...others, name] : others });
+    this.request({ variants: on ? [...others, name] : others });
   }
 
   shift(name, severity) {
@@ -72,47 +72,47 @@ export class Panel {
     const texts = shifts.map(writeShift);
     // At once, so that quick moves build on each other and not on what the lab last told.
     this.settings = { ...this.settings, shifts: texts };
-    this.wish({ shifts: texts });
+    this.request({ shifts: texts });
   }
 
   setK(k) {
     const most = this.most();
     if (most < 1) return;
     const wanted = Math.min(Math.max(k, 1), most);
-    const seats = this.settings.seats.map((seat) => ({ agent: seat.agent, k: wanted >= this.hello.agents[seat.agent].k ? null : wanted }));
-    this.settings = { ...this.settings, seats };
-    this.wish({ seats });
+    const runners = this.settings.runners.map((runner) => ({ agent: runner.agent, k: wanted >= this.hello.agents[runner.agent].k ? null : wanted }));
+    this.settings = { ...this.settings, runners };
+    this.request({ runners });
     this.showK();
   }
 
   /** Patches that the first agent tells its controller about at present. */
   k() {
-    const seat = this.settings.seats[0];
-    return seat.k ?? this.most();
+    const runner = this.settings.runners[0];
+    return runner.k ?? this.most();
   }
 
   most() {
-    return this.hello.agents[this.settings.seats[0].agent].k;
+    return this.hello.agents[this.settings.runners[0].agent].k;
   }
 
-  seat() {
+  chooseAgents() {
     const first = { agent: Number($("agent0").value), k: null };
     const beside = $("agent1").value;
-    this.wish({ seats: beside === "" ? [first] : [first, { agent: Number(beside), k: null }] });
+    this.request({ runners: beside === "" ? [first] : [first, { agent: Number(beside), k: null }] });
   }
 
   /** Nobody beside the first agent, or the next that is another. */
   compare() {
-    const { seats } = this.settings;
-    if (seats.length > 1) return this.wish({ seats: [seats[0]] });
-    const other = this.hello.agents.findIndex((_, i) => i !== seats[0].agent);
-    return this.wish({ seats: [seats[0], { agent: Math.max(other, 0), k: null }] });
+    const { runners } = this.settings;
+    if (runners.length > 1) return this.request({ runners: [runners[0]] });
+    const other = this.hello.agents.findIndex((_, i) => i !== runners[0].agent);
+    return this.request({ runners: [runners[0], { agent: Math.max(other, 0), k: null }] });
   }
 
   faster(by) {
     const at = SPEEDS.findIndex(([speed]) => speed === this.settings.speed);
     const next = SPEEDS[Math.min(Math.max((at < 0 ? 2 : at) + by, 0), SPEEDS.length - 1)];
-    this.wish({ speed: next[0] });
+    this.request({ speed: next[0] });
   }
 
   showK() {
@@ -135,8 +135,8 @@ export class Panel {
     $("picture").value = settings.picture;
     $("picture").title = hello.pictures.find(({ name }) => name === settings.picture)?.about ?? "";
     for (const input of $("variants").querySelectorAll("input")) input.checked = settings.variants.some((text) => text.split(":")[0] === input.value);
-    $("agent0").value = settings.seats[0].agent;
-    $("agent1").value = settings.seats[1]?.agent ?? "";
+    $("agent0").value = settings.runners[0].agent;
+    $("agent1").value = settings.runners[1]?.agent ?? "";
     $("auto").checked = settings.auto;
     const on = new Map(settings.shifts.map(readShift).filter((shift) => !isCover(shift)).map((shift) => [shift.name, shift.severity]));
     for (const [name, { row, range, out, shift }] of this.rows) {

@@ -1,7 +1,7 @@
 //! What page and server say to each other.
 //!
 //! The page sends JSON texts, each a [`Command`]; whatever is not exactly one is answered with an error and changes
-//! nothing. The server answers with JSON texts (`"is": "hello" | "state" | "said"`) and with binary frames.
+//! nothing. The server answers with JSON texts (`"type": "hello" | "state" | "said"`) and with binary frames.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub const MAX_SPEED: f64 = 16.0;
 /// Slowest speed.
 pub const MIN_SPEED: f64 = 0.05;
 /// Most agents that drive side by side.
-pub const MAX_SEATS: usize = 2;
+pub const MAX_RUNNERS: usize = 2;
 /// Most variants or shifts at once.
 pub const MAX_CHANGES: usize = 24;
 /// Width and height of the view for people in pixels, least and most.
@@ -22,18 +22,18 @@ pub const VIEW_SIDES: std::ops::RangeInclusive<usize> = 96..=1280;
 
 /// What a page asks for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
     /// Changes settings; what is left out stays as it is.
-    Set(Wish),
+    Set(SettingsChange),
     /// One step, while paused.
     Step {},
     /// The same track from its start.
     Restart {},
     /// Takes the wheel, or goes on holding it: this action from now on.
     Drive {
-        /// Which seat.
-        seat: usize,
+        /// Which runner, from 0.
+        runner: usize,
         /// One number per action dimension; brought within bounds.
         action: Vec<f64>,
     },
@@ -58,7 +58,7 @@ pub enum Command {
 /// Settings to change.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Wish {
+pub struct SettingsChange {
     /// The track. Starts it anew.
     pub seed: Option<u64>,
     /// What agents see, by name. Starts the track anew.
@@ -68,7 +68,7 @@ pub struct Wish {
     /// Shifts of the picture or the controls, each as in `hue:2` or `blob:5:x=0.4:y=0.3:size=0.1`.
     pub shifts: Option<Vec<String>>,
     /// Who drives. Starts the track anew unless only `k` changes.
-    pub seats: Option<Vec<SeatWish>>,
+    pub runners: Option<Vec<RunnerSettings>>,
     /// Multiples of real time; 0 for as fast as it goes.
     pub speed: Option<f64>,
     /// Whether time stands still.
@@ -77,10 +77,10 @@ pub struct Wish {
     pub auto: Option<bool>,
 }
 
-/// Who sits in a seat.
+/// Which agent a runner has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SeatWish {
+pub struct RunnerSettings {
     /// Number of the agent in the list that the server sent.
     pub agent: usize,
     /// Patches that its controller is told about; `None` for all that it was trained with.
@@ -97,10 +97,10 @@ pub struct Settings {
     pub picture: String,
     /// Variants of the world.
     pub variants: Vec<String>,
-    /// Shifts, as in [`Wish::shifts`].
+    /// Shifts, as in [`SettingsChange::shifts`].
     pub shifts: Vec<String>,
     /// Who drives.
-    pub seats: Vec<SeatWish>,
+    pub runners: Vec<RunnerSettings>,
     /// Multiples of real time; 0 for as fast as it goes.
     pub speed: f64,
     /// Whether time stands still.
@@ -124,10 +124,10 @@ pub fn read(text: &str) -> Result<Command, String> {
 
 fn check(command: &Command) -> Result<(), String> {
     match command {
-        Command::Set(wish) => check_wish(wish),
-        Command::Drive { seat, action } => {
-            if *seat >= MAX_SEATS || action.len() > 16 {
-                return Err(format!("no wheel {seat} with {} numbers", action.len()));
+        Command::Set(change) => check_change(change),
+        Command::Drive { runner, action } => {
+            if *runner >= MAX_RUNNERS || action.len() > 16 {
+                return Err(format!("no runner {runner} that takes {} numbers", action.len()));
             }
             Ok(())
         }
@@ -146,11 +146,11 @@ fn check(command: &Command) -> Result<(), String> {
     }
 }
 
-fn check_wish(wish: &Wish) -> Result<(), String> {
-    if let Some(seed) = wish.seed.filter(|&seed| seed > MAX_SEED) {
+fn check_change(change: &SettingsChange) -> Result<(), String> {
+    if let Some(seed) = change.seed.filter(|&seed| seed > MAX_SEED) {
         return Err(format!("seed {seed}; the largest is {MAX_SEED}"));
     }
-    if let Some(speed) = wish.speed
+    if let Some(speed) = change.speed
         && speed != 0.0
         && !(MIN_SPEED..=MAX_SPEED).contains(&speed)
     {
@@ -158,13 +158,13 @@ fn check_wish(wish: &Wish) -> Result<(), String> {
             "speed {speed}; it goes from {MIN_SPEED} to {MAX_SPEED}, and 0 is as fast as it goes"
         ));
     }
-    for (what, list) in [("variants", &wish.variants), ("shifts", &wish.shifts)] {
+    for (what, list) in [("variants", &change.variants), ("shifts", &change.shifts)] {
         if let Some(n) = list.as_ref().map(Vec::len).filter(|&n| n > MAX_CHANGES) {
             return Err(format!("{n} {what}; at most {MAX_CHANGES} go together"));
         }
     }
-    if let Some(n) = wish.seats.as_ref().map(Vec::len).filter(|n| !(1..=MAX_SEATS).contains(n)) {
-        return Err(format!("{n} seats; there are 1 to {MAX_SEATS}"));
+    if let Some(n) = change.runners.as_ref().map(Vec::len).filter(|n| !(1..=MAX_RUNNERS).contains(n)) {
+        return Err(format!("{n} runners; there are 1 to {MAX_RUNNERS}"));
     }
     Ok(())
 }
@@ -184,23 +184,26 @@ mod tests {
 
     #[test]
     fn commands_are_read_as_written() {
-        check(r#"{"do":"step"}"#, Ok(Command::Step {}));
-        check(r#"{"do":"shown","frame":7}"#, Ok(Command::Shown { frame: 7 }));
+        check(r#"{"type":"step"}"#, Ok(Command::Step {}));
+        check(r#"{"type":"shown","frame":7}"#, Ok(Command::Shown { frame: 7 }));
         check(
-            r#"{"do":"drive","seat":0,"action":[-1,0.5,0]}"#,
-            Ok(Command::Drive { seat: 0, action: vec![-1.0, 0.5, 0.0] }),
+            r#"{"type":"drive","runner":0,"action":[-1,0.5,0]}"#,
+            Ok(Command::Drive { runner: 0, action: vec![-1.0, 0.5, 0.0] }),
         );
-        check(r#"{"do":"view","width":640,"height":512}"#, Ok(Command::View { width: 640, height: 512 }));
-        check(r#"{"do":"set"}"#, Ok(Command::Set(Wish::default())));
+        check(r#"{"type":"view","width":640,"height":512}"#, Ok(Command::View { width: 640, height: 512 }));
+        check(r#"{"type":"set"}"#, Ok(Command::Set(SettingsChange::default())));
         check(
-            r#"{"do":"set","seed":9007199254740991,"speed":0,"seats":[{"agent":1,"k":3},{"agent":0}],
+            r#"{"type":"set","seed":9007199254740991,"speed":0,"runners":[{"agent":1,"k":3},{"agent":0}],
                 "shifts":["hue:2"]}"#,
-            Ok(Command::Set(Wish {
+            Ok(Command::Set(SettingsChange {
                 seed: Some(MAX_SEED),
                 speed: Some(0.0),
-                seats: Some(vec![SeatWish { agent: 1, k: Some(3) }, SeatWish { agent: 0, k: None }]),
+                runners: Some(vec![
+                    RunnerSettings { agent: 1, k: Some(3) },
+                    RunnerSettings { agent: 0, k: None },
+                ]),
                 shifts: Some(vec!["hue:2".into()]),
-                ..Wish::default()
+                ..SettingsChange::default()
             })),
         );
     }
@@ -208,27 +211,27 @@ mod tests {
     #[test]
     fn what_is_no_command_is_refused() {
         for text in
-            ["", "null", "[]", "7", "{}", "\u{0}", r#"{"do":"fly"}"#, r#"{"do":7}"#, "{\"do\":\"step\""]
+            ["", "null", "[]", "7", "{}", "\u{0}", r#"{"type":"fly"}"#, r#"{"type":7}"#, "{\"type\":\"step\""]
         {
             check(text, Err("not understood"));
         }
-        check(r#"{"do":"step","twice":true}"#, Err("unknown field"));
-        check(r#"{"do":"set","sed":7}"#, Err("unknown field `sed`"));
-        check(r#"{"do":"set","seed":-1}"#, Err("not understood"));
-        check(r#"{"do":"set","seed":1.5}"#, Err("not understood"));
-        check(r#"{"do":"set","seed":9007199254740992}"#, Err("the largest is"));
-        check(r#"{"do":"set","speed":1e999}"#, Err("not understood"));
+        check(r#"{"type":"step","twice":true}"#, Err("unknown field"));
+        check(r#"{"type":"set","sed":7}"#, Err("unknown field `sed`"));
+        check(r#"{"type":"set","seed":-1}"#, Err("not understood"));
+        check(r#"{"type":"set","seed":1.5}"#, Err("not understood"));
+        check(r#"{"type":"set","seed":9007199254740992}"#, Err("the largest is"));
+        check(r#"{"type":"set","speed":1e999}"#, Err("not understood"));
         for speed in ["-1", "0.01", "17", "1e300"] {
-            check(&format!(r#"{{"do":"set","speed":{speed}}}"#), Err("it goes from"));
+            check(&format!(r#"{{"type":"set","speed":{speed}}}"#), Err("it goes from"));
         }
-        check(r#"{"do":"set","seats":[]}"#, Err("0 seats"));
-        check(r#"{"do":"set","seats":[{"agent":0},{"agent":0},{"agent":0}]}"#, Err("3 seats"));
-        check(r#"{"do":"view","width":95,"height":512}"#, Err("from 96 to 1280"));
-        check(r#"{"do":"view","width":640,"height":100000}"#, Err("from 96 to 1280"));
-        check(r#"{"do":"drive","seat":2,"action":[]}"#, Err("no wheel 2"));
+        check(r#"{"type":"set","runners":[]}"#, Err("0 runners"));
+        check(r#"{"type":"set","runners":[{"agent":0},{"agent":0},{"agent":0}]}"#, Err("3 runners"));
+        check(r#"{"type":"view","width":95,"height":512}"#, Err("from 96 to 1280"));
+        check(r#"{"type":"view","width":640,"height":100000}"#, Err("from 96 to 1280"));
+        check(r#"{"type":"drive","runner":2,"action":[]}"#, Err("no runner 2"));
         let many = vec![r#""bar""#; 25].join(",");
-        check(&format!(r#"{{"do":"set","variants":[{many}]}}"#), Err("25 variants"));
-        check(&format!(r#"{{"do":"{}"}}"#, "a".repeat(MAX_MESSAGE)), Err("at most 8192"));
+        check(&format!(r#"{{"type":"set","variants":[{many}]}}"#), Err("25 variants"));
+        check(&format!(r#"{{"type":"{}"}}"#, "a".repeat(MAX_MESSAGE)), Err("at most 8192"));
         // Deep nesting is refused, not followed.
         check(&"[".repeat(MAX_MESSAGE), Err("not understood"));
     }

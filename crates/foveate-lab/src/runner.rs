@@ -1,4 +1,4 @@
-//! One seat: an agent, its own copy of the world, and what happened there.
+//! A runner: an agent, its own copy of the world, and the episode that it drives.
 
 use foveate_agents::registry::fewer_patches;
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
@@ -8,16 +8,16 @@ use foveate_core::{
 };
 use foveate_envs::shift::{Plan, Shifted};
 
-use super::cast::Player;
-use crate::RunError;
-use crate::weights::AgentFile;
+use crate::setup::LabAgent;
+use foveate_run::RunError;
+use foveate_run::weights::AgentFile;
 
 /// An agent at the wheel of its own copy of the world.
 ///
-/// The agent looks exactly once at every observation, as in an evaluation, so that a lane in which nobody interferes
+/// The agent looks exactly once at every observation, as in an evaluation, so that a runner in which nobody interferes
 /// drives the evaluation's episode to the bit. When what it sees is changed under its eyes, its memory goes back to
 /// before that look and it looks again.
-pub(super) struct Lane {
+pub(super) struct Runner {
     env: Shifted,
     agent: Box<dyn Agent>,
     /// Agent and context before the look at the present observation, if they were kept.
@@ -25,19 +25,19 @@ pub(super) struct Lane {
     file: AgentFile,
     top_k: usize,
     k: usize,
-    decided: Option<Decided>,
+    decided: Option<KeptDecision>,
     /// The action that a person holds.
-    hand: Option<Vec<f64>>,
+    manual: Option<Vec<f64>>,
     episode: Episode,
     /// The last step, if it ended the episode.
     pub(super) end: Option<Step>,
-    /// Why the lane stands still for good.
+    /// Why the runner stands still for good.
     pub(super) broken: Option<String>,
 }
 
 /// What the agent made of the present observation.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Decided {
+pub(super) struct KeptDecision {
     pub(super) action: Vec<f64>,
     /// The places that it can attend to; `None` without attention, or when that is to things with names.
     pub(super) grid: Option<PatchGrid>,
@@ -51,9 +51,9 @@ pub(super) struct Decided {
     ranks: Vec<u32>,
 }
 
-impl Decided {
+impl KeptDecision {
     fn new(action: &[f64], attention: Option<Attention<'_>>, k: usize) -> Self {
-        let mut decided = Decided { action: action.to_vec(), ..Decided::default() };
+        let mut decided = KeptDecision { action: action.to_vec(), ..KeptDecision::default() };
         let Some(attention) = attention.map(|attention| attention.told(k)) else { return decided };
         decided.importance.extend_from_slice(&attention.importance());
         match attention.tokens() {
@@ -74,31 +74,31 @@ impl Decided {
     }
 }
 
-impl Lane {
-    /// Seats `player` in `world`, which is copied, and starts the track of `seed`.
+impl Runner {
+    /// A runner of `agent` in a copy of `world`, at the start of the track of `seed`.
     pub(super) fn new(
         world: &dyn Env,
-        player: &Player,
+        agent: &LabAgent,
         k: usize,
         plan: &Plan,
         seed: u64,
     ) -> Result<Self, RunError> {
-        let mut lane = Lane {
+        let mut runner = Runner {
             env: Shifted::new(world.boxed_clone(), plan)?,
-            agent: player.file.agent()?,
+            agent: agent.file.agent()?,
             before: None,
-            file: player.file.clone(),
-            top_k: player.top_k,
-            k: player.top_k,
+            file: agent.file.clone(),
+            top_k: agent.top_k,
+            k: agent.top_k,
             decided: None,
-            hand: None,
+            manual: None,
             episode: Episode::of_seed(seed, EpisodeRules::WHOLE),
             end: None,
             broken: None,
         };
-        lane.look_at(k)?;
-        lane.restart(seed);
-        Ok(lane)
+        runner.show_patches(k)?;
+        runner.restart(seed);
+        Ok(runner)
     }
 
     /// Starts the track of `seed`. Who holds the wheel goes on holding it.
@@ -133,7 +133,7 @@ impl Lane {
 
     /// Tells the controller about the `k` most important patches only; of the others it is told a neutral value, see
     /// [`fewer_patches`].
-    pub(super) fn look_at(&mut self, k: usize) -> Result<(), RunError> {
+    pub(super) fn show_patches(&mut self, k: usize) -> Result<(), RunError> {
         let k = k.min(self.top_k);
         let file = &self.file;
         let Some(params) = fewer_patches(file.name(), file.config(), file.params(), k)? else {
@@ -149,14 +149,14 @@ impl Lane {
     }
 
     /// Puts a person's hand on the wheel, or takes it off. Numbers are brought within the world's bounds.
-    pub(super) fn hold(&mut self, action: Option<&[f64]>) -> Result<(), String> {
+    pub(super) fn set_manual(&mut self, action: Option<&[f64]>) -> Result<(), String> {
         let Some(action) = action else {
-            self.hand = None;
+            self.manual = None;
             return Ok(());
         };
         let space = &self.env.spec().action;
         if space.is_discrete() {
-            return Err("this world takes choices, which cannot be steered by hand".into());
+            return Err("this world takes choices, which cannot be steered by manual".into());
         }
         if action.len() != space.len() || action.iter().any(|x| !x.is_finite()) {
             return Err(format!(
@@ -166,13 +166,13 @@ impl Lane {
             ));
         }
         let within = action.iter().zip(space.bounds()).map(|(x, [low, high])| x.clamp(low, high));
-        self.hand = Some(within.collect());
+        self.manual = Some(within.collect());
         Ok(())
     }
 
     /// Whether a person drives.
-    pub(super) const fn is_held(&self) -> bool {
-        self.hand.is_some()
+    pub(super) const fn is_manual(&self) -> bool {
+        self.manual.is_some()
     }
 
     /// The world's bounds of an action; none for choices.
@@ -192,7 +192,7 @@ impl Lane {
         }
         self.decide(false);
         let Some(decided) = &self.decided else { return };
-        let mut action = RawAction::Outputs(self.hand.as_ref().unwrap_or(&decided.action));
+        let mut action = RawAction::Outputs(self.manual.as_ref().unwrap_or(&decided.action));
         match self.episode.step::<EvaluateError>(&mut self.env, &mut action, &mut ()) {
             Ok(step) => {
                 self.end = step.is_over().then_some(step);
@@ -210,7 +210,7 @@ impl Lane {
         self.before = keep.then(|| (self.agent.boxed_clone(), self.episode.context().clone()));
         match self.agent.act(self.env.observation(), self.episode.context()) {
             Ok(decision) => {
-                self.decided = Some(Decided::new(decision.action, decision.attention, self.k));
+                self.decided = Some(KeptDecision::new(decision.action, decision.attention, self.k));
             }
             Err(error) => self.broken = Some(error.to_string()),
         }
@@ -227,9 +227,9 @@ impl Lane {
     }
 
     /// What the agent sees and what it makes of it, as far as it can be said.
-    pub(super) fn present(&mut self) -> (Observation<'_>, Option<&Decided>, Option<&[f64]>) {
+    pub(super) fn present(&mut self) -> (Observation<'_>, Option<&KeptDecision>, Option<&[f64]>) {
         self.decide(true);
-        (self.env.observation(), self.decided.as_ref(), self.hand.as_deref())
+        (self.env.observation(), self.decided.as_ref(), self.manual.as_deref())
     }
 
     /// The world as people see it; whether it has such a picture.
