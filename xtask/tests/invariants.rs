@@ -89,6 +89,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-explain", &["foveate-core"]),
     ("foveate-film", &["foveate-core"]),
     ("foveate-gym", &["foveate-core"]),
+    ("foveate-train", &["foveate-core", "foveate-evolve"]),
+    ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
     (
         "foveate-run",
         &[
@@ -99,6 +101,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-explain",
             "foveate-film",
             "foveate-gym",
+            "foveate-registry",
+            "foveate-train",
         ],
     ),
     (
@@ -109,13 +113,21 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-envs",
             "foveate-explain",
             "foveate-film",
-            "foveate-gym",
+            "foveate-registry",
             "foveate-run",
         ],
     ),
     (
         "foveate-cli",
-        &["foveate-agents", "foveate-core", "foveate-envs", "foveate-evolve", "foveate-lab", "foveate-run"],
+        &[
+            "foveate-agents",
+            "foveate-core",
+            "foveate-envs",
+            "foveate-evolve",
+            "foveate-lab",
+            "foveate-registry",
+            "foveate-run",
+        ],
     ),
 ];
 

@@ -351,7 +351,7 @@ pub(crate) fn initial_params(tensors: &[TensorShape], init: Init, seed: Seed) ->
 
 /// Settings that fit an agent with a bottleneck to a world with a picture.
 pub(crate) fn fit(spec: &EnvSpec, _: &[[f64; 2]]) -> Value {
-    let actions = registry::actions(spec);
+    let actions = spec.action.bounds();
     let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
     json!({ "image": image, "stride": stride, "actions": actions })
 }

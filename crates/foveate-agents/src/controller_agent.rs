@@ -232,7 +232,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     summary: "a linear policy, an MLP or an LSTM on the numbers that a world shows, without attention",
     sees: Sees::Numbers,
     read: registry::read::<ControllerAgentConfig>,
-    fit: |spec, ranges| json!({ "observation": ranges, "actions": registry::actions(spec) }),
+    fit: |spec, ranges| json!({ "observation": ranges, "actions": spec.action.bounds() }),
 };
 
 #[cfg(test)]

@@ -7,11 +7,6 @@ const MOST_PATCHES: usize = 529;
 /// Fewer patches than these tell an agent too little; the distance between them is then smaller.
 const FEWEST_PATCHES: usize = 64;
 
-/// `[low, high]` for each number of an action; of choices `[0, 1]` for each one's score.
-pub fn actions(spec: &EnvSpec) -> Vec<[f64; 2]> {
-    spec.action.bounds()
-}
-
 /// Width and height of the picture, and a distance between patches of 7 × 7 that gives an agent no more of them than it
 /// has on the usual picture of 96 × 96; `None` without a picture.
 pub fn picture(spec: &EnvSpec) -> Option<([usize; 2], usize)> {
@@ -46,7 +41,6 @@ mod tests {
             };
             let found = picture(&spec).map(|(size, stride)| (size, stride));
             assert_eq!(found, Some(([width, height], stride)), "{width} x {height}");
-            assert_eq!(actions(&spec), [[0.0, 1.0]; 3]);
         }
     }
 }

@@ -130,7 +130,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     summary: "draws its actions evenly and has nothing to learn, for comparison",
     sees: Sees::Nothing,
     read: registry::read::<RandomActionsConfig>,
-    fit: |spec, _| json!({ "actions": registry::actions(spec) }),
+    fit: |spec, _| json!({ "actions": spec.action.bounds() }),
 };
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use foveate_core::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use crate::fit::{actions, picture};
+pub use crate::fit::picture;
 use crate::{attention_agent, controller_agent, implicit_attention, random_actions};
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.

@@ -33,6 +33,7 @@ Start here:
 Every command has examples of its own, as in `foveate train --help`.";
 
 fn main() -> ExitCode {
+    foveate_registry::gymnasium::on_notice(|text| eprintln!("{text}"));
     let command = unfilled(Cli::command()).mut_subcommands(unfilled);
     let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

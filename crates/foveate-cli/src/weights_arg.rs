@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use foveate_agents::registry::Init;
+use foveate_agents::registry::{Init, find, initial_params, usual};
 use foveate_core::{Env, EnvSpec, Seed};
 use foveate_run::RunError;
 use foveate_run::champion::champion;
 use foveate_run::fit;
 use foveate_run::weights::{AgentFile, exists, load_weights_or_run};
-use foveate_run::worlds;
 
 use crate::world_args::WorldArgs;
+
+/// The agent that has no weights, which may stand where weights are named.
+const RANDOM_ACTIONS: &str = "random-actions";
 
 /// Whose weights.
 #[derive(Debug, Args)]
@@ -67,7 +69,7 @@ fn made_up(path: &Path) -> Option<(MadeUp, u64)> {
     let (name, seed) = text.split_once(':').map_or((text, Some(0)), |(name, seed)| (name, seed.parse().ok()));
     match name {
         "random" => Some((MadeUp::Weights, seed?)),
-        "random-actions" => Some((MadeUp::Actions, seed?)),
+        RANDOM_ACTIONS => Some((MadeUp::Actions, seed?)),
         _ => None,
     }
 }
@@ -75,23 +77,25 @@ fn made_up(path: &Path) -> Option<(MadeUp, u64)> {
 /// An agent that never learnt, of a shape that fits the world: an `AttentionAgent`, or a plain controller where there is
 /// no picture.
 fn untrained(world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
-    let (agent, settings) = match world.spec().observation.picture() {
-        Some(_) => ("attention-agent", worlds::fitted(world.spec())),
-        None => (fit::CONTROLLER, fit::controller(world)?),
-    };
-    let params = foveate_agents::registry::initial_params(agent, &settings, Init::Torch, Seed::root(seed))?;
-    Ok(AgentFile::new(agent, &settings, params)?)
+    let agent = usual(world.spec())?;
+    let settings = fit::settings(agent, world)?;
+    let params = initial_params(agent.name, &settings, Init::Torch, Seed::root(seed))?;
+    Ok(AgentFile::new(agent.name, &settings, params)?)
 }
 
 /// Actions drawn from what the world takes.
 fn random_actions(world: &EnvSpec, seed: u64) -> Result<AgentFile, RunError> {
-    let settings = serde_json::json!({ "actions": worlds::fitted(world)["actions"], "seed": seed });
-    Ok(AgentFile::new("random-actions", &settings, vec![])?)
+    let agent = find(RANDOM_ACTIONS)?;
+    let mut settings = (agent.fit)(world, &[]);
+    settings["seed"] = seed.into();
+    Ok(AgentFile::new(agent.name, &settings, vec![])?)
 }
 
 #[cfg(test)]
 mod tests {
     use foveate_envs::registry::EnvRequest;
+
+    use foveate_run::worlds;
 
     use super::*;
 
@@ -119,7 +123,8 @@ mod tests {
         let (a, b) = (made(1), made(2));
         assert_eq!(a.params().len(), 3667, "the published shape");
         let request = EnvRequest { id: "take-cover".into(), ..EnvRequest::default() };
-        let settings = worlds::fitted(&worlds::shape(&request).expect("it is known without a game"));
+        let spec = worlds::shape(&request).expect("it is known without a game");
+        let settings = fit::picture_settings(usual(&spec).expect("one"), &spec).expect("a picture");
         let tensors = foveate_agents::registry::tensors("attention-agent", &settings).expect("fine");
         let count: usize = tensors.iter().map(foveate_core::TensorShape::len).sum();
         assert_eq!(count, 3633, "the published shape");

@@ -5,7 +5,7 @@ use std::fmt;
 
 use clap::Args;
 use foveate_core::{Env, EnvSpec};
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
 use foveate_run::trust::{FileWorld, Repeat, Trust, WorldFlags};
@@ -145,9 +145,8 @@ impl OwnWorldArgs {
 
 /// What to call this world, and these weights, in reports and films.
 pub(crate) fn labels(request: &EnvRequest, weights: String) -> Labels {
-    let gym = request.id.starts_with("gym:").then(|| worlds::GYM_PICTURE.to_owned());
-    let own = || registry::list().into_iter().find(|env| env.id == request.id)?.pictures.into_iter().next();
-    let picture = request.picture.clone().or(gym).or_else(|| Some(own()?.name)).unwrap_or_default();
+    let own = || Some(worlds::WORLDS.get(&request.id)?.pictures.first()?.name.to_owned());
+    let picture = request.picture.clone().or_else(own).unwrap_or_default();
     let variant = if request.variants.is_empty() { "original".into() } else { request.variants.join("+") };
     let shifts = request.shifts.iter().flat_map(|text| ["; ", text]);
     let variant = std::iter::once(&*variant).chain(shifts).collect();

@@ -8,8 +8,3 @@ pub mod registry;
 pub mod shift;
 pub mod take_cover;
 pub mod wrap;
-
-/// The example of docs/rust.md, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
-struct Guide;

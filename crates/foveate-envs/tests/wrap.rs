@@ -5,7 +5,8 @@ mod oracle;
 use foveate_core::{
     Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Step,
 };
-use foveate_envs::registry::{EnvRequest, make};
+use foveate_envs::car_racing;
+use foveate_envs::registry::EnvRequest;
 use foveate_envs::wrap::{Area, Bilinear, Grey, Wrapped};
 use oracle::Oracle;
 
@@ -238,7 +239,7 @@ fn wrappers_that_do_not_fit_say_so() {
 
 #[test]
 fn any_world_with_a_picture_can_be_wrapped() {
-    let world = || make(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() }).expect("it exists");
+    let world = || car_racing::DESCRIPTOR.build(&EnvRequest::default()).expect("it exists");
     let wrappers = "grey+resize:64x64".parse().expect("fine");
     let mut env = Wrapped::new(world(), wrappers).expect("they fit");
     let mut plain = world();

@@ -37,7 +37,7 @@ pub use find::{Python, find_python};
 pub use gym::{Gym, Notice};
 pub use hello::Hello;
 pub use process::worker_cpu;
-pub use settings::{Program, Settings};
+pub use settings::{OPTIONS, Program, Settings};
 pub use world::GymWorld;
 
 /// What the names of these worlds begin with: `gym:CarRacing-v3`.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::GymError;
 
 /// Options by name: meaning and default.
-const OPTIONS: [(&str, &str); 8] = [
+pub const OPTIONS: [(&str, &str); 8] = [
     ("arg.NAME", "an argument of the environment itself, as --env-arg NAME=VALUE gives it"),
     ("timeout", "seconds until a worker that does not answer a reset or step counts as hung (default: 60)"),
     ("start_timeout", "seconds until a worker that does not begin counts as hung (default: 180)"),
@@ -85,11 +85,6 @@ impl Settings {
     pub fn name(&self) -> String {
         self.program
             .map_or_else(|| format!("{}{}", crate::PREFIX, self.id), |program| program.name.to_owned())
-    }
-
-    /// The options there are: name and meaning.
-    pub fn options() -> impl Iterator<Item = (&'static str, &'static str)> {
-        OPTIONS.into_iter()
     }
 
     /// The environment `id` with options by name, as a user writes them.

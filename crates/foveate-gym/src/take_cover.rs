@@ -1,5 +1,7 @@
 //! DoomTakeCover's game: ViZDoom in a worker process, set up as AttentionAgent was published with.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,11 +25,30 @@ const FIND: &str = include_str!("worker/find_vizdoom.py");
 /// How long Python may take to find a package.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where the map lies that the game is played on, in the folder of the package vizdoom.
+/// Longest map that is read; it has 2,704 bytes.
+const MAX_MAP: u64 = 1 << 20;
+
+/// The map that the game is played on, and where it lies in the folder of the package vizdoom.
 ///
 /// # Errors
-/// When there is no Python, or none that has the package; the message says what to install.
-pub fn find_map() -> Result<PathBuf, GymError> {
+/// When there is no Python, or none that has the package; the message says what to install. When the map cannot be read.
+pub fn map() -> Result<(PathBuf, Vec<u8>), GymError> {
+    let path = find_map()?;
+    let bad = |why: String| GymError::NoAnswer {
+        id: NAME.into(),
+        why: format!("{}: {why}; install vizdoom anew", path.display()),
+    };
+    let mut map = vec![];
+    let file = File::open(&path).map_err(|error| bad(error.to_string()))?;
+    file.take(MAX_MAP + 1).read_to_end(&mut map).map_err(|error| bad(error.to_string()))?;
+    if map.len() as u64 > MAX_MAP {
+        return Err(bad(format!("more than {MAX_MAP} bytes are no map of take_cover")));
+    }
+    Ok((path, map))
+}
+
+/// Where the map lies.
+fn find_map() -> Result<PathBuf, GymError> {
     #[derive(Deserialize)]
     struct Answer {
         map: PathBuf,

@@ -100,7 +100,7 @@ fn small_game() -> GymWorld {
 
 /// The map that comes with ViZDoom.
 fn map() -> Vec<u8> {
-    fs::read(take_cover::find_map().expect("vizdoom is there")).expect("it comes with its map")
+    take_cover::map().expect("vizdoom is there").1
 }
 
 /// What an episode was: all pictures, number of steps, the end.

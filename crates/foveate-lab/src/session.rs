@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foveate_core::{Env, ImageBuf};
-use foveate_envs::car_racing;
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, Kind, Plan, Shift, Target};
-use foveate_envs::take_cover;
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, Mark};
+use foveate_registry::WORLDS;
 use serde_json::{Value, json};
 
 use crate::frame;
@@ -31,10 +30,6 @@ const SHORT_PAUSE: Duration = Duration::from_millis(500);
 const FIRST_VIEW: (usize, usize) = (640, 512);
 /// Seeds of tracks that follow one another by themselves start over here.
 const SEEDS: u64 = 1_000_000;
-/// What the numbers of an action mean, world by world; the page knows `steer`.
-const ACTIONS: [(&str, &[&str]); 2] =
-    [(car_racing::ID, &["steer", "gas", "brake"]), (take_cover::ID, &["move"])];
-
 /// A page's session.
 pub struct Session {
     setup: Arc<LabSetup>,
@@ -366,9 +361,8 @@ impl Session {
 
     fn dials(&self) -> Vec<Dial> {
         let (low, high) = self.runners[0].bounds();
-        let known =
-            ACTIONS.iter().find(|(id, names)| *id == self.world.spec().id && names.len() == low.len());
-        let name = |i: usize| known.map_or_else(|| format!("a{i}"), |(_, names)| names[i].to_owned());
+        let known = WORLDS.get(&self.world.spec().id).filter(|world| world.actions.len() == low.len());
+        let name = |i: usize| known.map_or_else(|| format!("a{i}"), |world| world.actions[i].to_owned());
         low.iter()
             .zip(&high)
             .enumerate()
@@ -403,7 +397,7 @@ impl Session {
 
     /// Everything that the page has to know once.
     fn hello(&self) -> String {
-        let info = registry::list().into_iter().find(|info| info.id == self.setup.world.id);
+        let info = WORLDS.get(&self.setup.world.id);
         let variants: Vec<Value> = info
             .iter()
             .flat_map(|info| info.variants)
@@ -411,7 +405,7 @@ impl Session {
             .filter(|variant| variant.name != "video" || self.setup.world.video.is_some())
             .map(|variant| json!({ "name": variant.name, "about": variant.about }))
             .collect();
-        let shifts: Vec<Value> = shift::catalogue()
+        let shifts: Vec<Value> = shift::SHIFTS
             .iter()
             .filter(|shift| !shift.knobs.iter().any(|knob| matches!(knob.kind, Kind::Folder)))
             .map(|shift| {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::{ActContext, Agent, Env, Seed};
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Setting, Shift};
 
+use foveate_registry::WORLDS;
 use foveate_run::champion::champion;
 use foveate_run::weights::AgentFile;
 use foveate_run::{RunError, worlds};
@@ -84,14 +85,15 @@ impl LabSetup {
 
     /// The names of the world's pictures that agents can see, and what each is; its own first.
     pub fn pictures(&self) -> Vec<(String, String)> {
-        if self.world.id.starts_with(foveate_gym::PREFIX) {
+        let Some(world) = WORLDS.get(&self.world.id) else { return vec![] };
+        let first = world.pictures.first().map(|picture| picture.name.to_owned());
+        if world.family.is_some() {
             // Another picture can be another shape, so a page cannot choose.
-            let name = self.world.picture.clone().unwrap_or_else(|| worlds::GYM_PICTURE.to_owned());
+            let name = self.world.picture.clone().or(first).unwrap_or_default();
             return vec![(name, "the picture that the environment shows".to_owned())];
         }
-        let info = registry::list().into_iter().find(|info| info.id == self.world.id);
-        let lines = info.into_iter().flat_map(|info| info.pictures);
-        lines.filter(|line| line.name != "none").map(|line| (line.name, line.about)).collect()
+        let pictures = world.pictures.iter().filter(|picture| picture.name != "none");
+        pictures.map(|picture| (picture.name.to_owned(), picture.about.to_owned())).collect()
     }
 
     /// The name of the picture that the command line asks for.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::Seed;
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ fn score(frame: &[u8]) -> (u32, f64) {
 
 #[test]
 fn undisturbed_it_is_the_evaluation() {
-    let env = registry::make(&SETUP.world).expect("a world");
+    let env = foveate_registry::make(&SETUP.world).expect("a world");
     for (seed, player) in [(1, 0), (7, 0), (7, 1)] {
         let agent = SETUP.agents[player].file.agent().expect("an agent");
         let request = EvalRequest {
@@ -156,7 +156,7 @@ fn undisturbed_it_is_the_evaluation() {
 
 #[test]
 fn every_shift_shows_at_once_and_changes_the_drive() {
-    for info in shift::catalogue() {
+    for info in shift::SHIFTS.iter() {
         if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder)) {
             continue;
         }
@@ -299,7 +299,7 @@ fn what_cannot_be_had_changes_nothing() {
         command["type"] = "set".into();
         page.refused(&command, wants);
     }
-    for info in shift::catalogue() {
+    for info in shift::SHIFTS.iter() {
         for knob in info.knobs.iter().filter(|knob| matches!(knob.kind, shift::Kind::Folder)) {
             let text = format!("{}:3:{}=/etc", info.name, knob.name);
             page.refused(&json!({ "type": "set", "shifts": [text] }), "pages name no folders");
@@ -497,7 +497,9 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
         options: options.into(),
         ..EnvRequest::default()
     };
-    let settings = worlds::fitted(worlds::make(world.clone()).expect("a world").spec());
+    let settings = foveate_agents::registry::find("attention-agent")
+        .map(|agent| (agent.fit)(worlds::make(world.clone()).expect("a world").spec(), &[]))
+        .expect("it exists");
     let params = initial_params("attention-agent", &settings, Init::Torch, Seed::root(3)).expect("numbers");
     let file = AgentFile::new("attention-agent", &settings, params).expect("an agent");
     let setup =

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use foveate_core::Seed;
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 use foveate_lab::{Lab, LabRequest, LabSetup, MAX_SESSIONS, Token};
 use foveate_run::champion::champion;
 use foveate_run::evaluate::{EvalRequest, Labels, Seeds, run};
@@ -230,7 +230,7 @@ fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
 
     // What a page drives undisturbed is the evaluation.
     let (file, _) = champion("car-racing").expect("it comes with us");
-    let (env, agent) = (registry::make(&world()).expect("a world"), file.agent().expect("an agent"));
+    let (env, agent) = (foveate_registry::make(&world()).expect("a world"), file.agent().expect("an agent"));
     let request = EvalRequest {
         env: &*env,
         agent: &*agent,

@@ -14,7 +14,7 @@ use foveate_core::episode::{
     RecordedActor,
 };
 use foveate_core::{ActContext, Agent, Env, EvaluateError, ImageBuf, Rng, Seed};
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 use foveate_train::Rules;
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ impl WorldTiming {
 /// When the world does not exist or refuses an action.
 pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> Result<WorldTiming, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
-    let mut env = registry::make(&request)?;
+    let mut env = foveate_registry::make(&request)?;
     let mut timing =
         WorldTiming { picture: picture.into(), steps: 0, cpu_s: f64::INFINITY, returns: Vec::new() };
     // The first pass warms the caches and every buffer of the world.
@@ -106,7 +106,7 @@ const TURN: u64 = 10;
 /// When the world does not exist or has no expert.
 pub fn drives(id: &str, picture: &str, steps: usize) -> Result<Vec<Recorded>, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
-    let mut env = registry::make(&request)?;
+    let mut env = foveate_registry::make(&request)?;
     LAPS.into_iter().chain([WORSE]).map(|seed| drive(env.as_mut(), seed, steps, seed == WORSE)).collect()
 }
 
@@ -213,7 +213,7 @@ pub fn frames(
     at_most: usize,
 ) -> Result<Vec<ImageBuf>, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
-    let mut env = registry::make(&request)?;
+    let mut env = foveate_registry::make(&request)?;
     let mut actor = RecordedActor(&recorded.actions);
     let mut frames = FrameRecorder { every: every.max(1) as u64, at_most, frames: Vec::new() };
     Episode::of_seed(recorded.seed, actor.rules()).run::<EvaluateError>(

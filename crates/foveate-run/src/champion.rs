@@ -4,18 +4,21 @@
 //! how well it drives, and built into the program, so that it is there in any folder. A champion drives in the world as
 //! it is by itself, whatever picture it was trained with.
 
+use foveate_registry::WORLDS;
+
 use crate::RunError;
 use crate::suggest;
 use crate::tensors::TensorFile;
 use crate::weights::AgentFile;
 
-/// World and weight file.
-const CHAMPIONS: &[(&str, &[u8])] =
-    &[("car-racing", include_bytes!("../../../champions/car-racing.safetensors"))];
-
 /// Whether `world` has a champion.
 pub fn has_champion(world: &str) -> bool {
-    CHAMPIONS.iter().any(|(name, _)| *name == world)
+    WORLDS.get(world).is_some_and(|world| world.champion.is_some())
+}
+
+/// The names of the worlds that have a champion.
+fn worlds() -> Vec<&'static str> {
+    WORLDS.iter().filter(|world| world.champion.is_some()).map(|world| world.name).collect()
 }
 
 /// The champion of `world`, and what to call it where a weight file's path would stand.
@@ -23,13 +26,12 @@ pub fn has_champion(world: &str) -> bool {
 /// # Errors
 /// When this world has none.
 pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
-    let Some((_, bytes)) = CHAMPIONS.iter().find(|(name, _)| *name == world) else {
-        let known: Vec<&str> = CHAMPIONS.iter().map(|(name, _)| *name).collect();
+    let Some(bytes) = WORLDS.get(world).and_then(|world| world.champion) else {
         return Err(RunError::BadRequest {
             why: format!(
                 "no trained agent for {world:?} comes with Foveate (there is one for: {});{} name a weight file or the \
                  folder of a run",
-                known.join(", "),
+                worlds().join(", "),
                 suggest::world(world)
             ),
         });
@@ -47,7 +49,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use foveate_envs::registry::{self, EnvRequest};
+    use foveate_envs::registry::EnvRequest;
     use foveate_train::Rules;
 
     use super::*;
@@ -63,7 +65,8 @@ mod tests {
 
     #[test]
     fn the_card_is_that_of_the_file() {
-        for (world, bytes) in CHAMPIONS {
+        for world in worlds() {
+            let bytes = WORLDS.get(world).and_then(|world| world.champion).expect("it has one");
             let sum = sha256_hex(bytes);
             assert!(card(world).contains(&sum), "champions/{world}.md must name the file's SHA-256, {sum}");
         }
@@ -71,11 +74,11 @@ mod tests {
 
     #[test]
     fn the_weights_fit_and_drive_as_the_card_says() {
-        for (world, _) in CHAMPIONS {
+        for world in worlds() {
             let (file, title) = champion(world).expect("it comes with us");
             assert_eq!((title, file.world("champion")), (format!("{world} champion"), None));
             let agent = file.agent().expect("its layout fits");
-            let env = registry::make(&EnvRequest { id: (*world).into(), ..EnvRequest::default() })
+            let env = foveate_registry::make(&EnvRequest { id: world.into(), ..EnvRequest::default() })
                 .expect("its world exists");
             // The rows `| seed | return | steps |` of the card.
             let card = card(world);

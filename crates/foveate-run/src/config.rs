@@ -1,6 +1,6 @@
 //! Training configuration: say, check, use.
 //!
-//! A configuration is a TOML file. What it leaves out comes from a [preset](PRESETS), what `--set` says comes on top,
+//! A configuration is a TOML file. What it leaves out comes from a [preset](foveate_registry::PRESETS), what `--set` says comes on top,
 //! and a key that does not exist is an error wherever it stands. A run copies the whole result into its folder.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::path::Path;
 use foveate_agents::registry;
 use foveate_core::{Agent, near};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::{car_racing, take_cover};
+use foveate_registry::{PRESETS, WORLDS};
 use foveate_train::Recipe;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -19,32 +19,6 @@ use crate::folder::FolderHandle;
 use crate::initial;
 use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
 use crate::workers::MOST_WORKERS;
-
-/// The presets: name and contents.
-pub const PRESETS: [(&str, &str); 7] = [
-    ("laptop", include_str!("../presets/laptop.toml")),
-    ("laptop-relu", include_str!("../presets/laptop-relu.toml")),
-    ("evolution", include_str!("../presets/evolution.toml")),
-    ("paper", include_str!("../presets/paper.toml")),
-    ("take-cover", include_str!("../presets/take-cover.toml")),
-    (GYM_NUMBERS, include_str!("../presets/gymnasium.toml")),
-    (GYM_PICTURES, include_str!("../presets/gymnasium-pictures.toml")),
-];
-
-/// The preset for environments of Gymnasium that show numbers: a plain controller.
-pub const GYM_NUMBERS: &str = "gymnasium";
-
-/// The preset for environments of Gymnasium that show a picture: `AttentionAgent`.
-pub const GYM_PICTURES: &str = "gymnasium-pictures";
-
-/// The preset for a native world.
-pub fn usual_preset(world: &str) -> &'static str {
-    if world == take_cover::ID { "take-cover" } else { "laptop-relu" }
-}
-
-/// Negative rewards in a row that a training rollout survives where the recipe does not say it: 20 in `CarRacing`, as
-/// `AttentionAgent` was trained; in any other world, whose rewards mean something else, it goes on to its end.
-const CAR_RACING_PATIENCE: i64 = 20;
 
 /// The version of the file format.
 pub const VERSION: u32 = 1;
@@ -361,7 +335,8 @@ impl Said {
         }
         only_picture(&mut table, preset)?;
         each_stage(&mut table, |stage| {
-            let usual = if id == car_racing::ID { CAR_RACING_PATIENCE.into() } else { "off".into() };
+            let patience = WORLDS.get(&id).and_then(|world| world.patience);
+            let usual = patience.map_or_else(|| "off".into(), Value::from);
             stage.entry("patience").or_insert(usual);
         });
         let from = if self.from.is_empty() { format!("preset {preset}") } else { self.from.clone() };
@@ -397,30 +372,27 @@ pub fn agent_settings(path: &Path) -> Result<serde_json::Value, RunError> {
     serde_json::to_value(table).map_err(|error| bad(&from, format!("{error}; use numbers and texts")))
 }
 
-/// The picture of a preset is that of its world; an environment of Gymnasium has only one.
+/// The picture of a preset is one of its own world; another world that has none of this name shows its usual one.
 fn only_picture(table: &mut Table, preset: &str) -> Result<(), RunError> {
     let picture = |table: &Table| table.get("env").and_then(|env| env.get("picture")).cloned();
-    let is_gym = |env: &Value| {
-        env.get("id").and_then(Value::as_str).is_some_and(|id| id.starts_with(foveate_gym::PREFIX))
-    };
-    let untouched = picture(table) == picture(&preset_table(preset)?);
-    if let Some(env) = table.get_mut("env").filter(|env| is_gym(env))
-        && let (true, Some(env)) = (untouched, env.as_table_mut())
+    let shown = picture(table);
+    let untouched = shown == picture(&preset_table(preset)?);
+    let world = env_id(table).and_then(|id| WORLDS.get(&id));
+    let is_its = |name: &str| world.is_some_and(|world| world.pictures.iter().any(|p| p.name == name));
+    if untouched
+        && !shown.as_ref().and_then(Value::as_str).is_some_and(is_its)
+        && let Some(usual) = world.and_then(|world| world.pictures.first())
+        && let Some(env) = table.get_mut("env").and_then(Value::as_table_mut)
     {
-        env.insert("picture".into(), Value::String(crate::worlds::GYM_PICTURE.into()));
+        env.insert("picture".into(), Value::String(usual.name.into()));
     }
     Ok(())
 }
 
 /// A table of the preset called `name`.
 fn preset_table(name: &str) -> Result<Table, RunError> {
-    let found = PRESETS.iter().find(|(known, _)| *known == name);
-    let (_, text) = found.ok_or_else(|| {
-        let known = PRESETS.map(|(known, _)| known).join(", ");
-        let hint = near::hint(name, &known);
-        RunError::BadRequest { why: format!("no preset is called {name:?};{hint} choose from: {known}") }
-    })?;
-    parse(text, name)
+    let preset = PRESETS.find(name).map_err(|error| RunError::BadRequest { why: error.to_string() })?;
+    parse(preset.text, name)
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String, RunError> {
@@ -558,7 +530,7 @@ mod tests {
 
     #[test]
     fn presets_are_whole_and_survive_a_round_trip() {
-        for (name, _) in PRESETS {
+        for name in PRESETS.names() {
             // What presets for many worlds leave to the world.
             let sets: &[&str] = if name.starts_with("gymnasium") {
                 &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]

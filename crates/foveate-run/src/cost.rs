@@ -3,7 +3,7 @@
 //! Estimates, not promises: they rest on a few measurements that the documents name; other worlds have none.
 
 use foveate_core::TensorShape;
-use foveate_envs::{car_racing, take_cover};
+use foveate_registry::WORLDS;
 use foveate_train::Stage;
 
 use crate::config::TrainConfig;
@@ -11,20 +11,6 @@ use crate::workers::default_workers;
 
 /// Training that takes less is begun without a word.
 const WORTH_SAYING_HOURS: f64 = 1.0;
-
-/// Steps per CPU second with agent and evolution, a low and a high estimate. CarRacing's `fast` was measured at both ends
-/// (docs/runs.md: the first generations of preset `paper`; README: around trained weights), and `classic` and `none`,
-/// whose worlds are faster, are taken to be no slower. `exact` is derived from the README's speed of the world alone and
-/// of the agent; the high ends of take-cover are measured (docs/take-cover.md), its low ends are those less a tenth.
-const SPEEDS: [(&str, &str, [f64; 2]); 7] = [
-    (car_racing::ID, "fast", [8800.0, 14500.0]),
-    (car_racing::ID, "classic", [8800.0, 14500.0]),
-    (car_racing::ID, "none", [8800.0, 14500.0]),
-    (car_racing::ID, "exact", [3500.0, 4000.0]),
-    (take_cover::ID, "fast", [1900.0, 2068.0]),
-    (take_cover::ID, "near", [1400.0, 1516.0]),
-    (take_cover::ID, "exact", [290.0, 302.0]),
-];
 
 /// What a full covariance matrix of so many parameters was measured to take (docs/runs.md), in MB: memory of the process
 /// with one worker, and a checkpoint.
@@ -49,8 +35,8 @@ pub struct Cost {
 impl Cost {
     /// What `config` will cost at most, with an agent of these tensors; `None` if its world was not measured.
     pub fn of(config: &TrainConfig, tensors: &[TensorShape]) -> Option<Self> {
-        let speed =
-            SPEEDS.iter().find(|(id, picture, _)| *id == config.env.id && *picture == config.env.picture)?.2;
+        let speeds = WORLDS.get(&config.env.id)?.speeds;
+        let speed = speeds.iter().find(|(picture, _)| *picture == config.env.picture)?.1;
         let recipe = &config.recipe;
         let stages = recipe.stages.iter().map(|stage| most_steps(stage, recipe.max_steps));
         let steps = stages.fold(0, u64::saturating_add);

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use foveate_core::{EnvError, EvaluateError, EvolveError, PolicyError};
 use foveate_train::TrainError;
 
+use foveate_registry::WorldError;
+
 use crate::npz::NpzError;
 use crate::tensors::TensorsError;
 use crate::weights::WeightsError;
@@ -150,6 +152,12 @@ pub enum RunError {
         /// Why not.
         source: foveate_film::FilmError,
     },
+    /// What a world is made of failed.
+    #[error("{source}")]
+    World {
+        /// What happened.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// An environment of Gymnasium cannot be used.
     #[error(transparent)]
     Gym(#[from] foveate_gym::GymError),
@@ -176,6 +184,19 @@ pub enum RunError {
         /// What happened, in which episode and step.
         source: Box<EvaluateError>,
     },
+}
+
+impl From<WorldError> for RunError {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::Env(error) => error.into(),
+            WorldError::Source(error) => match error.downcast() {
+                Ok(error) => RunError::Gym(*error),
+                Err(error) => RunError::World { source: error },
+            },
+            other => RunError::World { source: Box::new(other) },
+        }
+    }
 }
 
 impl RunError {

@@ -4,22 +4,21 @@
 //! alone → the preset `gymnasium`, a plain controller; a picture → `gymnasium-pictures`, `AttentionAgent`; neither, or
 //! numbers where a picture is wanted → what it draws for people. Whatever the user says comes first.
 
+use foveate_agents::registry::find;
+use foveate_agents::{AGENTS, AgentDescriptor, Sees};
 use foveate_core::episode::{
     Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
 };
 use foveate_core::{
     ActContext, ActionBuf, ActionSpace, Env, EnvSpec, Mixed, Observation, ObservationSpace, Rng, Seed,
 };
-use foveate_envs::{car_racing, take_cover};
-use serde_json::{Value, json};
+use foveate_registry::{PRESETS, Preset, WORLDS, WorldDescriptor, default_world};
+use serde_json::{Map, Value};
 use toml::Table;
 
 use crate::RunError;
-use crate::config::{GYM_NUMBERS, GYM_PICTURES, Said, TrainConfig, usual_preset};
-use crate::worlds::{self, GYM_PICTURE, GYM_RENDER};
-
-/// The agent for worlds that show numbers.
-pub const CONTROLLER: &str = "controller";
+use crate::config::{Said, TrainConfig};
+use crate::worlds;
 
 /// Steps of an episode where neither the world nor the recipe limits them.
 const MAX_STEPS: usize = 1000;
@@ -43,40 +42,63 @@ pub struct Configured {
 /// When the preset is unknown or does not suit the world, a key does not exist, a value is out of its range, or the world
 /// cannot be made.
 pub fn configure(preset: Option<&str>, said: &Said) -> Result<Configured, RunError> {
-    let id = said.world().unwrap_or_else(|| car_racing::ID.to_owned());
-    let gym = id.starts_with(foveate_gym::PREFIX);
-    let (config, world) = match preset {
-        None | Some(GYM_NUMBERS | GYM_PICTURES) if gym => {
-            let (env, picture) = seen(preset, said)?;
-            let config =
-                said.config(preset.unwrap_or_else(|| suits(&*env, said)), of_world(env.spec(), picture))?;
-            (config, Some(env))
-        }
-        Some(preset @ (GYM_NUMBERS | GYM_PICTURES)) => {
+    let id = said.world().unwrap_or_else(|| default_world().name.to_owned());
+    // What is wrong with an unknown name is said where it is to be made.
+    let world = WORLDS.get(&id).unwrap_or(default_world());
+    let usual = usual_preset(world)?;
+    let named = preset.map(|name| PRESETS.find(name)).transpose();
+    let named = named.map_err(|error| RunError::BadRequest { why: error.to_string() })?;
+    let is_for_it = |preset: &Preset| world.presets.contains(&preset.name);
+    let (config, world) = match named {
+        Some(preset) if preset.open && !is_for_it(preset) => {
             let why = format!(
-                "preset {preset} is for environments of Gymnasium, and the world is {id}; name one, as in `foveate train \
-                 gym:CartPole-v1`, or leave the preset out"
+                "preset {} is for worlds that have none of their own, and {id} has: {}; choose one of those, or leave the \
+                 preset out",
+                preset.name,
+                world.presets.join(", "),
             );
             return Err(RunError::BadRequest { why });
         }
-        preset => (said.config(preset.unwrap_or_else(|| usual_preset(&id)), Table::new())?, None),
+        _ if named.unwrap_or(usual).open => {
+            let (env, picture) = seen(named, said, world)?;
+            let preset = named.map_or_else(|| suits(&*env, said, world), Ok)?;
+            let config = said.config(preset.name, of_world(env.spec(), picture))?;
+            (config, Some(env))
+        }
+        preset => (said.config(preset.unwrap_or(usual).name, Table::new())?, None),
     };
     let mut configured = Configured { config, world };
     configured.fit_agent()?;
     Ok(configured)
 }
 
-/// Makes an environment of Gymnasium; gives it with the name of its picture.
-fn seen(preset: Option<&str>, said: &Said) -> Result<(Box<dyn Env>, String), RunError> {
+/// The preset for a world when nobody names one.
+///
+/// # Errors
+/// When its descriptor names none, or one that does not exist.
+pub fn usual_preset(world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
+    let name = world.presets.first().copied().unwrap_or_default();
+    PRESETS.find(name).map_err(|error| RunError::BadRequest { why: format!("world {}: {error}", world.name) })
+}
+
+/// Makes a world of which only the world itself can say what it shows; gives it with the name of its picture.
+fn seen(
+    preset: Option<&Preset>,
+    said: &Said,
+    world: &WorldDescriptor,
+) -> Result<(Box<dyn Env>, String), RunError> {
     let make = |picture: &str| worlds::make(said.env(picture).request()?);
     if let Some(picture) = said.section("env").get("picture").and_then(toml::Value::as_str) {
         return Ok((make(picture)?, picture.to_owned()));
     }
-    let why = match make(GYM_PICTURE) {
+    let usual = world.pictures.first().map_or("", |picture| picture.name);
+    let why = match make(usual) {
         Ok(env) => {
-            let looks = agent(said).map_or(preset == Some(GYM_PICTURES), |name| !sees_numbers(&name));
-            if !looks || env.spec().observation.picture().is_some() {
-                return Ok((env, GYM_PICTURE.to_owned()));
+            let preset = preset.map(|preset| preset.agent.to_owned());
+            let agent = agent(said).or(preset).map(|name| find(&name)).transpose()?;
+            let looks = agent.is_some_and(|agent| agent.sees == Sees::Picture);
+            if !looks || env.spec().observation.picture().is_some() || world.fallback_picture.is_none() {
+                return Ok((env, usual.to_owned()));
             }
             format!("it shows {} and no picture", env.spec().observation.describe())
         }
@@ -85,10 +107,11 @@ fn seen(preset: Option<&str>, said: &Said) -> Result<(Box<dyn Env>, String), Run
         }
         Err(error) => return Err(error),
     };
-    let env = make(GYM_RENDER)?;
+    let drawn = world.fallback_picture.unwrap_or(usual);
+    let env = make(drawn)?;
     let id = &env.spec().id;
-    eprintln!("note: {id}: {why}; the agent sees what it draws for people (picture {GYM_RENDER})");
-    Ok((env, GYM_RENDER.to_owned()))
+    eprintln!("note: {id}: {why}; the agent sees what it draws for people (picture {drawn})");
+    Ok((env, drawn.to_owned()))
 }
 
 /// The agent that the user names.
@@ -96,16 +119,15 @@ fn agent(said: &Said) -> Option<String> {
     said.section("agent").get("name").and_then(toml::Value::as_str).map(str::to_owned)
 }
 
-/// Whether an agent needs no picture.
-fn sees_numbers(agent: &str) -> bool {
-    [CONTROLLER, "random-actions"].contains(&agent)
-}
-
-/// The preset that suits an environment of Gymnasium.
-fn suits(env: &dyn Env, said: &Said) -> &'static str {
-    let numbers =
-        env.spec().observation.picture().is_none() || agent(said).is_some_and(|name| sees_numbers(&name));
-    if numbers { GYM_NUMBERS } else { GYM_PICTURES }
+/// The preset of `world` whose agent sees what the world shows, or what the agent that the user names sees.
+fn suits(env: &dyn Env, said: &Said, world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
+    let named = agent(said).map(|name| find(&name)).transpose()?;
+    let looks =
+        env.spec().observation.picture().is_some() && named.is_none_or(|agent| agent.sees == Sees::Picture);
+    let wanted = if looks { Sees::Picture } else { Sees::Numbers };
+    let mut presets = world.presets.iter().filter_map(|name| PRESETS.get(name));
+    let found = presets.find(|preset| AGENTS.get(preset.agent).is_some_and(|agent| agent.sees == wanted));
+    found.map_or_else(|| usual_preset(world), Ok)
 }
 
 /// What presets for many worlds leave to the world.
@@ -120,46 +142,63 @@ fn of_world(spec: &EnvSpec, picture: String) -> Table {
 }
 
 impl Configured {
-    /// Fits the agent to the world, where the configuration does not say otherwise: what it sees, and its actions. Agents
-    /// with a picture have the shape of `CarRacing` by default, and are fitted to other worlds.
+    /// Fits the agent to the world, where the configuration does not say otherwise: what it sees, and its actions.
     fn fit_agent(&mut self) -> Result<(), RunError> {
         let Configured { config, world } = self;
-        let plain = config.agent.name == CONTROLLER;
-        let own = config.env.id != take_cover::ID && !config.env.id.starts_with(foveate_gym::PREFIX);
-        let keys: &[&str] = if plain { &["observation", "actions"] } else { &["image", "stride", "actions"] };
-        let settings = &mut config.agent.config;
-        if (own && !plain) || keys.iter().all(|key| settings.contains_key(*key)) {
+        let agent = find(&config.agent.name)?;
+        let usual = WORLDS.get(&config.env.id).is_none_or(|world| world.default_agents_fit);
+        if usual && agent.sees != Sees::Numbers {
             return Ok(());
         }
         let request = config.env.request()?;
-        let fitted = if plain {
+        let fitted = if agent.sees == Sees::Numbers {
             let mut env = world.take().map_or_else(|| worlds::make(request), Ok)?;
-            let settings = controller(&mut *env)?;
+            let spec = env.spec().clone();
+            let has_all = is_complete(&config.agent.config, &(agent.fit)(&spec, &[]));
+            let fitted = if has_all { Value::Null } else { settings(agent, &mut *env)? };
             *world = Some(env);
-            settings
+            fitted
         } else {
             let spec =
                 world.as_ref().map_or_else(|| worlds::shape(&request), |env| Ok(env.spec().clone()))?;
-            worlds::needs_picture(&spec)?;
-            worlds::fitted(&spec)
+            picture_settings(agent, &spec)?
         };
-        for (key, value) in fitted.as_object().into_iter().flatten() {
-            if !settings.contains_key(key)
-                && let Ok(value) = toml::Value::try_from(value)
-            {
-                settings.insert(key.clone(), value);
-            }
+        if let Value::Object(fitted) = fitted {
+            complete(&mut config.agent.config, fitted);
         }
         Ok(())
     }
 }
 
-/// Settings that fit a plain controller to a world: the range of every number, as `ranges` finds it, and `actions`.
+/// Whether `settings` has every key that was fitted.
+fn is_complete(settings: &Table, fitted: &Value) -> bool {
+    fitted.as_object().is_some_and(|fitted| fitted.keys().all(|key| settings.contains_key(key)))
+}
+
+/// Puts what was fitted where `settings` says nothing.
+fn complete(settings: &mut Table, fitted: Map<String, Value>) {
+    for (key, value) in fitted {
+        match (settings.get_mut(&key), value) {
+            (Some(toml::Value::Table(settings)), Value::Object(fitted)) => complete(settings, fitted),
+            (Some(_), _) => {}
+            (None, value) => {
+                if let Ok(value) = toml::Value::try_from(value) {
+                    settings.insert(key, value);
+                }
+            }
+        }
+    }
+}
+
+/// The settings that fit `agent` to a world: its picture, or the range of every number that it shows, and its actions.
 ///
 /// # Errors
-/// When the world shows no numbers, or a step of it fails.
-pub fn controller(env: &mut dyn Env) -> Result<Value, RunError> {
+/// When the world does not show what the agent sees, or a step of it fails.
+pub fn settings(agent: &AgentDescriptor, env: &mut dyn Env) -> Result<Value, RunError> {
     let spec = env.spec().clone();
+    if agent.sees != Sees::Numbers {
+        return picture_settings(agent, &spec);
+    }
     let numbers = match spec.observation {
         ObservationSpace::Vector { len } => len,
         ObservationSpace::Mixed { sensors, .. } => sensors,
@@ -167,13 +206,25 @@ pub fn controller(env: &mut dyn Env) -> Result<Value, RunError> {
     };
     if numbers == 0 {
         let shows = spec.observation.describe();
+        let other = AGENTS.iter().find(|agent| agent.sees == Sees::Picture).map_or("another", |a| a.name);
         let why = format!(
-            "{} shows {shows} and no numbers, which agent {CONTROLLER} needs; choose agent attention-agent",
-            spec.id
+            "{} shows {shows} and no numbers, which agent {} needs; choose agent {other}",
+            spec.id, agent.name
         );
         return Err(RunError::BadRequest { why });
     }
-    Ok(json!({ "observation": ranges(env, numbers)?, "actions": worlds::fitted(&spec)["actions"] }))
+    Ok((agent.fit)(&spec, &ranges(env, numbers)?))
+}
+
+/// The settings that fit an agent that sees no numbers to a world of this shape.
+///
+/// # Errors
+/// When the agent sees a picture and the world shows none.
+pub fn picture_settings(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<Value, RunError> {
+    if agent.sees == Sees::Picture {
+        worlds::needs_picture(spec)?;
+    }
+    Ok((agent.fit)(spec, &[]))
 }
 
 /// The smallest and the largest value of every number that a world shows while it is driven by random actions, each held

@@ -8,6 +8,7 @@ use std::path::Path;
 use foveate_agents::{AGENTS, AgentDescriptor, Layout, registry};
 use foveate_core::{PolicyError, TensorShape};
 use foveate_envs::registry::EnvRequest;
+use foveate_registry::WORLDS;
 use serde_json::Value;
 
 use crate::error::RunError;
@@ -52,14 +53,14 @@ pub fn count(path: &Path) -> Result<usize, RunError> {
 
 /// Agents, at their defaults, that have `count` parameters in a native world that fits them, each with that world.
 pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
-    let worlds = foveate_envs::registry::list();
+    let worlds = || WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name);
     let fits = |agent: &AgentDescriptor, world: &str| {
         let request = EnvRequest { id: world.to_owned(), ..EnvRequest::default() };
         let spec = worlds::shape(&request).ok()?;
         let tensors = registry::tensors(agent.name, &(agent.fit)(&spec, &[])).ok()?;
         Some(count > 0 && tensors.iter().map(TensorShape::len).sum::<usize>() == count)
     };
-    let pairs = AGENTS.iter().flat_map(|agent| worlds.iter().map(move |world| (agent, world.id)));
+    let pairs = AGENTS.iter().flat_map(|agent| worlds().map(move |world| (agent, world)));
     let fitting = pairs.filter(|(agent, world)| fits(agent, world) == Some(true));
     fitting.map(|(agent, world)| (agent.name, world)).collect()
 }

@@ -4,26 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use foveate_core::{EnvError, near};
-use foveate_envs::registry;
+use foveate_registry::WORLDS;
 
 use crate::champion::has_champion;
 use crate::error::RunError;
-
-/// Environments of Gymnasium that are often named without `gym:` or without their version.
-const OFTEN_NAMED: [&str; 12] = [
-    "CartPole-v1",
-    "MountainCar-v0",
-    "MountainCarContinuous-v0",
-    "Acrobot-v1",
-    "Pendulum-v1",
-    "LunarLander-v3",
-    "BipedalWalker-v3",
-    "FrozenLake-v1",
-    "Taxi-v3",
-    "CliffWalking-v1",
-    "Blackjack-v1",
-    "Ant-v5",
-];
 
 /// Where runs are by themselves.
 const RUNS: &str = "runs";
@@ -33,30 +17,25 @@ const MOST_RUNS: usize = 10_000;
 
 /// ` did you mean WORLD?`, or nothing if no world's name is close to `given`.
 pub fn world(given: &str) -> String {
-    let worlds = registry::list();
-    let native = near::closest(given, worlds.iter().map(|world| world.id));
-    let gym = gym(given);
-    match (native, gym) {
-        (Some(native), Some(gym)) => format!(" did you mean {native}, or {gym} (needs Python)?"),
-        (Some(native), None) => format!(" did you mean {native}?"),
-        (None, Some(gym)) => format!(" did you mean {gym}?"),
+    match (native(given), member(given)) {
+        (Some(native), Some((member, needs))) => {
+            format!(" did you mean {native}, or {member} (needs {needs})?")
+        }
+        (Some(name), None) => format!(" did you mean {name}?"),
+        (None, Some((member, _))) => format!(" did you mean {member}?"),
         (None, None) => String::new(),
     }
 }
 
-/// The environment of Gymnasium that `given` names without its `gym:`.
-fn gym(given: &str) -> Option<String> {
-    let prefix = foveate_gym::PREFIX;
-    let looks_right = given.len() <= 100
-        && given.starts_with(|c: char| c.is_ascii_alphabetic())
-        && given.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
-    let version = given.rsplit_once("-v").map_or("", |(_, version)| version);
-    let versioned = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
-    if OFTEN_NAMED.contains(&given) || given.starts_with(prefix) {
-        return (!given.starts_with(prefix)).then(|| format!("{prefix}{given}"));
-    }
-    let often = near::closest(given, OFTEN_NAMED).map(|id| format!("{prefix}{id}"));
-    often.or_else(|| (looks_right && versioned).then(|| format!("{prefix}{given}")))
+/// The world that `given` may stand for, of those that are no families.
+fn native(given: &str) -> Option<&'static str> {
+    near::closest(given, WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name))
+}
+
+/// The member of a family of worlds that `given` names without the family's prefix, and what it needs.
+fn member(given: &str) -> Option<(String, &'static str)> {
+    let families = WORLDS.iter().filter_map(|world| world.family);
+    families.into_iter().find_map(|family| Some(((family.suggest)(given)?, family.needs)))
 }
 
 /// The error about a world's name, with the name that was meant.
@@ -70,10 +49,13 @@ pub(crate) fn named(error: EnvError) -> RunError {
     } else {
         world(&given)
     };
+    let families: String = WORLDS
+        .iter()
+        .filter_map(|world| Some(format!(", and {} for {}", world.name, world.family?.members)))
+        .collect();
     RunError::BadRequest {
         why: format!(
-            "no environment is called {given:?};{instead} `foveate list worlds` shows them: {known}, and gym:ID for \
-             any environment of Gymnasium"
+            "no environment is called {given:?};{instead} `foveate list worlds` shows them: {known}{families}"
         ),
     }
 }
@@ -87,16 +69,16 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     missing_run(path)?;
     let Some(given) = path.to_str().filter(|_| fs::symlink_metadata(path).is_err()) else { return Ok(()) };
     let hint = world(given);
-    let worlds = registry::list();
-    let why = if let Some(id) = near::closest(given, worlds.iter().map(|world| world.id)) {
+    let is_member = WORLDS.get(given).is_some_and(|world| world.family.is_some());
+    let why = if let Some(id) = native(given) {
         let champion = if has_champion(id) { ", or name none to use the trained champion" } else { "" };
         format!(
             "{given:?} is no file and no run{}; train an agent with `foveate train {id}` and name its folder, as in \
              {RUNS}/{id}{champion}",
             if id == given { ", but a world" } else { "" }
         )
-    } else if !hint.is_empty() || given.starts_with(foveate_gym::PREFIX) {
-        let id = gym(given).unwrap_or_else(|| given.to_owned());
+    } else if !hint.is_empty() || is_member {
+        let id = member(given).map_or_else(|| given.to_owned(), |(id, _)| id);
         format!(
             "{given:?} is no file and no run, but a world; train an agent with `foveate train {id}` and name its \
              folder, or name an untrained agent as in `random --env {id}`"

@@ -9,16 +9,16 @@
 
 use std::collections::BTreeMap;
 
-use foveate_core::EnvError;
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
 
 use crate::error::RunError;
 use crate::suggest;
-use crate::worlds::WRAP;
+use crate::worlds::{WORLDS, WRAP, default_world};
 
-/// Options of a Gymnasium world that choose no code and open no file: a file may set them for a world that the command line
-/// names. All others, `path`, `gym_wrapper` and every `arg.NAME`, only come from the command line.
-const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "actions", WRAP];
+/// Whether a file may set this option of a world that the command line names: one that chooses no code and opens no file.
+fn is_harmless(world: &str, option: &str) -> bool {
+    option == WRAP || WORLDS.get(world).is_some_and(|world| world.file_options.contains(&option))
+}
 
 /// Longer flags are not printed to be repeated.
 const MOST_FLAGS: usize = 1500;
@@ -67,7 +67,7 @@ pub enum Repeat {
 impl WorldFlags {
     /// The world that the command line asks for where no file has a say; without a name it is `car-racing`.
     pub fn request(&self) -> EnvRequest {
-        let id = self.id.clone().unwrap_or_else(|| "car-racing".into());
+        let id = self.id.clone().unwrap_or_else(|| default_world().name.into());
         self.over(EnvRequest { id, ..EnvRequest::default() })
     }
 
@@ -154,12 +154,9 @@ impl FileWorld {
         if is_native(&request.id) || flags.trust == Trust::AnyWorld {
             return Ok(request);
         }
-        if !request.id.starts_with(foveate_gym::PREFIX) {
-            let known: Vec<&str> = registry::list().iter().map(|world| world.id).collect();
-            return Err(suggest::named(EnvError::UnknownEnv { given: request.id, known: known.join(", ") }));
-        }
+        foveate_registry::world(&request.id).map_err(suggest::named)?;
         let said = |(name, value): (&String, &String)| {
-            HARMLESS.contains(&&**name) || flags.options.get(name) == Some(value)
+            is_harmless(&request.id, name) || flags.options.get(name) == Some(value)
         };
         if flags.id.is_some() && request.options.iter().all(said) {
             return Ok(request);
@@ -170,7 +167,7 @@ impl FileWorld {
 
 /// Whether a world runs no code but Foveate's own, whatever its options are.
 pub fn is_native(id: &str) -> bool {
-    registry::list().iter().any(|world| world.id == id)
+    WORLDS.get(id).is_some_and(|world| !world.runs_code)
 }
 
 /// What a command needs besides the file to take a world called `id` from it: `" --trust-world"` or nothing.
@@ -184,7 +181,7 @@ fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
     let risky = request
         .options
         .iter()
-        .filter(|(name, value)| !HARMLESS.contains(&&***name) && flags.options.get(*name) != Some(value));
+        .filter(|(name, value)| !is_harmless(&request.id, name) && flags.options.get(*name) != Some(value));
     let risky: Vec<String> = risky.map(|(name, value)| format!("{name}={value}")).collect();
     let with = if risky.is_empty() { String::new() } else { format!(" with {}", risky.join(", ")) };
     let what = shown(&format!("{}{with}", request.id));

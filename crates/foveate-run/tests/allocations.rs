@@ -8,7 +8,7 @@ use foveate_agents::registry::{Init, initial_params, make};
 use foveate_core::episode::Episode;
 use foveate_core::{Agent, Demonstration, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::catalogue;
+use foveate_envs::shift::SHIFTS;
 use foveate_run::rollout;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
@@ -48,7 +48,7 @@ fn jobs(first_seed: u64) -> Vec<RolloutJob> {
 fn nothing_is_allocated_in_the_loop() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
     let rules = Rules { max_steps: 100, patience: Some(20), demonstration: None };
-    let every_shift = catalogue().iter().map(|info| info.name).collect::<Vec<_>>().join("+");
+    let every_shift = SHIFTS.iter().map(|info| info.name).collect::<Vec<_>>().join("+");
     for (picture, shifts) in
         [("fast", vec![]), ("classic", vec![]), ("exact", vec![]), ("fast", vec![every_shift])]
     {

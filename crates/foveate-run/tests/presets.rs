@@ -1,13 +1,14 @@
 //! The presets: their recipes are right, and suit the number of workers.
 
-use foveate_run::config::{PRESETS, TrainConfig};
+use foveate_registry::PRESETS;
+use foveate_run::config::TrainConfig;
 use foveate_run::initial;
 use foveate_train::balance::warning;
 use foveate_train::{Recipe, Training};
 
 #[test]
 fn the_presets_pass_their_own_check_and_survive_toml() {
-    for (name, _) in PRESETS {
+    for name in PRESETS.names() {
         // What presets for many worlds leave to the world.
         let sets: &[&str] = if name.starts_with("gymnasium") {
             &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]

@@ -339,7 +339,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Picture,
     read: registry::read::<HierarchicalAttentionConfig>,
     fit: |spec, _| {
-        let actions = registry::actions(spec);
+        let actions = spec.action.bounds();
         let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
         json!({ "high": { "image": image, "stride": stride }, "actions": actions })
     },

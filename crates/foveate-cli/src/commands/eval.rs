@@ -2,7 +2,8 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::WORLDS;
 use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, interval_text, run};
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::ticker::Ticker;
@@ -101,7 +102,7 @@ fn as_json(report: &EvalReport) -> anyhow::Result<Value> {
 
 /// No variant, then each by itself that needs nothing but its name.
 fn each_variant(world: &str) -> Vec<Vec<String>> {
-    let infos = registry::list().into_iter().find(|env| env.id == world).map_or(&[][..], |env| env.variants);
+    let infos = WORLDS.get(world).map_or(&[][..], |world| world.variants);
     let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
     std::iter::once(vec![]).chain(whole.map(|info| vec![info.name.to_owned()])).collect()
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 use foveate_agents::Layout;
+use foveate_agents::registry::find;
 use foveate_envs::registry::EnvRequest;
 use foveate_run::config::agent_settings;
+use foveate_run::fit::picture_settings;
 use foveate_run::import::{count, fitting, import};
 use foveate_run::weights::AgentFile;
 use foveate_run::worlds;
@@ -75,7 +77,7 @@ impl Import {
         };
         let world = world.map(|id| EnvRequest { id, ..EnvRequest::default() });
         if let Some(world) = &world {
-            let fitted = worlds::fitted(&worlds::shape(world)?);
+            let fitted = picture_settings(find(&agent)?, &worlds::shape(world)?)?;
             for (key, value) in fitted.as_object().into_iter().flatten() {
                 if config.get(key).is_none() {
                     config[key] = value.clone();

@@ -3,12 +3,11 @@
 use anyhow::anyhow;
 use clap::Args;
 use foveate_agents::voting::{KERNELS, VotingConfig};
-use foveate_agents::{AGENTS, AgentDescriptor};
 use foveate_core::near;
-use foveate_envs::registry::{self, Line, VariantInfo};
-use foveate_envs::shift::{ShiftInfo, Target, catalogue};
+use foveate_envs::registry::{Choice, VariantInfo};
+use foveate_envs::shift::{ShiftDescriptor, Target};
 use foveate_envs::wrap;
-use foveate_run::config::PRESETS;
+use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
 use serde_json::{Value, json};
 
 use crate::out;
@@ -41,11 +40,11 @@ const PARTS: [Part; 9] = [
     Part { name: "variants", text: variants_text, json: variants_json },
     Part { name: "shifts", text: shifts_text, json: shifts_json },
     Part { name: "wrappers", text: wrappers_text, json: || lines_json(&wrappers()) },
-    Part { name: "gym", text: gym_text, json: || lines_json(&gym_options()) },
+    Part { name: "gym", text: gym_text, json: gym_json },
     Part { name: "agents", text: agents_text, json: agents_json },
     Part { name: "kernels", text: kernels_text, json: kernels_json },
     Part { name: "strategies", text: strategies_text, json: strategies_json },
-    Part { name: "presets", text: presets_text, json: || json!(PRESETS.map(|(name, _)| name)) },
+    Part { name: "presets", text: presets_text, json: || json!(PRESETS.names()) },
 ];
 
 impl List {
@@ -76,34 +75,62 @@ fn find(name: &str) -> anyhow::Result<&'static Part> {
     })
 }
 
+/// A name and what it stands for.
+struct Line {
+    name: String,
+    about: String,
+}
+
+/// The worlds that are no families, and the families.
+fn worlds(families: bool) -> impl Iterator<Item = &'static WorldDescriptor> {
+    WORLDS.iter().filter(move |world| world.family.is_some() == families)
+}
+
 fn worlds_text() -> String {
     let mut parts = vec![];
-    for env in registry::list() {
+    for world in worlds(false) {
         let title = if parts.is_empty() { "" } else { "\n" };
-        parts.push(format!("{title}world {}: {}\n", env.id, env.about));
+        parts.push(format!("{title}world {}: {}\n", world.name, world.summary));
         for (title, lines) in [
-            ("pictures (--picture), the first is the default", &env.pictures),
+            ("pictures (--picture), the first is the default", choices(world.pictures)),
             (
                 "variants (--variant NAME:PARAMETER=VALUE+NAME…), each with its parameters",
-                &variants(env.variants),
+                variants(world.variants),
             ),
-            ("options (--option KEY=VALUE)", &env.options),
+            ("options (--option KEY=VALUE)", choices(world.options)),
+            ("presets for training (--preset), the first is the default", presets(world)),
         ] {
-            parts.push(format!("\n {title}:\n{}", columns(lines)));
+            if !lines.is_empty() {
+                parts.push(format!("\n {title}:\n{}", columns(&lines)));
+            }
         }
     }
     parts.concat()
 }
 
+fn choices(choices: &[Choice]) -> Vec<Line> {
+    choices.iter().map(|choice| Line { name: choice.name.into(), about: choice.about.into() }).collect()
+}
+
+/// The presets that suit a world.
+fn presets(world: &WorldDescriptor) -> Vec<Line> {
+    world.presets.iter().filter_map(|name| PRESETS.get(name)).map(preset_line).collect()
+}
+
+fn preset_line(preset: &Preset) -> Line {
+    Line { name: preset.name.into(), about: format!("{}; trains {}", preset.summary, preset.agent) }
+}
+
 fn variants_text() -> String {
-    let of_world = |env: &registry::EnvInfo| {
+    let of_world = |world: &WorldDescriptor| {
         format!(
             "variants of {} (--variant NAME:PARAMETER=VALUE+NAME…), each with its parameters:\n\n{}",
-            env.id,
-            columns(&variants(env.variants))
+            world.name,
+            columns(&variants(world.variants))
         )
     };
-    registry::list().iter().map(of_world).collect::<Vec<_>>().join("\n")
+    let with_variants = worlds(false).filter(|world| !world.variants.is_empty());
+    with_variants.map(of_world).collect::<Vec<_>>().join("\n")
 }
 
 fn shifts_text() -> String {
@@ -118,12 +145,18 @@ fn wrappers_text() -> String {
 }
 
 fn gym_text() -> String {
-    format!(
-        "world gym:ID: any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md\n\n \
-         pictures (--picture): world, what it shows; render, what it draws for people\n\n options \
-         (--option KEY=VALUE):\n\n{}",
-        columns(&gym_options())
-    )
+    let of_one = |world: &WorldDescriptor| {
+        let pictures: Vec<String> =
+            world.pictures.iter().map(|picture| format!("{}, {}", picture.name, picture.about)).collect();
+        format!(
+            "world {}: {}\n\n pictures (--picture): {}\n\n options (--option KEY=VALUE):\n\n{}",
+            world.name,
+            world.summary,
+            pictures.join("; "),
+            columns(&choices(world.options))
+        )
+    };
+    worlds(true).map(of_one).collect::<Vec<_>>().join("\n")
 }
 
 fn agents_text() -> String {
@@ -135,9 +168,10 @@ fn agents_text() -> String {
             .map(|(name, value)| Line { name: name.clone(), about: value.to_string() })
             .collect();
         format!(
-            "agent {}: {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
+            "agent {}: {}; sees {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
             agent.name,
             agent.summary,
+            agent.sees.describe(),
             columns(&lines)
         )
     };
@@ -164,7 +198,8 @@ fn strategies_text() -> String {
 }
 
 fn presets_text() -> String {
-    format!("presets for training: {}\n", PRESETS.map(|(name, _)| name).join(", "))
+    let lines: Vec<Line> = PRESETS.iter().map(preset_line).collect();
+    format!("presets for training (--preset):\n\n{}", columns(&lines))
 }
 
 /// A line on what has settings and, below it, one with those.
@@ -180,8 +215,8 @@ fn wrappers() -> Vec<Line> {
     wrap::catalogue().iter().map(as_line).collect()
 }
 
-fn gym_options() -> Vec<Line> {
-    foveate_run::worlds::gym_options().map(|option| as_line(&option)).collect()
+fn gym_json() -> Value {
+    worlds(true).flat_map(|world| choices_json(world.options)).collect()
 }
 
 fn as_line(&(name, about): &(&str, &str)) -> Line {
@@ -231,7 +266,7 @@ fn variants(infos: &[VariantInfo]) -> Vec<Line> {
 
 /// A line for each shift with what its severities amount to and, below it, one for each of its parameters.
 fn shifts() -> Vec<Line> {
-    let of_one = |info: &ShiftInfo| {
+    let of_one = |info: &ShiftDescriptor| {
         let amounts = info.amounts.map(|amount| amount.to_string()).join(", ");
         let about = format!("{}; {}: {amounts}", info.about, info.unit);
         let knobs = info
@@ -240,11 +275,15 @@ fn shifts() -> Vec<Line> {
             .map(|k| Line { name: format!("  :{}={}", k.name, k.default), about: k.about.to_owned() });
         std::iter::once(Line { name: info.name.to_owned(), about }).chain(knobs).collect::<Vec<_>>()
     };
-    catalogue().iter().flat_map(of_one).collect()
+    SHIFTS.iter().flat_map(of_one).collect()
 }
 
 fn columns(lines: &[Line]) -> String {
     out::columns(lines.iter().map(|line| (line.name.as_str(), line.about.as_str())))
+}
+
+fn choices_json(choices: &[Choice]) -> Vec<Value> {
+    choices.iter().map(|choice| json!({ "name": choice.name, "about": choice.about })).collect()
 }
 
 fn lines_json(lines: &[Line]) -> Value {
@@ -252,27 +291,29 @@ fn lines_json(lines: &[Line]) -> Value {
 }
 
 fn worlds_json() -> Value {
-    let world = |env: &registry::EnvInfo| {
+    let world = |world: &WorldDescriptor| {
         json!({
-            "name": env.id,
-            "about": env.about,
-            "pictures": lines_json(&env.pictures),
-            "variants": env.variants.iter().map(variant_json).collect::<Vec<_>>(),
-            "options": lines_json(&env.options),
+            "name": world.name,
+            "about": world.summary,
+            "pictures": choices_json(world.pictures),
+            "variants": world.variants.iter().map(variant_json).collect::<Vec<_>>(),
+            "options": choices_json(world.options),
+            "presets": world.presets,
+            "solved_at": world.solved_at,
         })
     };
-    registry::list().iter().map(world).collect()
+    worlds(false).map(world).collect()
 }
 
 fn variants_json() -> Value {
-    let of_world = |env: registry::EnvInfo| {
-        env.variants.iter().map(move |info| {
+    let of_world = |world: &'static WorldDescriptor| {
+        world.variants.iter().map(move |info| {
             let mut variant = variant_json(info);
-            variant["world"] = env.id.into();
+            variant["world"] = world.name.into();
             variant
         })
     };
-    registry::list().into_iter().flat_map(of_world).collect()
+    worlds(false).flat_map(of_world).collect()
 }
 
 fn variant_json(info: &VariantInfo) -> Value {
@@ -291,7 +332,7 @@ fn variant_json(info: &VariantInfo) -> Value {
 }
 
 fn agents_json() -> Value {
-    let agent = |agent: &AgentDescriptor| json!({ "name": agent.name, "about": agent.summary, "config": settings(agent.name) });
+    let agent = |agent: &AgentDescriptor| json!({ "name": agent.name, "about": agent.summary, "sees": agent.sees.describe(), "config": settings(agent.name) });
     AGENTS.iter().map(agent).collect()
 }
 
@@ -307,7 +348,7 @@ fn kernels_json() -> Value {
 }
 
 fn shifts_json() -> Value {
-    let shift = |info: &ShiftInfo| {
+    let shift = |info: &ShiftDescriptor| {
         let knobs: Vec<Value> = info
             .knobs
             .iter()
@@ -322,5 +363,5 @@ fn shifts_json() -> Value {
             "parameters": knobs,
         })
     };
-    catalogue().iter().map(shift).collect()
+    SHIFTS.iter().map(shift).collect()
 }

@@ -4,6 +4,7 @@ use foveate_core::EnvError;
 
 use super::ID;
 use super::variants::Variants;
+use crate::registry::Choice;
 
 /// How to build a [`CarRacing`](super::CarRacing).
 ///
@@ -125,5 +126,10 @@ impl PictureKind {
             PictureKind::Classic => "gym 0.15.3's CarRacing-v0: its frames, its tracks per seed, its rules",
             PictureKind::None => "a black frame: physics alone",
         }
+    }
+
+    /// Name and meaning.
+    pub(crate) const fn choice(self) -> Choice {
+        Choice { name: self.name(), about: self.about() }
     }
 }

@@ -13,7 +13,7 @@ mod contacts;
 mod driver;
 mod env;
 pub mod picture;
-pub(crate) mod request;
+mod request;
 pub mod scene;
 pub mod shape;
 mod solver;
@@ -23,6 +23,7 @@ mod world;
 
 pub use config::{CarRacingConfig, PictureKind, Seeding};
 pub use env::CarRacing;
+pub use request::DESCRIPTOR;
 pub use world::DEFAULT_SEED;
 
 /// The registered name of this world.

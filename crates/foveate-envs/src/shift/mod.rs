@@ -1,16 +1,16 @@
 //! Shifts: what a camera, a cable or a loose steering wheel may do to any world that shows a picture.
 //!
-//! A [`Plan`] says which [operators](catalogue()) are on, how severe each is, and in which steps; [`Shifted`] is a world
+//! A [`Plan`] says which [operators](SHIFTS) are on, how severe each is, and in which steps; [`Shifted`] is a world
 //! to which a plan happens. An operator changes what the agent sees or what becomes of its action, never the world's own
 //! physics, rewards or random stream, so an episode with a shift and one without it have the same track.
 //!
 //! ```
 //! use foveate_core::{Action, Env};
-//! use foveate_envs::registry::{EnvRequest, make};
+//! use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 //! use foveate_envs::shift::{Plan, Shifted};
 //!
-//! let world = make(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() })?;
-//! let mut world = Shifted::new(world, &"hue:2+noise:4@200".parse()?)?;
+//! let world = CarRacing::new(CarRacingConfig::default())?;
+//! let mut world = Shifted::new(Box::new(world), &"hue:2+noise:4@200".parse()?)?;
 //! world.reset(Some(7));
 //! world.step(Action::Continuous(&[0.0, 0.5, 0.0]))?;
 //! world.set_plan(&"blob:3:x=0.4:y=0.3".parse::<Plan>()?)?; // from the next look on
@@ -30,13 +30,13 @@ mod color;
 mod dropout;
 mod noise;
 mod occlude;
-mod operator;
+pub mod operator;
 mod parse;
 mod plan;
 mod shifted;
 mod timing;
 
-pub use catalogue::{Kind, Knob, ShiftInfo, Target, catalogue};
+pub use catalogue::{Kind, Knob, SHIFTS, ShiftDescriptor, Target};
 pub use plan::{MAX_SEVERITY, Plan, Setting, Shift};
 pub use shifted::Shifted;
 

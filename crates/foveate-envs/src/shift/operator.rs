@@ -1,11 +1,12 @@
-//! What every shift is made of.
+//! What every shift is made of: whoever adds one implements [`Operator`] and registers a
+//! [`ShiftDescriptor`](super::ShiftDescriptor).
 
 use foveate_core::{Action, ActionBuf, ActionSpace, Image, Seed};
 
 use super::plan::Setting;
 
 /// Something that changes what is seen or done. It may keep a state, but never allocates once it was made.
-pub(super) trait Operator: BoxedClone + Send {
+pub trait Operator: BoxedClone + Send {
     /// An episode begins, and this is its first picture.
     fn begin(&mut self, _first: Image<'_>, _dice: Seed) {}
 
@@ -23,31 +24,33 @@ pub(super) trait Operator: BoxedClone + Send {
 }
 
 /// A copy behind a box, for everything that can be cloned.
-pub(super) trait BoxedClone {
+pub trait BoxedClone {
+    /// A copy that goes on like the original.
     fn boxed_clone(&self) -> Box<dyn Operator>;
 }
 
 impl<T: Operator + Clone + 'static> BoxedClone for T {
+    /// A copy that goes on like the original.
     fn boxed_clone(&self) -> Box<dyn Operator> {
         Box::new(self.clone())
     }
 }
 
 /// When and how much.
-pub(super) struct Moment<'a> {
+pub struct Moment<'a> {
     /// The severity's amount, in the operator's unit; above 0 while the shift is on.
-    pub(super) amount: f64,
+    pub amount: f64,
     /// 0 is the world just reset.
-    pub(super) step: u64,
+    pub step: u64,
     /// Of this operator in this step.
-    pub(super) dice: Seed,
+    pub dice: Seed,
     /// One for each of the operator's knobs.
-    pub(super) settings: &'a [Setting],
+    pub settings: &'a [Setting],
 }
 
 impl Moment<'_> {
     /// The number that knob `index` is set to; `otherwise` when it is left to the operator.
-    pub(super) fn number(&self, index: usize, otherwise: f64) -> f64 {
+    pub fn number(&self, index: usize, otherwise: f64) -> f64 {
         match self.settings.get(index) {
             Some(Setting::Number(number)) => *number,
             _ => otherwise,
@@ -55,7 +58,7 @@ impl Moment<'_> {
     }
 
     /// The colour that knob `index` is set to, if it is.
-    pub(super) fn color(&self, index: usize) -> Option<[u8; 3]> {
+    pub fn color(&self, index: usize) -> Option<[u8; 3]> {
         match self.settings.get(index) {
             Some(Setting::Color(rgb)) => Some(*rgb),
             _ => None,
@@ -64,21 +67,23 @@ impl Moment<'_> {
 }
 
 /// A picture to be changed.
-pub(super) struct Picture<'a> {
-    pub(super) width: usize,
-    pub(super) height: usize,
+pub struct Picture<'a> {
+    /// Pixels from left to right.
+    pub width: usize,
+    /// Pixels from top to bottom.
+    pub height: usize,
     /// `[height, width, 3]`
-    pub(super) rgb: &'a mut [u8],
+    pub rgb: &'a mut [u8],
 }
 
 impl Picture<'_> {
     /// Pixels of this picture for one of a picture 96 pixels wide, which the tables of amounts are made for.
-    pub(super) fn scale(&self) -> f64 {
+    pub fn scale(&self) -> f64 {
         self.width as f64 / 96.0
     }
 
     /// Sends every byte of channel `c` to `tables[c]`.
-    pub(super) fn map(&mut self, tables: &[[u8; 256]; 3]) {
+    pub fn map(&mut self, tables: &[[u8; 256]; 3]) {
         for pixel in self.rgb.chunks_exact_mut(3) {
             for (byte, table) in pixel.iter_mut().zip(tables) {
                 *byte = table[usize::from(*byte)];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foveate_core::{EnvError, ImageBuf};
 
-use super::catalogue::{ShiftInfo, find};
+use super::catalogue::{ShiftDescriptor, find};
 use super::parse;
 
 /// The highest severity; 0 is no shift at all.
@@ -15,7 +15,7 @@ pub const MAX_SEVERITY: f64 = 5.0;
 /// One operator, how severe it is, and in which steps it is on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shift {
-    info: &'static ShiftInfo,
+    info: &'static ShiftDescriptor,
     severity: f64,
     from: u64,
     until: Option<u64>,
@@ -50,7 +50,7 @@ impl Shift {
     }
 
     /// The operator.
-    pub const fn info(&self) -> &'static ShiftInfo {
+    pub const fn info(&self) -> &'static ShiftDescriptor {
         self.info
     }
 

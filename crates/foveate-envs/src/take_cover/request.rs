@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use foveate_core::{Env, EnvError};
+use foveate_core::{Env, EnvError, EnvSpec};
 
 use super::ID;
 use super::variants::{self, Variants};
-use crate::registry::{EnvInfo, EnvRequest, Line};
+use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
 /// Options by name: default and meaning; they are for the process that the game runs in.
 const OPTIONS: [(&str, &str); 3] = [
@@ -61,6 +61,11 @@ impl PictureKind {
         }
     }
 
+    /// Name and meaning.
+    const fn choice(self) -> Choice {
+        Choice { name: self.name(), about: self.about() }
+    }
+
     /// Width and height of the screen.
     pub const fn screen(self) -> [usize; 2] {
         match self {
@@ -96,24 +101,44 @@ pub fn config(request: &EnvRequest) -> Result<TakeCoverConfig, EnvError> {
     Ok(TakeCoverConfig { picture, variants, process: request.options.clone() })
 }
 
-pub(crate) fn info() -> EnvInfo {
-    EnvInfo {
-        id: ID,
-        about: "dodge fireballs in a corridor of Doom; the game is ViZDoom, a Python package: docs/take-cover.md",
-        pictures: PictureKind::ALL.map(|kind| Line::new(kind.name(), kind.about())).to_vec(),
+/// All of its entry in the registry of worlds but how to make it: its game runs in another process, which nothing here
+/// starts.
+pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError>) -> WorldDescriptor {
+    WorldDescriptor {
+        pictures: &PICTURES,
         variants: variants::catalogue(),
-        options: OPTIONS.map(|(name, about)| Line::new(name, about)).to_vec(),
+        options: &const { Choice::all(OPTIONS) },
+        actions: &["move"],
+        presets: &[ID],
         solved_at: Some(750.0), // the threshold of the published environment
-        instance: "episode",
+        published: Some(Published {
+            source: "AttentionAgent on DoomTakeCover (here: picture exact), 100 episodes: Tang, Nguyen and Ha, \
+                     Neuroevolution of Self-Interpretable Agents, GECCO 2020",
+            scores: &[
+                PublishedScore { variant: "original", mean: 1125.0, std: 589.0 },
+                PublishedScore { variant: "higher-walls", mean: 934.0, std: 560.0 },
+                PublishedScore { variant: "floor-texture", mean: 1120.0, std: 613.0 },
+                PublishedScore { variant: "hovering-text", mean: 1035.0, std: 627.0 },
+            ],
+        }),
+        // The high ends are measured (docs/take-cover.md), the low ends are those less a tenth.
+        speeds: &[("fast", [1900.0, 2068.0]), ("near", [1400.0, 1516.0]), ("exact", [290.0, 302.0])],
+        has_expert: true,
+        has_process: true,
+        spec: Some(spec),
+        ..WorldDescriptor::new(
+            ID,
+            "dodge fireballs in a corridor of Doom; the game is ViZDoom, a Python package: docs/take-cover.md",
+            make,
+        )
     }
 }
 
-/// Its game is not in this crate.
-pub(crate) fn make(_: &EnvRequest) -> Result<Box<dyn Env>, EnvError> {
-    Err(EnvError::Outside {
-        env: ID.into(),
-        why: "its game runs in another process, which native worlds do not start; make it with foveate_run::worlds::make, \
-              as the command does"
-            .into(),
-    })
+const PICTURES: [Choice; 3] =
+    [PictureKind::Exact.choice(), PictureKind::Near.choice(), PictureKind::Fast.choice()];
+
+/// Its shape, which needs no game.
+fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
+    config(request)?;
+    Ok(super::spec())
 }

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use foveate_core::{Action, Env, ObservationSpace};
-//! use foveate_envs::registry::{EnvRequest, make};
+//! use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 //! use foveate_envs::wrap::Wrapped;
 //!
-//! let world = make(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() })?;
-//! let mut world = Wrapped::new(world, "repeat:4+grey+resize:48x48+stack:2".parse()?)?;
+//! let world = CarRacing::new(CarRacingConfig::default())?;
+//! let mut world = Wrapped::new(Box::new(world), "repeat:4+grey+resize:48x48+stack:2".parse()?)?;
 //! assert_eq!(world.spec().observation, ObservationSpace::Image { width: 48, height: 96 });
 //! world.reset(Some(7));
 //! world.step(Action::Continuous(&[0.0, 0.5, 0.0]))?; // four steps of the world

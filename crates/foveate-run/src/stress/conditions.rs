@@ -1,7 +1,8 @@
 //! What to change: the rows of a table.
 
-use foveate_envs::registry::{self, EnvRequest};
-use foveate_envs::shift::{MAX_SEVERITY, Plan, catalogue};
+use foveate_envs::registry::EnvRequest;
+use foveate_envs::shift::{MAX_SEVERITY, Plan};
+use foveate_registry::{SHIFTS, WORLDS};
 
 use crate::error::RunError;
 
@@ -125,10 +126,7 @@ fn variant_names(world: &EnvRequest, text: &str) -> Vec<String> {
     match text.trim() {
         "none" | "" => vec![],
         "all" => {
-            let infos = registry::list()
-                .into_iter()
-                .find(|env| env.id == world.id)
-                .map_or(&[][..], |env| env.variants);
+            let infos = WORLDS.get(&world.id).map_or(&[][..], |world| world.variants);
             let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
             whole.map(|info| info.name.to_owned()).collect()
         }
@@ -142,7 +140,7 @@ fn variant_names(world: &EnvRequest, text: &str) -> Vec<String> {
 fn shift_texts(text: &str) -> Vec<String> {
     match text.trim() {
         "none" | "" => vec![],
-        "all" => catalogue().iter().map(|info| info.name.to_owned()).collect(),
+        "all" => SHIFTS.iter().map(|info| info.name.to_owned()).collect(),
         texts => texts.split(',').map(|text| text.trim().to_owned()).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use foveate_core::episode::{ActionRecorder, Actor, Episode, EpisodeRules, Observer, RecordedActor};
 use foveate_core::{Agent, Env, Image, ImageBuf};
-use foveate_envs::shift::{Plan, Shift, Shifted, Target, catalogue};
+use foveate_envs::shift::{Plan, SHIFTS, Shift, Shifted, Target};
 use foveate_film::{Face, encode_png};
 
 use crate::error::RunError;
@@ -39,7 +39,7 @@ pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
     let (width, height) = (plain.width(), plain.height());
     let columns = request.severities.len();
     let block = [columns * (width + GAP) + AROUND, height + NAME + AROUND];
-    let count = catalogue().len() + 1;
+    let count = SHIFTS.iter().count() + 1;
     let size = [ACROSS * block[0] + AROUND, count.div_ceil(ACROSS) * block[1] + AROUND];
     let mut sheet = ImageBuf::black(size[0], size[1]);
     sheet.rgb_mut().fill(255);
@@ -50,7 +50,7 @@ pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
     };
     label(&mut sheet, corner(0), &format!("unmodified, step {}", request.step));
     put(&mut sheet, plain.as_image(), [corner(0)[0], corner(0)[1] + NAME]);
-    for (i, info) in catalogue().iter().enumerate() {
+    for (i, info) in SHIFTS.iter().enumerate() {
         let [x, y] = corner(i + 1);
         let levels: Vec<String> = request.severities.iter().map(ToString::to_string).collect();
         label(&mut sheet, [x, y], &format!("{} {}", info.name, levels.join(", ")));
@@ -100,7 +100,7 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
     }
     let Some(image) = env.observation().image() else {
         let names: Vec<&str> =
-            catalogue().iter().filter(|info| info.target == Target::Picture).map(|info| info.name).collect();
+            SHIFTS.iter().filter(|info| info.target == Target::Picture).map(|info| info.name).collect();
         return Err(RunError::BadRequest {
             why: format!(
                 "{} shows numbers, and {} change pictures; choose another world",

@@ -1,7 +1,8 @@
 //! What came out: rows, columns, and how they compare.
 
 use foveate_core::statistics::{holm, paired};
-use foveate_envs::registry::{self, EnvRequest};
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::WORLDS;
 use foveate_train::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,7 @@ impl Change {
 
 /// The mean return from which on a world counts as solved.
 pub fn solved_at(world: &str) -> Option<f64> {
-    registry::list().into_iter().find(|env| env.id == world)?.solved_at
+    WORLDS.get(world)?.solved_at
 }
 
 impl AgentColumn {
@@ -169,7 +170,7 @@ impl AgentColumn {
 impl Table {
     pub(super) fn new(request: &StressRequest<'_>, agents: Vec<AgentColumn>) -> Self {
         let EnvRequest { id, picture, variants, shifts, .. } = &request.world;
-        let own = || registry::list().into_iter().find(|env| env.id == *id)?.pictures.into_iter().next();
+        let own = || WORLDS.get(id)?.pictures.first();
         let any_published = agents.iter().flat_map(|agent| &agent.rows).any(|row| row.published.is_some());
         let mut bytes = Vec::new();
         for row in agents.iter().flat_map(|agent| &agent.rows) {
@@ -179,13 +180,13 @@ impl Table {
         Table {
             format: "foveate-stress-1".into(),
             env: id.clone(),
-            picture: picture.clone().or_else(|| Some(own()?.name)).unwrap_or_default(),
+            picture: picture.clone().or_else(|| Some(own()?.name.to_owned())).unwrap_or_default(),
             base: variants.iter().chain(shifts).cloned().collect(),
             seed: request.seed,
             episodes: request.episodes,
             max_steps: request.max_steps,
             solved_at: solved_at(id),
-            published_source: any_published.then(|| source(id).to_owned()),
+            published_source: source(id).filter(|_| any_published).map(str::to_owned),
             agents,
             digest: sha256_hex(&bytes),
         }

@@ -61,7 +61,7 @@ fn rows_are_what_was_asked_for() {
         }
     }
     let every = rows("none", "all", "1..5", None).expect("good rows");
-    assert_eq!(every.len(), 1 + 5 * foveate_envs::shift::catalogue().len());
+    assert_eq!(every.len(), 1 + 5 * foveate_envs::shift::SHIFTS.iter().count());
 }
 
 #[test]

@@ -20,14 +20,18 @@ fn named(id: &str, options: &[(&str, &str)]) -> WorldFlags {
     WorldFlags { id: Some(id.into()), options: pairs(options), ..WorldFlags::default() }
 }
 
+/// Options that choose no code and open no file.
+const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "actions", "wrap"];
+
 #[test]
 fn files_may_name_native_worlds_alone() {
     let nothing = WorldFlags::default();
-    for world in registry::list() {
-        assert!(is_native(world.id) && flag_for(world.id).is_empty());
-        let request = asked(world.id, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
-        assert_eq!((&*request.id, &*request.options["wrap"]), (world.id, "grey"));
+    for name in ["car-racing", "take-cover"] {
+        assert!(is_native(name) && flag_for(name).is_empty());
+        let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
+        assert_eq!((&*request.id, &*request.options["wrap"]), (name, "grey"));
     }
+    assert_eq!(WORLDS.names(), ["car-racing", "take-cover", "gym:ID"], "each was thought about");
     assert_eq!(flag_for("gym:X-v0"), " --trust-world");
     let said = asked("gym:X-v0", &[]).accept(&nothing).expect_err("Python").to_string();
     assert!(

@@ -9,12 +9,11 @@ use foveate_core::{
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
 
+use foveate_registry::WORLDS;
+
 use super::{WatchReport, WatchRequest};
 use crate::RunError;
 use crate::workers::Stop;
-
-/// What the three numbers of CarRacing mean.
-const CAR_DIALS: [&str; 3] = ["steer", "gas", "brake"];
 
 pub(super) struct Scene {
     env: Box<dyn Env>,
@@ -207,11 +206,7 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePla
 
 /// Names and bounds of the world's action dimensions, as people see them.
 pub(crate) fn dials(spec: &EnvSpec) -> Vec<Dial> {
-    let known: &[&str] = match &*spec.id {
-        "car-racing" => &CAR_DIALS,
-        "take-cover" => &["move"],
-        _ => &[],
-    };
+    let known = WORLDS.get(&spec.id).map_or(&[][..], |world| world.actions);
     let space = &spec.action;
     let named = space.names(known).into_iter().zip(space.bounds());
     named.map(|(name, [low, high])| Dial { name, low, high }).collect()

@@ -7,11 +7,12 @@ use foveate_core::{
 };
 
 use super::*;
-use crate::registry::{EnvRequest, make};
+use crate::car_racing;
+use crate::registry::EnvRequest;
 
 fn car(picture: &str) -> Box<dyn Env> {
-    make(&EnvRequest { id: "car-racing".into(), picture: Some(picture.into()), ..EnvRequest::default() })
-        .expect("a known world")
+    let request = EnvRequest { picture: Some(picture.into()), ..EnvRequest::default() };
+    car_racing::DESCRIPTOR.build(&request).expect("a known world")
 }
 
 fn plan(text: &str) -> Plan {
@@ -45,8 +46,8 @@ fn episode(world: &mut dyn Env, steps: usize) -> Vec<Vec<u8>> {
 }
 
 /// Every operator that stands on its own.
-fn all() -> impl Iterator<Item = &'static ShiftInfo> {
-    catalogue().iter()
+fn all() -> impl Iterator<Item = &'static ShiftDescriptor> {
+    SHIFTS.iter()
 }
 
 #[test]

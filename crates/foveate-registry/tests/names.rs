@@ -1,6 +1,7 @@
 //! Worlds by name, and what misspelt names are answered.
 
-use foveate_envs::registry::{EnvRequest, list, make};
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::{AGENTS, PRESETS, WORLDS, make};
 
 fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)]) -> EnvRequest {
     EnvRequest {
@@ -13,26 +14,39 @@ fn request(id: &str, picture: &str, variants: &[&str], options: &[(&str, &str)])
 }
 
 #[test]
-fn everything_listed_can_be_made() {
-    for info in list() {
-        for picture in &info.pictures {
-            if info.id == "take-cover" {
-                // Its game is another process.
-                let Err(error) = make(&request(info.id, &picture.name, &[], &[])) else {
-                    panic!("without a game")
-                };
-                assert!(
-                    error.to_string().starts_with("take-cover: its game runs in another process"),
-                    "{error}"
-                );
-                continue;
-            }
-            let env = make(&request(info.id, &picture.name, &[], &[])).expect("a listed picture");
-            assert_eq!(env.spec().id, info.id);
+fn everything_listed_is_described_and_can_be_made() {
+    for world in WORLDS.iter() {
+        let choices = world.pictures.iter().chain(world.options);
+        assert!(
+            choices.clone().all(|choice| !choice.name.is_empty() && !choice.about.is_empty()),
+            "{world:?}"
+        );
+        assert!(world.variants.iter().all(|variant| !variant.about.is_empty()));
+        for preset in world.presets {
+            PRESETS.find(preset).expect("a world's presets exist");
         }
-        let lines = info.pictures.iter().chain(&info.options);
-        assert!(lines.clone().count() > 5 && lines.clone().all(|line| !line.about.is_empty()));
-        assert!(info.variants.iter().all(|variant| !variant.about.is_empty()));
+        assert!(!world.presets.is_empty(), "{}: there is one that suits it", world.name);
+        for (picture, [low, high]) in world.speeds {
+            assert!(world.pictures.iter().any(|choice| choice.name == *picture) && low <= high);
+        }
+        if world.has_process {
+            // The contract tests make it where what it needs is installed.
+            continue;
+        }
+        for picture in world.pictures {
+            let env = make(&request(world.name, picture.name, &[], &[])).expect("a listed picture");
+            assert_eq!(env.spec().id, world.name);
+            let dims = env.spec().action.clone();
+            assert!(world.actions.is_empty() || dims.len() == world.actions.len());
+        }
+    }
+    for preset in PRESETS.iter() {
+        AGENTS.find(preset.agent).expect("the agent of a preset exists");
+        assert!(
+            WORLDS.iter().any(|world| world.presets.contains(&preset.name)),
+            "no world is said to suit {}",
+            preset.name
+        );
     }
 }
 

@@ -1,0 +1,126 @@
+//! `gym:ID`: any environment of Gymnasium as a world.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use foveate_core::{Env, EnvError, near};
+use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
+use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings};
+
+/// The picture that an environment shows in its observations.
+pub const PICTURE: &str = "world";
+
+/// The picture that an environment draws for people.
+pub const RENDER: &str = "render";
+
+/// Its entry in [`WORLDS`](crate::WORLDS).
+pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
+    family: Some(Family {
+        prefix: PREFIX,
+        members: "any environment of Gymnasium",
+        needs: "Python",
+        suggest,
+    }),
+    pictures: &[
+        Choice { name: PICTURE, about: "what it shows" },
+        Choice { name: RENDER, about: "what it draws for people" },
+    ],
+    options: &const { Choice::all(OPTIONS) },
+    has_process: true,
+    runs_code: true,
+    // All others, `path`, `gym_wrapper` and every `arg.NAME`, choose code or open a file.
+    file_options: &["timeout", "start_timeout", "memory", "image", "actions"],
+    fallback_picture: Some(RENDER),
+    ..WorldDescriptor::new(
+        "gym:ID",
+        "any environment of Gymnasium, in Python processes of its own; docs/gymnasium.md",
+        make,
+    )
+};
+
+/// Whoever is told that a worker had to be replaced.
+static LISTENER: RwLock<Option<fn(&str)>> = RwLock::new(None);
+
+/// Has `listener` told whenever a worker process had to be replaced, and of Python's tracebacks, in lines for people.
+pub fn on_notice(listener: fn(&str)) {
+    *LISTENER.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+}
+
+/// Tells the listener, if there is one.
+fn tell(text: &str) {
+    if let Some(listener) = *LISTENER.read().unwrap_or_else(PoisonError::into_inner) {
+        listener(text);
+    }
+}
+
+/// Tells Python's traceback, if there is one; the error itself is one line.
+pub fn with_traceback(error: GymError) -> GymError {
+    if let GymError::Refused { story, .. } = &error
+        && !story.is_empty()
+    {
+        tell(story.trim_end());
+    }
+    error
+}
+
+fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
+    let id = request.id.strip_prefix(PREFIX).unwrap_or_default();
+    if let Some(variant) = request.variants.first() {
+        return Err(EnvError::UnknownOption {
+            env: request.id.clone(),
+            what: "variant",
+            given: variant.clone(),
+            known: "none; --env-arg changes the environment".into(),
+        }
+        .into());
+    }
+    let options = request.options.iter().map(|(name, value)| (&**name, &**value));
+    let settings = Settings::parse(id, options).map_err(WorldError::source_of)?;
+    let drawn = request.picture.as_deref() == Some(RENDER);
+    let gym = start(Settings { drawn, ..settings }).map_err(WorldError::source_of)?;
+    Ok(Box::new(GymWorld::new(gym)))
+}
+
+/// Starts an environment, or finds it among those that run: worlds that differ in what stands before them, as the rows of
+/// a table under many shifts do, share its processes.
+pub(crate) fn start(settings: Settings) -> Result<Arc<Gym>, GymError> {
+    static RUNNING: Mutex<Vec<Weak<Gym>>> = Mutex::new(Vec::new());
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.retain(|gym| gym.strong_count() > 0);
+    if let Some(gym) = running.iter().filter_map(Weak::upgrade).find(|gym| *gym.settings() == settings) {
+        return Ok(gym);
+    }
+    let notice = |text: &str| tell(&format!("note: {text}"));
+    let gym = Gym::new(settings, Arc::new(notice)).map_err(with_traceback)?;
+    running.push(Arc::downgrade(&gym));
+    Ok(gym)
+}
+
+/// Environments that are often named without `gym:` or without their version.
+const OFTEN_NAMED: [&str; 12] = [
+    "CartPole-v1",
+    "MountainCar-v0",
+    "MountainCarContinuous-v0",
+    "Acrobot-v1",
+    "Pendulum-v1",
+    "LunarLander-v3",
+    "BipedalWalker-v3",
+    "FrozenLake-v1",
+    "Taxi-v3",
+    "CliffWalking-v1",
+    "Blackjack-v1",
+    "Ant-v5",
+];
+
+/// The environment that `given` names without its `gym:`.
+fn suggest(given: &str) -> Option<String> {
+    let looks_right = given.len() <= 100
+        && given.starts_with(|c: char| c.is_ascii_alphabetic())
+        && given.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
+    let version = given.rsplit_once("-v").map_or("", |(_, version)| version);
+    let versioned = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    if OFTEN_NAMED.contains(&given) || given.starts_with(PREFIX) {
+        return (!given.starts_with(PREFIX)).then(|| format!("{PREFIX}{given}"));
+    }
+    let often = near::closest(given, OFTEN_NAMED).map(|id| format!("{PREFIX}{id}"));
+    often.or_else(|| (looks_right && versioned).then(|| format!("{PREFIX}{given}")))
+}

@@ -1,0 +1,84 @@
+//! Everything of Foveate that is found by name, in one list each.
+//!
+//! * [`WORLDS`]: worlds, each a [`WorldDescriptor`]; [`make`] makes one.
+//! * [`AGENTS`]: agents, each an [`AgentDescriptor`] in the file of its paper.
+//! * [`SHIFTS`]: shifts of what a world shows and takes.
+//! * [`PRESETS`]: training configurations, each for some worlds.
+//!
+//! Command line, tables, completions, the lab and the contract tests read these lists. A new entry is a file or folder of
+//! its own and a line here; a program that uses Foveate as a library adds its own entries with
+//! [`Registry::register`](foveate_core::Registry::register).
+//!
+//! **Invariant:** nothing but these lists knows a world, agent or shift by its name.
+
+pub mod gymnasium;
+mod presets;
+mod take_cover;
+
+use foveate_core::{Env, EnvError, Registry};
+use foveate_envs::car_racing;
+use foveate_envs::registry::EnvRequest;
+use foveate_envs::shift::{Plan, Shifted};
+use foveate_envs::wrap::{Wrapped, Wrappers};
+
+pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
+pub use foveate_envs::registry::{WorldDescriptor, WorldError};
+pub use foveate_envs::shift::SHIFTS;
+pub use presets::{PRESETS, Preset};
+
+/// Every world. The first one is the default.
+pub static WORLDS: Registry<WorldDescriptor> =
+    Registry::new("world", &[&car_racing::DESCRIPTOR, &take_cover::DESCRIPTOR, &gymnasium::DESCRIPTOR]);
+
+/// The option of every world that puts wrappers before it, as in `grey+resize:84x84`; shifts happen to what they show.
+pub const WRAP: &str = "wrap";
+
+/// The world called `name`.
+///
+/// # Errors
+/// [`EnvError::UnknownEnv`] with the names of the worlds that are no families.
+pub fn world(name: &str) -> Result<&'static WorldDescriptor, EnvError> {
+    WORLDS.get(name).ok_or_else(|| {
+        let known: Vec<&str> =
+            WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name).collect();
+        EnvError::UnknownEnv { given: name.into(), known: known.join(", ") }
+    })
+}
+
+/// The world that is meant when nobody says another: the first of [`WORLDS`].
+pub fn default_world() -> &'static WorldDescriptor {
+    WORLDS.iter().next().unwrap_or(&car_racing::DESCRIPTOR)
+}
+
+/// Makes the world that `request` describes, with its wrappers and shifts. It reads no files: the pictures of a video must
+/// be in the request already.
+///
+/// ```
+/// use foveate_core::Action;
+/// use foveate_envs::registry::EnvRequest;
+///
+/// let mut world = foveate_registry::make(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() })?;
+/// world.reset(Some(7));
+/// let step = world.step(Action::Continuous(&[0.0, 0.5, 0.0]))?;
+/// assert!(!step.is_over());
+/// # Ok::<(), foveate_registry::WorldError>(())
+/// ```
+///
+/// # Errors
+/// [`EnvError::UnknownEnv`] when there is no such world; as [`WorldDescriptor::build`]; when wrappers or shifts cannot be
+/// read or do not go with the world.
+pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
+    let mut request = request.clone();
+    let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
+    let mut env = world(&request.id)?.build(&request)?;
+    if let Some(wrappers) = wrappers {
+        env = Box::new(Wrapped::new(env, wrappers)?);
+    }
+    let plan = Plan::parse_all(&request.shifts)?;
+    Ok(if plan.is_empty() { env } else { Box::new(Shifted::new(env, &plan)?) })
+}
+
+/// The example of docs/rust.md, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
