@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut sum = 0;
         for frame in &frames {
             let attention = agent
-                .act(Observation::Image(*frame), &mut memory, &mut ActContext::default())?
+                .act(Observation::rgb(*frame), &mut memory, &mut ActContext::default())?
                 .attention
                 .expect("this agent attends");
             sum += attention
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         while cpu_ns() - start < SPEND {
             let pass = cpu_ns();
             for frame in &frames {
-                agent.act(Observation::Image(*frame), &mut memory, &mut ActContext::default())?;
+                agent.act(Observation::rgb(*frame), &mut memory, &mut ActContext::default())?;
             }
             best = best.min(cpu_ns() - pass);
             decisions += frames.len() as u64;

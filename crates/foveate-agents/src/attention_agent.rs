@@ -32,7 +32,7 @@ use crate::student::LstmStudent;
 /// let agent = AttentionAgent::new(AttentionAgentConfig::default())?;
 /// let mut memory = agent.memory();
 /// let frame = ImageBuf::black(96, 96);
-/// let decision = agent.act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())?;
+/// let decision = agent.act(Observation::rgb(frame.as_image()), &mut memory, &mut ActContext::default())?;
 /// assert_eq!(decision.action, [0.0, 0.5, 0.5]);
 /// assert_eq!(decision.attention.unwrap().len(), 10);
 /// # Ok::<(), foveate_core::PolicyError>(())

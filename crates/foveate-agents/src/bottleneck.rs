@@ -5,7 +5,7 @@
 //! become [values](crate::features), one behind the other in the order of the choice.
 
 use foveate_core::{
-    Attention, EnvSpec, Image, Mixed, Observation, PatchGrid, PolicyError, Seed, Selected, TensorShape,
+    Attention, EnvSpec, Image, Observation, PatchGrid, Pixels, PolicyError, Seed, Selected, TensorShape,
     Threads, rank_by_importance,
 };
 use foveate_kernels::project::{Projector, Strip};
@@ -177,6 +177,8 @@ pub(crate) struct Bottleneck {
 pub(crate) struct BottleneckScratch {
     /// `[height, width, 4]` with depth, else empty.
     rgbd: Vec<u8>,
+    /// `[height, width, 3]` of pictures that are not shown so, else empty.
+    rgb: Vec<u8>,
     strip: Strip,
     embedded: Embedded,
     voter: Voter,
@@ -242,6 +244,7 @@ impl Bottleneck {
         let least = self.config.selection == Selection::Least;
         BottleneckScratch {
             rgbd: vec![0; if self.config.depth { width * height * 4 } else { 0 }],
+            rgb: vec![],
             strip: self.projector.strip_for(&self.threads),
             embedded: self.projector.embedded(),
             voter: self.config.voting.voter(patches, self.config.query_dim, &self.threads),
@@ -254,22 +257,22 @@ impl Bottleneck {
         }
     }
 
-    /// The picture in `observation` and its depths, if they have the configured size.
+    /// The pictures in `observation` and their depths, if they have the configured size one below the other and are grey
+    /// or RGB.
     fn picture<'o>(
         &self,
         observation: Observation<'o>,
-    ) -> Result<(Image<'o>, Option<&'o [u8]>), PolicyError> {
+    ) -> Result<(Pixels<'o>, Option<&'o [u8]>), PolicyError> {
         let [width, height] = self.config.image;
-        let depth = match observation {
-            Observation::Mixed(Mixed { depth, .. }) => depth.filter(|depth| depth.len() == width * height),
-            _ => None,
-        };
+        let depth = if self.config.depth { observation.depth() } else { None };
+        let depth = depth.map(|depth| depth.bytes()).filter(|depth| depth.len() == width * height);
         match observation.image() {
-            Some(image)
-                if (image.width(), image.height()) == (width, height)
+            Some(pixels)
+                if pixels.shape().tall() == (width, height)
+                    && matches!(pixels.channels(), 1 | 3)
                     && (depth.is_some() || !self.config.depth) =>
             {
-                Ok((image, depth))
+                Ok((pixels, depth))
             }
             _ => {
                 let depth = if self.config.depth { " with depth" } else { "" };
@@ -290,10 +293,12 @@ impl Bottleneck {
         scratch: &mut BottleneckScratch,
         values: &mut [f32],
     ) -> Result<(), PolicyError> {
-        let (image, depth) = self.picture(observation)?;
+        let (pixels, depth) = self.picture(observation)?;
         let g = scratch;
+        // Grey pictures have as much red as green and blue.
+        let image: Image<'_> = pixels.to_rgb(&mut g.rgb);
         let mut pixels = image.rgb();
-        if let (true, Some(depth)) = (self.config.depth, depth) {
+        if let Some(depth) = depth {
             let colours = image.rgb().as_chunks::<3>().0;
             for ((to, &[r, g, b]), &far) in g.rgbd.as_chunks_mut::<4>().0.iter_mut().zip(colours).zip(depth) {
                 *to = [r, g, b, far];

@@ -9,7 +9,7 @@
 //! `[low, high]` goes to −1 ..= 1, linearly, and what lies ten times outside is clipped.
 
 use foveate_core::{
-    ActContext, Agent, Decision, Mixed, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape,
+    ActContext, Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -137,12 +137,20 @@ impl ControllerAgent {
         self
     }
 
-    /// Writes the scaled numbers of `observation` to `out`.
+    /// Writes the scaled numbers of `observation` to `out`. A picture with as many bytes is read byte by byte.
     fn read(&self, observation: Observation<'_>, out: &mut [f32]) -> Result<(), PolicyError> {
-        let given = match observation {
-            Observation::Vector(numbers) | Observation::Mixed(Mixed { sensors: numbers, .. }) => numbers,
-            Observation::Image(_) => &[],
+        // A small picture counts as its bytes, one number each.
+        let bytes = match observation {
+            Observation::Image(pixels) => pixels.bytes(),
+            _ => &[],
         };
+        if !bytes.is_empty() && bytes.len() == out.len() {
+            for ((out, &byte), (middle, factor)) in out.iter_mut().zip(bytes).zip(&self.scales) {
+                *out = ((f32::from(byte) - middle) * factor).clamp(-MOST, MOST);
+            }
+            return Ok(());
+        }
+        let given = observation.numbers().unwrap_or_default();
         if given.len() != out.len() {
             return Err(PolicyError::ObservationShape {
                 wanted: format!("{} numbers", out.len()),
@@ -237,7 +245,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::ImageBuf;
+    use foveate_core::{IMAGE, ImageBuf, SENSORS};
 
     use super::*;
 
@@ -266,12 +274,19 @@ mod tests {
         assert_eq!(agent.inputs(&memory), [0.5, 0.0, 0.5]);
 
         let picture = ImageBuf::black(20, 20);
-        let mixed = Mixed { image: picture.as_image(), depth: None, sensors: &seen };
+        let parts = vec![(IMAGE, picture.as_image().into()), (SENSORS, Observation::Vector(&seen))];
         let action = agent
-            .act(Observation::Mixed(mixed), &mut memory, &mut ActContext::default())
+            .act(Observation::Dict(&parts), &mut memory, &mut ActContext::default())
             .expect("sensors are numbers")
             .action;
         assert!((action[0] - expect[0]).abs() < 1e-6);
+        // A picture with as many bytes is as many numbers.
+        let shape = foveate_core::PixelShape { frames: 3, height: 1, width: 1, channels: 1 };
+        let pixels = foveate_core::Pixels::new(shape, &[2, 0, 3]).expect("three bytes");
+        agent
+            .act(Observation::Image(pixels), &mut memory, &mut ActContext::default())
+            .expect("three numbers");
+        assert_eq!(agent.inputs(&memory), [1.0, -1.0, 1.0]);
         let far = [1e30, -7.0, f32::MAX];
         agent.act(Observation::Vector(&far), &mut memory, &mut ActContext::default()).expect("finite");
         assert_eq!(agent.inputs(&memory), [10.0, -10.0, 10.0]);
@@ -320,10 +335,7 @@ mod tests {
         let picture = ImageBuf::black(20, 20);
         for (observation, why) in [
             (Observation::Vector(&[0.0; 2]), "built for 3 numbers, the world shows 2 numbers"),
-            (
-                Observation::Image(picture.as_image()),
-                "built for 3 numbers, the world shows a picture of 20x20",
-            ),
+            (Observation::rgb(picture.as_image()), "built for 3 numbers, the world shows a picture of 20x20"),
             (Observation::Vector(&[0.0, f32::NAN, 0.0]), "number 1 of the sensors is NaN"),
             (Observation::Vector(&[0.0, 0.0, f32::INFINITY]), "number 2 of the sensors is inf"),
         ] {

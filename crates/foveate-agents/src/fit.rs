@@ -34,7 +34,7 @@ mod tests {
         {
             let spec = EnvSpec {
                 id: "test".into(),
-                observation: ObservationSpace::Image { width, height },
+                observation: ObservationSpace::rgb(width, height),
                 action: ActionSpace::Discrete { n: 3 },
                 max_steps: None,
                 fps: 1.0,

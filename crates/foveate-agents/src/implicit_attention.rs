@@ -8,7 +8,7 @@
 pub mod hierarchical;
 
 use foveate_core::{
-    ActContext, Agent, Decision, Mixed, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed,
+    ActContext, Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, SENSORS, Seed,
     Student, TensorShape, Threads,
 };
 use foveate_kernels::Level;
@@ -220,10 +220,7 @@ impl ImplicitAttention {
 /// # Errors
 /// When there are not as many as there is room, or one is not finite.
 fn read_sensors(observation: Observation<'_>, out: &mut [f32]) -> Result<(), PolicyError> {
-    let given = match observation {
-        Observation::Mixed(Mixed { sensors, .. }) => sensors,
-        _ => &[],
-    };
+    let given = observation.part(SENSORS).and_then(Observation::numbers).unwrap_or_default();
     // A world may have sensors that the agent does without.
     if out.is_empty() || out.len() == given.len() {
         if let Some(index) = given[..out.len()].iter().position(|x| !x.is_finite()) {

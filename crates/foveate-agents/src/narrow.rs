@@ -83,7 +83,7 @@ mod tests {
             let rgb: Vec<u8> = (0..16 * 16 * 3).map(|_| rng.below(256) as u8).collect();
             let image = Image::new(16, 16, &rgb).expect("its size");
             said.extend_from_slice(
-                agent.act(Observation::Image(image), &mut ActContext::default()).expect("it acts").action,
+                agent.act(Observation::rgb(image), &mut ActContext::default()).expect("it acts").action,
             );
         }
         said

@@ -7,7 +7,7 @@ use foveate_agents::AGENTS;
 use foveate_agents::config::{ConvConfig, FeatureConfig, HistogramConfig, Scale};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Layout};
-use foveate_core::{ActContext, ImageBuf, Observation, Policy, PolicyError, Seed};
+use foveate_core::{ActContext, Image, ImageBuf, Observation, PixelShape, Pixels, Policy, PolicyError, Seed};
 use serde_json::{Value, json};
 use threads::threads as up_to;
 
@@ -29,7 +29,7 @@ fn look(config: AttentionAgentConfig) -> (Vec<f32>, Vec<u32>) {
     agent.set_params(&params).expect("as many as there are");
     let mut memory = agent.memory();
     let decision = agent
-        .act(Observation::Image(picture().as_image()), &mut memory, &mut ActContext::default())
+        .act(Observation::rgb(picture().as_image()), &mut memory, &mut ActContext::default())
         .expect("12 x 10 pixels");
     let chosen =
         decision.attention.expect("this agent attends").selected().expect("it selects").tokens.to_vec();
@@ -96,7 +96,7 @@ fn no_weights_means_the_first_patches_and_the_middle_of_the_actions() {
         let agent = AttentionAgent::new(small()).expect("valid");
         let mut memory = agent.memory();
         let decision = agent
-            .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(frame.as_image()), &mut memory, &mut ActContext::default())
             .expect("12 x 10 pixels");
         assert_eq!(decision.action, [0.0, 0.5, 0.5], "{name}");
         let attention = decision.attention.expect("this agent attends");
@@ -131,7 +131,7 @@ fn an_episode_is_forgotten_and_a_decision_depends_on_the_past() {
         }
         let frame = picture();
         agent
-            .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(frame.as_image()), &mut memory, &mut ActContext::default())
             .expect("12 x 10 pixels")
             .action
             .to_vec()
@@ -283,7 +283,7 @@ fn wrong_weights_and_wrong_pictures_are_refused() {
     let mut memory = agent.memory();
     let wrong = ImageBuf::black(10, 12);
     let error = agent
-        .act(Observation::Image(wrong.as_image()), &mut memory, &mut ActContext::default())
+        .act(Observation::rgb(wrong.as_image()), &mut memory, &mut ActContext::default())
         .map(|_| ())
         .expect_err("10 x 12");
     assert_eq!(
@@ -307,7 +307,7 @@ fn weights_as_large_as_they_come() {
     for _ in 0..3 {
         let frame = picture();
         let decision = agent
-            .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(frame.as_image()), &mut memory, &mut ActContext::default())
             .expect("12 x 10 pixels");
         let attention = decision.attention.expect("this agent attends");
         assert!(attention.weights().iter().all(|v| v.is_finite()), "{:?}", attention.weights());
@@ -361,7 +361,7 @@ fn threads_do_not_show() {
             agent.set_threads(&up_to(threads));
             let mut copy = agent.boxed_clone();
             let decision = copy
-                .act(Observation::Image(picture.as_image()), &mut ActContext::default())
+                .act(Observation::rgb(picture.as_image()), &mut ActContext::default())
                 .expect("the right size");
             let attention = decision.attention.expect("this agent attends");
             let importance: Vec<u32> = attention.weights().iter().map(|x| x.to_bits()).collect();
@@ -370,4 +370,38 @@ fn threads_do_not_show() {
         outcomes.sort_by(|a, b| a.partial_cmp(b).expect("finite"));
         assert!(outcomes[0] == outcomes[2], "{config}");
     }
+}
+
+#[test]
+fn grey_pictures_and_stacks_are_seen_as_one_tall_picture_in_colours() {
+    let config = AttentionAgentConfig { image: [12, 10], ..small() };
+    let mut agent = AttentionAgent::new(config).expect("valid");
+    let params: Vec<f32> = (0..agent.params().len()).map(|i| (i as f32 * 0.37).sin()).collect();
+    agent.set_params(&params).expect("as many as there are");
+    let grey: Vec<u8> = (0..12 * 10).map(|i| (i * i % 251) as u8).collect();
+    let tall: Vec<u8> = grey.iter().flat_map(|&byte| [byte; 3]).collect();
+    let act = |observation: Observation<'_>| {
+        let mut memory = agent.memory();
+        let mut actions = vec![];
+        for _ in 0..3 {
+            let decision = agent.act(observation, &mut memory, &mut ActContext::default()).expect("its size");
+            let votes = decision.attention.expect("this agent attends").weights().to_vec();
+            actions.push((decision.action.to_vec(), votes));
+        }
+        actions
+    };
+    let expect = act(Observation::rgb(Image::new(12, 10, &tall).expect("its size")));
+    for (frames, height, channels) in [(1, 10, 1), (5, 2, 1), (2, 5, 3), (10, 1, 3)] {
+        let shape = PixelShape { frames, height, width: 12, channels };
+        let bytes = if channels == 1 { &grey } else { &tall };
+        let pixels = Pixels::new(shape, bytes).expect("its size");
+        assert_eq!(act(Observation::Image(pixels)), expect, "{shape:?}");
+    }
+    let other = PixelShape { frames: 1, height: 10, width: 12, channels: 2 };
+    let twice = grey.repeat(2);
+    let pixels = Pixels::new(other, &twice).expect("its size");
+    let mut memory = agent.memory();
+    let said = agent.act(Observation::Image(pixels), &mut memory, &mut ActContext::default());
+    let said = said.expect_err("two bytes in a pixel").to_string();
+    assert!(said.contains("built for a picture of 12x10, the world shows a 2-channel picture"), "{said}");
 }

@@ -15,7 +15,7 @@ fn seen(episode: usize, step: usize, picture: bool) -> (Vec<u8>, [f32; 3]) {
 }
 
 fn observe(seen: &(Vec<u8>, [f32; 3])) -> Observation<'_> {
-    Image::new(16, 16, &seen.0).map_or(Observation::Vector(&seen.1), Observation::Image)
+    Image::new(16, 16, &seen.0).map_or(Observation::Vector(&seen.1), Observation::rgb)
 }
 
 /// The actions of every episode, one episode after the other.

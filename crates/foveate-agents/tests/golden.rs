@@ -35,7 +35,7 @@ fn published_car_racing_weights() {
         for t in 0..40 {
             let frame = Image::new(96, 96, &frames[t * 27_648..(t + 1) * 27_648]).expect("96 x 96 pixels");
             let decision = agent
-                .act(Observation::Image(frame), &mut memory, &mut ActContext::default())
+                .act(Observation::rgb(frame), &mut memory, &mut ActContext::default())
                 .expect("the right size");
             let attention = decision.attention.expect("this agent attends");
             let at = format!("{level}, frame {t}");

@@ -10,7 +10,9 @@ use foveate_agents::implicit_attention::hierarchical::{
 use foveate_agents::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
-use foveate_core::{ActContext, ImageBuf, Mixed, Observation, Policy, PolicyError, Seed};
+use foveate_core::{
+    ActContext, DEPTH, IMAGE, ImageBuf, Observation, PixelShape, Pixels, Policy, PolicyError, SENSORS, Seed,
+};
 use serde_json::{Value, json};
 
 /// Every kernel, as configurations name them.
@@ -85,7 +87,7 @@ fn every_kernel_votes_as_defined() {
             let mut memory = agent.memory();
             let picture = picture();
             let decision = agent
-                .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+                .act(Observation::rgb(picture.as_image()), &mut memory, &mut ActContext::default())
                 .expect("its size");
             let attention = decision.attention.expect("this agent attends");
             let want = Block::of(&config, &params).importance(picture.as_image(), None);
@@ -116,7 +118,7 @@ fn every_kernel_is_open_to_attention_agent_and_gives_the_same_bits_everywhere() 
             agent.set_params(&params).expect("as many as there are");
             let mut memory = agent.memory();
             let decision = agent
-                .act(Observation::Image(frame.as_image()), &mut memory, &mut ActContext::default())
+                .act(Observation::rgb(frame.as_image()), &mut memory, &mut ActContext::default())
                 .expect("its size");
             let attention = decision.attention.expect("this agent attends");
             assert!(attention.weights().iter().all(|x| x.is_finite()), "{voting}");
@@ -139,7 +141,7 @@ fn many_patches_vote_nearly_as_if_exactly() {
         let agent = agent(serde_json::from_value(config).expect("known keys"), 3);
         let mut memory = agent.memory();
         let decision = agent
-            .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(picture.as_image()), &mut memory, &mut ActContext::default())
             .expect("its size");
         let attention = decision.attention.expect("this agent attends");
         (attention.selected().expect("it selects").tokens.to_vec(), attention.weights().to_vec())
@@ -160,7 +162,7 @@ fn what_is_chosen_and_in_which_order() {
         let mut memory = agent.memory();
         let picture = picture();
         let decision = agent
-            .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(picture.as_image()), &mut memory, &mut ActContext::default())
             .expect("its size");
         let attention = decision.attention.expect("this agent attends");
         // What is shown by importance is by importance, whatever the controller is told first.
@@ -187,6 +189,20 @@ fn what_is_chosen_and_in_which_order() {
     assert_eq!(of(&least)[0], importance.iter().copied().fold(f32::MAX, f32::min));
 }
 
+/// A picture with what is beside it.
+fn parts<'a>(
+    picture: &'a ImageBuf,
+    depth: Option<&'a [u8]>,
+    sensors: &'a [f32],
+) -> Vec<(&'static str, Observation<'a>)> {
+    let shape = PixelShape { frames: 1, height: 10, width: 12, channels: 1 };
+    let depth = depth.map(|depth| Observation::Image(Pixels::new(shape, depth).expect("its size")));
+    let mut parts = vec![(IMAGE, Observation::rgb(picture.as_image()))];
+    parts.extend(depth.map(|depth| (DEPTH, depth)));
+    parts.push((SENSORS, Observation::Vector(sensors)));
+    parts
+}
+
 #[test]
 fn depth_is_a_channel_and_sensors_are_told() {
     let config = config(json!({ "depth": true, "sensors": 3, "patch": 2 }));
@@ -194,9 +210,9 @@ fn depth_is_a_channel_and_sensors_are_told() {
     let (picture, depths) = (picture(), depths());
     let sensors = [0.5, -2.0, 7.0];
     let mut memory = agent.memory();
-    let seen = Mixed { image: picture.as_image(), depth: Some(&depths), sensors: &sensors };
-    let decision =
-        agent.act(Observation::Mixed(seen), &mut memory, &mut ActContext::default()).expect("its shape");
+    let whole = parts(&picture, Some(&depths), &sensors);
+    let seen = Observation::Dict(&whole);
+    let decision = agent.act(seen, &mut memory, &mut ActContext::default()).expect("its shape");
     let importance = decision.attention.expect("this agent attends").weights().to_vec();
     let want = Block::of(&config, &agent.params()).importance(picture.as_image(), Some(&depths));
     assert!(distance(&importance, &want) < 2e-5, "{importance:?} for {want:?}");
@@ -209,25 +225,23 @@ fn depth_is_a_channel_and_sensors_are_told() {
             .to_string();
         assert!(said.contains(words), "{said}");
     };
-    refused(Observation::Image(picture.as_image()), "3 numbers of sensors beside the picture");
+    refused(Observation::rgb(picture.as_image()), "3 numbers of sensors beside the picture");
     refused(Observation::Vector(&sensors), "the world shows 3 numbers");
     refused(
-        Observation::Mixed(Mixed { depth: None, ..seen }),
+        Observation::Dict(&parts(&picture, None, &sensors)),
         "a picture of 12x10 with depth, the world shows a picture of 12x10 and 3 numbers",
     );
-    refused(Observation::Mixed(Mixed { sensors: &sensors[1..], ..seen }), "and 2 numbers");
+    refused(Observation::Dict(&parts(&picture, Some(&depths), &sensors[1..])), "and 2 numbers");
     refused(
-        Observation::Mixed(Mixed { sensors: &[0.0, f32::NAN, 0.0], ..seen }),
+        Observation::Dict(&parts(&picture, Some(&depths), &[0.0, f32::NAN, 0.0])),
         "number 1 of the sensors is NaN",
     );
     let large = ImageBuf::black(13, 10);
-    refused(Observation::Mixed(Mixed { image: large.as_image(), ..seen }), "13x10");
+    refused(Observation::Dict(&parts(&large, Some(&depths), &sensors)), "13x10");
     // AttentionAgent takes the picture and leaves the rest.
     let config: AttentionAgentConfig = serde_json::from_value(small(json!({}))).expect("known keys");
     let agent = AttentionAgent::new(config).expect("valid");
-    agent
-        .act(Observation::Mixed(seen), &mut agent.memory(), &mut ActContext::default())
-        .expect("a picture of its size");
+    agent.act(seen, &mut agent.memory(), &mut ActContext::default()).expect("a picture of its size");
 }
 
 #[test]
@@ -239,7 +253,7 @@ fn single_pixels_and_their_colours() {
     let agent = agent(config, 4);
     let (mut memory, picture) = (agent.memory(), picture());
     let decision = agent
-        .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+        .act(Observation::rgb(picture.as_image()), &mut memory, &mut ActContext::default())
         .expect("its size");
     let order =
         decision.attention.expect("this agent attends").selected().expect("it selects").tokens.to_vec();
@@ -257,7 +271,7 @@ fn a_single_patch() {
         let agent = agent(config, 1);
         let (mut memory, picture) = (agent.memory(), picture());
         let decision = agent
-            .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(picture.as_image()), &mut memory, &mut ActContext::default())
             .expect("its size");
         assert_eq!(
             decision.attention.expect("this agent attends").selected().expect("it selects").tokens,
@@ -282,7 +296,7 @@ fn controllers_compute_what_they_say() {
         let mut state = block.state();
         for step in 0..3 {
             let decision = agent
-                .act(Observation::Image(picture.as_image()), &mut memory, &mut ActContext::default())
+                .act(Observation::rgb(picture.as_image()), &mut memory, &mut ActContext::default())
                 .expect("its size");
             let action = decision.action.to_vec();
             let want = block.act(memory.inputs(), &mut state);
@@ -324,11 +338,10 @@ fn a_command_holds_as_long_as_it_says() {
         let mut memory = agent.memory();
         let mut act = |picture: &ImageBuf, sensor: f32| {
             let sensors = [sensor];
-            let seen = Mixed { image: picture.as_image(), depth: None, sensors: &sensors };
-            let action = agent
-                .act(Observation::Mixed(seen), &mut memory, &mut ActContext::default())
-                .expect("its shape")
-                .action[0];
+            let whole = parts(picture, None, &sensors);
+            let seen = Observation::Dict(&whole);
+            let action =
+                agent.act(seen, &mut memory, &mut ActContext::default()).expect("its shape").action[0];
             (action, memory.command().to_vec(), memory.left())
         };
         let (_, command, left) = act(&first, 0.0);
@@ -348,8 +361,9 @@ fn a_command_holds_as_long_as_it_says() {
     }
     // Forgetting the episode ends the command.
     let mut memory = agent.memory();
-    let seen = Mixed { image: first.as_image(), depth: None, sensors: &[0.0] };
-    agent.act(Observation::Mixed(seen), &mut memory, &mut ActContext::default()).expect("its shape");
+    let whole = parts(&first, None, &[0.0]);
+    let seen = Observation::Dict(&whole);
+    agent.act(seen, &mut memory, &mut ActContext::default()).expect("its shape");
     agent.reset(&mut memory, Seed::root(0));
     assert_eq!(memory.left(), 0);
 }
@@ -384,7 +398,7 @@ fn votes_that_overflow_are_said() {
         let mut act = |factor: f32| {
             agent.set_params(&drawn.iter().map(|w| w * factor).collect::<Vec<f32>>()).expect("finite");
             let mut memory = agent.memory();
-            let seen = Observation::Image(picture.as_image());
+            let seen = Observation::rgb(picture.as_image());
             agent
                 .act(seen, &mut memory, &mut ActContext::default())
                 .map(|decision| decision.attention.expect("this agent attends").weights().to_vec())

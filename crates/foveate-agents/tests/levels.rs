@@ -28,7 +28,7 @@ fn check(params: &[f32], frames: &[&[u8]]) {
         let mut portable: Option<(Vec<u32>, Vec<u32>, Vec<u64>)> = None;
         for (level, memory, agent) in &mut seats {
             let decision = agent
-                .act(Observation::Image(frame), memory, &mut ActContext::default())
+                .act(Observation::rgb(frame), memory, &mut ActContext::default())
                 .expect("the right size");
             let attention = decision.attention.expect("this agent attends");
             let outcome = (
@@ -104,7 +104,7 @@ fn the_same_on_every_machine() {
     for rgb in synthetic::frames(60).chunks_exact(96 * 96 * 3) {
         let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
         let decision = agent
-            .act(Observation::Image(frame), &mut memory, &mut ActContext::default())
+            .act(Observation::rgb(frame), &mut memory, &mut ActContext::default())
             .expect("the right size");
         let attention = decision.attention.expect("this agent attends");
         for v in attention.weights() {

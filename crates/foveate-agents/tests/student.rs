@@ -27,7 +27,7 @@ fn drive(agent: &mut dyn Agent, steps: usize, seed: u64) -> Demonstration {
     for _ in 0..steps {
         frame.rgb_mut().fill_with(|| rng.uniform(0.0, 256.0) as u8);
         let decision = agent
-            .act(Observation::Image(frame.as_image()), &mut ActContext::default())
+            .act(Observation::rgb(frame.as_image()), &mut ActContext::default())
             .expect("the right size");
         demonstration.actions.extend(decision.action.iter().map(|&a| a as f32));
         demonstration.inputs.extend(agent.inputs());

@@ -1,7 +1,7 @@
 //! Worlds.
 
 use crate::near::hint;
-use crate::{Action, ActionSpace, Fact, Image, ImageBuf};
+use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace};
 
 /// A world that can be reset, stepped, copied and looked at.
 ///
@@ -68,116 +68,6 @@ impl Step {
     /// Whether the episode is over, for whichever reason.
     pub const fn is_over(&self) -> bool {
         self.terminated || self.truncated
-    }
-}
-
-/// An observation, borrowed from the world.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Observation<'a> {
-    /// An RGB picture.
-    Image(Image<'a>),
-    /// Numbers.
-    Vector(&'a [f32]),
-    /// A picture together with what other sensors say.
-    Mixed(Mixed<'a>),
-}
-
-/// A picture together with what other sensors say.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mixed<'a> {
-    /// The RGB picture.
-    pub image: Image<'a>,
-    /// `[height, width]`: how far away each pixel is, from 0 for near to 255 for far; `None` without such a sensor.
-    pub depth: Option<&'a [u8]>,
-    /// What the other sensors say, as joint angles or velocities.
-    pub sensors: &'a [f32],
-}
-
-impl<'a> Observation<'a> {
-    /// The picture, if there is one.
-    pub const fn image(&self) -> Option<Image<'a>> {
-        match self {
-            Observation::Image(image) | Observation::Mixed(Mixed { image, .. }) => Some(*image),
-            Observation::Vector(_) => None,
-        }
-    }
-
-    /// The same observation with another picture in place of its own; one without a picture stays as it is.
-    #[must_use]
-    pub const fn with_image(self, image: Image<'a>) -> Self {
-        match self {
-            Observation::Image(_) => Observation::Image(image),
-            Observation::Mixed(mixed) => Observation::Mixed(Mixed { image, ..mixed }),
-            Observation::Vector(_) => self,
-        }
-    }
-
-    /// In words: `a picture of 96x96 with depth and 7 numbers`.
-    pub fn describe(&self) -> String {
-        match self {
-            Observation::Image(image) => format!("a picture of {}x{}", image.width(), image.height()),
-            Observation::Vector(numbers) => format!("{} numbers", numbers.len()),
-            Observation::Mixed(Mixed { image, depth, sensors }) => {
-                describe_mixed(image.width(), image.height(), depth.is_some(), sensors.len())
-            }
-        }
-    }
-}
-
-/// A mixed observation in words.
-fn describe_mixed(width: usize, height: usize, depth: bool, sensors: usize) -> String {
-    let depth = if depth { " with depth" } else { "" };
-    format!("a picture of {width}x{height}{depth} and {sensors} numbers")
-}
-
-/// What a world shows.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ObservationSpace {
-    /// An RGB picture of this size.
-    Image {
-        /// Pixels from left to right.
-        width: usize,
-        /// Pixels from top to bottom.
-        height: usize,
-    },
-    /// This many numbers.
-    Vector {
-        /// How many.
-        len: usize,
-    },
-    /// An RGB picture together with what other sensors say.
-    Mixed {
-        /// Pixels from left to right.
-        width: usize,
-        /// Pixels from top to bottom.
-        height: usize,
-        /// Whether each pixel has a depth.
-        depth: bool,
-        /// Numbers beside the picture.
-        sensors: usize,
-    },
-}
-
-impl ObservationSpace {
-    /// Width and height of the picture, if there is one.
-    pub const fn picture(&self) -> Option<(usize, usize)> {
-        match *self {
-            ObservationSpace::Image { width, height } | ObservationSpace::Mixed { width, height, .. } => {
-                Some((width, height))
-            }
-            ObservationSpace::Vector { .. } => None,
-        }
-    }
-
-    /// In words: `a picture of 96x96 with depth and 7 numbers`.
-    pub fn describe(&self) -> String {
-        match *self {
-            ObservationSpace::Image { width, height } => format!("a picture of {width}x{height}"),
-            ObservationSpace::Vector { len } => format!("{len} numbers"),
-            ObservationSpace::Mixed { width, height, depth, sensors } => {
-                describe_mixed(width, height, depth, sensors)
-            }
-        }
     }
 }
 

@@ -22,6 +22,7 @@ mod evolve;
 mod image;
 mod imitate;
 pub mod near;
+mod observation;
 mod policy;
 mod registry;
 mod report;
@@ -31,11 +32,15 @@ mod threads;
 
 pub use action::{Action, ActionBuf, ActionSpace};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
-pub use env::{Env, EnvError, EnvSpec, Mixed, Observation, ObservationSpace, Step};
+pub use env::{Env, EnvError, EnvSpec, Step};
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
 pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
 pub use image::{Image, ImageBuf};
 pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
+pub use observation::{
+    DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, Parts, PixelShape, Pixels,
+    PixelsBuf, SENSORS,
+};
 pub use policy::{
     ActContext, ActMode, Agent, AgentBatch, Decision, Policy, PolicyAgent, PolicyError, TensorShape, Turn,
     episode_seed,

@@ -1,6 +1,6 @@
 //! The world against figures from the reference, and its behaviour as an `Env`.
 
-use foveate_core::{Action, Env, EnvError, Fact, Observation, Step};
+use foveate_core::{Action, Env, EnvError, Fact, Step};
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, DEFAULT_SEED, PictureKind, Seeding};
 
@@ -39,7 +39,7 @@ fn number(fact: &Fact, path: &[&str]) -> f64 {
 
 /// CRC-32 (polynomial 0xedb88320) of what the agent sees.
 fn frame_crc(env: &dyn Env) -> u32 {
-    let Observation::Image(image) = env.observation() else { panic!("the world shows pictures") };
+    let Some(image) = env.observation().picture() else { panic!("the world shows pictures") };
     !image.rgb().iter().fold(!0, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
     })
@@ -109,7 +109,7 @@ fn shown(config: &CarRacingConfig, resets: &[Reset]) -> (Vec<Vec<u8>>, Vec<Step>
     }
     let (mut frames, mut steps, mut states) = (Vec::new(), Vec::new(), Vec::new());
     for step in 0..30 {
-        let Observation::Image(image) = env.observation() else { panic!("the world shows pictures") };
+        let Some(image) = env.observation().picture() else { panic!("the world shows pictures") };
         frames.push(image.rgb().to_vec());
         states.push(env.state());
         let mut action = [0.0; 3];

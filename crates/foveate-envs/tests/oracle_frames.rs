@@ -2,7 +2,7 @@
 
 mod oracle;
 
-use foveate_core::{Action, Env, Observation};
+use foveate_core::{Action, Env};
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
 use oracle::Oracle;
@@ -69,7 +69,7 @@ impl Tally {
     fn compare(&mut self, oracle: &mut Oracle, env: &CarRacing, place: &dyn Fn() -> String) {
         let mut theirs = vec![0; FRAME_BYTES];
         oracle.raw(&mut theirs);
-        let Observation::Image(image) = env.observation() else { panic!("the world shows pictures") };
+        let Some(image) = env.observation().picture() else { panic!("the world shows pictures") };
         self.frames += 1;
         let mut unequal =
             image.rgb().iter().zip(&theirs).enumerate().filter(|(_, (ours, theirs))| ours != theirs);

@@ -1,6 +1,6 @@
 //! The fast picture: close to the exact one, and a function of the scene alone.
 
-use foveate_core::{Action, Env, Observation};
+use foveate_core::{Action, Env};
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::picture::exact::ExactPicture;
 use foveate_envs::car_racing::picture::fast::FastPicture;
@@ -161,7 +161,7 @@ fn whole_episodes_keep_every_byte() {
         env.reset(Some(seed));
         let (mut digest, mut frames) = (0xcbf2_9ce4_8422_2325_u64, 0);
         loop {
-            let Observation::Image(image) = env.observation() else { panic!("it shows pictures") };
+            let Some(image) = env.observation().picture() else { panic!("it shows pictures") };
             // FNV-1a, eight bytes at a time.
             for bytes in image.rgb().as_chunks().0 {
                 digest = (digest ^ u64::from_le_bytes(*bytes)).wrapping_mul(0x0100_0000_01b3);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foveate_core::{Action, Env, ImageBuf, Observation, Step};
+use foveate_core::{Action, Env, ImageBuf, Step};
 use foveate_envs::car_racing::variants::{Variants, catalogue};
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
 
@@ -36,7 +36,7 @@ fn text(name: &str) -> &str {
 }
 
 fn frame(env: &dyn Env) -> Frame {
-    let Observation::Image(image) = env.observation() else { panic!("CarRacing shows pictures") };
+    let Some(image) = env.observation().picture() else { panic!("CarRacing shows pictures") };
     image.rgb().chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect()
 }
 

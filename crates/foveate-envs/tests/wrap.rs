@@ -3,7 +3,8 @@
 mod oracle;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace,
+    PixelShape, Step,
 };
 use foveate_envs::car_racing;
 use foveate_envs::registry::EnvRequest;
@@ -53,11 +54,8 @@ struct Counter {
 
 impl Counter {
     fn boxed(picture: bool, choices: bool) -> Box<dyn Env> {
-        let observation = if picture {
-            ObservationSpace::Image { width: 4, height: 2 }
-        } else {
-            ObservationSpace::Vector { len: 1 }
-        };
+        let observation =
+            if picture { ObservationSpace::rgb(4, 2) } else { ObservationSpace::Vector { len: 1 } };
         let action = if choices {
             ActionSpace::Discrete { n: 3 }
         } else {
@@ -94,11 +92,9 @@ impl Env for Counter {
         Ok(Step { reward: self.t as f64, terminated: false, truncated: self.t >= 50 })
     }
     fn observation(&self) -> Observation<'_> {
-        match self.spec.observation {
-            ObservationSpace::Image { width, height } => {
-                Observation::Image(Image::new(width, height, &self.rgb).expect("4 x 2"))
-            }
-            _ => Observation::Vector(&self.number),
+        match self.spec.observation.picture() {
+            Some((width, height)) => Observation::rgb(Image::new(width, height, &self.rgb).expect("4 x 2")),
+            None => Observation::Vector(&self.number),
         }
     }
     fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
@@ -128,7 +124,7 @@ fn did(env: &dyn Env) -> Vec<f64> {
 
 /// The first byte of each row of the picture.
 fn rows(env: &dyn Env) -> Vec<u8> {
-    let image = env.observation().image().expect("a picture");
+    let image = env.observation().picture().expect("a picture");
     (0..image.height()).map(|y| image.pixel(0, y)[0]).collect()
 }
 
@@ -163,7 +159,9 @@ fn the_larger_of_two_pictures_has_no_flicker() {
 #[test]
 fn pictures_and_numbers_are_stacked_oldest_first() {
     let mut env = wrap("stack:3", true, false);
-    assert_eq!(env.spec().observation, ObservationSpace::Image { width: 4, height: 6 });
+    let shape = PixelShape { frames: 3, ..PixelShape::rgb(4, 2) };
+    assert_eq!(env.spec().observation, ObservationSpace::Image(shape));
+    assert_eq!(env.spec().observation.picture(), Some((4, 6)), "one below the other");
     env.reset(Some(1));
     assert_eq!(rows(&env), [0; 6]);
     env.step(Action::Continuous(&[0.0])).expect("fine");
@@ -180,7 +178,7 @@ fn pictures_and_numbers_are_stacked_oldest_first() {
     for _ in 0..3 {
         env.step(Action::Continuous(&[0.0])).expect("fine");
     }
-    assert_eq!(env.observation().image().expect("a picture").pixel(1, 1), [101, 2, 103]);
+    assert_eq!(env.observation().picture().expect("a picture").pixel(1, 1), [101, 2, 103]);
 
     let mut env = wrap("stack:3", false, false);
     assert_eq!(env.spec().observation, ObservationSpace::Vector { len: 3 });
@@ -240,18 +238,31 @@ fn wrappers_that_do_not_fit_say_so() {
 #[test]
 fn any_world_with_a_picture_can_be_wrapped() {
     let world = || car_racing::DESCRIPTOR.build(&EnvRequest::default()).expect("it exists");
-    let wrappers = "grey+resize:64x64".parse().expect("fine");
+    let wrappers = "grey+resize:64x64+stack:4".parse().expect("fine");
     let mut env = Wrapped::new(world(), wrappers).expect("they fit");
+    // A third of the bytes that the same pictures have in colours.
+    let shape = PixelShape { frames: 4, height: 64, width: 64, channels: 1 };
+    assert_eq!(env.spec().observation, ObservationSpace::Image(shape));
     let mut plain = world();
     env.reset(Some(3));
     plain.reset(Some(3));
-    for _ in 0..5 {
+    let mut tall = vec![];
+    for step in 0..6 {
         let action = Action::Continuous(&[0.1, 0.5, 0.0]);
         assert_eq!(env.step(action).expect("fine"), plain.step(action).expect("fine"));
-        let mut rgb = plain.observation().image().expect("a picture").rgb().to_vec();
+        let mut rgb = plain.observation().picture().expect("a picture").rgb().to_vec();
         Grey::Pillow.apply(&mut rgb);
         let mut small = vec![0; 64 * 64 * 3];
         Bilinear::new((96, 96), (64, 64)).apply(&rgb, &mut small);
-        assert!(env.observation().image().expect("a picture").rgb() == small);
+        tall.extend(small);
+        let pixels = env.observation().image().expect("pictures");
+        assert_eq!(pixels.shape(), shape);
+        if step >= 3 {
+            // As an agent for colours sees them: the last four, one below the other.
+            let mut scratch = vec![];
+            let seen = pixels.to_rgb(&mut scratch);
+            assert_eq!((seen.width(), seen.height()), (64, 256));
+            assert!(seen.rgb() == &tall[tall.len() - 4 * 64 * 64 * 3..], "step {step}");
+        }
     }
 }

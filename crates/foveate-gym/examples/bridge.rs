@@ -28,7 +28,7 @@ fn drive(env: &mut dyn Env, steps: usize) -> Result<u64, Box<dyn Error + Send + 
         if env.step(action.as_action())?.is_over() {
             env.reset(None);
         }
-        sum += env.observation().image().map_or(0, |image| u64::from(image.rgb()[0]));
+        sum += env.observation().image().map_or(0, |image| u64::from(image.bytes()[0]));
     }
     Ok(sum)
 }

@@ -1,12 +1,14 @@
 //! What a worker says of its environment, once it is made.
 
-use foveate_core::{ActionSpace, EnvSpec, ObservationSpace};
+use foveate_core::{ActionSpace, DEPTH, EnvSpec, IMAGE, ObservationSpace, PixelShape, SENSORS};
 use serde::Deserialize;
 
 use crate::error::GymError;
 
 /// Largest side of a picture.
 const MAX_SIDE: usize = 4096;
+/// Most pictures that are shown at once.
+const MAX_FRAMES: usize = 64;
 /// Most other numbers in an observation.
 const MAX_NUMBERS: usize = 1 << 20;
 /// Most numbers in an action.
@@ -28,6 +30,10 @@ pub struct Hello {
     pub numpy: String,
     /// Width and height of the picture in the observation, if there is one.
     pub picture: Option<[usize; 2]>,
+    /// Pictures one after the other in time that it shows at once.
+    pub frames: usize,
+    /// Bytes in a pixel: 1 for grey, 3 for colours.
+    pub channels: usize,
     /// Whether each of its pixels has a depth.
     pub depth: bool,
     /// Other numbers in the observation.
@@ -68,6 +74,15 @@ impl Hello {
                 "its picture is {width}x{height}; sides of 1 to {MAX_SIDE} pixels are possible"
             ));
         }
+        if !(1..=MAX_FRAMES).contains(&self.frames) || !matches!(self.channels, 1 | 3) {
+            return bad(format!(
+                "it shows {} pictures with {} bytes in a pixel; 1 to {MAX_FRAMES} with 1 or 3 are possible",
+                self.frames, self.channels
+            ));
+        }
+        if self.depth && self.frames != 1 {
+            return bad("it shows several pictures with one depth; leave one of them out".into());
+        }
         if self.numbers > MAX_NUMBERS || self.numbers_at > self.picture_bytes() + self.depth_bytes() + 8 {
             return bad(format!(
                 "its observation has {} numbers; at most {MAX_NUMBERS} are possible",
@@ -94,24 +109,37 @@ impl Hello {
         found.map_or_else(|| format!("number {index}"), |(name, at, _)| format!("{name}[{}]", index - at))
     }
 
+    /// The shape of its pictures.
+    pub(crate) fn shape(&self) -> Option<PixelShape> {
+        let (frames, channels) = (self.frames, self.channels);
+        self.picture.map(|[width, height]| PixelShape { frames, height, width, channels })
+    }
+
+    /// The shape of their depth.
+    pub(crate) fn depth_shape(&self) -> Option<PixelShape> {
+        self.shape().filter(|_| self.depth).map(|shape| PixelShape { channels: 1, ..shape })
+    }
+
     pub(crate) fn picture_bytes(&self) -> usize {
-        self.picture.map_or(0, |[width, height]| width * height * 3)
+        self.shape().map_or(0, |shape| shape.frames * shape.frame_len())
     }
 
     pub(crate) fn depth_bytes(&self) -> usize {
-        if self.depth { self.picture_bytes() / 3 } else { 0 }
+        self.depth_shape().map_or(0, PixelShape::frame_len)
     }
 
     /// The shape of the world, which is called `id`.
     pub(crate) fn spec(&self, id: &str) -> EnvSpec {
-        let observation = match self.picture {
-            Some([width, height]) if self.numbers == 0 && !self.depth => {
-                ObservationSpace::Image { width, height }
+        let numbers = ObservationSpace::Vector { len: self.numbers };
+        let observation = match self.shape().map(ObservationSpace::Image) {
+            Some(image) if self.numbers == 0 && !self.depth => image,
+            Some(image) => {
+                let depth = self.depth_shape().map(|shape| (DEPTH, ObservationSpace::Image(shape)));
+                let numbers = (self.numbers > 0).then_some((SENSORS, numbers));
+                let parts = [Some((IMAGE, image)), depth, numbers].into_iter().flatten();
+                ObservationSpace::Dict(parts.map(|(name, part)| (name.to_owned(), part)).collect())
             }
-            Some([width, height]) => {
-                ObservationSpace::Mixed { width, height, depth: self.depth, sensors: self.numbers }
-            }
-            None => ObservationSpace::Vector { len: self.numbers },
+            None => numbers,
         };
         let action = match self.choices {
             0 => ActionSpace::Box { low: self.low.clone(), high: self.high.clone() },

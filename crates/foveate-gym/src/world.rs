@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use foveate_core::{Action, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, Seed, Step};
+use foveate_core::{
+    Action, DEPTH, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, Parts, PixelShape,
+    Pixels, SENSORS, Seed, Step,
+};
 use serde_json::Value;
 
 use crate::gym::Gym;
@@ -33,7 +36,7 @@ pub struct GymWorld {
     /// The seed of the stream, and how many episodes it has had.
     stream: (u64, u64),
     /// What is seen now.
-    sight: Sight,
+    shown: Shown,
     numbers: Vec<f64>,
     request: RefCell<Vec<u8>>,
 }
@@ -49,11 +52,13 @@ enum Phase {
     Failed(String),
 }
 
-/// An observation: the picture, `[height, width, 3]`, its depth, and other numbers.
+/// The observation of this moment: pictures, their depth, and other numbers.
 #[derive(Debug, Clone, PartialEq)]
-struct Sight {
-    size: Option<(usize, usize)>,
-    rgb: Vec<u8>,
+struct Shown {
+    shape: Option<PixelShape>,
+    /// `[frames, height, width, channels]`
+    pixels: Vec<u8>,
+    /// `[height, width]`
     depth: Vec<u8>,
     numbers: Vec<f32>,
     /// The numbers as bytes, and where they lie.
@@ -61,15 +66,15 @@ struct Sight {
     raw_at: usize,
 }
 
-impl Sight {
+impl Shown {
     /// Reads what the worker wrote.
     fn read(&mut self, process: &Process) -> Result<(), Trouble> {
-        let Sight { rgb, depth, numbers, raw, raw_at, .. } = self;
-        if !rgb.is_empty() {
-            process.look(0, rgb)?;
+        let Shown { pixels, depth, numbers, raw, raw_at, .. } = self;
+        if !pixels.is_empty() {
+            process.look(0, pixels)?;
         }
         if !depth.is_empty() {
-            process.look(rgb.len(), depth)?;
+            process.look(pixels.len(), depth)?;
         }
         if !raw.is_empty() {
             process.look(*raw_at, raw)?;
@@ -81,8 +86,32 @@ impl Sight {
     }
 
     /// Whether both are the same to the bit.
-    fn is(&self, other: &Sight) -> bool {
-        (&self.rgb, &self.depth, &self.raw) == (&other.rgb, &other.depth, &other.raw)
+    fn is(&self, other: &Shown) -> bool {
+        (&self.pixels, &self.depth, &self.raw) == (&other.pixels, &other.depth, &other.raw)
+    }
+
+    fn image(&self) -> Option<Observation<'_>> {
+        Pixels::new(self.shape?, &self.pixels).map(Observation::Image)
+    }
+}
+
+/// A picture with what is beside it.
+impl Parts for Shown {
+    fn count(&self) -> usize {
+        1 + usize::from(!self.depth.is_empty()) + usize::from(!self.numbers.is_empty())
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        let depth = || {
+            let shape = PixelShape { channels: 1, ..self.shape? };
+            Pixels::new(shape, &self.depth).map(Observation::Image)
+        };
+        match index {
+            0 => Some((IMAGE, self.image()?)),
+            1 if !self.depth.is_empty() => Some((DEPTH, depth()?)),
+            _ if index + 1 == self.count() => Some((SENSORS, Observation::Vector(&self.numbers))),
+            _ => None,
+        }
     }
 }
 
@@ -90,9 +119,9 @@ impl GymWorld {
     /// A world of this environment.
     pub fn new(gym: Arc<Gym>) -> Self {
         let hello = gym.hello();
-        let sight = Sight {
-            size: hello.picture.map(|[width, height]| (width, height)),
-            rgb: vec![0; hello.picture_bytes()],
+        let shown = Shown {
+            shape: hello.shape(),
+            pixels: vec![0; hello.picture_bytes()],
             depth: vec![0; hello.depth_bytes()],
             numbers: vec![0.0; hello.numbers],
             raw: vec![0; 4 * hello.numbers],
@@ -103,7 +132,7 @@ impl GymWorld {
             phase: Phase::Before,
             history: History::default(),
             stream: (0, 0),
-            sight,
+            shown,
             numbers: Vec::new(),
             request: RefCell::default(),
             gym,
@@ -116,7 +145,7 @@ impl GymWorld {
     }
 
     /// Lets `ask` ask the worker, which is where the episode is; replaces a worker that fails, as long as there is hope.
-    fn insist<T>(&self, ask: impl Fn(&mut Process) -> Result<T, Trouble>) -> Result<T, EnvError> {
+    fn ask_worker<T>(&self, ask: impl Fn(&mut Process) -> Result<T, Trouble>) -> Result<T, EnvError> {
         let mut link = self.link.borrow_mut();
         let (mut deaths, mut early_deaths, mut faults) = (0, 0, 0);
         loop {
@@ -205,9 +234,9 @@ impl GymWorld {
                 )));
             }
         }
-        let mut sight = self.sight.clone();
-        sight.read(process)?;
-        if sight.is(&self.sight) {
+        let mut shown = self.shown.clone();
+        shown.read(process)?;
+        if shown.is(&self.shown) {
             return Ok(());
         }
         Err(Trouble::Astray(
@@ -233,7 +262,7 @@ impl GymWorld {
         self.phase = Phase::Before;
         self.history.begin(seed, self.gym.hello().low.len());
         let timeout = self.gym.settings().timeout;
-        self.insist(|process| process.reset(seed, timeout))?;
+        self.ask_worker(|process| process.reset(seed, timeout))?;
         // One that is too large to begin another episode leaves it to a new one, which may be as large as it must be.
         if let Some(heavy) = self.link.get_mut().take_if(|process| process.heavy && !process.is_new()) {
             drop(heavy);
@@ -243,7 +272,7 @@ impl GymWorld {
             );
             let fresh = self.gym.start().map_err(|trouble| self.outside(trouble.to_string()))?;
             *self.link.get_mut() = Some(fresh);
-            self.insist(|process| process.reset(seed, timeout))?;
+            self.ask_worker(|process| process.reset(seed, timeout))?;
         }
         self.see(0)
     }
@@ -251,13 +280,13 @@ impl GymWorld {
     /// Reads the observation that the worker has just written, which `steps` steps led to.
     fn see(&mut self, steps: usize) -> Result<(), EnvError> {
         let link = self.link.get_mut();
-        let seen = link.as_ref().map_or(Ok(()), |process| self.sight.read(process));
+        let seen = link.as_ref().map_or(Ok(()), |process| self.shown.read(process));
         seen.map_err(|trouble| self.outside(trouble.to_string()))?;
-        let Some(index) = self.sight.numbers.iter().position(|x| !x.is_finite()) else { return Ok(()) };
-        let (what, value) = (self.gym.hello().part(index), self.sight.numbers[index]);
+        let Some(index) = self.shown.numbers.iter().position(|x| !x.is_finite()) else { return Ok(()) };
+        let (what, value) = (self.gym.hello().part(index), self.shown.numbers[index]);
         // No agent is to see it.
-        self.sight.numbers.fill(0.0);
-        self.sight.raw.fill(0);
+        self.shown.numbers.fill(0.0);
+        self.shown.raw.fill(0);
         Err(self.outside(format!(
             "{what} is {value} after step {steps} of the episode with seed {}; agents compute with finite numbers alone: \
              correct the environment, or let a wrapper replace it (--option gym_wrapper=…)",
@@ -306,7 +335,7 @@ impl Env for GymWorld {
         let timeout = self.gym.settings().timeout;
         let outcome = {
             let request = self.request.borrow();
-            self.insist(|process| process.step(&request, timeout))
+            self.ask_worker(|process| process.step(&request, timeout))
         };
         let step = self.history.steps() + 1;
         let outcome = outcome.and_then(|outcome| {
@@ -337,14 +366,12 @@ impl Env for GymWorld {
     }
 
     fn observation(&self) -> Observation<'_> {
-        let Sight { size, rgb, depth, numbers, .. } = &self.sight;
-        let Some((width, height)) = *size else { return Observation::Vector(numbers) };
-        let image = Image::new(width, height, rgb).expect("the bytes are as many as the size says");
-        if numbers.is_empty() && depth.is_empty() {
-            return Observation::Image(image);
+        let shown = &self.shown;
+        match shown.image() {
+            None => Observation::Vector(&shown.numbers),
+            Some(image) if shown.count() == 1 => image,
+            Some(_) => Observation::Dict(shown),
         }
-        let depth = (!depth.is_empty()).then_some(&depth[..]);
-        Observation::Mixed(Mixed { image, depth, sensors: numbers })
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
@@ -353,7 +380,7 @@ impl Env for GymWorld {
             return Err(no_view("it has no render mode rgb_array"));
         }
         self.is_there()?;
-        let bytes = self.insist(|process| process.fetch(b'P', self.gym.settings().timeout))?;
+        let bytes = self.ask_worker(|process| process.fetch(b'P', self.gym.settings().timeout))?;
         if let Some(missing) = bytes.strip_prefix(&[0; 8]).filter(|missing| !missing.is_empty()) {
             let why = String::from_utf8_lossy(missing);
             self.gym.notice_once(&format!("films are without its picture: {why}"));
@@ -375,7 +402,7 @@ impl Env for GymWorld {
         if !matches!(self.phase, Phase::UnderWay | Phase::Over) {
             return Fact::Named(vec![]);
         }
-        let info = self.insist(|process| process.fetch(b'I', self.gym.settings().timeout));
+        let info = self.ask_worker(|process| process.fetch(b'I', self.gym.settings().timeout));
         let info: Value = info.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         match fact(info) {
             named @ Fact::Named(_) => named,
@@ -395,7 +422,7 @@ impl Env for GymWorld {
         if self.phase == Phase::Over {
             return Err(EnvError::NeedsReset { env: env() });
         }
-        let bytes = self.insist(|process| process.fetch(b'E', self.gym.settings().timeout))?;
+        let bytes = self.ask_worker(|process| process.fetch(b'E', self.gym.settings().timeout))?;
         let (numbers, rest) = bytes.as_chunks::<8>();
         if numbers.len() != wanted || !rest.is_empty() {
             return Err(self.outside(format!("its expert gave {} bytes for {wanted} numbers", bytes.len())));
@@ -413,7 +440,7 @@ impl Env for GymWorld {
             phase: self.phase.clone(),
             history: self.history.clone(),
             stream: self.stream,
-            sight: self.sight.clone(),
+            shown: self.shown.clone(),
             numbers: Vec::new(),
             request: RefCell::default(),
         })

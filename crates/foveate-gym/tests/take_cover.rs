@@ -117,14 +117,14 @@ fn play(env: &mut dyn Env, seed: u64, meddle: &dyn Fn(&dyn Env, usize)) -> Playe
     env.reset(Some(seed));
     let mut played = Played { pictures: vec![], steps: 0, last: Step::default() };
     while !played.last.is_over() {
-        pictures.update(env.observation().image().expect("a screen").rgb());
+        pictures.update(env.observation().picture().expect("a screen").rgb());
         meddle(&*env, played.steps);
         let choice = (seed as usize + played.steps / 17) % 3;
         played.last = env.step(Action::Discrete(choice)).expect("it goes on");
         assert_eq!(played.last.reward.to_bits(), 1.0_f64.to_bits(), "every step is worth 1");
         played.steps += 1;
     }
-    pictures.update(env.observation().image().expect("a last screen").rgb());
+    pictures.update(env.observation().picture().expect("a last screen").rgb());
     played.pictures = pictures.finalize().to_vec();
     played
 }
@@ -168,7 +168,7 @@ fn the_screen_of_death_is_seen() {
     let mut env = small_game();
     play(&mut env, 1, &undisturbed);
     // A hit of that strength makes everything red.
-    let picture = env.observation().image().expect("a screen");
+    let picture = env.observation().picture().expect("a screen");
     let pixels = picture.rgb().as_chunks::<3>().0;
     let red = pixels.iter().filter(|[r, g, b]| u32::from(*r) > 2 * (u32::from(*g) + u32::from(*b))).count();
     assert!(red * 10 > pixels.len() * 9, "{red} of {} pixels are red", pixels.len());
@@ -234,7 +234,7 @@ fn maps_are_changed_as_published() {
     let first = |map: Option<&[u8]>| {
         let mut env = TakeCover::new(Box::new(game([320, 240], map)), None).expect("it fits");
         env.reset(Some(5));
-        env.observation().image().expect("a picture").rgb().to_vec()
+        env.observation().picture().expect("a picture").rgb().to_vec()
     };
     let (plain, higher, floor) = (first(None), first(Some(&higher)), first(Some(&floor)));
     assert_eq!(first(Some(&file)), plain, "a map in memory is as good as one in a file");

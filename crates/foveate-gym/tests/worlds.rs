@@ -2,7 +2,10 @@
 
 mod common;
 
-use foveate_core::{Action, ActionSpace, Env, Fact, ImageBuf, Observation, ObservationSpace, Step};
+use foveate_core::{
+    Action, ActionSpace, DEPTH, Env, Fact, IMAGE, ImageBuf, Observation, ObservationSpace, PixelShape,
+    SENSORS, Step,
+};
 
 use common::{python, toy, try_drawn, try_toy};
 
@@ -105,23 +108,23 @@ fn dicts_become_a_picture_and_numbers() {
         return;
     }
     let mut env = toy("Mixed", &[]);
-    let mixed = ObservationSpace::Mixed { width: 24, height: 20, depth: true, sensors: 17 };
-    assert_eq!(env.spec().observation, mixed);
+    assert_eq!(env.spec().observation, mixed(24, 20, true, 17));
     assert_eq!(env.gym().hello().left_out, [["mission", "Text"]]);
     // One score for each choice of each of the two.
     assert_eq!(env.spec().action, ActionSpace::Box { low: vec![0.0; 5], high: vec![1.0; 5] });
     env.reset(Some(1));
-    let x = |env: &dyn Env| match env.observation() {
-        Observation::Mixed(mixed) => mixed.sensors.to_vec(),
-        other => panic!("{other:?}"),
+    let x = |env: &dyn Env| {
+        env.observation().part(SENSORS).and_then(Observation::numbers).expect("numbers").to_vec()
     };
     let parts: Vec<_> = env.gym().hello().parts.iter().map(|part| part[0].clone()).collect();
     assert_eq!(parts, ["angles", "bits", "dice", "mode", "pair.0", "pair.1", "screen", "depth"]);
     for t in 1..=7_usize {
         env.step(Action::Continuous(&[0.1, -2.0, 0.3, 0.5, 0.5])).expect("fine");
-        let Observation::Mixed(seen) = env.observation() else { panic!("a mixed one") };
-        assert!(seen.image.rgb().iter().all(|&byte| usize::from(byte) == t));
-        assert!(seen.depth.expect("it has one").iter().all(|&byte| usize::from(byte) == 255 - t));
+        let seen = env.observation();
+        assert_eq!(seen.space(), env.spec().observation);
+        assert!(seen.image().expect("a picture").bytes().iter().all(|&byte| usize::from(byte) == t));
+        let depth = seen.depth().expect("it has one");
+        assert!(depth.bytes().iter().all(|&byte| usize::from(byte) == 255 - t));
         let mut expect = vec![0.25, 0.5, t as f32, (t % 2) as f32, 1.0];
         let hot = |n: usize, i: usize| (0..n).map(move |k| f32::from(u8::from(k == i)));
         expect.extend(hot(2, t % 2).chain(hot(3, t % 3)).chain(hot(3, t % 3)));
@@ -143,27 +146,26 @@ fn what_is_drawn_for_people_can_be_the_picture() {
         return;
     }
     let mut env = try_drawn("Toy").expect("it draws");
-    let mixed = ObservationSpace::Mixed { width: 60, height: 40, depth: false, sensors: 2 };
-    assert_eq!(env.spec().observation, mixed);
+    assert_eq!(env.spec().observation, mixed(60, 40, false, 2));
     env.reset(Some(8));
     let copy = env.boxed_clone();
     for t in 0..4_u8 {
-        let Observation::Mixed(seen) = env.observation() else { panic!("a mixed one") };
-        let x = (30.0 + 10.0 * f64::from(seen.sensors[0])) as usize;
-        assert_eq!(seen.sensors[1], f32::from(t));
-        assert_eq!(seen.image.pixel(x, 39), [255, 128, t], "drawn after the step, not before");
-        assert_eq!(seen.image.pixel(x + 1, 39), [0; 3]);
+        let seen = env.observation();
+        let (image, sensors) = (seen.picture().expect("a picture"), seen.numbers().expect("numbers"));
+        let x = (30.0 + 10.0 * f64::from(sensors[0])) as usize;
+        assert_eq!(sensors[1], f32::from(t));
+        assert_eq!(image.pixel(x, 39), [255, 128, t], "drawn after the step, not before");
+        assert_eq!(image.pixel(x + 1, 39), [0; 3]);
         let mut view = ImageBuf::black(60, 40);
         env.render(&mut view).expect("a picture");
-        assert_eq!(view.as_image().rgb(), seen.image.rgb());
+        assert_eq!(view.as_image().rgb(), image.rgb());
         env.step(Action::Continuous(&[0.5])).expect("fine");
     }
     assert_ne!(env.observation(), copy.observation());
 
     // In place of the picture in the observation, whose depth then has no picture.
     let env = try_drawn("Mixed").expect("it draws");
-    let mixed = ObservationSpace::Mixed { width: 60, height: 40, depth: false, sensors: 17 };
-    assert_eq!(env.spec().observation, mixed);
+    assert_eq!(env.spec().observation, mixed(60, 40, false, 17));
     let left_out: Vec<&str> = env.gym().hello().left_out.iter().map(|[name, _]| &**name).collect();
     assert_eq!(left_out, ["mission", "screen", "depth"]);
 
@@ -204,19 +206,57 @@ fn wrappers_of_gymnasium_go_around_it() {
     check("foveate_toys.Times(**{'factor': 2})", "its arguments must be plain values");
 }
 
+/// A picture, with numbers and perhaps a depth beside it.
+fn mixed(width: usize, height: usize, depth: bool, numbers: usize) -> ObservationSpace {
+    let picture = PixelShape::rgb(width, height);
+    let distances = ObservationSpace::Image(PixelShape { channels: 1, ..picture });
+    let parts = [
+        Some((IMAGE, ObservationSpace::Image(picture))),
+        depth.then_some((DEPTH, distances)),
+        Some((SENSORS, ObservationSpace::Vector { len: numbers })),
+    ];
+    ObservationSpace::Dict(parts.into_iter().flatten().map(|(name, part)| (name.to_owned(), part)).collect())
+}
+
+#[test]
+fn stacks_of_pictures_arrive_frame_by_frame() {
+    if !python() {
+        return;
+    }
+    for (channels, bytes) in [(1, 3 * 18 * 16), (3, 3 * 18 * 16 * 3)] {
+        let name = if channels == 1 { "Stack" } else { "ColourStack" };
+        let mut env = toy(name, &[]);
+        let shape = PixelShape { frames: 3, height: 18, width: 16, channels };
+        assert_eq!(env.spec().observation, ObservationSpace::Image(shape));
+        env.reset(Some(1));
+        for t in 1..=4_u8 {
+            env.step(Action::Discrete(0)).expect("fine");
+            let seen = env.observation().image().expect("pictures");
+            assert_eq!((seen.shape(), seen.bytes().len()), (shape, bytes));
+            for (frame, age) in [2, 1, 0].into_iter().enumerate() {
+                let expect = t.saturating_sub(age);
+                let frame = seen.frame(frame).expect("three of them");
+                assert!(frame.iter().all(|&byte| byte == expect), "{name}, step {t}, {age} steps ago");
+            }
+        }
+    }
+}
+
 #[test]
 fn grey_pictures_and_choices() {
     if !python() {
         return;
     }
     let mut env = toy("Grey", &[]);
-    assert_eq!(env.spec().observation, ObservationSpace::Image { width: 16, height: 18 });
+    let shape = PixelShape { frames: 1, height: 18, width: 16, channels: 1 };
+    assert_eq!(env.spec().observation, ObservationSpace::Image(shape));
     assert_eq!(env.spec().action, ActionSpace::Discrete { n: 3 });
     env.reset(Some(1));
     for (choice, grey) in [(0, 64), (1, 128), (2, 191), (1, 255), (1, 0)] {
         env.step(Action::Discrete(choice)).expect("fine");
-        let Observation::Image(seen) = env.observation() else { panic!("a picture") };
-        assert!(seen.rgb().iter().all(|&byte| byte == grey), "{grey}: {:?}", seen.pixel(0, 0));
+        let seen = env.observation().image().expect("a picture");
+        assert_eq!(seen.shape(), shape);
+        assert!(seen.bytes().iter().all(|&byte| byte == grey), "{grey}: {:?}", seen.bytes()[0]);
     }
     assert!(env.step(Action::Discrete(3)).expect_err("too many").to_string().contains("from 0 to 2"));
     assert!(env.step(Action::Continuous(&[0.0])).is_err());

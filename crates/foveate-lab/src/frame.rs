@@ -65,7 +65,9 @@ pub(super) fn runner(out: &mut Vec<u8>, runner: &mut Runner, view: &[u8]) {
 
 fn seen(out: &mut Vec<u8>, observation: Observation<'_>) {
     match observation.image() {
-        Some(image) => {
+        Some(pixels) => {
+            let mut scratch = vec![];
+            let image = pixels.to_rgb(&mut scratch);
             out.extend((image.width() as u16).to_le_bytes());
             out.extend((image.height() as u16).to_le_bytes());
             out.extend(image.rgb());

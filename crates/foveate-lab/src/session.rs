@@ -478,7 +478,9 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>) -> Record
     let (step, score, over) = (runner.steps() as usize, runner.score(), runner.is_over());
     let (observation, decided, manual) = runner.present();
     let (mut seen, mut marks) = (vec![], vec![]);
-    if let Some(image) = observation.image() {
+    let mut scratch = vec![];
+    if let Some(pixels) = observation.image() {
+        let image = pixels.to_rgb(&mut scratch);
         seen = run_length::pack(image);
         if let Some(Ok(Some(attention))) = decided.map(KeptDecision::attention) {
             if let (None, Some(overlaid)) = (attention.selected(), overlay(image, &attention)) {

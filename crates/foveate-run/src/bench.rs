@@ -237,7 +237,7 @@ impl<E> Observer<E> for FrameRecorder {
             && self.frames.len() < self.at_most
             && let Some(image) = step.env.observation().image()
         {
-            self.frames.extend(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec()));
+            self.frames.push(image.to_image());
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use foveate_core::{EnvSpec, ObservationSpace, TensorShape};
+use foveate_core::{EnvSpec, TensorShape};
 use foveate_evolve::{Algorithm, Form, StrategyConfig};
 use foveate_train::{Interval, Recipe, Stage};
 use serde_json::Value;
@@ -206,13 +206,7 @@ fn scratch(config: &Value, threads: u64) -> u64 {
 
 /// Bytes of a copy of this world, its process included if it has one.
 pub(crate) fn world(spec: &EnvSpec) -> u64 {
-    let shown = match spec.observation {
-        ObservationSpace::Image { width, height } => 3 * width as u64 * height as u64,
-        ObservationSpace::Vector { len } => 4 * len as u64,
-        ObservationSpace::Mixed { width, height, sensors, .. } => {
-            4 * (width as u64 * height as u64 + sensors as u64)
-        }
-    };
+    let shown = spec.observation.bytes();
     // The newest one, the one before, and what wrappers and shifts make of it.
     4 * shown + if worlds::has_process(&spec.id) { PYTHON } else { 0 }
 }

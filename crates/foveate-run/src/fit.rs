@@ -9,9 +9,7 @@ use foveate_agents::{AGENTS, AgentDescriptor, Sees};
 use foveate_core::episode::{
     Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
 };
-use foveate_core::{
-    ActContext, ActionBuf, ActionSpace, Env, EnvSpec, Mixed, Observation, ObservationSpace, Rng, Seed,
-};
+use foveate_core::{ActContext, ActionBuf, ActionSpace, Env, EnvSpec, Rng, Seed};
 use foveate_registry::{PRESETS, Preset, WORLDS, WorldDescriptor, default_world};
 use serde_json::{Map, Value};
 use toml::Table;
@@ -199,11 +197,7 @@ pub fn settings(agent: &AgentDescriptor, env: &mut dyn Env) -> Result<Value, Run
     if agent.sees != Sees::Numbers {
         return picture_settings(agent, &spec);
     }
-    let numbers = match spec.observation {
-        ObservationSpace::Vector { len } => len,
-        ObservationSpace::Mixed { sensors, .. } => sensors,
-        ObservationSpace::Image { .. } => 0,
-    };
+    let numbers = spec.observation.numbers();
     if numbers == 0 {
         let shows = spec.observation.describe();
         let other = AGENTS.iter().find(|agent| agent.sees == Sees::Picture).map_or("another", |a| a.name);
@@ -271,11 +265,7 @@ struct SeenRanges(Vec<[f64; 2]>);
 
 impl Observer<RunError> for SeenRanges {
     fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), RunError> {
-        let (Observation::Vector(seen) | Observation::Mixed(Mixed { sensors: seen, .. })) =
-            step.env.observation()
-        else {
-            return Ok(());
-        };
+        let Some(seen) = step.env.observation().numbers() else { return Ok(()) };
         for ([low, high], &x) in self.0.iter_mut().zip(seen).filter(|(_, x)| x.is_finite()) {
             (*low, *high) = (low.min(f64::from(x)), high.max(f64::from(x)));
         }

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use foveate_core::episode::{AfterStep, Episode, EpisodeRules, Observer, RawAction};
-use foveate_core::{ActionBuf, Env, EpisodeResult, EvaluateError, Fact, Mixed, Observation, Step};
+use foveate_core::{ActionBuf, Env, EpisodeResult, EvaluateError, Fact, Step};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 
@@ -153,14 +153,13 @@ struct Line<'a> {
 }
 
 fn write_line(env: &dyn Env, t: u64, step: Step, trace: &mut dyn Write) -> Result<(), RunError> {
-    let (frame_sha256, observation) = match env.observation() {
-        Observation::Image(image) => (Some(sha256_hex(image.rgb())), None),
-        Observation::Vector(numbers) => (None, Some(numbers)),
-        Observation::Mixed(Mixed { image, depth, sensors }) => {
-            // With the depths behind the colours, if there are any.
-            (Some(sha256_hex_of([image.rgb(), depth.unwrap_or_default()])), Some(sensors))
-        }
-    };
+    let seen = env.observation();
+    let observation = seen.numbers();
+    // In colours, with the depths behind them, if there are any.
+    let frame_sha256 = seen.image().map(|pixels| {
+        let depth = seen.depth().map_or(&[][..], |depth| depth.bytes());
+        sha256_hex_of([pixels.to_rgb(&mut vec![]).rgb(), depth])
+    });
     let state = env.state();
     let Step { reward, terminated, truncated } = step;
     let line = Line { t, reward, terminated, truncated, frame_sha256, observation, state: Facts(&state) };
@@ -267,7 +266,7 @@ mod tests {
                     "{name}"
                 );
             }
-            let Observation::Image(frame) = env.observation() else { panic!("a picture") };
+            let Some(frame) = env.observation().picture() else { panic!("a picture") };
             assert_eq!(line["frame_sha256"], sha256_hex(frame.rgb()));
         }
         assert_eq!(played.total.to_bits(), total.to_bits());

@@ -390,7 +390,7 @@ mod tests {
         let mut direct = registry::make(AGENT, &small()).expect("a good configuration");
         direct.set_params(sample().params()).expect("right count");
         let mut loaded = again.agent().expect("a good file");
-        let frame = Observation::Image(picture.as_image());
+        let frame = Observation::rgb(picture.as_image());
         assert_eq!(
             direct.act(frame, &mut ActContext::default()).expect("right size").action,
             loaded.act(frame, &mut ActContext::default()).expect("right size").action

@@ -46,7 +46,7 @@ fn imported_weights_act_as_published() {
     for (i, frame) in frames.chunks_exact(SIDE * SIDE * 3).enumerate() {
         let image = Image::new(SIDE, SIDE, frame).expect("a whole frame");
         let decision =
-            agent.act(Observation::Image(image), &mut ActContext::default()).expect("the right size");
+            agent.act(Observation::rgb(image), &mut ActContext::default()).expect("the right size");
         for (ours, golden) in decision.action.iter().zip(&actions[3 * i..3 * i + 3]) {
             assert!((ours - golden).abs() < 1e-4, "step {i}: {:?}", decision.action);
         }

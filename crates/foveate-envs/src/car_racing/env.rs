@@ -87,7 +87,7 @@ impl CarRacing {
         };
         let spec = EnvSpec {
             id: ID.into(),
-            observation: ObservationSpace::Image { width: SIDE, height: SIDE },
+            observation: ObservationSpace::rgb(SIDE, SIDE),
             action,
             max_steps: config.max_steps,
             fps: 50.0,
@@ -204,7 +204,7 @@ impl Env for CarRacing {
 
     fn observation(&self) -> Observation<'_> {
         let image = Image::new(SIDE, SIDE, &self.frame).expect("the frame has the size of the picture");
-        Observation::Image(image)
+        Observation::rgb(image)
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {

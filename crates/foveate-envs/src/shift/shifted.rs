@@ -1,7 +1,8 @@
 //! A world to which a plan of shifts happens.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, Seed, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, ObservationSpace,
+    Parts, Pixels, Seed, Step,
 };
 
 use super::catalogue::Target;
@@ -21,8 +22,16 @@ pub struct Shifted {
     looks: bool,
     /// Whether any stage changes actions.
     acts: bool,
+    /// Shows pictures in colour, whatever the world does.
+    spec: EnvSpec,
+    /// Width and height of the picture, frames one below the other; zeros without one.
     size: (usize, usize),
+    /// Whether the world's picture is not RGB, so that it always has to be made that.
+    recoloured: bool,
+    /// `[height, width, 3]`: what is shown.
     frame: Vec<u8>,
+    /// For pictures that are not RGB.
+    scratch: Vec<u8>,
     action: ActionBuf,
     seed: u64,
     resets: u64,
@@ -45,13 +54,29 @@ impl Shifted {
     /// [`EnvError::BadOption`] when a shift of pictures meets a world that shows none, or pictures that a shift needs were
     /// not loaded.
     pub fn new(env: Box<dyn Env>, plan: &Plan) -> Result<Self, EnvError> {
-        let size = env.spec().observation.picture().unwrap_or_default();
+        let mut spec = env.spec().clone();
+        let size = spec.observation.picture().unwrap_or_default();
+        let recoloured = spec.observation.image().is_some_and(|shape| shape.channels != 3);
+        match &mut spec.observation {
+            ObservationSpace::Image(shape) => shape.channels = 3,
+            ObservationSpace::Dict(parts) => {
+                for (_, part) in parts.iter_mut().filter(|(name, _)| name == IMAGE) {
+                    if let ObservationSpace::Image(shape) = part {
+                        shape.channels = 3;
+                    }
+                }
+            }
+            ObservationSpace::Vector { .. } | ObservationSpace::Grid { .. } => {}
+        }
         let mut shifted = Shifted {
             plan: Plan::none(),
             stages: Vec::new(),
             looks: false,
             acts: false,
+            spec,
             size,
+            recoloured,
+            scratch: vec![],
             frame: vec![0; size.0 * size.1 * 3],
             action: env.spec().action.zero(),
             seed: 0,
@@ -103,6 +128,7 @@ impl Shifted {
                 }
             }
         }
+        self.take();
         let mut before = std::mem::take(&mut self.stages);
         for shift in plan.list() {
             let name = shift.info().name;
@@ -112,7 +138,8 @@ impl Shifted {
                 before.swap_remove(at).operator
             } else {
                 let mut operator = (shift.info().make)(self.size.0, self.size.1);
-                if let (true, Some(image)) = (self.begun, self.env.observation().image()) {
+                let (width, height) = self.size;
+                if let (true, Some(image)) = (self.begun, Image::new(width, height, &self.frame)) {
                     operator.begin(image, dice(self.seed, self.resets, name, number));
                 }
                 operator
@@ -128,10 +155,18 @@ impl Shifted {
         Ok(())
     }
 
+    /// Writes the world's picture to `frame`, in colour; whether it has one.
+    fn take(&mut self) -> bool {
+        let Some(pixels) = self.env.observation().image() else { return false };
+        self.frame.copy_from_slice(pixels.to_rgb(&mut self.scratch).rgb());
+        true
+    }
+
     /// Takes the world's picture through all stages.
     fn look(&mut self) {
-        let (true, Some(image)) = (self.looks, self.env.observation().image()) else { return };
-        self.frame.copy_from_slice(image.rgb());
+        if !(self.looks || self.recoloured) || !self.take() {
+            return;
+        }
         let (width, height) = self.size;
         for Stage { shift, number, operator } in &mut self.stages {
             let now = moment(shift, *number, self.seed, self.resets, self.step);
@@ -140,6 +175,11 @@ impl Shifted {
                 operator.look(&mut Picture { width, height, rgb: &mut self.frame }, &now);
             }
         }
+    }
+
+    /// What is shown.
+    fn pixels(&self) -> Option<Pixels<'_>> {
+        Pixels::new(self.spec.observation.image()?, &self.frame)
     }
 
     /// Takes an action through all stages, and then the world a step.
@@ -176,9 +216,24 @@ fn moment(shift: &Shift, number: u64, seed: u64, resets: u64, step: u64) -> Mome
     }
 }
 
+/// The world's own parts, with another picture.
+impl Parts for Shifted {
+    fn count(&self) -> usize {
+        let Observation::Dict(parts) = self.env.observation() else { return 0 };
+        parts.count()
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        let Observation::Dict(parts) = self.env.observation() else { return None };
+        let (name, part) = parts.part(index)?;
+        let own = if name == IMAGE { self.pixels() } else { None };
+        Some((name, own.map_or(part, Observation::Image)))
+    }
+}
+
 impl Env for Shifted {
     fn spec(&self) -> &EnvSpec {
-        self.env.spec()
+        &self.spec
     }
 
     fn reset(&mut self, seed: Option<u64>) {
@@ -188,7 +243,10 @@ impl Env for Shifted {
         }
         self.env.reset(seed);
         (self.step, self.begun) = (0, true);
-        if let Some(image) = self.env.observation().image() {
+        let (width, height) = self.size;
+        if self.take()
+            && let Some(image) = Image::new(width, height, &self.frame)
+        {
             for Stage { shift, number, operator } in &mut self.stages {
                 operator.begin(image, dice(self.seed, self.resets, shift.info().name, *number));
             }
@@ -204,12 +262,14 @@ impl Env for Shifted {
     }
 
     fn observation(&self) -> Observation<'_> {
-        if !(self.looks && self.begun) {
-            return self.env.observation();
+        let own = self.env.observation();
+        if !(self.begun && (self.looks || self.recoloured)) {
+            return own;
         }
-        let image =
-            Image::new(self.size.0, self.size.1, &self.frame).expect("the frame has the world's size");
-        self.env.observation().with_image(image)
+        match own {
+            Observation::Dict(_) => Observation::Dict(self),
+            _ => self.pixels().map_or(own, Observation::Image),
+        }
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
@@ -235,7 +295,9 @@ impl Env for Shifted {
             env: self.env.boxed_clone(),
             plan: self.plan.clone(),
             stages: stages.collect(),
+            spec: self.spec.clone(),
             frame: self.frame.clone(),
+            scratch: vec![],
             action: self.action.clone(),
             ..*self
         })

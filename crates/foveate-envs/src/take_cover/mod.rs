@@ -14,7 +14,8 @@ pub mod variants;
 pub mod wad;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace,
+    PixelShape, Step,
 };
 
 pub use request::{PictureKind, TakeCoverConfig};
@@ -57,7 +58,8 @@ impl TakeCover {
     /// When `game` shows no picture or has other choices.
     pub fn new(game: Box<dyn Env>, text: Option<HoveringText>) -> Result<Self, EnvError> {
         let bad = |why: String| EnvError::BadOption { env: ID.into(), why };
-        let Some(size) = game.spec().observation.picture() else {
+        let picture = game.spec().observation.image().filter(|shape| shape.channels == 3);
+        let Some(size) = picture.map(PixelShape::tall) else {
             return Err(bad(format!("its game shows {}", game.spec().observation.describe())));
         };
         if game.spec().action != (ActionSpace::Discrete { n: 3 }) {
@@ -75,7 +77,7 @@ impl TakeCover {
 
     /// Takes over what the game shows.
     fn look(&mut self) {
-        if let Some(screen) = self.game.observation().image() {
+        if let Some(screen) = self.game.observation().picture() {
             self.screen.rgb_mut().copy_from_slice(screen.rgb());
         }
         if let Some(text) = &self.text {
@@ -89,7 +91,7 @@ impl TakeCover {
 pub fn spec() -> EnvSpec {
     EnvSpec {
         id: ID.into(),
-        observation: ObservationSpace::Image { width: SIDE, height: SIDE },
+        observation: ObservationSpace::rgb(SIDE, SIDE),
         action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
         max_steps: Some(MAX_STEPS),
         fps: FPS,
@@ -126,7 +128,7 @@ impl Env for TakeCover {
     }
 
     fn observation(&self) -> Observation<'_> {
-        Observation::Image(Image::new(SIDE, SIDE, &self.small).expect("as many bytes as its size says"))
+        Observation::rgb(Image::new(SIDE, SIDE, &self.small).expect("as many bytes as its size says"))
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {

@@ -12,7 +12,7 @@ impl Toy {
     fn new(width: usize, height: usize) -> Self {
         let spec = EnvSpec {
             id: "toy".into(),
-            observation: ObservationSpace::Image { width, height },
+            observation: ObservationSpace::rgb(width, height),
             action: ActionSpace::Discrete { n: 3 },
             max_steps: None,
             fps: 1.0,
@@ -43,7 +43,7 @@ impl Env for Toy {
     }
 
     fn observation(&self) -> Observation<'_> {
-        Observation::Image(self.screen.as_image())
+        Observation::rgb(self.screen.as_image())
     }
 
     fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
@@ -70,7 +70,7 @@ fn world() -> TakeCover {
 }
 
 fn seen(env: &dyn Env) -> [u8; 3] {
-    env.observation().image().expect("it shows a picture").pixel(50, 50)
+    env.observation().picture().expect("it shows a picture").pixel(50, 50)
 }
 
 #[test]

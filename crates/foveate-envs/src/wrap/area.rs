@@ -6,6 +6,7 @@ pub struct Area {
     from: (usize, usize),
     to: (usize, usize),
     way: Way,
+    channels: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ enum Way {
     Shares {
         across: Vec<Share>,
         down: Vec<Share>,
-        /// `[to width, 3]`: a source row, then the sum of rows.
+        /// `[to width, channels]`: a source row, then the sum of rows.
         row: Vec<f32>,
         sum: Vec<f32>,
     },
@@ -57,7 +58,7 @@ fn shares(from: usize, to: usize) -> Vec<Share> {
 }
 
 impl Area {
-    /// From and to (width, height) in pixels; `None` when a side grows.
+    /// From and to (width, height) in pixels of three bytes; `None` when a side grows.
     pub fn new(from: (usize, usize), to: (usize, usize)) -> Option<Self> {
         if to.0 > from.0 || to.1 > from.1 || to.0 == 0 || to.1 == 0 {
             return None;
@@ -74,20 +75,44 @@ impl Area {
                 sum: vec![0.0; to.0 * 3],
             }
         };
-        Some(Area { from, to, way })
+        Some(Area { from, to, way, channels: 3 })
     }
 
-    /// Resizes `rgb`, `[from height, from width, 3]`, into `out`, `[to height, to width, 3]`.
-    pub fn apply(&mut self, rgb: &[u8], out: &mut [u8]) {
+    /// The same for pixels of so many bytes, 1 to 4.
+    ///
+    /// # Panics
+    /// When there are more or none.
+    #[must_use]
+    pub fn with_channels(mut self, channels: usize) -> Self {
+        assert!((1..=4).contains(&channels), "{channels} bytes in a pixel");
+        self.channels = channels;
+        if let Way::Shares { row, sum, .. } = &mut self.way {
+            *row = vec![0.0; self.to.0 * channels];
+            sum.clone_from(row);
+        }
+        self
+    }
+
+    /// Resizes `pixels`, `[from height, from width, channels]`, into `out`, `[to height, to width, channels]`.
+    pub fn apply(&mut self, pixels: &[u8], out: &mut [u8]) {
+        match self.channels {
+            1 => self.apply_to::<1>(pixels, out),
+            2 => self.apply_to::<2>(pixels, out),
+            3 => self.apply_to::<3>(pixels, out),
+            _ => self.apply_to::<4>(pixels, out),
+        }
+    }
+
+    fn apply_to<const C: usize>(&mut self, rgb: &[u8], out: &mut [u8]) {
         let (from, to) = (self.from, self.to);
         match &mut self.way {
             Way::Same => out.copy_from_slice(rgb),
             Way::Whole(wide, high) => {
                 let scale = 1.0 / (*wide * *high) as f32;
-                for (i, pixel) in out.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+                for (i, pixel) in out.as_chunks_mut::<C>().0.iter_mut().enumerate() {
                     let (x, y) = (i % to.0 * *wide, i / to.0 * *high);
                     for (channel, byte) in pixel.iter_mut().enumerate() {
-                        let at = |dx: usize, dy: usize| ((y + dy) * from.0 + x + dx) * 3 + channel;
+                        let at = |dx: usize, dy: usize| ((y + dy) * from.0 + x + dx) * C + channel;
                         let all = (0..*high).flat_map(|dy| (0..*wide).map(move |dx| (dx, dy)));
                         let sum: u32 = all.map(|(dx, dy)| u32::from(rgb[at(dx, dy)])).sum();
                         // Two by two is done in whole numbers.
@@ -103,7 +128,7 @@ impl Area {
                 sum.fill(0.0);
                 let mut target = 0;
                 let write = |sum: &[f32], target: usize, out: &mut [u8]| {
-                    for (byte, sum) in out[target * to.0 * 3..].iter_mut().zip(sum) {
+                    for (byte, sum) in out[target * to.0 * C..].iter_mut().zip(sum) {
                         *byte = sum.round_ties_even() as u8;
                     }
                 };
@@ -113,9 +138,9 @@ impl Area {
                         sum.fill(0.0);
                         target = share.to;
                     }
-                    let pixels = rgb[share.from * from.0 * 3..][..from.0 * 3].as_chunks::<3>().0;
-                    let row = row.as_chunks_mut::<3>().0;
-                    row.fill([0.0; 3]);
+                    let pixels = rgb[share.from * from.0 * C..][..from.0 * C].as_chunks::<C>().0;
+                    let row = row.as_chunks_mut::<C>().0;
+                    row.fill([0.0; C]);
                     for Share { from, to, weight } in across.iter() {
                         for (sum, &byte) in row[*to].iter_mut().zip(&pixels[*from]) {
                             *sum += f32::from(byte) * weight;
@@ -150,5 +175,18 @@ mod tests {
             assert_eq!(out, grey(expect), "{bytes:?}");
         }
         assert!(Area::new((5, 5), (6, 5)).is_none());
+        // Each byte of a pixel is resized by itself, however many there are.
+        let bytes: Vec<u8> = (0..7 * 5).map(|i| (i * 37 % 256) as u8).collect();
+        for to in [(7, 5), (3, 2), (7, 1), (1, 5)] {
+            let area = Area::new((7, 5), to).expect("it shrinks");
+            let mut one = vec![0; to.0 * to.1];
+            area.clone().with_channels(1).apply(&bytes, &mut one);
+            for channels in 1..=4 {
+                let mut many = vec![0; one.len() * channels];
+                let wide: Vec<u8> = bytes.iter().flat_map(|&b| vec![b; channels]).collect();
+                area.clone().with_channels(channels).apply(&wide, &mut many);
+                assert!(many.chunks(channels).zip(&one).all(|(pixel, &b)| pixel == vec![b; channels]));
+            }
+        }
     }
 }

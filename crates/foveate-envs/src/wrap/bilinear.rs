@@ -15,8 +15,9 @@ pub struct Bilinear {
     /// `None` where nothing changes: that pass is left out.
     across: Option<Weights>,
     down: Option<Weights>,
-    /// `[from height, to width, 3]`
+    /// `[from height, to width, channels]`
     between: Vec<u8>,
+    channels: usize,
 }
 
 /// For each target pixel: which source pixels, and how much of each.
@@ -77,33 +78,54 @@ const fn byte(sum: i32) -> u8 {
 }
 
 impl Bilinear {
-    /// From and to (width, height) in pixels, all at least 1.
+    /// From and to (width, height) in pixels of three bytes, all at least 1.
     pub fn new(from: (usize, usize), to: (usize, usize)) -> Self {
         let (across, down) = (Weights::new(from.0, to.0), Weights::new(from.1, to.1));
         let between = if across.is_some() && down.is_some() { from.1 * to.0 * 3 } else { 0 };
-        Bilinear { from, to, across, down, between: vec![0; between] }
+        Bilinear { from, to, across, down, between: vec![0; between], channels: 3 }
     }
 
-    /// Resizes `rgb`, `[from height, from width, 3]`, into `out`, `[to height, to width, 3]`.
-    pub fn apply(&mut self, rgb: &[u8], out: &mut [u8]) {
-        let Bilinear { from, to, across, down, between } = self;
+    /// The same for pixels of so many bytes, 1 to 4.
+    ///
+    /// # Panics
+    /// When there are more or none.
+    #[must_use]
+    pub fn with_channels(mut self, channels: usize) -> Self {
+        assert!((1..=4).contains(&channels), "{channels} bytes in a pixel");
+        self.between = vec![0; self.between.len() / self.channels * channels];
+        self.channels = channels;
+        self
+    }
+
+    /// Resizes `pixels`, `[from height, from width, channels]`, into `out`, `[to height, to width, channels]`.
+    pub fn apply(&mut self, pixels: &[u8], out: &mut [u8]) {
+        match self.channels {
+            1 => self.apply_to::<1>(pixels, out),
+            2 => self.apply_to::<2>(pixels, out),
+            3 => self.apply_to::<3>(pixels, out),
+            _ => self.apply_to::<4>(pixels, out),
+        }
+    }
+
+    fn apply_to<const C: usize>(&mut self, pixels: &[u8], out: &mut [u8]) {
+        let Bilinear { from, to, across, down, between, .. } = self;
         match (across, down) {
-            (None, None) => out.copy_from_slice(rgb),
-            (Some(across), None) => along_rows(across, from.0, rgb, to.0, out),
-            (None, Some(down)) => along_columns(down, to.0 * 3, rgb, out),
+            (None, None) => out.copy_from_slice(pixels),
+            (Some(across), None) => along_rows::<C>(across, from.0, pixels, to.0, out),
+            (None, Some(down)) => along_columns(down, to.0 * C, pixels, out),
             (Some(across), Some(down)) => {
-                along_rows(across, from.0, rgb, to.0, between);
-                along_columns(down, to.0 * 3, between, out);
+                along_rows::<C>(across, from.0, pixels, to.0, between);
+                along_columns(down, to.0 * C, between, out);
             }
         }
     }
 }
 
-fn along_rows(weights: &Weights, from: usize, rgb: &[u8], to: usize, out: &mut [u8]) {
-    for (row, out) in rgb.chunks_exact(from * 3).zip(out.chunks_exact_mut(to * 3)) {
-        let (pixels, out) = (row.as_chunks::<3>().0, out.as_chunks_mut::<3>().0);
+fn along_rows<const C: usize>(weights: &Weights, from: usize, rgb: &[u8], to: usize, out: &mut [u8]) {
+    for (row, out) in rgb.chunks_exact(from * C).zip(out.chunks_exact_mut(to * C)) {
+        let (pixels, out) = (row.as_chunks::<C>().0, out.as_chunks_mut::<C>().0);
         for (out, (first, weights)) in out.iter_mut().zip(weights.iter()) {
-            let mut sum = [1 << (PLACES - 1); 3];
+            let mut sum = [1 << (PLACES - 1); C];
             for (pixel, &weight) in pixels[first..].iter().zip(weights) {
                 for (sum, &byte) in sum.iter_mut().zip(pixel) {
                     *sum += i32::from(byte) * weight;
@@ -148,6 +170,18 @@ mod tests {
         let mut out = vec![0; 75];
         Bilinear::new((5, 5), (5, 5)).apply(&rgb, &mut out);
         assert_eq!(out, rgb);
+        // Each byte of a pixel is resized by itself, however many there are.
+        for to in [(5, 5), (3, 9), (5, 2), (8, 5)] {
+            let bytes: Vec<u8> = (0..25).map(|i| (i * 37 % 256) as u8).collect();
+            let mut one = vec![0; to.0 * to.1];
+            Bilinear::new((5, 5), to).with_channels(1).apply(&bytes, &mut one);
+            for channels in 1..=4 {
+                let mut many = vec![0; one.len() * channels];
+                let wide: Vec<u8> = bytes.iter().flat_map(|&b| vec![b; channels]).collect();
+                Bilinear::new((5, 5), to).with_channels(channels).apply(&wide, &mut many);
+                assert!(many.chunks(channels).zip(&one).all(|(pixel, &b)| pixel == vec![b; channels]));
+            }
+        }
     }
 
     #[test]

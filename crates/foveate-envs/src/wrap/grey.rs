@@ -21,6 +21,13 @@ impl Grey {
         }
     }
 
+    /// Writes the brightness of every pixel of `rgb`, `[pixels, 3]`, to `grey`, `[pixels]`.
+    pub fn write(self, rgb: &[u8], grey: &mut [u8]) {
+        for (grey, &pixel) in grey.iter_mut().zip(rgb.as_chunks::<3>().0) {
+            *grey = self.of(pixel);
+        }
+    }
+
     /// Takes the colour out of `rgb`, `[pixels, 3]`; all three bytes of a pixel become its brightness.
     pub fn apply(self, rgb: &mut [u8]) {
         for pixel in rgb.as_chunks_mut::<3>().0 {

@@ -5,13 +5,14 @@
 //! the picture (`grey`, `resize`, `stack`), then those that change what is told (`clip`, `limit`).
 //!
 //! ```
-//! use foveate_core::{Action, Env, ObservationSpace};
+//! use foveate_core::{Action, Env, ObservationSpace, PixelShape};
 //! use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 //! use foveate_envs::wrap::Wrapped;
 //!
 //! let world = CarRacing::new(CarRacingConfig::default())?;
 //! let mut world = Wrapped::new(Box::new(world), "repeat:4+grey+resize:48x48+stack:2".parse()?)?;
-//! assert_eq!(world.spec().observation, ObservationSpace::Image { width: 48, height: 96 });
+//! let shape = PixelShape { frames: 2, height: 48, width: 48, channels: 1 };
+//! assert_eq!(world.spec().observation, ObservationSpace::Image(shape));
 //! world.reset(Some(7));
 //! world.step(Action::Continuous(&[0.0, 0.5, 0.0]))?; // four steps of the world
 //! # Ok::<(), foveate_core::EnvError>(())

@@ -1,12 +1,13 @@
 //! A world behind wrappers.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Mixed, Observation, ObservationSpace,
-    Rng, Seed, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace, Parts,
+    PixelShape, Pixels, Rng, Seed, Step,
 };
 
 use super::area::Area;
 use super::bilinear::Bilinear;
+use super::grey::Grey;
 use super::parse::{Resize, Stack, Wrappers};
 
 /// A world behind [`Wrappers`]; see the [module](super).
@@ -27,7 +28,7 @@ pub struct Wrapped {
     resets: u64,
     steps: u64,
     lives: Option<u64>,
-    looks: Looks,
+    pictures: Option<Pictures>,
     /// Of a row of numbers: the last of them, the oldest first.
     numbers: Vec<f32>,
     over: bool,
@@ -35,18 +36,21 @@ pub struct Wrapped {
 
 /// Pictures on their way through the wrappers.
 #[derive(Clone)]
-struct Looks {
-    /// The world's size.
-    from: (usize, usize),
-    /// The size after resizing.
-    to: (usize, usize),
-    /// `[2, from height, from width, 3]`: what the larger is taken of; one if there is no `max`.
+struct Pictures {
+    /// What the world shows.
+    from: PixelShape,
+    /// What is shown of one observation of the world, without a stack.
+    to: PixelShape,
+    /// Two observations, `[frames, from height, from width, to channels]`: what the larger is taken of; one if there is
+    /// no `max`.
     kept: [Vec<u8>; 2],
     resize: Way,
-    /// `[to height, to width, 3]`: the newest picture, where it is not shown as it is.
+    /// The newest picture of a stack of colours, `[to height, to width, kept channels]`, else empty.
     small: Vec<u8>,
-    /// What is shown: the last pictures one below the other.
+    /// What is shown: the last pictures, the oldest first.
     shown: Vec<u8>,
+    /// Its shape.
+    shape: PixelShape,
 }
 
 #[derive(Clone)]
@@ -60,65 +64,93 @@ fn bad(env: &EnvSpec, why: String) -> EnvError {
     EnvError::BadOption { env: env.id.clone(), why }
 }
 
-impl Looks {
-    fn new(wrappers: &Wrappers, spec: &EnvSpec) -> Result<Self, EnvError> {
-        let from = spec.observation.picture().unwrap_or_default();
-        let Some(Resize { width, height, area }) = wrappers.resize else {
-            return Ok(Self::sized(wrappers, from, from, Way::Stay));
-        };
-        let to = (width, height);
-        let way = if area {
-            let (w, h) = from;
-            let why =
-                || format!("resize to {width}x{height} by area makes {w}x{h} larger; leave out `:area`");
-            Way::Area(Area::new(from, to).ok_or_else(|| bad(spec, why()))?)
-        } else {
-            Way::Bilinear(Bilinear::new(from, to))
-        };
-        Ok(Self::sized(wrappers, from, to, way))
-    }
+/// What the wrappers make of pictures: of one observation of the world, and of what is shown.
+fn shapes(wrappers: &Wrappers, from: PixelShape) -> (PixelShape, PixelShape) {
+    let channels = if wrappers.grey.is_some() { 1 } else { from.channels };
+    let size = wrappers.resize.map_or((from.width, from.height), |to| (to.width, to.height));
+    let to = PixelShape { width: size.0, height: size.1, channels, ..from };
+    let shown = match wrappers.stack {
+        Some(Stack::Rows(rows)) => PixelShape { frames: to.frames.saturating_mul(rows), ..to },
+        Some(Stack::Colors) => PixelShape { channels: 3, ..to },
+        None => to,
+    };
+    (to, shown)
+}
 
-    fn sized(wrappers: &Wrappers, from: (usize, usize), to: (usize, usize), resize: Way) -> Self {
-        let bytes = from.0 * from.1 * 3;
-        let rows = if let Some(Stack::Rows(rows)) = wrappers.stack { rows } else { 1 };
-        let one = to.0 * to.1 * 3;
+impl Pictures {
+    fn new(wrappers: &Wrappers, spec: &EnvSpec, from: PixelShape) -> Result<Self, EnvError> {
+        let (to, shape) = shapes(wrappers, from);
+        let colours = matches!(from.channels, 1 | 3);
+        if !colours && (wrappers.grey.is_some() || wrappers.stack == Some(Stack::Colors)) {
+            let why = format!(
+                "its pictures have {} bytes in a pixel; grey and stack:colors go with 1 or 3",
+                from.channels
+            );
+            return Err(bad(spec, why));
+        }
+        if from.frames != 1 && wrappers.stack == Some(Stack::Colors) {
+            let why = format!("it shows {} pictures at once; stack:colors goes with one", from.frames);
+            return Err(bad(spec, why));
+        }
+        let resize = match wrappers.resize {
+            None => Way::Stay,
+            Some(_) if to.channels > 4 => {
+                let why =
+                    format!("its pictures have {} bytes in a pixel; resize goes with 1 to 4", to.channels);
+                return Err(bad(spec, why));
+            }
+            Some(Resize { width, height, area }) => {
+                let (w, h) = (from.width, from.height);
+                if area {
+                    let why = || {
+                        format!("resize to {width}x{height} by area makes {w}x{h} larger; leave out `:area`")
+                    };
+                    let area = Area::new((w, h), (width, height)).ok_or_else(|| bad(spec, why()))?;
+                    Way::Area(area.with_channels(to.channels))
+                } else {
+                    Way::Bilinear(Bilinear::new((w, h), (width, height)).with_channels(to.channels))
+                }
+            }
+        };
+        let bytes = from.frames * from.height * from.width * to.channels;
         let kept = [vec![0; bytes], vec![0; if wrappers.max { bytes } else { 0 }]];
-        let small = vec![0; if wrappers.stack == Some(Stack::Colors) { one } else { 0 }];
-        Looks { from, to, kept, resize, small, shown: vec![0; one * rows] }
+        let small = vec![0; if wrappers.stack == Some(Stack::Colors) { to.frame_len() } else { 0 }];
+        let shown = vec![0; shape.frames * shape.frame_len()];
+        Ok(Pictures { from, to, kept, resize, small, shown, shape })
     }
 
     /// Keeps the picture in place `slot`, without its colour if that is asked for.
-    fn keep(&mut self, wrappers: &Wrappers, image: Image<'_>, slot: usize) {
-        self.kept[slot].copy_from_slice(image.rgb());
-        if let Some(grey) = wrappers.grey {
-            grey.apply(&mut self.kept[slot]);
+    fn keep(&mut self, wrappers: &Wrappers, pixels: Pixels<'_>, slot: usize) {
+        let kept = &mut self.kept[slot];
+        match wrappers.grey {
+            Some(grey) if pixels.channels() == 3 => grey.write(pixels.bytes(), kept),
+            _ => kept.copy_from_slice(pixels.bytes()),
         }
     }
 
     /// Shows what was kept; the first picture of an episode fills the whole stack.
     fn show(&mut self, wrappers: &Wrappers, first: bool) {
-        let Looks { kept: [kept, other], resize, shown, small, to, .. } = self;
+        let Pictures { from, to, kept: [kept, other], resize, shown, small, .. } = self;
         // What was the larger once stays so for a step that ends early, as in Gymnasium's AtariPreprocessing.
         for (byte, &other) in kept.iter_mut().zip(&*other) {
             *byte = (*byte).max(other);
         }
-        let one = to.0 * to.1 * 3;
-        let newest = match wrappers.stack {
-            Some(Stack::Rows(rows)) => {
-                shown.copy_within(one.., 0);
-                (rows - 1) * one
-            }
-            _ => 0,
-        };
         if wrappers.stack == Some(Stack::Colors) {
             resize.apply(kept, small);
-            for (pixel, new) in shown.as_chunks_mut::<3>().0.iter_mut().zip(small.as_chunks::<3>().0) {
-                let bright = super::grey::Grey::Pillow.of(*new);
+            let news = small.chunks_exact(to.channels);
+            for (pixel, new) in shown.as_chunks_mut::<3>().0.iter_mut().zip(news) {
+                let bright = if let [r, g, b] = *new { Grey::Pillow.of([r, g, b]) } else { new[0] };
                 *pixel = if first { [bright; 3] } else { [pixel[1], pixel[2], bright] };
             }
             return;
         }
-        resize.apply(kept, &mut shown[newest..]);
+        let one = to.frames * to.frame_len();
+        let newest = shown.len() - one;
+        shown.copy_within(one.., 0);
+        let large = from.height * from.width * to.channels;
+        for (kept, out) in kept.chunks_exact(large).zip(shown[newest..].chunks_exact_mut(to.frame_len())) {
+            resize.apply(kept, out);
+        }
         if first {
             let (before, newest) = shown.split_at_mut(newest);
             for place in before.chunks_exact_mut(one) {
@@ -126,14 +158,18 @@ impl Looks {
             }
         }
     }
+
+    fn pixels(&self) -> Pixels<'_> {
+        Pixels::new(self.shape, &self.shown).expect("it is as large as its shape says")
+    }
 }
 
 impl Way {
-    fn apply(&mut self, rgb: &[u8], out: &mut [u8]) {
+    fn apply(&mut self, pixels: &[u8], out: &mut [u8]) {
         match self {
-            Way::Stay => out.copy_from_slice(rgb),
-            Way::Bilinear(bilinear) => bilinear.apply(rgb, out),
-            Way::Area(area) => area.apply(rgb, out),
+            Way::Stay => out.copy_from_slice(pixels),
+            Way::Bilinear(bilinear) => bilinear.apply(pixels, out),
+            Way::Area(area) => area.apply(pixels, out),
         }
     }
 }
@@ -141,11 +177,11 @@ impl Way {
 impl Wrapped {
     /// Bytes of the pictures that `wrappers` keep of a world of this shape, before any is made.
     pub fn bytes(wrappers: &Wrappers, spec: &EnvSpec) -> u64 {
-        let (width, height) = spec.observation.picture().unwrap_or_default();
-        let from = 3 * width as u64 * height as u64;
-        let to = wrappers.resize.map_or(from, |to| 3 * to.width as u64 * to.height as u64);
-        let rows = if let Some(Stack::Rows(rows)) = wrappers.stack { rows as u64 } else { 2 };
-        2 * from + to * rows
+        let Some(from) = spec.observation.image() else { return 0 };
+        let (to, shown) = shapes(wrappers, from);
+        let bytes = |shape| ObservationSpace::Image(shape).bytes();
+        let kept = bytes(PixelShape { channels: to.channels, ..from });
+        kept.saturating_mul(2).saturating_add(bytes(to)).saturating_add(bytes(shown))
     }
 
     /// Puts `env` behind `wrappers`; it must be reset before the first step.
@@ -154,33 +190,52 @@ impl Wrapped {
     /// [`EnvError::BadOption`] when a wrapper of pictures meets a world that shows none, or does not fit its picture.
     pub fn new(env: Box<dyn Env>, wrappers: Wrappers) -> Result<Self, EnvError> {
         let mut spec = env.spec().clone();
-        if spec.observation.picture().is_none()
-            && (wrappers.max
-                || wrappers.grey.is_some()
-                || wrappers.resize.is_some()
-                || wrappers.stack == Some(Stack::Colors))
-        {
+        let image = spec.observation.image();
+        let of_pictures = wrappers.max
+            || wrappers.grey.is_some()
+            || wrappers.resize.is_some()
+            || wrappers.stack == Some(Stack::Colors);
+        let numbers_alone = matches!(spec.observation, ObservationSpace::Vector { .. });
+        if image.is_none() && (of_pictures || wrappers.looks() && !numbers_alone) {
             let shows = spec.observation.describe();
+            let more = if numbers_alone { "stack, " } else { "" };
             return Err(bad(
                 &spec,
-                format!("it shows {shows}; only repeat, stack, clip and the like go with that"),
+                format!("it shows {shows}; only repeat, {more}clip and the like go with that"),
             ));
         }
-        let looks = Looks::new(&wrappers, &spec)?;
-        let rows = if let Some(Stack::Rows(rows)) = wrappers.stack { rows } else { 1 };
+        if spec.observation.has_depth() && wrappers.looks() {
+            return Err(bad(
+                &spec,
+                "its picture has a depth, which would no longer fit; leave out max, grey, resize and stack"
+                    .into(),
+            ));
+        }
+        let pictures = match image.filter(|_| wrappers.looks()) {
+            Some(from) => Some(Pictures::new(&wrappers, &spec, from)?),
+            None => None,
+        };
         let mut numbers = vec![];
         match &mut spec.observation {
-            ObservationSpace::Image { width, height } => (*width, *height) = (looks.to.0, looks.to.1 * rows),
-            ObservationSpace::Mixed { width, height, depth, .. } => {
-                if *depth && wrappers.looks() {
-                    return Err(bad(&spec, "its picture has a depth, which would no longer fit; leave out max, grey, resize and stack".into()));
+            ObservationSpace::Image(shape) => {
+                if let Some(pictures) = &pictures {
+                    *shape = pictures.shape;
                 }
-                (*width, *height) = (looks.to.0, looks.to.1 * rows);
+            }
+            ObservationSpace::Dict(parts) => {
+                for (_, part) in parts.iter_mut().filter(|(name, _)| name == IMAGE) {
+                    if let Some(pictures) = &pictures {
+                        *part = ObservationSpace::Image(pictures.shape);
+                    }
+                }
             }
             ObservationSpace::Vector { len } => {
-                *len *= rows;
-                numbers = vec![0.0; if rows > 1 { *len } else { 0 }];
+                if let Some(Stack::Rows(rows)) = wrappers.stack {
+                    *len *= rows;
+                    numbers = vec![0.0; *len];
+                }
             }
+            ObservationSpace::Grid { .. } => {}
         }
         let repeat = wrappers.repeat.unwrap_or(1);
         let shorter = |steps: usize| steps.div_ceil(usize::try_from(repeat).unwrap_or(usize::MAX));
@@ -199,7 +254,7 @@ impl Wrapped {
             resets: 0,
             steps: 0,
             lives: None,
-            looks,
+            pictures,
             numbers,
             over: true,
             spec,
@@ -236,31 +291,46 @@ impl Wrapped {
     }
 
     fn look(&mut self, first: bool) {
-        if self.wrappers.looks() {
-            if self.looks.from != (0, 0) {
-                self.looks.show(&self.wrappers, first);
-            } else if let Observation::Vector(now) = self.env.observation() {
-                let numbers = &mut self.numbers;
-                let one = now.len();
-                if first {
-                    for place in numbers.chunks_exact_mut(one) {
-                        place.copy_from_slice(now);
-                    }
-                } else {
-                    numbers.copy_within(one.., 0);
-                    let newest = numbers.len() - one;
-                    numbers[newest..].copy_from_slice(now);
+        if let Some(pictures) = &mut self.pictures {
+            pictures.show(&self.wrappers, first);
+        } else if !self.numbers.is_empty()
+            && let Some(now) = self.env.observation().numbers()
+        {
+            let numbers = &mut self.numbers;
+            let one = now.len();
+            if first {
+                for place in numbers.chunks_exact_mut(one) {
+                    place.copy_from_slice(now);
                 }
+            } else {
+                numbers.copy_within(one.., 0);
+                let newest = numbers.len() - one;
+                numbers[newest..].copy_from_slice(now);
             }
         }
     }
 
     fn keep(&mut self, slot: usize) {
-        if self.wrappers.looks()
-            && let Some(image) = self.env.observation().image()
+        if let Some(pictures) = &mut self.pictures
+            && let Some(pixels) = self.env.observation().image()
         {
-            self.looks.keep(&self.wrappers, image, slot);
+            pictures.keep(&self.wrappers, pixels, slot);
         }
+    }
+}
+
+/// The world's own parts, with another picture.
+impl Parts for Wrapped {
+    fn count(&self) -> usize {
+        let Observation::Dict(parts) = self.env.observation() else { return 0 };
+        parts.count()
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        let Observation::Dict(parts) = self.env.observation() else { return None };
+        let (name, part) = parts.part(index)?;
+        let own = self.pictures.as_ref().filter(|_| name == IMAGE);
+        Some((name, own.map_or(part, |pictures| Observation::Image(pictures.pixels()))))
     }
 }
 
@@ -297,7 +367,9 @@ impl Env for Wrapped {
             self.lives = self.count_lives();
         }
         self.keep(0);
-        self.looks.kept[1].fill(0);
+        if let Some(pictures) = &mut self.pictures {
+            pictures.kept[1].fill(0);
+        }
         self.look(true);
     }
 
@@ -349,17 +421,11 @@ impl Env for Wrapped {
     }
 
     fn observation(&self) -> Observation<'_> {
-        let own = self.env.observation();
-        if !self.wrappers.looks() {
-            return own;
-        }
-        let Some((width, height)) = self.spec.observation.picture() else {
-            return Observation::Vector(&self.numbers);
-        };
-        let image = Image::new(width, height, &self.looks.shown).expect("it is as large as the spec says");
-        match own {
-            Observation::Mixed(mixed) => Observation::Mixed(Mixed { image, ..mixed }),
-            _ => Observation::Image(image),
+        match (&self.pictures, self.env.observation()) {
+            (Some(_), Observation::Dict(_)) => Observation::Dict(self),
+            (Some(pictures), _) => Observation::Image(pictures.pixels()),
+            (None, _) if !self.numbers.is_empty() => Observation::Vector(&self.numbers),
+            (None, own) => own,
         }
     }
 
@@ -384,7 +450,7 @@ impl Env for Wrapped {
             nothing: self.nothing.clone(),
             before: self.before.clone(),
             dice: self.dice.clone(),
-            looks: self.looks.clone(),
+            pictures: self.pictures.clone(),
             numbers: self.numbers.clone(),
             ..*self
         })

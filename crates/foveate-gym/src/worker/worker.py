@@ -34,6 +34,8 @@ REPLY = struct.Struct("<BBHId")
 LOOKS, PATIENCE, AGAIN = 40, 2, 256
 # Longer texts of wrappers are refused.
 MOST_WRAPPERS = 2000
+# More pictures at once are numbers.
+MOST_FRAMES = 64
 FINE, RAISED, REFUSED = 0, 1, 2
 TERMINATED, TRUNCATED, HEAVY = 1, 2, 4
 # Where ids come from that Gymnasium itself does not know: module to import, package to install.
@@ -243,14 +245,15 @@ def one_line(error):
 
 
 class Eyes:
-    """Writes observations to the memory file: first the picture, `[height, width, 3]` bytes, then its depth,
-    `[height, width]` bytes, then the other numbers, `float32`.
+    """Writes observations to the memory file: first the pictures, `[frames, height, width, channels]` bytes, then their
+    depth, `[height, width]` bytes, then the other numbers, `float32`.
 
     `drawn` is how large the pictures are that render() draws, if they take the place of those in the observation."""
 
     def __init__(self, gymnasium, numpy, space, wanted, drawn=None):
         self.spaces, self.np, self.wanted = gymnasium.spaces, numpy, wanted
         self.size = drawn  # width, height
+        self.frames, self.channels = 1, 3
         self.copies = []
         self.parts = [["render()", "picture", "%d x %d, rgb" % drawn]] if drawn else []
         self.left_out = []
@@ -283,8 +286,11 @@ class Eyes:
                 self.depth = (title, find, space, looks[0], looks[1])
             elif looks and self.size is None and self.wanted in (None, title):
                 self.size = looks[0]
+                self.frames = space.shape[0] if looks[1].endswith("stack") else 1
+                self.channels = 1 if "grey" in looks[1] else 3
                 self.copies.append(("picture", find, space, looks[1]))
-                self.parts.append([title, "picture", "%d x %d, %s" % (looks[0] + (looks[1],))])
+                words = "%d x %d, %s" % (looks[0] + (looks[1],))
+                self.parts.append([title, "picture", words + (" of %d" % self.frames if self.frames > 1 else "")])
             elif looks and self.size is not None and not self.wanted == title:
                 self.left_out.append([title, "a second picture"])
             elif looks:
@@ -324,13 +330,19 @@ class Eyes:
             size, layout = (shape[1], shape[0]), {1: "grey", 3: "rgb", 4: "rgba"}[shape[2]]
         elif len(shape) == 3 and shape[0] in (1, 3):
             size, layout = (shape[2], shape[1]), {1: "grey first", 3: "rgb first"}[shape[0]]
+        elif not prefix and len(shape) == 3 and shape[0] <= MOST_FRAMES:
+            # The last pictures, the oldest first, as Gymnasium's FrameStackObservation gives them.
+            size, layout = (shape[2], shape[1]), "grey stack"
+        elif not prefix and len(shape) == 4 and shape[0] <= MOST_FRAMES and shape[3] in (1, 3):
+            size, layout = (shape[2], shape[1]), {1: "grey stack", 3: "rgb stack"}[shape[3]]
         else:
             return None
         # Smaller ones are boards and symbols.
         return ((int(size[0]), int(size[1])), prefix + layout) if min(size) >= 16 else None
 
     def bytes(self):
-        picture = self.size[0] * self.size[1] * (4 if self.depth else 3) if self.size else 0
+        pixels = self.size[0] * self.size[1] if self.size else 0
+        picture = pixels * (self.frames * self.channels + (1 if self.depth else 0))
         return (picture + 7) // 8 * 8, 4 * self.numbers
 
     def open(self, memory):
@@ -345,11 +357,13 @@ class Eyes:
         for kind, find, space, what in self.copies:
             if kind == "picture":
                 width, height = self.size
-                target = np.frombuffer(self.map, np.uint8, width * height * 3).reshape(height, width, 3)
+                shape = (self.frames, height, width, self.channels)
+                target = np.frombuffer(self.map, np.uint8, width * height * shape[0] * shape[3]).reshape(shape)
+                target = target if what.endswith("stack") else target[0]
                 writers.append((find, picture_writer(np, space.shape, what, target)))
             elif kind == "depth":
                 width, height = self.size
-                target = np.frombuffer(self.map, np.uint8, width * height, width * height * 3)
+                target = np.frombuffer(self.map, np.uint8, width * height, width * height * self.frames * self.channels)
                 target = target.reshape(height, width, 1)
                 writers.append((find, picture_writer(np, space.shape, what, target)))
             else:
@@ -378,11 +392,11 @@ def picture_writer(np, shape, layout, target):
             picture = np.rint(np.clip(picture, 0.0, 1.0) * 255.0)
         if layout.endswith(" first"):
             picture = picture.transpose(1, 2, 0)
-        if picture.ndim == 2:
+        if picture.ndim < target.ndim:
             picture = picture[..., None]
         return picture[..., :3]
 
-    if layout == "rgb" and not unit:
+    if layout in ("rgb", "rgb stack") and not unit:
 
         def write(picture):
             if type(picture) is ndarray and picture.shape == shape and picture.dtype == uint8:
@@ -622,6 +636,8 @@ class Host:
             "gymnasium": gymnasium.__version__,
             "numpy": numpy.__version__,
             "picture": list(self.eyes.size) if self.eyes.size else None,
+            "frames": self.eyes.frames,
+            "channels": self.eyes.channels,
             "depth": bool(self.eyes.depth),
             "numbers": self.eyes.numbers,
             "numbers_at": picture,

@@ -80,7 +80,7 @@ impl Decisions {
                 agent.begin_episode(episode_seed(0, 0));
                 let clock = ThreadCpu::start();
                 for frame in &self.frames {
-                    let decision = agent.act(Observation::Image(frame.as_image()), &mut context)?;
+                    let decision = agent.act(Observation::rgb(frame.as_image()), &mut context)?;
                     std::hint::black_box(decision.action);
                     if pass == 0 {
                         let selected = decision.attention.and_then(|attention| attention.selected());

@@ -89,15 +89,16 @@ impl Actor for IntervenedActor {
         step: u64,
         context: &mut ActContext,
     ) -> Result<Chosen<'_>, ActorError> {
+        let mut scratch = vec![];
         let changed = match (env.observation(), self.condition) {
-            (Observation::Image(picture), Condition::Blind) => Some(blindfold(picture)),
-            (Observation::Image(picture), condition) if condition != Condition::AsIs => {
-                self.changed(picture, context, step)?
+            (Observation::Image(pixels), Condition::Blind) => Some(blindfold(pixels.to_rgb(&mut scratch))),
+            (Observation::Image(pixels), condition) if condition != Condition::AsIs => {
+                self.changed(pixels.to_rgb(&mut scratch), context, step)?
             }
             _ => None,
         };
         let observation = match &changed {
-            Some(changed) => Observation::Image(changed.as_image()),
+            Some(changed) => Observation::rgb(changed.as_image()),
             None => env.observation(),
         };
         Ok(self.agent.act(observation, context)?.into())
@@ -117,7 +118,7 @@ impl IntervenedActor {
         step: u64,
     ) -> Result<Option<ImageBuf>, PolicyError> {
         let mut looker = self.agent.boxed_clone();
-        let decision = looker.act(Observation::Image(picture), &mut context.clone())?;
+        let decision = looker.act(Observation::rgb(picture), &mut context.clone())?;
         let (Some(attention), Some(fill)) = (&decision.attention, self.condition.fill()) else {
             return Ok(None);
         };

@@ -363,7 +363,7 @@ fn watch(seat: Seat, film: bool, stop: &Stop) -> Result<Played, RunError> {
     })?;
     let shown = match camera {
         Some(mut camera) => {
-            camera.shoot(&*end.env, picture(&*end.env)?)?;
+            camera.shoot(&*end.env, picture(&*end.env)?.as_image())?;
             Some(Shown { maps, reel: camera.finish()?, picture: size })
         }
         None => None,

@@ -2,8 +2,8 @@
 
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, Observation, PolicyError,
-    RolloutJob,
+    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, ImageBuf, Observation,
+    PolicyError, RolloutJob,
 };
 use foveate_explain::episode::{ActionScale, Episode};
 
@@ -99,7 +99,8 @@ impl Observer<RunError> for Watcher<'_> {
         self.episode.actions.push(decision.action.to_vec());
         self.episode.selected.push(selected);
         self.episode.shares.push(shares);
-        let (step, picture, before) = (step as usize, picture(env)?, self.before.take());
+        let picture = picture(env)?;
+        let (step, picture, before) = (step as usize, picture.as_image(), self.before.take());
         (self.look)(Moment { step, picture, env, before, decision })
     }
 
@@ -111,18 +112,18 @@ impl Observer<RunError> for Watcher<'_> {
 }
 
 /// What the world shows, which must be a picture.
-pub(super) fn picture(env: &dyn Env) -> Result<Image<'_>, RunError> {
-    match env.observation() {
-        Observation::Image(image) => Ok(image),
-        Observation::Vector(_) | Observation::Mixed(_) => Err(RunError::BadRequest {
-            why: format!(
-                "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that \
-                 shows pictures alone",
-                env.spec().id,
-                env.spec().observation.describe()
-            ),
-        }),
+pub(super) fn picture(env: &dyn Env) -> Result<ImageBuf, RunError> {
+    if let Observation::Image(pixels) = env.observation() {
+        return Ok(pixels.to_image());
     }
+    Err(RunError::BadRequest {
+        why: format!(
+            "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that shows \
+             pictures alone",
+            env.spec().id,
+            env.spec().observation.describe()
+        ),
+    })
 }
 
 pub(super) fn policy_error(job: RolloutJob, step: usize, source: PolicyError) -> RunError {

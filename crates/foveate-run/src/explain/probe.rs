@@ -43,7 +43,7 @@ impl Taken {
     /// The action on `picture`, taken in the state in which this decision was taken.
     pub(super) fn act(&self, picture: Image<'_>) -> Result<Vec<f64>, PolicyError> {
         let (agent, context) = &self.before;
-        Ok(agent.boxed_clone().act(Observation::Image(picture), &mut context.clone())?.action.to_vec())
+        Ok(agent.boxed_clone().act(Observation::rgb(picture), &mut context.clone())?.action.to_vec())
     }
 
     /// The pixels of the patches in `claim`.

@@ -150,7 +150,7 @@ pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyEr
     let mut claims = [[Effect::default(); 5]; 2];
     let mut random = foils.random.boxed_clone();
     let random_claim = random
-        .act(Observation::Image(taken.picture.as_image()), &mut ActContext::default())?
+        .act(Observation::rgb(taken.picture.as_image()), &mut ActContext::default())?
         .attention
         .as_ref()
         .map(claim);

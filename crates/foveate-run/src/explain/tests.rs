@@ -33,7 +33,7 @@ impl Sparks {
         Sparks {
             spec: EnvSpec {
                 id: "sparks".into(),
-                observation: ObservationSpace::Image { width: SIDE, height: SIDE },
+                observation: ObservationSpace::rgb(SIDE, SIDE),
                 action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
                 max_steps: Some(30),
                 fps: 10.0,
@@ -81,7 +81,7 @@ impl Env for Sparks {
     }
 
     fn observation(&self) -> Observation<'_> {
-        Observation::Image(self.picture.as_image())
+        Observation::rgb(self.picture.as_image())
     }
 
     fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
@@ -148,7 +148,7 @@ impl Policy for Toy {
         memory: &'m mut Memory,
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let Observation::Image(picture) = observation else {
+        let Some(picture) = observation.picture() else {
             return Err(PolicyError::BadConfig { why: "pictures, please".into() });
         };
         let grid = grid();

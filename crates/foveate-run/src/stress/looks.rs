@@ -1,7 +1,7 @@
 //! A contact sheet: what variants look like.
 
 use foveate_core::episode::RecordedActor;
-use foveate_core::{Agent, Env, Image, ImageBuf};
+use foveate_core::{Agent, Env, ImageBuf};
 use foveate_envs::registry::EnvRequest;
 use foveate_film::{Face, encode_png};
 
@@ -54,15 +54,15 @@ pub fn looks(
         env.render(&mut view)?;
         put(&mut sheet, view.as_image(), [x, y + NAME]);
         let mut seen = ImageBuf::black(SEEN, SEEN);
-        seen.fit(picture(&*env)?);
+        seen.fit(picture(&*env)?.as_image());
         put(&mut sheet, seen.as_image(), [x + VIEW[0] + GAP, y + NAME]);
     }
     encode_png(sheet.as_image())
         .map_err(|error| RunError::BadRequest { why: format!("{error}; name fewer variants") })
 }
 
-fn picture(env: &dyn Env) -> Result<Image<'_>, RunError> {
-    env.observation().image().ok_or_else(|| RunError::BadRequest {
+fn picture(env: &dyn Env) -> Result<ImageBuf, RunError> {
+    env.observation().image().map(|pixels| pixels.to_image()).ok_or_else(|| RunError::BadRequest {
         why: format!("{} shows numbers; choose another world", env.spec().id),
     })
 }

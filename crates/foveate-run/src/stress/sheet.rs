@@ -109,8 +109,7 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
             ),
         });
     };
-    Ok(ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec())
-        .expect("it was a picture before"))
+    Ok(image.to_image())
 }
 
 /// Resets the world and lets `actor` drive.

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
-use foveate_core::{
-    Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Mixed, Observation, RolloutJob, Tokens,
-};
+use foveate_core::{Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens};
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
 
@@ -22,6 +20,8 @@ pub(super) struct Scene {
     stage: Stage,
     size: (usize, usize),
     view: Option<ImageBuf>,
+    /// For pictures that are not RGB.
+    scratch: Vec<u8>,
     /// What the agent decided on seeing the present observation; it looks once per observation.
     decided: Option<Decided>,
 }
@@ -68,6 +68,7 @@ impl Scene {
             stage,
             size,
             view: Some(ImageBuf::black(width, height)),
+            scratch: vec![],
             decided: None,
         })
     }
@@ -107,11 +108,11 @@ impl Scene {
                 let (names, weights) = named.map_or((&[][..], &[][..]), |(names, weights)| (names, weights));
                 Seen::Attended { names, weights }
             }
-            (Observation::Vector(numbers), _) => Seen::Numbers(numbers),
             (_, Some(overlaid)) => Seen::Picture(overlaid.as_image(), marks),
-            (Observation::Image(image) | Observation::Mixed(Mixed { image, .. }), None) => {
-                Seen::Picture(image, marks)
-            }
+            (_, None) => match observation.image() {
+                Some(pixels) => Seen::Picture(pixels.to_rgb(&mut self.scratch), marks),
+                None => Seen::Numbers(observation.numbers().unwrap_or_default()),
+            },
         };
         Ok(self.stage.compose(&Shot {
             world: self.view.as_ref().map(ImageBuf::as_image),
@@ -154,7 +155,9 @@ impl Scene {
         {
             named = Some((names.to_vec(), attention.importance().into_owned()));
         }
-        if let (Some(image), Some(attention)) = (observation.image(), &decision.attention) {
+        if let (Some(pixels), Some(attention)) = (observation.image(), &decision.attention) {
+            let mut scratch = vec![];
+            let image = pixels.to_rgb(&mut scratch);
             overlaid = overlay(image, attention);
             marks.extend(attention_marks(image.width(), image.height(), attention).iter().map(|m| Mark {
                 x: m.x,

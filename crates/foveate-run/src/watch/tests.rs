@@ -19,7 +19,7 @@ impl Dawn {
     fn of(length: u8) -> Self {
         let spec = EnvSpec {
             id: "dawn".into(),
-            observation: ObservationSpace::Image { width: 24, height: 24 },
+            observation: ObservationSpace::rgb(24, 24),
             action: ActionSpace::Discrete { n: 3 },
             max_steps: None,
             fps: 20.0,
@@ -49,7 +49,7 @@ impl Env for Dawn {
         Ok(Step { reward: 1.0, terminated: self.step == self.length, truncated: false })
     }
     fn observation(&self) -> Observation<'_> {
-        Observation::Image(self.image.as_image())
+        Observation::rgb(self.image.as_image())
     }
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         view.rgb_mut().fill(self.step * 8);
@@ -82,7 +82,7 @@ impl Policy for Looker {
         memory: &'m mut Self::Memory,
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let Observation::Image(image) = observation else { panic!("a picture is due") };
+        let Some(image) = observation.picture() else { panic!("a picture is due") };
         let brightness = image.rgb()[0];
         assert_ne!(memory.2.replace(brightness), Some(brightness), "looked twice at one observation");
         let chosen = Selected { tokens: &[0], ranks: &[0] };

@@ -18,7 +18,7 @@ fn flat(action: ActionSpace) -> Box<dyn Env> {
     Box::new(Flat {
         spec: EnvSpec {
             id: "flat".into(),
-            observation: ObservationSpace::Image { width: WIDTH, height: HEIGHT },
+            observation: ObservationSpace::rgb(WIDTH, HEIGHT),
             action,
             max_steps: None,
             fps: 10.0,
@@ -45,7 +45,7 @@ impl Env for Flat {
         Ok(Step::default())
     }
     fn observation(&self) -> Observation<'_> {
-        Observation::Image(foveate_core::Image::new(WIDTH, HEIGHT, &self.rgb).expect("its size"))
+        Observation::rgb(foveate_core::Image::new(WIDTH, HEIGHT, &self.rgb).expect("its size"))
     }
     fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
         Ok(())

@@ -35,7 +35,7 @@ fn drive(world: &mut dyn Env, steps: usize) -> Vec<Vec<u8>> {
 }
 
 fn frame(world: &dyn Env) -> Vec<u8> {
-    let Observation::Image(image) = world.observation() else { panic!("a picture") };
+    let Some(image) = world.observation().picture() else { panic!("a picture") };
     image.rgb().to_vec()
 }
 

@@ -139,6 +139,27 @@ class Grey(Toy):
         return np.full((1, 18, 16), (self.t % 5) / 4.0, np.float32)
 
 
+class Stack(Toy):
+    """The last three pictures in grey, the oldest first, of which each shows its step number."""
+
+    observation_space = spaces.Box(0, 255, (3, 18, 16), np.uint8)
+    action_space = spaces.Discrete(2)
+
+    def move(self, action):
+        pass
+
+    def look(self):
+        shape = self.observation_space.shape
+        steps = np.array([max(self.t - age, 0) for age in (2, 1, 0)], np.uint8)
+        return np.broadcast_to(steps.reshape((3,) + (1,) * (len(shape) - 1)), shape)
+
+
+class ColourStack(Stack):
+    """The same in colours."""
+
+    observation_space = spaces.Box(0, 255, (3, 18, 16, 3), np.uint8)
+
+
 class Acts(Toy):
     """Takes a Dict of actions and reports what it took."""
 
@@ -406,6 +427,8 @@ for _kind in (
     Trivial,
     Mixed,
     Grey,
+    Stack,
+    ColourStack,
     Acts,
     Breaks,
     Leaks,

@@ -1,0 +1,725 @@
+//! What is seen: observations, and the spaces that they are from.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Image, ImageBuf};
+
+/// The name of the picture among the parts of an [`Observation::Dict`].
+pub const IMAGE: &str = "image";
+/// The name of the distances that belong to the picture, `[height, width, 1]`, from 0 for near to 255 for far.
+pub const DEPTH: &str = "depth";
+/// The name of the numbers beside the picture, as joint angles or velocities.
+pub const SENSORS: &str = "sensors";
+
+/// An observation, borrowed from the world.
+#[derive(Clone, Copy)]
+pub enum Observation<'a> {
+    /// One picture, or several one after the other in time.
+    Image(Pixels<'a>),
+    /// Numbers.
+    Vector(&'a [f32]),
+    /// A board of symbols.
+    Grid(Grid<'a>),
+    /// Several observations, each with a name. Usual names are [`IMAGE`], [`DEPTH`] and [`SENSORS`].
+    Dict(&'a dyn Parts),
+}
+
+/// The named parts of an [`Observation::Dict`], in an order that never changes.
+pub trait Parts {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Name and value of one part; `None` from [`Parts::count`] on.
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)>;
+}
+
+/// Parts that were put together by hand.
+impl<'o, S: AsRef<str>> Parts for Vec<(S, Observation<'o>)> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        self.get(index).map(|(name, part)| (name.as_ref(), *part))
+    }
+}
+
+/// Stored parts.
+impl Parts for Vec<(String, ObservationBuf)> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        self.get(index).map(|(name, part)| (&**name, part.as_observation()))
+    }
+}
+
+/// Equal values, the parts of a dict in the same order.
+impl PartialEq for Observation<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Observation::Image(a), Observation::Image(b)) => a == b,
+            (Observation::Vector(a), Observation::Vector(b)) => a == b,
+            (Observation::Grid(a), Observation::Grid(b)) => a == b,
+            (Observation::Dict(a), Observation::Dict(b)) => {
+                a.count() == b.count() && (0..a.count()).all(|i| a.part(i) == b.part(i))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Observation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Observation::Image(pixels) => pixels.fmt(f),
+            Observation::Vector(numbers) => f.debug_tuple("Vector").field(numbers).finish(),
+            Observation::Grid(grid) => grid.fmt(f),
+            Observation::Dict(parts) => {
+                f.debug_map().entries((0..parts.count()).filter_map(|i| parts.part(i))).finish()
+            }
+        }
+    }
+}
+
+impl<'a> From<Image<'a>> for Observation<'a> {
+    fn from(image: Image<'a>) -> Self {
+        Observation::rgb(image)
+    }
+}
+
+impl<'a> Observation<'a> {
+    /// One RGB picture.
+    pub const fn rgb(image: Image<'a>) -> Self {
+        Observation::Image(Pixels::rgb(image))
+    }
+
+    /// The picture as one RGB picture, frames one below the other, when its bytes are that already; see
+    /// [`Pixels::to_rgb`] for others.
+    pub fn picture(self) -> Option<Image<'a>> {
+        self.image()?.as_rgb()
+    }
+
+    /// The part of this name; `None` when there is none.
+    pub fn part(self, name: &str) -> Option<Observation<'a>> {
+        let Observation::Dict(parts) = self else { return None };
+        (0..parts.count())
+            .filter_map(|i| parts.part(i))
+            .find(|(other, _)| *other == name)
+            .map(|(_, part)| part)
+    }
+
+    /// The picture: the observation itself, or its part [`IMAGE`].
+    pub fn image(self) -> Option<Pixels<'a>> {
+        match self {
+            Observation::Image(pixels) => Some(pixels),
+            Observation::Dict(_) => self.part(IMAGE)?.image(),
+            Observation::Vector(_) | Observation::Grid(_) => None,
+        }
+    }
+
+    /// `[height, width, 1]`: how far away each pixel of the picture is, the part [`DEPTH`].
+    pub fn depth(self) -> Option<Pixels<'a>> {
+        match self.part(DEPTH)? {
+            Observation::Image(pixels) => Some(pixels),
+            _ => None,
+        }
+    }
+
+    /// The numbers: the observation itself, or its part [`SENSORS`].
+    pub fn numbers(self) -> Option<&'a [f32]> {
+        match self {
+            Observation::Vector(numbers) => Some(numbers),
+            Observation::Dict(_) => self.part(SENSORS)?.numbers(),
+            Observation::Image(_) | Observation::Grid(_) => None,
+        }
+    }
+
+    /// The space that it is from.
+    pub fn space(self) -> ObservationSpace {
+        match self {
+            Observation::Image(pixels) => ObservationSpace::Image(pixels.shape),
+            Observation::Vector(numbers) => ObservationSpace::Vector { len: numbers.len() },
+            Observation::Grid(Grid { rows, columns, channels, .. }) => {
+                ObservationSpace::Grid { rows, columns, channels }
+            }
+            Observation::Dict(parts) => {
+                let parts = (0..parts.count()).filter_map(|i| parts.part(i));
+                ObservationSpace::Dict(parts.map(|(name, part)| (name.to_owned(), part.space())).collect())
+            }
+        }
+    }
+
+    /// In words: `a picture of 96x96 with depth and 7 numbers`.
+    pub fn describe(self) -> String {
+        self.space().describe()
+    }
+}
+
+/// The shape of pictures: bytes `[frames, height, width, channels]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PixelShape {
+    /// Pictures one after the other in time, the oldest first.
+    pub frames: usize,
+    /// Pixels from top to bottom.
+    pub height: usize,
+    /// Pixels from left to right.
+    pub width: usize,
+    /// Bytes in a pixel: 1 for grey, 3 for red, green and blue.
+    pub channels: usize,
+}
+
+impl PixelShape {
+    /// One RGB picture.
+    pub const fn rgb(width: usize, height: usize) -> Self {
+        PixelShape { frames: 1, height, width, channels: 3 }
+    }
+
+    /// Bytes, if that is no more than can be counted.
+    pub const fn checked_len(self) -> Option<usize> {
+        let Some(rows) = self.frames.checked_mul(self.height) else { return None };
+        let Some(pixels) = rows.checked_mul(self.width) else { return None };
+        pixels.checked_mul(self.channels)
+    }
+
+    /// Bytes in one picture.
+    pub const fn frame_len(self) -> usize {
+        self.height * self.width * self.channels
+    }
+
+    /// Width and height of all pictures one below the other.
+    pub const fn tall(self) -> (usize, usize) {
+        (self.width, self.frames * self.height)
+    }
+
+    fn describe(self) -> String {
+        let PixelShape { frames, height, width, channels } = self;
+        let kind = match channels {
+            1 => "grey ".to_owned(),
+            3 => String::new(),
+            n => format!("{n}-channel "),
+        };
+        match frames {
+            1 => format!("a {kind}picture of {width}x{height}"),
+            n => format!("{n} {kind}pictures of {width}x{height}"),
+        }
+    }
+}
+
+/// Pictures, borrowed: bytes `[frames, height, width, channels]`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Pixels<'a> {
+    shape: PixelShape,
+    bytes: &'a [u8],
+}
+
+impl fmt::Debug for Pixels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pixels").field("shape", &self.shape).field("bytes", &self.bytes).finish()
+    }
+}
+
+impl<'a> Pixels<'a> {
+    /// Wraps `bytes`; `None` when there are not as many as the shape says.
+    pub fn new(shape: PixelShape, bytes: &'a [u8]) -> Option<Self> {
+        (shape.checked_len() == Some(bytes.len())).then_some(Pixels { shape, bytes })
+    }
+
+    /// One RGB picture.
+    pub const fn rgb(image: Image<'a>) -> Self {
+        Pixels { shape: PixelShape::rgb(image.width(), image.height()), bytes: image.rgb() }
+    }
+
+    /// The shape.
+    pub const fn shape(&self) -> PixelShape {
+        self.shape
+    }
+
+    /// Pictures one after the other in time.
+    pub const fn frames(&self) -> usize {
+        self.shape.frames
+    }
+
+    /// Pixels from top to bottom of one picture.
+    pub const fn height(&self) -> usize {
+        self.shape.height
+    }
+
+    /// Pixels from left to right.
+    pub const fn width(&self) -> usize {
+        self.shape.width
+    }
+
+    /// Bytes in a pixel.
+    pub const fn channels(&self) -> usize {
+        self.shape.channels
+    }
+
+    /// `[frames, height, width, channels]`.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// One of the pictures, `[height, width, channels]`, the oldest first.
+    pub fn frame(&self, index: usize) -> Option<&'a [u8]> {
+        let len = self.shape.frame_len();
+        self.bytes.get(index.checked_mul(len)?..)?.get(..len).filter(|_| index < self.shape.frames)
+    }
+
+    /// All pictures, one below the other, as one RGB picture; `None` when pixels are not of three bytes.
+    pub fn as_rgb(&self) -> Option<Image<'a>> {
+        let (width, height) = self.shape.tall();
+        if self.shape.channels == 3 { Image::new(width, height, self.bytes) } else { None }
+    }
+
+    /// As [`Pixels::to_rgb`], owned.
+    pub fn to_image(&self) -> ImageBuf {
+        let image = self.to_rgb(&mut vec![]).rgb().to_vec();
+        let (width, height) = self.shape.tall();
+        ImageBuf::from_rgb(width, height, image).expect("three bytes for each pixel")
+    }
+
+    /// All pictures, one below the other, as one RGB picture: of grey ones red, green and blue are alike; of pixels with
+    /// two bytes the first counts as grey, of those with more than three the first three as colours.
+    ///
+    /// Costs nothing for pictures that are RGB; others are written to `scratch`, which allocates when it is too small.
+    pub fn to_rgb<'s>(&self, scratch: &'s mut Vec<u8>) -> Image<'s>
+    where
+        'a: 's,
+    {
+        let (width, height) = self.shape.tall();
+        let bytes = match self.shape.channels {
+            3 => self.bytes,
+            channels => {
+                scratch.clear();
+                match channels {
+                    0 => scratch.resize(width * height * 3, 0),
+                    1 => scratch.extend(self.bytes.iter().flat_map(|&grey| [grey; 3])),
+                    2 => {
+                        scratch.extend(self.bytes.as_chunks::<2>().0.iter().flat_map(|&[grey, _]| [grey; 3]))
+                    }
+                    n => scratch.extend(self.bytes.chunks_exact(n).flat_map(|pixel| &pixel[..3])),
+                }
+                scratch
+            }
+        };
+        Image::new(width, height, bytes).expect("three bytes for each pixel")
+    }
+}
+
+/// A board of symbols, borrowed: codes `[rows, columns, channels]`, as kind, colour and state of what is in a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid<'a> {
+    rows: usize,
+    columns: usize,
+    channels: usize,
+    codes: &'a [u8],
+}
+
+impl<'a> Grid<'a> {
+    /// Wraps `codes`, `[rows, columns, channels]`; `None` when there are not as many as that.
+    pub fn new(rows: usize, columns: usize, channels: usize, codes: &'a [u8]) -> Option<Self> {
+        let len = rows.checked_mul(columns)?.checked_mul(channels)?;
+        (codes.len() == len).then_some(Grid { rows, columns, channels, codes })
+    }
+
+    /// Cells in a column.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Cells in a row.
+    pub const fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Codes in a cell.
+    pub const fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// `[rows, columns, channels]`.
+    pub const fn codes(&self) -> &'a [u8] {
+        self.codes
+    }
+
+    /// The codes of a cell, `[channels]`; `None` outside the board.
+    pub fn cell(&self, row: usize, column: usize) -> Option<&'a [u8]> {
+        let at = (row * self.columns + column) * self.channels;
+        (row < self.rows && column < self.columns).then(|| &self.codes[at..at + self.channels])
+    }
+}
+
+/// An observation, owned: it can be stored and sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", try_from = "Unchecked", into = "Unchecked")]
+pub enum ObservationBuf {
+    /// As [`Observation::Image`].
+    Image(PixelsBuf),
+    /// As [`Observation::Vector`].
+    Vector(Vec<f32>),
+    /// As [`Observation::Grid`].
+    Grid(GridBuf),
+    /// As [`Observation::Dict`].
+    Dict(Vec<(String, ObservationBuf)>),
+}
+
+/// Pictures, owned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PixelsBuf {
+    shape: PixelShape,
+    bytes: Vec<u8>,
+}
+
+impl PixelsBuf {
+    /// Black pictures.
+    pub fn black(shape: PixelShape) -> Self {
+        PixelsBuf { shape, bytes: vec![0; shape.checked_len().expect("a shape that fits in memory")] }
+    }
+
+    /// Takes `bytes`; `None` when there are not as many as the shape says.
+    pub fn new(shape: PixelShape, bytes: Vec<u8>) -> Option<Self> {
+        Pixels::new(shape, &bytes)?;
+        Some(PixelsBuf { shape, bytes })
+    }
+
+    /// The shape.
+    pub const fn shape(&self) -> PixelShape {
+        self.shape
+    }
+
+    /// The pictures, borrowed.
+    pub fn as_pixels(&self) -> Pixels<'_> {
+        Pixels { shape: self.shape, bytes: &self.bytes }
+    }
+
+    /// `[frames, height, width, channels]`, to draw into.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+/// A board of symbols, owned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GridBuf {
+    shape: [usize; 3],
+    codes: Vec<u8>,
+}
+
+impl GridBuf {
+    /// Takes `codes`, `[rows, columns, channels]`; `None` when there are not as many as that.
+    pub fn new(rows: usize, columns: usize, channels: usize, codes: Vec<u8>) -> Option<Self> {
+        Grid::new(rows, columns, channels, &codes)?;
+        Some(GridBuf { shape: [rows, columns, channels], codes })
+    }
+
+    /// The board, borrowed.
+    pub fn as_grid(&self) -> Grid<'_> {
+        let [rows, columns, channels] = self.shape;
+        Grid { rows, columns, channels, codes: &self.codes }
+    }
+}
+
+/// What is written and read; shapes are checked when it becomes an observation.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Unchecked {
+    Image { shape: PixelShape, bytes: Vec<u8> },
+    Vector(Vec<f32>),
+    Grid { shape: [usize; 3], codes: Vec<u8> },
+    Dict(Vec<(String, Unchecked)>),
+}
+
+impl From<ObservationBuf> for Unchecked {
+    fn from(buf: ObservationBuf) -> Self {
+        match buf {
+            ObservationBuf::Image(PixelsBuf { shape, bytes }) => Unchecked::Image { shape, bytes },
+            ObservationBuf::Vector(numbers) => Unchecked::Vector(numbers),
+            ObservationBuf::Grid(GridBuf { shape, codes }) => Unchecked::Grid { shape, codes },
+            ObservationBuf::Dict(parts) => {
+                Unchecked::Dict(parts.into_iter().map(|(name, part)| (name, part.into())).collect())
+            }
+        }
+    }
+}
+
+impl TryFrom<Unchecked> for ObservationBuf {
+    type Error = String;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, String> {
+        Ok(match unchecked {
+            Unchecked::Image { shape, bytes } => {
+                let why = format!("{} bytes for pictures of shape {shape:?}", bytes.len());
+                ObservationBuf::Image(PixelsBuf::new(shape, bytes).ok_or(why)?)
+            }
+            Unchecked::Vector(numbers) => ObservationBuf::Vector(numbers),
+            Unchecked::Grid { shape: [rows, columns, channels], codes } => {
+                let why = format!("{} codes for a grid of {rows} x {columns} x {channels}", codes.len());
+                ObservationBuf::Grid(GridBuf::new(rows, columns, channels, codes).ok_or(why)?)
+            }
+            Unchecked::Dict(parts) => {
+                let part = |(name, part): (String, Unchecked)| Ok::<_, String>((name, part.try_into()?));
+                ObservationBuf::Dict(parts.into_iter().map(part).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+}
+
+impl ObservationBuf {
+    /// The observation, borrowed.
+    pub fn as_observation(&self) -> Observation<'_> {
+        match self {
+            ObservationBuf::Image(pixels) => Observation::Image(pixels.as_pixels()),
+            ObservationBuf::Vector(numbers) => Observation::Vector(numbers),
+            ObservationBuf::Grid(grid) => Observation::Grid(grid.as_grid()),
+            ObservationBuf::Dict(parts) => Observation::Dict(parts),
+        }
+    }
+
+    /// Becomes a copy of `observation`. Allocates nothing when it held one of the same space before.
+    pub fn set(&mut self, observation: Observation<'_>) {
+        match (self, observation) {
+            (ObservationBuf::Image(buf), Observation::Image(pixels)) => {
+                buf.shape = pixels.shape;
+                buf.bytes.clear();
+                buf.bytes.extend_from_slice(pixels.bytes);
+            }
+            (ObservationBuf::Vector(buf), Observation::Vector(numbers)) => {
+                buf.clear();
+                buf.extend_from_slice(numbers);
+            }
+            (ObservationBuf::Grid(buf), Observation::Grid(grid)) => {
+                buf.shape = [grid.rows, grid.columns, grid.channels];
+                buf.codes.clear();
+                buf.codes.extend_from_slice(grid.codes);
+            }
+            (ObservationBuf::Dict(buf), Observation::Dict(parts)) => {
+                buf.truncate(parts.count());
+                for (i, (name, part)) in (0..parts.count()).filter_map(|i| Some((i, parts.part(i)?))) {
+                    match buf.get_mut(i) {
+                        Some((known, held)) => {
+                            known.clear();
+                            known.push_str(name);
+                            held.set(part);
+                        }
+                        None => buf.push((name.to_owned(), part.into())),
+                    }
+                }
+            }
+            (buf, observation) => *buf = observation.into(),
+        }
+    }
+}
+
+impl From<Observation<'_>> for ObservationBuf {
+    fn from(observation: Observation<'_>) -> Self {
+        match observation {
+            Observation::Image(Pixels { shape, bytes }) => {
+                ObservationBuf::Image(PixelsBuf { shape, bytes: bytes.to_vec() })
+            }
+            Observation::Vector(numbers) => ObservationBuf::Vector(numbers.to_vec()),
+            Observation::Grid(Grid { rows, columns, channels, codes }) => {
+                ObservationBuf::Grid(GridBuf { shape: [rows, columns, channels], codes: codes.to_vec() })
+            }
+            Observation::Dict(parts) => {
+                let parts = (0..parts.count()).filter_map(|i| parts.part(i));
+                ObservationBuf::Dict(parts.map(|(name, part)| (name.to_owned(), part.into())).collect())
+            }
+        }
+    }
+}
+
+/// What a world shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationSpace {
+    /// Pictures of this shape.
+    Image(PixelShape),
+    /// This many numbers.
+    Vector {
+        /// How many.
+        len: usize,
+    },
+    /// A board of symbols.
+    Grid {
+        /// Cells in a column.
+        rows: usize,
+        /// Cells in a row.
+        columns: usize,
+        /// Codes in a cell.
+        channels: usize,
+    },
+    /// Several, each with a name.
+    Dict(Vec<(String, ObservationSpace)>),
+}
+
+impl ObservationSpace {
+    /// One RGB picture.
+    pub const fn rgb(width: usize, height: usize) -> Self {
+        ObservationSpace::Image(PixelShape::rgb(width, height))
+    }
+
+    /// The part of this name; `None` when there is none.
+    pub fn part(&self, name: &str) -> Option<&ObservationSpace> {
+        let ObservationSpace::Dict(parts) = self else { return None };
+        parts.iter().find(|(other, _)| other == name).map(|(_, part)| part)
+    }
+
+    /// The shape of the picture: of the observation itself, or of its part [`IMAGE`].
+    pub fn image(&self) -> Option<PixelShape> {
+        match self {
+            ObservationSpace::Image(shape) => Some(*shape),
+            ObservationSpace::Dict(_) => self.part(IMAGE)?.image(),
+            ObservationSpace::Vector { .. } | ObservationSpace::Grid { .. } => None,
+        }
+    }
+
+    /// Width and height of the picture as agents with patches see it, frames one below the other; `None` without.
+    pub fn picture(&self) -> Option<(usize, usize)> {
+        self.image().map(PixelShape::tall)
+    }
+
+    /// Whether there are distances beside the picture.
+    pub fn has_depth(&self) -> bool {
+        self.part(DEPTH).is_some()
+    }
+
+    /// How many numbers there are: of the observation itself, or of its part [`SENSORS`].
+    pub fn numbers(&self) -> usize {
+        match self {
+            ObservationSpace::Vector { len } => *len,
+            ObservationSpace::Dict(_) => self.part(SENSORS).map_or(0, ObservationSpace::numbers),
+            ObservationSpace::Image(_) | ObservationSpace::Grid { .. } => 0,
+        }
+    }
+
+    /// Bytes of one observation.
+    pub fn bytes(&self) -> u64 {
+        let product =
+            |sides: &[usize]| sides.iter().fold(1_u64, |all, &side| all.saturating_mul(side as u64));
+        match self {
+            ObservationSpace::Image(PixelShape { frames, height, width, channels }) => {
+                product(&[*frames, *height, *width, *channels])
+            }
+            ObservationSpace::Vector { len } => product(&[4, *len]),
+            ObservationSpace::Grid { rows, columns, channels } => product(&[*rows, *columns, *channels]),
+            ObservationSpace::Dict(parts) => {
+                parts.iter().fold(0, |all, (_, part)| all.saturating_add(part.bytes()))
+            }
+        }
+    }
+
+    /// In words: `a picture of 96x96 with depth and 7 numbers`.
+    pub fn describe(&self) -> String {
+        match self {
+            ObservationSpace::Image(shape) => shape.describe(),
+            ObservationSpace::Vector { len } => format!("{len} numbers"),
+            ObservationSpace::Grid { rows, columns, channels } => {
+                format!("a board of {rows}x{columns} cells with {channels} codes each")
+            }
+            ObservationSpace::Dict(parts) => {
+                let mut text = String::new();
+                for (name, part) in parts {
+                    let usual = [IMAGE, DEPTH, SENSORS].contains(&&**name);
+                    match name.as_str() {
+                        DEPTH => text.push_str(" with depth"),
+                        _ if text.is_empty() => text = part.describe(),
+                        _ => text = format!("{text} and {}", part.describe()),
+                    }
+                    if !usual {
+                        text.push_str(&format!(" ({name})"));
+                    }
+                }
+                text
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_stored(observation: Observation<'_>, words: &str, bytes: u64) {
+        let buf = ObservationBuf::from(observation);
+        assert_eq!(buf.as_observation(), observation);
+        let text = serde_json::to_string(&buf).expect("plain values");
+        assert_eq!(serde_json::from_str::<ObservationBuf>(&text).expect("its own"), buf, "{text}");
+        let space = observation.space();
+        assert_eq!((&*space.describe(), space.bytes()), (words, bytes));
+        // Into what held something else, and into what held the same.
+        let mut other = ObservationBuf::Vector(vec![7.0]);
+        other.set(observation);
+        other.set(observation);
+        assert_eq!(other, buf);
+    }
+
+    #[test]
+    fn every_kind_can_be_stored_and_described() {
+        let rgb: Vec<u8> = (0..24).collect();
+        let image = Image::new(4, 2, &rgb).expect("sizes agree");
+        check_stored(Observation::rgb(image), "a picture of 4x2", 24);
+        let stack = PixelShape { frames: 4, height: 2, width: 3, channels: 1 };
+        let stack = Pixels::new(stack, &rgb).expect("sizes agree");
+        check_stored(Observation::Image(stack), "4 grey pictures of 3x2", 24);
+        check_stored(Observation::Vector(&[0.5, -1.0]), "2 numbers", 8);
+        let grid = Grid::new(2, 4, 3, &rgb).expect("sizes agree");
+        check_stored(Observation::Grid(grid), "a board of 2x4 cells with 3 codes each", 24);
+        assert_eq!(grid.cell(1, 3), Some(&[21, 22, 23][..]));
+        assert_eq!((grid.cell(2, 0), grid.cell(0, 4)), (None, None));
+        let depth = PixelShape { channels: 1, ..PixelShape::rgb(4, 2) };
+        let parts = vec![
+            (IMAGE, Observation::rgb(image)),
+            (DEPTH, Observation::Image(Pixels::new(depth, &rgb[..8]).expect("sizes agree"))),
+            (SENSORS, Observation::Vector(&[1.0; 7])),
+        ];
+        let dict = Observation::Dict(&parts);
+        check_stored(dict, "a picture of 4x2 with depth and 7 numbers", 24 + 8 + 28);
+        assert_eq!(dict.image(), Some(Pixels::rgb(image)));
+        assert_eq!(dict.numbers(), Some(&[1.0; 7][..]));
+        assert_eq!(dict.depth().map(|depth| depth.bytes().len()), Some(8));
+        assert_eq!((dict.space().picture(), dict.space().numbers()), (Some((4, 2)), 7));
+        let named = vec![("mission", Observation::Vector(&[1.0])), (IMAGE, Observation::Grid(grid))];
+        let words = "1 numbers (mission) and a board of 2x4 cells with 3 codes each";
+        check_stored(Observation::Dict(&named), words, 28);
+        assert_ne!(Observation::Dict(&named), dict);
+    }
+
+    #[test]
+    fn frames_lie_below_each_other_and_grey_becomes_all_colours() {
+        let bytes: Vec<u8> = (1..=8).collect();
+        let shape = |frames, channels| PixelShape { frames, height: 1, width: 2, channels };
+        let mut scratch = vec![];
+        let rgb = |shape, bytes: &[u8], scratch: &mut Vec<u8>| {
+            let image = Pixels::new(shape, bytes).expect("sizes agree").to_rgb(scratch);
+            ((image.width(), image.height()), image.rgb().to_vec())
+        };
+        let grey: Vec<u8> = bytes.iter().flat_map(|&b| [b; 3]).collect();
+        assert_eq!(rgb(shape(4, 1), &bytes, &mut scratch), ((2, 4), grey));
+        let first = [1, 3, 5, 7].iter().flat_map(|&b| [b; 3]).collect();
+        assert_eq!(rgb(shape(2, 2), &bytes, &mut scratch), ((2, 2), first));
+        assert_eq!(rgb(shape(1, 4), &bytes, &mut scratch), ((2, 1), vec![1, 2, 3, 5, 6, 7]));
+        assert_eq!(rgb(shape(1, 3), &bytes[..6], &mut scratch), ((2, 1), bytes[..6].to_vec()));
+        let stack = Pixels::new(shape(4, 1), &bytes).expect("sizes agree");
+        assert_eq!(
+            (stack.frame(0), stack.frame(3), stack.frame(4)),
+            (Some(&[1, 2][..]), Some(&[7, 8][..]), None)
+        );
+        assert_eq!(Pixels::new(shape(3, 1), &bytes), None);
+        assert_eq!(Pixels::new(shape(usize::MAX, 2), &bytes), None);
+    }
+
+    #[test]
+    fn stored_observations_that_lie_about_their_size_are_refused() {
+        for text in [
+            r#"{"image":{"shape":{"frames":1,"height":2,"width":2,"channels":3},"bytes":[1,2]}}"#,
+            r#"{"grid":{"shape":[2,2,2],"codes":[1]}}"#,
+            r#"{"dict":[["image",{"grid":{"shape":[9223372036854775807,2,2],"codes":[]}}]]}"#,
+        ] {
+            assert!(serde_json::from_str::<ObservationBuf>(text).is_err(), "{text}");
+        }
+    }
+}
