@@ -144,7 +144,7 @@ fn the_screen_is_made_smaller_as_pillow_does() {
     }
     let mut env = TakeCover::new(Box::new(game), None).expect("it fits");
     env.look();
-    let picture = env.observation().image().expect("a picture");
+    let picture = env.observation().picture().expect("a picture");
     assert_eq!((picture.width(), picture.height()), (96, 96));
     let row: Vec<u8> = (45..51).map(|x| picture.pixel(x, 17)[0]).collect();
     assert_eq!(row, [0, 0, 32, 223, 255, 255]);
