@@ -149,6 +149,7 @@ const WITHOUT_FLAGS: &[&str] = &[
     "foveate-envs",
     "foveate-agents",
     "foveate-evolve",
+    "foveate-train",
     "foveate-explain",
     "foveate-film",
 ];

@@ -1,8 +1,6 @@
 //! Evolution strategies behind `ask` and `tell`.
 
-use std::collections::BTreeMap;
-
-use crate::{Demonstration, DemonstrationPlan};
+use crate::{Demonstration, DemonstrationPlan, StateDict, StateError};
 
 /// An evolution strategy.
 ///
@@ -140,20 +138,6 @@ pub struct Progress {
     pub sigma: f64,
 }
 
-/// Named tensors: the state of an optimiser, ready to be written by whoever owns files.
-pub type StateDict = BTreeMap<String, Tensor>;
-
-/// A flat tensor of a [`StateDict`].
-#[derive(Debug, Clone, PartialEq)]
-pub enum Tensor {
-    /// Single precision.
-    F32(Vec<f32>),
-    /// Double precision.
-    F64(Vec<f64>),
-    /// Counters and seeds.
-    U64(Vec<u64>),
-}
-
 /// What can go wrong in an evolution strategy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -210,4 +194,10 @@ pub enum EvolveError {
         /// What does not fit.
         why: String,
     },
+}
+
+impl From<StateError> for EvolveError {
+    fn from(error: StateError) -> Self {
+        EvolveError::BadState { why: error.to_string() }
+    }
 }

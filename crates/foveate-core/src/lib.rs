@@ -28,13 +28,14 @@ mod registry;
 mod report;
 mod seed;
 pub mod statistics;
+mod tensor;
 mod threads;
 
 pub use action::{Action, ActionBuf, ActionSpace};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use env::{Env, EnvError, EnvSpec, Step};
 pub use evaluate::{EpisodeResult, EvaluateError, Evaluator, RolloutJob};
-pub use evolve::{EvolveError, Evolver, Population, Progress, StateDict, Tensor};
+pub use evolve::{EvolveError, Evolver, Population, Progress};
 pub use image::{Image, ImageBuf};
 pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
 pub use observation::{
@@ -48,4 +49,5 @@ pub use policy::{
 pub use registry::{Descriptor, Registry, RegistryError};
 pub use report::Fact;
 pub use seed::{Rng, Seed};
+pub use tensor::{StateDict, StateError, StateReader, Tensor, TensorData};
 pub use threads::{Parallel, Threads};

@@ -1,6 +1,6 @@
 //! What the strategies share: where the search stands, how genomes are drawn, and how all of it is saved.
 
-use foveate_core::{EvolveError, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Population, Progress, Seed, StateDict, StateReader, Tensor};
 
 /// Larger numbers than this have left the search; genomes are of single precision and end at 3e38.
 const TOO_LARGE: f64 = 1e30;
@@ -150,17 +150,17 @@ impl Base {
     /// What every state holds; `settings` recognise those made with others.
     pub(crate) fn state(&self, settings: Vec<f64>) -> StateDict {
         StateDict::from([
-            ("mean".into(), Tensor::F64(self.mean.clone())),
-            ("generation".into(), Tensor::U64(vec![self.generation])),
-            ("seed".into(), Tensor::U64(vec![self.seed.value()])),
-            ("settings".into(), Tensor::F64(settings)),
+            ("mean".into(), Tensor::from(self.mean.clone())),
+            ("generation".into(), Tensor::from(vec![self.generation])),
+            ("seed".into(), Tensor::from(vec![self.seed.value()])),
+            ("settings".into(), Tensor::from(settings)),
         ])
     }
 
     /// What [`Base::state`] saved: the mean and the generation, checked but not yet taken.
     pub(crate) fn saved<'a>(
         &self,
-        state: Saved<'a>,
+        state: StateReader<'a>,
         settings: &[f64],
     ) -> Result<(&'a [f64], u64), EvolveError> {
         let saved = state.f64s("settings", settings.len())?;
@@ -184,71 +184,6 @@ impl Base {
 
 pub(crate) fn bad(why: String) -> EvolveError {
     EvolveError::BadState { why }
-}
-
-/// A state to be read, with errors that name what does not fit.
-#[derive(Clone, Copy)]
-pub(crate) struct Saved<'a>(pub(crate) &'a StateDict);
-
-impl<'a> Saved<'a> {
-    /// `count` finite numbers of double precision.
-    pub(crate) fn f64s(self, name: &str, count: usize) -> Result<&'a [f64], EvolveError> {
-        match self.0.get(name) {
-            Some(Tensor::F64(v)) if v.len() == count => match v.iter().find(|x| !x.is_finite()) {
-                None => Ok(v),
-                Some(x) => Err(bad(format!("{name} holds {x}"))),
-            },
-            Some(Tensor::F64(v)) => Err(bad(format!("{name} has {} numbers, {count} are due", v.len()))),
-            Some(_) => Err(bad(format!("{name} is not of double precision"))),
-            None => Err(bad(format!("{name} is missing"))),
-        }
-    }
-
-    /// Vectors of `n` finite numbers, any count of them, one behind the other.
-    pub(crate) fn vectors(self, name: &str, n: usize) -> Result<&'a [f64], EvolveError> {
-        let count = match self.0.get(name) {
-            Some(Tensor::F64(v)) if v.len().is_multiple_of(n) => v.len(),
-            Some(Tensor::F64(v)) => {
-                return Err(bad(format!("{name} has {} numbers, a multiple of {n} is due", v.len())));
-            }
-            _ => n,
-        };
-        self.f64s(name, count)
-    }
-
-    /// `count` standard deviations.
-    pub(crate) fn sigmas(self, name: &str, count: usize) -> Result<&'a [f64], EvolveError> {
-        let values = self.f64s(name, count)?;
-        match values.iter().find(|&&x| x <= 0.0) {
-            None => Ok(values),
-            Some(x) => Err(bad(format!("{name} holds {x}, which must be above 0"))),
-        }
-    }
-
-    /// Finite numbers of single precision, a multiple of `of`.
-    pub(crate) fn f32s(self, name: &str, of: usize) -> Result<&'a [f32], EvolveError> {
-        match self.0.get(name) {
-            Some(Tensor::F32(v)) if v.len().is_multiple_of(of) => match v.iter().find(|x| !x.is_finite()) {
-                None => Ok(v),
-                Some(x) => Err(bad(format!("{name} holds {x}"))),
-            },
-            Some(Tensor::F32(v)) => {
-                Err(bad(format!("{name} has {} numbers, a multiple of {of} is due", v.len())))
-            }
-            Some(_) => Err(bad(format!("{name} is not of single precision"))),
-            None => Err(bad(format!("{name} is missing"))),
-        }
-    }
-
-    /// `count` integers.
-    pub(crate) fn counts(self, name: &str, count: usize) -> Result<&'a [u64], EvolveError> {
-        match self.0.get(name) {
-            Some(Tensor::U64(v)) if v.len() == count => Ok(v),
-            Some(_) if count == 1 => Err(bad(format!("{name} is not one integer"))),
-            Some(_) => Err(bad(format!("{name} is not {count} integers"))),
-            None => Err(bad(format!("{name} is missing"))),
-        }
-    }
 }
 
 /// The methods of [`foveate_core::Evolver`] that a strategy with a field `base: Base` answers by it alone.

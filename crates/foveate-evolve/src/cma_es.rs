@@ -50,10 +50,10 @@ mod matrix;
 mod step_size;
 mod weights;
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base, bad};
+use crate::base::{Base, answered_by_base, bad};
 use crate::check;
 use covariance::Covariance;
 use matrix::Matrix;
@@ -493,21 +493,21 @@ impl Evolver for CmaEs {
         let (decay, grown, shrunk) = self.covariance.pending();
         let mut state = self.base.state(self.numbers());
         state.extend([
-            ("sigma".into(), Tensor::F64(vec![self.sigma])),
-            ("scale".into(), Tensor::F64(self.scale.clone())),
-            ("path_sigma".into(), Tensor::F64(self.path_sigma.clone())),
-            ("path_c".into(), Tensor::F64(self.path_c.clone())),
-            ("covariance".into(), Tensor::F64(self.covariance.triangle())),
-            ("covariance_decay".into(), Tensor::F64(vec![decay])),
-            ("covariance_grown".into(), Tensor::F64(grown)),
-            ("covariance_shrunk".into(), Tensor::F64(shrunk)),
-            ("factored_at".into(), Tensor::U64(vec![self.factored_at])),
+            ("sigma".into(), Tensor::from(vec![self.sigma])),
+            ("scale".into(), Tensor::from(self.scale.clone())),
+            ("path_sigma".into(), Tensor::from(self.path_sigma.clone())),
+            ("path_c".into(), Tensor::from(self.path_c.clone())),
+            ("covariance".into(), Tensor::from(self.covariance.triangle())),
+            ("covariance_decay".into(), Tensor::from(vec![decay])),
+            ("covariance_grown".into(), Tensor::from(grown)),
+            ("covariance_shrunk".into(), Tensor::from(shrunk)),
+            ("factored_at".into(), Tensor::from(vec![self.factored_at])),
         ]);
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let (saved, n) = (Saved(state), self.scale.len());
+        let (saved, n) = (StateReader(state), self.scale.len());
         let base = self.base.saved(saved, &self.numbers())?;
         let factored_at = saved.counts("factored_at", 1)?[0];
         if factored_at > base.1 {

@@ -17,11 +17,11 @@ use std::sync::Arc;
 
 use foveate_core::{
     Demonstration, DemonstrationPlan, EvolveError, Evolver, Piece, PolicyError, Population, Progress, Rng,
-    Seed, StateDict, Student, Tensor,
+    Seed, StateDict, StateReader, Student, Tensor,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base, bad};
+use crate::base::{Base, answered_by_base, bad};
 use crate::check;
 use crate::optimizer::Optimizer;
 
@@ -309,34 +309,33 @@ impl Evolver for Imitation {
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.config.numbers());
         self.optimizer.save(&mut state);
-        state.insert("average".into(), Tensor::F64(self.average.clone()));
-        state.insert("updates".into(), Tensor::U64(vec![self.updates]));
-        let steps = self.demonstrations.iter().map(|demonstration| demonstration.steps as u64).collect();
-        state.insert("lessons.steps".into(), Tensor::U64(steps));
-        let inputs = self
+        state.insert("average".into(), Tensor::from(self.average.clone()));
+        state.insert("updates".into(), Tensor::from(vec![self.updates]));
+        let steps: Vec<u64> =
+            self.demonstrations.iter().map(|demonstration| demonstration.steps as u64).collect();
+        state.insert("lessons.steps".into(), Tensor::from(steps));
+        let inputs: Vec<f32> = self
             .demonstrations
             .iter()
             .flat_map(|demonstration| demonstration.inputs.iter().copied())
             .collect();
-        let actions = self
+        let actions: Vec<f32> = self
             .demonstrations
             .iter()
             .flat_map(|demonstration| demonstration.actions.iter().copied())
             .collect();
-        state.insert("lessons.inputs".into(), Tensor::F32(inputs));
-        state.insert("lessons.actions".into(), Tensor::F32(actions));
+        state.insert("lessons.inputs".into(), Tensor::from(inputs));
+        state.insert("lessons.actions".into(), Tensor::from(actions));
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let saved = Saved(state);
+        let saved = StateReader(state);
         let base = self.base.saved(saved, &self.config.numbers())?;
         let optimizer = self.optimizer.restored(saved)?;
         let average = saved.f64s("average", self.average.len())?.to_vec();
         let updates = saved.counts("updates", 1)?[0];
-        let Some(Tensor::U64(steps)) = state.get("lessons.steps") else {
-            return Err(bad("lessons.steps is missing".into()));
-        };
+        let steps = saved.u64s("lessons.steps")?;
         let (per_input, per_action) = (self.student.inputs(), self.student.actions());
         let mut inputs = saved.f32s("lessons.inputs", per_input.max(1))?;
         let mut actions = saved.f32s("lessons.actions", per_action.max(1))?;
@@ -375,7 +374,7 @@ impl Evolver for Imitation {
 mod tests {
     use std::ops::Range;
 
-    use foveate_core::PolicyError;
+    use foveate_core::{PolicyError, TensorData};
 
     use super::*;
 
@@ -489,16 +488,17 @@ mod tests {
         }
         let mut broken = Vec::new();
         for (name, tensor) in learner.state() {
-            let other = match &tensor {
-                Tensor::F64(v) => Tensor::F64(v[1..].to_vec()),
-                Tensor::F32(v) => Tensor::F32(v[1..].to_vec()),
-                Tensor::U64(v) => Tensor::U64([&v[..], &[1]].concat()),
+            let other = match tensor.data() {
+                TensorData::F64(v) => v[1..].to_vec().into(),
+                TensorData::F32(v) => v[1..].to_vec().into(),
+                TensorData::U64(v) => [&v[..], &[1]].concat().into(),
+                _ => unreachable!("no state has others"),
             };
             broken.push((name.clone(), Some(other)));
             broken.push((name, None));
         }
-        broken.push(("lessons.steps".into(), Some(Tensor::U64(vec![u64::MAX, 2, 47]))));
-        broken.push(("lessons.steps".into(), Some(Tensor::U64(vec![0, 40, 7, 40]))));
+        broken.push(("lessons.steps".into(), Some(Tensor::from(vec![u64::MAX, 2, 47]))));
+        broken.push(("lessons.steps".into(), Some(Tensor::from(vec![0_u64, 40, 7, 40]))));
         for (name, tensor) in broken {
             let mut state = learner.state();
             match tensor {

@@ -11,10 +11,10 @@
 //!
 //! `z_i` is taken back from the genome as it was evaluated.
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base};
+use crate::base::{Base, answered_by_base};
 use crate::check;
 use crate::optimizer::Optimizer;
 use crate::shaping::{Shaper, Shaping};
@@ -164,15 +164,15 @@ impl Evolver for OpenAiEs {
 
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.config.numbers());
-        state.insert("sigma".into(), Tensor::F64(vec![self.sigma]));
+        state.insert("sigma".into(), Tensor::from(vec![self.sigma]));
         self.optimizer.save(&mut state);
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let saved = self.base.saved(Saved(state), &self.config.numbers())?;
-        let sigma = Saved(state).sigmas("sigma", 1)?[0];
-        self.optimizer = self.optimizer.restored(Saved(state))?;
+        let saved = self.base.saved(StateReader(state), &self.config.numbers())?;
+        let sigma = StateReader(state).sigmas("sigma", 1)?[0];
+        self.optimizer = self.optimizer.restored(StateReader(state))?;
         self.sigma = sigma;
         self.base.restore(saved);
         Ok(())

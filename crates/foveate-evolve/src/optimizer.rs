@@ -1,9 +1,7 @@
 //! How a gradient moves the mean: Adam and `ClipUp`.
 
-use foveate_core::{EvolveError, StateDict, Tensor};
+use foveate_core::{EvolveError, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
-
-use crate::base::Saved;
 
 /// Which of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -76,18 +74,18 @@ impl Optimizer {
     pub(crate) fn save(&self, state: &mut StateDict) {
         match self {
             Optimizer::Adam { steps, first, second, .. } => {
-                state.insert("adam.first".into(), Tensor::F64(first.clone()));
-                state.insert("adam.second".into(), Tensor::F64(second.clone()));
-                state.insert("adam.steps".into(), Tensor::U64(vec![*steps]));
+                state.insert("adam.first".into(), Tensor::from(first.clone()));
+                state.insert("adam.second".into(), Tensor::from(second.clone()));
+                state.insert("adam.steps".into(), Tensor::from(vec![*steps]));
             }
             Optimizer::ClipUp { velocity, .. } => {
-                state.insert("clip_up.velocity".into(), Tensor::F64(velocity.clone()));
+                state.insert("clip_up.velocity".into(), Tensor::from(velocity.clone()));
             }
         }
     }
 
     /// This optimiser where `state` left it.
-    pub(crate) fn restored(&self, state: Saved<'_>) -> Result<Self, EvolveError> {
+    pub(crate) fn restored(&self, state: StateReader<'_>) -> Result<Self, EvolveError> {
         let mut restored = self.clone();
         match &mut restored {
             Optimizer::Adam { steps, first, second, .. } => {

@@ -16,10 +16,10 @@
 //! `d` is half the way from one genome of a pair to the other as they were evaluated: a repaired pair still tells which
 //! of the two is better.
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base, sigma_floor};
+use crate::base::{Base, answered_by_base, sigma_floor};
 use crate::check;
 use crate::optimizer::{Optimizer, OptimizerKind};
 use crate::shaping::{Shaper, Shaping};
@@ -198,15 +198,15 @@ impl Evolver for Pgpe {
 
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.config.numbers());
-        state.insert("sigma".into(), Tensor::F64(self.sigma.clone()));
+        state.insert("sigma".into(), Tensor::from(self.sigma.clone()));
         self.optimizer.save(&mut state);
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let saved = self.base.saved(Saved(state), &self.config.numbers())?;
-        let sigma = Saved(state).sigmas("sigma", self.sigma.len())?;
-        self.optimizer = self.optimizer.restored(Saved(state))?;
+        let saved = self.base.saved(StateReader(state), &self.config.numbers())?;
+        let sigma = StateReader(state).sigmas("sigma", self.sigma.len())?;
+        self.optimizer = self.optimizer.restored(StateReader(state))?;
         self.sigma.copy_from_slice(sigma);
         self.base.restore(saved);
         Ok(())

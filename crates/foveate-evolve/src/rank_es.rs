@@ -21,10 +21,10 @@
 //! With one track per generation the mean wanders; [`RankEs::average`] is an exponential moving average of the means
 //! (Polyak averaging) for those who want to drive with something steadier.
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base};
+use crate::base::{Base, answered_by_base};
 use crate::check;
 use crate::shaping::Shaper;
 
@@ -189,13 +189,13 @@ impl Evolver for RankEs {
 
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.config.numbers());
-        state.insert("average".into(), Tensor::F64(self.average.clone()));
+        state.insert("average".into(), Tensor::from(self.average.clone()));
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let saved = self.base.saved(Saved(state), &self.config.numbers())?;
-        let average = Saved(state).f64s("average", self.average.len())?;
+        let saved = self.base.saved(StateReader(state), &self.config.numbers())?;
+        let average = StateReader(state).f64s("average", self.average.len())?;
         self.average.copy_from_slice(average);
         self.base.restore(saved);
         Ok(())

@@ -8,10 +8,10 @@
 //! Where fitness is noisy, the best of a population is a noisy number and its record stands for long; choose `after`
 //! generously there.
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Saved, bad};
+use crate::base::bad;
 use crate::bounds::Bounds;
 use crate::check;
 
@@ -195,7 +195,7 @@ impl Restarting {
         state: &StateDict,
         restore: impl Fn(&mut dyn Evolver, &StateDict) -> Result<(), EvolveError>,
     ) -> Result<(), EvolveError> {
-        let saved = Saved(state);
+        let saved = StateReader(state);
         let n = self.start.len();
         if saved.f64s("restarts.start", n)? != self.start {
             return Err(bad("it was made from another start".into()));
@@ -284,20 +284,20 @@ impl Evolver for Restarting {
         let mut state: StateDict =
             self.inner.state().into_iter().map(|(name, tensor)| (format!("inner.{name}"), tensor)).collect();
         let Counts { restarts, generations, still } = self.at;
-        state.insert("restarts.at".into(), Tensor::U64(vec![restarts, generations, still]));
-        state.insert("restarts.settings".into(), Tensor::F64(self.settings()));
-        state.insert("restarts.start".into(), Tensor::F64(self.start.clone()));
+        state.insert("restarts.at".into(), Tensor::from(vec![restarts, generations, still]));
+        state.insert("restarts.settings".into(), Tensor::from(self.settings()));
+        state.insert("restarts.start".into(), Tensor::from(self.start.clone()));
         let reached = self.reached.map_or(Vec::new(), |(best, mean)| vec![best, mean]);
-        state.insert("restarts.reached".into(), Tensor::F64(reached));
+        state.insert("restarts.reached".into(), Tensor::from(reached));
         if let Some((mean, recommended)) = &self.before {
-            state.insert("restarts.before".into(), Tensor::F64(vec![*mean]));
-            state.insert("restarts.recommended".into(), Tensor::F64(recommended.clone()));
+            state.insert("restarts.before".into(), Tensor::from(vec![*mean]));
+            state.insert("restarts.recommended".into(), Tensor::from(recommended.clone()));
         }
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let saved = Saved(state);
+        let saved = StateReader(state);
         let settings = self.settings();
         let theirs = saved.f64s("restarts.settings", settings.len())?;
         if theirs != settings {

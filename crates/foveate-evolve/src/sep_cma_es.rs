@@ -25,10 +25,10 @@
 //! As for the full matrix: the scales take what σ has grown by when that is 10⁹, σ follows the path at any n, and populations below 6 have no mirrored genomes (pycma's
 //! `AdaptSigma: CMAAdaptSigmaCSA` and `CMA_mirrors: 0`).
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base};
+use crate::base::{Base, answered_by_base};
 use crate::cma_es::{
     Rates, StepSize, Weights, balance, check_normals, check_settings, check_sigma, default_population, rank,
 };
@@ -271,16 +271,16 @@ impl Evolver for SepCmaEs {
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.numbers());
         state.extend([
-            ("sigma".into(), Tensor::F64(vec![self.sigma])),
-            ("scale".into(), Tensor::F64(self.scale.clone())),
-            ("path_sigma".into(), Tensor::F64(self.path_sigma.clone())),
-            ("path_c".into(), Tensor::F64(self.path_c.clone())),
+            ("sigma".into(), Tensor::from(vec![self.sigma])),
+            ("scale".into(), Tensor::from(self.scale.clone())),
+            ("path_sigma".into(), Tensor::from(self.path_sigma.clone())),
+            ("path_c".into(), Tensor::from(self.path_c.clone())),
         ]);
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let (saved, n) = (Saved(state), self.scale.len());
+        let (saved, n) = (StateReader(state), self.scale.len());
         let base = self.base.saved(saved, &self.numbers())?;
         let (sigma, scale) = (saved.sigmas("sigma", 1)?[0], saved.sigmas("scale", n)?);
         let (path_sigma, path_c) = (saved.f64s("path_sigma", n)?, saved.f64s("path_c", n)?);

@@ -16,10 +16,10 @@
 //! life, and what ranks it is the mean of all its evaluations. Without it, elites are not in the population; they stay
 //! with the fitness they once had until someone is better.
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base, bad};
+use crate::base::{Base, answered_by_base, bad};
 use crate::check;
 use crate::shaping::best_first;
 
@@ -277,15 +277,15 @@ impl Evolver for SimpleGa {
 
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.config.numbers());
-        state.insert("sigma".into(), Tensor::F64(vec![self.sigma]));
-        state.insert("parents".into(), Tensor::F32(self.parents.genomes.clone()));
-        state.insert("scores".into(), Tensor::F64(self.parents.scores.clone()));
-        state.insert("evaluations".into(), Tensor::U64(self.parents.evaluations.clone()));
+        state.insert("sigma".into(), Tensor::from(vec![self.sigma]));
+        state.insert("parents".into(), Tensor::from(self.parents.genomes.clone()));
+        state.insert("scores".into(), Tensor::from(self.parents.scores.clone()));
+        state.insert("evaluations".into(), Tensor::from(self.parents.evaluations.clone()));
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let state = Saved(state);
+        let state = StateReader(state);
         let saved = self.base.saved(state, &self.config.numbers())?;
         let sigma = state.sigmas("sigma", 1)?[0];
         let params = self.base.mean().len();

@@ -16,10 +16,10 @@
 //! would, and without repairs it does not happen), and σ never falls below the spacing of single-precision numbers at
 //! the mean, where genomes could no longer differ.
 
-use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, Saved, answered_by_base, sigma_floor};
+use crate::base::{Base, answered_by_base, sigma_floor};
 use crate::check;
 use crate::shaping::Shaper;
 
@@ -156,13 +156,13 @@ impl Evolver for Snes {
 
     fn state(&self) -> StateDict {
         let mut state = self.base.state(self.config.numbers());
-        state.insert("sigma".into(), Tensor::F64(self.sigma.clone()));
+        state.insert("sigma".into(), Tensor::from(self.sigma.clone()));
         state
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
-        let saved = self.base.saved(Saved(state), &self.config.numbers())?;
-        let sigma = Saved(state).sigmas("sigma", self.sigma.len())?;
+        let saved = self.base.saved(StateReader(state), &self.config.numbers())?;
+        let sigma = StateReader(state).sigmas("sigma", self.sigma.len())?;
         self.sigma.copy_from_slice(sigma);
         self.base.restore(saved);
         Ok(())

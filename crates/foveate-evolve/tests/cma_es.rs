@@ -1,6 +1,6 @@
 //! CMA-ES and sep-CMA-ES at work: known functions within stated budgets, invariances, and states saved anywhere.
 
-use foveate_core::{EvolveError, Evolver, Seed, StateDict, Tensor};
+use foveate_core::{EvolveError, Evolver, Seed, StateDict, Tensor, TensorData};
 use foveate_evolve::{CmaEs, CmaEsConfig, Form, SepCmaEs, SepCmaEsConfig};
 
 const N: usize = 10;
@@ -136,7 +136,7 @@ fn a_state_saved_anywhere_goes_on_bit_for_bit() {
         let mut pending = 0;
         for stop in 0..40 {
             let state = straight.state();
-            if let Some(Tensor::F64(grown)) = state.get("covariance_grown") {
+            if let Some(grown) = state.get("covariance_grown") {
                 pending += usize::from(!grown.is_empty());
             }
             // Memory that lies elsewhere must not change the bits.
@@ -200,7 +200,9 @@ fn repaired_genomes_are_learnt_from_where_they_lie() {
         }
         assert!(es.centre().iter().all(|x| (0.2..0.4).contains(x)), "{kind:?}: {:?}", es.centre());
         assert!(
-            es.state().values().all(|t| !matches!(t, Tensor::F64(v) if v.iter().any(|x| !x.is_finite())))
+            es.state()
+                .values()
+                .all(|t| !matches!(t.data(), TensorData::F64(v) if v.iter().any(|x| !x.is_finite())))
         );
     }
 }
@@ -249,13 +251,13 @@ fn settings_and_states_that_make_no_sense_are_refused() {
         state
     };
     for (state, why) in [
-        (with("factored_at", Tensor::U64(vec![41])), "factored_at = 41 comes after generation = 40"),
-        (with("factored_at", Tensor::U64(vec![0])), "covariance has 10 numbers, 0 are due"),
-        (with("covariance_decay", Tensor::F64(vec![1.5])), "covariance_decay = 1.5"),
-        (with("covariance", Tensor::F64(vec![-1.0; 10])), "not positive definite"),
-        (with("covariance_grown", Tensor::F64(vec![1.0; 7])), "a multiple of 4"),
-        (with("scale", Tensor::F64(vec![0.0; 4])), "scale holds 0"),
-        (with("sigma", Tensor::F64(vec![-1.0])), "sigma holds -1"),
+        (with("factored_at", Tensor::from(vec![41])), "factored_at = 41 comes after generation = 40"),
+        (with("factored_at", Tensor::from(vec![0])), "covariance has 10 numbers, 0 are due"),
+        (with("covariance_decay", Tensor::from(vec![1.5])), "covariance_decay = 1.5"),
+        (with("covariance", Tensor::from(vec![-1.0; 10])), "not positive definite"),
+        (with("covariance_grown", Tensor::from(vec![1.0; 7])), "a multiple of 4"),
+        (with("scale", Tensor::from(vec![0.0; 4])), "scale holds 0"),
+        (with("sigma", Tensor::from(vec![-1.0])), "sigma holds -1"),
     ] {
         let error = es.restore(&state).expect_err(why).to_string();
         assert!(error.contains(why), "{error} / {why}");

@@ -1,6 +1,6 @@
 //! What every strategy promises, asked of every strategy by its name, alone and within bounds and restarts.
 
-use foveate_core::{EvolveError, Evolver, Population, Seed, Tensor};
+use foveate_core::{EvolveError, Evolver, Population, Seed, Tensor, TensorData};
 use foveate_evolve::{Algorithm, Bounds, Repair, Restarts, Shaping, StrategyConfig, list, make};
 
 const PARAMS: usize = 12;
@@ -334,15 +334,15 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         generations(strategy.as_mut(), 3);
         let good = strategy.state();
         for (key, tensor) in &good {
-            let longer = match tensor {
-                Tensor::F32(v) => Tensor::F32([&v[..], &[0.0]].concat()),
-                Tensor::F64(v) => Tensor::F64([&v[..], &[0.0]].concat()),
-                Tensor::U64(v) => Tensor::U64([&v[..], &[0]].concat()),
+            let longer: Tensor = match tensor.data() {
+                TensorData::F32(v) => [&v[..], &[0.0]].concat().into(),
+                TensorData::F64(v) => [&v[..], &[0.0]].concat().into(),
+                TensorData::U64(v) => [&v[..], &[0]].concat().into(),
+                other => panic!("{name}: {key} is {}", other.dtype()),
             };
-            let not_finite = match tensor {
-                Tensor::F32(v) => Tensor::F32(vec![f32::NAN; v.len().max(1)]),
-                Tensor::F64(v) => Tensor::F64(vec![f64::NAN; v.len().max(1)]),
-                Tensor::U64(v) => Tensor::F64(vec![f64::NAN; v.len().max(1)]),
+            let not_finite: Tensor = match tensor.data() {
+                TensorData::F32(v) => vec![f32::NAN; v.len().max(1)].into(),
+                other => vec![f64::NAN; other.len().max(1)].into(),
             };
             for broken in [None, Some(longer), Some(not_finite)] {
                 let mut state = good.clone();

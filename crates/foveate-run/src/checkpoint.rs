@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::lock::Lock;
-use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
+use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 
 /// How many checkpoints stay: the newest, and those to fall back to if the disk broke it.
 pub(crate) const KEEP: usize = 3;
@@ -244,8 +244,7 @@ impl RunFolder {
     pub fn save(&mut self, state: &StateDict) -> Result<(), RunError> {
         // A checkpoint must never be ahead of the log.
         self.log.sync_data().map_err(RunError::io("write", &self.log_path()))?;
-        let tensors =
-            state.iter().map(|(name, tensor)| NamedTensor::flat(name.clone(), tensor.clone())).collect();
+        let tensors = state.iter().map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
         let mut file = TensorFile { tensors, ..TensorFile::default() };
         let LogEnd { lines, bytes, sum } = &self.log_end;
         file.metadata = [
@@ -390,7 +389,7 @@ fn load(folder: &FolderHandle, name: &str) -> Result<Checkpoint, RunError> {
     let (version, config) = (take("version")?, take("config")?);
     // Checkpoints of before had none.
     let version = format!("{version} (build {})", take("build").unwrap_or_else(|_| "unknown".into()));
-    let state = file.tensors.into_iter().map(|tensor| (tensor.name, tensor.data)).collect();
+    let state = file.tensors.into_iter().collect();
     Ok(Checkpoint { state, lines, version, config, log })
 }
 

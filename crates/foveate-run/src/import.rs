@@ -6,16 +6,15 @@
 use std::path::Path;
 
 use foveate_agents::{AGENTS, AgentDescriptor, Layout, registry};
-use foveate_core::{PolicyError, TensorShape};
+use foveate_core::{PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::WORLDS;
 use serde_json::Value;
 
 use crate::error::RunError;
-use crate::npy::{Array, ArrayData};
-use crate::npz;
 use crate::weights::{AgentFile, check_params};
 use crate::worlds;
+use crate::{npy, npz};
 
 /// Reads the one vector of the npz file at `path` as the parameters of the agent called `agent`.
 ///
@@ -109,13 +108,16 @@ fn layout_tensors(layout: Layout, tensors: &[TensorShape]) -> Result<Vec<TensorS
 }
 
 /// The numbers of a vector in single precision.
-fn vector(array: &Array) -> Result<Vec<f32>, String> {
-    if array.shape.len() != 1 {
-        return Err(format!("its array has the shape {:?}, weights are one vector; flatten it", array.shape));
+fn vector(array: &Tensor) -> Result<Vec<f32>, String> {
+    if array.shape().len() != 1 {
+        return Err(format!(
+            "its array has the shape {:?}, weights are one vector; flatten it",
+            array.shape()
+        ));
     }
-    match &array.data {
-        ArrayData::F32(numbers) => Ok(numbers.clone()),
-        ArrayData::F64(numbers) => {
+    match array.data() {
+        TensorData::F32(numbers) => Ok(numbers.clone()),
+        TensorData::F64(numbers) => {
             // A number too large for f32 would become infinite without a word.
             match numbers.iter().position(|x| x.is_finite() && x.abs() > f64::from(f32::MAX)) {
                 Some(index) => Err(format!(
@@ -126,7 +128,7 @@ fn vector(array: &Array) -> Result<Vec<f32>, String> {
             }
         }
         other => {
-            let dtype = other.dtype();
+            let dtype = npy::dtype(other);
             Err(format!(
                 "its array holds whole numbers ({dtype}), weights are <f4 or <f8; is it the right file?"
             ))

@@ -3,63 +3,12 @@
 //! Read: versions 1 and 2, little-endian `f4`, `f8`, `i4`, `i8` and `u1`, C order, one to four dimensions. Everything
 //! else is refused by name, and no declared size is believed before it is compared with the bytes that are there.
 
+use foveate_core::{Tensor, TensorData};
+
 /// A header longer than this is refused; NumPy's own limit.
 const MAX_HEADER: usize = 10_000;
 const MAX_DIMS: usize = 4;
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-
-/// An array in C order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Array {
-    /// Its dimensions, slowest first.
-    pub shape: Vec<usize>,
-    /// Its numbers, row-major.
-    pub data: ArrayData,
-}
-
-/// The numbers of an [`Array`].
-#[derive(Debug, Clone, PartialEq)]
-pub enum ArrayData {
-    /// `<f4`
-    F32(Vec<f32>),
-    /// `<f8`
-    F64(Vec<f64>),
-    /// `<i4`
-    I32(Vec<i32>),
-    /// `<i8`
-    I64(Vec<i64>),
-    /// `|u1`
-    U8(Vec<u8>),
-}
-
-impl ArrayData {
-    /// NumPy's name of the type.
-    pub const fn dtype(&self) -> &'static str {
-        match self {
-            ArrayData::F32(_) => "<f4",
-            ArrayData::F64(_) => "<f8",
-            ArrayData::I32(_) => "<i4",
-            ArrayData::I64(_) => "<i8",
-            ArrayData::U8(_) => "|u1",
-        }
-    }
-
-    /// How many numbers.
-    pub fn len(&self) -> usize {
-        match self {
-            ArrayData::F32(v) => v.len(),
-            ArrayData::F64(v) => v.len(),
-            ArrayData::I32(v) => v.len(),
-            ArrayData::I64(v) => v.len(),
-            ArrayData::U8(v) => v.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
 
 /// The ways in which an array can be broken or foreign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -141,7 +90,7 @@ pub enum NpyError {
 ///
 /// # Errors
 /// One variant of [`NpyError`] for each way in which the bytes can lie.
-pub fn parse(bytes: &[u8]) -> Result<Array, NpyError> {
+pub fn parse(bytes: &[u8]) -> Result<Tensor, NpyError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(NpyError::NotNpy)?;
     let Some((&[major, minor], rest)) = rest.split_first_chunk() else {
         return Err(NpyError::NotNpy);
@@ -172,11 +121,11 @@ pub fn parse(bytes: &[u8]) -> Result<Array, NpyError> {
         return Err(NpyError::FortranOrder);
     }
     let read = match header.dtype.as_str() {
-        "<f4" => |data| ArrayData::F32(numbers(data, f32::from_le_bytes)),
-        "<f8" => |data| ArrayData::F64(numbers(data, f64::from_le_bytes)),
-        "<i4" => |data| ArrayData::I32(numbers(data, i32::from_le_bytes)),
-        "<i8" => |data| ArrayData::I64(numbers(data, i64::from_le_bytes)),
-        "|u1" | "<u1" => |data: &[u8]| ArrayData::U8(data.to_vec()),
+        "<f4" => |data| TensorData::F32(numbers(data, f32::from_le_bytes)),
+        "<f8" => |data| TensorData::F64(numbers(data, f64::from_le_bytes)),
+        "<i4" => |data| TensorData::I32(numbers(data, i32::from_le_bytes)),
+        "<i8" => |data| TensorData::I64(numbers(data, i64::from_le_bytes)),
+        "|u1" | "<u1" => |data: &[u8]| TensorData::U8(data.to_vec()),
         _ => return Err(NpyError::Dtype { dtype: header.dtype }),
     };
     let item = usize::from(header.dtype.as_bytes()[2] - b'0');
@@ -190,7 +139,19 @@ pub fn parse(bytes: &[u8]) -> Result<Array, NpyError> {
     match data.len() {
         given if given < wanted => Err(NpyError::Truncated { shape, wanted, given }),
         given if given > wanted => Err(NpyError::OverLong { shape, wanted, given }),
-        _ => Ok(Array { shape, data: read(data) }),
+        _ => Ok(Tensor::new(shape, read(data)).expect("the shape was compared with the bytes")),
+    }
+}
+
+/// NumPy's name of the type of these numbers.
+pub const fn dtype(data: &TensorData) -> &'static str {
+    match data {
+        TensorData::F32(_) => "<f4",
+        TensorData::F64(_) => "<f8",
+        TensorData::U64(_) => "<u8",
+        TensorData::I32(_) => "<i4",
+        TensorData::I64(_) => "<i8",
+        TensorData::U8(_) => "|u1",
     }
 }
 
@@ -347,9 +308,9 @@ pub(crate) mod tests {
         out
     }
 
-    fn check(bytes: &[u8], shape: &[usize], data: &ArrayData) {
+    fn check(bytes: &[u8], shape: &[usize], data: &TensorData) {
         let array = parse(bytes).expect("a good array");
-        assert_eq!((array.shape.as_slice(), &array.data), (shape, data));
+        assert_eq!((array.shape(), array.data()), (shape, data));
     }
 
     #[track_caller]
@@ -362,12 +323,12 @@ pub(crate) mod tests {
 
     #[test]
     fn reads_every_type() {
-        check(&npy("<f4", "(2,)", &[0, 0, 128, 63, 0, 0, 0, 192]), &[2], &ArrayData::F32(vec![1.0, -2.0]));
-        check(&npy("<f8", "(1, 1)", &1.5_f64.to_le_bytes()), &[1, 1], &ArrayData::F64(vec![1.5]));
-        check(&npy("<i4", "(1,)", &[0xfe, 255, 255, 255]), &[1], &ArrayData::I32(vec![-2]));
-        check(&npy("<i8", "(1,)", &(-3_i64).to_le_bytes()), &[1], &ArrayData::I64(vec![-3]));
-        check(&npy("|u1", "(1, 3, 1, 1)", &[7, 8, 9]), &[1, 3, 1, 1], &ArrayData::U8(vec![7, 8, 9]));
-        check(&npy("<f4", "(0, 5)", &[]), &[0, 5], &ArrayData::F32(vec![]));
+        check(&npy("<f4", "(2,)", &[0, 0, 128, 63, 0, 0, 0, 192]), &[2], &TensorData::F32(vec![1.0, -2.0]));
+        check(&npy("<f8", "(1, 1)", &1.5_f64.to_le_bytes()), &[1, 1], &TensorData::F64(vec![1.5]));
+        check(&npy("<i4", "(1,)", &[0xfe, 255, 255, 255]), &[1], &TensorData::I32(vec![-2]));
+        check(&npy("<i8", "(1,)", &(-3_i64).to_le_bytes()), &[1], &TensorData::I64(vec![-3]));
+        check(&npy("|u1", "(1, 3, 1, 1)", &[7, 8, 9]), &[1, 3, 1, 1], &TensorData::U8(vec![7, 8, 9]));
+        check(&npy("<f4", "(0, 5)", &[]), &[0, 5], &TensorData::F32(vec![]));
     }
 
     #[test]
@@ -377,7 +338,7 @@ pub(crate) mod tests {
         v2.extend((header.len() as u32).to_le_bytes());
         v2.extend(header.as_bytes());
         v2.push(7);
-        check(&v2, &[1], &ArrayData::U8(vec![7]));
+        check(&v2, &[1], &TensorData::U8(vec![7]));
     }
 
     #[test]

@@ -9,9 +9,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
+use foveate_core::Tensor;
 
 use crate::error::RunError;
-use crate::npy::{self, Array, NpyError};
+use crate::npy::{self, NpyError};
 
 /// Larger files are refused.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -33,7 +34,7 @@ pub struct Member {
     /// Its name, without `.npy`.
     pub name: String,
     /// The array.
-    pub array: Array,
+    pub array: Tensor,
 }
 
 /// The ways in which an npz file can be broken or foreign.

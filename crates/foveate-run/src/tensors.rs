@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use foveate_core::Tensor;
+use foveate_core::{Tensor, TensorData};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::error::RunError;
@@ -28,26 +28,8 @@ const METADATA: &str = "__metadata__";
 pub struct TensorFile {
     /// Texts by name.
     pub metadata: BTreeMap<String, String>,
-    /// The tensors, in the order of their bytes.
-    pub tensors: Vec<NamedTensor>,
-}
-
-/// A tensor with name and shape.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NamedTensor {
-    /// Its name.
-    pub name: String,
-    /// Its dimensions, slowest first; empty for a single number.
-    pub shape: Vec<usize>,
-    /// Its numbers, row-major.
-    pub data: Tensor,
-}
-
-impl NamedTensor {
-    /// A tensor of one dimension.
-    pub fn flat(name: impl Into<String>, data: Tensor) -> Self {
-        NamedTensor { name: name.into(), shape: vec![len(&data)], data }
-    }
+    /// The tensors with their names, in the order of their bytes.
+    pub tensors: Vec<(String, Tensor)>,
 }
 
 /// The ways in which a SafeTensors file can be broken or foreign.
@@ -151,8 +133,8 @@ pub enum TensorsError {
 
 impl TensorFile {
     /// The tensor called `name`.
-    pub fn get(&self, name: &str) -> Option<&NamedTensor> {
-        self.tensors.iter().find(|t| t.name == name)
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.tensors.iter().find(|t| t.0 == name).map(|t| &t.1)
     }
 
     /// Reads the file at `path`.
@@ -192,8 +174,8 @@ impl TensorFile {
     ///
     /// Types of eight bytes come before those of four, so that every tensor is aligned; otherwise the order stays.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut order: Vec<&NamedTensor> = self.tensors.iter().collect();
-        order.sort_by_key(|t| std::cmp::Reverse(item(&t.data)));
+        let mut order: Vec<&(String, Tensor)> = self.tensors.iter().collect();
+        order.sort_by_key(|(_, tensor)| std::cmp::Reverse(tensor.data().item_bytes()));
         let text = |s: &str| serde_json::Value::from(s).to_string();
 
         let mut entries = vec![];
@@ -203,13 +185,13 @@ impl TensorFile {
             entries.push(format!("\"{METADATA}\":{{{}}}", texts.join(",")));
         }
         let mut start = 0;
-        for tensor in &order {
-            let end = start + len(&tensor.data) * item(&tensor.data);
+        for (name, tensor) in &order {
+            let end = start + tensor.len() * tensor.data().item_bytes();
             entries.push(format!(
                 "{}:{{\"dtype\":\"{}\",\"shape\":{:?},\"data_offsets\":[{start},{end}]}}",
-                text(&tensor.name),
-                dtype(&tensor.data),
-                tensor.shape
+                text(name),
+                tensor.data().dtype(),
+                tensor.shape()
             ));
             start = end;
         }
@@ -221,37 +203,17 @@ impl TensorFile {
         let mut out = Vec::with_capacity(8 + header.len() + start);
         out.extend((header.len() as u64).to_le_bytes());
         out.extend(header.as_bytes());
-        for tensor in order {
-            match &tensor.data {
-                Tensor::F32(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                Tensor::F64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                Tensor::U64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
+        for (_, tensor) in order {
+            match tensor.data() {
+                TensorData::F32(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
+                TensorData::F64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
+                TensorData::U64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
+                TensorData::I32(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
+                TensorData::I64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
+                TensorData::U8(v) => out.extend(v),
             }
         }
         out
-    }
-}
-
-fn len(data: &Tensor) -> usize {
-    match data {
-        Tensor::F32(v) => v.len(),
-        Tensor::F64(v) => v.len(),
-        Tensor::U64(v) => v.len(),
-    }
-}
-
-const fn item(data: &Tensor) -> usize {
-    match data {
-        Tensor::F32(_) => 4,
-        Tensor::F64(_) | Tensor::U64(_) => 8,
-    }
-}
-
-const fn dtype(data: &Tensor) -> &'static str {
-    match data {
-        Tensor::F32(_) => "F32",
-        Tensor::F64(_) => "F64",
-        Tensor::U64(_) => "U64",
     }
 }
 
@@ -380,14 +342,15 @@ impl Info {
     }
 
     /// The tensor itself; everything was checked.
-    fn take(self, name: String, data: &[u8]) -> NamedTensor {
+    fn take(self, name: String, data: &[u8]) -> (String, Tensor) {
         let bytes = &data[self.data_offsets[0] as usize..self.data_offsets[1] as usize];
         let data = match self.dtype.as_str() {
-            "F32" => Tensor::F32(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()),
-            "F64" => Tensor::F64(bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
-            _ => Tensor::U64(bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect()),
+            "F32" => TensorData::F32(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()),
+            "F64" => TensorData::F64(bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
+            _ => TensorData::U64(bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect()),
         };
-        NamedTensor { name, shape: self.shape.iter().map(|&d| d as usize).collect(), data }
+        let shape = self.shape.iter().map(|&d| d as usize).collect();
+        (name, Tensor::new(shape, data).expect("the shape was compared with the bytes"))
     }
 }
 
@@ -399,20 +362,20 @@ mod tests {
         [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
     }
 
+    fn shaped(shape: Vec<usize>, data: TensorData) -> Tensor {
+        Tensor::new(shape, data).expect("it fits")
+    }
+
     fn sample() -> TensorFile {
         TensorFile {
             metadata: [("kind", "a \"test\"\nin two lines"), ("ä", "")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             tensors: vec![
-                NamedTensor::flat("state.mean", Tensor::F64(vec![0.1, -2.0])),
-                NamedTensor { name: "counter".into(), shape: vec![], data: Tensor::U64(vec![u64::MAX]) },
-                NamedTensor {
-                    name: "query.weight".into(),
-                    shape: vec![1, 3],
-                    data: Tensor::F32(vec![1.0, -0.0, 1e-40]),
-                },
-                NamedTensor { name: "none".into(), shape: vec![0, 7], data: Tensor::F32(vec![]) },
+                ("state.mean".into(), vec![0.1, -2.0].into()),
+                ("counter".into(), shaped(vec![], TensorData::U64(vec![u64::MAX]))),
+                ("query.weight".into(), shaped(vec![1, 3], TensorData::F32(vec![1.0, -0.0, 1e-40]))),
+                ("none".into(), shaped(vec![0, 7], TensorData::F32(vec![]))),
             ],
         }
     }
@@ -422,8 +385,8 @@ mod tests {
         let bytes = sample().to_bytes();
         let again = TensorFile::from_bytes(&bytes).expect("our own file");
         assert_eq!(again.metadata, sample().metadata);
-        for tensor in sample().tensors {
-            assert_eq!(again.get(&tensor.name), Some(&tensor));
+        for (name, tensor) in sample().tensors {
+            assert_eq!(again.get(&name), Some(&tensor));
         }
         assert_eq!(again.to_bytes(), bytes);
     }
@@ -444,10 +407,7 @@ mod tests {
         let theirs = safetensors::serialize([("b", view(vec![2])), ("a", view(vec![2, 1]))], None)
             .expect("a standard file");
         let ours = TensorFile::from_bytes(&theirs).expect("readable");
-        assert_eq!(
-            ours.get("a").map(|t| (&t.shape, &t.data)),
-            Some((&vec![2, 1], &Tensor::F32(vec![3.5, -1.0])))
-        );
+        assert_eq!(ours.get("a"), Some(&shaped(vec![2, 1], TensorData::F32(vec![3.5, -1.0]))));
     }
 
     #[test]

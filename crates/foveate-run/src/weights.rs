@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foveate_agents::registry;
-use foveate_core::{Agent, PolicyError, Tensor, TensorShape};
+use foveate_core::{Agent, PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::folder::FolderHandle;
 use crate::image_threads::image_threads;
 use crate::replay::sha256_hex;
 use crate::suggest;
-use crate::tensors::{MAX_FILE, NamedTensor, TensorFile, TensorsError};
+use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 use crate::trust::FileWorld;
 
 /// Says what a file is, and in which version.
@@ -213,11 +213,8 @@ impl AgentFile {
         let mut tensors = vec![];
         for TensorShape { name, shape } in &self.tensors {
             let (head, tail) = rest.split_at(shape.iter().product());
-            tensors.push(NamedTensor {
-                name: name.clone(),
-                shape: shape.clone(),
-                data: Tensor::F32(head.to_vec()),
-            });
+            let tensor = Tensor::new(shape.clone(), TensorData::F32(head.to_vec()));
+            tensors.push((name.clone(), tensor.expect("as many numbers as the shape has places")));
             rest = tail;
         }
         TensorFile { metadata, tensors }.to_bytes()
@@ -267,35 +264,27 @@ impl AgentFile {
         // Every tensor is there with its shape before room is made for all of them.
         let mut params = vec![];
         for TensorShape { name, shape } in &shapes {
-            let Some(at) = tensors.iter().position(|t| t.name == *name) else {
+            let Some(at) = tensors.iter().position(|t| t.0 == *name) else {
                 return Err(WeightsError::MissingTensor { name: name.clone() });
             };
-            let tensor = tensors.swap_remove(at);
-            match tensor.data {
-                Tensor::F32(numbers) if tensor.shape == *shape => params.extend(numbers),
+            let (_, tensor) = tensors.swap_remove(at);
+            match tensor.data() {
+                TensorData::F32(numbers) if tensor.shape() == shape => params.extend(numbers),
                 other => {
                     return Err(WeightsError::Shape {
                         name: name.clone(),
                         wanted: format!("F32 {shape:?}"),
-                        given: format!("{} {:?}", dtype(&other), tensor.shape),
+                        given: format!("{} {:?}", other.dtype(), tensor.shape()),
                     });
                 }
             }
         }
-        if let Some(tensor) = tensors.first() {
-            return Err(WeightsError::ForeignTensor { name: tensor.name.clone() });
+        if let Some((name, _)) = tensors.first() {
+            return Err(WeightsError::ForeignTensor { name: name.clone() });
         }
         check_params(&shapes, &params).map_err(WeightsError::Agent)?;
         let file = AgentFile { agent, config, tensors: shapes, params, about, image_threads: 1 };
         if file.sha256() == sha256 { Ok(file) } else { Err(WeightsError::Checksum) }
-    }
-}
-
-const fn dtype(data: &Tensor) -> &'static str {
-    match data {
-        Tensor::F32(_) => "F32",
-        Tensor::F64(_) => "F64",
-        Tensor::U64(_) => "U64",
     }
 }
 
@@ -439,8 +428,8 @@ mod tests {
         assert!(said.contains([';', ',']) && said.lines().count() == 1, "{said}");
     }
 
-    fn tensor<'a>(file: &'a mut TensorFile, name: &str) -> &'a mut NamedTensor {
-        file.tensors.iter_mut().find(|t| t.name == name).expect("it is there")
+    fn tensor<'a>(file: &'a mut TensorFile, name: &str) -> &'a mut Tensor {
+        &mut file.tensors.iter_mut().find(|t| t.0 == name).expect("it is there").1
     }
 
     #[test]
@@ -471,19 +460,29 @@ mod tests {
             set("config", "{}"),
             "Shape { name: \"query.bias\", wanted: \"F32 [4]\", given: \"F32 [2]\"",
         );
-        check_err(|f| f.tensors.retain(|t| t.name != "key.bias"), "MissingTensor { name: \"key.bias\"");
+        check_err(|f| f.tensors.retain(|t| t.0 != "key.bias"), "MissingTensor { name: \"key.bias\"");
         check_err(
-            |f| f.tensors.push(NamedTensor::flat("key.more", Tensor::F32(vec![]))),
+            |f| f.tensors.push(("key.more".into(), Vec::<f32>::new().into())),
             "ForeignTensor { name: \"key.more\"",
         );
-        check_err(|f| tensor(f, "key.bias").data = Tensor::F64(vec![0.0; 2]), "Shape");
-        check_err(|f| tensor(f, "key.weight").shape.reverse(), "Shape");
+        check_err(|f| *tensor(f, "key.bias") = vec![0.0_f64; 2].into(), "Shape");
+        let reversed = |tensor: &Tensor| {
+            let shape = tensor.shape().iter().rev().copied().collect();
+            Tensor::new(shape, tensor.data().clone()).expect("as many places")
+        };
+        check_err(
+            |f| {
+                let weight = tensor(f, "key.weight");
+                *weight = reversed(weight);
+            },
+            "Shape",
+        );
         for wrong in [f32::NAN, f32::INFINITY] {
             check_err(
-                |f| tensor(f, "key.bias").data = Tensor::F32(vec![0.0, wrong]),
+                |f| *tensor(f, "key.bias") = vec![0.0, wrong].into(),
                 "Agent(ParamNotFinite { index: 57, tensor: \"key.bias\"",
             );
         }
-        check_err(|f| tensor(f, "key.bias").data = Tensor::F32(vec![0.0; 2]), "Checksum");
+        check_err(|f| *tensor(f, "key.bias") = vec![0.0_f32; 2].into(), "Checksum");
     }
 }

@@ -3,9 +3,8 @@
 
 use std::path::PathBuf;
 
-use foveate_core::{Action, Env};
+use foveate_core::{Action, Env, TensorData};
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind, Seeding};
-use foveate_run::npy::ArrayData;
 use foveate_run::npz;
 
 const SIDE: usize = 96;
@@ -22,8 +21,8 @@ fn forty_frames_of_an_independent_renderer() {
         return;
     }
     let members = npz::read(&file).unwrap();
-    let array = |name: &str| &members.iter().find(|member| member.name == name).unwrap().array.data;
-    let (ArrayData::U8(frames), ArrayData::F64(actions)) = (array("frames"), array("action")) else {
+    let array = |name: &str| members.iter().find(|member| member.name == name).unwrap().array.data();
+    let (TensorData::U8(frames), TensorData::F64(actions)) = (array("frames"), array("action")) else {
         panic!("frames are bytes and actions f64");
     };
 

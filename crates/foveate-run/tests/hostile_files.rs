@@ -338,7 +338,7 @@ fn every_reader_survives_damaged_files() {
         let line = json!({ "event": "generation", "generation": generation, "steps": 40 * generation });
         run.log(&line.to_string()).expect("writable");
     }
-    run.save(&StateDict::from([("mean".into(), Tensor::F64(vec![0.5; 40]))])).expect("writable");
+    run.save(&StateDict::from([("mean".into(), Tensor::from(vec![0.5; 40]))])).expect("writable");
     drop(run);
     let folder = runs.join("a");
     let checkpoint =

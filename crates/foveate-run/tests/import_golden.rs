@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use foveate_agents::Layout;
-use foveate_core::{ActContext, Image, Observation, episode_seed};
+use foveate_core::{ActContext, Image, Observation, TensorData, episode_seed};
 use foveate_run::import::import;
-use foveate_run::npy::ArrayData;
 use foveate_run::npz;
 use foveate_run::weights::AgentFile;
 use serde_json::json;
@@ -35,8 +34,8 @@ fn imported_weights_act_as_published() {
     let mut agent = AgentFile::load(&saved).expect("our own file").agent().expect("a whole agent");
 
     let members = npz::read(&golden).expect("the golden file");
-    let array = |name: &str| &members.iter().find(|member| member.name == name).expect(name).array.data;
-    let (ArrayData::U8(frames), ArrayData::F64(actions), ArrayData::F32(importance), ArrayData::I64(top)) =
+    let array = |name: &str| members.iter().find(|member| member.name == name).expect(name).array.data();
+    let (TensorData::U8(frames), TensorData::F64(actions), TensorData::F32(importance), TensorData::I64(top)) =
         (array("frames"), array("action"), array("importance"), array("topk"))
     else {
         panic!("the golden file holds bytes, numbers and indices");

@@ -4,10 +4,9 @@
 use std::path::PathBuf;
 
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
-use foveate_core::{ActContext, ActMode, Action, Agent, Env, PolicyAgent, episode_seed};
+use foveate_core::{ActContext, ActMode, Action, Agent, Env, PolicyAgent, TensorData, episode_seed};
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
-use foveate_run::npy::ArrayData;
 use foveate_run::npz;
 
 /// The published weights, in their published order, which is the agent's own; `None` where the file is not.
@@ -22,7 +21,7 @@ fn weights() -> Option<Vec<f32>> {
         return None;
     }
     let members = npz::read(&file).unwrap();
-    let ArrayData::F32(weights) = &members[0].array.data else { panic!("the weights are f32") };
+    let TensorData::F32(weights) = members[0].array.data() else { panic!("the weights are f32") };
     Some(weights.clone())
 }
 

@@ -1,6 +1,6 @@
 //! What can go wrong in training.
 
-use foveate_core::EvolveError;
+use foveate_core::{EvolveError, StateError};
 
 /// What can go wrong in this crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -71,5 +71,11 @@ impl TrainError {
             }
             other => other,
         }
+    }
+}
+
+impl From<StateError> for TrainError {
+    fn from(error: StateError) -> Self {
+        TrainError::BadState { why: error.to_string() }
     }
 }

@@ -7,9 +7,9 @@ use super::*;
 
 fn state(x: f64) -> StateDict {
     StateDict::from([
-        ("a.mean".into(), Tensor::F64(vec![x, -x])),
-        ("a.count".into(), Tensor::U64(vec![7])),
-        ("b".into(), Tensor::F32(vec![1.5])),
+        ("a.mean".into(), Tensor::from(vec![x, -x])),
+        ("a.count".into(), Tensor::from(vec![7_u64])),
+        ("b".into(), Tensor::from(vec![1.5_f32])),
     ])
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::write::DeflateEncoder;
 
 use super::*;
-use crate::npy::{ArrayData, tests::npy};
+use crate::npy::tests::npy;
 
 /// A member to be written, with every field that a liar could set.
 struct Part {
@@ -147,7 +147,7 @@ fn check(archive: &Archive, names: &[&str]) {
     let members = parse(&archive.bytes()).expect("a good archive");
     assert_eq!(members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), names);
     for member in members {
-        assert_eq!(member.array, Array { shape: vec![2], data: ArrayData::F32(vec![1.0, -2.0]) });
+        assert_eq!(member.array, Tensor::from(vec![1.0_f32, -2.0]));
     }
 }
 

@@ -520,15 +520,15 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         state
     };
     let mut states: Vec<(StateDict, &str)> = vec![
-        (set("course.position", Tensor::U64(vec![0, 7, 0])), "stage 7, start 0 is not in the recipe"),
-        (set("course.position", Tensor::U64(vec![0, 1, 1])), "stage 1, start 1 is not in the recipe"),
-        (set("course.position", Tensor::U64(vec![9, 0, 0])), "course.position is 9"),
-        (set("course.position", Tensor::U64(vec![3, 0, 0])), ""),
-        (set("course.base", Tensor::F64(vec![f64::NAN; 3])), "course.base is not 3 finite numbers"),
-        (set("course.finals", Tensor::F64(vec![1.0; 9])), "its position and its finalists contradict"),
-        (set("course.finals", Tensor::F64(vec![f64::NAN])), "course.finals is not some finite numbers"),
-        (set("course.recipe", Tensor::U64(vec![1, 2, 3, 4])), "it was made with another recipe"),
-        (set("evolution.mean", Tensor::F64(vec![1.0; 4])), "mean has 4 numbers"),
+        (set("course.position", Tensor::from(vec![0, 7, 0])), "stage 7, start 0 is not in the recipe"),
+        (set("course.position", Tensor::from(vec![0, 1, 1])), "stage 1, start 1 is not in the recipe"),
+        (set("course.position", Tensor::from(vec![9, 0, 0])), "course.position is 9"),
+        (set("course.position", Tensor::from(vec![3, 0, 0])), ""),
+        (set("course.base", Tensor::from(vec![f64::NAN; 3])), "course.base holds NaN"),
+        (set("course.finals", Tensor::from(vec![1.0; 9])), "its position and its finalists contradict"),
+        (set("course.finals", Tensor::from(vec![f64::NAN])), "course.finals holds NaN"),
+        (set("course.recipe", Tensor::from(vec![1, 2, 3, 4])), "it was made with another recipe"),
+        (set("evolution.mean", Tensor::from(vec![1.0; 4])), "mean has 4 numbers"),
     ];
     for name in good.keys() {
         let mut state = good.clone();

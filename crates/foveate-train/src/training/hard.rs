@@ -1,6 +1,6 @@
 //! Tracks that are hard, to be driven again.
 
-use foveate_core::{Seed, StateDict, Tensor};
+use foveate_core::{Seed, StateDict, StateReader, Tensor};
 
 use crate::error::TrainError;
 use crate::recipe::{Purpose, Replay, track_seed};
@@ -62,30 +62,20 @@ impl HardTracks {
     }
 
     pub(super) fn save(&self, state: &mut StateDict) {
-        let (seeds, behind) = self.tracks.iter().copied().unzip();
-        state.insert("replay.seeds".into(), Tensor::U64(seeds));
-        state.insert("replay.behind".into(), Tensor::F64(behind));
-        state.insert("replay.usual".into(), Tensor::F64(vec![self.usual]));
-        state.insert("replay.heard".into(), Tensor::U64(vec![self.heard]));
+        let (seeds, behind): (Vec<u64>, Vec<f64>) = self.tracks.iter().copied().unzip();
+        state.insert("replay.seeds".into(), Tensor::from(seeds));
+        state.insert("replay.behind".into(), Tensor::from(behind));
+        state.insert("replay.usual".into(), Tensor::from(vec![self.usual]));
+        state.insert("replay.heard".into(), Tensor::from(vec![self.heard]));
     }
 
     pub(super) fn load(replay: &Replay, state: &StateDict) -> Result<Self, TrainError> {
         let bad = |what: &str| TrainError::BadState { why: format!("the hard tracks are broken: {what}") };
-        let (Some(Tensor::U64(seeds)), Some(Tensor::F64(behind))) =
-            (state.get("replay.seeds"), state.get("replay.behind"))
-        else {
-            return Err(bad("replay.seeds or replay.behind is missing"));
-        };
-        let (Some(Tensor::F64(usual)), Some(Tensor::U64(heard))) =
-            (state.get("replay.usual"), state.get("replay.heard"))
-        else {
-            return Err(bad("replay.usual or replay.heard is missing"));
-        };
-        let (&[usual], &[heard]) = (&usual[..], &heard[..]) else {
-            return Err(bad("replay.usual and replay.heard are not one number each"));
-        };
+        let reader = StateReader(state);
+        let (seeds, behind) = (reader.u64s("replay.seeds")?, reader.any_f64s("replay.behind")?);
+        let (usual, heard) = (reader.f64s("replay.usual", 1)?[0], reader.counts("replay.heard", 1)?[0]);
         let hard = behind.iter().all(|b| b.is_finite() && *b < 0.0) && behind.is_sorted();
-        if seeds.len() != behind.len() || seeds.len() > replay.keep || !hard || !usual.is_finite() {
+        if seeds.len() != behind.len() || seeds.len() > replay.keep || !hard {
             return Err(bad("its numbers contradict each other"));
         }
         let tracks = seeds.iter().copied().zip(behind.iter().copied()).collect();
@@ -156,14 +146,14 @@ mod tests {
         hard.save(&mut good);
         assert_eq!(HardTracks::load(&REPLAY, &good), Ok(hard));
         let cases = [
-            ("replay.seeds", Tensor::U64(vec![1])),
-            ("replay.seeds", Tensor::F64(vec![1.0, 2.0])),
-            ("replay.behind", Tensor::F64(vec![-4.0, -5.0])),
-            ("replay.behind", Tensor::F64(vec![-4.0, 5.0])),
-            ("replay.behind", Tensor::F64(vec![f64::NAN, -1.0])),
-            ("replay.usual", Tensor::F64(vec![f64::INFINITY])),
-            ("replay.usual", Tensor::F64(vec![])),
-            ("replay.heard", Tensor::U64(vec![1, 2])),
+            ("replay.seeds", Tensor::from(vec![1_u64])),
+            ("replay.seeds", Tensor::from(vec![1.0, 2.0])),
+            ("replay.behind", Tensor::from(vec![-4.0, -5.0])),
+            ("replay.behind", Tensor::from(vec![-4.0, 5.0])),
+            ("replay.behind", Tensor::from(vec![f64::NAN, -1.0])),
+            ("replay.usual", Tensor::from(vec![f64::INFINITY])),
+            ("replay.usual", Tensor::from(Vec::<f64>::new())),
+            ("replay.heard", Tensor::from(vec![1_u64, 2])),
         ];
         for (name, tensor) in cases {
             let mut state = good.clone();

@@ -1,6 +1,6 @@
 //! How a training is saved and restored.
 
-use foveate_core::{StateDict, Tensor};
+use foveate_core::{StateDict, StateReader, Tensor};
 
 use super::finals::standings;
 use super::hard::HardTracks;
@@ -40,19 +40,19 @@ impl Training {
             validated_generation,
             validations,
         ];
-        state.insert("course.recipe".into(), Tensor::U64(self.recipe.digest().to_vec()));
+        state.insert("course.recipe".into(), Tensor::from(self.recipe.digest().to_vec()));
         if self.learns_again() {
             self.hard.save(&mut state);
         }
-        state.insert("course.position".into(), Tensor::U64(vec![kind, stage as u64, start as u64]));
-        state.insert("course.counts".into(), Tensor::U64(counts));
-        state.insert("course.base".into(), Tensor::F64(self.base.clone()));
-        state.insert("course.finals".into(), Tensor::F64(self.finals.clone()));
+        state.insert("course.position".into(), Tensor::from(vec![kind, stage as u64, start as u64]));
+        state.insert("course.counts".into(), Tensor::from(counts));
+        state.insert("course.base".into(), Tensor::from(self.base.clone()));
+        state.insert("course.finals".into(), Tensor::from(self.finals.clone()));
         let kept = self.candidates.iter().enumerate().map(|(i, c)| (format!("candidate.{i}"), c));
         for (name, kept) in kept.chain(self.leader.iter().map(|leader| ("leader".into(), leader))) {
-            state.insert(format!("{name}.weights"), Tensor::F64(kept.values.clone()));
-            state.insert(format!("{name}.score"), Tensor::F64(vec![kept.score]));
-            state.insert(format!("{name}.at"), Tensor::U64(vec![kept.generation, kept.steps]));
+            state.insert(format!("{name}.weights"), Tensor::from(kept.values.clone()));
+            state.insert(format!("{name}.score"), Tensor::from(vec![kept.score]));
+            state.insert(format!("{name}.at"), Tensor::from(vec![kept.generation, kept.steps]));
         }
         state
     }
@@ -88,14 +88,9 @@ impl Training {
     fn take_back(&mut self, state: &StateDict, changed: bool) -> Result<(), TrainError> {
         let bad = |why: String| TrainError::BadState { why };
         let n = self.base.len();
-        let u64s = |name: &str, wanted: usize| match state.get(name) {
-            Some(Tensor::U64(v)) if v.len() == wanted => Ok(v.clone()),
-            _ => Err(bad(format!("{name} is not {wanted} integers"))),
-        };
-        let f64s = |name: &str, wanted: usize| match state.get(name) {
-            Some(Tensor::F64(v)) if v.len() == wanted && v.iter().all(|x| x.is_finite()) => Ok(v.clone()),
-            _ => Err(bad(format!("{name} is not {wanted} finite numbers"))),
-        };
+        let reader = StateReader(state);
+        let u64s = |name: &str, wanted: usize| reader.counts(name, wanted).map(<[u64]>::to_vec);
+        let f64s = |name: &str, wanted: usize| reader.f64s(name, wanted).map(<[f64]>::to_vec);
         let weights = |name: &str| -> Result<Weights, TrainError> {
             let at = u64s(&format!("{name}.at"), 2)?;
             Ok(Weights {
@@ -157,10 +152,7 @@ impl Training {
             candidates.push(weights(&format!("candidate.{}", candidates.len()))?);
         }
         let leader = state.contains_key("leader.at").then(|| weights("leader")).transpose()?;
-        let finals = match state.get("course.finals") {
-            Some(Tensor::F64(v)) if v.iter().all(|x| x.is_finite()) => v.clone(),
-            _ => return Err(bad("course.finals is not some finite numbers".into())),
-        };
+        let finals = reader.any_f64s("course.finals")?.to_vec();
         let rounds = 1 + self.recipe.selection.reevaluate;
         let all = standings(candidates.len(), rounds, &[]).left;
         let complete = match at {

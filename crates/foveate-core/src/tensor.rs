@@ -1,0 +1,366 @@
+//! Tensors, and states made of named tensors.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Numbers with a shape, row-major.
+///
+/// ```
+/// use foveate_core::{Tensor, TensorData};
+/// let matrix = Tensor::new(vec![2, 3], TensorData::F32(vec![0.0; 6]))?;
+/// assert_eq!((matrix.shape(), matrix.len()), (&[2, 3][..], 6));
+/// assert_eq!(Tensor::from(vec![1.0, 2.0]).shape(), [2]);
+/// let said = Tensor::new(vec![4], TensorData::U64(vec![1])).unwrap_err().to_string();
+/// assert_eq!(said, "a tensor of the shape [4] with 1 numbers; give one number for each place");
+/// # Ok::<(), foveate_core::StateError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Tensor {
+    /// Slowest dimension first; empty for a single number.
+    shape: Vec<usize>,
+    data: TensorData,
+}
+
+/// The numbers of a [`Tensor`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TensorData {
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+    /// Counters and seeds.
+    U64(Vec<u64>),
+    /// Whole numbers, as NumPy's files have them.
+    I32(Vec<i32>),
+    /// Whole numbers, as NumPy's files have them.
+    I64(Vec<i64>),
+    /// Bytes, as of pictures.
+    U8(Vec<u8>),
+}
+
+/// A tensor as it was read.
+#[derive(Deserialize)]
+struct Unchecked {
+    shape: Vec<usize>,
+    data: TensorData,
+}
+
+impl TryFrom<Unchecked> for Tensor {
+    type Error = StateError;
+
+    fn try_from(Unchecked { shape, data }: Unchecked) -> Result<Self, StateError> {
+        Tensor::new(shape, data)
+    }
+}
+
+impl TensorData {
+    /// How many numbers.
+    pub const fn len(&self) -> usize {
+        match self {
+            TensorData::F32(v) => v.len(),
+            TensorData::F64(v) => v.len(),
+            TensorData::U64(v) => v.len(),
+            TensorData::I32(v) => v.len(),
+            TensorData::I64(v) => v.len(),
+            TensorData::U8(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The name of the type, as SafeTensors files have it: `F32`, `U64`, `U8`, ….
+    pub const fn dtype(&self) -> &'static str {
+        match self {
+            TensorData::F32(_) => "F32",
+            TensorData::F64(_) => "F64",
+            TensorData::U64(_) => "U64",
+            TensorData::I32(_) => "I32",
+            TensorData::I64(_) => "I64",
+            TensorData::U8(_) => "U8",
+        }
+    }
+
+    /// Bytes of one number.
+    pub const fn item_bytes(&self) -> usize {
+        match self {
+            TensorData::U8(_) => 1,
+            TensorData::F32(_) | TensorData::I32(_) => 4,
+            TensorData::F64(_) | TensorData::U64(_) | TensorData::I64(_) => 8,
+        }
+    }
+}
+
+impl Tensor {
+    /// A tensor of this shape, slowest dimension first.
+    ///
+    /// # Errors
+    /// [`StateError::Shape`] when there are fewer or more numbers than the shape has places.
+    pub fn new(shape: Vec<usize>, data: TensorData) -> Result<Self, StateError> {
+        let places = shape.iter().try_fold(1_usize, |n, &d| n.checked_mul(d));
+        // A zero among the dimensions makes any product 0, whatever came before it.
+        let places = if shape.contains(&0) { Some(0) } else { places };
+        if places == Some(data.len()) {
+            Ok(Tensor { shape, data })
+        } else {
+            Err(StateError::Shape { shape, numbers: data.len() })
+        }
+    }
+
+    /// Its dimensions, slowest first; empty for a single number.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Its numbers, row-major.
+    pub const fn data(&self) -> &TensorData {
+        &self.data
+    }
+
+    /// Its numbers, row-major.
+    pub fn into_data(self) -> TensorData {
+        self.data
+    }
+
+    /// How many numbers.
+    pub const fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+}
+
+/// Of one dimension.
+impl From<TensorData> for Tensor {
+    fn from(data: TensorData) -> Self {
+        Tensor { shape: vec![data.len()], data }
+    }
+}
+
+/// Of one dimension.
+impl From<Vec<f32>> for Tensor {
+    fn from(numbers: Vec<f32>) -> Self {
+        TensorData::F32(numbers).into()
+    }
+}
+
+/// Of one dimension.
+impl From<Vec<f64>> for Tensor {
+    fn from(numbers: Vec<f64>) -> Self {
+        TensorData::F64(numbers).into()
+    }
+}
+
+/// Of one dimension.
+impl From<Vec<u64>> for Tensor {
+    fn from(numbers: Vec<u64>) -> Self {
+        TensorData::U64(numbers).into()
+    }
+}
+
+/// Named tensors: the state of a learner, ready to be written by whoever owns files.
+pub type StateDict = BTreeMap<String, Tensor>;
+
+/// What can be wrong with a tensor of a state.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The numbers do not fill the shape.
+    #[error("a tensor of the shape {shape:?} with {numbers} numbers; give one number for each place")]
+    Shape {
+        /// The dimensions.
+        shape: Vec<usize>,
+        /// How many numbers there are.
+        numbers: usize,
+    },
+    /// A tensor is not there.
+    #[error("{name} is missing")]
+    Missing {
+        /// Its name.
+        name: String,
+    },
+    /// A tensor is of another type or length.
+    #[error("{name} {what}")]
+    Unfit {
+        /// Its name.
+        name: String,
+        /// What it is and what it should be: `has 4 numbers, 3 are due`.
+        what: String,
+    },
+    /// A number is out of range.
+    #[error("{name} holds {value}{}", if value.is_finite() { ", which must be above 0" } else { "" })]
+    Number {
+        /// The tensor's name.
+        name: String,
+        /// The number.
+        value: f64,
+    },
+}
+
+/// Reads a [`StateDict`]; errors name the tensor that does not fit.
+#[derive(Debug, Clone, Copy)]
+pub struct StateReader<'a>(pub &'a StateDict);
+
+impl<'a> StateReader<'a> {
+    /// The tensor called `name`.
+    ///
+    /// # Errors
+    /// [`StateError::Missing`] when there is none.
+    pub fn get(self, name: &str) -> Result<&'a Tensor, StateError> {
+        self.0.get(name).ok_or_else(|| StateError::Missing { name: name.to_owned() })
+    }
+
+    /// Finite numbers of double precision, `count` of them.
+    ///
+    /// # Errors
+    /// When they are missing, of another type or count, or not finite.
+    pub fn f64s(self, name: &str, count: usize) -> Result<&'a [f64], StateError> {
+        let values = self.any_f64s(name)?;
+        if values.len() == count {
+            return Ok(values);
+        }
+        Err(unfit(name, format!("has {} numbers, {count} are due", values.len())))
+    }
+
+    /// Finite numbers of double precision, any count of them.
+    ///
+    /// # Errors
+    /// When they are missing, of another type, or not finite.
+    pub fn any_f64s(self, name: &str) -> Result<&'a [f64], StateError> {
+        let TensorData::F64(values) = self.get(name)?.data() else {
+            return Err(unfit(name, "is not of double precision".into()));
+        };
+        match values.iter().find(|x| !x.is_finite()) {
+            None => Ok(values),
+            Some(&value) => Err(StateError::Number { name: name.to_owned(), value }),
+        }
+    }
+
+    /// Vectors of `n` finite numbers of double precision, any count of them, one behind the other.
+    ///
+    /// # Errors
+    /// As [`StateReader::any_f64s`]; or when their count is no multiple of `n`.
+    pub fn vectors(self, name: &str, n: usize) -> Result<&'a [f64], StateError> {
+        let values = self.any_f64s(name)?;
+        multiple(name, values.len(), n)?;
+        Ok(values)
+    }
+
+    /// Standard deviations: `count` numbers above 0.
+    ///
+    /// # Errors
+    /// As [`StateReader::f64s`]; or when one is not above 0.
+    pub fn sigmas(self, name: &str, count: usize) -> Result<&'a [f64], StateError> {
+        let values = self.f64s(name, count)?;
+        match values.iter().find(|&&x| x <= 0.0) {
+            None => Ok(values),
+            Some(&value) => Err(StateError::Number { name: name.to_owned(), value }),
+        }
+    }
+
+    /// Finite numbers of single precision, a multiple of `of`.
+    ///
+    /// # Errors
+    /// When they are missing, of another type or count, or not finite.
+    pub fn f32s(self, name: &str, of: usize) -> Result<&'a [f32], StateError> {
+        let TensorData::F32(values) = self.get(name)?.data() else {
+            return Err(unfit(name, "is not of single precision".into()));
+        };
+        multiple(name, values.len(), of)?;
+        match values.iter().find(|x| !x.is_finite()) {
+            None => Ok(values),
+            Some(&value) => Err(StateError::Number { name: name.to_owned(), value: value.into() }),
+        }
+    }
+
+    /// Counters and seeds, any count of them.
+    ///
+    /// # Errors
+    /// When they are missing or of another type.
+    pub fn u64s(self, name: &str) -> Result<&'a [u64], StateError> {
+        match self.get(name)?.data() {
+            TensorData::U64(values) => Ok(values),
+            _ => Err(unfit(name, "is not whole numbers".into())),
+        }
+    }
+
+    /// Counters and seeds, `count` of them.
+    ///
+    /// # Errors
+    /// When they are missing, or of another type or count.
+    pub fn counts(self, name: &str, count: usize) -> Result<&'a [u64], StateError> {
+        match self.get(name)?.data() {
+            TensorData::U64(values) if values.len() == count => Ok(values),
+            _ if count == 1 => Err(unfit(name, "is not one integer".into())),
+            _ => Err(unfit(name, format!("is not {count} integers"))),
+        }
+    }
+}
+
+fn unfit(name: &str, what: String) -> StateError {
+    StateError::Unfit { name: name.to_owned(), what }
+}
+
+fn multiple(name: &str, given: usize, of: usize) -> Result<(), StateError> {
+    if given.is_multiple_of(of) {
+        return Ok(());
+    }
+    Err(unfit(name, format!("has {given} numbers, a multiple of {of} is due")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_holds_as_many_numbers_as_it_has_places() {
+        for (shape, numbers, fits) in [
+            (vec![], 1, true),
+            (vec![], 0, false),
+            (vec![2, 3], 6, true),
+            (vec![2, 3], 5, false),
+            (vec![usize::MAX, 2], 0, false),
+            (vec![usize::MAX, 2, 0], 0, true),
+        ] {
+            let tensor = Tensor::new(shape.clone(), TensorData::F32(vec![0.5; numbers]));
+            assert_eq!(tensor.is_ok(), fits, "{shape:?} with {numbers}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let state = StateDict::from([
+            ("a".into(), Tensor::from(vec![1.0, -2.0])),
+            ("b".into(), Tensor::from(vec![1.0, f64::NAN])),
+            ("c".into(), Tensor::from(vec![1_u64, 2])),
+            ("d".into(), Tensor::from(vec![1.0_f32; 3])),
+        ]);
+        let state = StateReader(&state);
+        assert_eq!(state.f64s("a", 2), Ok(&[1.0, -2.0][..]));
+        assert_eq!((state.u64s("c"), state.counts("c", 2)), (Ok(&[1, 2][..]), Ok(&[1, 2][..])));
+        assert_eq!(state.f32s("d", 3), Ok(&[1.0; 3][..]));
+        let said = |error: Result<(), StateError>| error.expect_err("it does not fit").to_string();
+        for (error, expect) in [
+            (state.f64s("a", 3).map(drop), "a has 2 numbers, 3 are due"),
+            (state.vectors("a", 3).map(drop), "a has 2 numbers, a multiple of 3 is due"),
+            (state.sigmas("a", 2).map(drop), "a holds -2, which must be above 0"),
+            (state.f64s("b", 2).map(drop), "b holds NaN"),
+            (state.f64s("c", 2).map(drop), "c is not of double precision"),
+            (state.f64s("x", 2).map(drop), "x is missing"),
+            (state.counts("c", 1).map(drop), "c is not one integer"),
+            (state.counts("a", 2).map(drop), "a is not 2 integers"),
+            (state.u64s("d").map(drop), "d is not whole numbers"),
+            (state.f32s("d", 2).map(drop), "d has 3 numbers, a multiple of 2 is due"),
+        ] {
+            assert_eq!(said(error), expect);
+        }
+    }
+}
