@@ -16,9 +16,7 @@ use serde_json::Value;
 
 use crate::bottleneck::{self, Bottleneck, BottleneckScratch};
 use crate::config::{AttentionAgentConfig, to_units};
-use crate::controller::ControllerConfig;
 use crate::lstm::{LstmController, LstmState};
-use crate::narrow::narrowed;
 use crate::params::Params;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 use crate::student::LstmStudent;
@@ -172,6 +170,15 @@ impl Policy for AttentionAgent {
         Ok(())
     }
 
+    fn patches(&self) -> Option<usize> {
+        Some(self.bottleneck.patches())
+    }
+
+    fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
+        self.bottleneck.limit_patches(k);
+        Ok(())
+    }
+
     fn set_threads(&mut self, threads: &Threads) {
         self.bottleneck.set_threads(threads);
     }
@@ -196,15 +203,6 @@ impl AgentConfig for AttentionAgentConfig {
 
     fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
         Ok(Some(Box::new(LstmStudent::new(self)?)))
-    }
-
-    fn patches(&self) -> Option<usize> {
-        Some(self.top_k)
-    }
-
-    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
-        let lstm = ControllerConfig::Lstm { hidden: self.hidden };
-        Some(narrowed(params, &self.tensors(), &self.bottleneck(), (&lstm, ""), k))
     }
 }
 

@@ -170,6 +170,10 @@ pub(crate) struct Bottleneck {
     aggregation: Vec<f32>,
     /// Threads that share the work on one picture.
     threads: Threads,
+    /// How many of the chosen patches are told of.
+    told: usize,
+    /// `[per_patch]`: what is told of one that must not be known.
+    neutral: Vec<f32>,
 }
 
 /// The scratch space of a bottleneck, and what it attended to last.
@@ -204,6 +208,8 @@ impl Bottleneck {
             projector: Projector::new(width, height, config.patch, config.stride, config.query_dim)
                 .with_channels(config.channels()),
             features: Features::new(&config.features, config.patch),
+            told: config.top_k,
+            neutral: config.features.neutral(config.patch),
             aggregation: match config.aggregation {
                 Aggregation::Ones => vec![],
                 Aggregation::Learned => vec![1.0; grid.len()],
@@ -236,6 +242,16 @@ impl Bottleneck {
     /// Threads that share the work on one picture, for scratch space made from now on.
     pub(crate) fn set_threads(&mut self, threads: &Threads) {
         self.threads = threads.at_most(MAX_THREADS);
+    }
+
+    /// Patches that are told of when all are.
+    pub(crate) const fn patches(&self) -> usize {
+        self.config.top_k
+    }
+
+    /// Tells of the first `k` chosen patches only.
+    pub(crate) fn limit_patches(&mut self, k: usize) {
+        self.told = k.min(self.config.top_k);
     }
 
     pub(crate) fn scratch(&self) -> BottleneckScratch {
@@ -326,6 +342,9 @@ impl Bottleneck {
             rank_by_importance(&g.chosen, &g.importance, &mut g.ranks, &mut g.order);
         }
         self.features.extract(level, image, self.grid, &g.chosen, values);
+        for unknown in values.chunks_exact_mut(self.neutral.len().max(1)).skip(self.told) {
+            unknown.copy_from_slice(&self.neutral);
+        }
         Ok(())
     }
 
@@ -335,7 +354,7 @@ impl Bottleneck {
     /// None that can happen: grid, votes and choice have the sizes that the configuration says.
     pub(crate) fn attention<'s>(&self, scratch: &'s BottleneckScratch) -> Result<Attention<'s>, PolicyError> {
         let selected = Selected { tokens: &scratch.chosen, ranks: &scratch.ranks };
-        Attention::patches(self.grid, &scratch.importance, selected)
+        Ok(Attention::patches(self.grid, &scratch.importance, selected)?.told(self.told))
     }
 }
 

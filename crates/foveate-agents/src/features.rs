@@ -164,3 +164,16 @@ impl Conv {
         }
     }
 }
+impl FeatureConfig {
+    /// What is said of a patch of side `patch` about which nothing is known.
+    pub fn neutral(&self, patch: usize) -> Vec<f32> {
+        let FeatureConfig { centre, colour, histogram, .. } = self;
+        let mut values = vec![0.5; 2 * usize::from(*centre) + 3 * usize::from(*colour)];
+        if let Some(histogram) = histogram {
+            values.resize(values.len() + 3 * histogram.bins, 1.0 / histogram.bins as f32);
+        }
+        // Those of a convolution come last.
+        values.resize(self.per_patch(patch), 0.0);
+        values
+    }
+}

@@ -18,7 +18,6 @@ use serde_json::Value;
 use crate::bottleneck::{self, Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
 use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
-use crate::narrow::narrowed;
 use crate::params::Params;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::student::LstmStudent;
@@ -285,6 +284,15 @@ impl Policy for ImplicitAttention {
         Ok(())
     }
 
+    fn patches(&self) -> Option<usize> {
+        Some(self.bottleneck.patches())
+    }
+
+    fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
+        self.bottleneck.limit_patches(k);
+        Ok(())
+    }
+
     fn set_threads(&mut self, threads: &Threads) {
         self.bottleneck.set_threads(threads);
     }
@@ -319,14 +327,6 @@ impl AgentConfig for ImplicitAttentionConfig {
             );
         };
         Ok(Some(Box::new(LstmStudent::of(self.tensors(), self.inputs(), hidden, self.actions.clone()))))
-    }
-
-    fn patches(&self) -> Option<usize> {
-        Some(self.top_k)
-    }
-
-    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
-        Some(narrowed(params, &self.tensors(), &self.bottleneck(), (&self.controller, ""), k))
     }
 }
 

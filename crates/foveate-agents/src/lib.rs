@@ -25,7 +25,6 @@ mod fit;
 pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
-mod narrow;
 mod params;
 pub mod random_actions;
 pub mod registry;

@@ -104,18 +104,6 @@ pub trait AgentConfig: Send + Sync {
     fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
         Ok(None)
     }
-
-    /// How many patches of the picture the controller is told about, K; `None` for an agent without patches.
-    fn patches(&self) -> Option<usize> {
-        None
-    }
-
-    /// `params` (`[n_params]`) of an agent that acts as if it had chosen only the first `k` of its patches; `None` for an
-    /// agent without patches.
-    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
-        let _ = (params, k);
-        None
-    }
 }
 
 /// Where parameters start.
@@ -199,28 +187,6 @@ pub fn full_config(name: &str, config: &Value) -> Result<Value, PolicyError> {
 /// As [`config`].
 pub fn tensors(name: &str, config: &Value) -> Result<Vec<TensorShape>, PolicyError> {
     Ok(self::config(name, config)?.tensors())
-}
-
-/// `params` of the agent called `name`, with a controller that is told about the first `k` of the patches that it
-/// chooses only; of the others it is told a neutral value, as that they are in the middle of the picture. `None` for an
-/// agent that looks at nothing.
-///
-/// # Errors
-/// As [`config`]; when `params` are not as many as the agent has.
-pub fn fewer_patches(
-    name: &str,
-    config: &Value,
-    params: &[f32],
-    k: usize,
-) -> Result<Option<Vec<f32>>, PolicyError> {
-    let config = self::config(name, config)?;
-    let wanted: usize = config.tensors().iter().map(TensorShape::len).sum();
-    if params.len() != wanted {
-        return Err(PolicyError::BadConfig {
-            why: format!("agent {name}: {} parameters, {wanted} are due", params.len()),
-        });
-    }
-    Ok(config.fewer_patches(params, k))
 }
 
 /// First parameters for the agent called `name`, in the order of its flat vector.

@@ -71,6 +71,23 @@ pub trait Policy: Send + Sync {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
+    /// How many patches of its picture the policy tells its controller about, when that can be lowered; `None` for a
+    /// policy that cannot be shown fewer.
+    fn patches(&self) -> Option<usize> {
+        None
+    }
+
+    /// From the next decision on, tells the controller about the first `k` of the patches that the policy selects only; of
+    /// the others it is told a neutral value, as that they are in the middle of the picture. Parameters stay as they are;
+    /// [`Policy::patches`] or more undoes it.
+    ///
+    /// # Errors
+    /// [`PolicyError::NoPatches`] for a policy that cannot be shown fewer.
+    fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
+        let _ = k;
+        Err(PolicyError::NoPatches)
+    }
+
     /// Lets `threads` share the work on one picture; one thread at first. Decisions are the same to the bit. Holds for
     /// memory that is made afterwards, and does nothing where a decision has no work worth sharing.
     fn set_threads(&mut self, threads: &Threads) {
@@ -223,6 +240,20 @@ pub trait Agent: Send {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
+    /// How many patches the controller is told about, see [`Policy::patches`].
+    fn patches(&self) -> Option<usize> {
+        None
+    }
+
+    /// Tells the controller about the first `k` patches only, see [`Policy::limit_patches`].
+    ///
+    /// # Errors
+    /// [`PolicyError::NoPatches`] for an agent that cannot be shown fewer.
+    fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
+        let _ = k;
+        Err(PolicyError::NoPatches)
+    }
+
     /// Lets `threads` share the work on one picture, see [`Policy::set_threads`]; forgets the episode.
     fn set_threads(&mut self, threads: &Threads);
 
@@ -278,6 +309,14 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         self.policy.set_params(flat)
+    }
+
+    fn patches(&self) -> Option<usize> {
+        self.policy.patches()
+    }
+
+    fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
+        self.policy.limit_patches(k)
     }
 
     fn set_threads(&mut self, threads: &Threads) {
@@ -401,6 +440,9 @@ pub enum PolicyError {
         /// How many there are.
         available: usize,
     },
+    /// The policy cannot be shown fewer patches.
+    #[error("this agent selects no patches, so it cannot be told about fewer")]
+    NoPatches,
     /// Attention whose parts do not fit together.
     #[error("an attention does not fit together: {why}; the agent that made it has a mistake")]
     BadAttention {

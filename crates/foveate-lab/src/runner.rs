@@ -1,6 +1,5 @@
 //! A runner: an agent, its own copy of the world, and the episode that it drives.
 
-use foveate_agents::registry::fewer_patches;
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
     ActContext, Agent, Attention, Env, EnvError, EvaluateError, ImageBuf, Observation, PatchGrid,
@@ -10,7 +9,6 @@ use foveate_envs::shift::{Plan, Shifted};
 
 use crate::setup::LabAgent;
 use foveate_run::RunError;
-use foveate_run::weights::AgentFile;
 
 /// An agent at the wheel of its own copy of the world.
 ///
@@ -22,9 +20,6 @@ pub(super) struct Runner {
     agent: Box<dyn Agent>,
     /// Agent and context before the look at the present observation, if they were kept.
     before: Option<(Box<dyn Agent>, ActContext)>,
-    file: AgentFile,
-    top_k: usize,
-    k: usize,
     decided: Option<KeptDecision>,
     /// The action that a person holds.
     manual: Option<Vec<f64>>,
@@ -52,9 +47,9 @@ pub(super) struct KeptDecision {
 }
 
 impl KeptDecision {
-    fn new(action: &[f64], attention: Option<Attention<'_>>, k: usize) -> Self {
+    fn new(action: &[f64], attention: Option<Attention<'_>>) -> Self {
         let mut decided = KeptDecision { action: action.to_vec(), ..KeptDecision::default() };
-        let Some(attention) = attention.map(|attention| attention.told(k)) else { return decided };
+        let Some(attention) = attention else { return decided };
         decided.importance.extend_from_slice(&attention.importance());
         match attention.tokens() {
             Tokens::Named(names) => decided.named = names.len(),
@@ -87,9 +82,6 @@ impl Runner {
             env: Shifted::new(world.boxed_clone(), plan)?,
             agent: agent.file.agent()?,
             before: None,
-            file: agent.file.clone(),
-            top_k: agent.top_k,
-            k: agent.top_k,
             decided: None,
             manual: None,
             episode: Episode::of_seed(seed, EpisodeRules::WHOLE),
@@ -131,18 +123,15 @@ impl Runner {
         Ok(())
     }
 
-    /// Tells the controller about the `k` most important patches only; of the others it is told a neutral value, see
-    /// [`fewer_patches`].
+    /// Tells the controller about the first `k` patches only, see [`Agent::limit_patches`]; does nothing for an agent that
+    /// cannot be shown fewer.
     pub(super) fn show_patches(&mut self, k: usize) -> Result<(), RunError> {
-        let k = k.min(self.top_k);
-        let file = &self.file;
-        let Some(params) = fewer_patches(file.name(), file.config(), file.params(), k)? else {
+        if self.agent.patches().is_none() {
             return Ok(());
-        };
-        self.k = k;
+        }
         // The agent from before the last look has to forget the same.
         for agent in self.before.iter_mut().map(|(agent, _)| agent).chain([&mut self.agent]) {
-            agent.set_params(&params)?;
+            agent.limit_patches(k)?;
         }
         self.look_again();
         Ok(())
@@ -156,7 +145,7 @@ impl Runner {
         };
         let space = &self.env.spec().action;
         if space.is_discrete() {
-            return Err("this world takes choices, which cannot be steered by manual".into());
+            return Err("this world takes choices, which cannot be steered by hand".into());
         }
         if action.len() != space.len() || action.iter().any(|x| !x.is_finite()) {
             return Err(format!(
@@ -210,7 +199,7 @@ impl Runner {
         self.before = keep.then(|| (self.agent.boxed_clone(), self.episode.context().clone()));
         match self.agent.act(self.env.observation(), self.episode.context()) {
             Ok(decision) => {
-                self.decided = Some(KeptDecision::new(decision.action, decision.attention, self.k));
+                self.decided = Some(KeptDecision::new(decision.action, decision.attention));
             }
             Err(error) => self.broken = Some(error.to_string()),
         }

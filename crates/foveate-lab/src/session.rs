@@ -213,7 +213,7 @@ impl Session {
                 let why = format!("no agent {}; there are {}", choice.agent, self.setup.agents.len());
                 return Err(RunError::BadRequest { why });
             };
-            choice.k = choice.k.map(|k| k.clamp(1, agent.top_k.max(1)));
+            choice.k = choice.k.map(|k| k.clamp(1, agent.patches.unwrap_or(1).max(1)));
         }
         let plan = self.setup.plan(&new.shifts)?;
         let other_world = (&new.picture, &new.variants) != (&old.picture, &old.variants);
@@ -427,7 +427,7 @@ impl Session {
             .map(|(name, about)| json!({ "name": name, "about": about }))
             .collect();
         let agents: Vec<Value> =
-            self.setup.agents.iter().map(|agent| json!({ "name": agent.name, "k": agent.top_k })).collect();
+            self.setup.agents.iter().map(|agent| json!({ "name": agent.name, "k": agent.patches })).collect();
         let actions: Vec<Value> = self
             .dials()
             .iter()

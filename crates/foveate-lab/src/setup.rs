@@ -18,8 +18,8 @@ pub struct LabAgent {
     pub name: String,
     /// Its weights.
     pub file: AgentFile,
-    /// Patches that its controller is told about.
-    pub top_k: usize,
+    /// Patches that its controller is told about; `None` for an agent that cannot be shown fewer.
+    pub patches: Option<usize>,
 }
 
 /// Everyone who can drive, and the world that is asked for.
@@ -58,8 +58,9 @@ impl LabSetup {
         let agents = files
             .into_iter()
             .map(|(file, name)| {
-                let top_k = patches_shown(&*env, &mut *file.agent()?)?;
-                Ok(LabAgent { name, file, top_k })
+                let mut agent = file.agent()?;
+                check_sees(&*env, &mut *agent)?;
+                Ok(LabAgent { name, file, patches: agent.patches() })
             })
             .collect::<Result<_, RunError>>()?;
         Ok(LabSetup { world, plan, agents })
@@ -103,10 +104,8 @@ impl LabSetup {
     }
 }
 
-/// How many patches `agent` tells its controller about, by letting it look once; 0 for an agent that
-/// selects none. An
-/// agent that cannot see this world is refused here.
-fn patches_shown(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError> {
+/// Refuses a world without a picture, and an agent that cannot see this world.
+fn check_sees(env: &dyn Env, agent: &mut dyn Agent) -> Result<(), RunError> {
     let mut env = env.boxed_clone();
     if env.spec().observation.picture().is_none() {
         return Err(RunError::BadRequest {
@@ -118,9 +117,6 @@ fn patches_shown(env: &dyn Env, agent: &mut dyn Agent) -> Result<usize, RunError
         });
     }
     env.reset(Some(0));
-    let decision = agent.act(env.observation(), &mut ActContext::default())?;
-    Ok(decision
-        .attention
-        .and_then(|attention| attention.selected())
-        .map_or(0, |selected| selected.tokens.len()))
+    agent.act(env.observation(), &mut ActContext::default())?;
+    Ok(())
 }

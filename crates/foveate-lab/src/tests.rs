@@ -265,7 +265,7 @@ fn every_controller_can_be_told_about_fewer_patches() {
         let file = AgentFile::new("iap", &config, params).expect("the right count");
         let setup =
             Arc::new(LabSetup::new(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
-        assert_eq!(setup.agents[0].top_k, 6);
+        assert_eq!(setup.agents[0].patches, Some(6));
         let action = |k: Value| {
             let mut page = Page::of(&setup);
             page.send(&json!({ "type": "set", "paused": true, "runners": [{ "agent": 0, "k": k }] }));

@@ -16,7 +16,6 @@ use super::{ImplicitAttentionConfig, read_sensors};
 use crate::bottleneck::{self, Bottleneck, BottleneckConfig, BottleneckScratch};
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units, within};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
-use crate::narrow::narrowed;
 use crate::params::Params;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
@@ -297,6 +296,15 @@ impl Policy for HierarchicalAttention {
         Ok(())
     }
 
+    fn patches(&self) -> Option<usize> {
+        Some(self.bottleneck.patches())
+    }
+
+    fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
+        self.bottleneck.limit_patches(k);
+        Ok(())
+    }
+
     fn set_threads(&mut self, threads: &Threads) {
         self.bottleneck.set_threads(threads);
     }
@@ -321,14 +329,6 @@ impl AgentConfig for HierarchicalAttentionConfig {
 
     fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
         bottleneck::initial_params(&self.tensors(), init, seed)
-    }
-
-    fn patches(&self) -> Option<usize> {
-        Some(self.high.top_k)
-    }
-
-    fn fewer_patches(&self, params: &[f32], k: usize) -> Option<Vec<f32>> {
-        Some(narrowed(params, &self.tensors(), &self.bottleneck(), (&self.high.controller, "high."), k))
     }
 }
 

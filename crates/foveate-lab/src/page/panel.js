@@ -77,9 +77,9 @@ export class Panel {
 
   setK(k) {
     const most = this.most();
-    if (most < 1) return;
+    if (most === null) return;
     const wanted = Math.min(Math.max(k, 1), most);
-    const runners = this.settings.runners.map((runner) => ({ agent: runner.agent, k: wanted >= this.hello.agents[runner.agent].k ? null : wanted }));
+    const runners = this.settings.runners.map((runner) => ({ agent: runner.agent, k: wanted >= (this.hello.agents[runner.agent].k ?? 0) ? null : wanted }));
     this.settings = { ...this.settings, runners };
     this.request({ runners });
     this.showK();
@@ -117,11 +117,12 @@ export class Panel {
 
   showK() {
     const most = this.most();
-    $("k").disabled = most < 1;
-    $("krow").title = most < 1 ? "This agent looks at no patches" : "";
-    $("k").max = Math.max(most, 1);
+    // Only for an agent that can be shown fewer patches.
+    $("krow").hidden = most === null;
+    if (most === null) return;
+    $("k").max = most;
     $("k").value = this.k();
-    $("kout").textContent = most < 1 ? "none" : this.k();
+    $("kout").textContent = this.k();
     fill($("k"));
   }
 
