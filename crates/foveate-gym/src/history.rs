@@ -15,10 +15,15 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn begin(&mut self, seed: u64, width: usize) {
+    /// Begins an episode of actions of `width` numbers. With room for `steps` steps, or as many as fit 1 MiB, so that
+    /// adding a step allocates nothing; longer episodes grow beyond that.
+    pub(crate) fn begin(&mut self, seed: u64, width: usize, steps: usize) {
         (self.seed, self.width) = (seed, width);
         self.actions.clear();
         self.outcomes.clear();
+        let steps = steps.min((1 << 20) / (size_of::<Outcome>() + width * size_of::<f64>()));
+        self.actions.reserve(steps * width);
+        self.outcomes.reserve(steps);
     }
 
     pub(crate) fn add(&mut self, action: &[f64], outcome: Outcome) {

@@ -21,6 +21,9 @@ const MAX_EARLY_DEATHS: usize = 25;
 /// The same for hanging, raising and growing too large, which have their reason in the environment more often.
 const MAX_FAULTS: usize = 2;
 
+/// Steps of an episode for which there is room from its start, where the environment has no limit.
+const USUAL_STEPS: usize = 1000;
+
 /// A Gymnasium environment as a world.
 ///
 /// A world has a worker process from its first step until it is dropped; then the worker waits for the next world. A copy
@@ -260,7 +263,8 @@ impl GymWorld {
 
     fn begin(&mut self, seed: u64) -> Result<(), EnvError> {
         self.phase = Phase::Before;
-        self.history.begin(seed, self.gym.hello().low.len());
+        let steps = self.gym.spec().max_steps.unwrap_or(USUAL_STEPS);
+        self.history.begin(seed, self.gym.hello().low.len(), steps);
         let timeout = self.gym.settings().timeout;
         self.ask_worker(|process| process.reset(seed, timeout))?;
         // One that is too large to begin another episode leaves it to a new one, which may be as large as it must be.
