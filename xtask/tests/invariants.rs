@@ -86,7 +86,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-envs", &["foveate-core", "foveate-kernels"]),
     ("foveate-agents", &["foveate-core", "foveate-kernels"]),
     ("foveate-evolve", &["foveate-core", "foveate-kernels"]),
-    ("foveate-explain", &["foveate-core"]),
+    ("foveate-explain", &["foveate-core", "foveate-film"]),
     ("foveate-film", &["foveate-core"]),
     ("foveate-gym", &["foveate-core"]),
     ("foveate-train", &["foveate-core", "foveate-evolve"]),

@@ -47,7 +47,7 @@ pub use policy::{
     episode_seed,
 };
 pub use registry::{Descriptor, Registry, RegistryError};
-pub use report::Fact;
+pub use report::{Fact, Labels};
 pub use seed::{Rng, Seed};
 pub use tensor::{StateDict, StateError, StateReader, Tensor, TensorData};
 pub use threads::{Parallel, Threads};

@@ -18,3 +18,16 @@ pub enum Fact {
     /// The same, with names that come from outside.
     Named(Vec<(String, Fact)>),
 }
+
+/// What to call a world and weights in titles and reports.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// The world.
+    pub env: String,
+    /// Its picture.
+    pub picture: String,
+    /// Its variants.
+    pub variant: String,
+    /// Where the weights came from.
+    pub weights: String,
+}

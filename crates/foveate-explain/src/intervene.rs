@@ -37,12 +37,12 @@ pub const BLUR_PX: f64 = 3.0;
 
 /// A picture and what its pixels become when they are covered.
 #[derive(Debug, Clone)]
-pub struct Scene<'a> {
+pub struct PictureEditor<'a> {
     original: Image<'a>,
     filled: ImageBuf,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> PictureEditor<'a> {
     /// Prepares interventions on `original`.
     pub fn new(original: Image<'a>, fill: Fill) -> Self {
         let filled = match fill {
@@ -54,7 +54,7 @@ impl<'a> Scene<'a> {
                 flat
             }
         };
-        Scene { original, filled }
+        PictureEditor { original, filled }
     }
 
     /// The picture as it is.
@@ -147,7 +147,7 @@ mod tests {
         let grid = PatchGrid::tile(48, 40, 7, 4).expect("fits");
         let mask = Mask::of_patches(48, 40, grid, &[0, 17, 18, 60]);
         for fill in Fill::ALL {
-            let scene = Scene::new(picture.as_image(), fill);
+            let scene = PictureEditor::new(picture.as_image(), fill);
             let (covered, kept) = (scene.cover(&mask), scene.keep(&mask));
             for y in 0..40 {
                 for x in 0..48 {
@@ -170,7 +170,7 @@ mod tests {
     fn a_moved_patch_is_gone_here_and_whole_there() {
         let picture = noise(24, 24);
         let grid = PatchGrid::tile(24, 24, 6, 6).expect("fits");
-        let scene = Scene::new(picture.as_image(), Fill::Mean);
+        let scene = PictureEditor::new(picture.as_image(), Fill::Mean);
         let moved = scene.move_patch(grid, 1, 14);
         let ((from_x, from_y), (to_x, to_y)) = (grid.corner(1), grid.corner(14));
         let mask = Mask::of_patches(24, 24, grid, &[1, 14]);

@@ -6,19 +6,20 @@
 //! * [`attention_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
 //! * [`charts::attention_figure`]: attention of any kind as a figure: bars for named tokens, a table for each head of
 //!   nodes that attend to nodes.
-//! * [`Scene`]: pictures as they might have been, with a [`Mask`] covered, moved or alone.
+//! * [`PictureEditor`]: pictures as they might have been, with a [`Mask`] covered, moved or alone.
 //! * [`looks`]: where it looks; [`interest`]: at what; [`faithful`]: whether that is what it acts on; [`saliency`]: what
 //!   another method says.
 //! * [`figure`]: figures with the numbers behind them.
 //! * [`page`]: the report as one HTML page.
 //!
-//! **Invariant:** decisions and observations go in, pictures, numbers and text come out; no world and no agent is run
-//! here, and nothing is read or written.
+//! * [`study`](study()): plays, tests and drives episodes, and makes the whole report of them.
+//!
+//! **Invariant:** nothing is read or written here, and no thread is started: the caller hands in a
+//! [`Scheduler`](study::Scheduler). Worlds are stepped by the episode driver of `foveate-core` alone.
 
 mod blur;
 pub mod charts;
 mod enlarge;
-pub mod episode;
 pub mod faithful;
 pub mod figure;
 pub mod interest;
@@ -28,10 +29,12 @@ mod mask;
 mod overlay;
 pub mod page;
 pub mod saliency;
+pub mod study;
 pub mod text;
+pub mod trajectory;
 
 pub use blur::gaussian_blur;
 pub use enlarge::enlarge_bilinear;
-pub use intervene::{BLUR_PX, Fill, Scene, change_size, mean_colour};
+pub use intervene::{BLUR_PX, Fill, PictureEditor, change_size, mean_colour};
 pub use mask::{Mask, shuffled};
 pub use overlay::{AttentionMark, attention_marks, attention_overlay, heat_map, overlay, whiten};

@@ -3,10 +3,10 @@
 use foveate_core::PatchGrid;
 use foveate_core::statistics::{mean, mean_interval, quantile};
 
-use crate::episode::{ActionScale, Episode};
+use crate::trajectory::{ActionScale, Trajectory};
 
 /// `[n_patches]`: which part of all looks went to each patch.
-pub fn density(episodes: &[Episode], grid: PatchGrid) -> Vec<f64> {
+pub fn density(episodes: &[Trajectory], grid: PatchGrid) -> Vec<f64> {
     let mut counts = vec![0_u64; grid.len()];
     for patch in episodes.iter().flat_map(|e| e.selected.iter().flatten()) {
         if let Some(count) = counts.get_mut(*patch as usize) {
@@ -46,7 +46,7 @@ pub fn regions(density: &[f64], grid: PatchGrid) -> Vec<Region> {
 
 /// How long patches are held: entry `n` counts the times that a patch was looked at for exactly `n + 1` decisions in a
 /// row. A look under way when the episode ends counts with what was seen of it.
-pub fn holds(episodes: &[Episode]) -> Vec<u64> {
+pub fn holds(episodes: &[Trajectory]) -> Vec<u64> {
     let mut counts = Vec::new();
     for episode in episodes {
         let Some(grid) = episode.grid else { continue };
@@ -104,7 +104,7 @@ const LAGS: i64 = 15;
 
 /// The part of the looked-at patches that were not looked at one decision before, around the twentieth of all
 /// decisions in which the action changes most.
-pub fn around_changes(episodes: &[Episode], scale: &ActionScale) -> AroundChanges {
+pub fn around_changes(episodes: &[Trajectory], scale: &ActionScale) -> AroundChanges {
     let moves: Vec<Vec<f64>> = episodes.iter().map(moves).collect();
     let changes: Vec<Vec<f64>> = episodes.iter().map(|e| action_changes(e, scale)).collect();
     let all: Vec<f64> = changes.iter().flatten().copied().collect();
@@ -136,7 +136,7 @@ pub fn around_changes(episodes: &[Episode], scale: &ActionScale) -> AroundChange
 }
 
 /// Entry `t`: the part of the patches of decision `t + 1` that decision `t` did not look at.
-fn moves(episode: &Episode) -> Vec<f64> {
+fn moves(episode: &Trajectory) -> Vec<f64> {
     let new = |pair: &[Vec<u32>]| {
         let fresh = pair[1].iter().filter(|patch| !pair[0].contains(patch)).count();
         fresh as f64 / pair[1].len().max(1) as f64
@@ -145,7 +145,7 @@ fn moves(episode: &Episode) -> Vec<f64> {
 }
 
 /// Entry `t`: how far action `t + 1` lies from action `t`.
-fn action_changes(episode: &Episode, scale: &ActionScale) -> Vec<f64> {
+fn action_changes(episode: &Trajectory, scale: &ActionScale) -> Vec<f64> {
     episode.actions.windows(2).map(|pair| scale.distance(&pair[0], &pair[1])).collect()
 }
 
@@ -153,13 +153,13 @@ fn action_changes(episode: &Episode, scale: &ActionScale) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn episode(selected: &[&[u32]], actions: &[f64]) -> Episode {
-        Episode {
+    fn episode(selected: &[&[u32]], actions: &[f64]) -> Trajectory {
+        Trajectory {
             grid: Some(PatchGrid::tile(9, 9, 3, 3).expect("fits")),
             selected: selected.iter().map(|patches| patches.to_vec()).collect(),
             actions: actions.iter().map(|&a| vec![a]).collect(),
             rewards: vec![0.0; selected.len()],
-            ..Episode::default()
+            ..Trajectory::default()
         }
     }
 

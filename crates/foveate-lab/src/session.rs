@@ -139,13 +139,13 @@ impl Session {
     pub fn send_error(&mut self, why: &str) {
         // However hostile, a session keeps no pile of complaints.
         if self.messages.len() < 64 {
-            self.messages.push(json!({ "type": "messages", "error": one_line(why) }).to_string());
+            self.messages.push(json!({ "type": "message", "error": one_line(why) }).to_string());
         }
     }
 
     /// Tells the page something good.
     pub fn send_note(&mut self, note: &str) {
-        self.messages.push(json!({ "type": "messages", "note": note }).to_string());
+        self.messages.push(json!({ "type": "message", "note": note }).to_string());
     }
 
     fn act(&mut self, command: Command) -> Result<(), String> {

@@ -244,7 +244,7 @@ fn a_hand_stays_on_the_wheel_of_its_own_world() {
     let mut page = Page::new();
     page.pass(10);
     page.send(&json!({ "type": "drive", "runner": 0, "action": [0.5, 1, 0] }));
-    let anew = |said: Vec<Value>| said.last().expect("the state is told")["anew"].clone();
+    let anew = |said: Vec<Value>| said.last().expect("the state is told")["rebuilt"].clone();
     // The same track again, and another one: it is still the person who drives.
     for command in [json!({ "type": "restart" }), json!({ "type": "set", "seed": 12 })] {
         assert_eq!(anew(page.send(&command)), false, "{command}");

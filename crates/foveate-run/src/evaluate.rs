@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+pub use foveate_core::Labels;
 use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob};
 use foveate_train::{Rules, Summary, decimals};
 use serde::{Deserialize, Serialize};
@@ -93,19 +94,6 @@ pub struct EvalRequest<'a> {
     pub workers: usize,
     /// Steps after which an episode is over, if the world lets it go on for so long.
     pub max_steps: Option<u64>,
-}
-
-/// Names for the report.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Labels {
-    /// The world.
-    pub env: String,
-    /// Its picture.
-    pub picture: String,
-    /// Its variants.
-    pub variant: String,
-    /// Where the weights came from.
-    pub weights: String,
 }
 
 /// What an evaluation found. Serialises to the object that `foveate eval --json` prints.

@@ -4,36 +4,24 @@
 //! in which it was taken; episodes are driven again with the change in every step. What comes out is a folder with one
 //! page that needs nothing else, and every figure with its data.
 
-mod conclude;
-mod drives;
-mod figures;
 mod files;
-mod film;
 mod jobs;
-mod phases;
-mod play;
-mod probe;
-mod raster;
-mod study;
-mod tell;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use foveate_core::{ActContext, Agent, Env, episode_seed, statistics};
-use foveate_explain::episode::{Dimension, Episode};
-use foveate_explain::faithful::{Faithfulness, Verdict};
-use foveate_explain::figure::{Dress, Figure, svg};
-use foveate_explain::looks::{around_changes, density, holds, regions, typical_hold};
-use serde::Serialize;
+use foveate_core::{Agent, Env};
+pub use foveate_explain::study::{Progress, StudyReport};
+use foveate_explain::study::{StudyError, StudyRequest, has_attention, study};
+use foveate_explain::trajectory::Dimension;
 
 use crate::RunError;
 use crate::budget;
 use crate::evaluate::Labels;
 use crate::workers::{Stop, check_count, default_workers};
 use files::Folder;
+use jobs::Crew;
 
 /// A report to be made.
 pub struct ExplainRequest<'a> {
@@ -57,266 +45,6 @@ pub struct ExplainRequest<'a> {
     pub out: &'a Path,
 }
 
-/// How far the making of a report is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// What is being done.
-    pub what: &'static str,
-    /// The part of all work that is done, in 0.0..=1.0.
-    pub done: f64,
-}
-
-/// What the report found, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExplainReport {
-    /// The folder.
-    #[serde(skip)]
-    pub folder: PathBuf,
-    /// Bytes of the page.
-    #[serde(skip)]
-    pub bytes: usize,
-    /// The world.
-    pub env: String,
-    /// Its picture.
-    pub picture: String,
-    /// Its variants.
-    pub variant: String,
-    /// Where the weights came from.
-    pub weights: String,
-    /// The seed of the stream.
-    pub seed: u64,
-    /// Score of every episode; the first one is shown.
-    pub scores: Vec<f64>,
-    /// Mean of the scores.
-    pub mean_score: f64,
-    /// Steps of every episode.
-    pub steps: Vec<usize>,
-    /// Decisions put to the test.
-    pub decisions: usize,
-    /// Patches that the agent looks at, and patches in all.
-    pub looked_at: [usize; 2],
-    /// Which part of all looks goes to each ninth of the picture, the most looked-at first.
-    pub regions: Vec<(String, f64)>,
-    /// Half of all looks are part of a hold of at most so many decisions in a row.
-    pub typical_hold: usize,
-    /// Patches whose importance was counted, and how many votes one patch in twenty has at least.
-    pub importance: (u64, f64),
-    /// Large changes of the action that the gaze was looked at around.
-    pub changes: usize,
-    /// How far two actions lie apart.
-    pub distance: &'static str,
-    /// Whether it acts, decision by decision, on what it looks at: `supported`, `not supported`, `undecided`.
-    pub verdict: String,
-    /// Whether covering what it looks at costs more score than covering as much elsewhere.
-    pub driving: String,
-    /// How much more it costs, for each fill.
-    pub cost: Vec<Cost>,
-    /// The same of agents of random weights.
-    pub random_driving: String,
-    /// Whose claims were tested; the second is the null.
-    pub claims: Vec<Claim>,
-    /// What was done to the pictures of decisions.
-    pub interventions: Vec<Intervention>,
-    /// What was done to the pictures of whole episodes.
-    pub drives: Vec<Drive>,
-    /// Perturbation saliency and gaze.
-    pub agreement: Agreement,
-    /// What the numbers of the method are.
-    pub method: Method,
-}
-
-/// Numbers that belong to the method and not to what was found.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Method {
-    /// The scale of faithfulness: the claim matters less than, as much as, or to the exclusion of other places.
-    pub faithfulness_scale: [i32; 3],
-    /// What part of all cases intervals hold.
-    pub interval: f64,
-    /// Standard deviation, in pixels, of the blur that covers.
-    pub blur_px: f64,
-    /// Standard deviation, in pixels, of the bump of perturbation saliency.
-    pub bump_px: f64,
-    /// Where perturbation saliency comes from.
-    pub saliency: &'static str,
-    /// The ranges of importance that sample patches are drawn from.
-    pub ranges: [&'static str; 3],
-    /// Episodes below which there is no verdict.
-    pub fewest_episodes: usize,
-    /// Episodes that are advised.
-    pub advised_episodes: usize,
-}
-
-impl Method {
-    fn ours() -> Method {
-        Method {
-            faithfulness_scale: [-1, 0, 1],
-            interval: 0.95,
-            blur_px: foveate_explain::BLUR_PX,
-            bump_px: foveate_explain::saliency::BUMP_PX,
-            saliency: "Greydanus et al. 2018",
-            ranges: foveate_explain::interest::Range::ALL.map(foveate_explain::interest::Range::name),
-            fewest_episodes: foveate_explain::faithful::FEWEST_EPISODES,
-            advised_episodes: 20,
-        }
-    }
-}
-
-/// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cost {
-    /// What covered pixels became.
-    pub fill: String,
-    /// Mean difference of the scores, episode by episode; positive when covering the gaze costs more.
-    pub difference: f64,
-    /// Its 95 % interval; `null` for one episode.
-    pub interval: Option<[f64; 2]>,
-}
-
-/// A claim of where an agent looks, tested.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Claim {
-    /// Whose.
-    pub name: String,
-    /// Its faithfulness when places are covered by blur.
-    #[serde(serialize_with = "faithfulness")]
-    pub blur: Faithfulness,
-    /// The same with the mean colour.
-    #[serde(serialize_with = "faithfulness")]
-    pub mean: Faithfulness,
-    /// What it is compared with, for each fill.
-    #[serde(serialize_with = "nulls")]
-    pub null: [Faithfulness; 2],
-    /// What the test says; `None` for the null itself.
-    #[serde(serialize_with = "verdict")]
-    pub verdict: Option<Verdict>,
-}
-
-impl Claim {
-    fn new(
-        name: &str,
-        [blur, mean]: [Faithfulness; 2],
-        null: [Faithfulness; 2],
-        verdict: Option<Verdict>,
-    ) -> Self {
-        Claim { name: name.to_owned(), blur, mean, null, verdict }
-    }
-}
-
-fn faithfulness<S: serde::Serializer>(of: &Faithfulness, to: S) -> Result<S::Ok, S::Error> {
-    (of.value, of.interval).serialize(to)
-}
-
-fn nulls<S: serde::Serializer>(of: &[Faithfulness; 2], to: S) -> Result<S::Ok, S::Error> {
-    of.map(|of| (of.value, of.interval)).serialize(to)
-}
-
-#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn verdict<S: serde::Serializer>(of: &Option<Verdict>, to: S) -> Result<S::Ok, S::Error> {
-    of.map(|verdict| verdict.to_string()).serialize(to)
-}
-
-/// An intervention on decisions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Intervention {
-    /// What was done.
-    pub name: String,
-    /// What covered pixels became.
-    pub fill: String,
-    /// Mean change of the action, in 0.0..=1.0.
-    pub change: f64,
-    /// Its 95 % interval over episodes; `null` for one episode.
-    pub interval: Option<[f64; 2]>,
-    /// Mean size of the change of the picture, in 0.0..=1.0.
-    pub size: f64,
-}
-
-/// Whole episodes with an intervention in every step.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Drive {
-    /// What was done.
-    pub name: String,
-    /// What covered pixels became; empty where nothing was covered.
-    pub fill: String,
-    /// It was done to agents of random weights.
-    pub random_weights: bool,
-    /// Mean score.
-    pub mean: f64,
-    /// Its 95 % interval; `null` for one episode.
-    pub interval: Option<[f64; 2]>,
-    /// Score of every episode.
-    pub scores: Vec<f64>,
-}
-
-/// A mean over episodes and its 95 % interval; one episode has none.
-pub type Mean = (f64, Option<[f64; 2]>);
-
-/// How far perturbation saliency and gaze agree: means and 95 % intervals over episodes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Agreement {
-    /// Decisions that were compared.
-    pub decisions: usize,
-    /// Rank correlation over all patches.
-    pub ranks: Mean,
-    /// With the gaze of another moment.
-    pub ranks_null: Mean,
-    /// Intersection over union of the most salient patches and those looked at.
-    pub overlap: Mean,
-    /// With the gaze of another moment.
-    pub overlap_null: Mean,
-}
-
-impl fmt::Display for ExplainReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ExplainReport { weights, env, picture, variant, seed, .. } = self;
-        writeln!(f, "{weights}")?;
-        writeln!(f, "  on            {env}, picture {picture}, variant {variant}, seed {seed}")?;
-        writeln!(
-            f,
-            "  tested        {} decisions in {}; the first scores {:.1}",
-            self.decisions,
-            tell::count(self.scores.len(), "episode"),
-            self.scores.first().copied().unwrap_or(0.0)
-        )?;
-        if self.scores.len() == 1 {
-            writeln!(f, "  intervals     none: one episode has no interval; raise --episodes")?;
-        }
-        for claim in &self.claims {
-            let told = |of: Faithfulness| match of.interval {
-                Some([from, to]) => format!("{:5.2} ({from:5.2} … {to:5.2})", of.value),
-                None => format!("{:5.2}", of.value),
-            };
-            let verdict = claim.verdict.map_or("the null".to_owned(), |verdict| verdict.to_string());
-            writeln!(
-                f,
-                "  {:32} blur {}  mean {}  {verdict}",
-                claim.name,
-                told(claim.blur),
-                told(claim.mean)
-            )?;
-        }
-        writeln!(
-            f,
-            "  it acts on what it looks at: {}; its score rests on it: {}",
-            self.verdict, self.driving
-        )?;
-        write!(f, "{}: {:.1} MB", self.folder.join("index.html").display(), self.bytes as f64 / 1e6)
-    }
-}
-
-/// Whether there is something to explain: a gaze, or a picture that perturbations change. An agent that cannot see this
-/// world at all is refused later.
-fn looks(request: &ExplainRequest<'_>) -> bool {
-    if request.env.spec().observation.picture().is_some() {
-        return true;
-    }
-    let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
-    env.reset(Some(request.seed));
-    agent.begin_episode(episode_seed(request.seed, 0));
-    agent
-        .act(env.observation(), &mut ActContext::default())
-        .map_or(true, |decision| decision.attention.is_some())
-}
-
 /// More decisions in all would take more memory than a laptop has to spare.
 const MOST_DECISIONS: usize = 5000;
 
@@ -336,7 +64,7 @@ pub fn run(
     request: &ExplainRequest<'_>,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
-) -> Result<ExplainReport, RunError> {
+) -> Result<StudyReport, RunError> {
     let ExplainRequest { episodes, decisions, .. } = *request;
     let refused = |why: String| Err(RunError::BadRequest { why });
     if episodes == 0 || decisions == 0 || request.max_steps == Some(0) {
@@ -348,7 +76,7 @@ pub fn run(
              or --decisions"
         ));
     }
-    if !looks(request) {
+    if !has_attention(request.env, request.agent, request.seed) {
         return refused(format!(
             "{}: this agent has no attention, so there is nothing to explain about where it looks; `foveate eval` and \
              `foveate watch` show what it does",
@@ -357,7 +85,8 @@ pub fn run(
     }
     check_count(request.workers)?;
     let jobs = episodes.saturating_mul(decisions);
-    let crew = if request.workers == 0 { default_workers() } else { request.workers }.min(jobs);
+    let workers = if request.workers == 0 { default_workers() } else { request.workers };
+    let crew = workers.min(jobs);
     let (params, spec) = (request.agent.params().len(), request.env.spec());
     let seats = EPISODE + 32 * params as u64 + 4 * budget::world(spec);
     budget::workers(crew, params, spec)
@@ -365,85 +94,37 @@ pub fn run(
         .with(format!("{episodes} episodes"), episodes as u64, seats, "lower --episodes")
         .fits_memory("this report")?;
     let folder = Folder::create(request.out)?;
-    let found =
-        phases::find(request, stop, progress).map_err(RunError::of_weights(&request.labels.weights))?;
-    progress(Progress { what: "writing", done: 1.0 });
-    let dimensions: Vec<Dimension> = crate::watch::dials(request.env.spec())
+    let dimensions = crate::watch::dials(request.env.spec())
         .into_iter()
         .map(|dial| Dimension { name: dial.name, low: dial.low, high: dial.high })
         .collect();
-    let findings = conclude::conclude(&found);
-    let figures = figures::figures(&found, &findings, &dimensions);
-    for figure in figures.all() {
-        let name = format!("figures/{}", figure.name);
-        let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &tell::png);
-        folder.add(&format!("{name}.svg"), drawn.as_bytes())?;
-        folder.add(&format!("{name}.png"), &tell::png(raster::raster(&figure.drawing).as_image()))?;
-        folder.add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
-        folder.add(&format!("{name}.json"), figure.table.json().to_string().as_bytes())?;
-    }
-    let numbers = figures_json(figures.all());
-    let mut report = report(request, &found, findings);
-    let page = tell::page(request, &found, &report, figures, &dimensions);
-    let html = page.html(&tell::png);
-    report.bytes = html.len();
-    folder.add("index.html", html.as_bytes())?;
-    folder.add("episode.mp4", page.film.mp4)?;
-    folder.add(files::MARK, whole_json(&report, &numbers).as_bytes())?;
+    let what = StudyRequest {
+        env: request.env,
+        agent: request.agent,
+        labels: request.labels.clone(),
+        seed: request.seed,
+        episodes,
+        decisions,
+        max_steps: request.max_steps,
+        dimensions,
+    };
+    let study = study(what, &Crew { workers, stop }, progress)
+        .map_err(RunError::from)
+        .map_err(RunError::of_weights(&request.labels.weights))?;
+    progress(Progress { what: "writing", done: 1.0 });
+    let mut report = study.write(&mut |name, bytes| folder.add(name, bytes))?;
     folder.commit()?;
+    report.folder = request.out.to_path_buf();
     Ok(report)
 }
 
-/// The numbers of the report.
-fn report(
-    request: &ExplainRequest<'_>,
-    found: &phases::Found,
-    findings: conclude::Findings,
-) -> ExplainReport {
-    let labels = request.labels.clone();
-    let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
-    let mut regions = regions(&density(&found.episodes, found.grid), found.grid);
-    regions.sort_by(|a, b| b.looks.total_cmp(&a.looks));
-    let scores: Vec<f64> = found.episodes.iter().map(Episode::score).collect();
-    ExplainReport {
-        folder: request.out.to_path_buf(),
-        bytes: 0,
-        env: labels.env,
-        picture: labels.picture,
-        variant: labels.variant,
-        weights: labels.weights,
-        seed: request.seed,
-        mean_score: statistics::mean(&scores),
-        scores,
-        steps: found.episodes.iter().map(Episode::len).collect(),
-        decisions: found.probed.iter().map(Vec::len).sum(),
-        looked_at: [found.cards.first().map_or(0, |card| card.claim.len()), found.grid.len()],
-        regions: regions.into_iter().map(|region| (region.name, region.looks)).collect(),
-        typical_hold: typical_hold(&holds(&found.episodes)),
-        importance: (found.counts.total(), found.counts.quantile(0.95)),
-        changes: around_changes(&found.episodes, &found.scale).changes,
-        distance: tell::scale_name(&found.scale),
-        verdict: findings.decisions.to_string(),
-        driving: findings.driving.to_string(),
-        cost: findings.cost,
-        random_driving: findings.random_driving.to_string(),
-        claims: findings.claims,
-        interventions: findings.interventions,
-        drives: findings.drives,
-        agreement: Agreement { decisions: findings.salient, ranks, ranks_null, overlap, overlap_null },
-        method: Method::ours(),
+impl From<StudyError> for RunError {
+    fn from(error: StudyError) -> Self {
+        match error {
+            StudyError::Evaluate(source) => source.into(),
+            StudyError::Env(source) => source.into(),
+            StudyError::Film(source) => RunError::Film { path: "the report's film".into(), source },
+            other => RunError::BadRequest { why: other.to_string() },
+        }
     }
-}
-
-/// The rows that each figure is drawn from, a line per figure.
-fn figures_json<'a>(figures: impl Iterator<Item = &'a Figure>) -> String {
-    let lines: Vec<String> =
-        figures.map(|figure| format!("    {:?}: {}", figure.name, figure.table.json())).collect();
-    format!("  \"figures\": {{\n{}\n  }}", lines.join(",\n"))
-}
-
-/// The report, and behind it the rows of every figure: every number that the page shows.
-fn whole_json(report: &ExplainReport, figures: &str) -> String {
-    let found = serde_json::to_string_pretty(report).unwrap_or_default();
-    format!("{},\n{figures}\n}}\n", found.trim_end_matches('}').trim_end())
 }

@@ -81,7 +81,8 @@ impl Explain {
         if self.json {
             return Ok(out::say_json(&serde_json::to_value(&report).map_err(|error| anyhow!("{error}"))?)?);
         }
-        out::say(&report.to_string())?;
+        let none = "one episode has no interval";
+        out::say(&report.to_string().replace(none, &format!("{none}; raise --episodes")))?;
         Ok(out::next(&[&format!("open {} in a browser", self.out.join("index.html").display())])?)
     }
 }

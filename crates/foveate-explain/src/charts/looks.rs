@@ -4,11 +4,11 @@ use foveate_core::{Image, ImageBuf, PatchGrid};
 
 use super::dots::ends_of;
 use super::{HALF, WHOLE, percent};
-use crate::episode::Episode;
 use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Plot, Scale, Table, short};
 use crate::interest::ImportanceCounts;
 use crate::looks::{AroundChanges, Region};
 use crate::overlay::{pixel_range, rectangle};
+use crate::trajectory::Trajectory;
 
 /// A value from 0 to 1 as a colour of heat, over black.
 pub(super) fn heat(value: f64) -> [f64; 3] {
@@ -95,7 +95,7 @@ pub fn region_shares(regions: &[Region], caption: String) -> Figure {
 const MOMENTS: usize = 260;
 
 /// Where the looks of one episode go over time: from left to right, and from top to bottom of the picture.
-pub fn over_time(episode: &Episode, grid: PatchGrid, caption: String) -> Figure {
+pub fn over_time(episode: &Trajectory, grid: PatchGrid, caption: String) -> Figure {
     let moments = episode.len().clamp(1, MOMENTS);
     let mut table = Table::new(&["from step", "to step", "mean column", "mean row", "new patches"]);
     let strips = [(grid.columns(), "left to right"), (grid.rows(), "top to bottom")];

@@ -1,8 +1,8 @@
 //! What happened in the episode, as lines over its steps.
 
 use super::WHOLE;
-use crate::episode::{Dimension, Episode};
 use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Scale, Table, short};
+use crate::trajectory::{Dimension, Trajectory};
 
 const ROW: f64 = 54.0;
 const GAP: f64 = 14.0;
@@ -10,7 +10,7 @@ const LEFT: f64 = 92.0;
 const RIGHT: f64 = 52.0;
 
 /// Action, reward, score and importance, one below the other.
-pub fn traces(episode: &Episode, dimensions: &[Dimension]) -> Figure {
+pub fn traces(episode: &Trajectory, dimensions: &[Dimension]) -> Figure {
     let mut rows: Vec<(&str, Ink, [f64; 2], Vec<f64>)> = dimensions
         .iter()
         .enumerate()

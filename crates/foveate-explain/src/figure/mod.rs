@@ -2,11 +2,13 @@
 
 mod axes;
 mod drawing;
+mod raster;
 mod svg;
 mod table;
 
 pub use axes::{LETTERS, Margins, Plot, Scale, short};
 pub use drawing::{Anchor, Drawing, Ink, Shape};
+pub use raster::raster;
 pub use svg::{Dress, style_rules, svg, variables};
 pub use table::{Cell, Table};
 

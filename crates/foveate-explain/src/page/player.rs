@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::episode::{Dimension, Episode};
 use crate::text::base64;
+use crate::trajectory::{Dimension, Trajectory};
 
 /// A film of an episode: frame `t` shows what decision `t` was taken on; the last one is what came after the last.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ const MAP_BYTES: usize = 900_000;
 /// * `picture`: width and height of the agent's picture.
 pub fn player_data(
     film: &Film<'_>,
-    episode: &Episode,
+    episode: &Trajectory,
     maps: &[Vec<f32>],
     picture: [usize; 2],
     dimensions: &[Dimension],

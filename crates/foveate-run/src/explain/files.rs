@@ -9,7 +9,7 @@ use crate::RunError;
 use crate::folder::{FolderHandle, parent};
 
 /// The file by which a folder is known to be a report of ours.
-pub(super) const MARK: &str = "report.json";
+const MARK: &str = foveate_explain::study::REPORT_FILE;
 /// How the name of a report ends that is making way for another.
 const OLD: &str = ".foveate-old";
 

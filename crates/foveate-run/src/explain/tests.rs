@@ -8,6 +8,9 @@ use foveate_core::{
     ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Rng, Seed, Selected, Step, TensorShape,
 };
 
+use foveate_core::Labels;
+use foveate_explain::faithful::Verdict;
+
 use super::*;
 use crate::workers::Stop;
 
@@ -196,7 +199,7 @@ impl Policy for Toy {
 }
 
 struct Made {
-    report: ExplainReport,
+    report: StudyReport,
     files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -574,48 +577,6 @@ fn every_number_of_the_page_is_in_the_report() {
 
 #[test]
 fn the_page_says_what_the_data_say() {
-    let of = |value: f64, low: f64, high: f64| Faithfulness { value, interval: Some([low, high]) };
-    let claim =
-        |own: [Faithfulness; 2], null: [Faithfulness; 2], verdict| Claim::new("x", own, null, verdict);
-    let (high, low) = (of(0.9, 0.85, 0.95), of(0.5, 0.45, 0.55));
-    let wide = of(0.6, 0.5, 0.8);
-    for (own, null, verdict, wants) in [
-        (
-            [high, high],
-            [low, low],
-            Some(Verdict::Supported),
-            "passes: its interval lies above that of its null with both fills",
-        ),
-        (
-            [high, wide],
-            [low, low],
-            Some(Verdict::NotSupported),
-            "does not pass: its interval lies above that of its null with blur and overlaps that of its null with mean colour",
-        ),
-        (
-            [low, low],
-            [high, high],
-            Some(Verdict::NotSupported),
-            "its interval lies below that of its null with both fills",
-        ),
-        (
-            [of(-0.1, -0.2, -0.05), wide],
-            [of(-0.5, -0.6, -0.4), low],
-            Some(Verdict::NotSupported),
-            "above that of its null, but not above zero with blur",
-        ),
-        ([high, high], [low, low], Some(Verdict::Undecided), "too few episodes for a verdict"),
-    ] {
-        let said = tell::about_itself(&claim(own, null, verdict), "not supported");
-        assert!(said.contains(wants), "{said}");
-        assert!(!said.contains("does as well"), "{said}");
-    }
-    // The number and its null are of the same fill.
-    let (fill, own, null) = tell::careful(&claim([high, wide], [low, high], None));
-    assert_eq!((fill, own, null), (foveate_explain::Fill::Mean, wide, high));
-    let (fill, _, null) = tell::careful(&claim([wide, high], [low, high], None));
-    assert_eq!((fill, null), (foveate_explain::Fill::Blur, low));
-
     let Made { mut report, files } = explain(Says::Truth, 5, 2);
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
     for wants in [
@@ -628,7 +589,7 @@ fn the_page_says_what_the_data_say() {
     }
     assert!(!page.contains("since it can look elsewhere") && !page.contains("does as well"), "{page}");
     report.driving = "not supported".into();
-    let said = tell::driving_sentence(&report);
+    let said = report.driving_sentence();
     assert!(said.contains("do not show it for both fills") && said.contains("95 % from"), "{said}");
     assert!(!said.contains("elsewhere:") && said.ends_with("Why, this test does not say."), "{said}");
 }

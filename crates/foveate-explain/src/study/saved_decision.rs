@@ -1,16 +1,16 @@
 //! Decisions taken again on changed pictures.
 
+use crate::faithful::Effect;
+use crate::saliency::Perturber;
+use crate::trajectory::ActionScale;
+use crate::{Mask, PictureEditor, change_size};
 use foveate_core::{ActContext, Agent, Image, ImageBuf, Observation, PatchGrid, PolicyError, Rng};
-use foveate_explain::episode::ActionScale;
-use foveate_explain::faithful::Effect;
-use foveate_explain::saliency::Perturber;
-use foveate_explain::{Mask, Scene, change_size};
 
 /// Random covers that are compared with one of what was claimed.
 pub(super) const DRAWS: usize = 12;
 
 /// A decision that can be taken again: the agent as it was before it, and what it then saw and did.
-pub(super) struct Taken {
+pub(super) struct SavedDecision {
     pub(super) step: usize,
     pub(super) before: (Box<dyn Agent>, ActContext),
     pub(super) picture: ImageBuf,
@@ -24,7 +24,7 @@ pub(super) struct Taken {
 
 /// Who decides when a picture is changed.
 #[derive(Clone, Copy)]
-pub(super) enum Eyes {
+pub(super) enum Sight {
     /// The agent as it is.
     Open,
     /// The agent shown nothing but grey, whatever there is to see.
@@ -34,7 +34,7 @@ pub(super) enum Eyes {
 /// What the blind agent is shown.
 const GREY: u8 = 127;
 
-impl Taken {
+impl SavedDecision {
     /// How far the action on `picture` lies from the action on the picture as it was.
     pub(super) fn effect(&self, picture: Image<'_>, scale: &ActionScale) -> Result<f64, PolicyError> {
         Ok(scale.distance(&self.act(picture)?, &self.action))
@@ -54,13 +54,13 @@ impl Taken {
     /// What covering `claim` does, against covering as many random other pixels.
     pub(super) fn claim_effect(
         &self,
-        scene: &Scene<'_>,
+        scene: &PictureEditor<'_>,
         claim: &[u32],
-        eyes: Eyes,
+        eyes: Sight,
         scale: &ActionScale,
         rng: &mut Rng,
     ) -> Result<Effect, PolicyError> {
-        if matches!(eyes, Eyes::Blind) {
+        if matches!(eyes, Sight::Blind) {
             return self.blind_effect(scene, claim, scale, rng);
         }
         let mask = self.mask(claim);
@@ -76,7 +76,7 @@ impl Taken {
     /// The same of an agent that is shown grey instead of each picture.
     fn blind_effect(
         &self,
-        scene: &Scene<'_>,
+        scene: &PictureEditor<'_>,
         claim: &[u32],
         scale: &ActionScale,
         rng: &mut Rng,
@@ -125,23 +125,27 @@ fn unit(action: &[f64], scale: &ActionScale) -> Vec<f64> {
 
 /// What one intervention did to a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Outcome {
+pub(super) struct InterventionEffect {
     /// Change of the action.
     pub(super) action: f64,
     /// Size of the change of the picture.
     pub(super) size: f64,
 }
 
-impl Outcome {
-    pub(super) fn of(taken: &Taken, changed: &ImageBuf, scale: &ActionScale) -> Result<Self, PolicyError> {
+impl InterventionEffect {
+    pub(super) fn of(
+        taken: &SavedDecision,
+        changed: &ImageBuf,
+        scale: &ActionScale,
+    ) -> Result<Self, PolicyError> {
         let action = taken.effect(changed.as_image(), scale)?;
-        Ok(Outcome { action, size: change_size(taken.picture.as_image(), changed.as_image()) })
+        Ok(InterventionEffect { action, size: change_size(taken.picture.as_image(), changed.as_image()) })
     }
 
     /// Of several.
-    pub(super) fn mean(all: &[Outcome]) -> Self {
+    pub(super) fn mean(all: &[InterventionEffect]) -> Self {
         let n = all.len().max(1) as f64;
-        Outcome {
+        InterventionEffect {
             action: all.iter().map(|o| o.action).sum::<f64>() / n,
             size: all.iter().map(|o| o.size).sum::<f64>() / n,
         }

@@ -4,7 +4,7 @@ use foveate_core::PatchGrid;
 
 /// An episode as an explanation needs it; entry `t` of every list belongs to decision `t`.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Episode {
+pub struct Trajectory {
     /// How the picture was cut into patches; `None` for a policy without attention.
     pub grid: Option<PatchGrid>,
     /// What was decided, in the world's own units.
@@ -19,7 +19,7 @@ pub struct Episode {
     pub ended: bool,
 }
 
-impl Episode {
+impl Trajectory {
     /// Decisions taken.
     pub fn len(&self) -> usize {
         self.rewards.len()

@@ -1,17 +1,17 @@
 //! The episode as a film in memory: the world beside what the agent sees, with nothing written on it. The page draws
 //! over it.
 
+use crate::page::Film;
 use foveate_core::{Env, EnvError, Image, ImageBuf};
-use foveate_explain::page::Film;
-use foveate_film::{FilmError, Mp4Film};
+use foveate_film::Mp4Film;
 
-use crate::RunError;
+use super::StudyError;
 
 /// The world's size in the film, which has the proportions of 3:2; multiples of 16 compress best.
 const WORLD: [usize; 2] = [528, 352];
 
 /// A film being made.
-pub(super) struct Camera {
+pub(super) struct FilmRecorder {
     film: Mp4Film,
     body: Vec<u8>,
     view: Option<ImageBuf>,
@@ -21,7 +21,7 @@ pub(super) struct Camera {
 }
 
 /// A film that is done.
-pub(super) struct Reel {
+pub(super) struct FinishedFilm {
     mp4: Vec<u8>,
     fps: f64,
     size: [usize; 2],
@@ -29,9 +29,9 @@ pub(super) struct Reel {
     seen: [usize; 4],
 }
 
-impl Camera {
+impl FilmRecorder {
     /// Looks at a world that was just reset and shows pictures of this size.
-    pub(super) fn new(env: &dyn Env, width: usize, height: usize) -> Result<Self, RunError> {
+    pub(super) fn new(env: &dyn Env, width: usize, height: usize) -> Result<Self, StudyError> {
         let mut view = ImageBuf::black(WORLD[0], WORLD[1]);
         let view = match env.render(&mut view) {
             Ok(()) => Some(view),
@@ -44,26 +44,26 @@ impl Camera {
         let seen = [left, 0, width * times / 2 * 2, height * times / 2 * 2];
         let tall = view.as_ref().map_or(0, ImageBuf::height).max(seen[3]);
         let fps = env.spec().fps;
-        let film = Mp4Film::new(left + seen[2], tall, fps).map_err(failed)?;
+        let film = Mp4Film::new(left + seen[2], tall, fps)?;
         let frame = ImageBuf::black(left + seen[2], tall);
-        Ok(Camera { film, body: Vec::new(), view, frame, fps, seen })
+        Ok(FilmRecorder { film, body: Vec::new(), view, frame, fps, seen })
     }
 
     /// Takes a frame.
-    pub(super) fn shoot(&mut self, env: &dyn Env, picture: Image<'_>) -> Result<(), RunError> {
+    pub(super) fn shoot(&mut self, env: &dyn Env, picture: Image<'_>) -> Result<(), StudyError> {
         if let Some(view) = &mut self.view {
             env.render(view)?;
             put(&mut self.frame, [0, 0, view.width(), view.height()], view.as_image());
         }
         put(&mut self.frame, self.seen, picture);
-        self.film.frame(self.frame.as_image(), &mut self.body).map_err(failed)
+        Ok(self.film.frame(self.frame.as_image(), &mut self.body)?)
     }
 
     /// Ends the film.
-    pub(super) fn finish(self) -> Result<Reel, RunError> {
-        let mut mp4 = self.film.finish().map_err(failed)?;
+    pub(super) fn finish(self) -> Result<FinishedFilm, StudyError> {
+        let mut mp4 = self.film.finish()?;
         mp4.extend(self.body);
-        Ok(Reel {
+        Ok(FinishedFilm {
             mp4,
             fps: self.fps,
             size: [self.frame.width(), self.frame.height()],
@@ -73,15 +73,11 @@ impl Camera {
     }
 }
 
-impl Reel {
+impl FinishedFilm {
     /// As the page takes it.
     pub(super) fn film(&self) -> Film<'_> {
         Film { mp4: &self.mp4, fps: self.fps, size: self.size, world: self.world, seen: self.seen }
     }
-}
-
-fn failed(source: FilmError) -> RunError {
-    RunError::Film { path: "the report's film".into(), source }
 }
 
 /// Lays `picture` over a place of `frame`, each pixel as the nearest one.

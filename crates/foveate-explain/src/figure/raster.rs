@@ -1,8 +1,9 @@
 //! Sheets as pictures of pixels, on white paper.
 
 use foveate_core::ImageBuf;
-use foveate_explain::figure::{Anchor, Drawing, Ink, Shape};
 use foveate_film::Face;
+
+use super::{Anchor, Drawing, Ink, Shape};
 
 /// Pixels per point of the sheet.
 const SCALE: f64 = 2.0;
@@ -10,7 +11,7 @@ const SCALE: f64 = 2.0;
 const CAP: f64 = 0.70;
 
 /// `drawing` at two pixels a point.
-pub(super) fn raster(drawing: &Drawing) -> ImageBuf {
+pub fn raster(drawing: &Drawing) -> ImageBuf {
     let size = |points: f64| (points * SCALE).round().clamp(1.0, 8192.0) as usize;
     let mut image = ImageBuf::black(size(drawing.width), size(drawing.height));
     image.rgb_mut().fill(255);

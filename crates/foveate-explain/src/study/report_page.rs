@@ -1,24 +1,24 @@
 //! What was found, in words and tables. Every number comes from the report, so that `report.json` has it.
 
-use foveate_core::Image;
-use foveate_explain::Fill;
-use foveate_explain::charts::percent;
-use foveate_explain::episode::{ActionScale, Dimension};
-use foveate_explain::faithful::{Faithfulness, Verdict};
-use foveate_explain::page::{Mood, Page, Section, Tile, player_data};
-use foveate_explain::text::{escape, joined};
+use crate::Fill;
+use crate::charts::percent;
+use crate::faithful::{Faithfulness, Verdict};
+use crate::page::{Mood, Page, Section, Tile, player_data};
+use crate::text::{escape, joined};
+use crate::trajectory::{ActionScale, Dimension};
+use foveate_core::{Image, Labels};
 
-use super::drives::Condition;
+use super::conditions::Condition;
 use super::figures::{Figures, said};
 use super::phases::Found;
-use super::study::INTERVENTIONS;
-use super::{Claim, Cost, ExplainReport, ExplainRequest, Mean};
+use super::probes::INTERVENTIONS;
+use super::{Claim, Cost, Mean, StudyReport};
 
 /// The page.
 pub(super) fn page<'a>(
-    request: &ExplainRequest<'_>,
+    labels: &Labels,
     found: &'a Found,
-    report: &ExplainReport,
+    report: &StudyReport,
     figures: Figures,
     dimensions: &[Dimension],
 ) -> Page<'a> {
@@ -27,7 +27,6 @@ pub(super) fn page<'a>(
     for action in &mut shown.actions {
         *action = found.scale.shown(action);
     }
-    let labels = &request.labels;
     let name = labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors");
     let Figures { looks, interest, tests, saliency } = figures;
     let mut sections = vec![];
@@ -82,7 +81,7 @@ pub(super) fn page<'a>(
             labels.env,
             labels.picture,
             labels.variant,
-            request.seed,
+            report.seed,
             count(report.scores.len(), "episode"),
             count(report.decisions, "decision")
         ),
@@ -102,7 +101,7 @@ pub(super) fn count(n: usize, what: &str) -> String {
 
 /// A claim and its null with the fill in which the claim is smaller: what is said when one number is to be said. Claim
 /// and null are always of the same fill.
-pub(super) fn careful(claim: &Claim) -> (Fill, Faithfulness, Faithfulness) {
+fn careful(claim: &Claim) -> (Fill, Faithfulness, Faithfulness) {
     let [blur, mean] = claim.null;
     if claim.blur.value <= claim.mean.value {
         (Fill::Blur, claim.blur, blur)
@@ -158,11 +157,11 @@ fn mood(verdict: &str) -> Mood {
     }
 }
 
-fn change(report: &ExplainReport, name: &str, fill: &str) -> f64 {
+fn change(report: &StudyReport, name: &str, fill: &str) -> f64 {
     report.interventions.iter().find(|i| i.name == name && i.fill == fill).map_or(0.0, |i| i.change)
 }
 
-fn tiles(report: &ExplainReport) -> Vec<Tile> {
+fn tiles(report: &StudyReport) -> Vec<Tile> {
     let (fill, own, null) = careful(&report.claims[0]);
     let at = |name: &str| change(report, name, "blur");
     vec![
@@ -209,7 +208,7 @@ fn tiles(report: &ExplainReport) -> Vec<Tile> {
     ]
 }
 
-fn summary(report: &ExplainReport, has_gaze: bool) -> Vec<String> {
+fn summary(report: &StudyReport, has_gaze: bool) -> Vec<String> {
     let mut told = vec![];
     if has_gaze {
         let [first, second] = [&report.regions[0], &report.regions[1]];
@@ -283,7 +282,7 @@ fn summary(report: &ExplainReport, has_gaze: bool) -> Vec<String> {
     told
 }
 
-pub(super) fn driving_sentence(report: &ExplainReport) -> String {
+pub(super) fn driving_sentence(report: &StudyReport) -> String {
     let mean = |name: &str, fill: &str| {
         let drive = report.drives.iter().find(|d| d.name == name && d.fill == fill && !d.random_weights);
         whole(drive.map_or(0.0, |d| d.mean))
@@ -324,7 +323,7 @@ pub(super) fn driving_sentence(report: &ExplainReport) -> String {
     }
 }
 
-fn test_lead(report: &ExplainReport, has_gaze: bool) -> Vec<String> {
+fn test_lead(report: &StudyReport, has_gaze: bool) -> Vec<String> {
     let mut lead = vec![
         "A picture of where an agent looks is a claim. Here it is put to the test: decisions are taken again, from the \
          very state in which they were taken, on pictures with the claimed places covered, and with as many other pixels \
@@ -351,7 +350,7 @@ const LIMITS: &str = "What this test cannot show: The controller of an Attention
                       is not tested: whether the first one, the whitest, matters more than the last one is open.";
 
 /// The agent of random weights, asked about its own decisions.
-pub(super) fn about_itself(claim: &Claim, driving: &str) -> String {
+fn about_itself(claim: &Claim, driving: &str) -> String {
     let numbers = format!(
         "The last line is an agent of random weights asked about its own decisions: faithfulness {} with blur and {} \
          with the mean colour, against {} and {} for its claims of other moments of its own episode",
@@ -371,7 +370,7 @@ pub(super) fn about_itself(claim: &Claim, driving: &str) -> String {
     }
 }
 
-fn saliency_lead(report: &ExplainReport) -> String {
+fn saliency_lead(report: &StudyReport) -> String {
     let of = |(mean, interval): Mean| match interval {
         Some([low, high]) => format!("{} ({} … {})", percent(mean), percent(low), percent(high)),
         None => percent(mean),
@@ -386,7 +385,7 @@ fn saliency_lead(report: &ExplainReport) -> String {
     )
 }
 
-fn tables(report: &ExplainReport) -> String {
+fn tables(report: &StudyReport) -> String {
     let badge = |verdict: Option<Verdict>| match verdict {
         Some(Verdict::Supported) => "<span class=\"verdict yes\">supported</span>".to_owned(),
         Some(verdict) => format!("<span class=\"verdict no\">{verdict}</span>"),
@@ -423,7 +422,7 @@ fn tables(report: &ExplainReport) -> String {
     )
 }
 
-fn notes(report: &ExplainReport) -> Vec<String> {
+fn notes(report: &StudyReport) -> Vec<String> {
     vec![
         format!(
             "Made by foveate explain, seed {}; the same seed gives the same bytes. Every figure is in the folder figures as \
@@ -460,5 +459,55 @@ pub(super) fn scale_name(scale: &ActionScale) -> &'static str {
     match scale {
         ActionScale::Box(_) => "mean part of each dimension's extent",
         ActionScale::Choices => "total variation of the probabilities of the choices",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_claim_names_the_fill_and_the_null() {
+        let of = |value: f64, low: f64, high: f64| Faithfulness { value, interval: Some([low, high]) };
+        let claim =
+            |own: [Faithfulness; 2], null: [Faithfulness; 2], verdict| Claim::new("x", own, null, verdict);
+        let (high, low) = (of(0.9, 0.85, 0.95), of(0.5, 0.45, 0.55));
+        let wide = of(0.6, 0.5, 0.8);
+        for (own, null, verdict, wants) in [
+            (
+                [high, high],
+                [low, low],
+                Some(Verdict::Supported),
+                "passes: its interval lies above that of its null with both fills",
+            ),
+            (
+                [high, wide],
+                [low, low],
+                Some(Verdict::NotSupported),
+                "does not pass: its interval lies above that of its null with blur and overlaps that of its null with mean colour",
+            ),
+            (
+                [low, low],
+                [high, high],
+                Some(Verdict::NotSupported),
+                "its interval lies below that of its null with both fills",
+            ),
+            (
+                [of(-0.1, -0.2, -0.05), wide],
+                [of(-0.5, -0.6, -0.4), low],
+                Some(Verdict::NotSupported),
+                "above that of its null, but not above zero with blur",
+            ),
+            ([high, high], [low, low], Some(Verdict::Undecided), "too few episodes for a verdict"),
+        ] {
+            let said = about_itself(&claim(own, null, verdict), "not supported");
+            assert!(said.contains(wants), "{said}");
+            assert!(!said.contains("does as well"), "{said}");
+        }
+        // The number and its null are of the same fill.
+        let (fill, own, null) = careful(&claim([high, wide], [low, high], None));
+        assert_eq!((fill, own, null), (Fill::Mean, wide, high));
+        let (fill, _, null) = careful(&claim([wide, high], [low, high], None));
+        assert_eq!((fill, null), (Fill::Blur, low));
     }
 }

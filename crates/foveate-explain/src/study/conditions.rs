@@ -1,13 +1,13 @@
 //! Whole episodes driven with the same intervention in every step.
 
+use crate::{Fill, Mask, PictureEditor};
 use foveate_core::episode::{Actor, ActorError, Chosen, Episode, EpisodeRules};
 use foveate_core::{ActContext, Agent, Env, EvaluateError, Image, ImageBuf, Observation, PolicyError, Seed};
-use foveate_explain::{Fill, Mask, Scene};
 
-use super::play::Seat;
-use super::probe::blindfold;
-use super::study::claim;
-use crate::RunError;
+use super::StudyError;
+use super::play::EpisodeStart;
+use super::probes::claim;
+use super::saved_decision::blindfold;
 
 /// What is done to every picture before the agent gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl Condition {
 }
 
 /// The score of the episode under `condition`. Where the agent would look is asked of it on the picture as it is.
-pub(super) fn drive(seat: Seat, condition: Condition, seed: Seed) -> Result<f64, RunError> {
-    let Seat { mut env, agent, job, max_steps } = seat;
+pub(super) fn drive(seat: EpisodeStart, condition: Condition, seed: Seed) -> Result<f64, StudyError> {
+    let EpisodeStart { mut env, agent, job, max_steps } = seat;
     let mut actor = IntervenedActor { agent, condition, seed };
     let mut episode = Episode::new(job, EpisodeRules { max_steps: max_steps as u64, ..EpisodeRules::WHOLE });
     episode.resume(&mut actor);
@@ -124,7 +124,7 @@ impl IntervenedActor {
         };
         let Some(grid) = attention.tokens().grid() else { return Ok(None) };
         let mask = Mask::of_patches(picture.width(), picture.height(), grid, &claim(attention));
-        let scene = Scene::new(picture, fill);
+        let scene = PictureEditor::new(picture, fill);
         let mut rng = self.seed.child("step", step).rng();
         Ok(Some(match self.condition {
             Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, grid, &mut rng)),

@@ -1,12 +1,12 @@
 //! What the tests come to.
 
+use crate::Fill;
+use crate::faithful::{Effect, FEWEST_EPISODES, Faithfulness, Verdict};
 use foveate_core::statistics;
-use foveate_explain::Fill;
-use foveate_explain::faithful::{Effect, FEWEST_EPISODES, Faithfulness, Verdict};
 
-use super::drives::Condition;
+use super::conditions::Condition;
 use super::phases::Found;
-use super::study::{CLAIMS, INTERVENTIONS};
+use super::probes::{CLAIMS, INTERVENTIONS};
 use super::{Claim, Cost, Drive, Intervention, Mean};
 
 /// Everything said of the tests.

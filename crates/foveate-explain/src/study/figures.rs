@@ -1,23 +1,23 @@
 //! What was found, drawn.
 
-use foveate_core::{Attention, ImageBuf, Seed, Selected};
-use foveate_explain::charts::{
+use crate::charts::{
     Card, Row, Rows, SaliencyRow, around, cards, curves, dots, gaze_map, hold_lengths, importance, over_time,
     patch_samples, percent, region_shares, saliency_maps, traces,
 };
-use foveate_explain::episode::Dimension;
-use foveate_explain::faithful::Verdict;
-use foveate_explain::figure::{Figure, Ink, short};
-use foveate_explain::looks::{around_changes, density, holds, regions, typical_hold};
-use foveate_explain::saliency::BUMP_PX;
-use foveate_explain::{Fill, Mask, Scene, whiten};
+use crate::faithful::Verdict;
+use crate::figure::{Figure, Ink, short};
+use crate::looks::{around_changes, density, holds, regions, typical_hold};
+use crate::saliency::BUMP_PX;
+use crate::trajectory::Dimension;
+use crate::{Fill, Mask, PictureEditor, whiten};
+use foveate_core::{Attention, ImageBuf, Seed, Selected};
 
 use super::Mean;
 use super::conclude::Findings;
-use super::drives::Condition;
+use super::conditions::Condition;
 use super::phases::Found;
-use super::study::levels;
-use super::tell::count;
+use super::probes::levels;
+use super::report_page::count;
 
 /// The figures of every section.
 pub(super) struct Figures {
@@ -248,8 +248,8 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
     let names: Vec<String> = dimensions.iter().map(|d| d.name.clone()).collect();
     let made = found.cards.iter().map(|taken| {
         let picture = taken.picture.as_image();
-        let scene = Scene::new(picture, Fill::Blur);
-        let flat = Scene::new(picture, Fill::Mean);
+        let scene = PictureEditor::new(picture, Fill::Blur);
+        let flat = PictureEditor::new(picture, Fill::Mean);
         let mask = taken.mask(&taken.claim);
         let mut rng = Seed::root(taken.step as u64).child("card", 0).rng();
         let random = Mask::random_elsewhere(&mask, taken.grid, &mut rng);

@@ -2,20 +2,20 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use crate::faithful::Effect;
+use crate::interest::{ImportanceCounts, Range, Samples};
+use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::{Agent, EvaluateError, PatchGrid, RolloutJob, Seed, statistics};
-use foveate_explain::episode::{ActionScale, Episode};
-use foveate_explain::faithful::Effect;
-use foveate_explain::interest::{ImportanceCounts, Range, Samples};
 
-use super::drives::{Condition, drive};
-use super::film::{Camera, Reel};
-use super::jobs::ordered;
-use super::play::{Seat, action_scale, picture, play, policy_error};
-use super::probe::Taken;
-use super::study::{CLAIMS, Foils, Probed, has_attention, other_moment, own_claims, probe, spread, take};
-use super::{ExplainRequest, Mean, Progress};
-use crate::RunError;
-use crate::workers::{Stop, default_workers};
+use super::StudyError;
+use super::conditions::{Condition, drive};
+use super::film::{FilmRecorder, FinishedFilm};
+use super::play::{EpisodeStart, action_scale, picture, play, policy_error};
+use super::probes::{
+    CLAIMS, Comparisons, Probed, has_attention, other_moment, own_claims, probe, spread, take,
+};
+use super::saved_decision::SavedDecision;
+use super::{Mean, Progress, Scheduler, StudyRequest};
 
 /// Patches shown of each range of importance.
 const SAMPLES: usize = 19;
@@ -25,10 +25,10 @@ const SALIENT: usize = 5;
 const CARDS: usize = 4;
 
 /// The filmed episode.
-pub(super) struct Shown {
+pub(super) struct ShownEpisode {
     /// `[n_patches]` importance at every step.
     pub(super) maps: Vec<Vec<f32>>,
-    pub(super) reel: Reel,
+    pub(super) reel: FinishedFilm,
     /// Width and height of the agent's picture.
     pub(super) picture: [usize; 2],
 }
@@ -36,8 +36,8 @@ pub(super) struct Shown {
 /// Everything that the report is made of.
 pub(super) struct Found {
     pub(super) scale: ActionScale,
-    pub(super) episodes: Vec<Episode>,
-    pub(super) shown: Shown,
+    pub(super) episodes: Vec<Trajectory>,
+    pub(super) shown: ShownEpisode,
     pub(super) counts: ImportanceCounts,
     pub(super) samples: Vec<(Range, Samples)>,
     /// `[height, width, 3]`: the mean of the tested pictures.
@@ -47,7 +47,7 @@ pub(super) struct Found {
     /// Of every episode, its tested decisions.
     pub(super) probed: Vec<Vec<Probed>>,
     /// Decisions of the filmed episode that the page shows.
-    pub(super) cards: Vec<Taken>,
+    pub(super) cards: Vec<SavedDecision>,
     /// Of every episode of a random-weight agent and every fill: its own gaze, and the null of that.
     pub(super) random_claims: Vec<[[Effect; 2]; 2]>,
     /// Scores of every condition, episode by episode.
@@ -58,25 +58,25 @@ pub(super) struct Found {
 
 /// One episode played.
 struct Played {
-    episode: Episode,
+    episode: Trajectory,
     counts: ImportanceCounts,
-    shown: Option<Shown>,
+    shown: Option<ShownEpisode>,
 }
 
 /// Worlds at the start of every episode, and who drives; each job takes copies.
-struct Bank {
-    seats: Mutex<Vec<Seat>>,
+struct EpisodeStarts {
+    seats: Mutex<Vec<EpisodeStart>>,
     randoms: Mutex<Vec<Box<dyn Agent>>>,
 }
 
-impl Bank {
-    fn new(request: &ExplainRequest<'_>, seed: Seed) -> Self {
+impl EpisodeStarts {
+    fn new(request: &StudyRequest<'_>, seed: Seed) -> Self {
         let mut env = request.env.boxed_clone();
         let mut seats = Vec::with_capacity(request.episodes);
         let mut randoms = Vec::with_capacity(request.episodes);
         for episode in 0..request.episodes {
             env.reset((episode == 0).then_some(request.seed));
-            seats.push(Seat {
+            seats.push(EpisodeStart {
                 env: env.boxed_clone(),
                 agent: request.agent.boxed_clone(),
                 job: RolloutJob { genome: 0, episode, env_seed: request.seed },
@@ -84,11 +84,11 @@ impl Bank {
             });
             randoms.push(random_weights(request.agent, seed.child("random weights", episode as u64)));
         }
-        Bank { seats: Mutex::new(seats), randoms: Mutex::new(randoms) }
+        EpisodeStarts { seats: Mutex::new(seats), randoms: Mutex::new(randoms) }
     }
 
     /// A copy of the seat at the start of episode `e`.
-    fn seat(&self, e: usize) -> Seat {
+    fn seat(&self, e: usize) -> EpisodeStart {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)[e].clone()
     }
 
@@ -97,8 +97,8 @@ impl Bank {
     }
 
     /// The same seat with a random-weight agent in it.
-    fn random_seat(&self, e: usize) -> Seat {
-        Seat { agent: self.random(e), ..self.seat(e) }
+    fn random_seat(&self, e: usize) -> EpisodeStart {
+        EpisodeStart { agent: self.random(e), ..self.seat(e) }
     }
 }
 
@@ -122,19 +122,19 @@ fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
 }
 
 /// What the tests of an episode's decisions found.
-enum Answer {
-    Own(Vec<Probed>, Vec<Taken>),
+enum DecisionResults {
+    Own(Vec<Probed>, Vec<SavedDecision>),
     Random([[Effect; 2]; 2]),
 }
 
 /// How far the work is.
-struct Meter<'a> {
+struct ProgressMeter<'a> {
     done: f64,
     total: f64,
     tell: &'a mut dyn FnMut(Progress),
 }
 
-impl Meter<'_> {
+impl ProgressMeter<'_> {
     fn add(&mut self, what: &'static str, units: f64) {
         self.done += units;
         (self.tell)(Progress { what, done: (self.done / self.total).min(1.0) });
@@ -143,14 +143,13 @@ impl Meter<'_> {
 
 /// Does everything.
 pub(super) fn find(
-    request: &ExplainRequest<'_>,
-    stop: &Stop,
+    request: &StudyRequest<'_>,
+    scheduler: &impl Scheduler,
     tell: &mut dyn FnMut(Progress),
-) -> Result<Found, RunError> {
+) -> Result<Found, StudyError> {
     let seed = Seed::root(request.seed).child("explain", 0);
-    let workers = if request.workers == 0 { default_workers() } else { request.workers };
     let (n, decisions) = (request.episodes, request.decisions);
-    let bank = Bank::new(request, seed);
+    let bank = EpisodeStarts::new(request, seed);
     let scale = action_scale(request.env.spec());
     // In units of an episode driven: what the parts cost, roughly.
     let (film, study) = (10.0, 1.0 + request.decisions as f64 * 0.06);
@@ -161,18 +160,16 @@ pub(super) fn find(
         .filter(|c| matches!(c, Condition::AsIs | Condition::CoverAttended(_) | Condition::CoverRandom(_)))
         .collect();
     let drives = (conditions.len() + random_conditions.len()) as f64 * 1.5;
-    let mut meter = Meter { done: 0.0, total: film + n as f64 * (2.0 + 1.5 * study + drives), tell };
+    let mut meter = ProgressMeter { done: 0.0, total: film + n as f64 * (2.0 + 1.5 * study + drives), tell };
     meter.add("playing and filming", 0.0);
 
-    let played = ordered(
+    let played = scheduler.ordered(
         0..2 * n,
-        workers,
-        stop,
         |i| {
             if i < n {
-                watch(bank.seat(i), i == 0, stop)
+                watch(bank.seat(i), i == 0, &|| scheduler.stopped())
             } else {
-                watch(bank.random_seat(i - n), false, stop)
+                watch(bank.random_seat(i - n), false, &|| scheduler.stopped())
             }
         },
         &mut || meter.add("playing and filming", 1.0 + film / (2 * n) as f64),
@@ -191,11 +188,9 @@ pub(super) fn find(
     let Some(shown) = shown else { return Err(EvaluateError::Stopped.into()) };
 
     // Decisions of the agent, and of random-weight agents, ready to be taken again.
-    let lengths: Vec<usize> = episodes.iter().chain(&random_episodes).map(Episode::len).collect();
-    let taken = ordered(
+    let lengths: Vec<usize> = episodes.iter().chain(&random_episodes).map(Trajectory::len).collect();
+    let taken = scheduler.ordered(
         0..2 * n,
-        workers,
-        stop,
         |i| {
             let steps = spread(lengths[i], decisions);
             if i < n {
@@ -243,17 +238,15 @@ pub(super) fn find(
         &claims[episode][index]
     };
     let gazed = has_attention(&episodes);
-    let answers = ordered(
+    let answers = scheduler.ordered(
         all_taken.into_iter().enumerate(),
-        workers,
-        stop,
         |(i, taken)| {
             let (side, e) = (i / n, i % n);
             let job = bank.seat(e).job;
             let moment = |k: usize| {
                 seed.child("side", side as u64).child("episode", e as u64).child("decision", k as u64)
             };
-            let refused = |taken: &Taken, source| policy_error(job, taken.step, source);
+            let refused = |taken: &SavedDecision, source| policy_error(job, taken.step, source);
             if side == 1 {
                 let mut sums = [[Effect::default(); 2]; 2];
                 for (k, taken) in taken.iter().enumerate() {
@@ -262,18 +255,18 @@ pub(super) fn find(
                         own_claims(taken, foil, &scale, moment(k)).map_err(|error| refused(taken, error))?;
                     add(&mut sums, &effects);
                 }
-                return Ok(Answer::Random(sums));
+                return Ok(DecisionResults::Random(sums));
             }
             let random = bank.random(e);
             let salient = spread(taken.len(), if e == 0 { CARDS } else { SALIENT });
             let mut probed = Vec::with_capacity(taken.len());
             for (k, taken) in taken.iter().enumerate() {
-                if stop.asked() {
+                if scheduler.stopped() {
                     return Err(EvaluateError::Stopped.into());
                 }
                 let first = other(0, e, k, moment(k).child("other", 0));
                 let second = other(0, e, k, moment(k).child("other", 1));
-                let foils = Foils {
+                let foils = Comparisons {
                     scale: &scale,
                     random: &*random,
                     others: [&first.0, &second.0],
@@ -285,18 +278,18 @@ pub(super) fn find(
             }
             let cards = spread(taken.len(), CARDS);
             let shown = taken.into_iter().enumerate().filter(|(k, _)| e == 0 && cards.contains(k));
-            Ok(Answer::Own(probed, shown.map(|(_, taken)| taken).collect()))
+            Ok(DecisionResults::Own(probed, shown.map(|(_, taken)| taken).collect()))
         },
         &mut || meter.add("putting decisions to the test", 0.5 + 0.75 * study),
     )?;
     let (mut probed, mut cards, mut random_claims) = (Vec::new(), Vec::new(), Vec::new());
     for answer in answers {
         match answer {
-            Answer::Own(own, shown) => {
+            DecisionResults::Own(own, shown) => {
                 probed.push(own);
                 cards.extend(shown);
             }
-            Answer::Random(sums) => random_claims.push(sums),
+            DecisionResults::Random(sums) => random_claims.push(sums),
         }
     }
 
@@ -308,10 +301,8 @@ pub(super) fn find(
         .map(|&c| (false, c))
         .chain(random_conditions.iter().filter(possible).map(|&c| (true, c)))
         .collect();
-    let totals = ordered(
+    let totals = scheduler.ordered(
         0..drives.len() * n,
-        workers,
-        stop,
         |i| {
             let ((random, condition), e) = (drives[i / n], i % n);
             let seat = if random { bank.random_seat(e) } else { bank.seat(e) };
@@ -341,13 +332,13 @@ pub(super) fn find(
 }
 
 /// Plays an episode, counting importance; with a camera if it is to be shown.
-fn watch(seat: Seat, film: bool, stop: &Stop) -> Result<Played, RunError> {
+fn watch(seat: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
     let first = picture(&*seat.env)?;
     let size = [first.width(), first.height()];
-    let mut camera = if film { Some(Camera::new(&*seat.env, size[0], size[1])?) } else { None };
+    let mut camera = if film { Some(FilmRecorder::new(&*seat.env, size[0], size[1])?) } else { None };
     let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
     let (episode, end) = play(seat, &|_| false, &mut |moment| {
-        if stop.asked() {
+        if stopped() {
             return Err(EvaluateError::Stopped.into());
         }
         if let Some(attention) =
@@ -364,7 +355,7 @@ fn watch(seat: Seat, film: bool, stop: &Stop) -> Result<Played, RunError> {
     let shown = match camera {
         Some(mut camera) => {
             camera.shoot(&*end.env, picture(&*end.env)?.as_image())?;
-            Some(Shown { maps, reel: camera.finish()?, picture: size })
+            Some(ShownEpisode { maps, reel: camera.finish()?, picture: size })
         }
         None => None,
     };
@@ -372,9 +363,14 @@ fn watch(seat: Seat, film: bool, stop: &Stop) -> Result<Played, RunError> {
 }
 
 /// Decisions, samples of patches, and the sum of the pictures.
-type Kept = (Vec<Taken>, Vec<Samples>, Vec<f64>);
+type Kept = (Vec<SavedDecision>, Vec<Samples>, Vec<f64>);
 
-fn keep(seat: Seat, steps: &[usize], counts: &ImportanceCounts, seed: Seed) -> Result<Kept, RunError> {
+fn keep(
+    seat: EpisodeStart,
+    steps: &[usize],
+    counts: &ImportanceCounts,
+    seed: Seed,
+) -> Result<Kept, StudyError> {
     let mut samples: Vec<Samples> =
         Range::ALL.iter().map(|range| Samples::new(range.bounds(counts), SAMPLES)).collect();
     let mut sums = Vec::new();

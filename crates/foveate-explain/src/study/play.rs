@@ -1,17 +1,17 @@
 //! Episodes, watched decision by decision.
 
+use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
     ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, ImageBuf, Observation,
     PolicyError, RolloutJob,
 };
-use foveate_explain::episode::{ActionScale, Episode};
 
-use super::study::claim;
-use crate::RunError;
+use super::StudyError;
+use super::probes::claim;
 
 /// A world that was just reset, and who drives.
-pub(super) struct Seat {
+pub(super) struct EpisodeStart {
     pub(super) env: Box<dyn Env>,
     pub(super) agent: Box<dyn Agent>,
     /// Which episode of which stream; for error messages.
@@ -19,15 +19,15 @@ pub(super) struct Seat {
     pub(super) max_steps: usize,
 }
 
-impl Clone for Seat {
+impl Clone for EpisodeStart {
     fn clone(&self) -> Self {
-        let Seat { env, agent, job, max_steps } = self;
-        Seat { env: env.boxed_clone(), agent: agent.boxed_clone(), job: *job, max_steps: *max_steps }
+        let EpisodeStart { env, agent, job, max_steps } = self;
+        EpisodeStart { env: env.boxed_clone(), agent: agent.boxed_clone(), job: *job, max_steps: *max_steps }
     }
 }
 
 /// A decision as it is taken.
-pub(super) struct Moment<'a> {
+pub(super) struct ObservedStep<'a> {
     /// Which one, from 0.
     pub(super) step: usize,
     /// What it was taken on.
@@ -48,18 +48,18 @@ pub(super) fn action_scale(spec: &EnvSpec) -> ActionScale {
 /// Plays the episode; `look` is shown every decision, with the agent as it was before those that `keep` names. Gives
 /// the episode and the seat at its end.
 pub(super) fn play(
-    mut seat: Seat,
+    mut seat: EpisodeStart,
     keep: &dyn Fn(usize) -> bool,
-    look: &mut dyn FnMut(Moment<'_>) -> Result<(), RunError>,
-) -> Result<(Episode, Seat), RunError> {
-    let mut watcher = Watcher { keep, look, before: None, episode: Episode::default() };
+    look: &mut dyn FnMut(ObservedStep<'_>) -> Result<(), StudyError>,
+) -> Result<(Trajectory, EpisodeStart), StudyError> {
+    let mut watcher = Watcher { keep, look, before: None, episode: Trajectory::default() };
     seat.drive(&mut watcher)?;
     Ok((watcher.episode, seat))
 }
 
-impl Seat {
+impl EpisodeStart {
     /// Lets the agent drive.
-    fn drive(&mut self, observer: &mut dyn Observer<RunError>) -> Result<EpisodeResult, RunError> {
+    fn drive(&mut self, observer: &mut dyn Observer<StudyError>) -> Result<EpisodeResult, StudyError> {
         let rules = EpisodeRules { max_steps: self.max_steps as u64, ..EpisodeRules::WHOLE };
         let mut episode = episode::Episode::new(self.job, rules);
         episode.resume(&mut *self.agent);
@@ -70,20 +70,20 @@ impl Seat {
 /// Writes an episode down and shows its decisions to someone.
 struct Watcher<'a> {
     keep: &'a dyn Fn(usize) -> bool,
-    look: &'a mut dyn FnMut(Moment<'_>) -> Result<(), RunError>,
+    look: &'a mut dyn FnMut(ObservedStep<'_>) -> Result<(), StudyError>,
     before: Option<(Box<dyn Agent>, ActContext)>,
-    episode: Episode,
+    episode: Trajectory,
 }
 
-impl Observer<RunError> for Watcher<'_> {
-    fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), RunError> {
+impl Observer<StudyError> for Watcher<'_> {
+    fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), StudyError> {
         picture(now.env)?;
         let kept = now.agent.filter(|_| (self.keep)(now.step as usize));
         self.before = kept.map(|agent| (agent.boxed_clone(), now.context.clone()));
         Ok(())
     }
 
-    fn before_step(&mut self, BeforeStep { step, env, chosen }: BeforeStep<'_>) -> Result<(), RunError> {
+    fn before_step(&mut self, BeforeStep { step, env, chosen }: BeforeStep<'_>) -> Result<(), StudyError> {
         let Some(decision) = chosen.decision else { return Ok(()) };
         let (mut selected, mut shares) = (Vec::new(), Vec::new());
         if let Some(attention) = &decision.attention
@@ -101,10 +101,10 @@ impl Observer<RunError> for Watcher<'_> {
         self.episode.shares.push(shares);
         let picture = picture(env)?;
         let (step, picture, before) = (step as usize, picture.as_image(), self.before.take());
-        (self.look)(Moment { step, picture, env, before, decision })
+        (self.look)(ObservedStep { step, picture, env, before, decision })
     }
 
-    fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), RunError> {
+    fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), StudyError> {
         self.episode.rewards.push(step.outcome.reward);
         self.episode.ended = step.outcome.is_over();
         Ok(())
@@ -112,11 +112,11 @@ impl Observer<RunError> for Watcher<'_> {
 }
 
 /// What the world shows, which must be a picture.
-pub(super) fn picture(env: &dyn Env) -> Result<ImageBuf, RunError> {
+pub(super) fn picture(env: &dyn Env) -> Result<ImageBuf, StudyError> {
     if let Observation::Image(pixels) = env.observation() {
         return Ok(pixels.to_image());
     }
-    Err(RunError::BadRequest {
+    Err(StudyError::Refused {
         why: format!(
             "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that shows \
              pictures alone",
@@ -126,7 +126,7 @@ pub(super) fn picture(env: &dyn Env) -> Result<ImageBuf, RunError> {
     })
 }
 
-pub(super) fn policy_error(job: RolloutJob, step: usize, source: PolicyError) -> RunError {
+pub(super) fn policy_error(job: RolloutJob, step: usize, source: PolicyError) -> StudyError {
     let RolloutJob { genome, episode, env_seed } = job;
     EvaluateError::Policy { genome, episode, env_seed, step: step as u64 + 1, source }.into()
 }

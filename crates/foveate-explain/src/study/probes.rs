@@ -1,14 +1,14 @@
 //! Everything that is asked of a decision once it was taken.
 
+use crate::faithful::Effect;
+use crate::saliency::{Agreement, Perturber, top};
+use crate::trajectory::{ActionScale, Trajectory};
+use crate::{Fill, Mask, PictureEditor, shuffled};
 use foveate_core::{ActContext, Agent, Attention, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
-use foveate_explain::episode::{ActionScale, Episode};
-use foveate_explain::faithful::Effect;
-use foveate_explain::saliency::{Agreement, Perturber, top};
-use foveate_explain::{Fill, Mask, Scene, shuffled};
 
-use super::play::{Moment, Seat, play, policy_error};
-use super::probe::{DRAWS, Eyes, Outcome, Taken};
-use crate::RunError;
+use super::StudyError;
+use super::play::{EpisodeStart, ObservedStep, play, policy_error};
+use super::saved_decision::{DRAWS, InterventionEffect, SavedDecision, Sight};
 
 /// Interventions, in the order of [`Probed::outcomes`].
 pub(super) const INTERVENTIONS: [&str; 8] = [
@@ -37,7 +37,7 @@ const LEVELS: [usize; 12] = [0, 1, 2, 3, 5, 8, 12, 20, 40, 80, 160, 320];
 /// What the study of a decision found. Arrays with two entries have one per fill.
 pub(super) struct Probed {
     pub(super) step: usize,
-    pub(super) outcomes: [[Outcome; 8]; 2],
+    pub(super) outcomes: [[InterventionEffect; 8]; 2],
     pub(super) claims: [[Effect; 5]; 2],
     /// Change of the action with so many patches covered or kept: `[deletion, insertion][by claim, random][level]`.
     pub(super) curves: [[Vec<f64>; 2]; 2],
@@ -54,7 +54,7 @@ pub(super) struct Salient {
 }
 
 /// What a decision is compared with.
-pub(super) struct Foils<'a> {
+pub(super) struct Comparisons<'a> {
     pub(super) scale: &'a ActionScale,
     pub(super) random: &'a dyn Agent,
     /// Gaze of other moments, drawn twice.
@@ -72,13 +72,13 @@ pub(super) fn levels(grid: PatchGrid) -> Vec<usize> {
 
 /// Plays the episode and keeps the decisions at `steps`.
 pub(super) fn take(
-    seat: Seat,
+    seat: EpisodeStart,
     steps: &[usize],
-    also: &mut dyn FnMut(&Moment<'_>) -> Result<(), RunError>,
-) -> Result<Vec<Taken>, RunError> {
+    also: &mut dyn FnMut(&ObservedStep<'_>) -> Result<(), StudyError>,
+) -> Result<Vec<SavedDecision>, StudyError> {
     let (job, scale) = (seat.job, super::play::action_scale(seat.env.spec()));
     let last = steps.iter().max().map_or(0, |last| last + 1);
-    let seat = Seat { max_steps: seat.max_steps.min(last), ..seat };
+    let seat = EpisodeStart { max_steps: seat.max_steps.min(last), ..seat };
     let mut taken = Vec::new();
     play(seat, &|step| steps.contains(&step), &mut |mut moment| {
         also(&moment)?;
@@ -89,7 +89,7 @@ pub(super) fn take(
         let action = moment.decision.action.to_vec();
         let placed = moment.decision.attention.as_ref().and_then(|a| Some((a, a.tokens().grid()?)));
         taken.push(match placed {
-            Some((attention, grid)) => Taken {
+            Some((attention, grid)) => SavedDecision {
                 step: moment.step,
                 before,
                 picture,
@@ -126,10 +126,10 @@ fn without_attention(
     picture: ImageBuf,
     action: Vec<f64>,
     scale: &ActionScale,
-) -> Result<Taken, PolicyError> {
+) -> Result<SavedDecision, PolicyError> {
     let side = picture.width().min(picture.height());
     let grid = PatchGrid::tile(picture.width(), picture.height(), (side / 12).max(1), (side / 24).max(1))?;
-    let mut taken = Taken { step, before, picture, action, grid, importance: vec![], claim: vec![] };
+    let mut taken = SavedDecision { step, before, picture, action, grid, importance: vec![], claim: vec![] };
     let map = taken.saliency(scale)?;
     let map = Perturber::new(taken.picture.as_image()).on_patches(&map, grid);
     taken.claim = top(&map, CLAIMED.min(grid.len()));
@@ -144,9 +144,9 @@ pub(super) fn spread(steps: usize, count: usize) -> Vec<usize> {
 }
 
 /// Puts one decision to the test.
-pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyError> {
+pub(super) fn probe(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<Probed, PolicyError> {
     let scale = foils.scale;
-    let mut outcomes = [[Outcome::default(); 8]; 2];
+    let mut outcomes = [[InterventionEffect::default(); 8]; 2];
     let mut claims = [[Effect::default(); 5]; 2];
     let mut random = foils.random.boxed_clone();
     let random_claim = random
@@ -156,16 +156,16 @@ pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyEr
         .map(claim);
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = foils.seed.child("fill", f as u64).rng();
-        let scene = Scene::new(taken.picture.as_image(), fill);
+        let scene = PictureEditor::new(taken.picture.as_image(), fill);
         outcomes[f] = intervene(taken, &scene, scale, &mut rng)?;
         let own = Effect { claimed: outcomes[f][0].action, elsewhere: outcomes[f][1].action };
         let mut other = |claim: &[u32], eyes| taken.claim_effect(&scene, claim, eyes, scale, &mut rng);
         claims[f] = [
             own,
-            other(foils.others[0], Eyes::Open)?,
-            other(foils.others[1], Eyes::Open)?,
-            random_claim.as_deref().map_or(Ok(Effect::default()), |claim| other(claim, Eyes::Open))?,
-            other(&taken.claim, Eyes::Blind)?,
+            other(foils.others[0], Sight::Open)?,
+            other(foils.others[1], Sight::Open)?,
+            random_claim.as_deref().map_or(Ok(Effect::default()), |claim| other(claim, Sight::Open))?,
+            other(&taken.claim, Sight::Blind)?,
         ];
     }
     let salient = if foils.saliency { Some(salient(taken, foils)?) } else { None };
@@ -174,7 +174,7 @@ pub(super) fn probe(taken: &Taken, foils: &Foils<'_>) -> Result<Probed, PolicyEr
 
 /// The claims of an agent on its own decisions, and their null.
 pub(super) fn own_claims(
-    taken: &Taken,
+    taken: &SavedDecision,
     other: &[u32],
     scale: &ActionScale,
     seed: Seed,
@@ -182,27 +182,27 @@ pub(super) fn own_claims(
     let mut out = [[Effect::default(); 2]; 2];
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = seed.child("fill", f as u64).rng();
-        let scene = Scene::new(taken.picture.as_image(), fill);
-        out[f][0] = taken.claim_effect(&scene, &taken.claim, Eyes::Open, scale, &mut rng)?;
-        out[f][1] = taken.claim_effect(&scene, other, Eyes::Open, scale, &mut rng)?;
+        let scene = PictureEditor::new(taken.picture.as_image(), fill);
+        out[f][0] = taken.claim_effect(&scene, &taken.claim, Sight::Open, scale, &mut rng)?;
+        out[f][1] = taken.claim_effect(&scene, other, Sight::Open, scale, &mut rng)?;
     }
     Ok(out)
 }
 
 fn intervene(
-    taken: &Taken,
-    scene: &Scene<'_>,
+    taken: &SavedDecision,
+    scene: &PictureEditor<'_>,
     scale: &ActionScale,
     rng: &mut Rng,
-) -> Result<[Outcome; 8], PolicyError> {
+) -> Result<[InterventionEffect; 8], PolicyError> {
     let grid = taken.grid;
     let mask = taken.mask(&taken.claim);
-    let of = |changed: &ImageBuf| Outcome::of(taken, changed, scale);
+    let of = |changed: &ImageBuf| InterventionEffect::of(taken, changed, scale);
     let covered = of(&scene.cover(&mask))?;
     let covers: Vec<Mask> = (0..DRAWS).map(|_| Mask::random_elsewhere(&mask, grid, rng)).collect();
     let elsewhere = covers.iter().map(|cover| of(&scene.cover(cover))).collect::<Result<Vec<_>, _>>()?;
     // Of the random covers, the one that changes the picture most nearly as much as covering the claim does.
-    let apart = |o: &Outcome| (o.size - covered.size).abs();
+    let apart = |o: &InterventionEffect| (o.size - covered.size).abs();
     let alike = elsewhere.iter().min_by(|a, b| apart(a).total_cmp(&apart(b))).copied().unwrap_or_default();
     let mut least: Vec<u32> = (0..grid.len() as u32).collect();
     least.sort_by(|&i, &j| taken.importance[i as usize].total_cmp(&taken.importance[j as usize]));
@@ -223,18 +223,18 @@ fn intervene(
     }
     Ok([
         covered,
-        Outcome::mean(&elsewhere),
+        InterventionEffect::mean(&elsewhere),
         alike,
         least,
         kept,
-        Outcome::mean(&kept_random),
-        Outcome::mean(&moved),
-        Outcome::mean(&moved_other),
+        InterventionEffect::mean(&kept_random),
+        InterventionEffect::mean(&moved),
+        InterventionEffect::mean(&moved_other),
     ])
 }
 
-fn curves(taken: &Taken, foils: &Foils<'_>) -> Result<[[Vec<f64>; 2]; 2], PolicyError> {
-    let scene = Scene::new(taken.picture.as_image(), Fill::Blur);
+fn curves(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<[[Vec<f64>; 2]; 2], PolicyError> {
+    let scene = PictureEditor::new(taken.picture.as_image(), Fill::Blur);
     let importance: Vec<f64> = taken.importance.iter().map(|&v| f64::from(v)).collect();
     let by_claim = top(&importance, taken.grid.len());
     let random = shuffled(taken.grid.len(), &mut foils.seed.child("curve", 0).rng());
@@ -249,7 +249,7 @@ fn curves(taken: &Taken, foils: &Foils<'_>) -> Result<[[Vec<f64>; 2]; 2], Policy
     Ok(out)
 }
 
-fn salient(taken: &Taken, foils: &Foils<'_>) -> Result<Salient, PolicyError> {
+fn salient(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<Salient, PolicyError> {
     let places = taken.saliency(foils.scale)?;
     let map = Perturber::new(taken.picture.as_image()).on_patches(&places, taken.grid);
     let wide = |values: &[f32]| values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
@@ -270,6 +270,6 @@ pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: 
 }
 
 /// Whether any episode has a gaze.
-pub(super) fn has_attention(episodes: &[Episode]) -> bool {
+pub(super) fn has_attention(episodes: &[Trajectory]) -> bool {
     episodes.iter().any(|episode| episode.grid.is_some())
 }
