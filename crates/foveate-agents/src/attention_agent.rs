@@ -3,8 +3,8 @@
 //! The picture is cut into patches; each patch casts one vote, spread by softmax attention over all patches; the
 //! controller is told where the few most important patches are, and nothing else of the picture.
 //!
-//! Two places where the published code differs from the paper's words, and we follow the code: queries times
-//! keys, and positions divided by the picture's size rather than by the largest position. Ties between equally important
+//! Where the published code differs from the paper's text, this follows the code: votes are softmax(queries × keys), and
+//! positions are divided by the picture's size, not by the largest position. Ties between equally important
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{
@@ -44,7 +44,7 @@ pub struct AttentionAgent {
     controller: LstmController,
 }
 
-/// What the agent remembers, its scratch space, and the outcome of its last decision.
+/// The agent's state, its scratch space, and the outputs of its last decision.
 #[derive(Debug, Clone)]
 pub struct AttentionMemory {
     lstm: LstmState,
@@ -65,12 +65,12 @@ impl AttentionMemory {
         self.lstm.c()
     }
 
-    /// The last action as the network gave it, in −1 ..= 1 per dimension.
+    /// The network's last output, in −1 ..= 1 per dimension.
     pub fn raw(&self) -> &[f32] {
         &self.raw
     }
 
-    /// What the controller was told last: the features of the chosen patches, one after the other.
+    /// Controller inputs of the last decision: the features of the selected patches, concatenated.
     pub fn inputs(&self) -> &[f32] {
         &self.inputs
     }
@@ -107,12 +107,12 @@ impl AttentionAgent {
         &self.config
     }
 
-    /// How it cuts the picture.
+    /// The grid of patches.
     pub const fn grid(&self) -> PatchGrid {
         self.bottleneck.grid()
     }
 
-    /// Brings the parameters into the form that the kernels use. Allocates nothing.
+    /// Converts the parameters to the layout that the kernels use. Does not allocate.
     fn pack(&mut self) {
         let AttentionAgent { params, bottleneck, controller, .. } = self;
         bottleneck.pack(params);
@@ -144,9 +144,9 @@ impl Policy for AttentionAgent {
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let (level, m) = (self.level, memory);
-        // Patches to queries and keys, those to votes (equations 1 and 2), votes to the top K and what is told of them.
+        // Patches to queries and keys, those to votes (equations 1 and 2), votes to the top K and their features.
         self.bottleneck.look(level, observation, &mut m.scratch, &mut m.inputs)?;
-        // That through the LSTM to an action in −1 ..= 1, and to the world's units.
+        // The LSTM gives an action in −1 ..= 1, which is scaled to the world's units.
         self.controller.step(level, &m.inputs, &mut m.lstm, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))

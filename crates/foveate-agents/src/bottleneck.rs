@@ -1,8 +1,8 @@
-//! The bottleneck: a picture goes in, a few numbers about its K most important patches come out.
+//! The bottleneck: it reduces a picture to a few features of its K most important patches.
 //!
 //! Equation (1) of Choromanski et al. 2021, of which the attention of Tang, Nguyen and Ha 2020 is a case:
-//! `[π(A c)]_{1:K} V`. Patches become queries and keys, [votes](crate::voting) make them important, the K chosen ones
-//! become [values](crate::features), one behind the other in the order of the choice.
+//! `[π(A c)]_{1:K} V`. Patches are projected to queries and keys, [votes](crate::voting) give their importance, and the
+//! [features](crate::features) of the K selected patches are concatenated in the order of the selection.
 
 use foveate_core::{
     Attention, EnvSpec, Image, Observation, PatchGrid, Pixels, PolicyError, Seed, Selected, TensorShape,
@@ -29,7 +29,7 @@ const AGGREGATION: &str = "aggregation.weight";
 /// Most threads that share the work on one picture.
 const MAX_THREADS: usize = 256;
 
-/// What a bottleneck can be configured to be; agents have these keys among their own.
+/// The configuration of a bottleneck; agents have these keys among their own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BottleneckConfig {
     /// Width and height of the picture in pixels.
@@ -42,41 +42,41 @@ pub struct BottleneckConfig {
     pub stride: usize,
     /// Length of a query and of a key.
     pub query_dim: usize,
-    /// Patches that are chosen.
+    /// Number of selected patches, K.
     pub top_k: usize,
-    /// What queries times keys are divided by.
+    /// The divisor of queries × keys.
     pub scale: Scale,
-    /// How patches vote.
+    /// The attention kernel.
     pub voting: VotingConfig,
-    /// How much each patch's vote counts: c of equation (1).
+    /// The weight of each patch's vote: c of equation (1).
     pub aggregation: Aggregation,
-    /// Which patches are chosen, and in which order: π of equation (1).
+    /// Which patches are selected, and in which order: π of equation (1).
     pub selection: Selection,
-    /// What is told about a chosen patch: V of equation (1).
+    /// The features of a selected patch: V of equation (1).
     pub features: FeatureConfig,
 }
 
-/// How much each patch's vote counts.
+/// The weight of each patch's vote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
-    /// All alike.
+    /// All weights are 1.
     #[default]
     Ones,
-    /// As much as a parameter of its own says, the tensor `aggregation.weight` of `[patches]`, which starts at ones.
+    /// A learned weight per patch: the tensor `aggregation.weight`, `[patches]`, which is initialised with ones.
     Learned,
 }
 
-/// Which patches are chosen, and in which order.
+/// Which patches are selected, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
-    /// The most important ones, the most important first.
+    /// The most important patches, most important first.
     #[default]
     Best,
-    /// The most important ones in the order in which one reads the picture.
+    /// The most important patches, row-major from the top left.
     BestInPlace,
-    /// The least important ones, the least important first.
+    /// The least important patches, least important first.
     Least,
 }
 
@@ -130,12 +130,12 @@ impl BottleneckConfig {
         self.patch * self.patch * self.channels()
     }
 
-    /// Numbers that come out.
+    /// Number of outputs.
     pub fn outputs(&self) -> usize {
         self.top_k.saturating_mul(self.features.per_patch(self.patch))
     }
 
-    /// Name and shape of its parameter tensors, of which an agent's flat vector has them first.
+    /// Name and shape of its parameter tensors, which come first in an agent's flat vector.
     pub fn tensors(&self) -> Vec<TensorShape> {
         let (d, d_in) = (self.query_dim, self.patch_len());
         let mut all = vec![
@@ -170,9 +170,9 @@ pub(crate) struct Bottleneck {
     aggregation: Vec<f32>,
     /// Threads that share the work on one picture.
     threads: Threads,
-    /// How many of the chosen patches are told of.
+    /// How many of the selected patches the controller gets.
     told: usize,
-    /// `[per_patch]`: what is told of one that must not be known.
+    /// `[per_patch]`: the inputs for a patch that the controller does not get.
     neutral: Vec<f32>,
 }
 
@@ -181,15 +181,15 @@ pub(crate) struct Bottleneck {
 pub(crate) struct BottleneckScratch {
     /// `[height, width, 4]` with depth, else empty.
     rgbd: Vec<u8>,
-    /// `[height, width, 3]` of pictures that are not shown so, else empty.
+    /// `[height, width, 3]` for pictures that are not RGB, else empty.
     rgb: Vec<u8>,
     strip: Strip,
     embedded: Embedded,
     voter: Voter,
     importance: Vec<f32>,
-    /// The chosen patches, in the order of the choice.
+    /// The selected patches, in the order of the selection.
     chosen: Vec<u32>,
-    /// The rank of each by its importance.
+    /// The rank of each, by importance.
     ranks: Vec<u32>,
     order: Vec<u32>,
     negated: Vec<f32>,
@@ -227,7 +227,7 @@ impl Bottleneck {
         self.grid
     }
 
-    /// Brings the parameters into the form that the kernels use. Allocates nothing.
+    /// Converts the parameters to the layout that the kernels use. Does not allocate.
     pub(crate) fn pack(&mut self, params: &Params) {
         let divisor = self.config.scale.divisor(self.config.patch_len(), self.config.query_dim);
         let query = params.linear("query.weight", "query.bias");
@@ -244,12 +244,12 @@ impl Bottleneck {
         self.threads = threads.at_most(MAX_THREADS);
     }
 
-    /// Patches that are told of when all are.
+    /// Number of selected patches, K.
     pub(crate) const fn patches(&self) -> usize {
         self.config.top_k
     }
 
-    /// Tells of the first `k` chosen patches only.
+    /// Replaces the features of all but the first `k` selected patches by neutral values.
     pub(crate) fn limit_patches(&mut self, k: usize) {
         self.told = k.min(self.config.top_k);
     }
@@ -266,15 +266,15 @@ impl Bottleneck {
             voter: self.config.voting.voter(patches, self.config.query_dim, &self.threads),
             importance: vec![0.0; patches],
             chosen: vec![0; self.config.top_k],
-            // The order of the choice, unless the selection is another.
+            // With `Selection::Best` the order is the rank.
             ranks: (0..self.config.top_k as u32).collect(),
             order: Vec::with_capacity(patches),
             negated: vec![0.0; if least { patches } else { 0 }],
         }
     }
 
-    /// The pictures in `observation` and their depths, if they have the configured size one below the other and are grey
-    /// or RGB.
+    /// The pictures in `observation` and their depths, if they are grey or RGB and the frames, one below the other, have the
+    /// configured size.
     fn picture<'o>(
         &self,
         observation: Observation<'o>,
@@ -298,10 +298,10 @@ impl Bottleneck {
         }
     }
 
-    /// Looks at `observation` and writes what is told about the chosen patches to `values`, `[top_k, per_patch]`.
+    /// Selects patches of `observation` and writes their features to `values`, `[top_k, per_patch]`.
     ///
     /// # Errors
-    /// When the observation has another shape, or votes are not finite.
+    /// When the observation has another shape, or the votes are not finite.
     pub(crate) fn look(
         &self,
         level: Level,
@@ -348,18 +348,18 @@ impl Bottleneck {
         Ok(())
     }
 
-    /// What it attended to last: one vote per patch, and the chosen patches.
+    /// The attention of the last decision: one vote per patch, and the selected patches.
     ///
     /// # Errors
-    /// None that can happen: grid, votes and choice have the sizes that the configuration says.
+    /// Never: grid, votes and selection have the configured sizes.
     pub(crate) fn attention<'s>(&self, scratch: &'s BottleneckScratch) -> Result<Attention<'s>, PolicyError> {
         let selected = Selected { tokens: &scratch.chosen, ranks: &scratch.ranks };
         Ok(Attention::patches(self.grid, &scratch.importance, selected)?.told(self.told))
     }
 }
 
-/// First parameters of an agent with a bottleneck: its aggregation weights begin at ones, so that all votes count alike
-/// until it is learnt otherwise; without any there would be nothing to learn from.
+/// Initial parameters of an agent with a bottleneck. Aggregation weights start at ones: with zeros, all patches would be
+/// equally important and there would be nothing to learn from.
 pub(crate) fn initial_params(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
     let mut params = registry::draw(tensors, init, seed);
     let mut rest = &mut params[..];

@@ -1,4 +1,4 @@
-//! What an AttentionAgent can be configured to be, and the bounds of reason.
+//! The configuration of an AttentionAgent, and the limits of its values.
 
 use foveate_core::{PatchGrid, PolicyError, TensorShape};
 use serde::{Deserialize, Serialize};
@@ -37,18 +37,18 @@ pub struct AttentionAgentConfig {
     pub stride: usize,
     /// Length of a query and of a key.
     pub query_dim: usize,
-    /// Patches that the controller is told about.
+    /// Number of patches whose features the controller gets, K.
     pub top_k: usize,
-    /// What queries times keys are divided by.
+    /// The divisor of queries × keys.
     pub scale: Scale,
-    /// How patches vote.
+    /// The attention kernel.
     #[serde(skip_serializing_if = "VotingConfig::is_default")]
     pub voting: VotingConfig,
-    /// What the controller is told about a patch.
+    /// The features of a patch.
     pub features: FeatureConfig,
     /// Hidden units of the LSTM.
     pub hidden: usize,
-    /// `[low, high]` per action dimension: where the network's −1 and 1 go.
+    /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1.
     pub actions: Vec<[f64; 2]>,
 }
 
@@ -69,7 +69,7 @@ impl Default for AttentionAgentConfig {
     }
 }
 
-/// What queries times keys are divided by.
+/// The divisor of queries × keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -93,7 +93,7 @@ impl Scale {
     }
 }
 
-/// What the controller is told about a patch; the parts are put one behind the other in the order given here.
+/// The features of a patch, concatenated in the order given here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeatureConfig {
@@ -167,7 +167,7 @@ pub(crate) fn within(what: &str, value: usize, most: usize) -> Result<(), Policy
 }
 
 impl FeatureConfig {
-    /// Checks that there is something to tell, within reason.
+    /// Checks that there is at least one feature and that sizes are within their limits.
     ///
     /// # Errors
     /// When there is not.
@@ -190,7 +190,7 @@ impl FeatureConfig {
         Ok(())
     }
 
-    /// Numbers that are told about one patch of side `patch`.
+    /// Number of features of a patch of side `patch`.
     pub fn per_patch(&self, patch: usize) -> usize {
         let FeatureConfig { centre, colour, histogram, conv } = self;
         let conv = conv.map_or(0, |conv| conv.filters * conv.places(patch).pow(2));
@@ -198,7 +198,7 @@ impl FeatureConfig {
     }
 }
 
-/// Checks that every action dimension has room between its bounds.
+/// Checks that every action dimension has a lower bound below its upper bound.
 pub(crate) fn check_actions(actions: &[[f64; 2]]) -> Result<(), PolicyError> {
     within("number of action dimensions", actions.len(), MAX_ACTIONS)?;
     for (i, [low, high]) in actions.iter().enumerate() {
@@ -216,7 +216,7 @@ pub(crate) fn to_units(raw: &[f32], bounds: &[[f64; 2]], action: &mut [f64]) {
     }
 }
 
-/// Checks that an agent of these tensors is not unreasonably large.
+/// Checks that the number of parameters is within its limit.
 pub(crate) fn check_params(tensors: &[TensorShape], remedy: &str) -> Result<(), PolicyError> {
     let params = tensors.iter().fold(0, |sum: usize, tensor| {
         sum.saturating_add(tensor.shape.iter().fold(1, |len, &n| len.saturating_mul(n)))
@@ -240,7 +240,7 @@ impl AttentionAgentConfig {
         Ok(grid)
     }
 
-    /// What its bottleneck is.
+    /// The configuration of its bottleneck.
     pub fn bottleneck(&self) -> BottleneckConfig {
         BottleneckConfig {
             image: self.image,
@@ -262,7 +262,7 @@ impl AttentionAgentConfig {
         self.patch * self.patch * 3
     }
 
-    /// Numbers that the controller is told about one patch.
+    /// Number of features of a patch.
     pub fn features_per_patch(&self) -> usize {
         self.features.per_patch(self.patch)
     }

@@ -1,4 +1,4 @@
-//! Controllers: what an agent does with the little it is told.
+//! Controllers: networks that map features to actions.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::params::Params;
 /// Most hidden layers of an MLP.
 const MAX_LAYERS: usize = 64;
 
-/// What a controller can be configured to be. Its output goes through tanh, whichever it is.
+/// The configuration of a controller. The output of each kind goes through tanh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ControllerConfig {
@@ -35,7 +35,7 @@ pub enum ControllerConfig {
 }
 
 impl ControllerConfig {
-    /// Checks that the sizes are within reason.
+    /// Checks that the sizes are within their limits.
     ///
     /// # Errors
     /// When they are not.
@@ -86,7 +86,7 @@ impl ControllerConfig {
     }
 }
 
-/// A controller. Zero weights until it is given some.
+/// A controller. Its weights are zero until they are set.
 #[derive(Debug, Clone)]
 pub(crate) enum Controller {
     /// Layers, tanh after each, and where their weights and biases lie in the flat vector.
@@ -95,10 +95,10 @@ pub(crate) enum Controller {
     Lstm(LstmController, [Range<usize>; 6]),
 }
 
-/// What a controller remembers, with its scratch space.
+/// The state of a controller, with its scratch space.
 #[derive(Debug, Clone)]
 pub(crate) enum ControllerState {
-    /// What each hidden layer says.
+    /// The output of each hidden layer.
     Layers(Vec<Vec<f32>>),
     /// h and c.
     Lstm(LstmState),
@@ -141,7 +141,7 @@ impl Controller {
         Controller::Layers(layers)
     }
 
-    /// Takes new weights. Allocates nothing.
+    /// Sets the weights. Does not allocate.
     pub(crate) fn set(&mut self, params: &Params) {
         let flat = params.flat();
         match self {
@@ -159,7 +159,7 @@ impl Controller {
         }
     }
 
-    /// What it remembers at the start of an episode.
+    /// The state at the start of an episode.
     pub(crate) fn state(config: &ControllerConfig) -> ControllerState {
         match config {
             ControllerConfig::Linear {} => ControllerState::Layers(vec![]),
@@ -194,7 +194,7 @@ impl Controller {
 }
 
 impl ControllerState {
-    /// Forgets the episode.
+    /// Resets the state.
     pub(crate) fn reset(&mut self) {
         if let ControllerState::Lstm(state) = self {
             state.reset();

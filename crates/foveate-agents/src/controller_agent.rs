@@ -1,7 +1,6 @@
 //! A plain controller on numbers: a linear policy, an MLP or an LSTM, without attention.
 //!
-//! For worlds that show numbers and no picture, as `CartPole` does. It sees all of them, so there is nothing to explain
-//! about where it looks; its decisions carry no attention.
+//! For worlds without a picture, as `CartPole`. It reads all numbers, so its decisions carry no attention.
 //!
 //! Numbers of different worlds differ by orders of magnitude, and evolution draws all weights alike, so inputs are
 //! scaled. Statistics that are updated while the agent acts, as other libraries keep, would make what it does depend on
@@ -31,7 +30,7 @@ pub struct ControllerAgentConfig {
     pub observation: Vec<[f64; 2]>,
     /// The network.
     pub controller: ControllerConfig,
-    /// `[low, high]` per action dimension: where the network's −1 and 1 go. Of choices one range for each.
+    /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1. Of choices one range for each.
     pub actions: Vec<[f64; 2]>,
 }
 
@@ -101,7 +100,7 @@ pub struct ControllerAgent {
     controller: Controller,
 }
 
-/// What the agent remembers, its scratch space, and the outcome of its last decision.
+/// The agent's state, its scratch space, and the outputs of its last decision.
 #[derive(Debug, Clone)]
 pub struct ControllerAgentMemory {
     controller: ControllerState,

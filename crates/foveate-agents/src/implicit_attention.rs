@@ -50,7 +50,7 @@ pub struct ImplicitAttentionConfig {
     pub query_dim: usize,
     /// Patches that the controller is told about: K.
     pub top_k: usize,
-    /// What queries times keys are divided by.
+    /// The divisor of queries × keys.
     pub scale: Scale,
     /// How patches vote: the kernel of A.
     pub voting: VotingConfig,
@@ -103,7 +103,7 @@ impl ImplicitAttentionConfig {
         Ok(grid)
     }
 
-    /// What its bottleneck is.
+    /// The configuration of its bottleneck.
     pub fn bottleneck(&self) -> BottleneckConfig {
         BottleneckConfig {
             image: self.image,
@@ -148,7 +148,7 @@ pub struct ImplicitAttention {
     controller: Controller,
 }
 
-/// What the agent remembers, its scratch space, and the outcome of its last decision.
+/// The agent's state, its scratch space, and the outputs of its last decision.
 #[derive(Debug, Clone)]
 pub struct ImplicitAttentionMemory {
     controller: ControllerState,
@@ -202,12 +202,12 @@ impl ImplicitAttention {
         &self.config
     }
 
-    /// How it cuts the picture.
+    /// The grid of patches.
     pub const fn grid(&self) -> PatchGrid {
         self.bottleneck.grid()
     }
 
-    /// Brings the parameters into the form that the kernels use. Allocates nothing.
+    /// Converts the parameters to the layout that the kernels use. Does not allocate.
     fn pack(&mut self) {
         self.bottleneck.pack(&self.params);
         self.controller.set(&self.params);

@@ -1,18 +1,17 @@
 //! Agents, one file per paper.
 //!
 //! * [`attention_agent`]: AttentionAgent (Tang, Nguyen and Ha 2020): attention votes for a few patches, an LSTM acts on
-//!   what little it is told about them.
+//!   their features.
 //! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
-//! * [`student`]: its LSTM, learning by gradients from what an expert would have done.
+//! * [`student`]: the gradients of its LSTM, for learning from an expert.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
-//! * [`random_actions`]: learns nothing and looks at nothing, for comparison.
+//! * [`random_actions`]: uniformly random actions, as a baseline.
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
 //!
-//! The parts that agents share: the [`bottleneck`] with its [`voting`], the [`ensemble`]s that random features are drawn
-//! from and the [`features`] of a patch; [`controller`]s, of which the [`lstm`] is one; the [`layout`] of published
-//! weights.
+//! Shared parts: the [`bottleneck`] with its [`voting`], the [`ensemble`]s of random features, the [`features`] of a patch,
+//! [`controller`]s such as the [`lstm`], and the [`layout`] of published weights.
 //!
-//! **Invariant:** no clock, thread, file or environment variable is touched here, and `act` allocates nothing.
+//! **Invariant:** no clock, thread, file or environment variable is used here, and `act` does not allocate.
 
 pub mod attention_agent;
 pub mod bottleneck;

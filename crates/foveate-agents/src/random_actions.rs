@@ -1,8 +1,7 @@
-//! The agent that learns nothing: every number of its action is drawn evenly from its range.
+//! Random actions, as a baseline: every number of an action is drawn uniformly from its range.
 //!
-//! What is drawn depends on the agent's seed and on the episode's seed, never on what is seen: an episode always gets the
-//! same actions, whoever drives it and whatever was driven before, and different episodes get different ones, also in a
-//! world that shows the same in all of them.
+//! The draws depend on the agent's seed and on the episode's seed, never on observations: an episode gets the same actions
+//! on every worker and after any other episodes, and different episodes get different actions.
 
 use foveate_core::{
     ActContext, Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Rng, Seed, TensorShape,
@@ -13,13 +12,13 @@ use serde_json::{Value, json};
 use crate::config::MAX_ACTIONS;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 
-/// What the actions are.
+/// The settings of random actions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RandomActionsConfig {
-    /// `[low, high]` per action dimension. Of scores for a choice, each range alike makes each choice as likely.
+    /// `[low, high]` per action dimension. For a world of choices, equal ranges make all choices equally likely.
     pub actions: Vec<[f64; 2]>,
-    /// Another seed gives other actions.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
@@ -57,7 +56,7 @@ impl RandomActions {
     }
 }
 
-/// Where the episode's random numbers are, and the last action.
+/// The random generator of the episode, and the last action.
 #[derive(Debug, Clone)]
 pub struct RandomMemory {
     rng: Rng,
@@ -80,7 +79,7 @@ impl Policy for RandomActions {
         &self,
         _: Observation<'_>,
         memory: &'m mut RandomMemory,
-        // Its numbers are its own: they depend on its configuration's seed, too.
+        // It has a generator of its own, which also depends on the configured seed.
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let RandomMemory { rng, action } = memory;

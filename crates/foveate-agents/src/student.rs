@@ -1,7 +1,8 @@
-//! The LSTM behind a bottleneck, as an [`AttentionAgent`](crate::AttentionAgent)'s, learning by gradients from what an expert would have done.
+//! Gradients of the LSTM behind a bottleneck, as that of an [`AttentionAgent`](crate::AttentionAgent), for learning from an
+//! expert.
 //!
-//! The attention stays as it is: choosing the few most important patches has no gradient, but everything behind it has
-//! one. Of 3,667 parameters of the CarRacing agent, 2,483 learn.
+//! Selecting patches has no gradient, so the attention does not learn; the layers behind it do. Of 3,667 parameters of the
+//! CarRacing agent, 2,483 learn.
 
 use std::ops::Range;
 
@@ -24,12 +25,12 @@ pub struct LstmStudent {
     inputs: usize,
     /// `[low, high]` per action dimension.
     actions: Vec<[f64; 2]>,
-    /// `[steps, actions]`: what the expert wants, in −1 ..= 1. Scratch.
+    /// `[steps, actions]`: the expert's actions, in −1 ..= 1. Scratch.
     wanted: Vec<f32>,
 }
 
 impl LstmStudent {
-    /// An student of zero weights on the fastest instruction set of this processor.
+    /// A student of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
     /// When the configuration makes no sense; see [`AttentionAgentConfig::check`].

@@ -1,6 +1,6 @@
-//! How patches vote for one another: A of equation (1) of Choromanski et al. 2021, and what makes it important.
+//! Attention kernels: A of equation (1) of Choromanski et al. 2021, and the importance of patches.
 //!
-//! Whatever the kernel, an agent gets one number per patch from the queries and keys of all patches. `softmax` is
+//! Every kernel gives one number per patch, from the queries and keys of all patches. `softmax` is
 //! AttentionAgent's: every patch spreads one vote, importance is what a patch gets. All others are kernels κ without
 //! any normalisation: the importance of patch i is Σⱼ cⱼ κ(qᵢ, kⱼ), its query's row. Nothing rescales a row by itself,
 //! since that would change who is chosen.
@@ -26,7 +26,7 @@ const MAX_HYPERPLANES: usize = 256;
 /// Longest common length of queries and keys: the exponential of its square is far from overflowing.
 const MAX_LENGTH: f64 = 6.0;
 
-/// Every kernel, as configurations name it, and what it is in a line.
+/// Every kernel: its name in configurations, and a summary.
 pub const KERNELS: [(&str, &str); 9] = [
     ("softmax", "softmax over each row, summed over columns, in quadratic time (attention-agent's default)"),
     ("softmax_kernel", "exp(q·k) without normalisation, in quadratic time"),
@@ -39,7 +39,7 @@ pub const KERNELS: [(&str, &str); 9] = [
     ("hybrid", "exp(q·k) estimated by both, each where the angle says that it is better"),
 ];
 
-/// How patches vote for one another.
+/// An attention kernel with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kernel", rename_all = "snake_case")]
 pub enum VotingConfig {
@@ -73,8 +73,8 @@ impl Default for VotingConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Softmax {
-    /// How far off an importance may be, relatively; without it, votes are exact. What it buys is time where patches are
-    /// many: see [`foveate_kernels::near_vote`].
+    /// Largest relative error of an importance; without it, votes are exact. It saves time when there are many patches: see
+    /// [`foveate_kernels::near_vote`].
     pub relative_error: Option<f64>,
 }
 
@@ -82,8 +82,8 @@ pub struct Softmax {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Exponential {
-    /// The length that every query and key is brought to, equation (5); without it they are only divided as `scale`
-    /// says, equation (4).
+    /// The length that every query and key is normalised to, equation (5); without it they are only divided by `scale`,
+    /// equation (4).
     pub same_length: Option<f64>,
 }
 
@@ -91,15 +91,16 @@ pub struct Exponential {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Relu {
-    /// What is added to every feature; without it, patches of no positive number have no vote and come in any order.
+    /// Added to every feature; with 0, patches without positive features get no votes and cannot be ordered.
     pub epsilon: f64,
-    /// Random projections that it is taken of, divided by the root of their number; 0 for the numbers themselves.
+    /// Number of random projections that the function is applied to, divided by the root of that number; 0 applies it to
+    /// the query or key itself.
     pub features: usize,
-    /// How projections are drawn.
+    /// The distribution of the projections' directions.
     pub ensemble: Ensemble,
-    /// How long they are.
+    /// The distribution of their lengths.
     pub lengths: Lengths,
-    /// The seed that they are drawn from.
+    /// Their seed.
     pub seed: u64,
 }
 
@@ -114,13 +115,14 @@ impl Default for Relu {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Elementwise {
-    /// Random projections that it is taken of, divided by the root of their number; 0 for the numbers themselves.
+    /// Number of random projections that the function is applied to, divided by the root of that number; 0 applies it to
+    /// the query or key itself.
     pub features: usize,
-    /// How projections are drawn.
+    /// The distribution of the projections' directions.
     pub ensemble: Ensemble,
-    /// How long they are.
+    /// The distribution of their lengths.
     pub lengths: Lengths,
-    /// The seed that they are drawn from.
+    /// Their seed.
     pub seed: u64,
 }
 
@@ -132,11 +134,11 @@ pub struct Random {
     pub features: usize,
     /// As [`Exponential::same_length`].
     pub same_length: Option<f64>,
-    /// How projections are drawn.
+    /// The distribution of the projections' directions.
     pub ensemble: Ensemble,
-    /// How long they are.
+    /// The distribution of their lengths.
     pub lengths: Lengths,
-    /// The seed that they are drawn from.
+    /// Their seed.
     pub seed: u64,
 }
 
@@ -166,9 +168,9 @@ pub struct Hybrid {
     pub same_length: Option<f64>,
     /// How projections are drawn; hyperplanes are always independent.
     pub ensemble: Ensemble,
-    /// How long they are.
+    /// The distribution of their lengths.
     pub lengths: Lengths,
-    /// The seed that both are drawn from.
+    /// The seed of both.
     pub seed: u64,
 }
 
@@ -192,7 +194,7 @@ impl VotingConfig {
         *self == VotingConfig::default()
     }
 
-    /// Whether votes can count differently.
+    /// Whether votes can have weights.
     pub const fn weighs_votes(&self) -> bool {
         !matches!(self, VotingConfig::Softmax(_))
     }
@@ -348,12 +350,12 @@ impl VotingConfig {
     }
 }
 
-/// Votes of one kind, with their scratch space.
+/// An attention kernel with its scratch space.
 #[derive(Debug, Clone)]
 pub(crate) enum Voter {
     /// AttentionAgent's.
     Softmax(Votes),
-    /// The same, nearly.
+    /// The same with a bounded error.
     Near(Box<NearVotes>),
     /// A kernel pair by pair.
     Pairs(PairVotes),
@@ -366,7 +368,7 @@ impl Voter {
     /// (1), `[patches]`; without them, every vote counts alike.
     ///
     /// # Errors
-    /// When votes cannot be told apart in single precision.
+    /// When importances underflow single precision.
     ///
     /// # Panics
     /// When there are weights that softmax cannot take, or numbers of patches differ.
@@ -405,7 +407,7 @@ impl Voter {
     }
 }
 
-/// Checks that the `wanted` most important of `patches` patches are among those with an importance.
+/// Checks that at least `wanted` of `patches` importances did not underflow.
 fn check_vanished(vanished: usize, patches: usize, wanted: usize) -> Result<(), PolicyError> {
     if vanished <= patches - wanted {
         return Ok(());

@@ -1,22 +1,22 @@
-//! Worlds.
+//! Environments.
 
 use crate::near::hint;
 use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace};
 
-/// A world that can be reset, stepped, copied and looked at.
+/// A world: it can be reset, stepped, copied, observed and rendered.
 ///
-/// Object-safe on purpose: worlds meet agents behind `Box<dyn Env>`, at one virtual call a step. Nothing in `reset` or
-/// `step` allocates once the world has seen its largest track.
+/// The trait is object-safe: the program uses worlds as `Box<dyn Env>`, at the cost of one virtual call per step. `reset`
+/// and `step` of native worlds do not allocate once their buffers have grown to the largest episode.
 ///
-/// **A copy is part of the contract:** [`Env::boxed_clone`] continues bit for bit like the original.
+/// **Copies are exact:** what [`Env::boxed_clone`] returns behaves bit for bit like the original.
 pub trait Env: Send {
-    /// What the world shows and takes.
+    /// Observation space, action space, time limit and frame rate.
     fn spec(&self) -> &EnvSpec;
 
-    /// Starts an episode. With a seed, the world's random stream starts afresh; without one it goes on, as in
-    /// Gymnasium, so that one seed names a whole sequence of episodes.
+    /// Starts an episode. With a seed, the world's random stream is seeded anew; without one the stream continues, as in
+    /// Gymnasium, so that one seed determines a whole sequence of episodes.
     ///
-    /// A world in another process may fail to begin; the next step then says so.
+    /// If a world in another process fails to start, the next step returns the error.
     fn reset(&mut self, seed: Option<u64>);
 
     /// Advances one step.
@@ -26,20 +26,20 @@ pub trait Env: Send {
     /// over (or never began) and the world must be reset first.
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError>;
 
-    /// What the agent sees now: after `reset` the first observation, after the last step the final one.
+    /// The current observation: after `reset` the first one, after the last step the final one.
     fn observation(&self) -> Observation<'_>;
 
-    /// Draws the world as people see it, filling `view` at whatever size it has.
+    /// Renders the world for people into `view`, at the size of `view`.
     ///
     /// # Errors
-    /// When this world has no picture for people.
+    /// [`EnvError::NoView`] when this world cannot be rendered.
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError>;
 
     /// The simulation state as named facts, in full precision, for replays and goldens.
     fn state(&self) -> Fact;
 
-    /// Writes to `action` (`[actions]`) what a scripted expert that sees the world's state would do now. It may
-    /// remember the episode, so ask in every step or in none.
+    /// Writes the action of a scripted expert to `action` (`[actions]`). The expert sees the world's state and may keep
+    /// memory, so call this in every step of an episode or in none.
     ///
     /// # Errors
     /// [`EnvError::NoExpert`] when this world has none, [`EnvError::ActionLength`] when an action of another length is
@@ -49,44 +49,44 @@ pub trait Env: Send {
         Err(EnvError::NoExpert { env: self.spec().id.clone() })
     }
 
-    /// A copy that continues bit for bit like the original.
+    /// A copy that behaves bit for bit like the original.
     fn boxed_clone(&self) -> Box<dyn Env>;
 }
 
-/// What one step brought.
+/// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Step {
     /// Reward of this step.
     pub reward: f64,
-    /// The task itself ended; the value beyond is zero.
+    /// The task ended; the value of what follows is zero.
     pub terminated: bool,
-    /// We stopped watching; a learner still bootstraps from the final observation.
+    /// The episode was stopped, as by a time limit; a learner still bootstraps from the final observation.
     pub truncated: bool,
 }
 
 impl Step {
-    /// Whether the episode is over, for whichever reason.
+    /// Whether the episode was terminated or truncated.
     pub const fn is_over(&self) -> bool {
         self.terminated || self.truncated
     }
 }
 
-/// The shape of a world.
+/// The description of a world.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvSpec {
     /// Registered name, as in `--env`.
     pub id: String,
-    /// What it shows.
+    /// Observation space.
     pub observation: ObservationSpace,
-    /// What it takes.
+    /// Action space.
     pub action: ActionSpace,
     /// Steps after which an episode is truncated.
     pub max_steps: Option<usize>,
-    /// Steps per second of simulated time, for films.
+    /// Steps per second of simulated time, for videos.
     pub fps: f64,
 }
 
-/// What can go wrong in a world.
+/// Errors of a world.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvError {
@@ -100,7 +100,7 @@ pub enum EnvError {
         /// Numbers it was given.
         given: usize,
     },
-    /// A discrete action where a continuous one is due, the other way round, or a choice out of range.
+    /// A discrete action for a continuous space, the other way round, or a choice out of range.
     #[error("{env} does not take the action {given}; it takes {wanted}")]
     ActionKind {
         /// The world.
@@ -120,7 +120,7 @@ pub enum EnvError {
         /// The number.
         value: f64,
     },
-    /// Stepped before the first reset or after the end.
+    /// A step before the first reset or after the end of the episode.
     #[error("the episode of {env} is over or never began; call reset first")]
     NeedsReset {
         /// The world.

@@ -1,28 +1,28 @@
-//! Things that look and act.
+//! Policies and agents.
 
 use crate::near::hint;
 use crate::{Attention, Observation, Rng, Seed, Threads};
 
-/// Something that looks and acts. Where it looked is part of the result, not a debug hook.
+/// A policy: it maps observations to decisions. What it attended to is part of every decision.
 ///
-/// State lives in the argument `memory`, so one policy serves a thousand worlds and a checkpoint is a plain value.
+/// All state is in the argument `memory`, so one policy can act in many worlds at once and a checkpoint is a plain value.
 /// `memory` also holds the scratch space and the outputs of the last decision: `act` allocates nothing.
 pub trait Policy: Send + Sync {
-    /// What the policy carries from step to step, with its scratch space.
+    /// State that is kept from step to step, and scratch space.
     type Memory: Clone + Send;
 
     /// Memory as it is at the start of an episode.
     fn memory(&self) -> Self::Memory;
 
-    /// Forgets the episode, keeping the scratch space. The one that begins has this seed, for a policy that draws numbers;
-    /// see [`episode_seed`].
+    /// Starts an episode: clears the state and keeps the scratch space. `episode` is its seed, for a policy that draws
+    /// random numbers; see [`episode_seed`].
     fn reset(&self, memory: &mut Self::Memory, episode: Seed);
 
-    /// Looks at `observation` and decides. Whatever is drawn for the decision is drawn from `context`, or from a generator
-    /// in `memory` that [`Policy::reset`] seeded, so that an episode depends on its seed alone.
+    /// Decides on the action for `observation`. Random numbers come from `context`, or from a generator in `memory` that
+    /// [`Policy::reset`] seeded, so that an episode depends on its seed alone.
     ///
     /// # Errors
-    /// When the observation has not the shape that the policy was built for.
+    /// [`PolicyError::ObservationShape`] when the policy was built for another observation space.
     fn act<'m>(
         &self,
         observation: Observation<'_>,
@@ -30,16 +30,16 @@ pub trait Policy: Send + Sync {
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError>;
 
-    /// Decides for several episodes at once: turn `i` belongs to the episode of `memories[turns[i].episode]`. Calls
+    /// Decides in several episodes at once: turn `i` belongs to the episode of `memories[turns[i].episode]`. Calls
     /// `decided` with `i` and the decision, in the order of the turns.
     ///
-    /// One decision after the other unless a policy overrides it; then decisions must be the same to the bit.
+    /// The default calls [`Policy::act`] for each turn. A policy that overrides it must return bit-identical decisions.
     ///
     /// # Errors
-    /// The first that [`Policy::act`] gives; decisions before it were handed over.
+    /// The first error of [`Policy::act`]; `decided` was called for the turns before it.
     ///
     /// # Panics
-    /// When a turn belongs to no memory.
+    /// When `turn.episode` is out of range.
     fn act_batch(
         &self,
         turns: &mut [Turn<'_>],
@@ -52,8 +52,8 @@ pub trait Policy: Send + Sync {
         Ok(())
     }
 
-    /// What the last part of the policy was told in the last decision, see [`Student`](crate::Student); empty for
-    /// a policy that has no such part.
+    /// Controller inputs of the last decision, which a [`Student`](crate::Student) learns from; empty for a policy
+    /// without a controller of its own.
     fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
         let _ = memory;
         &[]
@@ -65,24 +65,23 @@ pub trait Policy: Send + Sync {
     /// The parameters as one flat vector, in the order of [`Policy::tensors`].
     fn params(&self) -> Vec<f32>;
 
-    /// Replaces all parameters, without allocating.
+    /// Replaces all parameters. Does not allocate.
     ///
     /// # Errors
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
-    /// How many patches of its picture the policy tells its controller about, when that can be lowered; `None` for a
-    /// policy that cannot be shown fewer.
+    /// The number of patches that the controller gets, K, if it can be limited with [`Policy::limit_patches`]; else `None`.
     fn patches(&self) -> Option<usize> {
         None
     }
 
-    /// From the next decision on, tells the controller about the first `k` of the patches that the policy selects only; of
-    /// the others it is told a neutral value, as that they are in the middle of the picture. Parameters stay as they are;
-    /// [`Policy::patches`] or more undoes it.
+    /// Limits the controller to the first `k` selected patches, from the next decision on. The inputs for the other patches
+    /// become neutral values: the centre of the picture, medium grey, an even histogram. The parameters do not change;
+    /// `k` = [`Policy::patches`] removes the limit.
     ///
     /// # Errors
-    /// [`PolicyError::NoPatches`] for a policy that cannot be shown fewer.
+    /// [`PolicyError::NoPatches`] when [`Policy::patches`] is `None`.
     fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
         let _ = k;
         Err(PolicyError::NoPatches)
@@ -95,10 +94,10 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// The seed that an agent gets for an episode: of the world's stream that began with `seed`, number `number` from 0. An
+/// The agent's seed for episode `number`, counted from 0, of the world's random stream that was seeded with `seed`. An
 /// episode whose world was reset with a seed of its own is number 0 of that stream.
 ///
-/// It depends on the episode alone, so an episode can be played again by itself, by whoever and in whatever order.
+/// It depends on the episode alone, so a single episode can be replayed, on any worker and in any order.
 pub const fn episode_seed(seed: u64, number: usize) -> Seed {
     Seed::root(seed).child("agent", number as u64)
 }
@@ -139,35 +138,33 @@ pub struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
-    /// An action, and nothing beside.
+    /// A decision with an action only.
     pub const fn new(action: &'a [f64]) -> Self {
         Decision { action, attention: None, logits: None, value: None }
     }
 
-    /// The same, with what was attended to.
+    /// The same with attention.
     #[must_use]
     pub const fn with_attention(self, attention: Attention<'a>) -> Self {
         Decision { attention: Some(attention), ..self }
     }
 }
 
-/// Whether a policy that could act at random does so.
+/// Whether a policy explores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ActMode {
-    /// To learn: a policy that samples its actions, or takes a random one now and then, does.
+    /// For learning: a stochastic policy samples its actions, an ε-greedy one takes random actions with probability ε.
     Explore,
-    /// To be judged, watched or explained: the action that the policy holds for the best. A policy whose very rule is to
-    /// act at random still does; one without any randomness does the same in both modes.
+    /// For evaluation, videos and explanation: the policy takes the action that it considers best. A policy that is random by
+    /// definition stays random; a deterministic policy acts the same in both modes.
     #[default]
     Greedy,
 }
 
-/// What a decision may depend on besides observation, memory and parameters.
-///
-/// One context serves one episode from its start to its end.
+/// Inputs of a decision besides observation, memory and parameters. Make one context per episode.
 #[derive(Debug, Clone)]
 pub struct ActContext {
-    /// Random numbers of this episode, for whatever the policy draws.
+    /// The random generator of this episode.
     pub rng: Rng,
     /// Whether to explore.
     pub mode: ActMode,
@@ -187,43 +184,44 @@ impl Default for ActContext {
     }
 }
 
-/// A decision that is asked for, one of several at once.
+/// A request for a decision, one of several in a batch.
 #[derive(Debug)]
 pub struct Turn<'t> {
-    /// Which of the batch's episodes.
+    /// Index of the episode in the batch.
     pub episode: usize,
-    /// What is seen in it.
+    /// The observation.
     pub observation: Observation<'t>,
     /// Its context.
     pub context: &'t mut ActContext,
 }
 
-/// A policy in its seat: the policy with its memory, behind one object-safe face.
+/// A policy with its memory, as an object-safe trait.
 ///
-/// This is what runs: workers clone it, give it a genome with [`Agent::set_params`], and drive. Get one from a
-/// [`Policy`] with [`PolicyAgent::new`].
+/// Workers clone an agent, set its parameters with [`Agent::set_params`], and run episodes. [`PolicyAgent::new`] makes one
+/// of a [`Policy`].
 pub trait Agent: Send {
-    /// Forgets the last episode. The one that begins has this seed, see [`episode_seed`].
+    /// Starts an episode with this seed, see [`episode_seed`]; clears the memory of the last one.
     fn begin_episode(&mut self, episode: Seed);
 
-    /// Looks and decides; see [`Policy::act`].
+    /// Decides on an action; see [`Policy::act`].
     ///
     /// # Errors
-    /// When the observation has not the shape that the policy was built for.
+    /// [`PolicyError::ObservationShape`] when the policy was built for another observation space.
     fn act(
         &mut self,
         observation: Observation<'_>,
         context: &mut ActContext,
     ) -> Result<Decision<'_>, PolicyError>;
 
-    /// This agent in `episodes` episodes at once, each with a memory of its own that begins as this agent's is now.
+    /// This agent in `episodes` episodes at once, each with its own copy of the present memory.
     ///
-    /// Copies that decide one after the other unless an agent overrides it; decisions are the same to the bit.
+    /// The default is copies that decide one after the other. An agent that overrides it must return bit-identical
+    /// decisions.
     fn batch(&self, episodes: usize) -> Box<dyn AgentBatch> {
         Box::new(Copies { agents: (0..episodes).map(|_| self.boxed_clone()).collect() })
     }
 
-    /// What the last part of the policy was told in the last decision, see [`Policy::inputs`].
+    /// Controller inputs of the last decision, see [`Policy::inputs`].
     fn inputs(&self) -> &[f32] {
         &[]
     }
@@ -234,21 +232,21 @@ pub trait Agent: Send {
     /// The parameters as one flat vector.
     fn params(&self) -> Vec<f32>;
 
-    /// Replaces all parameters, without allocating.
+    /// Replaces all parameters. Does not allocate.
     ///
     /// # Errors
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
-    /// How many patches the controller is told about, see [`Policy::patches`].
+    /// The number of patches that the controller gets, see [`Policy::patches`].
     fn patches(&self) -> Option<usize> {
         None
     }
 
-    /// Tells the controller about the first `k` patches only, see [`Policy::limit_patches`].
+    /// Limits the controller to the first `k` selected patches, see [`Policy::limit_patches`].
     ///
     /// # Errors
-    /// [`PolicyError::NoPatches`] for an agent that cannot be shown fewer.
+    /// [`PolicyError::NoPatches`] when [`Agent::patches`] is `None`.
     fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
         let _ = k;
         Err(PolicyError::NoPatches)
@@ -266,12 +264,12 @@ pub trait Agent: Send {
 pub struct PolicyAgent<P: Policy> {
     /// The policy.
     pub policy: P,
-    /// What it remembers.
+    /// Its memory.
     pub memory: P::Memory,
 }
 
 impl<P: Policy> PolicyAgent<P> {
-    /// Seats `policy` with fresh memory.
+    /// `policy` with new memory.
     pub fn new(policy: P) -> Self {
         let memory = policy.memory();
         PolicyAgent { policy, memory }
@@ -334,10 +332,10 @@ pub trait AgentBatch: Send {
     /// How many episodes.
     fn episodes(&self) -> usize;
 
-    /// Forgets what it remembers of one episode; the one that begins there has this seed, see [`episode_seed`].
+    /// Starts a new episode with this seed at index `episode`, see [`episode_seed`].
     ///
     /// # Panics
-    /// When there is no such episode.
+    /// When `episode` is out of range.
     fn begin_episode(&mut self, episode: usize, seed: Seed);
 
     /// Decides in several of the episodes; see [`Policy::act_batch`].
@@ -346,7 +344,7 @@ pub trait AgentBatch: Send {
     /// As [`Policy::act_batch`].
     ///
     /// # Panics
-    /// When a turn belongs to no episode.
+    /// When `turn.episode` is out of range.
     fn act(
         &mut self,
         turns: &mut [Turn<'_>],
@@ -418,7 +416,7 @@ impl<P: Policy> AgentBatch for PolicyBatch<P> {
     }
 }
 
-/// What can go wrong with a policy.
+/// Errors of a policy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use common::python;
 
 fn line(env: &dyn Env, step: Step) -> String {
-    let image = env.observation().picture().expect("a picture");
+    let image = env.observation().image().expect("a picture").to_image();
     let Step { reward, terminated, truncated } = step;
     let mut line = format!("{reward:?} {} {} ", u8::from(terminated), u8::from(truncated));
     for byte in Sha256::digest(image.rgb()) {

@@ -1,7 +1,7 @@
-//! IAP on two levels, as the paper's quadruped has it: the high level looks at the picture now and then and commands, the
-//! low level acts on its command and on the sensors in every step.
+//! Hierarchical IAP, as in the paper's quadruped experiments: the high level maps the picture to a command every few steps,
+//! the low level maps command and sensors to an action in every step.
 //!
-//! The high level's first output says for how many control steps its command holds, the others are the command; all are
+//! The first output of the high level is the duration of the command in control steps, the others are the command; all are
 //! in −1 ..= 1. The low level is one linear layer.
 
 use foveate_core::{
@@ -19,23 +19,23 @@ use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::params::Params;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
-/// Longest time that a command may hold.
+/// Longest duration of a command in control steps.
 const MAX_DURATION: usize = 100_000;
 
 /// Hyper-parameters of a [`HierarchicalAttention`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HierarchicalAttentionConfig {
-    /// What the high level sees and how: as an [`ImplicitAttentionConfig`] without sensors and actions. Its controller
-    /// is the high level's.
+    /// The high level: an [`ImplicitAttentionConfig`] without sensors and actions.
     pub high: HighConfig,
-    /// Numbers of a command.
+    /// Length of a command.
     pub command: usize,
-    /// Control steps that a command holds: fewest and most.
+    /// Fewest and most control steps that a command lasts.
     pub duration: [usize; 2],
-    /// Numbers of the sensors, which only the low level is told.
+    /// Number of sensors, which only the low level gets.
     pub sensors: usize,
-    /// `[low, high]` per action dimension: where the low level's −1 and 1 go; beyond, it is cut off.
+    /// `[low, high]` per action dimension: the actions for the low level's outputs −1 and 1. Outputs are clipped to that
+    /// range.
     pub actions: Vec<[f64; 2]>,
 }
 
@@ -114,7 +114,7 @@ impl HierarchicalAttentionConfig {
         check_params(&self.tensors(), "lower high.controller.hidden, command or patch")
     }
 
-    /// What the high level's bottleneck is.
+    /// The configuration of the high level's bottleneck.
     pub fn bottleneck(&self) -> BottleneckConfig {
         let HighConfig { image, depth, patch, stride, query_dim, top_k, voting, values, .. } =
             self.high.clone();
@@ -159,15 +159,15 @@ pub struct HierarchicalAttention {
     low: Dense,
 }
 
-/// What the agent remembers, its scratch space, and the outcome of its last decision.
+/// The agent's state, its scratch space, and the outputs of its last decision.
 #[derive(Debug, Clone)]
 pub struct HierarchicalMemory {
     high: ControllerState,
     scratch: BottleneckScratch,
     values: Vec<f32>,
-    /// `[1 + command]`: what the high level said last.
+    /// `[1 + command]`: the last output of the high level.
     said: Vec<f32>,
-    /// Control steps that the command still holds.
+    /// Remaining control steps of the command.
     left: usize,
     /// `[command + sensors]`
     inputs: Vec<f32>,
@@ -176,12 +176,12 @@ pub struct HierarchicalMemory {
 }
 
 impl HierarchicalMemory {
-    /// The command that holds now, `[command]`, in −1 ..= 1.
+    /// The current command, `[command]`, in −1 ..= 1.
     pub fn command(&self) -> &[f32] {
         &self.said[1..]
     }
 
-    /// Control steps that it still holds.
+    /// Remaining control steps of the command.
     pub const fn left(&self) -> usize {
         self.left
     }
@@ -228,7 +228,7 @@ impl HierarchicalAttention {
         self.low.set(Linear { weight, bias });
     }
 
-    /// How long a command holds, from the high level's first output.
+    /// The duration of a command, from the first output of the high level.
     fn duration(&self, said: f32) -> usize {
         let [least, most] = self.config.duration;
         let share = f64::midpoint(f64::from(said.clamp(-1.0, 1.0)), 1.0);
@@ -278,7 +278,7 @@ impl Policy for HierarchicalAttention {
             *raw = raw.clamp(-1.0, 1.0);
         }
         to_units(&m.raw, &self.config.actions, &mut m.action);
-        // While a command holds, the attention is that of the look it came from.
+        // While a command lasts, the attention is that of the decision that gave it.
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
     }
 

@@ -1,10 +1,10 @@
-//! What becomes of an action on its way to the world.
+//! Shifts of actions.
 
 use foveate_core::{Action, ActionBuf, ActionSpace, Image, Seed};
 
 use super::operator::{Moment, Operator};
 
-/// Now and then the action before is done again (Machado et al. 2018 use a probability of 0.25).
+/// Sticky actions: with some probability the previous action is repeated (Machado et al. 2018 use 0.25).
 #[derive(Debug, Clone)]
 pub(super) struct Sticky {
     before: ActionBuf,
@@ -29,13 +29,13 @@ impl Operator for Sticky {
     }
 
     fn acted(&mut self, action: Action<'_>) {
-        // Takes memory in the first step of all only.
+        // Allocates in the first step only.
         self.before.set(action);
         self.any = true;
     }
 }
 
-/// Noise on every number of the action, kept within its bounds; of choices, now and then any other one.
+/// Noise on every number of the action, clipped to its bounds; of choices, a random one with some probability.
 #[derive(Debug, Clone)]
 pub(super) struct Unsteady;
 
@@ -55,7 +55,7 @@ impl Operator for Unsteady {
                     *choice = rng.below(*n as u64) as usize;
                 }
             }
-            // An action of another kind is for the world to refuse.
+            // The world returns the error for an action of another kind.
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use super::background::{Background, Show};
 use super::operator::Operator;
 use super::{action, blur, camera, color, dropout, noise, occlude, timing};
 
-/// An operator, described.
+/// The description of an operator.
 pub struct ShiftDescriptor {
     /// What users type.
     pub name: &'static str,
@@ -14,39 +14,39 @@ pub struct ShiftDescriptor {
     pub about: &'static str,
     /// What it changes.
     pub target: Target,
-    /// What the amounts count.
+    /// The unit of the amounts.
     pub unit: &'static str,
     /// The amount at severity 1, 2, 3, 4 and 5, growing; 0 is nothing.
     pub amounts: [f64; 5],
-    /// What else can be chosen.
+    /// Its parameters.
     pub knobs: &'static [Knob],
     /// Makes one for pictures of this width and height.
     pub make: fn(usize, usize) -> Box<dyn Operator>,
 }
 
-/// What an operator changes.
+/// The target of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// What the agent sees.
+    /// The observation.
     Picture,
-    /// What becomes of its action.
+    /// The action.
     Action,
 }
 
-/// Something about an operator that can be chosen besides its severity.
+/// A parameter of an operator besides its severity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knob {
     /// What users type.
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
-    /// Its value when nobody says anything; `auto` leaves it to the operator.
+    /// Its default; `auto` leaves it to the operator.
     pub default: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
 }
 
-/// What a knob takes.
+/// The type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// A number in `low..=high`.

@@ -2,7 +2,7 @@
 
 use super::operator::{Moment, Operator, Picture};
 
-/// Lighter by the same for all.
+/// Adds the same amount to every byte.
 #[derive(Debug, Clone)]
 pub(super) struct Brightness;
 
@@ -15,7 +15,7 @@ impl Operator for Brightness {
     }
 }
 
-/// A share of the light taken away.
+/// Scales every byte down.
 #[derive(Debug, Clone)]
 pub(super) struct Darkness;
 
@@ -26,7 +26,7 @@ impl Operator for Darkness {
     }
 }
 
-/// Each channel drawn towards its mean over the picture.
+/// Moves each channel towards its mean over the picture.
 #[derive(Debug, Clone)]
 pub(super) struct Contrast;
 
@@ -44,7 +44,7 @@ impl Operator for Contrast {
     }
 }
 
-/// Colours turned about the axis of the greys (Rodrigues' rotation): greys stay, the sum of the channels stays.
+/// Rotates colours about the grey axis (Rodrigues' rotation): greys and the sum of the channels do not change.
 #[derive(Debug, Clone)]
 pub(super) struct Hue;
 

@@ -1,8 +1,8 @@
-//! Pieces of the picture that get lost.
+//! Lost parts of the picture.
 
 use super::operator::{Moment, Operator, Picture};
 
-/// Square patches that are lost at random, others in every frame.
+/// Drops random square patches, other ones in every frame.
 #[derive(Debug, Clone)]
 pub(super) struct Dropout;
 

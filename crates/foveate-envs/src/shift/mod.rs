@@ -1,8 +1,8 @@
-//! Shifts: what a camera, a cable or a loose steering wheel may do to any world that shows a picture.
+//! Distribution shifts of observations and actions, for any world with a picture: camera noise, delays, unsteady actions, ….
 //!
-//! A [`Plan`] says which [operators](SHIFTS) are on, how severe each is, and in which steps; [`Shifted`] is a world
-//! to which a plan happens. An operator changes what the agent sees or what becomes of its action, never the world's own
-//! physics, rewards or random stream, so an episode with a shift and one without it have the same track.
+//! A [`Plan`] names the active [operators](SHIFTS), their severities and the steps in which they are active; [`Shifted`]
+//! applies a plan to a world. An operator changes the agent's observation or its action, never the world's own physics,
+//! rewards or random stream, so episodes with and without a shift have the same track.
 //!
 //! ```
 //! use foveate_core::{Action, Env};
@@ -17,9 +17,9 @@
 //! # Ok::<(), foveate_core::EnvError>(())
 //! ```
 //!
-//! What is random is drawn from `env seed / "shift" n / operator / step`, `n` being the number of resets since the world
-//! was seeded: the same step of the same episode looks the same whoever plays it, and a higher severity makes the same
-//! draws weigh more.
+//! Random numbers come from the seed path `env seed / "shift" n / operator / step`, where `n` is the number of resets since
+//! the world was seeded: a step of an episode is shifted the same way in every run, and a higher severity scales the same
+//! draws.
 
 mod action;
 mod background;

@@ -1,4 +1,4 @@
-//! Noise of the camera.
+//! Camera noise.
 
 use super::operator::{Moment, Operator, Picture};
 

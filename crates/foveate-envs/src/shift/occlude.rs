@@ -1,4 +1,4 @@
-//! Things before the camera.
+//! Objects that cover a part of the picture.
 
 use std::ops::Range;
 

@@ -1,16 +1,15 @@
-//! What every shift is made of: whoever adds one implements [`Operator`] and registers a
-//! [`ShiftDescriptor`](super::ShiftDescriptor).
+//! The interface of a shift. To add one, implement [`Operator`] and register a [`ShiftDescriptor`](super::ShiftDescriptor).
 
 use foveate_core::{Action, ActionBuf, ActionSpace, Image, Seed};
 
 use super::plan::Setting;
 
-/// Something that changes what is seen or done. It may keep a state, but never allocates once it was made.
+/// Changes observations or actions. It may keep state, but does not allocate after it was made.
 pub trait Operator: BoxedClone + Send {
     /// An episode begins, and this is its first picture.
     fn begin(&mut self, _first: Image<'_>, _dice: Seed) {}
 
-    /// Sees every picture before [`Operator::look`] changes it, also while the shift is off (`now.amount` is then 0).
+    /// Gets every picture before [`Operator::look`] changes it, also while the shift is off (`now.amount` is then 0).
     fn watch(&mut self, _rgb: &[u8], _now: &Moment<'_>) {}
 
     /// Changes the picture; called while the shift is on. May be called again for the same step.
@@ -19,24 +18,24 @@ pub trait Operator: BoxedClone + Send {
     /// Changes the action, which is of this space; called while the shift is on.
     fn act(&mut self, _action: &mut ActionBuf, _space: &ActionSpace, _now: &Moment<'_>) {}
 
-    /// Sees every action that was done in the end.
+    /// Gets every action that is passed to the world.
     fn acted(&mut self, _action: Action<'_>) {}
 }
 
 /// A copy behind a box, for everything that can be cloned.
 pub trait BoxedClone {
-    /// A copy that goes on like the original.
+    /// A copy that behaves bit for bit like the original.
     fn boxed_clone(&self) -> Box<dyn Operator>;
 }
 
 impl<T: Operator + Clone + 'static> BoxedClone for T {
-    /// A copy that goes on like the original.
+    /// A copy that behaves bit for bit like the original.
     fn boxed_clone(&self) -> Box<dyn Operator> {
         Box::new(self.clone())
     }
 }
 
-/// When and how much.
+/// The step, and the severity in it.
 pub struct Moment<'a> {
     /// The severity's amount, in the operator's unit; above 0 while the shift is on.
     pub amount: f64,

@@ -8,9 +8,9 @@ use foveate_core::EnvError;
 use super::catalogue::{Kind, Knob};
 use super::plan::{MAX_SEVERITY, Setting, Shift};
 
-/// More shifts at once than this are a slip of the finger.
+/// Most shifts in a plan.
 const MAX_SHIFTS: usize = 64;
-/// How severe a shift is whose severity is left out.
+/// Default severity.
 const USUAL: f64 = 3.0;
 
 /// Reads `text` and appends its shifts to `shifts`.
@@ -104,7 +104,7 @@ impl Knob {
         }
     }
 
-    /// What it is set to when nobody says anything.
+    /// Its default setting.
     pub(super) fn default_setting(&self, shift: &str) -> Result<Setting, EnvError> {
         self.setting(shift, self.default)
     }
@@ -117,7 +117,7 @@ fn color(text: &str) -> Option<[u8; 3]> {
     Some([(n >> 16) as u8, (n >> 8) as u8, n as u8])
 }
 
-/// Options that exist but are wrong.
+/// The error for an option that has a wrong value.
 pub(super) fn bad(shift: &str, why: String) -> EnvError {
     EnvError::BadOption { env: format!("shift {shift}"), why }
 }

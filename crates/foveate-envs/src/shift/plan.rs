@@ -22,16 +22,16 @@ pub struct Shift {
     settings: Vec<Setting>,
 }
 
-/// What a knob is set to.
+/// The setting of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
-    /// Left to the operator.
+    /// The operator decides.
     Auto,
     /// A number.
     Number(f64),
     /// A colour.
     Color([u8; 3]),
-    /// A folder of pictures, and the pictures once whoever may read files has loaded them.
+    /// A folder of pictures, and the pictures once they are loaded.
     Folder(String, Arc<Vec<ImageBuf>>),
 }
 
@@ -86,10 +86,10 @@ impl Shift {
         (self.from, self.until)
     }
 
-    /// Turns a knob, from text as in `0.5` or `#cc0000`.
+    /// Sets a parameter from text, as in `0.5` or `#cc0000`.
     ///
     /// # Errors
-    /// When the operator has no such knob or the knob does not take this.
+    /// When the operator has no such parameter or the value is invalid.
     pub fn set(&mut self, knob: &str, text: &str) -> Result<(), EnvError> {
         let Some(at) = self.info.knobs.iter().position(|k| k.name == knob) else {
             let known: Vec<&str> = self.info.knobs.iter().map(|k| k.name).collect();
@@ -104,7 +104,7 @@ impl Shift {
         Ok(())
     }
 
-    /// What each of the operator's knobs is set to, in their order.
+    /// The settings of the operator's parameters, in their order.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
@@ -118,12 +118,12 @@ impl Shift {
     }
 }
 
-/// Shifts that happen together, in this order.
+/// Shifts that are applied together, in this order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan(Vec<Shift>);
 
 impl Plan {
-    /// Nothing happens.
+    /// No shifts.
     pub const fn none() -> Self {
         Plan(Vec::new())
     }
@@ -160,7 +160,7 @@ impl Plan {
         self.0.is_empty()
     }
 
-    /// The first folder whose pictures nobody has loaded yet.
+    /// The first folder whose pictures are not loaded.
     pub fn missing_folder(&self) -> Option<&str> {
         let mut settings = self.0.iter().flat_map(|shift| &shift.settings);
         settings.find_map(|setting| match setting {
@@ -169,7 +169,7 @@ impl Plan {
         })
     }
 
-    /// Gives the pictures of `folder` to whoever waits for them.
+    /// Sets the pictures of `folder` where they are needed.
     pub fn set_pictures(&mut self, folder: &str, pictures: &Arc<Vec<ImageBuf>>) {
         for setting in self.0.iter_mut().flat_map(|shift| &mut shift.settings) {
             if let Setting::Folder(name, slot) = setting

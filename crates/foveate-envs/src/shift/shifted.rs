@@ -1,4 +1,4 @@
-//! A world to which a plan of shifts happens.
+//! A world with a plan of shifts applied.
 
 use foveate_core::{
     Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, ObservationSpace,
@@ -10,10 +10,10 @@ use super::operator::{Moment, Operator, Picture};
 use super::parse::bad;
 use super::plan::{Plan, Setting, Shift};
 
-/// A world to which a [`Plan`] happens; see the [module](super).
+/// A world with a [`Plan`] applied; see the [module](super).
 ///
-/// What people see ([`Env::render`]) and the state stay those of the world itself: only the agent's observation and its
-/// action change. Nothing in a step allocates.
+/// [`Env::render`] and the state are those of the world itself: only the agent's observation and its action change. Steps
+/// do not allocate.
 pub struct Shifted {
     env: Box<dyn Env>,
     plan: Plan,
@@ -42,13 +42,13 @@ pub struct Shifted {
 /// A shift at work.
 struct Stage {
     shift: Shift,
-    /// How many shifts of the same name come before it: what keeps the dice of two of them apart.
+    /// How many shifts of the same name come before it, so that each has random numbers of its own.
     number: u64,
     operator: Box<dyn Operator>,
 }
 
 impl Shifted {
-    /// Lets `plan` happen to `env`, which must be reset before the first step.
+    /// Applies `plan` to `env`, which must be reset before the first step.
     ///
     /// # Errors
     /// [`EnvError::BadOption`] when a shift of pictures meets a world that shows none, or pictures that a shift needs were
@@ -89,7 +89,7 @@ impl Shifted {
         Ok(shifted)
     }
 
-    /// What happens.
+    /// The plan.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -104,11 +104,11 @@ impl Shifted {
         self.step
     }
 
-    /// Changes what happens, from this very observation on, which is drawn anew. A shift that was on before and still is
-    /// goes on as it was, with its new severity and settings.
+    /// Replaces the plan, from the current observation on, which is shifted again. A shift that was active before and still
+    /// is keeps its state, with its new severity and settings.
     ///
     /// # Errors
-    /// As [`Shifted::new`]; then nothing has changed.
+    /// As [`Shifted::new`]; the plan is then unchanged.
     pub fn set_plan(&mut self, plan: &Plan) -> Result<(), EnvError> {
         for shift in plan.list() {
             if shift.info().target == Target::Picture && self.size == (0, 0) {
@@ -185,7 +185,7 @@ impl Shifted {
     /// Takes an action through all stages, and then the world a step.
     fn act(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         let EnvSpec { id, action: space, .. } = self.env.spec();
-        // What does not fit is for the world to refuse.
+        // The world returns the error for an action that does not fit.
         if space.check(id, action).is_err() {
             return self.env.step(action);
         }
@@ -280,7 +280,7 @@ impl Env for Shifted {
         self.env.state()
     }
 
-    /// The world's own expert, which sees through every shift.
+    /// The world's own expert, which is not affected by shifts.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         self.env.expert(action)
     }

@@ -1,13 +1,13 @@
-//! A slow or broken cable between camera and agent.
+//! Delayed and lost observations.
 
 use foveate_core::{Image, Seed};
 
 use super::operator::{Moment, Operator, Picture};
 
-/// The most steps that a picture can come late.
+/// Largest delay in steps.
 const LATEST: usize = 8;
 
-/// Every picture some steps late; until the first has come through, the oldest that is known.
+/// Every picture is delayed by some steps; until the first one arrives, the oldest known picture is shown.
 #[derive(Debug, Clone)]
 pub(super) struct Delay {
     /// The picture of step `t` at `t % (LATEST + 1)`.
@@ -39,7 +39,7 @@ impl Operator for Delay {
     }
 }
 
-/// Pictures that never arrive: the agent keeps seeing the last one that did.
+/// Lost pictures: the agent keeps seeing the last one that arrived.
 #[derive(Debug, Clone)]
 pub(super) struct Lost {
     last: Vec<u8>,

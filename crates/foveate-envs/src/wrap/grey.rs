@@ -1,6 +1,6 @@
-//! Pictures without colour.
+//! Conversion to grey.
 
-/// Whose idea of brightness.
+/// A formula for the brightness of a pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grey {
     /// Pillow's `convert("L")`: ITU-R 601-2 in whole numbers.

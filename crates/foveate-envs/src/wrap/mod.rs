@@ -1,8 +1,8 @@
-//! Wrappers: what stands between any world and an agent that learns from smaller, fewer or more steady pictures.
+//! Wrappers: action repeat, sticky actions, frame stacks, grey and resized pictures, reward clipping and limits, for any world.
 //!
-//! A [`Wrappers`] says which are on; [`Wrapped`] is a world behind them. They always work in the same order, whatever order
-//! they are written in: first those that take a step (`sticky`, `repeat`, `max`, `noop`, `lives`), then those that change
-//! the picture (`grey`, `resize`, `stack`), then those that change what is told (`clip`, `limit`).
+//! [`Wrappers`] names the active ones; [`Wrapped`] applies them to a world. The order is fixed, whatever order they are
+//! written in: first those of steps (`sticky`, `repeat`, `max`, `noop`, `lives`), then those of pictures (`grey`, `resize`,
+//! `stack`), then those of the outcome (`clip`, `limit`).
 //!
 //! ```
 //! use foveate_core::{Action, Env, ObservationSpace, PixelShape};

@@ -168,7 +168,7 @@ impl Wrappers {
         *self == Wrappers::default()
     }
 
-    /// Whether the picture or the row of numbers is not the world's own.
+    /// Whether observations are changed.
     pub(super) const fn looks(&self) -> bool {
         self.max || self.grey.is_some() || self.resize.is_some() || self.stack.is_some()
     }

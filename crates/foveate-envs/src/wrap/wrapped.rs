@@ -1,4 +1,4 @@
-//! A world behind wrappers.
+//! A world with wrappers applied.
 
 use foveate_core::{
     Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace, Parts,
@@ -10,18 +10,17 @@ use super::bilinear::Bilinear;
 use super::grey::Grey;
 use super::parse::{Resize, Stack, Wrappers};
 
-/// A world behind [`Wrappers`]; see the [module](super).
+/// A world with [`Wrappers`] applied; see the [module](super).
 ///
-/// What people see ([`Env::render`]) and the state stay those of the world itself. Numbers beside a picture are those of
-/// the last step, also when pictures are stacked. Nothing in a step allocates, but that of `lives`, which asks for the
-/// state.
+/// [`Env::render`] and the state are those of the world itself. Numbers beside a picture are those of the last step, also
+/// when pictures are stacked. Steps do not allocate, except with `lives`, which reads the state.
 pub struct Wrapped {
     env: Box<dyn Env>,
     wrappers: Wrappers,
     spec: EnvSpec,
-    /// What doing nothing is.
+    /// The no-op action.
     nothing: ActionBuf,
-    /// The action before, for sticky ones.
+    /// The previous action, for sticky actions.
     before: ActionBuf,
     dice: Rng,
     seed: u64,
@@ -29,25 +28,25 @@ pub struct Wrapped {
     steps: u64,
     lives: Option<u64>,
     pictures: Option<Pictures>,
-    /// Of a row of numbers: the last of them, the oldest first.
+    /// Stacked vectors, the oldest first.
     numbers: Vec<f32>,
     over: bool,
 }
 
-/// Pictures on their way through the wrappers.
+/// The state of the wrappers of pictures.
 #[derive(Clone)]
 struct Pictures {
-    /// What the world shows.
+    /// The shape of the world's picture.
     from: PixelShape,
-    /// What is shown of one observation of the world, without a stack.
+    /// The shape of one converted observation, without a stack.
     to: PixelShape,
-    /// Two observations, `[frames, from height, from width, to channels]`: what the larger is taken of; one if there is
-    /// no `max`.
+    /// Two observations, `[frames, from height, from width, to channels]`, of which `max` takes the larger bytes; one
+    /// without `max`.
     kept: [Vec<u8>; 2],
     resize: Way,
     /// The newest picture of a stack of colours, `[to height, to width, kept channels]`, else empty.
     small: Vec<u8>,
-    /// What is shown: the last pictures, the oldest first.
+    /// The last pictures, the oldest first.
     shown: Vec<u8>,
     /// Its shape.
     shape: PixelShape,
@@ -119,7 +118,7 @@ impl Pictures {
         Ok(Pictures { from, to, kept, resize, small, shown, shape })
     }
 
-    /// Keeps the picture in place `slot`, without its colour if that is asked for.
+    /// Stores the picture in `slot`, as grey if `grey` is on.
     fn keep(&mut self, wrappers: &Wrappers, pixels: Pixels<'_>, slot: usize) {
         let kept = &mut self.kept[slot];
         match wrappers.grey {
@@ -128,10 +127,10 @@ impl Pictures {
         }
     }
 
-    /// Shows what was kept; the first picture of an episode fills the whole stack.
+    /// Converts the stored pictures to the observation; the first picture of an episode fills the whole stack.
     fn show(&mut self, wrappers: &Wrappers, first: bool) {
         let Pictures { from, to, kept: [kept, other], resize, shown, small, .. } = self;
-        // What was the larger once stays so for a step that ends early, as in Gymnasium's AtariPreprocessing.
+        // A step that ends early keeps the larger bytes of before, as in Gymnasium's AtariPreprocessing.
         for (byte, &other) in kept.iter_mut().zip(&*other) {
             *byte = (*byte).max(other);
         }
@@ -175,7 +174,7 @@ impl Way {
 }
 
 impl Wrapped {
-    /// Bytes of the pictures that `wrappers` keep of a world of this shape, before any is made.
+    /// Bytes of the pictures that `wrappers` store for a world with this spec.
     pub fn bytes(wrappers: &Wrappers, spec: &EnvSpec) -> u64 {
         let Some(from) = spec.observation.image() else { return 0 };
         let (to, shown) = shapes(wrappers, from);
@@ -184,10 +183,10 @@ impl Wrapped {
         kept.saturating_mul(2).saturating_add(bytes(to)).saturating_add(bytes(shown))
     }
 
-    /// Puts `env` behind `wrappers`; it must be reset before the first step.
+    /// Applies `wrappers` to `env`; it must be reset before the first step.
     ///
     /// # Errors
-    /// [`EnvError::BadOption`] when a wrapper of pictures meets a world that shows none, or does not fit its picture.
+    /// [`EnvError::BadOption`] when a wrapper needs a picture and the world has none, or does not fit its picture.
     pub fn new(env: Box<dyn Env>, wrappers: Wrappers) -> Result<Self, EnvError> {
         let mut spec = env.spec().clone();
         let image = spec.observation.image();
@@ -263,12 +262,12 @@ impl Wrapped {
         })
     }
 
-    /// What stands between the world and the agent.
+    /// The wrappers.
     pub const fn wrappers(&self) -> &Wrappers {
         &self.wrappers
     }
 
-    /// One step of the world, which may repeat the action before.
+    /// One step of the world, with the previous action if it sticks.
     fn one(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         let Some(chance) = self.wrappers.sticky else { return self.env.step(action) };
         if self.dice.next_f64() >= chance {
@@ -437,7 +436,7 @@ impl Env for Wrapped {
         self.env.state()
     }
 
-    /// The world's own expert, at the moments when an agent acts.
+    /// The world's own expert, asked once per step of the wrapped world.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         self.env.expert(action)
     }
