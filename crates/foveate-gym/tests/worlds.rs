@@ -223,19 +223,19 @@ fn stacks_of_pictures_arrive_frame_by_frame() {
     if !python() {
         return;
     }
-    for (channels, bytes) in [(1, 3 * 18 * 16), (3, 3 * 18 * 16 * 3)] {
+    for (channels, bytes) in [(1, 4 * 18 * 16), (3, 4 * 18 * 16 * 3)] {
         let name = if channels == 1 { "Stack" } else { "ColourStack" };
         let mut env = toy(name, &[]);
-        let shape = PixelShape { frames: 3, height: 18, width: 16, channels };
+        let shape = PixelShape { frames: 4, height: 18, width: 16, channels };
         assert_eq!(env.spec().observation, ObservationSpace::Image(shape));
         env.reset(Some(1));
         for t in 1..=4_u8 {
             env.step(Action::Discrete(0)).expect("fine");
             let seen = env.observation().image().expect("pictures");
             assert_eq!((seen.shape(), seen.bytes().len()), (shape, bytes));
-            for (frame, age) in [2, 1, 0].into_iter().enumerate() {
+            for (frame, age) in [3, 2, 1, 0].into_iter().enumerate() {
                 let expect = t.saturating_sub(age);
-                let frame = seen.frame(frame).expect("three of them");
+                let frame = seen.frame(frame).expect("four of them");
                 assert!(frame.iter().all(|&byte| byte == expect), "{name}, step {t}, {age} steps ago");
             }
         }

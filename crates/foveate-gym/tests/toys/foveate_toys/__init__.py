@@ -140,9 +140,9 @@ class Grey(Toy):
 
 
 class Stack(Toy):
-    """The last three pictures in grey, the oldest first, of which each shows its step number."""
+    """The last four pictures in grey, the oldest first, of which each shows its step number."""
 
-    observation_space = spaces.Box(0, 255, (3, 18, 16), np.uint8)
+    observation_space = spaces.Box(0, 255, (4, 18, 16), np.uint8)
     action_space = spaces.Discrete(2)
 
     def move(self, action):
@@ -150,14 +150,14 @@ class Stack(Toy):
 
     def look(self):
         shape = self.observation_space.shape
-        steps = np.array([max(self.t - age, 0) for age in (2, 1, 0)], np.uint8)
-        return np.broadcast_to(steps.reshape((3,) + (1,) * (len(shape) - 1)), shape)
+        steps = np.array([max(self.t - age, 0) for age in (3, 2, 1, 0)], np.uint8)
+        return np.broadcast_to(steps.reshape((4,) + (1,) * (len(shape) - 1)), shape)
 
 
 class ColourStack(Stack):
     """The same in colours."""
 
-    observation_space = spaces.Box(0, 255, (3, 18, 16, 3), np.uint8)
+    observation_space = spaces.Box(0, 255, (4, 18, 16, 3), np.uint8)
 
 
 class Acts(Toy):
