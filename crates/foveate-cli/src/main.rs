@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use foveate_run::RunError;
 
-/// See what a small agent looks at while it learns to drive.
+/// Train, evaluate and explain reinforcement-learning agents with an attention bottleneck.
 #[derive(Debug, Parser)]
 #[command(name = "foveate", version = foveate_run::VERSION, propagate_version = true, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -25,12 +25,12 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Start here:
-  foveate watch                                         the trained champion drives: drive.mp4
-  foveate train car-racing                              learn to drive, from nothing
-  foveate watch runs/car-racing --out drive.mp4         see it drive, and where it looks
-  foveate eval runs/car-racing                          how well, over many episodes
+  foveate watch                                         record the champion: drive.mp4
+  foveate train car-racing                              train an agent from scratch
+  foveate watch runs/car-racing --out drive.mp4         record it with its attention
+  foveate eval runs/car-racing                          evaluate it over many episodes
   foveate list                                          worlds, pictures, variants, agents
-Every command has examples of its own, as in `foveate train --help`.";
+Every command has examples, as in `foveate train --help`.";
 
 fn main() -> ExitCode {
     foveate_registry::gymnasium::on_notice(|text| eprintln!("{text}"));

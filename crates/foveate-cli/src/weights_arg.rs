@@ -18,12 +18,12 @@ const RANDOM_ACTIONS: &str = "random-actions";
 /// Whose weights.
 #[derive(Debug, Args)]
 pub(crate) struct WeightsArg {
-    /// A weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7): an agent that never
-    /// learnt, of a shape that fits the world, or `random-actions`, which looks at nothing [default: the trained
-    /// champion that comes with Foveate]
+    /// A weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7) for an untrained agent
+    /// that fits the world, or `random-actions` for random actions [default: the champion, a trained agent that comes
+    /// with Foveate]
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Option<PathBuf>,
-    /// Threads that share the work on one picture; only thousands of patches gain by it, and digits stay the same
+    /// Threads that share the work on one picture; useful with thousands of patches, results stay the same
     #[arg(long, value_name = "THREADS", help_heading = "Agent", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     image_threads: u16,
 }

@@ -19,7 +19,7 @@ pub(crate) struct WorldArgs {
     /// or car-racing]
     #[arg(long, value_name = "NAME")]
     env: Option<String>,
-    /// What happens to what is seen and done, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
+    /// A shift of observations or actions, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
     #[arg(long = "shift", value_name = "NAME:SEVERITY")]
     shifts: Vec<String>,
     #[command(flatten)]
@@ -35,11 +35,11 @@ pub(crate) struct WorldArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub(crate) struct OwnWorldArgs {
-    /// What the agent sees; of gym:ID, `render` is what it draws for people [default: that of the weights or the
+    /// The picture that the agent sees; for gym:ID, `render` is the rendered one [default: that of the weights or the
     /// configuration, or the world's own]
     #[arg(long, value_name = "NAME")]
     picture: Option<String>,
-    /// A change of the world's looks, as in `bar` or `blob:side=4`; several are combined
+    /// A variant of the world, as in `bar` or `blob:side=4`; several are combined
     #[arg(long = "variant", value_name = "NAME")]
     variants: Vec<String>,
     /// An option of the world, as in `continuous=false`; may be given several times
@@ -48,7 +48,7 @@ pub(crate) struct OwnWorldArgs {
     /// An argument of a Gymnasium environment, as in `lap_complete_percent=0.9`; may be given several times
     #[arg(long = "env-arg", value_name = "KEY=VALUE", value_parser = key_value)]
     env_args: Vec<(String, String)>,
-    /// What stands between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them all
+    /// Wrappers between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them
     #[arg(long = "wrap", value_name = "NAME:VALUE")]
     wrap: Option<String>,
 }
@@ -56,8 +56,8 @@ pub(crate) struct OwnWorldArgs {
 /// Whether worlds that files name may run code.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct TrustArg {
-    /// Take the world that a file asks for although it is Python code that runs with your rights: a Gymnasium world,
-    /// with its packages and wrappers
+    /// Accept the world of a file although it is Python code that runs with your rights: a Gymnasium world with its
+    /// packages and wrappers
     #[arg(long)]
     trust_world: bool,
 }

@@ -17,12 +17,11 @@ use crate::out;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 World, agent and training are measured in CPU time of one thread, the fastest of several passes,
-so that other work on the machine disturbs little. The world is driven by its own expert: two laps
-and a drive that is off the road at times. The agent is the champion, on frames of a lap.
+to reduce the influence of other work on the machine. The world's expert drives: two laps, and one
+that leaves the road at times. The agent is the champion, on frames of a lap.
 Training is that of the preset `laptop`, evolution included: its first generations, whose
 rollouts are short, and generations around the trained champion, whose rollouts are long.
-`cargo xtask bench`, in the source tree, puts the same figures beside Gymnasium, EnvPool, NumPy
-and PyTorch.
+`cargo xtask bench`, in the source tree, compares with Gymnasium, EnvPool, NumPy and PyTorch.
 
 Examples:
   foveate bench
@@ -31,16 +30,16 @@ Examples:
   foveate bench world --actions drives/     # actions_SEED.jsonl, one [steer, gas, brake] a line
   foveate bench forward --write frames/     # frames.u8 and params.f32, for another program")]
 pub(crate) struct Bench {
-    /// What to measure; everything when nothing is named
+    /// What to measure [default: everything]
     #[arg(value_enum)]
     what: Vec<What>,
-    /// A folder of recorded episodes to drive instead; not with the picture `classic`, which has tracks of its own
+    /// A folder of recorded episodes to replay instead; not with the picture `classic`, which has other tracks
     #[arg(long, value_name = "FOLDER")]
     actions: Option<PathBuf>,
-    /// A folder to write the frames and weights of `forward` to
+    /// A folder for the frames and weights of `forward`
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// How often each measurement is repeated
+    /// Repetitions of each measurement
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
     passes: u16,
     /// Print one JSON object
@@ -56,7 +55,7 @@ enum What {
     Forward,
     /// World, picture and agent together, on one thread and on all
     Rollout,
-    /// CMA-ES at 3,667 parameters; with eigenvectors too when named, in a build with `--features eigen`
+    /// CMA-ES at 3,667 parameters; also with eigenvectors if named, in a build with `--features eigen`
     Evolve,
     /// Generations of training, evolution included, on one thread
     Train,

@@ -7,13 +7,13 @@ use foveate_run::worlds::{Finding, Verdict, check_env};
 use crate::out;
 use crate::world_args::key_value;
 
-/// Look whether an environment keeps Gymnasium's promises
+/// Check that an environment is deterministic and follows Gymnasium's API
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Episodes are played again with the same seed: in the same environment after others, in one made
-anew, in another process, while pictures are drawn, and with observations and actions overwritten
-after use. Everything that comes out is compared to the bit and with what the spaces say. Faults
-are what makes training wrong or irreproducible; the exit code is then 1.
+Episodes are repeated with the same seed: in the same environment after other episodes, in a new
+one, in another process, with rendering, and with observations and actions overwritten after use.
+All outputs must be bit-identical and fit the spaces. A fault is whatever makes training wrong or
+irreproducible; the exit code is then 1.
 
 Examples:
   foveate check-env gym:CarRacing-v3
@@ -29,7 +29,7 @@ pub(crate) struct CheckEnv {
     /// An option, as in `path=FOLDER`; `foveate list` shows them
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
-    /// Steps of an episode at most [default: 1000, or what takes less than a minute altogether]
+    /// Maximum steps of an episode [default: 1000, or what takes less than a minute altogether]
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     steps: Option<u32>,
     /// Print one JSON object

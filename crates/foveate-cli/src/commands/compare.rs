@@ -8,13 +8,12 @@ use foveate_run::{atomic, compare, suggest};
 
 use crate::out;
 
-/// Put the learning curves of several runs beside one another
+/// Compare the learning curves of several runs
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs of the same configuration are seeds of one, whatever they are called: they become one line
-with a thin one for each run behind it. Runs whose configurations differ in anything but seed,
-workers and videos are never pooled; which keys differ stands in the picture, the table and the
-JSON. Runs may still be learning.
+Runs with the same configuration form a group, whatever their names: one line with a thin one for
+each run behind it. Runs whose configurations differ in anything but seed, workers and videos are
+never pooled; the picture, the table and the JSON say which keys differ. Runs may still be training.
 
 Examples:
   foveate compare runs/*
@@ -27,10 +26,10 @@ pub(crate) struct Compare {
     /// The picture
     #[arg(long, value_name = "FILE", default_value = "compare.svg")]
     out: PathBuf,
-    /// What stands above it
+    /// Its title
     #[arg(long, default_value = "Learning curves")]
     title: String,
-    /// Print the curves as one JSON object, and make no picture
+    /// Print the curves as one JSON object and draw no picture
     #[arg(long, conflicts_with_all = ["out", "title"])]
     json: bool,
 }

@@ -5,12 +5,12 @@ use foveate_run::worlds::{Doctor as Report, doctor};
 
 use crate::out;
 
-/// Look whether Python has all that Gymnasium environments need, and say what would work
+/// Check that the dependencies of Gymnasium environments are installed
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Native worlds need no Python. For gym:ID the interpreter is the one that FOVEATE_PYTHON names, else
-that of the active virtual environment, else python3. One environment of each family is made and
-stepped; what is missing is said with the pip command that brings it.
+Native worlds need no Python. gym:ID uses the interpreter that FOVEATE_PYTHON names, else that of
+the active virtual environment, else python3. The command creates and steps one environment of each
+family and prints the pip command for what is missing.
 
 Examples:
   foveate doctor

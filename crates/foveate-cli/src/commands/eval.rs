@@ -13,12 +13,12 @@ use crate::out;
 use crate::weights_arg::WeightsArg;
 use crate::world_args::{WorldArgs, labels};
 
-/// Drive many episodes and say how well it went
+/// Evaluate an agent over many episodes
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The digits are the same for any number of workers. --seed N seeds the world once and lets its
-random stream go on from episode to episode, as the paper's test did; --seeds 0..20 resets every
-episode with a seed of its own, 0 to 19.
+Results are the same for any number of workers. --seed N seeds the world once, and its random
+stream continues from episode to episode, as in the paper's test; --seeds 0..20 resets each episode
+with its own seed, 0 to 19.
 
 Examples:
   foveate eval
@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct Eval {
     #[command(flatten)]
     weights: WeightsArg,
-    /// How many episodes
+    /// Number of episodes
     #[arg(long, default_value_t = 100, conflicts_with = "seeds")]
     episodes: usize,
     /// The seed of the world's random stream
@@ -41,10 +41,10 @@ pub(crate) struct Eval {
     /// Threads; 0 for one per core
     #[arg(long, default_value_t = 0)]
     workers: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long
+    /// Truncate episodes after this many steps
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<u64>,
-    /// The world as it is and each of its variants by itself, as one table; `video` is left out, it needs pictures
+    /// Evaluate the unmodified world and each of its variants in one table, except `video`, which needs pictures
     #[arg(long, conflicts_with = "variants")]
     each_variant: bool,
     /// Print one JSON object (a list of them with --each-variant) with the return of every episode

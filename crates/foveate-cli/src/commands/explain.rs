@@ -14,13 +14,13 @@ use crate::out;
 use crate::weights_arg::WeightsArg;
 use crate::world_args::{WorldArgs, labels};
 
-/// Show what an agent looks at, and test whether that is what it acts on
+/// Report what an agent attends to, and test whether its actions depend on it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Makes a folder with one page, index.html, that needs no network and no other file: the episode as
-a film with the gaze laid over it, where and at what the agent looks, and interventions that test
-whether it acts on what it looks at. Every figure is there as SVG, PNG, CSV and JSON too. The same
-seed gives the same bytes, with any number of workers.
+Writes a folder with one self-contained page, index.html: the episode as a film with the attention
+overlaid, where and at what the agent looks, and interventions that test whether its actions depend
+on that. The folder also holds every figure as SVG, PNG, CSV and JSON. The same seed gives the same
+bytes, with any number of workers.
 
 Examples:
   foveate explain
@@ -32,22 +32,22 @@ pub(crate) struct Explain {
     /// The seed of the world's random stream; its first episode is the one shown
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Episodes that the statistics are over
+    /// Number of episodes
     #[arg(long, default_value_t = 20)]
     episodes: usize,
-    /// Decisions per episode that are put to the test
+    /// Tested decisions per episode
     #[arg(long, default_value_t = 30, value_name = "N")]
     decisions: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long
+    /// Truncate episodes after this many steps
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<usize>,
     /// Threads; 0 for one per core
     #[arg(long, default_value_t = 0)]
     workers: usize,
-    /// The folder to make; an older report there is replaced
+    /// The folder to write; an older report there is replaced
     #[arg(long, value_name = "FOLDER", default_value = "report")]
     out: PathBuf,
-    /// Print what was found as one JSON object
+    /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 
 use crate::out;
 
-/// Turn published weights (.npz) into a weight file of our own
+/// Convert published weights (.npz) to a weight file
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Published weights are one flat vector. Which number is which weight is not in the file, and a
-wrong choice gives an agent that cannot drive without any error:
+Published weights are one flat vector. The file does not say which number is which weight; a wrong
+choice gives a useless agent without an error:
   --layout sorted        the AttentionAgent release: bias before weight, for the LSTM hh before ih
   --layout registration  its simplified branch and the AttentionNeuron release: weight before
                          bias, ih before hh
-  --scale                what queries times keys were divided by: the square root of the numbers
+  --scale                divisor of queries times keys: the square root of the numbers
                          in a patch (the AttentionAgent release), the square root of the query's
                          length (the agent in the AttentionNeuron release), or one
 
@@ -40,24 +40,24 @@ pub(crate) struct Import {
     /// The npz file
     #[arg(value_name = "FILE.npz")]
     file: PathBuf,
-    /// The agent that the weights are for; `foveate list agents` shows them [default: attention-agent, or the one that
-    /// has so many weights]
+    /// The agent of the weights; `foveate list agents` shows them [default: attention-agent, or the one with as many
+    /// weights]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The world that they were trained in: the agent gets the picture and the actions that fit it [default: car-racing,
-    /// or the one in which the agent has so many weights]
+    /// The world they were trained in; it determines the agent's picture size and actions [default: car-racing, or the
+    /// one in which the agent has as many weights]
     #[arg(long = "env", value_name = "NAME")]
     world: Option<String>,
     /// The order of the weights in the vector
     #[arg(long, value_parser = ["sorted", "registration"], default_value = "sorted")]
     layout: String,
-    /// What queries times keys are divided by [default: sqrt-d-in]
+    /// Divisor of queries times keys [default: sqrt-d-in]
     #[arg(long, value_parser = ["sqrt-d-in", "sqrt-d", "one"])]
     scale: Option<String>,
-    /// Settings of the agent that are not at their defaults, as TOML: `top_k = 5`
+    /// Settings of the agent that differ from its defaults, as TOML: `top_k = 5`
     #[arg(long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
-    /// Where to write [default: FILE.safetensors beside the npz file]
+    /// The file to write [default: FILE.safetensors beside the npz file]
     #[arg(long, value_name = "FILE.safetensors")]
     out: Option<PathBuf>,
     /// Print one JSON object

@@ -14,12 +14,12 @@ use crate::out;
 use crate::weights_arg::WeightsArg;
 use crate::world_args::WorldArgs;
 
-/// Drive live in the browser: shift the world, cover the picture, take the wheel
+/// Watch and disturb an agent live in the browser: shift the world, cover the picture, steer it yourself
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is served by this program alone, to this machine alone unless --host says otherwise. The
-address holds a token that a page must know: without it other users cannot drive. Every tab drives
-by itself. Ctrl-C closes the lab. Press ? on the page for its keys.
+This program serves the page, by default to this machine only (--host). The address contains a
+token; without it other users cannot connect. Every tab has a session of its own. Ctrl-C closes the
+lab. Press ? on the page for its keys.
 
 Examples:
   foveate lab
@@ -30,16 +30,16 @@ Examples:
 pub(crate) struct Lab {
     #[command(flatten)]
     weights: WeightsArg,
-    /// Another agent to choose on the page, and to compare with
+    /// A second agent for the page, to choose and to compare with
     #[arg(value_name = "WEIGHTS2")]
     other: Option<PathBuf>,
     /// The port; 0 for any that is free
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// The address to listen at; 0.0.0.0 lets others in
+    /// The address to listen at; 0.0.0.0 accepts other machines
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
-    /// What a page must know to drive: auto (something random, part of the address that is printed), or a text of yours
+    /// The token that a page needs to connect: auto (random, part of the printed address) or a text
     #[arg(long, default_value = "auto")]
     token: String,
     /// Do not open a browser

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::out;
 
-/// Show the worlds, pictures, variants, shifts, agents, voting kernels, evolution strategies and presets
+/// List worlds, pictures, variants, shifts, agents, voting kernels, evolution strategies and presets
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +20,7 @@ Examples:
   foveate list worlds
   foveate list agents --json")]
 pub(crate) struct List {
-    /// One part alone: worlds, variants, shifts, wrappers, gym, agents, kernels, strategies or presets
+    /// Show only one part: worlds, variants, shifts, wrappers, gym, agents, kernels, strategies or presets
     #[arg(value_name = "PART")]
     part: Option<String>,
     /// Print one JSON object

@@ -13,26 +13,26 @@ use foveate_run::worlds;
 
 use crate::world_args::WorldArgs;
 
-/// Play recorded actions again and write down what the world did
+/// Replay recorded actions and write a trace of the world
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Actions are one JSON array of numbers per line, for CarRacing [steer, gas, brake]; a world that
-takes choices (--option continuous=false) reads one whole number per line.
+Actions are one JSON array of numbers per line, for CarRacing [steer, gas, brake]; a world with
+discrete actions (--option continuous=false) reads one integer per line.
 
 The trace is one JSON object per line: t, reward, terminated, truncated, frame_sha256 (of the raw
-RGB bytes that the agent sees) and state, in full precision. Line 0 is the reset, line t the step
-t. It ends with the actions or with the episode, whichever comes first.
+bytes of the agent's picture) and state, in full precision. Line 0 is the reset, line t is step t.
+It ends with the actions or with the episode, whichever comes first.
 
-When a rollout fails, `foveate train` leaves a file in the run's folder `failures`: --failure
-drives that rollout again, with its agent, and says whether it fails again; --out then traces the
-world up to there.
+When a rollout fails, `foveate train` writes a file to the run's folder `failures`: --failure
+repeats that rollout with its agent and says whether it fails again; --out then traces the world up
+to the failure.
 
 Examples:
   foveate replay --seed 7 --picture exact --actions drive.jsonl --out trace.jsonl
   yes '[0, 0.5, 0]' | foveate replay --seed 7 --actions - --out - | tail -1
   foveate replay --failure runs/car-racing/failures/generation-000012-genome-3-episode-0.json")]
 pub(crate) struct Replay {
-    /// The seed that the world is reset with
+    /// The seed of the reset
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The recorded actions; - for stdin
@@ -41,7 +41,7 @@ pub(crate) struct Replay {
     /// Where the trace goes; - for stdout
     #[arg(long, value_name = "FILE", required_unless_present = "failure")]
     out: Option<PathBuf>,
-    /// A rollout that failed in training, as its run kept it
+    /// A rollout that failed in training, from the run's folder
     #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "variants", "shifts"])]
     failure: Option<PathBuf>,
     #[command(flatten)]

@@ -24,14 +24,14 @@ use crate::out;
 use crate::weights_arg::load;
 use crate::world_args::WorldArgs;
 
-/// Drive agents through changed worlds: the papers' generalisation table, and curves over the severity of any shift
+/// Evaluate agents in changed worlds: the generalisation table of the papers, and curves over the severity of shifts
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every row has the same episodes, so changes are tested pair by pair. The digits are the same for any
+Every row has the same episodes, so differences are tested in pairs. Results are the same for any
 number of workers. --variant and --shift change the world of all rows; --variants and --shifts are
-the rows. A shift without a severity of its own becomes a curve: a row for each of --severities.
-With --out, finished rows are kept there: the same command goes on where it was stopped. `foveate
-list` shows variants and shifts.
+the rows. A shift without a severity becomes a curve: one row for each of --severities. With --out,
+finished rows are saved, and the same command continues where it was stopped. `foveate list` shows
+variants and shifts.
 
 Examples:
   foveate stress
@@ -45,28 +45,28 @@ pub(crate) struct Stress {
     /// Weight files, folders of runs (their best weights), `random` or `random-actions` [default: the trained champion that comes with Foveate]
     #[arg(value_name = "WEIGHTS|RUN")]
     weights: Vec<PathBuf>,
-    /// How many episodes in every row
+    /// Episodes per row
     #[arg(long, default_value_t = 100)]
     episodes: usize,
     /// The seed of the world's random stream
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The world's own variants to try, separated by commas; all or none [`video` needs pictures, so all leaves it out]
+    /// Variants of the world, separated by commas; all or none [`video` needs pictures, so all omits it]
     #[arg(long = "variants", id = "variant_rows", value_name = "NAMES", default_value = "all")]
     variant_rows: String,
-    /// Shifts to try, separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all or none
+    /// Shifts, separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all or none
     #[arg(long = "shifts", id = "shift_rows", value_name = "SHIFTS", default_value = "none")]
     shift_rows: String,
-    /// Severities of shifts that do not say theirs, as in 1..5 or 1,3,5 [default: 1..5; for --sheet 1,3,5]
+    /// Severities of shifts that have none, as in 1..5 or 1,3,5 [default: 1..5; for --sheet 1,3,5]
     #[arg(long, value_name = "SEVERITIES")]
     severities: Option<String>,
-    /// Switches the shifts on at this step of every episode [for --sheet: the step to show, default 150]
+    /// Switch the shifts on at this step of every episode [for --sheet: the step to show, default 150]
     #[arg(long, value_name = "STEP")]
     at: Option<u64>,
     /// Threads; 0 for one per core
     #[arg(long, default_value_t = 0)]
     workers: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long
+    /// Truncate episodes after this many steps
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<u64>,
     /// A folder for table.md, table.csv, table.json, table.svg, severities.svg, and the finished rows
@@ -75,10 +75,10 @@ pub(crate) struct Stress {
     /// Print one JSON object with the return of every episode
     #[arg(long)]
     json: bool,
-    /// Drives no episodes: a picture of one step under every shift
+    /// Evaluate nothing; draw a picture of one step under every shift
     #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "variant_rows", "shift_rows", "episodes"])]
     sheet: Option<PathBuf>,
-    /// Drives no episodes: a picture of one step (--at, default 150) in each of --variants
+    /// Evaluate nothing; draw a picture of one step (--at, default 150) in each of --variants
     #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "sheet", "shift_rows", "episodes"])]
     looks: Option<PathBuf>,
     #[command(flatten)]

@@ -15,24 +15,24 @@ use foveate_run::trust::{Repeat, WorldFlags};
 use crate::out;
 use crate::world_args::{OwnWorldArgs, TrustArg};
 
-/// Let an agent learn
+/// Train an agent
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without any file, the preset `laptop-relu` trains a small agent on all cores until its budget is
-used up: evolution finds where to look, then the controller learns from an expert that knows the
-track. `--preset laptop` does the same with softmax attention, in twice the time; `--preset
-evolution` does without the expert, `--preset paper` is the published training.
+By default the preset `laptop-relu` trains a small agent on all cores for a fixed number of steps:
+evolution learns the attention, then the controller learns from an expert that knows the track.
+`--preset laptop` does the same with softmax attention in twice the time, `--preset evolution` uses
+no expert, `--preset paper` is the published training.
 
-Of gym:ID, what the environment shows chooses: numbers are seen by a plain controller (preset
-`gymnasium`), pictures by AttentionAgent (`gymnasium-pictures`); --picture render shows what it
-draws for people.
+For gym:ID, agent and preset depend on the observations: a plain controller for numbers (preset
+`gymnasium`), AttentionAgent for pictures (`gymnasium-pictures`); --picture render makes the
+rendered picture the observation.
 
 Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the
-curves while they grow. Ctrl-C stops safely at any moment; --resume goes on exactly: the result is
-the same to the bit as if nothing had happened, with any number of workers.
+curves during training. Ctrl-C stops safely at any time; --resume continues, and the result is
+bit-identical to an uninterrupted run, with any number of workers.
 
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
---set changes one of them: `--set recipe.stage.0.sigma=0.05` is the first stage's.
+--set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage.
 
 Examples:
   foveate train car-racing
@@ -45,14 +45,14 @@ pub(crate) struct Train {
     /// The world; `foveate list` shows them [default: that of the configuration]
     #[arg(value_name = "WORLD")]
     world: Option<String>,
-    /// Go on with a run
+    /// Resume a run
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
     resume: Option<PathBuf>,
-    /// Go on although configuration, version or log are not what they were; about.json will say so
+    /// Resume although configuration, build or log changed; about.json records it
     #[arg(long, requires = "resume")]
     allow_changes: bool,
-    /// The configuration that everything else lies on top of [default: laptop-relu; for take-cover its own; for gym:ID
-    /// gymnasium or gymnasium-pictures, by what it shows]
+    /// Base configuration; other options override it [default: laptop-relu; for take-cover its own; for gym:ID gymnasium
+    /// or gymnasium-pictures, by its observations]
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// A TOML file with what differs from the preset
@@ -61,16 +61,16 @@ pub(crate) struct Train {
     /// One key of the configuration; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The seed that all randomness of the run comes from [default: that of the configuration]
+    /// Seed of all randomness of the run [default: that of the configuration]
     #[arg(long)]
     seed: Option<u64>,
     /// Threads; 0 for one per core [default: that of the configuration]
     #[arg(long)]
     workers: Option<usize>,
-    /// Make no films of evaluations [default: as the configuration says, which is to make them]
+    /// Make no films of evaluations [default: as the configuration says, which makes them]
     #[arg(long)]
     no_videos: bool,
-    /// What to call the run [default: the world's name, numbered]
+    /// Name of the run [default: the world's name, numbered]
     #[arg(long)]
     name: Option<String>,
     /// The folder of all runs

@@ -11,11 +11,11 @@ use crate::out;
 use crate::weights_arg::WeightsArg;
 use crate::world_args::{WorldArgs, labels};
 
-/// Film an episode: the world, what the agent sees of it, and where it looks
+/// Record an episode as a film: the world, the agent's picture and its attention
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The left half is the world as people see it, the right half what the agent sees, with the patches
-it looks at: the whiter, the more important. Ctrl-C ends the film where it is; the file is whole.
+The left half is the world as people see it, the right half the agent's picture with the patches
+that it attends to: the whiter, the more important. Ctrl-C ends the film early; the file is valid.
 
 Examples:
   foveate watch
@@ -29,19 +29,19 @@ pub(crate) struct Watch {
     /// The seed of the world's random stream
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Which episode of that stream; 0 is the first
+    /// Number of the episode in that stream; 0 is the first
     #[arg(long, default_value_t = 0)]
     episode: usize,
-    /// Steps to film [default: the whole episode]
+    /// Steps to record [default: the whole episode]
     #[arg(long)]
     steps: Option<usize>,
     /// Width and height in pixels, even
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<(usize, usize)>,
-    /// The file; its ending chooses what it becomes: .mp4 or .gif a film, .png a picture of one step
+    /// The file; .mp4 and .gif are films, .png is a picture of one step
     #[arg(long, value_name = "FILE", default_value = "drive.mp4")]
     out: PathBuf,
-    /// Of a picture: which step it shows; 0 is the world just reset [default: 100]
+    /// For a picture: the step it shows; 0 is the reset [default: 100]
     #[arg(long, value_name = "STEP")]
     at: Option<usize>,
     #[command(flatten)]
