@@ -1,0 +1,277 @@
+//! What every agent promises, asked of every agent by its name.
+
+use foveate_agents::registry::{self, AgentConfig, Init, Sees};
+use foveate_core::{
+    ActContext, ActMode, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace, Seed, TensorShape, Turn,
+    episode_seed,
+};
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::{AGENTS, AgentDescriptor, make};
+use serde_json::{Value, json};
+
+/// Decisions that are compared.
+const STEPS: usize = 12;
+const NUMBERS: usize = 5;
+
+/// A world that shows what `agent` sees.
+fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
+    let spec = world().spec().clone();
+    match agent.sees {
+        Sees::Picture | Sees::Nothing => spec,
+        Sees::Numbers => EnvSpec { observation: ObservationSpace::Vector { len: NUMBERS }, ..spec },
+    }
+}
+
+fn world() -> Box<dyn Env> {
+    let request = EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
+    make(&request).expect("a native world")
+}
+
+/// The settings that fit `agent` to that world, and the agent's defaults beside them.
+fn settings(agent: &AgentDescriptor) -> Value {
+    let ranges: &[[f64; 2]] = if agent.sees == Sees::Numbers { &[[-1.0, 1.0]; NUMBERS] } else { &[] };
+    (agent.fit)(&spec_for(agent), ranges)
+}
+
+fn config(agent: &AgentDescriptor) -> Box<dyn AgentConfig> {
+    registry::config(agent.name, &settings(agent)).unwrap_or_else(|error| panic!("{}: {error}", agent.name))
+}
+
+/// The agent with weights that make it do something.
+fn driver(agent: &AgentDescriptor) -> Box<dyn Agent> {
+    let config = config(agent);
+    let mut driver = config.make().expect("its settings fit");
+    driver.set_params(&config.initial_params(Init::Torch, Seed::root(2))).expect("its own parameters");
+    driver
+}
+
+/// What is seen in each of the steps.
+enum Film {
+    Pictures(Vec<ImageBuf>),
+    Numbers(Vec<Vec<f32>>),
+}
+
+impl Film {
+    fn of(agent: &AgentDescriptor) -> Self {
+        if agent.sees == Sees::Numbers {
+            let mut rng = Seed::root(9).rng();
+            let mut numbers = || (0..NUMBERS).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
+            return Film::Numbers((0..STEPS).map(|_| numbers()).collect());
+        }
+        let mut world = world();
+        world.reset(Some(1));
+        let mut frames = vec![];
+        while frames.len() < STEPS {
+            for _ in 0..5 {
+                world.step(foveate_core::Action::Continuous(&[0.2, 0.4, 0.0])).expect("a good action");
+            }
+            let image = world.observation().image().expect("a picture");
+            let (width, height) = (image.width(), image.height());
+            frames.extend(ImageBuf::from_rgb(width, height, image.rgb().to_vec()));
+        }
+        Film::Pictures(frames)
+    }
+
+    fn at(&self, step: usize) -> Observation<'_> {
+        match self {
+            Film::Pictures(frames) => Observation::Image(frames[step].as_image()),
+            Film::Numbers(numbers) => Observation::Vector(&numbers[step]),
+        }
+    }
+}
+
+fn context(seed: u64) -> ActContext {
+    ActContext::new(episode_seed(seed, 0), ActMode::Greedy)
+}
+
+/// Bits of the actions of `steps`, with the memory that the agent has.
+fn go_on(agent: &mut dyn Agent, film: &Film, steps: std::ops::Range<usize>, context: &mut ActContext) -> Vec<u64> {
+    let act = |step| agent.act(film.at(step), context).expect("it sees that").action.to_vec();
+    steps.flat_map(act).map(f64::to_bits).collect()
+}
+
+/// The same of a whole episode with this seed.
+fn play(agent: &mut dyn Agent, film: &Film, seed: u64) -> Vec<u64> {
+    agent.begin_episode(episode_seed(seed, 0));
+    go_on(agent, film, 0..STEPS, &mut context(seed))
+}
+
+#[test]
+fn settings_survive_a_round_trip_and_a_misspelt_key_does_not() {
+    for agent in AGENTS.iter() {
+        let name = agent.name;
+        for given in [Value::Null, json!({}), settings(agent)] {
+            let full = registry::full_config(name, &given).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(registry::full_config(name, &full).expect("its own"), full, "{name}");
+            let tensors = registry::tensors(name, &given).expect("good settings");
+            assert_eq!(registry::tensors(name, &full).expect("its own"), tensors, "{name}");
+            if let Value::Object(fitted) = &given {
+                assert!(fitted.iter().all(|(key, value)| full[key] == *value || full[key].is_object()), "{name}: {full}");
+            }
+        }
+        let mut wrong = settings(agent);
+        wrong["actoins"] = wrong["actions"].take();
+        let said = registry::config(name, &wrong).err().expect("no such key").to_string();
+        assert!(said.contains(name) && said.contains("actoins") && said.contains("actions"), "{said}");
+        let said = registry::config(name, &json!({ "actions": [] })).err().expect("no action").to_string();
+        assert!(said.contains("actions") || said.contains("action"), "{name}: {said}");
+        assert!(registry::config(name, &json!({ "actions": "left" })).is_err(), "{name}");
+    }
+    assert!(registry::config("attention-agnet", &Value::Null).is_err());
+}
+
+#[test]
+fn parameters_are_taken_whole_or_not_at_all() {
+    for agent in AGENTS.iter() {
+        let (name, config) = (agent.name, config(agent));
+        let count: usize = config.tensors().iter().map(TensorShape::len).sum();
+        let mut made = config.make().expect("good settings");
+        assert_eq!(made.tensors(), config.tensors(), "{name}");
+        let flat: Vec<f32> = (0..count).map(|i| (i as f32 * 0.37).sin()).collect();
+        made.set_params(&flat).expect("the right count");
+        assert_eq!(made.params(), flat, "{name}");
+        for wrong in [vec![0.0; count + 1], flat[..count.saturating_sub(1)].to_vec()] {
+            if wrong.len() != count {
+                let said = made.set_params(&wrong).expect_err("another count").to_string();
+                assert!(said.contains(&count.to_string()), "{name}: {said}");
+            }
+        }
+        for bad in [f32::NAN, f32::INFINITY] {
+            let Some(last) = count.checked_sub(1) else { continue };
+            let mut wrong = flat.clone();
+            wrong[last] = bad;
+            assert!(made.set_params(&wrong).is_err(), "{name}: {bad}");
+        }
+        assert_eq!(made.params(), flat, "{name}: what was refused changed nothing");
+        for init in [Init::Torch, Init::Zeros] {
+            let [first, again, other] =
+                [1, 1, 2].map(|seed| registry::initial_params(name, &settings(agent), init, Seed::root(seed)).expect("fine"));
+            assert_eq!((first.len(), &first), (count, &again), "{name}");
+            assert!(init == Init::Zeros || count == 0 || first != other, "{name}: another seed");
+        }
+    }
+}
+
+#[test]
+fn an_episode_is_its_seed_and_what_is_seen() {
+    for agent in AGENTS.iter() {
+        let (name, film) = (agent.name, Film::of(agent));
+        let bounds = spec_for(agent).action.bounds();
+        let mut driver = driver(agent);
+        let first = play(&mut *driver, &film, 3);
+        assert_eq!(first.len(), STEPS * bounds.len(), "{name}: a number for each of the world's");
+        for (i, bits) in first.iter().enumerate() {
+            let ([low, high], x) = (bounds[i % bounds.len()], f64::from_bits(*bits));
+            assert!((low..=high).contains(&x), "{name}: {x} is not in {low} ..= {high}");
+        }
+        play(&mut *driver, &film, 4);
+        assert_eq!(play(&mut *driver, &film, 3), first, "{name}: whatever was played before");
+        assert_eq!(play(&mut *self::driver(agent), &film, 3), first, "{name}: made anew");
+
+        // A copy goes on as the original.
+        driver.begin_episode(episode_seed(3, 0));
+        let mut original = context(3);
+        let half = STEPS / 2;
+        let begun = go_on(&mut *driver, &film, 0..half, &mut original);
+        let (mut copy, mut copied) = (driver.boxed_clone(), original.clone());
+        let rest = go_on(&mut *copy, &film, half..STEPS, &mut copied);
+        assert_eq!([begun, rest].concat(), first, "{name}: a copy");
+        let rest = go_on(&mut *driver, &film, half..STEPS, &mut original);
+        assert_eq!(rest, first[half * bounds.len()..], "{name}: the original");
+    }
+}
+
+#[test]
+fn a_batch_decides_as_its_agents_would_alone() {
+    const SEEDS: [u64; 3] = [3, 8, 3];
+    for agent in AGENTS.iter() {
+        let (name, film) = (agent.name, Film::of(agent));
+        let mut driver = driver(agent);
+        let alone = SEEDS.map(|seed| play(&mut *driver, &film, seed));
+        let mut batch = driver.batch(SEEDS.len());
+        assert_eq!(batch.episodes(), SEEDS.len(), "{name}");
+        let mut contexts = SEEDS.map(context);
+        for (episode, seed) in SEEDS.into_iter().enumerate() {
+            batch.begin_episode(episode, episode_seed(seed, 0));
+        }
+        let mut together: [Vec<u64>; 3] = Default::default();
+        for step in 0..STEPS {
+            let mut turns: Vec<Turn<'_>> = contexts
+                .iter_mut()
+                .enumerate()
+                .map(|(episode, context)| Turn { episode, observation: film.at(step), context })
+                .collect();
+            let mut keep = |turn: usize, decision: foveate_core::Decision<'_>| {
+                together[turn].extend(decision.action.iter().map(|x| x.to_bits()));
+            };
+            batch.act(&mut turns, &mut keep).expect("it sees that");
+        }
+        assert_eq!(together, alone, "{name}");
+    }
+}
+
+#[test]
+fn what_it_cannot_see_is_refused_in_a_line() {
+    let small = ImageBuf::black(20, 10);
+    for agent in AGENTS.iter().filter(|agent| agent.sees != Sees::Nothing) {
+        let (name, mut driver) = (agent.name, driver(agent));
+        let numbers = [0.0; NUMBERS + 2];
+        let other = match agent.sees {
+            Sees::Numbers => Observation::Image(small.as_image()),
+            _ => Observation::Vector(&numbers[..NUMBERS]),
+        };
+        let size = match agent.sees {
+            Sees::Numbers => Observation::Vector(&numbers),
+            _ => Observation::Image(small.as_image()),
+        };
+        for observation in [other, size] {
+            let said = driver.act(observation, &mut context(1)).expect_err("not what it sees").to_string();
+            assert!(said.lines().count() == 1 && said.contains("built for"), "{name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn patches_can_be_hidden_from_agents_that_have_some() {
+    for agent in AGENTS.iter() {
+        let (name, film, config) = (agent.name, Film::of(agent), config(agent));
+        let mut driver = driver(agent);
+        let (params, settings) = (driver.params(), settings(agent));
+        let fewer = |k| registry::fewer_patches(name, &settings, &params, k).expect("its own parameters");
+        driver.begin_episode(episode_seed(1, 0));
+        let attended = driver.act(film.at(0), &mut context(1)).expect("it sees that").attention;
+        let Some(k) = config.patches() else {
+            assert_eq!(fewer(1), None, "{name}");
+            assert!(attended.is_none_or(|attention| attention.grid().is_none()), "{name}");
+            continue;
+        };
+        let attended = attended.expect("an agent with patches says where it looks");
+        assert_eq!((attended.selected.tokens.len(), attended.grid().is_some()), (k, true), "{name}");
+        let first = play(&mut *driver, &film, 3);
+        driver.set_params(&fewer(k).expect("it has patches")).expect("as many");
+        assert_eq!(play(&mut *driver, &film, 3), first, "{name}: all of its patches are what it has");
+        driver.set_params(&fewer(0).expect("it has patches")).expect("as many");
+        assert_ne!(play(&mut *driver, &film, 3), first, "{name}: blind");
+    }
+}
+
+#[test]
+fn students_learn_a_part_of_their_agents() {
+    let mut students = 0;
+    for agent in AGENTS.iter() {
+        let (name, config) = (agent.name, config(agent));
+        let Ok(Some(student)) = config.student() else {
+            let said = registry::student(name, &settings(agent)).err().expect("it has none").to_string();
+            assert!(said.contains(name) && said.contains("expert") && said.contains(';'), "{said}");
+            continue;
+        };
+        students += 1;
+        let count: usize = config.tensors().iter().map(TensorShape::len).sum();
+        assert!(!student.learns().is_empty() && student.learns().end <= count, "{name}");
+        assert_eq!(student.actions(), spec_for(agent).action.len(), "{name}");
+        let mut driver = driver(agent);
+        driver.act(Film::of(agent).at(0), &mut context(1)).expect("it sees that");
+        assert_eq!(driver.inputs().len(), student.inputs(), "{name}: it learns from what the agent was told");
+    }
+    assert!(students > 0);
+}

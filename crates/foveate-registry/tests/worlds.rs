@@ -1,0 +1,265 @@
+//! What every world promises, asked of every world by its name.
+//!
+//! Worlds in processes of their own are asked where what they need is installed: `FOVEATE_PYTHON` names a Python with
+//! gymnasium, `FOVEATE_WORLDS_PYTHON` one with vizdoom.
+
+use std::env;
+use std::process::Command;
+
+use foveate_core::{Action, ActionBuf, ActionSpace, Env, EnvError, ImageBuf, Observation, Rng, Seed, Step};
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::{WORLDS, WorldDescriptor, make};
+
+/// Steps that are compared.
+const STEPS: usize = 40;
+
+/// Everything that a step brought.
+type Trace = Vec<(String, u64, bool, bool)>;
+
+/// What is seen, byte for byte.
+fn seen(env: &dyn Env) -> String {
+    format!("{:?}", env.observation())
+}
+
+fn entry(env: &dyn Env, step: Step) -> (String, u64, bool, bool) {
+    (seen(env), step.reward.to_bits(), step.terminated, step.truncated)
+}
+
+/// The actions that every test takes.
+fn actions(space: &ActionSpace) -> Vec<ActionBuf> {
+    let mut rng: Rng = Seed::root(4).child("contract", 0).rng();
+    (0..STEPS).map(|_| space.sample(&mut rng)).collect()
+}
+
+/// Steps through `actions` until the episode is over.
+fn drive(env: &mut dyn Env, actions: &[ActionBuf]) -> Trace {
+    let mut trace = Trace::new();
+    for action in actions {
+        let step = env.step(action.as_action()).expect("an action of its space");
+        assert!(step.reward.is_finite());
+        trace.push(entry(env, step));
+        if step.is_over() {
+            break;
+        }
+    }
+    trace
+}
+
+/// The first observation of seed `seed`, and the steps after it.
+fn episode(env: &mut dyn Env, seed: u64, actions: &[ActionBuf]) -> (String, Trace) {
+    env.reset(Some(seed));
+    let first = seen(env);
+    (first, drive(env, actions))
+}
+
+/// Asks everything of the world that `request` describes.
+fn check(world: &WorldDescriptor, request: &EnvRequest) {
+    let place = format!("{} {:?}", request.id, request.picture);
+    let mut env = make(request).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let spec = env.spec().clone();
+    assert_eq!(spec.id, request.id, "{place}");
+    assert!(!spec.action.is_empty() && spec.fps > 0.0, "{place}");
+    assert_eq!(*make(request).expect("again").spec(), spec, "{place}: made twice it is the same");
+    if let Some(shape) = world.spec {
+        assert_eq!(shape(request).expect("its shape is known"), spec, "{place}");
+    }
+    let zero = spec.action.zero();
+    let needs_reset = |env: &mut dyn Env| {
+        let said = env.step(zero.as_action()).expect_err("no episode is under way");
+        assert!(matches!(said, EnvError::NeedsReset { .. }), "{place}: {said}");
+    };
+    needs_reset(&mut *env);
+
+    // The same seed and actions give the same episode, another seed another one.
+    let actions = actions(&spec.action);
+    let whole = episode(&mut *env, 3, &actions);
+    assert_eq!(episode(&mut *env, 3, &actions), whole, "{place}: the same seed in the same world");
+    let mut other = make(request).expect("again");
+    assert_eq!(episode(&mut *other, 3, &actions), whole, "{place}: the same seed in another world");
+    assert_eq!(env.state(), other.state(), "{place}: states are equal where histories are");
+    let another = episode(&mut *env, 4, &actions);
+    if request.picture.as_deref() != Some("none") {
+        assert_ne!(another, whole, "{place}: another seed");
+    }
+    // Without a seed the random stream goes on.
+    let streams = [(); 2].map(|()| {
+        env.reset(Some(3));
+        env.reset(None);
+        (seen(&*env), drive(&mut *env, &actions))
+    });
+    assert_eq!(streams[0], streams[1], "{place}: the second episode of a stream");
+
+    // What is shown is what the shape says.
+    env.reset(Some(3));
+    let shown = |env: &dyn Env| match env.observation() {
+        observation @ Observation::Vector(numbers) => {
+            assert!(numbers.iter().all(|x| x.is_finite()), "{place}");
+            observation.describe()
+        }
+        observation => observation.describe(),
+    };
+    assert_eq!(shown(&*env), spec.observation.describe(), "{place}");
+
+    // A copy goes on as the original, and neither changes the other.
+    let at = (whole.1.len() / 2).max(1);
+    drive(&mut *env, &actions[..at]);
+    let mut copy = env.boxed_clone();
+    assert_eq!(drive(&mut *copy, &actions[at..]), whole.1[at..], "{place}: a copy");
+    assert_eq!(shown(&*env), spec.observation.describe(), "{place}");
+    // Looking changes nothing.
+    for (width, height) in [(64, 48), (97, 31)] {
+        let mut view = ImageBuf::black(width, height);
+        match env.render(&mut view) {
+            Ok(()) => assert!(view.rgb().iter().any(|&byte| byte != 0), "{place}: something is drawn"),
+            Err(error) => assert!(matches!(error, EnvError::NoView { .. }), "{place}: {error}"),
+        }
+    }
+    assert_eq!(env.state(), env.state(), "{place}");
+    refuses(&mut *env, &spec.action, &place);
+    assert_eq!(drive(&mut *env, &actions[at..]), whole.1[at..], "{place}: as if nothing had been asked");
+
+    expert(world, &mut *env, &place);
+    end(&mut *env, &place);
+    needs_reset(&mut *env);
+    env.reset(Some(3));
+    assert_eq!(seen(&*env), whole.0, "{place}: an episode can begin after the end of another");
+}
+
+/// Actions that do not fit are refused, and change nothing.
+fn refuses(env: &mut dyn Env, space: &ActionSpace, place: &str) {
+    let before = seen(env);
+    let mut refused = |action: Action<'_>| {
+        let said = env.step(action).expect_err("no action of its own").to_string();
+        assert!(!said.is_empty() && said.lines().count() == 1, "{place}: {said}");
+    };
+    match space {
+        ActionSpace::Box { low, .. } => {
+            refused(Action::Discrete(0));
+            refused(Action::Continuous(&vec![0.0; low.len() + 1]));
+            refused(Action::Continuous(&vec![0.0; low.len() - 1]));
+            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                let mut action = vec![0.0; low.len()];
+                action[low.len() - 1] = bad;
+                refused(Action::Continuous(&action));
+            }
+        }
+        ActionSpace::Discrete { n } => {
+            refused(Action::Discrete(*n));
+            refused(Action::Discrete(usize::MAX));
+            refused(Action::Continuous(&[0.0]));
+            refused(Action::Continuous(&vec![f64::NAN; *n]));
+        }
+    }
+    assert_eq!(seen(env), before, "{place}: a refused action changes nothing");
+}
+
+/// The expert acts within the action space, or there is none.
+fn expert(world: &WorldDescriptor, env: &mut dyn Env, place: &str) {
+    let space = env.spec().action.clone();
+    env.reset(Some(5));
+    let mut action = vec![0.0; space.len()];
+    let asked = env.expert(&mut action);
+    if !world.has_expert {
+        assert!(matches!(asked, Err(EnvError::NoExpert { .. })), "{place}: {asked:?}");
+        return;
+    }
+    asked.unwrap_or_else(|error| panic!("{place}: {error}"));
+    for (x, [low, high]) in action.iter().zip(space.bounds()) {
+        assert!((low..=high).contains(x), "{place}: the expert does {action:?}");
+    }
+    let said = env.expert(&mut vec![0.0; space.len() + 1]).expect_err("too long");
+    assert!(matches!(said, EnvError::ActionLength { .. }), "{place}: {said}");
+}
+
+/// An episode ends at its limit by truncation, before it by termination, and what was seen last stays.
+fn end(env: &mut dyn Env, place: &str) {
+    let Some(limit) = env.spec().max_steps else { return };
+    let zero = env.spec().action.zero();
+    env.reset(Some(6));
+    for number in 1..=limit {
+        let step = env.step(zero.as_action()).expect("doing nothing is an action");
+        if step.is_over() {
+            assert_eq!(step.truncated, number == limit, "{place}: {step:?} in step {number} of {limit}");
+            assert!(step.terminated || step.truncated, "{place}");
+            assert_eq!(seen(env), seen(env), "{place}: the final observation can be read again");
+            return;
+        }
+    }
+    panic!("{place}: the episode went on beyond {limit} steps");
+}
+
+/// A request for a picture of a world, with options.
+fn request(id: &str, picture: &str, options: &[(&str, &str)]) -> EnvRequest {
+    EnvRequest {
+        id: id.into(),
+        picture: Some(picture.into()),
+        options: options.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+        ..EnvRequest::default()
+    }
+}
+
+#[test]
+fn worlds_in_this_process_keep_their_promises() {
+    let mut asked = 0;
+    for world in WORLDS.iter().filter(|world| !world.has_process) {
+        let short: &[(&str, &str)] = match world.options.iter().any(|option| option.name == "max_steps") {
+            true => &[("max_steps", "60")],
+            false => &[],
+        };
+        for picture in world.pictures {
+            check(world, &request(world.name, picture.name, short));
+            asked += 1;
+        }
+    }
+    assert!(asked >= 4, "CarRacing with each of its pictures");
+}
+
+#[test]
+fn choices_keep_their_promises() {
+    let world = WORLDS.find("car-racing").expect("it is there");
+    check(world, &request("car-racing", "none", &[("continuous", "false"), ("max_steps", "60")]));
+}
+
+#[test]
+fn wrapped_and_shifted_worlds_keep_their_promises() {
+    let world = WORLDS.find("car-racing").expect("it is there");
+    let mut wrapped = request("car-racing", "fast", &[("max_steps", "60"), ("wrap", "grey+resize:48x48+stack:2")]);
+    check(world, &wrapped);
+    wrapped.options.remove("wrap");
+    wrapped.shifts = vec!["noise:2+sticky:3".into()];
+    check(world, &wrapped);
+}
+
+#[test]
+fn environments_of_gymnasium_keep_their_promises() {
+    if env::var_os("FOVEATE_PYTHON").is_none() {
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+        return;
+    }
+    let world = WORLDS.find("gym:ID").expect("it is there");
+    let toys = concat!(env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");
+    for toy in ["Picture", "Mixed"] {
+        check(world, &request(&format!("gym:foveate_toys:Toys/{toy}-v0"), "world", &[("path", toys)]));
+    }
+}
+
+#[test]
+fn take_cover_keeps_its_promises() {
+    const NAME: &str = "take_cover_keeps_its_promises";
+    const AGAIN: &str = "FOVEATE_TEST_AGAIN";
+    if env::var_os(AGAIN).is_some_and(|name| name == NAME) {
+        let world = WORLDS.find("take-cover").expect("it is there");
+        for picture in ["exact", "fast"] {
+            check(world, &request("take-cover", picture, &[]));
+        }
+        return;
+    }
+    let Some(python) = env::var_os("FOVEATE_WORLDS_PYTHON") else {
+        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with vizdoom; run cargo xtask test");
+        return;
+    };
+    // The Python of a process is chosen by its environment.
+    let mut again = Command::new(env::current_exe().expect("a test runs"));
+    again.args(["--exact", NAME, "--nocapture"]).env("FOVEATE_PYTHON", python).env(AGAIN, NAME);
+    assert!(again.status().expect("a test can be started").success());
+}
