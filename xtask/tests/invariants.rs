@@ -118,7 +118,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "foveate-cli",
+        "foveate",
         &[
             "foveate-agents",
             "foveate-core",
@@ -127,8 +127,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-lab",
             "foveate-registry",
             "foveate-run",
+            "foveate-train",
         ],
     ),
+    ("foveate-cli", &["foveate"]),
 ];
 
 /// Crates of others that reach out of the program's memory, or that only one kind of crate needs, and who may use them.

@@ -13,11 +13,11 @@ use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use foveate_run::RunError;
+use foveate::run::RunError;
 
 /// Train, evaluate and explain reinforcement-learning agents with an attention bottleneck.
 #[derive(Debug, Parser)]
-#[command(name = "foveate", version = foveate_run::VERSION, propagate_version = true, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "foveate", version = foveate::run::VERSION, propagate_version = true, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: commands::Command,
@@ -33,7 +33,7 @@ Start here:
 Every command has examples, as in `foveate train --help`.";
 
 fn main() -> ExitCode {
-    foveate_registry::gymnasium::on_notice(|text| eprintln!("{text}"));
+    foveate::registry::gymnasium::on_notice(|text| eprintln!("{text}"));
     let command = unfilled(Cli::command()).mut_subcommands(unfilled);
     let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -2,9 +2,9 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use foveate_run::RunError;
-pub(crate) use foveate_run::one_line;
-use foveate_run::ticker::{stderr_width, stdout_width, wrap};
+use foveate::run::RunError;
+pub(crate) use foveate::run::one_line;
+use foveate::run::ticker::{stderr_width, stdout_width, wrap};
 use serde_json::Value;
 
 use crate::remedy::with_remedy;

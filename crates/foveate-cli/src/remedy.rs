@@ -20,7 +20,7 @@ pub(crate) fn with_remedy(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{EnvError, PolicyError};
+    use foveate::core::{EnvError, PolicyError};
 
     use super::*;
 

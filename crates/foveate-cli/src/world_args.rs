@@ -1,15 +1,9 @@
 //! Flags that choose a world, shared by several commands.
 
-use std::cell::RefCell;
-use std::fmt;
-
 use clap::Args;
-use foveate_core::{Env, EnvSpec};
-use foveate_envs::registry::EnvRequest;
-use foveate_run::RunError;
-use foveate_run::evaluate::Labels;
-use foveate_run::trust::{FileWorld, Repeat, Trust, WorldFlags};
-use foveate_run::worlds;
+use foveate::World;
+use foveate::run::trust::{Repeat, Trust, WorldFlags};
+use foveate::run::worlds;
 
 /// Which world.
 #[derive(Debug, Args)]
@@ -26,9 +20,6 @@ pub(crate) struct WorldArgs {
     own: OwnWorldArgs,
     #[command(flatten)]
     trust: TrustArg,
-    /// A world that was made to find out its shape, until it is used.
-    #[arg(skip)]
-    made: Made,
 }
 
 /// What a world is like by itself: all that training takes.
@@ -68,40 +59,10 @@ impl From<TrustArg> for Trust {
     }
 }
 
-/// A world and what was asked for.
-#[derive(Default)]
-struct Made(RefCell<Option<(EnvRequest, Box<dyn Env>)>>);
-
-impl fmt::Debug for Made {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Made").field(&self.0.borrow().as_ref().map(|(request, _)| request)).finish()
-    }
-}
-
 impl WorldArgs {
-    /// The world that was asked for. The same one asked for twice is made once: its worker may take seconds to begin.
-    pub(crate) fn make(&self, request: &EnvRequest) -> Result<Box<dyn Env>, RunError> {
-        match self.made.0.take() {
-            Some((made, env)) if made == *request => Ok(env),
-            _ => worlds::make(request.clone()),
-        }
-    }
-
-    /// The shape of the world that was asked for.
-    pub(crate) fn spec(&self, request: &EnvRequest) -> Result<EnvSpec, RunError> {
-        self.look(request, |env| Ok(env.spec().clone()))
-    }
-
-    /// Finds something out about the world that was asked for.
-    pub(crate) fn look<T>(
-        &self,
-        request: &EnvRequest,
-        find: impl FnOnce(&mut dyn Env) -> Result<T, RunError>,
-    ) -> Result<T, RunError> {
-        let mut env = self.make(request)?;
-        let found = find(&mut *env)?;
-        *self.made.0.borrow_mut() = Some((request.clone(), env));
-        Ok(found)
+    /// The world that the flags describe.
+    pub(crate) fn world(&self) -> World {
+        World::new(self.flags())
     }
 
     /// What the flags say.
@@ -112,19 +73,6 @@ impl WorldArgs {
             trust: self.trust.into(),
             ..self.own.flags()
         }
-    }
-
-    /// What to ask the registry for, of what the flags say alone.
-    pub(crate) fn own(&self) -> EnvRequest {
-        self.flags().request()
-    }
-
-    /// What to ask the registry for. `noted` is the world that weights were made for; what the flags say comes first.
-    ///
-    /// # Errors
-    /// When the note may not ask for that, see [`FileWorld::accept`].
-    pub(crate) fn request(&self, noted: Option<FileWorld>) -> Result<EnvRequest, RunError> {
-        noted.map_or_else(|| Ok(self.own()), |noted| noted.accept(&self.flags()))
     }
 }
 
@@ -143,16 +91,6 @@ impl OwnWorldArgs {
     }
 }
 
-/// What to call this world, and these weights, in reports and films.
-pub(crate) fn labels(request: &EnvRequest, weights: String) -> Labels {
-    let own = || Some(worlds::WORLDS.get(&request.id)?.pictures.first()?.name.to_owned());
-    let picture = request.picture.clone().or_else(own).unwrap_or_default();
-    let variant = if request.variants.is_empty() { "original".into() } else { request.variants.join("+") };
-    let shifts = request.shifts.iter().flat_map(|text| ["; ", text]);
-    let variant = std::iter::once(&*variant).chain(shifts).collect();
-    Labels { env: request.id.clone(), picture, variant, weights }
-}
-
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -163,6 +101,8 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use foveate::EnvRequest;
+    use foveate::run::trust::FileWorld;
 
     use super::*;
 
@@ -185,6 +125,7 @@ mod tests {
             let noted = noted.map(|noted| FileWorld::new(noted.clone(), "a file"));
             Line::parse_from([&["x"], flags].concat())
                 .world
+                .world()
                 .request(noted)
                 .expect("native, or named by flags")
         };
@@ -208,12 +149,5 @@ mod tests {
                 .map(|(a, b)| (a.into(), b.into()))
                 .into()
         );
-        assert_eq!(labels(&gym, "w".into()).picture, "world");
-
-        let told = labels(&request(&[], None), "w".into());
-        assert_eq!((&*told.picture, &*told.variant), ("exact", "original"));
-        assert_eq!(labels(&noted, "w".into()).variant, "bar");
-        assert_eq!(labels(&request(&["--shift", "hue:2"], None), "w".into()).variant, "original; hue:2");
-        assert_eq!(labels(&request(&["--shift", "hue:2"], Some(&noted)), "w".into()).variant, "bar; hue:2");
     }
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Dir, check_fails, made_up, npz, weights};
-use foveate_envs::registry::EnvRequest;
-use foveate_run::weights::AgentFile;
+use foveate::envs::registry::EnvRequest;
+use foveate::run::weights::AgentFile;
 use serde_json::json;
 
 #[test]

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use common::{Dir, Done, SHORT};
-use foveate_run::weights::AgentFile;
+use foveate::run::weights::AgentFile;
 use serde_json::json;
 
 /// What a Python that was started leaves, and every planted module.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{Dir, check_same, digits};
-use foveate_core::Seed;
+use foveate::core::Seed;
 use serde_json::Value;
 
 const TOYS: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");

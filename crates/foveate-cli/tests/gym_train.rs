@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Dir, check_fails, digits};
-use foveate_run::config::TrainConfig;
+use foveate::run::config::TrainConfig;
 use serde_json::Value;
 
 const TOYS: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Dir, made_up, npz, weights};
-use foveate_core::{Rng, Seed};
+use foveate::core::{Rng, Seed};
 
 /// Address space of every process, in KiB.
 const MEMORY_KB: u32 = 1_000_000;

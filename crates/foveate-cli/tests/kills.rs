@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Dir, SHORT, check_same, collect, digits};
-use foveate_core::{Rng, Seed};
-use foveate_run::clock::Wall;
+use foveate::core::{Rng, Seed};
+use foveate::run::clock::Wall;
 
 fn start(dir: &Dir, run: &str, workers: usize) -> Child {
     let workers = workers.to_string();

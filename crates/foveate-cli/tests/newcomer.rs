@@ -4,8 +4,8 @@ mod common;
 
 use common::{Dir, check_fails, npz, weights};
 #[cfg(not(feature = "eigen"))]
-use foveate_run::config::TrainConfig;
-use foveate_run::weights::load_weights_or_run;
+use foveate::run::config::TrainConfig;
+use foveate::run::weights::load_weights_or_run;
 use serde_json::Value;
 
 /// A folder with a weight file and two runs that hold nothing but a configuration.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Dir, SHORT, check_fails};
-use foveate_run::weights::AgentFile;
+use foveate::run::weights::AgentFile;
 use serde_json::Value;
 
 /// Fewer steps and fewer evaluations than [`SHORT`] has.
@@ -114,7 +114,7 @@ fn bad_configurations() {
         }
         check_fails(&dir, &[&["train", "--config", "short.toml"], flags].concat(), wants);
     }
-    for described in foveate_evolve::list() {
+    for described in foveate::evolve::list() {
         let algorithm = format!("recipe.algorithm={}", described.name);
         for (set, wants) in [
             ("recipe.stage.0.population=0", &["population = 0", "at least 2 genomes"]),

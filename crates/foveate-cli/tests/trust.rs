@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use common::{Dir, SHORT, check_fails, check_same, digits};
-use foveate_run::tensors::TensorFile;
+use foveate::run::tensors::TensorFile;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -257,8 +257,8 @@ fn another_version_is_refused_or_recorded() {
     };
     written_by("version", Some("0.0.9"));
     let resume = ["train", "--resume", "runs/run"];
-    let build = foveate_run::BUILD;
-    let what = format!("version was 0.0.9 (build {build}) and is {}", foveate_run::VERSION);
+    let build = foveate::run::BUILD;
+    let what = format!("version was 0.0.9 (build {build}) and is {}", foveate::run::VERSION);
     check_fails(&dir, &resume, &[&what, "--allow-changes"]);
     let told = dir.ok(&[&resume[..], &["--allow-changes"]].concat());
     assert!(told.contains(&what), "{told}");
@@ -268,13 +268,13 @@ fn another_version_is_refused_or_recorded() {
     for (build, named) in [(Some("00c0ffee"), "00c0ffee"), (None, "unknown")] {
         written_by("build", build);
         let version = env!("CARGO_PKG_VERSION");
-        let what = format!("version was {version} (build {named}) and is {}", foveate_run::VERSION);
+        let what = format!("version was {version} (build {named}) and is {}", foveate::run::VERSION);
         check_fails(&dir, &resume, &[&what, "--allow-changes"]);
         dir.ok(&[&resume[..], &["--allow-changes"]].concat());
         dir.ok(&resume);
     }
     assert_eq!(about(&dir, "run")["build"], build);
-    assert_eq!(dir.ok(&["--version"]), format!("foveate {}\n", foveate_run::VERSION));
+    assert_eq!(dir.ok(&["--version"]), format!("foveate {}\n", foveate::run::VERSION));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_finished_run_leaves_a_summary() {
     assert_eq!(summary["weights"]["file"], "best.safetensors");
     for (pointer, value) in [
         ("/format", "foveate-summary-1".into()),
-        ("/build", foveate_run::BUILD.into()),
+        ("/build", foveate::run::BUILD.into()),
         ("/world/id", "car-racing".into()),
         ("/world/picture", "none".into()),
         ("/agent/name", "attention-agent".into()),

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Dir, check_fails, made_up, npz};
-use foveate_run::weights::AgentFile;
+use foveate::run::weights::AgentFile;
 use serde_json::json;
 
 /// A run of a moment.

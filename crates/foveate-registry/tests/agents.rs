@@ -2,8 +2,8 @@
 
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
-    ActContext, ActMode, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace, Seed, TensorShape, Turn,
-    episode_seed,
+    ActContext, ActMode, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace, Seed, TensorShape,
+    Turn, episode_seed,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
@@ -23,7 +23,8 @@ fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
 }
 
 fn world() -> Box<dyn Env> {
-    let request = EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
+    let request =
+        EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
     make(&request).expect("a native world")
 }
 
@@ -65,16 +66,14 @@ impl Film {
             for _ in 0..5 {
                 world.step(foveate_core::Action::Continuous(&[0.2, 0.4, 0.0])).expect("a good action");
             }
-            let image = world.observation().image().expect("a picture");
-            let (width, height) = (image.width(), image.height());
-            frames.extend(ImageBuf::from_rgb(width, height, image.rgb().to_vec()));
+            frames.push(world.observation().image().expect("a picture").to_image());
         }
         Film::Pictures(frames)
     }
 
     fn at(&self, step: usize) -> Observation<'_> {
         match self {
-            Film::Pictures(frames) => Observation::Image(frames[step].as_image()),
+            Film::Pictures(frames) => Observation::rgb(frames[step].as_image()),
             Film::Numbers(numbers) => Observation::Vector(&numbers[step]),
         }
     }
@@ -85,7 +84,12 @@ fn context(seed: u64) -> ActContext {
 }
 
 /// Bits of the actions of `steps`, with the memory that the agent has.
-fn go_on(agent: &mut dyn Agent, film: &Film, steps: std::ops::Range<usize>, context: &mut ActContext) -> Vec<u64> {
+fn go_on(
+    agent: &mut dyn Agent,
+    film: &Film,
+    steps: std::ops::Range<usize>,
+    context: &mut ActContext,
+) -> Vec<u64> {
     let act = |step| agent.act(film.at(step), context).expect("it sees that").action.to_vec();
     steps.flat_map(act).map(f64::to_bits).collect()
 }
@@ -106,11 +110,14 @@ fn settings_survive_a_round_trip_and_a_misspelt_key_does_not() {
             let tensors = registry::tensors(name, &given).expect("good settings");
             assert_eq!(registry::tensors(name, &full).expect("its own"), tensors, "{name}");
             if let Value::Object(fitted) = &given {
-                assert!(fitted.iter().all(|(key, value)| full[key] == *value || full[key].is_object()), "{name}: {full}");
+                assert!(
+                    fitted.iter().all(|(key, value)| full[key] == *value || full[key].is_object()),
+                    "{name}: {full}"
+                );
             }
         }
         let mut wrong = settings(agent);
-        wrong["actoins"] = wrong["actions"].take();
+        wrong["actoins"] = json!([[0.0, 1.0]]);
         let said = registry::config(name, &wrong).err().expect("no such key").to_string();
         assert!(said.contains(name) && said.contains("actoins") && said.contains("actions"), "{said}");
         let said = registry::config(name, &json!({ "actions": [] })).err().expect("no action").to_string();
@@ -144,8 +151,9 @@ fn parameters_are_taken_whole_or_not_at_all() {
         }
         assert_eq!(made.params(), flat, "{name}: what was refused changed nothing");
         for init in [Init::Torch, Init::Zeros] {
-            let [first, again, other] =
-                [1, 1, 2].map(|seed| registry::initial_params(name, &settings(agent), init, Seed::root(seed)).expect("fine"));
+            let [first, again, other] = [1, 1, 2].map(|seed| {
+                registry::initial_params(name, &settings(agent), init, Seed::root(seed)).expect("fine")
+            });
             assert_eq!((first.len(), &first), (count, &again), "{name}");
             assert!(init == Init::Zeros || count == 0 || first != other, "{name}: another seed");
         }
@@ -217,12 +225,12 @@ fn what_it_cannot_see_is_refused_in_a_line() {
         let (name, mut driver) = (agent.name, driver(agent));
         let numbers = [0.0; NUMBERS + 2];
         let other = match agent.sees {
-            Sees::Numbers => Observation::Image(small.as_image()),
+            Sees::Numbers => Observation::rgb(small.as_image()),
             _ => Observation::Vector(&numbers[..NUMBERS]),
         };
         let size = match agent.sees {
             Sees::Numbers => Observation::Vector(&numbers),
-            _ => Observation::Image(small.as_image()),
+            _ => Observation::rgb(small.as_image()),
         };
         for observation in [other, size] {
             let said = driver.act(observation, &mut context(1)).expect_err("not what it sees").to_string();
@@ -246,7 +254,11 @@ fn patches_can_be_hidden_from_agents_that_have_some() {
             continue;
         };
         let attended = attended.expect("an agent with patches says where it looks");
-        assert_eq!((attended.selected.tokens.len(), attended.grid().is_some()), (k, true), "{name}");
+        assert_eq!(
+            (attended.selected().expect("some are chosen").tokens.len(), attended.grid().is_some()),
+            (k, true),
+            "{name}"
+        );
         let first = play(&mut *driver, &film, 3);
         driver.set_params(&fewer(k).expect("it has patches")).expect("as many");
         assert_eq!(play(&mut *driver, &film, 3), first, "{name}: all of its patches are what it has");

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use foveate_envs::registry::EnvRequest;
-use foveate_run::bench::{
+use foveate::envs::registry::EnvRequest;
+use foveate::run::bench::{
     self, Decisions, EvolveTiming, Form, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming,
 };
-use foveate_run::workers::default_workers;
-use foveate_run::worlds;
+use foveate::run::workers::default_workers;
+use foveate::run::worlds;
 use serde_json::{Map, Value, json};
 
 use crate::out;
@@ -112,7 +112,7 @@ impl Bench {
             let request =
                 EnvRequest { id: WORLD.into(), picture: Some("fast".into()), ..EnvRequest::default() };
             let env = worlds::make(request)?;
-            let agent = foveate_agents::registry::make("attention-agent", &Value::Object(Map::new()))?;
+            let agent = foveate::agents::registry::make("attention-agent", &Value::Object(Map::new()))?;
             let workers = default_workers();
             let timings = [1, workers]
                 .iter()

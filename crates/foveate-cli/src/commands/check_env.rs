@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use foveate_run::worlds::{Finding, Verdict, check_env};
+use foveate::run::worlds::{Finding, Verdict, check_env};
 
 use crate::out;
 use crate::world_args::key_value;

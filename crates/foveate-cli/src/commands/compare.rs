@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_run::{atomic, compare, suggest};
+use foveate::run::{atomic, compare, suggest};
 
 use crate::out;
 

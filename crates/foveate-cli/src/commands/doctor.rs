@@ -1,7 +1,7 @@
 //! `foveate doctor`
 
 use clap::Args;
-use foveate_run::worlds::{Doctor as Report, doctor};
+use foveate::run::worlds::{Doctor as Report, doctor};
 
 use crate::out;
 

@@ -2,16 +2,15 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_envs::registry::EnvRequest;
-use foveate_registry::WORLDS;
-use foveate_run::evaluate::{EvalReport, EvalRequest, Seeds, interval_text, run};
-use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::ticker::Ticker;
+use foveate::Evaluation;
+use foveate::run::evaluate::{EvalReport, Labels, Seeds, interval_text};
+use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::run::ticker::Ticker;
 use serde_json::Value;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
-use crate::world_args::{WorldArgs, labels};
+use crate::world_args::WorldArgs;
 
 /// Evaluate an agent over many episodes
 #[derive(Debug, Args)]
@@ -56,22 +55,18 @@ pub(crate) struct Eval {
 
 impl Eval {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (file, source) = self.weights.load(&self.world)?;
-        let mut request = self.world.request(file.world(&source))?;
-        let agent = file.agent()?;
-        let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
+        let world = self.world.world();
+        let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let ticker = Ticker::stderr();
         ticker.count_down(&stop, "episodes");
-        let evaluate = |request: &EnvRequest| -> anyhow::Result<EvalReport> {
-            let env = self.world.make(request)?;
-            let (labels, seeds) = (labels(request, source.clone()), seeds.clone());
-            ticker.set(vec![format!("{}, {}", labels.weights, labels.variant)]);
-            let Eval { workers, max_steps, .. } = self;
-            Ok(run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, &stop)?)
-        };
+        let status = |labels: &Labels| ticker.set(vec![format!("{}, {}", labels.weights, labels.variant)]);
+        let Eval { workers, max_steps, .. } = self;
+        let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
+        let how = Evaluation { seeds, workers, max_steps, stop };
         if !self.each_variant {
-            let report = evaluate(&request)?;
+            status(&loaded.labels());
+            let report = loaded.evaluate(&world, &how)?;
             ticker.clear();
             return if self.json {
                 Ok(out::say_json(&as_json(&report)?)?)
@@ -80,31 +75,24 @@ impl Eval {
             };
         }
         if !self.json {
-            out::say(&format!("{source}\n{TABLE}"))?;
+            out::say(&format!("{}\n{TABLE}", loaded.source))?;
         }
         let mut reports = vec![];
-        for variant in each_variant(&request.id) {
-            request.variants = variant;
-            let report = evaluate(&request)?;
+        let told = &mut |report: EvalReport| -> anyhow::Result<()> {
             if !self.json {
                 ticker.clear();
                 out::say(&row(&report))?;
             }
             reports.push(as_json(&report)?);
-        }
+            Ok(())
+        };
+        loaded.evaluate_variants(&world, &how, &mut |labels| status(labels), told)?;
         if self.json { Ok(out::say_json(&reports.into())?) } else { Ok(()) }
     }
 }
 
 fn as_json(report: &EvalReport) -> anyhow::Result<Value> {
     serde_json::to_value(report).map_err(|error| anyhow!("{error}"))
-}
-
-/// No variant, then each by itself that needs nothing but its name.
-fn each_variant(world: &str) -> Vec<Vec<String>> {
-    let infos = WORLDS.get(world).map_or(&[][..], |world| world.variants);
-    let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
-    std::iter::once(vec![]).chain(whole.map(|info| vec![info.name.to_owned()])).collect()
 }
 
 const TABLE: &str = "\

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_run::clock::Wall;
-use foveate_run::explain::{ExplainRequest, Progress, run};
-use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::ticker::Ticker;
-use foveate_run::worlds;
+use foveate::Explanation;
+use foveate::run::clock::Wall;
+use foveate::run::explain::Progress;
+use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::run::ticker::Ticker;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
-use crate::world_args::{WorldArgs, labels};
+use crate::world_args::WorldArgs;
 
 /// Report what an agent attends to, and test whether its actions depend on it
 #[derive(Debug, Args)]
@@ -56,23 +56,14 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (file, source) = self.weights.load(&self.world)?;
-        let request = self.world.request(file.world(&source))?;
-        let (env, agent) = (worlds::make(request.clone())?, file.agent()?);
+        let world = self.world.world();
+        let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let (ticker, clock) = (Ticker::stderr(), Wall::start());
-        let report = run(
-            &ExplainRequest {
-                env: &*env,
-                agent: &*agent,
-                labels: labels(&request, source),
-                seed: self.seed,
-                episodes: self.episodes,
-                decisions: self.decisions,
-                max_steps: self.max_steps,
-                workers: self.workers,
-                out: &self.out,
-            },
+        let Explain { seed, episodes, decisions, max_steps, workers, ref out, .. } = self;
+        let report = loaded.explain(
+            &world,
+            &Explanation { seed, episodes, decisions, max_steps, workers, out },
             &stop,
             &mut |progress| ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]),
         );

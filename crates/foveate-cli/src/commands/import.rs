@@ -1,17 +1,12 @@
 //! `foveate import`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_agents::Layout;
-use foveate_agents::registry::find;
-use foveate_envs::registry::EnvRequest;
-use foveate_run::config::agent_settings;
-use foveate_run::fit::picture_settings;
-use foveate_run::import::{count, fitting, import};
-use foveate_run::weights::AgentFile;
-use foveate_run::worlds;
+use foveate::agents::Layout;
+use foveate::run::weights::AgentFile;
+use foveate::{ImportRequest, Imported, Spread, import};
 use serde_json::{Value, json};
 
 use crate::out;
@@ -67,32 +62,18 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut config = match &self.config {
-            Some(path) => agent_settings(path)?,
-            None => json!({}),
-        };
-        let (agent, world) = match (self.agent, self.world, &self.config) {
-            (None, None, None) => guess(&self.file)?,
-            (agent, world, _) => (agent.unwrap_or_else(|| AGENT.to_owned()), world),
-        };
-        let world = world.map(|id| EnvRequest { id, ..EnvRequest::default() });
-        if let Some(world) = &world {
-            let fitted = picture_settings(find(&agent)?, &worlds::shape(world)?)?;
-            for (key, value) in fitted.as_object().into_iter().flatten() {
-                if config.get(key).is_none() {
-                    config[key] = value.clone();
-                }
-            }
-        }
-        if let Some(scale) = &self.scale {
-            config["scale"] = scale.replace('-', "_").into();
-        }
         let layout = Layout::named(&self.layout).ok_or_else(|| anyhow!("no layout {:?}", self.layout))?;
-        let file = import(&self.file, &agent, &config, layout)?;
-        let file = match &world {
-            Some(world) => file.made_for(world),
-            None => file,
-        };
+        let Imported { file, guessed } = import(&ImportRequest {
+            file: self.file.clone(),
+            agent: self.agent,
+            world: self.world,
+            layout,
+            scale: self.scale,
+            config: self.config,
+        })?;
+        if let Some(guessed) = guessed {
+            eprintln!("note: {guessed}; --agent and --env say otherwise");
+        }
         let out = self.out.unwrap_or_else(|| self.file.with_extension("safetensors"));
         file.save(&out)?;
 
@@ -120,28 +101,6 @@ impl Import {
     }
 }
 
-/// The agent whose weights most files are.
-const AGENT: &str = "attention-agent";
-
-/// The agent and the world that the number of weights speaks for. The usual ones need not be named.
-fn guess(file: &Path) -> anyhow::Result<(String, Option<String>)> {
-    let count = count(file)?;
-    let pairs = fitting(count);
-    // Other agents of the same shape are not what was published.
-    let usual: Vec<_> = pairs.iter().filter(|(agent, _)| *agent == AGENT).collect();
-    let found = match (&usual[..], &pairs[..]) {
-        ([one], _) => *one,
-        ([], [one]) => one,
-        _ => &(AGENT, "car-racing"),
-    };
-    if *found == (AGENT, "car-racing") {
-        return Ok((AGENT.to_owned(), None));
-    }
-    let (agent, world) = *found;
-    eprintln!("note: {count} weights are those of {agent} in {world}; --agent and --env say otherwise");
-    Ok((agent.to_owned(), Some(world.to_owned())))
-}
-
 fn describe(file: &AgentFile, spread: &Spread) -> String {
     let Spread { min, max, mean, std } = spread;
     let lines: Vec<(String, String)> =
@@ -152,23 +111,4 @@ fn describe(file: &AgentFile, spread: &Spread) -> String {
         file.params().len(),
         out::columns(lines.iter().map(|(name, shape)| (&**name, &**shape))).trim_end()
     )
-}
-
-/// What shows at a glance whether these are the right numbers.
-struct Spread {
-    min: f32,
-    max: f32,
-    mean: f64,
-    std: f64,
-}
-
-impl Spread {
-    fn of(params: &[f32]) -> Self {
-        let n = params.len() as f64;
-        let mean = params.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
-        let variance = params.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n;
-        let min = params.iter().copied().fold(f32::INFINITY, f32::min);
-        let max = params.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        Spread { min, max, mean, std: variance.sqrt() }
-    }
 }

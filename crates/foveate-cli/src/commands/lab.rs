@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate_lab::{Lab as LabServer, LabRequest, LabSetup, MAX_SESSIONS, Token};
-use foveate_run::browser;
-use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::weights::load_weights_or_run;
+use foveate::LoadedAgent;
+use foveate::lab::{Lab as LabServer, LabRequest, LabSetup, MAX_SESSIONS, Token};
+use foveate::run::browser;
+use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::run::weights::load_weights_or_run;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
@@ -51,9 +52,8 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (file, name) = self.weights.load(&self.world)?;
-        let world = self.world.request(file.world(&name))?;
-        let mut named = vec![(file, name)];
+        let LoadedAgent { file, source, world } = self.weights.load(&self.world.world())?;
+        let mut named = vec![(file, source)];
         if let Some(path) = &self.other {
             let (file, path) = load_weights_or_run(path)?;
             named.push((file, path.display().to_string()));

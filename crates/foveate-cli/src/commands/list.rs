@@ -2,12 +2,12 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_agents::voting::{KERNELS, VotingConfig};
-use foveate_core::near;
-use foveate_envs::registry::{Choice, VariantInfo};
-use foveate_envs::shift::{ShiftDescriptor, Target};
-use foveate_envs::wrap;
-use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
+use foveate::agents::voting::{KERNELS, VotingConfig};
+use foveate::core::near;
+use foveate::envs::registry::{Choice, VariantInfo};
+use foveate::envs::shift::{ShiftDescriptor, Target};
+use foveate::envs::wrap;
+use foveate::registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
 use serde_json::{Value, json};
 
 use crate::out;
@@ -225,7 +225,7 @@ fn as_line(&(name, about): &(&str, &str)) -> Line {
 
 /// Every setting of an agent, at its default.
 fn settings(agent: &str) -> Value {
-    foveate_agents::registry::full_config(agent, &Value::Null)
+    foveate::agents::registry::full_config(agent, &Value::Null)
         .expect("the defaults of a registered agent are good")
 }
 
@@ -238,13 +238,13 @@ fn kernel_settings(name: &str) -> serde_json::Map<String, Value> {
 }
 
 /// Strategies of evolution, and imitation.
-fn strategies() -> impl Iterator<Item = &'static foveate_evolve::Described> {
-    foveate_evolve::list().iter().chain([&foveate_evolve::IMITATION])
+fn strategies() -> impl Iterator<Item = &'static foveate::evolve::Described> {
+    foveate::evolve::list().iter().chain([&foveate::evolve::IMITATION])
 }
 
 /// Every setting of a strategy that has a default, at its default.
 fn strategy_settings(name: &str) -> serde_json::Map<String, Value> {
-    let config = foveate_evolve::StrategyConfig::named(name).expect("it is in the list");
+    let config = foveate::evolve::StrategyConfig::named(name).expect("it is in the list");
     let Ok(Value::Object(mut settings)) = serde_json::to_value(config) else { return serde_json::Map::new() };
     settings.remove("algorithm");
     settings

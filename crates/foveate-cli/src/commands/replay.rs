@@ -4,12 +4,12 @@ use std::io::{self, BufRead, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use foveate_run::RunError;
-use foveate_run::atomic::AtomicFile;
-use foveate_run::failure::Failure;
-use foveate_run::replay::{End, recorded, replay};
-use foveate_run::trust::WorldFlags;
-use foveate_run::worlds;
+use foveate::run::RunError;
+use foveate::run::atomic::AtomicFile;
+use foveate::run::failure::Failure;
+use foveate::run::replay::{End, recorded, replay};
+use foveate::run::trust::WorldFlags;
+use foveate::run::worlds;
 
 use crate::world_args::WorldArgs;
 
@@ -58,7 +58,7 @@ impl Replay {
                 "actions and a place for the trace are missing; give --actions FILE and --out FILE"
             );
         };
-        let mut env = worlds::make(self.world.own())?;
+        let mut env = worlds::make(self.world.world().own())?;
         let name = actions.display().to_string();
         let mut actions = open(actions)?;
         let played = written(out, |trace| replay(&mut *env, self.seed, &name, &mut *actions, trace))?;

@@ -4,24 +4,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate_envs::registry::EnvRequest;
-use foveate_run::RunError;
-use foveate_run::atomic;
-use foveate_run::champion::champion;
-use foveate_run::clock::Wall;
-use foveate_run::folder::FolderHandle;
-use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::stress::{
+use foveate::envs::registry::EnvRequest;
+use foveate::load_all;
+use foveate::run::RunError;
+use foveate::run::atomic;
+use foveate::run::clock::Wall;
+use foveate::run::folder::FolderHandle;
+use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::run::stress::{
     Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, looks, plot, run,
     severities, sheet,
 };
-use foveate_run::ticker::{Ticker, clock};
-use foveate_run::weights::is_run;
-use foveate_run::worlds;
+use foveate::run::ticker::{Ticker, clock};
+use foveate::run::worlds;
 use serde_json::{Value, json};
 
 use crate::out;
-use crate::weights_arg::load;
 use crate::world_args::WorldArgs;
 
 /// Evaluate agents in changed worlds: the generalisation table of the papers, and curves over the severity of shifts
@@ -87,7 +85,7 @@ pub(crate) struct Stress {
 
 impl Stress {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (agents, world) = self.contenders()?;
+        let (agents, world) = load_all(&self.weights, &self.world.world())?;
         if let Some(path) = &self.sheet {
             return self.contact_sheet(&agents[0], &world, path);
         }
@@ -129,39 +127,6 @@ impl Stress {
         Ok(())
     }
 
-    /// The agents, and the world that they share.
-    fn contenders(&self) -> anyhow::Result<(Vec<Contender>, EnvRequest)> {
-        let mut agents: Vec<(Contender, EnvRequest)> = vec![];
-        for path in &self.weights {
-            let (file, source) = load(path, &self.world)?;
-            let world = self.world.request(file.world(&source))?;
-            let name = if is_run(path) { path.display().to_string() } else { stem(path) };
-            let taken = agents.iter().any(|(agent, _)| agent.name == name);
-            let name = if taken { path.display().to_string() } else { name };
-            agents.push((Contender { name, file, source }, world));
-        }
-        if agents.is_empty() {
-            let world = self.world.own();
-            let (file, name) = champion(&world.id)?;
-            agents.push((Contender { source: name.clone(), name, file }, world));
-        }
-        let (first, world) = &agents[0];
-        if let Some((other, its)) = agents.iter().find(|(_, its)| its != world) {
-            return Err(RunError::BadRequest {
-                why: format!(
-                    "{} drives in {}, {} in {}; put both in one world with --env, --picture, --variant and --option",
-                    first.name,
-                    called(world),
-                    other.name,
-                    called(its)
-                ),
-            }
-            .into());
-        }
-        let world = world.clone();
-        Ok((agents.into_iter().map(|(agent, _)| agent).collect(), world))
-    }
-
     fn contact_sheet(&self, agent: &Contender, world: &EnvRequest, path: &Path) -> anyhow::Result<()> {
         let levels = severities(self.severities.as_deref().unwrap_or("1,3,5"))?;
         let (env, driver) = (worlds::make(world.clone())?, agent.file.agent()?);
@@ -186,19 +151,6 @@ fn save_picture(path: &Path, draw: impl FnOnce() -> Result<Vec<u8>, RunError>) -
     let bytes = draw()?;
     atomic::write(path, &bytes)?;
     Ok(out::say(&format!("{}: {} kB", path.display(), bytes.len().div_ceil(1000)))?)
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-/// A world in a few words.
-fn called(world: &EnvRequest) -> String {
-    let picture = world.picture.as_deref().unwrap_or("its own");
-    let options = world.options.iter().map(|(key, value)| format!("{key}={value}"));
-    let more: Vec<String> = world.variants.iter().chain(&world.shifts).cloned().chain(options).collect();
-    let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(", ")) };
-    format!("{} (picture {picture}{more})", world.id)
 }
 
 /// `row 13 of 86: champion, noise:3`, `8:13 left`; after `seconds` seconds.

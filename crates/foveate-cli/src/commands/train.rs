@@ -4,13 +4,12 @@ use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate_run::config::Said;
-use foveate_run::fit::configure;
-use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::progress::{Reporter, Style};
-use foveate_run::suggest;
-use foveate_run::train::{Outcome, ResumeRequest, TrainRequest, resume, run};
-use foveate_run::trust::{Repeat, WorldFlags};
+use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::run::progress::{Reporter, Style};
+use foveate::run::suggest;
+use foveate::run::train::{Outcome, ResumeRequest, resume};
+use foveate::run::trust::{Repeat, WorldFlags};
+use foveate::{TrainOptions, train};
 
 use crate::out;
 use crate::world_args::{OwnWorldArgs, TrustArg};
@@ -116,11 +115,15 @@ impl Train {
             repeat: Repeat::Train,
             ..self.own_world.flags()
         };
-        let said = Said::read(self.config.as_deref(), &sets, &world)?;
-        // The world lives until the run has its own: the process that hosts it is then shared.
-        let configured = configure(self.preset.as_deref(), &said)?;
-        let request = TrainRequest { config: configured.config.clone(), runs: self.runs, name: self.name };
-        let outcome = run(&request, &mut reporter, &stop)?;
+        let options = TrainOptions {
+            world,
+            preset: self.preset,
+            config: self.config,
+            set: sets,
+            runs: self.runs,
+            name: self.name,
+        };
+        let outcome = train(options, &mut reporter, &stop)?;
         finish(reporter, &outcome)
     }
 }

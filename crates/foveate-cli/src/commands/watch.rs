@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate_run::interrupt::stop_on_ctrl_c;
-use foveate_run::ticker::Ticker;
-use foveate_run::watch::{WatchRequest, run};
+use foveate::Film;
+use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::run::ticker::Ticker;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
-use crate::world_args::{WorldArgs, labels};
+use crate::world_args::WorldArgs;
 
 /// Record an episode as a film: the world, the agent's picture and its attention
 #[derive(Debug, Args)]
@@ -50,29 +50,16 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (file, source) = self.weights.load(&self.world)?;
-        let request = self.world.request(file.world(&source))?;
-        let (env, agent) = (self.world.make(&request)?, file.agent()?);
+        let world = self.world.world();
+        let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let ticker = Ticker::stderr();
-        let report = run(
-            &WatchRequest {
-                env: &*env,
-                agent: &*agent,
-                labels: labels(&request, source.clone()),
-                seed: self.seed,
-                episode: self.episode,
-                steps: self.steps,
-                every: 1,
-                size: self.size,
-                out: &self.out,
-                at: self.at,
-            },
-            &stop,
-            &mut |steps| ticker.set(vec![format!("step {steps}")]),
-        );
+        let Watch { seed, episode, steps, size, ref out, at, .. } = self;
+        let film = Film { seed, episode, steps, size, out, at };
+        let report =
+            loaded.watch(&world, &film, &stop, &mut |steps| ticker.set(vec![format!("step {steps}")]));
         drop(ticker);
-        Ok(out::say(&format!("{}; {source}", report?))?)
+        Ok(out::say(&format!("{}; {}", report?, loaded.source))?)
     }
 }
 

@@ -9,11 +9,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use foveate_agents::registry;
-use foveate_core::TensorShape;
-use foveate_run::checkpoint::RunFolder;
-use foveate_run::progress::LogLine;
-use foveate_run::weights::AgentFile;
+use foveate::agents::registry;
+use foveate::core::TensorShape;
+use foveate::run::checkpoint::RunFolder;
+use foveate::run::progress::LogLine;
+use foveate::run::weights::AgentFile;
 use serde_json::{Value, json};
 
 /// A folder to work in.

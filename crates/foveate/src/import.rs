@@ -1,0 +1,121 @@
+//! Published weights by name.
+
+use std::path::{Path, PathBuf};
+
+use foveate_agents::Layout;
+use foveate_agents::registry::find;
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::{AGENTS, default_world};
+use foveate_run::config::agent_settings;
+use foveate_run::fit::picture_settings;
+use foveate_run::import::{self, count, fitting};
+use foveate_run::weights::AgentFile;
+use foveate_run::{RunError, worlds};
+use serde::Serialize;
+use serde_json::json;
+
+/// What to import.
+#[derive(Debug, Clone)]
+pub struct ImportRequest {
+    /// The npz file.
+    pub file: PathBuf,
+    /// The agent that the weights are for; `None` for the one that has so many weights.
+    pub agent: Option<String>,
+    /// The world that they were trained in, whose picture and actions the agent gets; `None` for the one in which the
+    /// agent has so many weights.
+    pub world: Option<String>,
+    /// The order of the weights in the vector.
+    pub layout: Layout,
+    /// What queries times keys are divided by, `sqrt-d-in`, `sqrt-d` or `one`; `None` for the agent's default.
+    pub scale: Option<String>,
+    /// A TOML file with the agent's settings that are not at their defaults.
+    pub config: Option<PathBuf>,
+}
+
+/// Weights that were imported.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The weights, with the agent's settings.
+    pub file: AgentFile,
+    /// How many weights spoke for which agent and world, when that was not said.
+    pub guessed: Option<String>,
+}
+
+/// Reads published weights.
+///
+/// # Errors
+/// When the file is broken or holds another number of weights than the agent has; when there is no such agent or world.
+pub fn import(request: &ImportRequest) -> Result<Imported, RunError> {
+    let mut config = match &request.config {
+        Some(path) => agent_settings(path)?,
+        None => json!({}),
+    };
+    let usual = AGENTS.iter().next().map_or("", |agent| agent.name);
+    let (agent, world, guessed) = match (&request.agent, &request.world, &request.config) {
+        (None, None, None) => guess(&request.file, usual)?,
+        (agent, world, _) => (agent.clone().unwrap_or_else(|| usual.to_owned()), world.clone(), None),
+    };
+    let world = world.map(|id| EnvRequest { id, ..EnvRequest::default() });
+    if let Some(world) = &world {
+        let fitted = picture_settings(find(&agent)?, &worlds::shape(world)?)?;
+        for (key, value) in fitted.as_object().into_iter().flatten() {
+            if config.get(key).is_none() {
+                config[key] = value.clone();
+            }
+        }
+    }
+    if let Some(scale) = &request.scale {
+        config["scale"] = scale.replace('-', "_").into();
+    }
+    let file = import::import(&request.file, &agent, &config, request.layout)?;
+    let file = match &world {
+        Some(world) => file.made_for(world),
+        None => file,
+    };
+    Ok(Imported { file, guessed })
+}
+
+/// The agent and the world that the number of weights speaks for, and a note that says so. The usual ones need not be
+/// named.
+fn guess(file: &Path, usual: &str) -> Result<(String, Option<String>, Option<String>), RunError> {
+    let count = count(file)?;
+    let pairs = fitting(count);
+    // Other agents of the same shape are not what was published.
+    let of_usual: Vec<_> = pairs.iter().filter(|(agent, _)| *agent == usual).collect();
+    let otherwise = (usual, default_world().name);
+    let (agent, world) = match (&of_usual[..], &pairs[..]) {
+        ([one], _) => **one,
+        ([], [one]) => *one,
+        _ => otherwise,
+    };
+    if (agent, world) == otherwise {
+        return Ok((agent.to_owned(), None, None));
+    }
+    let note = format!("{count} weights are those of {agent} in {world}");
+    Ok((agent.to_owned(), Some(world.to_owned()), Some(note)))
+}
+
+/// What shows at a glance whether these are the right numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Smallest.
+    pub min: f32,
+    /// Largest.
+    pub max: f32,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+}
+
+impl Spread {
+    /// That of `params`.
+    pub fn of(params: &[f32]) -> Self {
+        let n = params.len() as f64;
+        let mean = params.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+        let variance = params.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n;
+        let min = params.iter().copied().fold(f32::INFINITY, f32::min);
+        let max = params.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        Spread { min, max, mean, std: variance.sqrt() }
+    }
+}

@@ -1,0 +1,55 @@
+//! Foveate: small agents that say what they attend to, and the worlds they act in.
+//!
+//! This crate is what programs call; the command `foveate` is one of them. Everything has a name: a world
+//! ([`WORLDS`]), an agent ([`AGENTS`]), a shift ([`SHIFTS`]), a training configuration ([`PRESETS`]), and weights, which
+//! are a file, the folder of a run, `random`, or nothing for the champion that comes with Foveate.
+//!
+//! * [`World`]: a world that was asked for, made when it is needed.
+//! * [`LoadedAgent`]: weights that were found, with the world that they act in; [`LoadedAgent::evaluate`],
+//!   [`LoadedAgent::watch`], [`LoadedAgent::explain`].
+//! * [`train()`]: training by name, into the folder of a run.
+//! * [`import()`]: published weights.
+//!
+//! The champion in its world:
+//!
+//! ```
+//! use foveate::run::evaluate::Seeds;
+//! use foveate::{Evaluation, LoadedAgent, World};
+//!
+//! let world = World::named("car-racing");
+//! let champion = LoadedAgent::champion(&world)?;
+//! let short = Evaluation { seeds: Seeds::Stream { seed: 1, episodes: 1 }, max_steps: Some(50), ..Evaluation::default() };
+//! let report = champion.evaluate(&world, &short)?;
+//! assert_eq!((report.lengths[0], &*report.weights), (50, "car-racing champion"));
+//! # Ok::<(), foveate::Error>(())
+//! ```
+//!
+//! A world, an agent or a shift of one's own is registered once and is then found by its name like all others:
+//! [`Registry::register`](core::Registry::register).
+//!
+//! What is below is re-exported whole: [`core`] has the contracts, [`envs`] and [`agents`] what is built in,
+//! [`evolve`] and [`training`] learning, [`run`] files, threads and clocks, [`lab`] the page in the browser.
+
+mod import;
+mod loaded;
+mod trained;
+mod world;
+
+pub use foveate_agents as agents;
+pub use foveate_core as core;
+pub use foveate_envs as envs;
+pub use foveate_evolve as evolve;
+pub use foveate_lab as lab;
+pub use foveate_registry as registry;
+pub use foveate_run as run;
+pub use foveate_train as training;
+
+pub use foveate_core::{Action, Agent, Env, Observation, Seed, Step};
+pub use foveate_envs::registry::{EnvRequest, WorldDescriptor};
+pub use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, make};
+pub use foveate_run::RunError as Error;
+
+pub use import::{ImportRequest, Imported, Spread, import};
+pub use loaded::{Evaluation, Explanation, Film, LoadedAgent, each_variant, labels, load_all};
+pub use trained::{TrainOptions, train};
+pub use world::World;

@@ -1,0 +1,408 @@
+//! Weights by name, in their world.
+
+use std::path::Path;
+
+use foveate_agents::Sees;
+use foveate_agents::registry::{Init, initial_params, usual};
+use foveate_core::{Agent, Env, Seed};
+use foveate_envs::registry::EnvRequest;
+use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
+use foveate_run::RunError;
+use foveate_run::champion::champion;
+use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
+use foveate_run::explain::{self, ExplainReport, ExplainRequest};
+use foveate_run::fit;
+use foveate_run::stress::Contender;
+use foveate_run::watch::{self, WatchReport, WatchRequest};
+use foveate_run::weights::{AgentFile, exists, is_run, load_weights_or_run};
+use foveate_run::workers::Stop;
+use serde_json::Value;
+
+use crate::World;
+
+/// Weights that were found, and the world that they act in.
+#[derive(Debug, Clone)]
+pub struct LoadedAgent {
+    /// The weights, with the agent's settings.
+    pub file: AgentFile,
+    /// What to call them: a path, `car-racing champion`, `random weights of seed 7`.
+    pub source: String,
+    /// The world: what was said, on top of what the weights say of the world that they were made for.
+    pub world: EnvRequest,
+}
+
+/// How to judge an agent. The digits do not depend on the number of workers.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// The episodes.
+    pub seeds: Seeds,
+    /// Threads; 0 for one per core.
+    pub workers: usize,
+    /// Steps after which an episode is over, if the world lets it go on for so long.
+    pub max_steps: Option<u64>,
+    /// Ends the evaluation early.
+    pub stop: Stop,
+}
+
+impl Default for Evaluation {
+    fn default() -> Self {
+        Evaluation {
+            seeds: Seeds::Stream { seed: 1, episodes: 100 },
+            workers: 0,
+            max_steps: None,
+            stop: Stop::default(),
+        }
+    }
+}
+
+/// Which episode to film, into which file.
+#[derive(Debug, Clone)]
+pub struct Film<'a> {
+    /// The seed of the world's random stream.
+    pub seed: u64,
+    /// Which episode of that stream; 0 is the first.
+    pub episode: usize,
+    /// Steps to film; `None` for the whole episode.
+    pub steps: Option<usize>,
+    /// Width and height in pixels, even; `None` for the usual size.
+    pub size: Option<(usize, usize)>,
+    /// The file; its ending chooses what it becomes: `.mp4` or `.gif` a film, `.png` a picture of one step.
+    pub out: &'a Path,
+    /// Of a picture: which step it shows.
+    pub at: Option<usize>,
+}
+
+/// What to explain, into which folder.
+#[derive(Debug, Clone)]
+pub struct Explanation<'a> {
+    /// The seed of the world's random stream; its first episode is the one shown.
+    pub seed: u64,
+    /// Episodes that the statistics are over.
+    pub episodes: usize,
+    /// Decisions per episode that are put to the test.
+    pub decisions: usize,
+    /// Steps after which an episode is over, if the world lets it go on for so long.
+    pub max_steps: Option<usize>,
+    /// Threads; 0 for one per core.
+    pub workers: usize,
+    /// The folder to make; an older report there is replaced.
+    pub out: &'a Path,
+}
+
+impl LoadedAgent {
+    /// The weights called `name`: a weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7)
+    /// for an untrained agent of a shape that fits the world, or an agent that has no weights, as `random-actions`.
+    /// `None` is the champion of the world.
+    ///
+    /// ```
+    /// let world = foveate::World::named("car-racing");
+    /// let untrained = foveate::LoadedAgent::load(Some("random:7".as_ref()), &world)?;
+    /// assert_eq!((untrained.file.name(), untrained.file.params().len()), ("attention-agent", 3667));
+    /// # Ok::<(), foveate::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are no such weights, they are broken, or they may not ask for their world.
+    pub fn load(name: Option<&Path>, world: &World) -> Result<Self, RunError> {
+        let Some(path) = name else { return Self::champion(world) };
+        let made_up = path.to_str().filter(|_| !exists(path)).and_then(made_up);
+        let (file, source) = match made_up {
+            Some((made_up, seed)) => {
+                let request = world.own();
+                let (file, what) = match made_up {
+                    MadeUp::Weights => (world.look(&request, |env| untrained(env, seed))?, "weights"),
+                    MadeUp::Actions(agent) => {
+                        (world.look(&request, |env| without_weights(agent, env, seed))?, "actions")
+                    }
+                };
+                (file.made_for(&request), format!("random {what} of seed {seed}"))
+            }
+            None => load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()))?,
+        };
+        let world = world.request(file.world(&source))?;
+        Ok(LoadedAgent { file, source, world })
+    }
+
+    /// The trained agent that comes with Foveate for this world.
+    ///
+    /// # Errors
+    /// When this world has none.
+    pub fn champion(world: &World) -> Result<Self, RunError> {
+        let (file, source) = champion(&world.own().id)?;
+        let world = world.request(file.world(&source))?;
+        Ok(LoadedAgent { file, source, world })
+    }
+
+    /// The agent with its weights.
+    ///
+    /// # Errors
+    /// When the weights do not fit its settings.
+    pub fn agent(&self) -> Result<Box<dyn Agent>, RunError> {
+        Ok(self.file.agent()?)
+    }
+
+    /// What to call its world and its weights in reports and films.
+    pub fn labels(&self) -> Labels {
+        labels(&self.world, self.source.clone())
+    }
+
+    /// Drives the episodes and sums up their returns.
+    ///
+    /// # Errors
+    /// When the world cannot be made, world or agent fail, or someone asked to stop.
+    pub fn evaluate(&self, world: &World, how: &Evaluation) -> Result<EvalReport, RunError> {
+        self.evaluate_in(world, &self.world, how)
+    }
+
+    /// The same in the world as it is and in each of its variants that needs nothing but its name. `told` gets every
+    /// report as soon as it is there; `before` every label before its episodes are driven.
+    ///
+    /// # Errors
+    /// As [`LoadedAgent::evaluate`], and whatever `told` fails with.
+    pub fn evaluate_variants<E: From<RunError>>(
+        &self,
+        world: &World,
+        how: &Evaluation,
+        before: &mut dyn FnMut(&Labels),
+        told: &mut dyn FnMut(EvalReport) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for variants in each_variant(&self.world.id) {
+            let request = EnvRequest { variants, ..self.world.clone() };
+            before(&labels(&request, self.source.clone()));
+            told(self.evaluate_in(world, &request, how)?)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate_in(
+        &self,
+        world: &World,
+        request: &EnvRequest,
+        how: &Evaluation,
+    ) -> Result<EvalReport, RunError> {
+        let (env, agent) = (world.make(request)?, self.agent()?);
+        let labels = labels(request, self.source.clone());
+        let Evaluation { seeds, workers, max_steps, stop } = how;
+        let (seeds, workers, max_steps) = (seeds.clone(), *workers, *max_steps);
+        evaluate::run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, stop)
+    }
+
+    /// Films an episode: the world, what the agent sees of it, and what it attends to. `progress` is told how many steps
+    /// are filmed.
+    ///
+    /// # Errors
+    /// As [`LoadedAgent::evaluate`]; when the file cannot be written.
+    pub fn watch(
+        &self,
+        world: &World,
+        film: &Film<'_>,
+        stop: &Stop,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<WatchReport, RunError> {
+        let (env, agent) = (world.make(&self.world)?, self.agent()?);
+        let Film { seed, episode, steps, size, out, at } = *film;
+        let labels = self.labels();
+        let request = WatchRequest {
+            env: &*env,
+            agent: &*agent,
+            labels,
+            seed,
+            episode,
+            steps,
+            every: 1,
+            size,
+            out,
+            at,
+        };
+        watch::run(&request, stop, progress)
+    }
+
+    /// Makes the report on what the agent attends to, and whether that is what it acts on.
+    ///
+    /// # Errors
+    /// As [`LoadedAgent::evaluate`]; when the agent attends to nothing; when the folder cannot be written.
+    pub fn explain(
+        &self,
+        world: &World,
+        explanation: &Explanation<'_>,
+        stop: &Stop,
+        progress: &mut dyn FnMut(explain::Progress),
+    ) -> Result<ExplainReport, RunError> {
+        let (env, agent) = (world.make(&self.world)?, self.agent()?);
+        let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
+        let (env, agent, labels) = (&*env, &*agent, self.labels());
+        let request =
+            ExplainRequest { env, agent, labels, seed, episodes, decisions, max_steps, workers, out };
+        explain::run(&request, stop, progress)
+    }
+}
+
+/// Several agents that act in one and the same world, each with a name of its own for the head of its column; the
+/// champion when none is named.
+///
+/// # Errors
+/// As [`LoadedAgent::load`]; when two of them are made for different worlds.
+pub fn load_all<P: AsRef<Path>>(
+    names: &[P],
+    world: &World,
+) -> Result<(Vec<Contender>, EnvRequest), RunError> {
+    let mut agents: Vec<(Contender, EnvRequest)> = vec![];
+    for path in names.iter().map(AsRef::as_ref) {
+        let LoadedAgent { file, source, world } = LoadedAgent::load(Some(path), world)?;
+        let name = if is_run(path) { path.display().to_string() } else { stem(path) };
+        let taken = agents.iter().any(|(agent, _)| agent.name == name);
+        let name = if taken { path.display().to_string() } else { name };
+        agents.push((Contender { name, file, source }, world));
+    }
+    if agents.is_empty() {
+        let LoadedAgent { file, source, world } = LoadedAgent::champion(world)?;
+        agents.push((Contender { name: source.clone(), file, source }, world));
+    }
+    let (first, world) = &agents[0];
+    if let Some((other, its)) = agents.iter().find(|(_, its)| its != world) {
+        return Err(RunError::BadRequest {
+            why: format!(
+                "{} drives in {}, {} in {}; put both in one world with --env, --picture, --variant and --option",
+                first.name,
+                called(world),
+                other.name,
+                called(its)
+            ),
+        });
+    }
+    let world = world.clone();
+    Ok((agents.into_iter().map(|(agent, _)| agent).collect(), world))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// A world in a few words.
+fn called(world: &EnvRequest) -> String {
+    let picture = world.picture.as_deref().unwrap_or("its own");
+    let options = world.options.iter().map(|(key, value)| format!("{key}={value}"));
+    let more: Vec<String> = world.variants.iter().chain(&world.shifts).cloned().chain(options).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(", ")) };
+    format!("{} (picture {picture}{more})", world.id)
+}
+
+/// What to call this world, and these weights, in reports and films.
+pub fn labels(request: &EnvRequest, weights: String) -> Labels {
+    let own = || Some(WORLDS.get(&request.id)?.pictures.first()?.name.to_owned());
+    let picture = request.picture.clone().or_else(own).unwrap_or_default();
+    let variant = if request.variants.is_empty() { "original".into() } else { request.variants.join("+") };
+    let shifts = request.shifts.iter().flat_map(|text| ["; ", text]);
+    let variant = std::iter::once(&*variant).chain(shifts).collect();
+    Labels { env: request.id.clone(), picture, variant, weights }
+}
+
+/// No variant, then each variant of the world by itself that needs nothing but its name.
+pub fn each_variant(world: &str) -> Vec<Vec<String>> {
+    let infos = WORLDS.get(world).map_or(&[][..], |world| world.variants);
+    let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
+    std::iter::once(vec![]).chain(whole.map(|info| vec![info.name.to_owned()])).collect()
+}
+
+/// Who acts without weights of its own.
+#[derive(Debug, Clone, Copy)]
+enum MadeUp {
+    /// An agent of random weights.
+    Weights,
+    /// An agent that sees nothing and has no weights.
+    Actions(&'static AgentDescriptor),
+}
+
+/// What `random`, `random:7`, `random-actions` and `random-actions:7` stand for, with the seed.
+fn made_up(text: &str) -> Option<(MadeUp, u64)> {
+    let (name, seed) = text.split_once(':').map_or((text, Some(0)), |(name, seed)| (name, seed.parse().ok()));
+    if name == "random" {
+        return Some((MadeUp::Weights, seed?));
+    }
+    let agent = AGENTS.get(name).filter(|agent| agent.sees == Sees::Nothing)?;
+    Some((MadeUp::Actions(agent), seed?))
+}
+
+/// An untrained agent of a shape that fits the world: the usual agent for what it shows.
+fn untrained(world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
+    let agent = usual(world.spec())?;
+    let settings = fit::settings(agent, world)?;
+    let params = initial_params(agent.name, &settings, Init::Torch, Seed::root(seed))?;
+    Ok(AgentFile::new(agent.name, &settings, params)?)
+}
+
+/// An agent without weights, with this seed if it has one.
+fn without_weights(agent: &AgentDescriptor, world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
+    let mut settings = fit::settings(agent, world)?;
+    if foveate_agents::registry::full_config(agent.name, &Value::Null)?.get("seed").is_some() {
+        settings["seed"] = seed.into();
+    }
+    Ok(AgentFile::new(agent.name, &settings, vec![])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_core::TensorShape;
+    use foveate_run::worlds;
+
+    use super::*;
+
+    #[test]
+    fn random_weights_have_a_seed() {
+        for (text, expect) in [
+            ("random", Some(("weights", 0))),
+            ("random:7", Some(("weights", 7))),
+            ("random-actions", Some(("random-actions", 0))),
+            ("random-actions:7", Some(("random-actions", 7))),
+            ("random:x", None),
+            ("randomly", None),
+            ("attention-agent", None),
+            ("a", None),
+        ] {
+            let found = made_up(text).map(|(made_up, seed)| match made_up {
+                MadeUp::Weights => ("weights", seed),
+                MadeUp::Actions(agent) => (agent.name, seed),
+            });
+            assert_eq!(found, expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_untrained_agent_fits_the_world() {
+        let mut world = worlds::make(World::named("car-racing").own()).expect("a native one");
+        let mut made = |seed| untrained(&mut *world, seed).expect("fine");
+        let (a, b) = (made(1), made(2));
+        assert_eq!(a.params().len(), 3667, "the published shape");
+        assert_ne!(a.params(), b.params());
+        let spec = worlds::shape(&World::named("take-cover").own()).expect("it is known without a game");
+        let agent = usual(&spec).expect("one");
+        let settings = fit::picture_settings(agent, &spec).expect("a picture");
+        let tensors = foveate_agents::registry::tensors(agent.name, &settings).expect("fine");
+        assert_eq!(tensors.iter().map(TensorShape::len).sum::<usize>(), 3633, "the published shape");
+    }
+
+    #[test]
+    fn labels_name_what_is_shown() {
+        let plain = World::named("car-racing").own();
+        let label = |request: &EnvRequest| {
+            let labels = labels(request, "w".into());
+            (labels.picture, labels.variant)
+        };
+        let text = |picture: &str, variant: &str| (picture.to_owned(), variant.to_owned());
+        assert_eq!(label(&plain), text("exact", "original"));
+        let bar = EnvRequest { variants: vec!["bar".into()], ..plain.clone() };
+        assert_eq!(label(&bar), text("exact", "bar"));
+        let shifted = EnvRequest { shifts: vec!["hue:2".into()], ..plain.clone() };
+        assert_eq!(label(&shifted), text("exact", "original; hue:2"));
+        let both = EnvRequest { shifts: vec!["hue:2".into()], ..bar };
+        assert_eq!(label(&both), text("exact", "bar; hue:2"));
+        assert_eq!(label(&World::named("gym:X-v0").own()), text("world", "original"));
+    }
+
+    #[test]
+    fn variants_that_need_more_than_their_name_are_left_out() {
+        let names = each_variant("car-racing").concat();
+        assert!(names.contains(&"color".to_owned()) && !names.contains(&"video".to_owned()), "{names:?}");
+        assert_eq!(each_variant("gym:X-v0"), [[""; 0]]);
+    }
+}
