@@ -157,7 +157,8 @@ fn expert(world: &WorldDescriptor, env: &mut dyn Env, place: &str) {
     env.reset(Some(5));
     let mut action = vec![0.0; space.len()];
     let asked = env.expert(&mut action);
-    if !world.has_expert {
+    // CarRacing's expert has pedals, not choices.
+    if !world.has_expert || space.is_discrete() {
         assert!(matches!(asked, Err(EnvError::NoExpert { .. })), "{place}: {asked:?}");
         return;
     }

@@ -10,7 +10,7 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, ExplainReport, ExplainRequest};
+use foveate_run::explain::{self, ExplainRequest, StudyReport};
 use foveate_run::fit;
 use foveate_run::stress::Contender;
 use foveate_run::watch::{self, WatchReport, WatchRequest};
@@ -227,7 +227,7 @@ impl LoadedAgent {
         explanation: &Explanation<'_>,
         stop: &Stop,
         progress: &mut dyn FnMut(explain::Progress),
-    ) -> Result<ExplainReport, RunError> {
+    ) -> Result<StudyReport, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
         let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
         let (env, agent, labels) = (&*env, &*agent, self.labels());

@@ -233,15 +233,15 @@ impl Env for CarRacing {
 
     /// A driver that knows the track: pure pursuit of the centre line, as fast as the bends in sight allow.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        if !self.config.continuous {
+            return Err(EnvError::NoExpert { env: format!("{ID} with discrete actions") });
+        }
         if !self.running {
             return Err(EnvError::NeedsReset { env: ID.into() });
         }
         let &mut [ref mut steer, ref mut gas, ref mut brake] = action else {
             return Err(EnvError::ActionLength { env: ID.into(), wanted: 3, given: action.len() });
         };
-        if !self.config.continuous {
-            return Err(EnvError::NoExpert { env: format!("{ID} with discrete actions") });
-        }
         let hull = self.world.car.island.hull.body;
         [*steer, *gas, *brake] = self.driver.act(&Style::TEACHER, &hull, &self.world.track.points);
         Ok(())
