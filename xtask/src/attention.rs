@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::bench::{Table, json, list, number, path, reference};
-use crate::plot::{Axis, Line, Plot};
 use crate::{cargo, root};
+use foveate_explain::charts::{LinePlot, LineScale, line_plot};
 
 /// Patches of the largest picture.
 const MOST: f64 = 19_200.0;
@@ -69,18 +69,18 @@ pub(crate) fn rows(python: &Path, bench: &Path, replace: bool, table: &mut Table
             .collect::<Result<_>>()?;
         let peak = number(at_most(kernel)?, "peak_mb")?;
         eprintln!("{kernel}: slope {:.2}, {peak} MB beside the picture", slope(&points));
-        lines.push(Line { name: format!("{kernel} ({:.2})", slope(&points)), points });
+        lines.push((format!("{kernel} ({:.2})", slope(&points)), points));
     }
     let ticks = [529.0, 2_116.0, 4_800.0, MOST].map(|x| (x, format!("{x}")));
-    let plot = Plot {
+    let plot = LinePlot {
         title: "A whole decision, one thread (in brackets: slope)",
         x: "patches",
         y: "CPU time",
-        y_axis: Axis::Logarithmic,
+        scale: LineScale::Logarithmic(microseconds),
         ticks: &ticks,
     };
     let pictures = [
-        ("attention-time.svg", plot.svg(&lines)),
+        ("attention-time.svg", line_plot(&plot, &lines)),
         ("attention-agreement.svg", agreement(list(&ours, "agreement")?)?),
     ];
     let images = root().join("docs/images");
@@ -107,18 +107,18 @@ fn agreement(rows: &[Value]) -> Result<String> {
         if points.len() == 1 {
             points = vec![(1.0, points[0].1), (16.0, points[0].1)];
         }
-        lines.push(Line { name: kernel.to_owned(), points });
+        lines.push((kernel.to_owned(), points));
     }
     let ticks =
         [(1, 1), (2, 1), (4, 3), (8, 7), (16, 15)].map(|(m, n)| (f64::from(m), format!("({m}, {n})")));
-    let plot = Plot {
+    let plot = LinePlot {
         title: "How many of the 10 patches that all pairs choose are chosen",
         x: "directions and hyperplanes (m, n)",
         y: "part of 10",
-        y_axis: Axis::From0To(1.0),
+        scale: LineScale::From0To(1.0),
         ticks: &ticks,
     };
-    Ok(plot.svg(&lines))
+    Ok(line_plot(&plot, &lines))
 }
 
 /// Kernels in order of appearance.
@@ -132,4 +132,13 @@ fn names(rows: &[Value]) -> Vec<&str> {
 fn slope(points: &[(f64, f64)]) -> f64 {
     let (a, b) = (points[1], points[points.len() - 1]);
     (b.1 / a.1).ln() / (b.0 / a.0).ln()
+}
+
+/// A power of ten of microseconds as people say it.
+fn microseconds(exponent: i32) -> String {
+    match exponent {
+        ..3 => format!("{} µs", 10_f64.powi(exponent)),
+        3..6 => format!("{} ms", 10_f64.powi(exponent - 3)),
+        _ => format!("{} s", 10_f64.powi(exponent - 6)),
+    }
 }

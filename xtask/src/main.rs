@@ -8,7 +8,6 @@ mod bench;
 mod browser;
 mod debian;
 mod gates;
-mod plot;
 mod python;
 mod test;
 

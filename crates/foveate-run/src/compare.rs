@@ -10,13 +10,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use foveate_core::statistics;
+use foveate_explain::charts::{RunGroup, compared_runs};
+use foveate_explain::figure::count_steps;
 use foveate_train::{Event, Summary, decimals};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::axis::{self, Axis};
 use crate::checkpoint;
-use crate::curve::{escape, path};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::progress::LogLine;
@@ -311,7 +311,7 @@ impl Comparison {
                 cell(name),
                 runs.len(),
                 list(&|run| run.seed.map_or_else(|| "–".to_owned(), |seed| seed.to_string())),
-                axis::steps(mean(|run| run.steps as f64).round() as u64),
+                count_steps(mean(|run| run.steps as f64).round() as u64),
                 mean(|run| run.cpu_seconds),
                 list(&|run| number(run.best_until(f64::INFINITY))),
                 list(&|run| number(run.report.map(|report| report.mean))),
@@ -355,130 +355,26 @@ impl Comparison {
         format!("configurations differ in {}{more}", keys.join(", "))
     }
 
-    /// The picture: thin lines for runs, a thick one for their mean as far as all of them have come, and the reports
-    /// with their 95 % intervals on the right.
+    /// A picture: thin lines for the best validation so far of each run, a thick one for the mean of a group, and to the
+    /// right the reports with their 95 % intervals, as SVG.
     pub fn to_svg(&self, title: &str) -> String {
         let runs = || self.groups.iter().flat_map(|group| &group.runs);
-        let most = runs().map(|run| run.steps).max().unwrap_or(0).max(1) as f64;
-        let values = runs().flat_map(|run| {
-            let reports =
-                run.report.into_iter().flat_map(|r| [r.mean].into_iter().chain(r.ci95.into_iter().flatten()));
-            run.validations.iter().map(|&(_, mean)| mean).chain(reports)
-        });
-        let returns = Axis::of(values, LINES);
-        let x = |steps: f64| LEFT + (CURVES - LEFT) * steps / most;
-        let y = |value: f64| BOTTOM - (BOTTOM - TOP) * returns.share(value);
-
-        let mut out = String::new();
-        let _ = write!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-             font-size=\"12\" fill=\"#333\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n\
-             <text x=\"{LEFT}\" y=\"41\" font-size=\"11\" fill=\"#666\">{}</text>\n",
-            escape(title),
-            escape(&self.differ_in())
-        );
-        for (value, label) in returns.ticks() {
-            let at = y(value);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" \
-                 text-anchor=\"end\">{label}</text>",
-                LEFT - 8.0,
-                at + 4.0
-            );
-        }
-        for i in 0..=4 {
-            let steps = most * f64::from(i) / 4.0;
-            let _ = writeln!(
-                out,
-                "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                x(steps),
-                BOTTOM + 20.0,
-                axis::steps_of(steps, most)
-            );
-        }
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">best validation so far, over training steps</text>\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">reports</text>",
-            f64::midpoint(LEFT, CURVES),
-            BOTTOM + 40.0,
-            f64::midpoint(REPORTS, RIGHT),
-            BOTTOM + 20.0
-        );
-        let width = (RIGHT - REPORTS) / runs().count().max(1) as f64;
-        let mut place = 0;
-        for (number, Group { runs, .. }) in self.groups.iter().enumerate() {
-            let colour = COLOURS[number % COLOURS.len()];
-            for run in runs {
-                let _ = writeln!(
-                    out,
-                    "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-opacity=\"0.45\"/>",
-                    path(&stairs(std::slice::from_ref(run)), x, y)
-                );
-                if let Some(Summary { mean, ci95, .. }) = run.report {
-                    let at = REPORTS + width * (f64::from(place) + 0.5);
-                    if let Some([from, to]) = ci95 {
-                        let _ = writeln!(
-                            out,
-                            "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-                            y(from),
-                            y(to)
-                        );
-                    }
-                    let _ = writeln!(
-                        out,
-                        "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>",
-                        y(mean)
-                    );
-                }
-                place += 1;
-            }
-            let _ = writeln!(
-                out,
-                "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"3\"/>",
-                path(&stairs(runs), x, y)
-            );
-        }
-        self.legend(&mut out);
-        out.push_str("</svg>\n");
-        out
-    }
-
-    /// Colour, name and n of every group, at the lower right end of the curves.
-    fn legend(&self, out: &mut String) {
-        let texts: Vec<String> = self
+        let steps = runs().map(|run| run.steps as f64).fold(1.0, f64::max);
+        let groups: Vec<RunGroup> = self
             .names()
             .into_iter()
             .zip(&self.groups)
-            .map(|(name, group)| format!("{name} (n = {})", group.n))
+            .map(|(name, Group { n, runs, .. })| RunGroup {
+                name: format!("{name} (n = {n})"),
+                runs: runs
+                    .iter()
+                    .map(|run| (stairs(std::slice::from_ref(run)), run.report.map(|r| (r.mean, r.ci95))))
+                    .collect(),
+                together: stairs(runs),
+            })
             .collect();
-        // Letters of this size are about 6.4 wide.
-        let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0) as f64;
-        let left = (CURVES - 26.0 - 6.4 * longest).clamp(LEFT, CURVES - 190.0);
-        let top = BOTTOM - 14.0 * texts.len() as f64 - 14.0;
-        // Curves pass behind it.
-        let _ = writeln!(
-            out,
-            "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#fff\" fill-opacity=\"0.88\"/>",
-            left - 6.0,
-            CURVES - left + 6.0,
-            BOTTOM - top - 2.0
-        );
-        for (number, text) in texts.iter().enumerate() {
-            let at = BOTTOM - 14.0 * (texts.len() - number) as f64;
-            let _ = writeln!(
-                out,
-                "<rect x=\"{left:.1}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{}\"/>\
-                 <text x=\"{:.1}\" y=\"{at:.1}\">{}</text>",
-                at - 9.0,
-                COLOURS[number % COLOURS.len()],
-                left + 16.0,
-                escape(text)
-            );
-        }
+        let curve = "best validation so far, over training steps";
+        compared_runs(title, &self.differ_in(), curve, steps, &groups)
     }
 }
 
@@ -492,20 +388,6 @@ fn short(value: Option<&str>) -> String {
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
-
-const WIDTH: f64 = 980.0;
-const HEIGHT: f64 = 460.0;
-const LEFT: f64 = 64.0;
-const TOP: f64 = 52.0;
-const BOTTOM: f64 = 408.0;
-/// Where curves end, and where reports begin.
-const CURVES: f64 = 780.0;
-const REPORTS: f64 = 800.0;
-const RIGHT: f64 = 960.0;
-/// Most steps of the axis of returns; CarRacing's goes from −100 to 1000.
-const LINES: usize = 12;
-/// One for each group, over and over.
-const COLOURS: [&str; 6] = ["#3566b0", "#d0541b", "#2b8a5a", "#8a3fa0", "#b08a00", "#c2307a"];
 
 /// The mean of the best validations so far, wherever it changes, from where every run has one to where the first of
 /// them ends.

@@ -1,17 +1,8 @@
 //! The learning curve of a run as an SVG picture.
 
-use std::fmt::Write as _;
-
+use foveate_explain::charts::{LearningCurve, learning_curve};
 use foveate_train::{Curve, Event};
 
-use crate::axis::{self, Axis};
-
-const WIDTH: f64 = 860.0;
-const HEIGHT: f64 = 420.0;
-/// Left, top, right and bottom of the plot within the picture.
-const PLOT: [f64; 4] = [64.0, 40.0, 830.0, 372.0];
-/// Most steps of the axis of returns; CarRacing's goes from −100 to 1000.
-const LINES: usize = 12;
 /// More points than pixels would only make the file larger.
 const POINTS: usize = 760;
 
@@ -20,128 +11,26 @@ const POINTS: usize = 760;
 /// final report.
 pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
     let curve = Curve::of(events);
-    let returns = Axis::of(curve.returns(), LINES);
-    let Curve { steps, mean, best, validation, evaluation, chosen, report } = curve;
-    let most = steps.max(1.0);
-    let [left, top, right, bottom] = PLOT;
-    let x = |steps: f64| left + (right - left) * steps / most;
-    let y = |value: f64| bottom - (bottom - top) * returns.share(value);
-
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"12\" fill=\"#333\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-         <text x=\"{left}\" y=\"24\" font-size=\"15\">{}</text>\n",
-        escape(title)
-    );
-    for (value, label) in returns.ticks() {
-        let at = y(value);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            left - 8.0,
-            at + 4.0
-        );
-    }
-    for i in 0..=4 {
-        let steps = most * f64::from(i) / 4.0;
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            x(steps),
-            bottom + 20.0,
-            axis::steps_of(steps, most)
-        );
-    }
-    let _ = writeln!(
-        out,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">training steps</text>",
-        f64::midpoint(left, right),
-        bottom + 40.0
-    );
-    for steps in chosen {
-        let _ = writeln!(
-            out,
-            "<path d=\"M{:.1} {top}V{bottom}\" stroke=\"#bbb\" stroke-dasharray=\"4 4\"/>",
-            x(steps)
-        );
-    }
-    for (points, colour, width) in [(&best, "#c9d7ee", 1.0), (&mean, "#5b84c4", 1.5)] {
-        let _ = writeln!(
-            out,
-            "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>",
-            path(&Curve::thin(points, POINTS), x, y)
-        );
-    }
-    for (points, colour) in [(&validation, "#d0541b"), (&evaluation, "#2b8a5a")] {
-        for &(steps, value) in points {
-            let _ = writeln!(
-                out,
-                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"{colour}\"/>",
-                x(steps),
-                y(value)
-            );
-        }
-    }
-    let mut legend = vec![("best of a generation", "#c9d7ee"), ("mean of a generation", "#5b84c4")];
-    legend.push(("validation", "#d0541b"));
-    if !evaluation.is_empty() {
-        legend.push(("evaluation", "#2b8a5a"));
-    }
-    if let Some((steps, value, ci95)) = report {
-        let at = x(steps);
-        if let Some([from, to]) = ci95 {
-            let _ = writeln!(
-                out,
-                "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"#111\" stroke-width=\"2\"/>",
-                y(from),
-                y(to)
-            );
-        }
-        let _ = writeln!(out, "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4.5\" fill=\"#111\"/>", y(value));
-        let name = if ci95.is_some() { "final report, 95 %" } else { "final report, one episode" };
-        legend.push((name, "#111"));
-    }
-    // Curves pass behind the legend.
-    let height = 14.0 * legend.len() as f64 + 6.0;
-    let _ = writeln!(
-        out,
-        "<rect x=\"{}\" y=\"{:.1}\" width=\"168\" height=\"{height:.1}\" fill=\"#fff\" fill-opacity=\"0.88\"/>",
-        right - 168.0,
-        bottom - height - 8.0
-    );
-    for (i, (text, colour)) in legend.iter().enumerate() {
-        let (x, y) = (right - 160.0, bottom - 14.0 * (legend.len() - i) as f64);
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{colour}\"/><text x=\"{}\" y=\"{y:.1}\">{text}</text>",
-            y - 9.0,
-            x + 16.0
-        );
-    }
-    out.push_str("</svg>\n");
-    out
-}
-
-/// A line through points, as the `d` of a path.
-pub(crate) fn path(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
-    let mut out = String::new();
-    for (i, &(steps, value)) in points.iter().enumerate() {
-        let _ = write!(out, "{}{:.1} {:.1}", if i == 0 { 'M' } else { 'L' }, x(steps), y(value));
-    }
-    out
-}
-
-/// Text as SVG takes it.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    learning_curve(
+        title,
+        &LearningCurve {
+            steps: curve.steps,
+            best: &Curve::thin(&curve.best, POINTS),
+            mean: &Curve::thin(&curve.mean, POINTS),
+            validation: &curve.validation,
+            evaluation: &curve.evaluation,
+            marks: &curve.chosen,
+            report: curve.report.map(|(_, mean, interval)| (mean, interval)),
+        },
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Left, top, right and bottom of the plot within the picture.
+    const PLOT: [f64; 4] = [64.0, 40.0, 830.0, 372.0];
     use foveate_train::Summary;
 
     fn generation(i: u64) -> Event {
@@ -195,7 +84,7 @@ mod tests {
         // Half of the steps is the middle of the plot; 750 of -500..5000 is where it should be.
         let y = PLOT[3] - (PLOT[3] - PLOT[1]) * (750.0 + 500.0) / 5500.0;
         assert!(
-            svg.contains(&format!("<circle cx=\"{:.1}\" cy=\"{y:.1}\"", f64::midpoint(PLOT[0], PLOT[2]))),
+            svg.contains(&format!("<circle cx=\"{:.0}\" cy=\"{y:.2}\"", f64::midpoint(PLOT[0], PLOT[2]))),
             "{svg}"
         );
         assert_eq!(svg.matches("#2b8a5a").count(), 2, "a point and its legend");

@@ -1,7 +1,6 @@
 //! Everything of Foveate that touches files, clocks, threads and processes.
 
 pub mod atomic;
-mod axis;
 pub mod bench;
 pub mod browser;
 mod budget;

@@ -7,7 +7,6 @@ use foveate_core::{EpisodeResult, RolloutJob};
 use foveate_train::{Event, Summary, decimals};
 use serde::{Deserialize, Serialize};
 
-use crate::axis;
 use crate::error::RunError;
 use crate::ticker::{Ticker, clock, stdout_width};
 use crate::workers::Stop;
@@ -224,7 +223,7 @@ impl Reporter {
                     clock(seconds),
                     spread(summary),
                     self.episodes(summary.n, ""),
-                    axis::steps(*steps),
+                    foveate_explain::figure::count_steps(*steps),
                     self.pace(steps_left)
                         .map_or_else(String::new, |(speed, left)| format!(", {speed}, {left}")),
                     if *best { ", best so far" } else { "" }

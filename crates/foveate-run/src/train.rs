@@ -96,7 +96,7 @@ fn header(config: &TrainConfig, folder: &Path) -> String {
         config.agent.name,
         config.env.id,
         config.env.picture,
-        crate::axis::steps(config.recipe.training_steps()),
+        foveate_explain::figure::count_steps(config.recipe.training_steps()),
         config.seed,
         folder.display(),
         folder.display(),

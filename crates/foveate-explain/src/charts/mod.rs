@@ -1,17 +1,26 @@
-//! The report's figures, each from the numbers that it keeps as its table.
+//! Charts: the report's figures, each from the numbers that it keeps as its table, and plots that are files of their own.
 
 mod attention;
+mod conditions;
 mod dots;
+mod learning;
+mod lines;
 mod looks;
 mod pictures;
 mod time;
 
 pub use attention::attention_figure;
+pub use conditions::{AgentMean, ConditionRow, ConditionsHead, Panel, condition_means, condition_panels};
 pub use dots::{Row, Rows, Series, curves, dots};
+pub use learning::{LearningCurve, Mean, RunGroup, compared_runs, learning_curve};
+pub use lines::{LinePlot, LineScale, line_plot};
 pub(crate) use looks::glow;
 pub use looks::{around, gaze_map, hold_lengths, importance, over_time, region_shares};
 pub use pictures::{Card, SaliencyRow, cards, patch_samples, saliency_maps};
 pub use time::traces;
+
+/// The 95 % interval of a mean, if there is one.
+pub type Interval = Option<[f64; 2]>;
 
 /// Width of a figure that has half of the page, and of one that has all of it.
 const HALF: f64 = 500.0;

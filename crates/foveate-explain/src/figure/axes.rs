@@ -12,6 +12,8 @@ pub struct Scale {
     pub domain: [f64; 2],
     /// The places of these numbers on the sheet.
     pub range: [f64; 2],
+    /// Whether equal factors, and not equal differences, are equally far apart.
+    pub logarithmic: bool,
 }
 
 impl Scale {
@@ -19,14 +21,26 @@ impl Scale {
     pub fn new(domain: [f64; 2], range: [f64; 2]) -> Self {
         let [low, high] = domain;
         let domain = if high - low > 1e-12 { domain } else { [low - 0.5, low + 0.5] };
-        Scale { domain, range }
+        Scale { domain, range, logarithmic: false }
+    }
+
+    /// A logarithmic scale between two numbers above 0; a domain of no extent is widened.
+    pub fn logarithmic([low, high]: [f64; 2], range: [f64; 2]) -> Self {
+        let low = low.max(f64::MIN_POSITIVE);
+        let domain = if high > low * (1.0 + 1e-12) { [low, high] } else { [low / 2.0, low * 2.0] };
+        Scale { domain, range, logarithmic: true }
     }
 
     /// Where `value` is.
     pub fn at(&self, value: f64) -> f64 {
         let [low, high] = self.domain;
         let [from, to] = self.range;
-        from + (value - low) / (high - low) * (to - from)
+        let part = if self.logarithmic {
+            (value / low).ln() / (high / low).ln()
+        } else {
+            (value - low) / (high - low)
+        };
+        from + part * (to - from)
     }
 
     /// Where `value` is, or the nearer end.
@@ -132,6 +146,66 @@ impl Plot {
         self.sheet.text((left - 30.0, top - 10.0), LETTERS, Anchor::Start, Ink::Muted, name);
     }
 
+    /// Labels at these places of the x axis, and a name below.
+    pub fn x_labels(&mut self, name: &str, ticks: impl IntoIterator<Item = (f64, String)>) {
+        let [bottom, _] = self.y.range;
+        for (tick, label) in ticks {
+            self.sheet.tick((self.x.at(tick), bottom + 20.0), LETTERS, Anchor::Middle, label);
+        }
+        let middle = f64::midpoint(self.x.range[0], self.x.range[1]);
+        self.sheet.text((middle, bottom + 40.0), LETTERS, Anchor::Middle, Ink::Text, name);
+    }
+
+    /// Grid lines with labels at these places of the x axis.
+    pub fn x_grid(&mut self, ticks: impl IntoIterator<Item = (f64, String)>) {
+        let [bottom, top] = self.y.range;
+        for (tick, label) in ticks {
+            let x = self.x.at(tick);
+            self.sheet.line(vec![(x, top), (x, bottom)], Ink::Grid, 1.0, 1.0);
+            self.sheet.tick((x, bottom + 18.0), LETTERS, Anchor::Middle, label);
+        }
+    }
+
+    /// Grid lines with labels at these places of the y axis.
+    pub fn y_grid(&mut self, size: f64, ticks: impl IntoIterator<Item = (f64, String)>) {
+        let [left, right] = self.x.range;
+        for (tick, label) in ticks {
+            let y = self.y.at(tick);
+            self.sheet.line(vec![(left, y), (right, y)], Ink::Grid, 1.0, 1.0);
+            self.sheet.tick((left - 8.0, y + size / 3.0), size, Anchor::End, label);
+        }
+    }
+
+    /// A mean with its interval, at one place of the x axis; a line stands for the interval.
+    pub fn mean_at(&mut self, x: f64, mean: f64, interval: Option<[f64; 2]>, radius: f64, ink: Ink) {
+        let x = self.x.at(x);
+        if let Some(ends) = interval {
+            let [from, to] = ends.map(|end| self.y.at(end));
+            self.sheet.line(vec![(x, from), (x, to)], ink, 2.0, 1.0);
+        }
+        self.sheet.dot((x, self.y.at(mean)), radius, ink);
+    }
+
+    /// Names of series one below the other, in a box at the lower right that curves pass behind. Each has a colour and its
+    /// opacity.
+    pub fn legend_box(&mut self, names: &[(Ink, f64, &str)]) {
+        let longest = names.iter().map(|(.., name)| name.chars().count()).max().unwrap_or(0) as f64;
+        let ([left, right], [bottom, _]) = (self.x.range, self.y.range);
+        let x = (right - 26.0 - 6.4 * longest).max(left);
+        let height = 14.0 * names.len() as f64 + 8.0;
+        self.sheet.rect([x - 8.0, bottom - height - 8.0, right - x + 8.0, height], Ink::Paper, 0.88);
+        for (i, (ink, opacity, name)) in names.iter().enumerate() {
+            let y = bottom - 14.0 * (names.len() - i) as f64;
+            self.sheet.rect([x, y - 9.0, 10.0, 10.0], *ink, *opacity);
+            self.sheet.text((x + 16.0, y), LETTERS, Anchor::Start, Ink::Text, *name);
+        }
+    }
+
+    /// A line of text above the field, at the left.
+    pub fn heading(&mut self, y: f64, size: f64, ink: Ink, text: &str) {
+        self.sheet.text((self.x.range[0], y), size, Anchor::Start, ink, text);
+    }
+
     /// A line through data.
     pub fn series(&mut self, data: impl IntoIterator<Item = (f64, f64)>, ink: Ink, width: f64) {
         let points = data.into_iter().map(|(x, y)| (self.x.within(x), self.y.within(y))).collect();
@@ -193,6 +267,15 @@ mod tests {
             assert_eq!(ticks.len(), expect.len(), "{domain:?}: {ticks:?}");
             assert!(ticks.iter().zip(expect).all(|(a, b)| (a - b).abs() < 1e-12), "{domain:?}: {ticks:?}");
         }
+    }
+
+    #[test]
+    fn equal_factors_are_equally_far_apart_on_a_logarithmic_scale() {
+        let scale = Scale::logarithmic([1.0, 1000.0], [0.0, 300.0]);
+        for (value, at) in [(1.0, 0.0), (10.0, 100.0), (1000.0, 300.0)] {
+            assert!((scale.at(value) - at).abs() < 1e-9, "{value}");
+        }
+        assert!(Scale::logarithmic([0.0, 0.0], [0.0, 1.0]).at(1.0).is_finite());
     }
 
     #[test]

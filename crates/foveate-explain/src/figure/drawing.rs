@@ -21,14 +21,46 @@ pub enum Ink {
     Loss,
     /// A fifth colour, for action dimensions.
     Extra,
+    /// The ground that everything is drawn on.
+    Paper,
+    /// One of many series that mean nothing in particular; colours repeat after [`Ink::LINES`].
+    Line(u8),
 }
+
+/// Colours of [`Ink::Line`] on white paper: told apart by colour-blind people next to each other.
+const LINE_COLOURS: [[u8; 3]; 8] = [
+    [0x35, 0x66, 0xb0],
+    [0xd0, 0x54, 0x1b],
+    [0x2b, 0x8a, 0x5a],
+    [0x8a, 0x3f, 0xa0],
+    [0xb0, 0x8a, 0x00],
+    [0xc2, 0x30, 0x7a],
+    [0x3a, 0xa6, 0xd6],
+    [0x1d, 0x22, 0x2b],
+];
 
 impl Ink {
     /// The inks of data, in the order in which series take them.
     pub const SERIES: [Ink; 5] = [Ink::Control, Ink::Other, Ink::Loss, Ink::Extra, Ink::Attention];
-    /// All inks.
-    pub const ALL: [Ink; 8] =
-        [Ink::Text, Ink::Muted, Ink::Grid, Ink::Attention, Ink::Control, Ink::Other, Ink::Loss, Ink::Extra];
+    /// All inks that a style sheet gives a colour; those of lines keep theirs.
+    pub const ALL: [Ink; 9] = [
+        Ink::Text,
+        Ink::Muted,
+        Ink::Grid,
+        Ink::Attention,
+        Ink::Control,
+        Ink::Other,
+        Ink::Loss,
+        Ink::Extra,
+        Ink::Paper,
+    ];
+    /// Different colours of [`Ink::Line`].
+    pub const LINES: usize = LINE_COLOURS.len();
+
+    /// The ink of series number `i`.
+    pub const fn line(i: usize) -> Ink {
+        Ink::Line((i % Ink::LINES) as u8)
+    }
 
     /// Its name in style sheets.
     pub const fn name(self) -> &'static str {
@@ -41,6 +73,8 @@ impl Ink {
             Ink::Other => "other",
             Ink::Loss => "loss",
             Ink::Extra => "extra",
+            Ink::Paper => "paper",
+            Ink::Line(_) => "line",
         }
     }
 
@@ -55,6 +89,8 @@ impl Ink {
             Ink::Other => [0x1f, 0x91, 0x63],
             Ink::Loss => [0xcc, 0x3d, 0x47],
             Ink::Extra => [0x8a, 0x4f, 0xc0],
+            Ink::Paper => [0xff; 3],
+            Ink::Line(i) => LINE_COLOURS[i as usize % LINE_COLOURS.len()],
         }
     }
 
@@ -69,6 +105,8 @@ impl Ink {
             Ink::Other => [0x60, 0xcb, 0x8c],
             Ink::Loss => [0xf0, 0x71, 0x78],
             Ink::Extra => [0xc7, 0x92, 0xea],
+            Ink::Paper => [0x15, 0x1a, 0x21],
+            Ink::Line(_) => self.light(),
         }
     }
 }
@@ -178,6 +216,38 @@ impl Drawing {
         }
     }
 
+    /// Adds a line of dashes.
+    pub fn dashed(&mut self, points: &[(f64, f64)], ink: Ink, width: f64) {
+        const DASH: f64 = 5.0;
+        const GAP: f64 = 4.0;
+        // How far the present dash, or gap, still goes.
+        let (mut drawing, mut left) = (true, DASH);
+        let mut dash: Vec<(f64, f64)> = points.first().copied().into_iter().collect();
+        for two in points.windows(2) {
+            let ((mut x, mut y), (to_x, to_y)) = (two[0], two[1]);
+            loop {
+                let length = (to_x - x).hypot(to_y - y);
+                if length <= left || !length.is_finite() {
+                    left -= length;
+                    if drawing {
+                        dash.push((to_x, to_y));
+                    }
+                    break;
+                }
+                (x, y) = (x + (to_x - x) * left / length, y + (to_y - y) * left / length);
+                if drawing {
+                    dash.push((x, y));
+                    self.line(std::mem::take(&mut dash), ink, width, 1.0);
+                } else {
+                    dash = vec![(x, y)];
+                }
+                drawing = !drawing;
+                left = if drawing { DASH } else { GAP };
+            }
+        }
+        self.line(dash, ink, width, 1.0);
+    }
+
     /// Adds a polygon.
     pub fn area(&mut self, points: Vec<(f64, f64)>, ink: Ink, opacity: f64) {
         if points.len() > 2 {
@@ -200,8 +270,66 @@ impl Drawing {
         self.shapes.push(Shape::Text { at, size, anchor, ink: Ink::Muted, text: text.into(), tick: true });
     }
 
+    /// Adds everything that is on another sheet, moved by `(x, y)`.
+    pub fn add(&mut self, other: Drawing, (dx, dy): (f64, f64)) {
+        for mut shape in other.shapes {
+            match &mut shape {
+                Shape::Rect { place: [x, y, ..], .. } | Shape::Picture { place: [x, y, ..], .. } => {
+                    (*x, *y) = (*x + dx, *y + dy);
+                }
+                Shape::Dot { at, .. } | Shape::Text { at, .. } => *at = (at.0 + dx, at.1 + dy),
+                Shape::Line { points, .. } | Shape::Area { points, .. } => {
+                    for at in points {
+                        *at = (at.0 + dx, at.1 + dy);
+                    }
+                }
+            }
+            self.shapes.push(shape);
+        }
+    }
+
     /// Adds a picture.
     pub fn picture(&mut self, place: [f64; 4], image: ImageBuf) {
         self.shapes.push(Shape::Picture { place, image });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dashes_follow_the_line_and_its_corners() {
+        let mut sheet = Drawing::new(10.0, 10.0);
+        sheet.dashed(&[(0.0, 0.0), (7.0, 0.0), (7.0, 20.0)], Ink::Text, 1.0);
+        let lines: Vec<&Vec<(f64, f64)>> = sheet
+            .shapes
+            .iter()
+            .map(|shape| match shape {
+                Shape::Line { points, .. } => points,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        // 5 of line, 4 of gap, three times over.
+        let expect = [[(0.0, 0.0), (5.0, 0.0)], [(7.0, 2.0), (7.0, 7.0)], [(7.0, 11.0), (7.0, 16.0)]];
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        for (line, expect) in lines.iter().zip(expect) {
+            assert!(line.iter().zip(expect).all(|(a, b)| (a.0 - b.0).hypot(a.1 - b.1) < 1e-9), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_sheet_is_laid_on_another_at_its_place() {
+        let mut part = Drawing::new(10.0, 10.0);
+        part.dot((1.0, 2.0), 3.0, Ink::Text);
+        part.rect([1.0, 2.0, 3.0, 4.0], Ink::Text, 1.0);
+        part.line(vec![(0.0, 0.0), (1.0, 1.0)], Ink::Text, 1.0, 1.0);
+        let mut expect = Drawing::new(50.0, 50.0);
+        expect.dot((11.0, 22.0), 3.0, Ink::Text);
+        expect.rect([11.0, 22.0, 3.0, 4.0], Ink::Text, 1.0);
+        expect.line(vec![(10.0, 20.0), (11.0, 21.0)], Ink::Text, 1.0, 1.0);
+        let mut whole = Drawing::new(50.0, 50.0);
+        whole.add(part, (10.0, 20.0));
+        assert_eq!(whole, expect);
     }
 }

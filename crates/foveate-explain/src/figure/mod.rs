@@ -1,15 +1,19 @@
 //! Figures: what is drawn, and the numbers that it is drawn from.
 
 mod axes;
+mod count;
 mod drawing;
 mod raster;
+mod round_axis;
 mod svg;
 mod table;
 
 pub use axes::{LETTERS, Margins, Plot, Scale, short};
+pub use count::{count_steps, steps_tick};
 pub use drawing::{Anchor, Drawing, Ink, Shape};
 pub use raster::raster;
-pub use svg::{Dress, style_rules, svg, variables};
+pub use round_axis::RoundAxis;
+pub use svg::{Dress, plain_svg, style_rules, svg, variables};
 pub use table::{Cell, Table};
 
 /// A figure of the report.

@@ -14,6 +14,13 @@ pub enum Dress {
     Page,
     /// From a style sheet of its own, light or dark as the viewer prefers.
     Alone,
+    /// On white paper, each shape with its colour, for programs that read no style sheets.
+    Plain,
+}
+
+/// A drawing without pictures as an SVG file of its own, on white paper.
+pub fn plain_svg(drawing: &Drawing, title: &str) -> String {
+    svg(drawing, title, Dress::Plain, &|_| Vec::new()) + "\n"
 }
 
 /// `drawing` as SVG; `title` is what a screen reader says; `png` encodes the pictures.
@@ -28,12 +35,17 @@ pub fn svg(drawing: &Drawing, title: &str, dress: Dress, png: &dyn Fn(Image<'_>)
     if dress == Dress::Alone {
         write!(out, " width=\"{}\" height=\"{}\">", number(*width), number(*height)).expect(ENDLESS);
         write!(out, "<style>{}</style>", style_alone()).expect(ENDLESS);
-        out.push_str("<rect class=\"paper\" width=\"100%\" height=\"100%\"/>");
+        out.push_str("<rect class=\"f-paper\" width=\"100%\" height=\"100%\"/>");
+    } else if dress == Dress::Plain {
+        out.push_str(" font-family=\"sans-serif\" fill=\"none\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
     } else {
         out.push('>');
     }
     for shape in shapes {
-        one(&mut out, shape, png);
+        one(&mut out, shape, dress, png);
+        if dress == Dress::Plain {
+            out.push('\n');
+        }
     }
     out.push_str("</svg>");
     out
@@ -41,49 +53,56 @@ pub fn svg(drawing: &Drawing, title: &str, dress: Dress, png: &dyn Fn(Image<'_>)
 
 const ENDLESS: &str = "a String takes everything";
 
-fn one(out: &mut String, shape: &Shape, png: &dyn Fn(Image<'_>) -> Vec<u8>) {
+/// How a shape gets its colour: `attribute` is `fill` or `stroke`, `more` another class.
+fn paint(ink: Ink, attribute: &str, more: &str, dress: Dress) -> String {
+    match (ink, dress) {
+        (Ink::Line(_), _) | (_, Dress::Plain) => format!("{attribute}=\"{}\"", hex(ink.light())),
+        _ => format!("class=\"{}-{}{more}\"", &attribute[..1], ink.name()),
+    }
+}
+
+fn one(out: &mut String, shape: &Shape, dress: Dress, png: &dyn Fn(Image<'_>) -> Vec<u8>) {
     match shape {
         Shape::Rect { place: [x, y, width, height], ink, opacity } => write!(
             out,
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"f-{}\"{}/>",
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}{}/>",
             number(*x),
             number(*y),
             number(width.max(0.0)),
             number(height.max(0.0)),
-            ink.name(),
+            paint(*ink, "fill", "", dress),
             see_through("fill-opacity", *opacity)
         ),
         Shape::Line { points, ink, width, opacity } => write!(
             out,
-            "<polyline points=\"{}\" class=\"s-{}\" stroke-width=\"{}\"{}/>",
+            "<polyline points=\"{}\" {} stroke-width=\"{}\"{}/>",
             path(points),
-            ink.name(),
+            paint(*ink, "stroke", "", dress),
             number(*width),
             see_through("stroke-opacity", *opacity)
         ),
         Shape::Area { points, ink, opacity } => write!(
             out,
-            "<polygon points=\"{}\" class=\"f-{}\"{}/>",
+            "<polygon points=\"{}\" {}{}/>",
             path(points),
-            ink.name(),
+            paint(*ink, "fill", "", dress),
             see_through("fill-opacity", *opacity)
         ),
         Shape::Dot { at: (x, y), radius, ink } => write!(
             out,
-            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"f-{}\"/>",
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>",
             number(*x),
             number(*y),
             number(*radius),
-            ink.name()
+            paint(*ink, "fill", "", dress)
         ),
         Shape::Text { at: (x, y), size, anchor, ink, text, tick } => write!(
             out,
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" class=\"f-{}{}\"{}>{}</text>",
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" {}{}>{}</text>",
             number(*x),
             number(*y),
             number(*size),
-            ink.name(),
-            if *tick { " tick" } else { "" },
+            paint(*ink, "fill", if *tick { " tick" } else { "" }, dress),
             match anchor {
                 Anchor::Start => "",
                 Anchor::Middle => " text-anchor=\"middle\"",
@@ -145,7 +164,7 @@ fn hex([r, g, b]: [u8; 3]) -> String {
 
 fn style_alone() -> String {
     format!(
-        ":root{{{}--paper:#fff}}@media(prefers-color-scheme:dark){{:root{{{}--paper:#151a21}}}}{}.paper{{fill:var(--paper)}}",
+        ":root{{{}}}@media(prefers-color-scheme:dark){{:root{{{}}}}}{}",
         variables(Ink::light),
         variables(Ink::dark),
         style_rules()

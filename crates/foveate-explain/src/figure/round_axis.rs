@@ -1,23 +1,23 @@
-//! Axes of pictures, chosen from the data, and numbers as sentences and axes say them.
+//! Axes whose ends are round numbers, chosen from the data.
 
-/// Steps of the roundest size, at most so many.
+/// An axis from one tick to another, with steps of the roundest size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Axis {
+pub struct RoundAxis {
     /// The lower end, a multiple of the step.
-    pub(crate) low: f64,
+    pub low: f64,
     /// The upper end, a multiple of the step.
-    pub(crate) high: f64,
+    pub high: f64,
     /// The distance of neighbouring ticks: 1, 2 or 5 times a power of ten.
-    pub(crate) step: f64,
+    pub step: f64,
 }
 
 /// Smaller numbers than this are drawn as 0, and larger ones than its inverse not at all.
 const LEAST: f64 = 1e-300;
 
-impl Axis {
+impl RoundAxis {
     /// The shortest axis of at most `most` steps that holds 0 and all of `values`; without any other number, 0 to 1.
     /// Numbers that are not finite are left out.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>, most: usize) -> Self {
+    pub fn of(values: impl IntoIterator<Item = f64>, most: usize) -> Self {
         let finite = values.into_iter().filter(|v| v.abs() < 1.0 / LEAST);
         let (low, high) = finite.fold((0.0_f64, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
         let (low, high) = if high - low > LEAST { (low, high) } else { (0.0, 1.0) };
@@ -29,20 +29,20 @@ impl Axis {
                 // Ends are rounded outward, so the step has to be so large that the whole still fits.
                 let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
                 if last - first <= most as f64 {
-                    return Axis { low: first * step, high: last * step, step };
+                    return RoundAxis { low: first * step, high: last * step, step };
                 }
             }
             power *= 10.0;
         }
     }
 
-    /// Where `value` lies between the ends, from 0 to 1.
-    pub(crate) fn share(&self, value: f64) -> f64 {
-        (value - self.low) / (self.high - self.low)
+    /// Its ends.
+    pub const fn domain(&self) -> [f64; 2] {
+        [self.low, self.high]
     }
 
     /// Every tick with its label.
-    pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+    pub fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         let (first, last) = ((self.low / self.step).round() as i64, (self.high / self.step).round() as i64);
         (first..=last).map(|i| i as f64 * self.step).map(|value| (value, self.label(value)))
     }
@@ -69,41 +69,21 @@ impl Axis {
     }
 }
 
-/// A number of steps: in full below a million, `40,000`; in millions above, `7.50 M`.
-pub(crate) fn steps(count: u64) -> String {
-    if count >= 1_000_000 { format!("{:.2} M", count as f64 / 1e6) } else { thousands(count) }
-}
-
-/// Steps on an axis that ends at `most`: all in the same unit.
-pub(crate) fn steps_of(count: f64, most: f64) -> String {
-    if most >= 1e6 { format!("{:.2} M", count / 1e6) } else { thousands(count.round() as u64) }
-}
-
-/// Digits with thousands set apart.
-fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
     fn check(values: &[f64], most: usize, expect: &[&str]) {
-        let axis = Axis::of(values.iter().copied(), most);
+        let axis = RoundAxis::of(values.iter().copied(), most);
         let ticks: Vec<(f64, String)> = axis.ticks().collect();
         assert_eq!(ticks.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>(), expect, "{axis:?}");
         assert!(ticks.len() <= most.max(2) + 1);
         for v in values.iter().filter(|v| v.is_finite() && v.abs() < 1e300) {
-            assert!((-1e-9..=1.0 + 1e-9).contains(&axis.share(*v)), "{v} in {axis:?}");
+            assert!(
+                (-1e-9..=1.0 + 1e-9).contains(&((v - axis.low) / (axis.high - axis.low))),
+                "{v} in {axis:?}"
+            );
         }
     }
 
@@ -123,25 +103,7 @@ mod tests {
         for nothing in [&[][..], &[0.0], &[f64::NAN, f64::INFINITY, f64::NEG_INFINITY], &[1e-310]] {
             check(nothing, 6, &["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         }
-        let wide = Axis::of([-1e299, 1e299], 6);
+        let wide = RoundAxis::of([-1e299, 1e299], 6);
         assert!(wide.low.is_finite() && wide.high.is_finite() && wide.ticks().count() > 2, "{wide:?}");
-    }
-
-    #[test]
-    fn steps_are_said_with_what_tells_them_apart() {
-        for (count, text) in [
-            (0, "0"),
-            (950, "950"),
-            (40_000, "40,000"),
-            (999_999, "999,999"),
-            (1_000_000, "1.00 M"),
-            (7_500_000, "7.50 M"),
-        ] {
-            assert_eq!(steps(count), text);
-        }
-        assert_eq!(
-            (steps_of(10_000.0, 40_000.0), steps_of(500_000.0, 2e6)),
-            ("10,000".into(), "0.50 M".into())
-        );
     }
 }
