@@ -39,7 +39,7 @@ mod tests {
                 max_steps: None,
                 fps: 1.0,
             };
-            let found = picture(&spec).map(|(size, stride)| (size, stride));
+            let found = picture(&spec);
             assert_eq!(found, Some(([width, height], stride)), "{width} x {height}");
         }
     }

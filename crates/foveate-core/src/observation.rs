@@ -36,7 +36,7 @@ pub trait Parts {
 }
 
 /// Parts that were put together by hand.
-impl<'o, S: AsRef<str>> Parts for Vec<(S, Observation<'o>)> {
+impl<S: AsRef<str>> Parts for Vec<(S, Observation<'_>)> {
     fn count(&self) -> usize {
         self.len()
     }
@@ -299,7 +299,7 @@ impl<'a> Pixels<'a> {
                     0 => scratch.resize(width * height * 3, 0),
                     1 => scratch.extend(self.bytes.iter().flat_map(|&grey| [grey; 3])),
                     2 => {
-                        scratch.extend(self.bytes.as_chunks::<2>().0.iter().flat_map(|&[grey, _]| [grey; 3]))
+                        scratch.extend(self.bytes.as_chunks::<2>().0.iter().flat_map(|&[grey, _]| [grey; 3]));
                     }
                     n => scratch.extend(self.bytes.chunks_exact(n).flat_map(|pixel| &pixel[..3])),
                 }

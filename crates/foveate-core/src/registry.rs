@@ -102,7 +102,10 @@ impl<D: Descriptor> Registry<D> {
 
 impl<D: Descriptor> fmt::Debug for Registry<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("what", &self.what).field("names", &self.names()).finish()
+        f.debug_struct("Registry")
+            .field("what", &self.what)
+            .field("names", &self.names())
+            .finish_non_exhaustive()
     }
 }
 

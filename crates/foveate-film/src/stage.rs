@@ -264,7 +264,7 @@ mod tests {
         assert_ne!(first, frame(&["a", "b", "c"].map(String::from), &[0.1, 0.8, 0.1]));
         // Any number of them, and any numbers.
         frame(&[], &[]);
-        frame(&names(5000), &[f32::NAN; 5000]);
+        frame(&names(5000), &vec![f32::NAN; 5000]);
     }
 
     #[test]

@@ -255,6 +255,39 @@ fn a_hand_stays_on_the_wheel_of_its_own_world() {
     assert_eq!(page.pass(1)[0] & 8, 0);
 }
 
+/// Of a frame of one runner in CarRacing: the patches that its controller gets, and the importance of all.
+fn attended(frame: &[u8]) -> (Vec<usize>, Vec<f32>) {
+    let at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
+    let numbers: Vec<usize> =
+        frame[at..].chunks_exact(2).map(|b| usize::from(u16::from_le_bytes([b[0], b[1]]))).take(7).collect();
+    assert_eq!(numbers[5..], [96, 96], "the picture that the grid was laid over");
+    let (patches, selected) = (numbers[0] * numbers[1], numbers[4]);
+    let (ids, rest) = frame[at + 14..].split_at(2 * selected);
+    let ids = ids.chunks_exact(2).map(|b| usize::from(u16::from_le_bytes([b[0], b[1]]))).collect();
+    let importance = rest.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")));
+    (ids, importance.take(patches).collect())
+}
+
+#[test]
+fn patches_are_sent_by_rank_whatever_the_order_of_the_selection() {
+    for selection in ["best", "best_in_place", "least"] {
+        let config = json!({ "top_k": 6, "selection": selection });
+        let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
+        let file = AgentFile::new("iap", &config, params).expect("the right count");
+        let setup =
+            Arc::new(LabSetup::new(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        let mut page = Page::of(&setup);
+        page.send(&json!({ "type": "set", "paused": true }));
+        let (selected, importance) = attended(&page.frame());
+        assert_eq!(selected.len(), 6, "{selection}");
+        assert!(selected.is_sorted_by(|&a, &b| importance[a] >= importance[b]), "{selection}: {selected:?}");
+        let mut by_importance: Vec<usize> = (0..importance.len()).collect();
+        by_importance.sort_by(|&a, &b| importance[b].total_cmp(&importance[a]));
+        let best = selected.iter().all(|patch| by_importance[..6].contains(patch));
+        assert_eq!(best, selection != "least", "{selection}");
+    }
+}
+
 #[test]
 fn every_controller_can_be_told_about_fewer_patches() {
     let values = json!({ "centre": true, "colour": true });

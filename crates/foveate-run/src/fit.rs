@@ -249,7 +249,7 @@ impl Actor for RandomActor {
     fn act(&mut self, _: &mut dyn Env, step: u64, _: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
         const HELD: u64 = 8;
         let RandomActor { space, rng, action } = self;
-        if step % HELD == 0 {
+        if step.is_multiple_of(HELD) {
             *action = space.sample(rng);
         }
         let action = match action {

@@ -50,12 +50,10 @@ impl Operator for Unsteady {
                     *value = (*value + now.amount * half * rng.normal()).max(low).min(high);
                 }
             }
-            (ActionBuf::Discrete(choice), ActionSpace::Discrete { n }) => {
-                if rng.next_f64() < now.amount {
-                    *choice = rng.below(*n as u64) as usize;
-                }
+            (ActionBuf::Discrete(choice), ActionSpace::Discrete { n }) if rng.next_f64() < now.amount => {
+                *choice = rng.below(*n as u64) as usize;
             }
-            // The world returns the error for an action of another kind.
+            // No other choice this time; the world returns the error for an action of another kind.
             _ => {}
         }
     }

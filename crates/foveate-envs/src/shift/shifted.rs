@@ -14,6 +14,7 @@ use super::plan::{Plan, Setting, Shift};
 ///
 /// [`Env::render`] and the state are those of the world itself: only the agent's observation and its action change. Steps
 /// do not allocate.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 pub struct Shifted {
     env: Box<dyn Env>,
     plan: Plan,

@@ -273,3 +273,23 @@ pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: 
 pub(super) fn has_attention(episodes: &[Trajectory]) -> bool {
     episodes.iter().any(|episode| episode.grid.is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use foveate_core::{Selected, Tokens};
+
+    use super::*;
+
+    #[test]
+    fn a_claim_is_by_rank_and_of_soft_attention_the_ten_largest_weights() {
+        let grid = PatchGrid::tile(12, 1, 1, 1).expect("fits");
+        let weights: Vec<f32> = (0..12_u8).map(f32::from).collect();
+        // In the order of telling 2, 7, 5; by their ranks 7, 2, 5, which are not those of the weights.
+        let selected = Selected { tokens: &[2, 7, 5], ranks: &[1, 0, 2] };
+        let attention = Attention::patches(grid, &weights, selected).expect("they fit together");
+        assert_eq!(claim(&attention), [7, 2, 5]);
+        let cells = Tokens::Cells { rows: 1, columns: 12 };
+        let soft = Attention::soft(cells, 1, 1, &weights).expect("they fit together");
+        assert_eq!(claim(&soft), [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]);
+    }
+}
