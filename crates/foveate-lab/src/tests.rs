@@ -489,7 +489,7 @@ fn nothing_that_a_page_says_is_a_panic() {
         page.session.take_film();
         for said in page.session.take_messages() {
             let word: Value = serde_json::from_str(&said).expect("JSON");
-            assert!(matches!(word["type"].as_str(), Some("said" | "state" | "end")), "{said}");
+            assert!(matches!(word["type"].as_str(), Some("message" | "state" | "end")), "{said}");
         }
         if i % 10 == 0 {
             page.pass(1);

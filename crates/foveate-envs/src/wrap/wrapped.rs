@@ -180,7 +180,8 @@ impl Wrapped {
         let (to, shown) = shapes(wrappers, from);
         let bytes = |shape| ObservationSpace::Image(shape).bytes();
         let kept = bytes(PixelShape { channels: to.channels, ..from });
-        kept.saturating_mul(2).saturating_add(bytes(to)).saturating_add(bytes(shown))
+        let small = if wrappers.stack == Some(Stack::Colors) { bytes(to) } else { 0 };
+        kept.saturating_mul(2).saturating_add(small).saturating_add(bytes(shown))
     }
 
     /// Applies `wrappers` to `env`; it must be reset before the first step.
