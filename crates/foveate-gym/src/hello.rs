@@ -1,4 +1,4 @@
-//! What a worker says of its environment, once it is made.
+//! The description of an environment that a worker sends when it has made it.
 
 use foveate_core::{ActionSpace, DEPTH, EnvSpec, IMAGE, ObservationSpace, PixelShape, SENSORS};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ const MAX_ACTIONS: usize = 4096;
 /// Frames per second of an environment that names none.
 const USUAL_FPS: f64 = 30.0;
 
-/// What a worker says of its environment.
+/// The description of an environment.
 #[expect(clippy::struct_excessive_bools, reason = "they are separate facts, as the worker says them")]
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Hello {
@@ -38,19 +38,19 @@ pub struct Hello {
     pub depth: bool,
     /// Other numbers in the observation.
     pub numbers: usize,
-    /// Where they begin in the memory file, in bytes; picture and depth lie before.
+    /// Their offset in the memory file, in bytes, behind picture and depth.
     pub(crate) numbers_at: usize,
     /// Each part of the observation: its name, `picture`, `depth` or `numbers`, and what it was.
     pub parts: Vec<[String; 3]>,
-    /// Of each part that is numbers: its name, where they begin among all numbers, and how many there are.
+    /// Name, offset and length of each part that is numbers.
     pub(crate) spans: Vec<(String, usize, usize)>,
-    /// Parts that no agent is shown: name and kind.
+    /// Omitted parts: name and kind.
     pub left_out: Vec<[String; 2]>,
-    /// Of a choice alone: between how many; else 0.
+    /// Number of choices of a `Discrete` action space; else 0.
     pub choices: usize,
     pub(crate) low: Vec<f64>,
     pub(crate) high: Vec<f64>,
-    /// What each number of the action means.
+    /// Name of each number of the action.
     pub actions: Vec<String>,
     /// Steps after which Gymnasium truncates an episode.
     pub max_steps: Option<usize>,
@@ -59,12 +59,12 @@ pub struct Hello {
     pub renders: bool,
     /// Whether it has an expert to learn from.
     pub expert: bool,
-    /// Whether its makers say that a seed does not determine it.
+    /// Whether Gymnasium lists it as nondeterministic.
     pub nondeterministic: bool,
 }
 
 impl Hello {
-    /// Checks what a worker said against the bounds of reason.
+    /// Checks that sizes are within their limits.
     pub(crate) fn check(&self, id: &str) -> Result<(), GymError> {
         let bad = |why: String| Err(GymError::Setting { id: id.into(), why });
         if let Some([width, height]) = self.picture
@@ -102,7 +102,7 @@ impl Hello {
         Ok(())
     }
 
-    /// What the number at `index` is called, as in `observation[3]`.
+    /// The name of the number at `index`, as in `observation[3]`.
     pub(crate) fn part(&self, index: usize) -> String {
         let found =
             self.spans.iter().find(|(_, at, count)| (*at..at.saturating_add(*count)).contains(&index));

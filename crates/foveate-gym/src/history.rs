@@ -1,11 +1,11 @@
-//! What happened in an episode so far: all that is needed to make it happen again.
+//! The history of an episode: everything that is needed to replay it.
 
 use crate::process::Outcome;
 
 /// An episode so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
-    /// What the environment was reset with.
+    /// The seed of the reset.
     pub(crate) seed: u64,
     /// Numbers in an action.
     width: usize,

@@ -1,4 +1,4 @@
-//! The world made of an environment.
+//! A Gymnasium environment as a world.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::gym::Gym;
 use crate::history::History;
 use crate::process::{Outcome, Process, Trouble, step_request};
 
-/// How often in a row a worker may die in the same step before that counts as the environment's own doing.
+/// Deaths in a row of workers in the same step after which the environment counts as the cause.
 const MAX_DEATHS: usize = 6;
-/// How often in a row new workers may die before they come to that step: where others came through, so it is hardly the
-/// environment's doing.
+/// Deaths in a row of new workers before they reach that step. Earlier workers passed those steps, so the environment is
+/// rarely the cause.
 const MAX_EARLY_DEATHS: usize = 25;
-/// The same for hanging, raising and growing too large, which have their reason in the environment more often.
+/// The same for timeouts, exceptions and too much memory, which the environment causes more often.
 const MAX_FAULTS: usize = 2;
 
-/// Steps of an episode for which there is room from its start, where the environment has no limit.
+/// Steps for which an episode reserves memory when the environment has no time limit.
 const USUAL_STEPS: usize = 1000;
 
 /// A Gymnasium environment as a world.
 ///
-/// A world has a worker process from its first step until it is dropped; then the worker waits for the next world. A copy
-/// is its history: it gets a worker when it is used and plays the episode again up to where it was.
+/// A world owns a worker process from its first step until it is dropped; the worker then serves the next world. A copy
+/// holds the history of the episode: when it is first used, it gets a worker and replays the episode up to the same step.
 ///
-/// Every reset is seeded. The first episode of a stream has the seed of the stream; those after it have seeds of their own,
-/// made of the stream's seed and their number, so that each can be played again by itself.
+/// Every reset is seeded. The first episode of a stream has the seed of the stream; later ones have seeds derived from the
+/// stream's seed and their number, so that each can be replayed by itself.
 pub struct GymWorld {
     gym: Arc<Gym>,
     link: RefCell<Option<Process>>,
@@ -55,7 +55,7 @@ enum Phase {
     Failed(String),
 }
 
-/// The observation of this moment: pictures, their depth, and other numbers.
+/// The current observation: pictures, their depth, and other numbers.
 #[derive(Debug, Clone, PartialEq)]
 struct Shown {
     shape: Option<PixelShape>,
@@ -147,7 +147,7 @@ impl GymWorld {
         &self.gym
     }
 
-    /// Lets `ask` ask the worker, which is where the episode is; replaces a worker that fails, as long as there is hope.
+    /// Sends a request to the worker. A worker that fails is replaced and replays the episode, up to the limits above.
     fn ask_worker<T>(&self, ask: impl Fn(&mut Process) -> Result<T, Trouble>) -> Result<T, EnvError> {
         let mut link = self.link.borrow_mut();
         let (mut deaths, mut early_deaths, mut faults) = (0, 0, 0);

@@ -3,17 +3,20 @@
 //! A counting allocator stands under this whole program, so there is but one test in it.
 
 use std::alloc::System;
+use std::collections::BTreeMap;
 
 use foveate_agents::registry::{Init, initial_params, make};
 use foveate_core::episode::Episode;
-use foveate_core::{Agent, Demonstration, EpisodeResult, Evaluator, Population, RolloutJob, Seed};
+use foveate_core::{
+    Agent, Demonstration, EpisodeResult, Evaluator, ObservationBuf, Population, RolloutJob, Seed,
+};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::SHIFTS;
 use foveate_run::rollout;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
 use foveate_train::Rules;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -49,17 +52,25 @@ fn nothing_is_allocated_in_the_loop() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
     let rules = Rules { max_steps: 100, patience: Some(20), demonstration: None };
     let every_shift = SHIFTS.iter().map(|info| info.name).collect::<Vec<_>>().join("+");
-    for (picture, shifts) in
-        [("fast", vec![]), ("classic", vec![]), ("exact", vec![]), ("fast", vec![every_shift])]
-    {
+    let stacked = || [("wrap".to_owned(), "grey+resize:48x48+stack:2".to_owned())].into();
+    for (picture, shifts, options) in [
+        ("fast", vec![], BTreeMap::new()),
+        ("classic", vec![], BTreeMap::new()),
+        ("exact", vec![], BTreeMap::new()),
+        ("fast", vec![every_shift.clone()], BTreeMap::new()),
+        ("fast", vec![], stacked()),
+        ("fast", vec![every_shift], stacked()),
+    ] {
+        let image = if options.is_empty() { [96, 96] } else { [48, 96] };
         let request = EnvRequest {
             id: "car-racing".into(),
             picture: Some(picture.into()),
             shifts,
+            options,
             ..EnvRequest::default()
         };
         let mut env = worlds::make(request).expect("it exists");
-        let mut agent = make("attention-agent", &Value::Null).expect("it exists");
+        let mut agent = make("attention-agent", &json!({ "image": image })).expect("it exists");
         let population = population(&*agent);
         let mut demonstration = Demonstration::default();
 
@@ -79,6 +90,8 @@ fn nothing_is_allocated_in_the_loop() {
         };
         round(false);
         round(true);
+        let mut stored = ObservationBuf::from(env.observation());
+        assert_eq!(count(|| stored.set(env.observation())), 0, "{picture}: a stored observation");
 
         for workers in [1, 3] {
             let mut workers = Workers::new(&*env, &*agent, workers, rules, Stop::default());

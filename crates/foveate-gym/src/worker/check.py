@@ -222,14 +222,14 @@ class Check:
         for seed, episode in enumerate(episodes, 1):
             if fault or not episode[-1]["over"] or len(episode) < 3:
                 continue
-            start, final, between = episode[0]["sight"], episode[-1]["sight"], episode[1:-1]
+            start, final, between = episode[0]["seen"], episode[-1]["seen"], episode[1:-1]
             after = self.begun_after(seed, len(episode) - 2)
             # Where every observation is drawn anew, any step may show what a beginning there would show.
             middle = len(episode) // 2
             if (
                 final in (start, after)
-                and all(step["sight"] not in (start, after) for step in between)
-                and self.begun_after(seed, middle - 1) != episode[middle]["sight"]
+                and all(step["seen"] not in (start, after) for step in between)
+                and self.begun_after(seed, middle - 1) != episode[middle]["seen"]
             ):
                 fault = "the last step shows the beginning of a new episode instead of the final observation"
         self.judge("final observation", fault, "the last step shows where the episode ended")
@@ -238,7 +238,7 @@ class Check:
         """How an episode begins that begins after so many steps of another."""
         self.episode(self.env, seed, most=steps)
         self.at("reset() without a seed")
-        return self.note(self.env.reset()[0], 0.0, False, False)["sight"]
+        return self.note(self.env.reset()[0], 0.0, False, False)["seen"]
 
     def growth(self):
         """Memory after many short episodes."""
@@ -366,11 +366,11 @@ class Check:
         return repr(value).encode()
 
     def note(self, observation, reward, terminated, truncated):
-        sight = hashlib.sha256(self.bytes(observation)).hexdigest()[:16]
-        digest = "%s %r %d %d" % (sight, reward, terminated, truncated)
+        seen = hashlib.sha256(self.bytes(observation)).hexdigest()[:16]
+        digest = "%s %r %d %d" % (seen, reward, terminated, truncated)
         over = terminated or truncated
         return {
-            "sight": sight,
+            "seen": seen,
             "reward": reward,
             "terminated": terminated,
             "truncated": truncated,
@@ -412,7 +412,7 @@ def differ(one, other):
     """Where two episodes part, in words; None if they do not."""
     for t, (a, b) in enumerate(zip(one, other)):
         if a["digest"] != b["digest"]:
-            what = "observation" if a["sight"] != b["sight"] else "reward" if a["reward"] != b["reward"] else "end"
+            what = "observation" if a["seen"] != b["seen"] else "reward" if a["reward"] != b["reward"] else "end"
             return "another %s in step %d" % (what, t)
     if len(one) != len(other):
         return "another end: %d steps instead of %d" % (len(other) - 1, len(one) - 1)
