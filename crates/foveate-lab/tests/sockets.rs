@@ -82,7 +82,7 @@ impl Served {
     }
 
     /// A page that got a slot, however long the slots of others take to be given back.
-    fn seated(&self) -> Page {
+    fn admitted(&self) -> Page {
         for _ in 0..600 {
             let mut page = self.open();
             if page.word()["type"] == "hello" {
@@ -222,7 +222,7 @@ fn a_session_is_for_the_page_itself_with_its_token() {
 #[test]
 fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
     let lab = Served::new();
-    let (mut one, mut two, _sleeper) = (lab.seated(), lab.seated(), lab.seated());
+    let (mut one, mut two, _sleeper) = (lab.admitted(), lab.admitted(), lab.admitted());
     one.send(&json!({ "type": "set", "seed": 11, "speed": 0 }));
     two.send(&json!({ "type": "set", "seed": 12, "speed": 0, "shifts": ["hue:3"] }));
     let (first, second) = (one.until("end"), two.until("end"));
@@ -247,14 +247,14 @@ fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
 #[test]
 fn slots_are_few_and_are_given_back() {
     let lab = Served::new();
-    let mut pages: Vec<Page> = (0..MAX_SESSIONS).map(|_| lab.seated()).collect();
+    let mut pages: Vec<Page> = (0..MAX_SESSIONS).map(|_| lab.admitted()).collect();
     let refused = lab.open().word();
     assert_eq!(refused["final"], true, "{refused}");
     assert!(refused["error"].as_str().is_some_and(|why| why.contains("8 pages drive already")), "{refused}");
     // One leaves politely, one just vanishes.
     pages.pop().expect("eight").socket.close(None).expect("it can leave");
     drop(pages.pop());
-    let (mut again, mut more) = (lab.seated(), lab.seated());
+    let (mut again, mut more) = (lab.admitted(), lab.admitted());
     again.frame();
     more.frame();
 }
@@ -264,8 +264,8 @@ fn a_thousand_hostile_messages() {
     let lab = Served::new();
     let mut rng = Seed::root(3).child("hostile", 0).rng();
     let mut pick = |n: u64| rng.below(n);
-    let mut neighbour = lab.seated();
-    let mut page = lab.seated();
+    let mut neighbour = lab.admitted();
+    let mut page = lab.admitted();
     for i in 0..1000 {
         let bytes: Vec<u8> = (0..pick(300)).map(|_| pick(256) as u8).collect();
         let message = match i % 4 {
@@ -288,7 +288,7 @@ fn a_thousand_hostile_messages() {
 #[test]
 fn broken_frames_end_their_own_session_only() {
     let lab = Served::new();
-    let mut neighbour = lab.seated();
+    let mut neighbour = lab.admitted();
     for (name, bytes) in [
         ("unmasked", &b"\x81\x02{}"[..]),
         ("reserved bits", b"\xf1\x80\0\0\0\0"),
@@ -301,7 +301,7 @@ fn broken_frames_end_their_own_session_only() {
         ("half a head", b"\x81"),
         ("half a message", b"\x81\xfe\x10\0\0\0\0\0abc"),
     ] {
-        let mut page = lab.seated();
+        let mut page = lab.admitted();
         let stream = page.socket.get_mut();
         stream.write_all(bytes).expect("it takes bytes");
         if name.starts_with("half") {
@@ -323,14 +323,14 @@ fn broken_frames_end_their_own_session_only() {
         assert!(!ended.is_empty(), "{name}");
     }
     // In pieces, and too long in all.
-    let mut page = lab.seated();
+    let mut page = lab.admitted();
     let piece = [&[0x01, 0xfe, 0x0f, 0xa0, 0, 0, 0, 0][..], &[b' '; 4000]].concat();
     let more = [&[0x00, 0xfe, 0x0f, 0xa0, 0, 0, 0, 0][..], &[b' '; 4000]].concat();
     page.socket.get_mut().write_all(&[piece, more.clone(), more].concat()).expect("it takes bytes");
     while !matches!(page.socket.read(), Ok(Message::Close(_)) | Err(_)) {}
     // All slots come back, and the neighbour never noticed.
     drop(page);
-    let all: Vec<Page> = (1..MAX_SESSIONS).map(|_| lab.seated()).collect();
+    let all: Vec<Page> = (1..MAX_SESSIONS).map(|_| lab.admitted()).collect();
     neighbour.frame();
     drop(all);
 }
@@ -341,13 +341,13 @@ fn who_is_slow_to_ask_is_not_waited_for() {
     // Connections that say nothing take none of the slots, and others are served meanwhile.
     let _silent: Vec<TcpStream> = (0..20).map(|_| lab.connect()).collect();
     assert_eq!(lab.get("/", &lab.host()), "200");
-    lab.seated().frame();
+    lab.admitted().frame();
 }
 
 #[test]
 fn slow_connections_make_room() {
     let lab = Served::new();
-    let mut driving = lab.seated();
+    let mut driving = lab.admitted();
     // More than there is room for: silent ones, and some that send their request letter by letter.
     let mut slow: Vec<TcpStream> = (0..200).map(|_| lab.connect()).collect();
     for stream in slow.iter_mut().skip(100) {
@@ -355,7 +355,7 @@ fn slow_connections_make_room() {
         let _ = stream.write_all(b"GET / HTTP/1.1\r\nX: ");
     }
     assert_eq!(lab.get("/", &lab.host()), "200");
-    lab.seated().frame();
+    lab.admitted().frame();
     // Who drives is not slow.
     driving.frame();
 }
@@ -394,5 +394,5 @@ fn a_token_is_needed_on_this_machine_too() {
 fn the_address_that_it_listens_at_is_answered() {
     let lab = Served::at(Ipv4Addr::new(127, 0, 0, 2)).expect("a free port");
     assert_eq!(lab.get("/", &lab.host()), "200");
-    lab.seated().frame();
+    lab.admitted().frame();
 }
