@@ -1,7 +1,7 @@
 //! What page and server say to each other.
 //!
 //! The page sends JSON texts, each a [`Command`]; whatever is not exactly one is answered with an error and changes
-//! nothing. The server answers with JSON texts (`"type": "hello" | "state" | "said"`) and with binary frames.
+//! nothing. The server answers with JSON texts (`"type": "hello" | "state" | "end" | "message"`) and with binary frames.
 
 use serde::{Deserialize, Serialize};
 
