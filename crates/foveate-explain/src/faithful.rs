@@ -56,7 +56,7 @@ fn ratio(episodes: impl Iterator<Item = Effect>) -> f64 {
 
 /// What the test says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Conclusion {
     /// Its interval lies wholly above that of its null, for every fill.
     Supported,
     /// It does not.
@@ -65,37 +65,41 @@ pub enum Verdict {
     Undecided,
 }
 
-impl Verdict {
+impl Conclusion {
     /// Compares a claim with its null; each pair is of one fill: (claim, null). The null of a claim is the same kind of
     /// claim taken from other episodes: right places in general, wrong for the moment.
     pub fn of(pairs: &[(Faithfulness, Faithfulness)], episodes: usize) -> Self {
         if episodes < FEWEST_EPISODES {
-            return Verdict::Undecided;
+            return Conclusion::Undecided;
         }
         let above = |(claim, null): &(Faithfulness, Faithfulness)| match (claim.interval, null.interval) {
             (Some([low, _]), Some([_, high])) => low > high && low > 0.0,
             _ => false,
         };
-        if !pairs.is_empty() && pairs.iter().all(above) { Verdict::Supported } else { Verdict::NotSupported }
+        if !pairs.is_empty() && pairs.iter().all(above) {
+            Conclusion::Supported
+        } else {
+            Conclusion::NotSupported
+        }
     }
 
     /// Both must hold.
     #[must_use]
-    pub fn and(self, other: Verdict) -> Verdict {
+    pub fn and(self, other: Conclusion) -> Conclusion {
         match (self, other) {
-            (Verdict::Supported, Verdict::Supported) => Verdict::Supported,
-            (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
-            _ => Verdict::NotSupported,
+            (Conclusion::Supported, Conclusion::Supported) => Conclusion::Supported,
+            (Conclusion::Undecided, _) | (_, Conclusion::Undecided) => Conclusion::Undecided,
+            _ => Conclusion::NotSupported,
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Conclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Supported => "supported",
-            Verdict::NotSupported => "not supported",
-            Verdict::Undecided => "undecided",
+            Conclusion::Supported => "supported",
+            Conclusion::NotSupported => "not supported",
+            Conclusion::Undecided => "undecided",
         })
     }
 }
@@ -111,24 +115,24 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(claim: [f64; 2], null: [f64; 2], n: u64, expect: Verdict) {
+    fn check(claim: [f64; 2], null: [f64; 2], n: u64, expect: Conclusion) {
         let of = |[claimed, elsewhere]: [f64; 2]| Faithfulness::of(&episodes(n, claimed, elsewhere));
-        assert_eq!(Verdict::of(&[(of(claim), of(null))], n as usize), expect);
+        assert_eq!(Conclusion::of(&[(of(claim), of(null))], n as usize), expect);
     }
 
     #[test]
     fn verdicts() {
-        check([1.0, 0.1], [0.5, 0.3], 20, Verdict::Supported);
-        check([0.5, 0.3], [0.5, 0.3], 20, Verdict::NotSupported);
-        check([0.3, 0.5], [0.5, 0.3], 20, Verdict::NotSupported);
-        check([0.3, 0.5], [0.1, 0.5], 20, Verdict::NotSupported); // above its null, and still below nothing at all
-        check([0.0, 0.0], [0.0, 0.0], 20, Verdict::NotSupported);
-        check([1.0, 0.1], [0.5, 0.3], 4, Verdict::Undecided);
+        check([1.0, 0.1], [0.5, 0.3], 20, Conclusion::Supported);
+        check([0.5, 0.3], [0.5, 0.3], 20, Conclusion::NotSupported);
+        check([0.3, 0.5], [0.5, 0.3], 20, Conclusion::NotSupported);
+        check([0.3, 0.5], [0.1, 0.5], 20, Conclusion::NotSupported); // above its null, and still below nothing at all
+        check([0.0, 0.0], [0.0, 0.0], 20, Conclusion::NotSupported);
+        check([1.0, 0.1], [0.5, 0.3], 4, Conclusion::Undecided);
         let good = Faithfulness::of(&episodes(20, 1.0, 0.1));
         let null = Faithfulness::of(&episodes(20, 0.5, 0.3));
         assert_eq!(
-            Verdict::of(&[(good, null), (null, null)], 20),
-            Verdict::NotSupported,
+            Conclusion::of(&[(good, null), (null, null)], 20),
+            Conclusion::NotSupported,
             "one fill is not enough"
         );
     }

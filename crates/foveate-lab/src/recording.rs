@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::ImageBuf;
-use foveate_film::{Dial, Mark, Mp4Film, Seen, Shot, Stage, StagePlan};
+use foveate_film::{AgentView, Dial, FrameComposer, FrameContent, FrameSettings, Mark, Mp4Film};
 
 use crate::run_length;
 
@@ -75,15 +75,16 @@ impl FilmJob {
             return Err("nothing was driven yet; press play first".into());
         }
         let failed = |error: foveate_film::FilmError| error.to_string();
-        let (width, height) = Stage::SIZE;
+        let (width, height) = FrameComposer::SIZE;
         let mut film = Mp4Film::new(width, height * self.runners.len(), self.fps).map_err(failed)?;
         let mut whole = ImageBuf::black(width, height * self.runners.len());
-        let mut stages: Vec<Option<(Arc<str>, Stage)>> = self.runners.iter().map(|_| None).collect();
+        let mut composers: Vec<Option<(Arc<str>, FrameComposer)>> =
+            self.runners.iter().map(|_| None).collect();
         let mut body = Vec::new();
         for i in 0..frames {
-            for (at, (runner, stage)) in self.runners.iter().zip(&mut stages).enumerate() {
+            for (at, (runner, composer)) in self.runners.iter().zip(&mut composers).enumerate() {
                 let frame = &runner[runner.len() - frames + i];
-                let part = self.compose(frame, stage).map_err(failed)?;
+                let part = self.compose(frame, composer).map_err(failed)?;
                 let bytes = part.len();
                 whole.rgb_mut()[at * bytes..(at + 1) * bytes].copy_from_slice(part);
             }
@@ -98,14 +99,14 @@ impl FilmJob {
     fn compose<'s>(
         &self,
         frame: &RecordedFrame,
-        stage: &'s mut Option<(Arc<str>, Stage)>,
+        composer: &'s mut Option<(Arc<str>, FrameComposer)>,
     ) -> Result<&'s [u8], foveate_film::FilmError> {
         // Another title is another episode, whose curve of the score begins anew.
-        if stage.as_ref().is_none_or(|(title, _)| *title != frame.title) {
-            let (width, height) = Stage::SIZE;
-            *stage = Some((
+        if composer.as_ref().is_none_or(|(title, _)| *title != frame.title) {
+            let (width, height) = FrameComposer::SIZE;
+            *composer = Some((
                 Arc::clone(&frame.title),
-                Stage::new(StagePlan {
+                FrameComposer::new(FrameSettings {
                     width,
                     height,
                     title: frame.title.to_string(),
@@ -115,13 +116,13 @@ impl FilmJob {
                 })?,
             ));
         }
-        let (_, stage) = stage.as_mut().expect("just made");
+        let (_, composer) = composer.as_mut().expect("just made");
         let (view, seen) = (run_length::unpack(&frame.view), run_length::unpack(&frame.seen));
-        let frame = stage.compose(&Shot {
+        let frame = composer.compose(&FrameContent {
             world: view.as_ref().map(ImageBuf::as_image),
             seen: seen
                 .as_ref()
-                .map_or(Seen::Numbers(&[]), |seen| Seen::Picture(seen.as_image(), &frame.marks)),
+                .map_or(AgentView::Numbers(&[]), |seen| AgentView::Picture(seen.as_image(), &frame.marks)),
             action: &frame.action,
             score: frame.score,
             step: frame.step,

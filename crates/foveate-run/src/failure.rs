@@ -86,7 +86,7 @@ impl From<DemonstrationSection> for DemonstrationPlan {
 }
 
 /// A rollout to be recorded.
-pub(crate) struct Scene<'a> {
+pub(crate) struct FailedRollout<'a> {
     pub(crate) generation: u64,
     pub(crate) env: (&'a EnvSection, &'a dyn Env),
     pub(crate) agent: (&'a AgentSection, &'a dyn Agent),
@@ -97,10 +97,10 @@ pub(crate) struct Scene<'a> {
 impl Failure {
     /// Drives the rollout that `error` is about once more, to record what the agent did; `None` when the error is about
     /// no rollout.
-    pub(crate) fn record(scene: &Scene<'_>, error: &EvaluateError) -> Option<Self> {
+    pub(crate) fn record(rollout_of: &FailedRollout<'_>, error: &EvaluateError) -> Option<Self> {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
-        let Scene { generation, env, agent, weights, rules } = scene;
+        let FailedRollout { generation, env, agent, weights, rules } = rollout_of;
         let mut actions = ActionRecorder::default();
         let again = drive(env.1, agent.1, weights, *rules, job, &mut actions);
         // In a demonstration others have a say in what is done, and the agent's own actions would tell another story.
@@ -288,9 +288,14 @@ mod tests {
         let toy = toy_agent(0.0);
         let error =
             drive(world, &toy, weights, RULES, JOB, &mut ActionRecorder::default()).expect("it fails");
-        let scene =
-            Scene { generation: 12, env: (&env, world), agent: (&agent, &toy), weights, rules: RULES };
-        let failure = Failure::record(&scene, &error).expect("a rollout");
+        let rollout_of = FailedRollout {
+            generation: 12,
+            env: (&env, world),
+            agent: (&agent, &toy),
+            weights,
+            rules: RULES,
+        };
+        let failure = Failure::record(&rollout_of, &error).expect("a rollout");
         assert!(failure.is(&error));
         failure
     }

@@ -140,7 +140,7 @@ fn parse(line: &str, discrete: bool) -> Result<ActionBuf, String> {
 
 /// A line of the trace, in the order of its keys.
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct TraceLine<'a> {
     t: u64,
     reward: f64,
     terminated: bool,
@@ -162,7 +162,8 @@ fn write_line(env: &dyn Env, t: u64, step: Step, trace: &mut dyn Write) -> Resul
     });
     let state = env.state();
     let Step { reward, terminated, truncated } = step;
-    let line = Line { t, reward, terminated, truncated, frame_sha256, observation, state: Facts(&state) };
+    let line =
+        TraceLine { t, reward, terminated, truncated, frame_sha256, observation, state: Facts(&state) };
     let mut text = serde_json::to_string(&line).expect("numbers, texts and lists can be written");
     text.push('\n');
     trace.write_all(text.as_bytes()).map_err(|source| RunError::Output { source })

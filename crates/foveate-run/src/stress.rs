@@ -1,7 +1,7 @@
 //! Agents in changed worlds: the papers' generalisation tables, and severity curves for any shift.
 //!
 //! [`conditions()`] lists what to change, [`run`] drives every agent through every condition on the same episodes, and the
-//! [`Table`] that comes out writes itself as Markdown, CSV, JSON and [plots](plot). Digits do not depend on the number of
+//! [`StressTable`] that comes out writes itself as Markdown, CSV, JSON and [plots](plot). Digits do not depend on the number of
 //! workers. With a folder, every finished row is kept there, so that a run that was stopped goes on where it was.
 
 mod conditions;
@@ -25,13 +25,13 @@ use crate::evaluate::{self, EvalRequest, Labels, Seeds};
 use crate::weights::AgentFile;
 use crate::workers::Stop;
 use crate::worlds;
-use keep::{Keeper, Outcome};
+use keep::{Keeper, RowResult};
 
 pub use conditions::{Condition, What, conditions, severities};
 pub use looks::looks;
 pub use published::{Published, published};
 pub use sheet::{SheetRequest, sheet};
-pub use table::{AgentColumn, Change, Row, Table, solved_at};
+pub use table::{AgentColumn, Change, StressRow, StressTable, solved_at};
 
 /// More rows than this, of all agents together, are a slip of the finger.
 const MAX_ROWS: usize = 10_000;
@@ -104,7 +104,7 @@ pub fn run(
     request: &StressRequest<'_>,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<(Table, Effort), RunError> {
+) -> Result<(StressTable, Effort), RunError> {
     let StressRequest { world, agents, conditions, seed, episodes, .. } = request;
     if agents.is_empty() || conditions.is_empty() {
         return Err(RunError::BadRequest {
@@ -168,7 +168,7 @@ pub fn run(
         }
         columns.push(AgentColumn::new(contender, world, conditions, outcomes));
     }
-    Ok((Table::new(request, columns), effort))
+    Ok((StressTable::new(request, columns), effort))
 }
 
 /// One row of one agent.
@@ -179,7 +179,7 @@ fn drive(
     condition: &str,
     stop: &Stop,
     effort: &mut Effort,
-) -> Result<Outcome, RunError> {
+) -> Result<RowResult, RunError> {
     let cpu = ProcessCpu::start();
     let agent = contender.file.agent()?;
     let labels = Labels { variant: condition.into(), weights: contender.name.clone(), ..Labels::default() };
@@ -190,7 +190,7 @@ fn drive(
     effort.steps += report.lengths.iter().sum::<u64>();
     effort.episodes += report.returns.len();
     effort.cpu_seconds += cpu.elapsed().as_secs_f64();
-    Ok(Outcome { returns: report.returns, lengths: report.lengths, terminated: report.terminated })
+    Ok(RowResult { returns: report.returns, lengths: report.lengths, terminated: report.terminated })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! A film is encoded while the episode runs, so that its length does not matter to memory; the file takes its name
 //! only once it is whole.
 
-mod reel;
-mod scene;
+mod film_writer;
+mod filmed_episode;
 
 use std::fmt;
 use std::io::Write;
@@ -18,9 +18,9 @@ use crate::RunError;
 use crate::atomic::AtomicFile;
 use crate::evaluate::{self, Labels};
 use crate::workers::Stop;
-use reel::{Kind, Reel};
-use scene::Scene;
-pub(crate) use scene::dials;
+use film_writer::{FilmFormat, FilmWriter};
+use filmed_episode::FilmedEpisode;
+pub(crate) use filmed_episode::dials;
 
 /// Of a picture without `at`: the step that it shows, or the last one of a shorter episode.
 const PICTURE_STEP: usize = 100;
@@ -103,8 +103,8 @@ pub(crate) fn run_into(
     stop: &Stop,
     progress: &mut dyn FnMut(usize),
 ) -> Result<WatchReport, RunError> {
-    let kind = Kind::of(request.out)?;
-    if request.at.is_some() && kind != Kind::Png {
+    let kind = FilmFormat::of(request.out)?;
+    if request.at.is_some() && kind != FilmFormat::Png {
         return Err(RunError::BadRequest {
             why: "a step can be chosen for a .png only; name a .png file or leave the step out".into(),
         });
@@ -112,17 +112,17 @@ pub(crate) fn run_into(
     evaluate::check_episodes(request.episode)?;
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
     // Whatever is wrong with size or file is said before anything is driven.
-    let scene = Scene::new(request, kind.size(), stop).map_err(film_error)?;
+    let episode = FilmedEpisode::new(request, kind.size(), stop).map_err(film_error)?;
     if request.episode > 0 && stop.asked() {
         return Err(EvaluateError::Stopped.into());
     }
     let file = create()?;
-    let made = if kind == Kind::Png {
-        picture(request, scene, file, stop, progress)
+    let made = if kind == FilmFormat::Png {
+        picture(request, episode, file, stop, progress)
     } else {
         let fps = request.env.spec().fps / request.every.max(1) as f64;
-        let reel = Reel::new(kind, scene.size(), fps, file, request.out)?;
-        film(request, scene, reel, stop, progress)
+        let writer = FilmWriter::new(kind, episode.size(), fps, file, request.out)?;
+        film(request, episode, writer, stop, progress)
     };
     made.map_err(RunError::of_weights(&request.labels.weights))
 }
@@ -130,57 +130,57 @@ pub(crate) fn run_into(
 /// Films the steps that were asked for, and always the last.
 fn film(
     request: &WatchRequest<'_>,
-    mut scene: Scene,
-    mut reel: Reel,
+    mut episode: FilmedEpisode,
+    mut writer: FilmWriter,
     stop: &Stop,
     progress: &mut dyn FnMut(usize),
 ) -> Result<WatchReport, RunError> {
     let last = request.steps.unwrap_or(usize::MAX);
     loop {
-        let done = scene.is_over() || scene.steps() >= last;
-        let filmed = done || scene.steps().is_multiple_of(request.every.max(1));
+        let done = episode.is_over() || episode.steps() >= last;
+        let filmed = done || episode.steps().is_multiple_of(request.every.max(1));
         if filmed {
-            reel.frame(scene.compose()?.as_image())?;
+            writer.frame(episode.compose()?.as_image())?;
         }
-        progress(scene.steps());
+        progress(episode.steps());
         if done || stop.asked() {
             if !filmed {
-                reel.frame(scene.compose()?.as_image())?;
+                writer.frame(episode.compose()?.as_image())?;
             }
             break;
         }
-        scene.step()?;
+        episode.step()?;
     }
-    let (frames, bytes) = reel.finish()?;
-    Ok(scene.report(request.out, bytes, frames))
+    let (frames, bytes) = writer.finish()?;
+    Ok(episode.report(request.out, bytes, frames))
 }
 
 /// Plays up to the step that the picture is to show.
 fn picture(
     request: &WatchRequest<'_>,
-    mut scene: Scene,
+    mut episode: FilmedEpisode,
     mut file: AtomicFile,
     stop: &Stop,
     progress: &mut dyn FnMut(usize),
 ) -> Result<WatchReport, RunError> {
     let wanted = request.at.unwrap_or(PICTURE_STEP);
     let last = request.steps.unwrap_or(usize::MAX);
-    while scene.steps() < wanted.min(last) && !scene.is_over() && !stop.asked() {
-        scene.step()?;
-        progress(scene.steps());
+    while episode.steps() < wanted.min(last) && !episode.is_over() && !stop.asked() {
+        episode.step()?;
+        progress(episode.steps());
     }
-    if request.at.is_some_and(|at| at > scene.steps()) && !stop.asked() {
+    if request.at.is_some_and(|at| at > episode.steps()) && !stop.asked() {
         let why = format!(
             "step {wanted} was asked for, but there are {} steps to show; choose --at 0 to {0}",
-            scene.steps()
+            episode.steps()
         );
         return Err(RunError::BadRequest { why });
     }
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
-    let bytes = encode_png(scene.compose()?.as_image()).map_err(film_error)?;
+    let bytes = encode_png(episode.compose()?.as_image()).map_err(film_error)?;
     file.write_all(&bytes).map_err(RunError::io("write", request.out))?;
     file.commit()?;
-    Ok(scene.report(request.out, bytes.len() as u64, 1))
+    Ok(episode.report(request.out, bytes.len() as u64, 1))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use foveate::run::clock::Wall;
 use foveate::run::folder::FolderHandle;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::stress::{
-    Contender, Effort, Progress, SheetRequest, StressRequest, Table, conditions, looks, plot, run,
+    Contender, Effort, Progress, SheetRequest, StressRequest, StressTable, conditions, looks, plot, run,
     severities, sheet,
 };
 use foveate::run::ticker::{Ticker, clock};
@@ -165,7 +165,7 @@ fn status(progress: Progress<'_>, seconds: f64) -> Vec<String> {
 }
 
 /// Each file whole or not at all.
-fn write_all(table: &Table, folder: &Path) -> anyhow::Result<()> {
+fn write_all(table: &StressTable, folder: &Path) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(table).map_err(|error| anyhow!("{error}"))? + "\n";
     let folder = FolderHandle::open(folder)?;
     folder.write("table.json", json)?;
@@ -177,7 +177,7 @@ fn write_all(table: &Table, folder: &Path) -> anyhow::Result<()> {
     Ok(folder.write("table.md", table.markdown())?)
 }
 
-fn as_json(table: &Table, effort: Effort) -> anyhow::Result<Value> {
+fn as_json(table: &StressTable, effort: Effort) -> anyhow::Result<Value> {
     let mut value = serde_json::to_value(table).map_err(|error| anyhow!("{error}"))?;
     let Effort { steps, episodes, cpu_seconds } = effort;
     value["effort"] = json!({ "steps": steps, "episodes": episodes, "cpu_seconds": cpu_seconds });

@@ -4,7 +4,7 @@ use foveate_core::{Attention, Image, ImageBuf, Tokens};
 
 use super::HALF;
 use super::looks::heat;
-use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Table, short};
+use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, short};
 use crate::heat_map;
 
 /// Most tokens that get a bar; the others are said to be left out.
@@ -25,7 +25,7 @@ pub fn attention_figure(attention: &Attention<'_>, caption: String) -> Figure {
         Tokens::Patches(_) => format!("patch {token}"),
         Tokens::Cells { columns, .. } => format!("row {}, column {}", token / columns, token % columns),
     };
-    let mut table = Table::new(&["token", "importance", "rank"]);
+    let mut table = DataTable::new(&["token", "importance", "rank"]);
     let order = attention.by_rank();
     let mut ranks = vec![None; importance.len()];
     for (rank, &token) in order.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! Means with their intervals, one below the other, and curves.
 
 use super::{HALF, WHOLE};
-use crate::figure::{Anchor, Figure, Ink, LETTERS, Plot, Table};
+use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot};
 
 /// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct DotRow {
     /// What it is of.
     pub name: String,
     /// A word that tells rows of the same name apart: the fill.
@@ -21,7 +21,7 @@ pub struct Row {
 }
 
 /// What a plot of means is called and how it is laid out.
-pub struct Rows<'a> {
+pub struct DotPlot<'a> {
     /// Name in files.
     pub name: &'static str,
     /// What it shows.
@@ -39,14 +39,14 @@ pub struct Rows<'a> {
     /// How ticks are said.
     pub label: fn(f64) -> String,
     /// The rows; those of the same name in a row share a line.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DotRow>,
 }
 
 const LINE: f64 = 34.0;
 
 /// Means with intervals, one line per name; within a line, one dot per kind.
-pub fn dots(of: Rows<'_>) -> Figure {
-    let mut lines: Vec<(&str, Vec<&Row>)> = Vec::new();
+pub fn dots(of: DotPlot<'_>) -> Figure {
+    let mut lines: Vec<(&str, Vec<&DotRow>)> = Vec::new();
     for row in &of.rows {
         match lines.last_mut() {
             Some((name, rows)) if *name == row.name => rows.push(row),
@@ -55,7 +55,7 @@ pub fn dots(of: Rows<'_>) -> Figure {
     }
     let width = if of.wide { WHOLE } else { HALF };
     let longest = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) as f64;
-    let said = |row: &Row| row.remark.as_ref().map_or(0, |(_, remark)| remark.chars().count());
+    let said = |row: &DotRow| row.remark.as_ref().map_or(0, |(_, remark)| remark.chars().count());
     let remarks = of.rows.iter().map(said).max().unwrap_or(0) as f64;
     let left = 6.6 * longest + 18.0;
     let right = if remarks > 0.0 { 6.6 * remarks + 18.0 } else { 14.0 };
@@ -104,7 +104,7 @@ pub fn dots(of: Rows<'_>) -> Figure {
     if kinds.len() < 3 && of.band.is_none() {
         plot.legend(&kinds);
     }
-    let mut table = Table::new(&["what", "kind", "mean", "low", "high"]);
+    let mut table = DataTable::new(&["what", "kind", "mean", "low", "high"]);
     for row in &of.rows {
         let [low, high] = ends_of(row.interval);
         table.row([(&*row.name).into(), (&*row.kind).into(), row.value.into(), low.into(), high.into()]);
@@ -152,7 +152,7 @@ pub fn curves(
     }
     let middle = f64::midpoint(plot.x.range[0], plot.x.range[1]);
     plot.sheet.text((middle, bottom + 36.0), LETTERS, Anchor::Middle, Ink::Muted, axis);
-    let mut table = Table::new(&["patches", "order", "mean", "low", "high"]);
+    let mut table = DataTable::new(&["patches", "order", "mean", "low", "high"]);
     for (order, ink, points) in series {
         let band = points.iter().enumerate().map(|(i, (_, ends))| ends.map(|[l, h]| (i as f64, l, h)));
         if let Some(band) = band.collect::<Option<Vec<_>>>() {

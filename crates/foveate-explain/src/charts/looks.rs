@@ -4,7 +4,7 @@ use foveate_core::{Image, ImageBuf, PatchGrid};
 
 use super::dots::ends_of;
 use super::{HALF, WHOLE, percent};
-use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Plot, Scale, Table, short};
+use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, Plot, Scale, short};
 use crate::interest::ImportanceCounts;
 use crate::looks::{AroundChanges, Region};
 use crate::overlay::{pixel_range, rectangle};
@@ -45,13 +45,13 @@ pub(crate) fn glow(under: Image<'_>, grid: PatchGrid, values: &[f64]) -> ImageBu
 }
 
 /// How often each place is looked at, over the mean of the pictures.
-pub fn gaze_map(density: &[f64], grid: PatchGrid, mean_picture: Image<'_>, caption: String) -> Figure {
+pub fn attention_map(density: &[f64], grid: PatchGrid, mean_picture: Image<'_>, caption: String) -> Figure {
     let side = 360.0;
     let height = side * grid.height() as f64 / grid.width() as f64;
     let mut sheet = Drawing::new(HALF, height + 30.0);
     let left = (HALF - side) / 2.0;
     sheet.picture([left, 8.0, side, height], glow(mean_picture, grid, density));
-    let mut table = Table::new(&["patch", "column", "row", "share of looks"]);
+    let mut table = DataTable::new(&["patch", "column", "row", "share of looks"]);
     for (patch, &share) in density.iter().enumerate() {
         let (x, y) = grid.centre(patch);
         table.row([patch.into(), x.into(), y.into(), share.into()]);
@@ -68,7 +68,7 @@ pub fn region_shares(regions: &[Region], caption: String) -> Figure {
     let tall = 104.0;
     let mut sheet = Drawing::new(HALF, top + 3.0 * (tall + gap) + 22.0);
     let most = regions.iter().map(|r| r.looks).fold(1e-9, f64::max);
-    let mut table = Table::new(&["region", "share of looks", "share of patches", "times its area"]);
+    let mut table = DataTable::new(&["region", "share of looks", "share of patches", "times its area"]);
     for (i, region) in regions.iter().enumerate() {
         let (x, y) = (12.0 + (i % 3) as f64 * (cell + gap), top + (i / 3) as f64 * (tall + gap));
         sheet.rect([x, y, cell, tall], Ink::Grid, 0.5);
@@ -97,7 +97,7 @@ const MOMENTS: usize = 260;
 /// Where the looks of one episode go over time: from left to right, and from top to bottom of the picture.
 pub fn over_time(episode: &Trajectory, grid: PatchGrid, caption: String) -> Figure {
     let moments = episode.len().clamp(1, MOMENTS);
-    let mut table = Table::new(&["from step", "to step", "mean column", "mean row", "new patches"]);
+    let mut table = DataTable::new(&["from step", "to step", "mean column", "mean row", "new patches"]);
     let strips = [(grid.columns(), "left to right"), (grid.rows(), "top to bottom")];
     let mut counts = strips.map(|(places, _)| vec![0_u32; places * moments]);
     for moment in 0..moments {
@@ -169,7 +169,7 @@ pub fn hold_lengths(holds: &[u64], caption: String) -> Figure {
     });
     let last = (plot.x.at(LONGEST as f64 + 1.0), plot.y.within(rest) - 6.0);
     plot.sheet.text((last.0 + 6.0, last.1), 11.0, Anchor::End, Ink::Muted, "more");
-    let mut table = Table::new(&["decisions in a row", "holds", "share of looks"]);
+    let mut table = DataTable::new(&["decisions in a row", "holds", "share of looks"]);
     for (i, (&count, &spent)) in holds.iter().zip(&spent).enumerate() {
         table.row([(i + 1).into(), (count as usize).into(), (spent as f64 / all).into()]);
     }
@@ -199,7 +199,7 @@ pub fn around(changes: &AroundChanges, caption: String) -> Figure {
     plot.series(changes.lags.iter().map(|&(lag, mean, _)| (lag as f64, mean)), Ink::Attention, 2.2);
     plot.x_axis("decisions before (−) and after (+) the action changes", 6, short);
     plot.legend(&[(Ink::Attention, "around a change"), (Ink::Control, "usually")]);
-    let mut table = Table::new(&["lag", "share of new patches", "low", "high", "usual"]);
+    let mut table = DataTable::new(&["lag", "share of new patches", "low", "high", "usual"]);
     for &(lag, mean, interval) in &changes.lags {
         let [low, high] = ends_of(interval);
         table.row([(lag as f64).into(), mean.into(), low.into(), high.into(), changes.usual.into()]);
@@ -223,7 +223,7 @@ pub fn importance(counts: &ImportanceCounts, uniform: f64, caption: String) -> F
         plot.upright(uniform, "every patch alike", Ink::Muted);
     }
     plot.x_axis("importance of a patch (votes)", 10, short);
-    let mut table = Table::new(&["from", "to", "patches"]);
+    let mut table = DataTable::new(&["from", "to", "patches"]);
     for (from, to, count) in bars {
         table.row([from.into(), to.into(), (count as usize).into()]);
     }

@@ -4,14 +4,14 @@ use foveate_core::{Image, ImageBuf, PatchGrid};
 
 use super::looks::glow;
 use super::{WHOLE, percent};
-use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Table, short};
+use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, short};
 use crate::interest::{Range, Samples};
 
 /// Samples of patches by how important they were.
 pub fn patch_samples(samples: &[(Range, Samples)], caption: String) -> Figure {
     let (left, side, gap) = (118.0, 42.0, 6.0);
     let mut sheet = Drawing::new(WHOLE, samples.len() as f64 * (side + gap + 18.0) + 6.0);
-    let mut table = Table::new(&["range", "number", "importance"]);
+    let mut table = DataTable::new(&["range", "number", "importance"]);
     for (i, (range, samples)) in samples.iter().enumerate() {
         let top = 6.0 + i as f64 * (side + gap + 18.0);
         sheet.text((left - 14.0, top + side / 2.0 + 4.0), LETTERS, Anchor::End, Ink::Text, range.name());
@@ -50,7 +50,7 @@ pub fn cards(cards: &[Card], names: &[String], caption: String) -> Figure {
     let lines = names.len().min(3) as f64;
     let row = side + 34.0 + 14.0 * lines;
     let mut sheet = Drawing::new(WHOLE, 26.0 + cards.len() as f64 * row);
-    let mut table = Table::new(&["step", "intervention", "change of the action", "action"]);
+    let mut table = DataTable::new(&["step", "intervention", "change of the action", "action"]);
     for (i, card) in cards.iter().enumerate() {
         let top = 26.0 + i as f64 * row;
         sheet.text((0.0, top + 16.0), LETTERS, Anchor::Start, Ink::Muted, "step");
@@ -98,7 +98,7 @@ pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, capti
     let (gap, pairs) = (14.0, rows.len().max(1) as f64);
     let side = (WHOLE - 90.0) / pairs - gap;
     let mut sheet = Drawing::new(WHOLE, 2.0 * (side + gap) + 46.0);
-    let mut table = Table::new(&["step", "rank correlation", "patch", "importance", "saliency"]);
+    let mut table = DataTable::new(&["step", "rank correlation", "patch", "importance", "saliency"]);
     for (i, name) in [own, "perturbation"].iter().enumerate() {
         let y = 26.0 + i as f64 * (side + gap) + side / 2.0;
         sheet.text((0.0, y), LETTERS, Anchor::Start, Ink::Text, *name);

@@ -1,7 +1,7 @@
 //! What happened in the episode, as lines over its steps.
 
 use super::WHOLE;
-use crate::figure::{Anchor, Drawing, Figure, Ink, LETTERS, Scale, Table, short};
+use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, Scale, short};
 use crate::trajectory::{Dimension, Trajectory};
 
 const ROW: f64 = 54.0;
@@ -44,7 +44,7 @@ pub fn traces(episode: &Trajectory, dimensions: &[Dimension]) -> Figure {
     sheet.text((WHOLE / 2.0, bottom + 32.0), LETTERS, Anchor::Middle, Ink::Muted, "step");
 
     let columns = ["step", "reward", "score", "importance of what is looked at", "action"];
-    let mut table = Table::new(&columns);
+    let mut table = DataTable::new(&columns);
     for (t, score) in episode.scores().into_iter().enumerate() {
         let share: f64 = episode.shares[t].iter().map(|&s| f64::from(s)).sum();
         let action: Vec<String> = episode.actions[t].iter().map(f64::to_string).collect();

@@ -14,7 +14,7 @@ pub use drawing::{Anchor, Drawing, Ink, Shape};
 pub use raster::raster;
 pub use round_axis::RoundAxis;
 pub use svg::{Dress, plain_svg, style_rules, svg, variables};
-pub use table::{Cell, Table};
+pub use table::{Cell, DataTable};
 
 /// A figure of the report.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,5 +30,5 @@ pub struct Figure {
     /// What is drawn.
     pub drawing: Drawing,
     /// The numbers behind it.
-    pub table: Table,
+    pub table: DataTable,
 }

@@ -49,17 +49,17 @@ impl From<String> for Cell {
 
 /// Named columns and rows.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub struct DataTable {
     /// Names of the columns.
     pub columns: Vec<&'static str>,
     /// As many cells per row as there are columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl DataTable {
     /// No rows yet.
     pub fn new(columns: &[&'static str]) -> Self {
-        Table { columns: columns.to_vec(), rows: Vec::new() }
+        DataTable { columns: columns.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn csv_and_json_say_the_same() {
-        let mut table = Table::new(&["what", "n", "mean"]);
+        let mut table = DataTable::new(&["what", "n", "mean"]);
         table.row(["a, \"b\"".into(), 3_usize.into(), 0.1.into()]);
         table.row(["c".into(), 4_usize.into(), (-1.0 / 3.0).into()]);
         table.row(["d".into(), 1_usize.into(), None.into()]);

@@ -6,14 +6,14 @@ use foveate_core::Image;
 
 use crate::figure::{Dress, Figure, Ink, style_rules, svg, variables};
 use crate::text::{base64, escape, joined};
-pub use player::{Film, player_data};
+pub use player::{PageFilm, player_data};
 
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// What the page says and shows, from top to bottom.
-pub struct Page<'a> {
+pub struct ReportPage<'a> {
     /// What it is about, in a line.
     pub title: String,
     /// Which weights, world and seed.
@@ -23,7 +23,7 @@ pub struct Page<'a> {
     /// What a person should know after a minute, a sentence each.
     pub summary: Vec<String>,
     /// The episode.
-    pub film: Film<'a>,
+    pub film: PageFilm<'a>,
     /// The film's data, from [`player_data`].
     pub data: String,
     /// The rest.
@@ -69,7 +69,7 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
-impl Page<'_> {
+impl ReportPage<'_> {
     /// The page; `png` encodes pictures.
     pub fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         let sections: String = self.sections.iter().map(|section| section.html(png)).collect();

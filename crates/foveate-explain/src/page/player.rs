@@ -7,7 +7,7 @@ use crate::trajectory::{Dimension, Trajectory};
 
 /// A film of an episode: frame `t` shows what decision `t` was taken on; the last one is what came after the last.
 #[derive(Debug, Clone, Copy)]
-pub struct Film<'a> {
+pub struct PageFilm<'a> {
     /// The file.
     pub mp4: &'a [u8],
     /// Frames per second.
@@ -28,7 +28,7 @@ const MAP_BYTES: usize = 900_000;
 /// * `maps`: `[n_patches]` importance at every step; empty for a policy without attention.
 /// * `picture`: width and height of the agent's picture.
 pub fn player_data(
-    film: &Film<'_>,
+    film: &PageFilm<'_>,
     episode: &Trajectory,
     maps: &[Vec<f32>],
     picture: [usize; 2],

@@ -1,7 +1,7 @@
 //! What the tests come to.
 
 use crate::Fill;
-use crate::faithful::{Effect, FEWEST_EPISODES, Faithfulness, Verdict};
+use crate::faithful::{Conclusion, Effect, FEWEST_EPISODES, Faithfulness};
 use foveate_core::statistics;
 
 use super::conditions::Condition;
@@ -14,11 +14,11 @@ pub(super) struct Findings {
     pub(super) claims: Vec<Claim>,
     pub(super) interventions: Vec<Intervention>,
     pub(super) drives: Vec<Drive>,
-    pub(super) decisions: Verdict,
-    pub(super) driving: Verdict,
+    pub(super) decisions: Conclusion,
+    pub(super) driving: Conclusion,
     /// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
     pub(super) cost: Vec<Cost>,
-    pub(super) random_driving: Verdict,
+    pub(super) random_driving: Conclusion,
     /// Decisions that perturbation saliency was asked about.
     pub(super) salient: usize,
     /// Saliency and gaze: rank correlation and its null, overlap and its null.
@@ -36,8 +36,8 @@ pub(super) fn conclude(found: &Found) -> Findings {
         .enumerate()
         .map(|(i, name)| {
             let of = [faith(0, i), faith(1, i)];
-            let verdict = Verdict::of(&[(of[0], null[0]), (of[1], null[1])], n);
-            let name = if i == 0 && !found.has_gaze { "perturbation saliency" } else { name };
+            let verdict = Conclusion::of(&[(of[0], null[0]), (of[1], null[1])], n);
+            let name = if i == 0 && !found.has_attention { "perturbation saliency" } else { name };
             Claim::new(name, of, null, if i == 1 { None } else { Some(verdict) })
         })
         .collect();
@@ -47,7 +47,7 @@ pub(super) fn conclude(found: &Found) -> Findings {
     let own = [Faithfulness::of(&column(0, 0)), Faithfulness::of(&column(1, 0))];
     let (random_driving, _) = driving(&found.random_scores, n);
     let foil = [Faithfulness::of(&column(0, 1)), Faithfulness::of(&column(1, 1))];
-    let random_decisions = Verdict::of(&[(own[0], foil[0]), (own[1], foil[1])], n);
+    let random_decisions = Conclusion::of(&[(own[0], foil[0]), (own[1], foil[1])], n);
     claims.push(Claim::new("random-weight agent, of itself", own, foil, Some(random_decisions)));
 
     let interventions = INTERVENTIONS
@@ -82,7 +82,7 @@ pub(super) fn conclude(found: &Found) -> Findings {
     });
     let (driving, cost) = driving(&found.scores, n);
     Findings {
-        decisions: claims[0].verdict.unwrap_or(Verdict::Undecided),
+        decisions: claims[0].verdict.unwrap_or(Conclusion::Undecided),
         claims,
         interventions,
         drives: drives.map(drive).collect(),
@@ -96,7 +96,7 @@ pub(super) fn conclude(found: &Found) -> Findings {
 
 /// Whether covering what is looked at costs more score than covering as much of anything else, for every fill, and how
 /// much more.
-fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Verdict, Vec<Cost>) {
+fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Conclusion, Vec<Cost>) {
     let of = |wanted: Condition| scores.iter().find(|(c, _)| *c == wanted).map(|(_, scores)| scores);
     let cost = |fill: Fill| {
         let found =
@@ -105,8 +105,8 @@ fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Verdict, Vec<C
     };
     let costs: Vec<Cost> = Fill::ALL.into_iter().filter_map(cost).collect();
     if episodes < FEWEST_EPISODES || costs.len() < Fill::ALL.len() {
-        return (Verdict::Undecided, costs);
+        return (Conclusion::Undecided, costs);
     }
     let all = costs.iter().all(|cost| cost.interval.is_some_and(|[low, _]| low > 0.0));
-    (if all { Verdict::Supported } else { Verdict::NotSupported }, costs)
+    (if all { Conclusion::Supported } else { Conclusion::NotSupported }, costs)
 }

@@ -1,10 +1,10 @@
 //! What was found, drawn.
 
 use crate::charts::{
-    Card, Row, Rows, SaliencyRow, around, cards, curves, dots, gaze_map, hold_lengths, importance, over_time,
-    patch_samples, percent, region_shares, saliency_maps, traces,
+    Card, DotPlot, DotRow, SaliencyRow, around, attention_map, cards, curves, dots, hold_lengths, importance,
+    over_time, patch_samples, percent, region_shares, saliency_maps, traces,
 };
-use crate::faithful::Verdict;
+use crate::faithful::Conclusion;
 use crate::figure::{Figure, Ink, short};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
 use crate::saliency::BUMP_PX;
@@ -42,7 +42,7 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
     for action in &mut shown.actions {
         *action = found.scale.shown(action);
     }
-    if found.has_gaze {
+    if found.has_attention {
         let density = density(&found.episodes, grid);
         let places = regions(&density, grid);
         let held = holds(&found.episodes);
@@ -50,7 +50,7 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
         let bytes = found.mean_picture.iter().map(|&v| v.round() as u8).collect();
         let [width, height] = found.shown.picture;
         let mean = ImageBuf::from_rgb(width, height, bytes).unwrap_or_else(|| ImageBuf::black(width, height));
-        looks.push(gaze_map(
+        looks.push(attention_map(
             &density,
             grid,
             mean.as_image(),
@@ -103,11 +103,11 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
     let mut tests = vec![faithfulness_figure(findings, n)];
     tests.push(cards_figure(found, dimensions));
     tests.push(interventions_figure(findings, n));
-    if found.has_gaze {
+    if found.has_attention {
         tests.push(scores_figure(findings, n));
     }
     tests.extend(curve_figures(found));
-    let saliency = if found.has_gaze { saliency_figures(found, findings) } else { vec![] };
+    let saliency = if found.has_attention { saliency_figures(found, findings) } else { vec![] };
     Figures { looks, interest, tests, saliency }
 }
 
@@ -115,14 +115,14 @@ fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
     let mut rows = vec![];
     for claim in &findings.claims {
         for (fill, of) in Fill::ALL.into_iter().zip([claim.blur, claim.mean]) {
-            rows.push(Row {
+            rows.push(DotRow {
                 name: claim.name.clone(),
                 kind: said(fill).to_owned(),
                 ink: ink(fill),
                 value: of.value,
                 interval: of.interval,
                 remark: claim.verdict.filter(|_| fill == Fill::Blur).map(|verdict| {
-                    let ink = if verdict == Verdict::Supported { Ink::Other } else { Ink::Muted };
+                    let ink = if verdict == Conclusion::Supported { Ink::Other } else { Ink::Muted };
                     (ink, verdict.to_string())
                 }),
             });
@@ -132,7 +132,7 @@ fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
     let null = &findings.claims[1];
     let band = null.blur.interval.zip(null.mean.interval);
     let band = band.map(|(blur, mean)| [blur[0].min(mean[0]), blur[1].max(mean[1])]);
-    dots(Rows {
+    dots(DotPlot {
         name: "faithfulness",
         title: "Is it true? Faithfulness of every claim",
         caption: format!(
@@ -152,7 +152,7 @@ fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
 }
 
 fn interventions_figure(findings: &Findings, episodes: usize) -> Figure {
-    let rows = findings.interventions.iter().map(|i| Row {
+    let rows = findings.interventions.iter().map(|i| DotRow {
         name: i.name.clone(),
         kind: if i.fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) }.to_owned(),
         ink: if i.fill == "blur" { Ink::Attention } else { Ink::Control },
@@ -160,7 +160,7 @@ fn interventions_figure(findings: &Findings, episodes: usize) -> Figure {
         interval: i.interval,
         remark: None,
     });
-    dots(Rows {
+    dots(DotPlot {
         name: "interventions",
         title: "What each intervention does to the action",
         caption: format!(
@@ -178,7 +178,7 @@ fn interventions_figure(findings: &Findings, episodes: usize) -> Figure {
 }
 
 fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
-    let rows = findings.drives.iter().filter(|d| !d.random_weights).map(|d| Row {
+    let rows = findings.drives.iter().filter(|d| !d.random_weights).map(|d| DotRow {
         name: d.name.clone(),
         kind: if d.fill == "mean" { said(Fill::Mean).to_owned() } else { d.fill.clone() },
         ink: match &*d.fill {
@@ -191,10 +191,10 @@ fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
         remark: None,
     });
     // Both fills of a condition side by side.
-    let mut rows: Vec<Row> = rows.collect();
+    let mut rows: Vec<DotRow> = rows.collect();
     let order: Vec<String> = Condition::all().iter().map(|c| c.name().to_owned()).collect();
     rows.sort_by_key(|row| order.iter().position(|name| *name == row.name));
-    dots(Rows {
+    dots(DotPlot {
         name: "scores",
         title: "What each intervention does to whole episodes",
         caption: format!(
@@ -287,7 +287,7 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
 
 fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
     let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
-    let row = |name: &str, kind: &str, ink, (value, interval): Mean| Row {
+    let row = |name: &str, kind: &str, ink, (value, interval): Mean| DotRow {
         name: name.into(),
         kind: kind.into(),
         ink,
@@ -295,7 +295,7 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
         interval,
         remark: None,
     };
-    let agreement = dots(Rows {
+    let agreement = dots(DotPlot {
         name: "agreement",
         title: "Do both methods agree?",
         caption: format!(

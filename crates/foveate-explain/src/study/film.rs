@@ -1,7 +1,7 @@
 //! The episode as a film in memory: the world beside what the agent sees, with nothing written on it. The page draws
 //! over it.
 
-use crate::page::Film;
+use crate::page::PageFilm;
 use foveate_core::{Env, EnvError, Image, ImageBuf};
 use foveate_film::Mp4Film;
 
@@ -75,8 +75,8 @@ impl FilmRecorder {
 
 impl FinishedFilm {
     /// As the page takes it.
-    pub(super) fn film(&self) -> Film<'_> {
-        Film { mp4: &self.mp4, fps: self.fps, size: self.size, world: self.world, seen: self.seen }
+    pub(super) fn film(&self) -> PageFilm<'_> {
+        PageFilm { mp4: &self.mp4, fps: self.fps, size: self.size, world: self.world, seen: self.seen }
     }
 }
 

@@ -21,7 +21,7 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 use serde::Serialize;
 
-use crate::faithful::{Faithfulness, Verdict};
+use crate::faithful::{Conclusion, Faithfulness};
 use crate::figure::{Dress, Figure, raster, svg};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
 use crate::trajectory::{Dimension, Trajectory};
@@ -216,7 +216,7 @@ pub struct Claim {
     pub null: [Faithfulness; 2],
     /// What the test says; `None` for the null itself.
     #[serde(serialize_with = "verdict")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Conclusion>,
 }
 
 impl Claim {
@@ -224,7 +224,7 @@ impl Claim {
         name: &str,
         [blur, mean]: [Faithfulness; 2],
         null: [Faithfulness; 2],
-        verdict: Option<Verdict>,
+        verdict: Option<Conclusion>,
     ) -> Self {
         Claim { name: name.to_owned(), blur, mean, null, verdict }
     }
@@ -239,7 +239,7 @@ fn nulls<S: serde::Serializer>(of: &[Faithfulness; 2], to: S) -> Result<S::Ok, S
 }
 
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn verdict<S: serde::Serializer>(of: &Option<Verdict>, to: S) -> Result<S::Ok, S::Error> {
+fn verdict<S: serde::Serializer>(of: &Option<Conclusion>, to: S) -> Result<S::Ok, S::Error> {
     of.map(|verdict| verdict.to_string()).serialize(to)
 }
 

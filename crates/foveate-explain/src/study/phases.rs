@@ -12,7 +12,7 @@ use super::conditions::{Condition, drive};
 use super::film::{FilmRecorder, FinishedFilm};
 use super::play::{EpisodeStart, action_scale, picture, play, policy_error};
 use super::probes::{
-    CLAIMS, Comparisons, Probed, has_attention, other_moment, own_claims, probe, spread, take,
+    CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take,
 };
 use super::saved_decision::SavedDecision;
 use super::{Mean, Progress, Scheduler, StudyRequest};
@@ -43,7 +43,7 @@ pub(super) struct Found {
     /// `[height, width, 3]`: the mean of the tested pictures.
     pub(super) mean_picture: Vec<f64>,
     pub(super) grid: PatchGrid,
-    pub(super) has_gaze: bool,
+    pub(super) has_attention: bool,
     /// Of every episode, its tested decisions.
     pub(super) probed: Vec<Vec<Probed>>,
     /// Decisions of the filmed episode that the page shows.
@@ -237,7 +237,7 @@ pub(super) fn find(
         };
         &claims[episode][index]
     };
-    let gazed = has_attention(&episodes);
+    let gazed = any_attention(&episodes);
     let answers = scheduler.ordered(
         all_taken.into_iter().enumerate(),
         |(i, taken)| {
@@ -322,7 +322,7 @@ pub(super) fn find(
         samples,
         mean_picture,
         grid,
-        has_gaze: gazed,
+        has_attention: gazed,
         probed,
         cards,
         random_claims,

@@ -270,7 +270,7 @@ pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: 
 }
 
 /// Whether any episode has a gaze.
-pub(super) fn has_attention(episodes: &[Trajectory]) -> bool {
+pub(super) fn any_attention(episodes: &[Trajectory]) -> bool {
     episodes.iter().any(|episode| episode.grid.is_some())
 }
 

@@ -2,8 +2,8 @@
 
 use crate::Fill;
 use crate::charts::percent;
-use crate::faithful::{Faithfulness, Verdict};
-use crate::page::{Mood, Page, Section, Tile, player_data};
+use crate::faithful::{Conclusion, Faithfulness};
+use crate::page::{Mood, ReportPage, Section, Tile, player_data};
 use crate::text::{escape, joined};
 use crate::trajectory::{ActionScale, Dimension};
 use foveate_core::{Image, Labels};
@@ -21,7 +21,7 @@ pub(super) fn page<'a>(
     report: &StudyReport,
     figures: Figures,
     dimensions: &[Dimension],
-) -> Page<'a> {
+) -> ReportPage<'a> {
     let film = found.shown.reel.film();
     let mut shown = found.episodes[0].clone();
     for action in &mut shown.actions {
@@ -30,7 +30,7 @@ pub(super) fn page<'a>(
     let name = labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors");
     let Figures { looks, interest, tests, saliency } = figures;
     let mut sections = vec![];
-    if found.has_gaze {
+    if found.has_attention {
         sections.push(Section {
             id: "where",
             title: "Where it looks".into(),
@@ -60,7 +60,7 @@ pub(super) fn page<'a>(
     sections.push(Section {
         id: "true",
         title: "Is it true?".into(),
-        lead: test_lead(report, found.has_gaze),
+        lead: test_lead(report, found.has_attention),
         html: tables(report),
         figures: tests,
     });
@@ -73,7 +73,7 @@ pub(super) fn page<'a>(
             figures: saliency,
         });
     }
-    Page {
+    ReportPage {
         title: format!("What {name} looks at"),
         subtitle: format!(
             "{} · {}, picture {}, variant {} · seed {} · {}, {} put to the test",
@@ -86,7 +86,7 @@ pub(super) fn page<'a>(
             count(report.decisions, "decision")
         ),
         tiles: tiles(report),
-        summary: summary(report, found.has_gaze),
+        summary: summary(report, found.has_attention),
         data: player_data(&film, &shown, &found.shown.maps, found.shown.picture, dimensions),
         film,
         sections,
@@ -208,9 +208,9 @@ fn tiles(report: &StudyReport) -> Vec<Tile> {
     ]
 }
 
-fn summary(report: &StudyReport, has_gaze: bool) -> Vec<String> {
+fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
     let mut told = vec![];
-    if has_gaze {
+    if has_attention {
         let [first, second] = [&report.regions[0], &report.regions[1]];
         told.push(format!(
             "It looks mostly at the {} of the picture ({} of all looks), then the {} ({}).",
@@ -242,7 +242,7 @@ fn summary(report: &StudyReport, has_gaze: bool) -> Vec<String> {
     told.push(match &*report.verdict {
         "supported" => format!(
             "That is more than its usual places would explain: {numbers}. {}",
-            if report.claims[2..5].iter().any(|control| control.verdict == Some(Verdict::Supported)) {
+            if report.claims[2..5].iter().any(|control| control.verdict == Some(Conclusion::Supported)) {
                 "But a control passes the same test, so do not rely on it: see below."
             } else {
                 "Shuffled gaze, a random-weight agent and a blind agent do not pass the same test."
@@ -261,7 +261,7 @@ fn summary(report: &StudyReport, has_gaze: bool) -> Vec<String> {
             report.method.advised_episodes
         ),
     });
-    if has_gaze {
+    if has_attention {
         told.push(driving_sentence(report));
         let (ranks, null) = (report.agreement.ranks, report.agreement.ranks_null);
         told.push(format!(
@@ -323,7 +323,7 @@ pub(super) fn driving_sentence(report: &StudyReport) -> String {
     }
 }
 
-fn test_lead(report: &StudyReport, has_gaze: bool) -> Vec<String> {
+fn test_lead(report: &StudyReport, has_attention: bool) -> Vec<String> {
     let mut lead = vec![
         "A picture of where an agent looks is a claim. Here it is put to the test: decisions are taken again, from the \
          very state in which they were taken, on pictures with the claimed places covered, and with as many other pixels \
@@ -334,7 +334,7 @@ fn test_lead(report: &StudyReport, has_gaze: bool) -> Vec<String> {
          a blind agent that is shown grey."
             .into(),
     ];
-    if has_gaze {
+    if has_attention {
         lead.push(LIMITS.into());
     }
     if let Some(itself) = report.claims.last() {
@@ -360,12 +360,12 @@ fn about_itself(claim: &Claim, driving: &str) -> String {
         two(claim.null[1].value)
     );
     match claim.verdict {
-        Some(Verdict::Supported) => format!(
+        Some(Conclusion::Supported) => format!(
             "{numbers}. It never learnt anything and passes: {}. So the test says what actions rest on, not that they are \
              any good (that its score rests on its gaze: {driving}).",
             beside_null(claim)
         ),
-        Some(Verdict::NotSupported) => format!("{numbers}. It does not pass: {}.", beside_null(claim)),
+        Some(Conclusion::NotSupported) => format!("{numbers}. It does not pass: {}.", beside_null(claim)),
         _ => format!("{numbers}. These are too few episodes for a verdict."),
     }
 }
@@ -386,8 +386,8 @@ fn saliency_lead(report: &StudyReport) -> String {
 }
 
 fn tables(report: &StudyReport) -> String {
-    let badge = |verdict: Option<Verdict>| match verdict {
-        Some(Verdict::Supported) => "<span class=\"verdict yes\">supported</span>".to_owned(),
+    let badge = |verdict: Option<Conclusion>| match verdict {
+        Some(Conclusion::Supported) => "<span class=\"verdict yes\">supported</span>".to_owned(),
         Some(verdict) => format!("<span class=\"verdict no\">{verdict}</span>"),
         None => "the null".to_owned(),
     };
@@ -477,28 +477,28 @@ mod tests {
             (
                 [high, high],
                 [low, low],
-                Some(Verdict::Supported),
+                Some(Conclusion::Supported),
                 "passes: its interval lies above that of its null with both fills",
             ),
             (
                 [high, wide],
                 [low, low],
-                Some(Verdict::NotSupported),
+                Some(Conclusion::NotSupported),
                 "does not pass: its interval lies above that of its null with blur and overlaps that of its null with mean colour",
             ),
             (
                 [low, low],
                 [high, high],
-                Some(Verdict::NotSupported),
+                Some(Conclusion::NotSupported),
                 "its interval lies below that of its null with both fills",
             ),
             (
                 [of(-0.1, -0.2, -0.05), wide],
                 [of(-0.5, -0.6, -0.4), low],
-                Some(Verdict::NotSupported),
+                Some(Conclusion::NotSupported),
                 "above that of its null, but not above zero with blur",
             ),
-            ([high, high], [low, low], Some(Verdict::Undecided), "too few episodes for a verdict"),
+            ([high, high], [low, low], Some(Conclusion::Undecided), "too few episodes for a verdict"),
         ] {
             let said = about_itself(&claim(own, null, verdict), "not supported");
             assert!(said.contains(wants), "{said}");

@@ -9,7 +9,7 @@ use foveate_core::{
 };
 
 use foveate_core::Labels;
-use foveate_explain::faithful::Verdict;
+use foveate_explain::faithful::Conclusion;
 
 use super::*;
 use crate::workers::Stop;
@@ -247,7 +247,7 @@ fn check(says: Says, episodes: usize, expect: &str) {
     let Made { report, .. } = explain(says, episodes, 2);
     assert_eq!(report.verdict, expect, "{says:?}: {:?}", report.claims[0]);
     for control in &report.claims[2..5] {
-        assert_ne!(control.verdict, Some(Verdict::Supported), "{says:?}: {control:?}");
+        assert_ne!(control.verdict, Some(Conclusion::Supported), "{says:?}: {control:?}");
     }
     // A blind agent does not react at all.
     assert_eq!((report.claims[4].blur.value, report.claims[4].mean.value), (0.0, 0.0));

@@ -18,7 +18,7 @@ const MAX_FILE: u64 = 64 << 20;
 
 /// What the episodes of a row came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct RowResult {
     pub(super) returns: Vec<f64>,
     pub(super) lengths: Vec<u64>,
     pub(super) terminated: Vec<bool>,
@@ -29,13 +29,13 @@ pub(super) struct Outcome {
 struct Kept {
     key: String,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: RowResult,
     /// Of the row itself, so that a changed one is noticed.
     sha256: String,
 }
 
 /// The sum of a row.
-fn sum(key: &str, outcome: &Outcome) -> String {
+fn sum(key: &str, outcome: &RowResult) -> String {
     sha256_hex(text(&(key, outcome)).as_bytes())
 }
 
@@ -80,15 +80,15 @@ impl Keeper {
     }
 
     /// The row, if it is there and whole; a broken or changed file is as good as none, its row is driven again.
-    pub(super) fn find(&self, key: &str) -> Option<Outcome> {
+    pub(super) fn find(&self, key: &str) -> Option<RowResult> {
         let bytes = self.0.read(&Self::name(key), MAX_FILE).ok()?.ok()?;
         let kept: Kept = serde_json::from_slice(&bytes).ok()?;
-        let Outcome { returns, lengths, terminated } = &kept.outcome;
+        let RowResult { returns, lengths, terminated } = &kept.outcome;
         let whole = returns.len() == lengths.len() && returns.len() == terminated.len();
         (kept.key == key && whole && kept.sha256 == sum(key, &kept.outcome)).then_some(kept.outcome)
     }
 
-    pub(super) fn keep(&self, key: &str, outcome: &Outcome) -> Result<(), RunError> {
+    pub(super) fn keep(&self, key: &str, outcome: &RowResult) -> Result<(), RunError> {
         let kept = Kept { key: key.into(), outcome: outcome.clone(), sha256: sum(key, outcome) };
         self.0.write(&Self::name(key), text(&kept))
     }

@@ -5,7 +5,7 @@ use foveate_explain::charts::{
 };
 use foveate_train::Summary;
 
-use super::table::{AgentColumn, Table};
+use super::table::{AgentColumn, StressTable};
 use super::text::count;
 
 const SPREAD: &str = "a thick line is the 95 % interval of the mean of that row alone (not corrected for the number of rows), \
@@ -15,7 +15,7 @@ const SINGLE: &str = "one episode per row: no interval, no standard deviation";
 const MOST: u32 = 5;
 
 /// Every row that is not part of a curve: means with their intervals, all agents side by side, and what was published.
-pub fn overview(table: &Table) -> String {
+pub fn overview(table: &StressTable) -> String {
     let rows: Vec<ConditionRow<'_>> = (0..table.agents.first().map_or(0, |agent| agent.rows.len()))
         .filter(|&i| table.agents[0].rows[i].curve.is_none())
         .map(|i| {
@@ -34,7 +34,7 @@ pub fn overview(table: &Table) -> String {
 }
 
 /// Mean return over severity, a panel for each shift; `None` when the table holds no curve.
-pub fn curves(table: &Table) -> Option<String> {
+pub fn curves(table: &StressTable) -> Option<String> {
     let mut curves: Vec<&str> = vec![];
     for name in table.agents.iter().flat_map(|agent| &agent.rows).filter_map(|row| row.curve.as_deref()) {
         if !curves.contains(&name) {
@@ -80,11 +80,11 @@ fn agent_mean(summary: &Summary) -> AgentMean {
     AgentMean { mean: summary.mean, interval: summary.ci95, deviation: summary.std }
 }
 
-fn names(table: &Table) -> Vec<&str> {
+fn names(table: &StressTable) -> Vec<&str> {
     table.agents.iter().map(|agent| &*agent.name).collect()
 }
 
-fn heading(table: &Table) -> String {
+fn heading(table: &StressTable) -> String {
     let base: String = table.base.iter().flat_map(|text| [", ", text]).collect();
     format!(
         "{}, picture {}{base}: {} per row, seed {}",

@@ -7,14 +7,14 @@ use foveate_train::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::conditions::{Condition, What};
-use super::keep::Outcome;
+use super::keep::RowResult;
 use super::published::{Published, published, source};
 use super::{Contender, StressRequest};
 use crate::replay::sha256_hex;
 
 /// Agents side by side, in the same rows of changed worlds. Serialises to `table.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Table {
+pub struct StressTable {
     /// What this is: `foveate-stress-1`.
     pub format: String,
     /// The world.
@@ -51,12 +51,12 @@ pub struct AgentColumn {
     /// SHA-256 of its weights.
     pub sha256: String,
     /// The same in every column, the unmodified world first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StressRow>,
 }
 
 /// An agent in one changed world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct StressRow {
     /// What was changed, as in `bar` or `noise:3@200`.
     pub name: String,
     /// `original`, `variant` or `shift`.
@@ -114,12 +114,12 @@ impl AgentColumn {
         contender: &Contender,
         world: &EnvRequest,
         conditions: &[Condition],
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<RowResult>,
     ) -> Self {
         let base = outcomes[0].returns.clone();
         let threshold = solved_at(&world.id);
         let plain = world.variants.is_empty() && world.shifts.is_empty();
-        let mut rows: Vec<Row> = conditions
+        let mut rows: Vec<StressRow> = conditions
             .iter()
             .zip(outcomes)
             .enumerate()
@@ -132,7 +132,7 @@ impl AgentColumn {
                     What::Shift { curve, .. } => ("shift", curve.clone()),
                 };
                 let (curve, severity) = curve.unzip();
-                Row {
+                StressRow {
                     name: condition.name.clone(),
                     kind: kind.into(),
                     curve,
@@ -167,7 +167,7 @@ impl AgentColumn {
     }
 }
 
-impl Table {
+impl StressTable {
     pub(super) fn new(request: &StressRequest<'_>, agents: Vec<AgentColumn>) -> Self {
         let EnvRequest { id, picture, variants, shifts, .. } = &request.world;
         let own = || WORLDS.get(id)?.pictures.first();
@@ -177,7 +177,7 @@ impl Table {
             row.returns.iter().for_each(|r| bytes.extend_from_slice(&r.to_bits().to_le_bytes()));
             row.lengths.iter().for_each(|n| bytes.extend_from_slice(&n.to_le_bytes()));
         }
-        Table {
+        StressTable {
             format: "foveate-stress-1".into(),
             env: id.clone(),
             picture: picture.clone().or_else(|| Some(own()?.name.to_owned())).unwrap_or_default(),

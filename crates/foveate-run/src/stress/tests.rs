@@ -33,7 +33,7 @@ fn request<'a>(agents: &[&str], folder: Option<&'a Path>) -> StressRequest<'a> {
     }
 }
 
-fn table(request: &StressRequest<'_>) -> (Table, Effort) {
+fn table(request: &StressRequest<'_>) -> (StressTable, Effort) {
     run(request, &Stop::default(), &mut |_| {}).expect("it drives")
 }
 
@@ -166,7 +166,7 @@ fn one_episode_has_no_interval_anywhere() {
     let json = serde_json::to_value(&table).expect("plain");
     let row = &json["agents"][0]["rows"][1];
     assert!(row["ci95"].is_null() && row["std"].is_null() && row["change"]["ci95"].is_null(), "{row}");
-    assert_eq!(serde_json::from_value::<Table>(json).expect("its own"), table);
+    assert_eq!(serde_json::from_value::<StressTable>(json).expect("its own"), table);
     let (overview, curves) = (plot::overview(&table), plot::curves(&table).expect("a curve"));
     assert!(
         overview.contains("one episode per row: no interval") && !overview.contains("stroke-width=\"4\"")
@@ -312,7 +312,7 @@ fn texts_hold_together() {
     assert!(csv.lines().all(|line| fields(line) == fields(csv.lines().next().expect("a head"))), "{csv}");
 
     let json = serde_json::to_string(&table).expect("plain");
-    assert_eq!(serde_json::from_str::<Table>(&json).expect("its own"), table);
+    assert_eq!(serde_json::from_str::<StressTable>(&json).expect("its own"), table);
 }
 
 #[test]

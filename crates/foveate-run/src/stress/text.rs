@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::{AgentColumn, Change, Row, Table};
+use super::table::{AgentColumn, Change, StressRow, StressTable};
 use foveate_train::NO_INTERVAL;
 
 use crate::worlds;
@@ -12,7 +12,7 @@ pub(super) const CORRECTION: &str = "intervals are 95 % for each row alone, with
                                      Holm's method over the rows of an agent, so an interval may leave out 0 where no star \
                                      stands";
 
-impl Table {
+impl StressTable {
     /// As Markdown: with several agents first all side by side, then each by itself with every figure.
     pub fn markdown(&self) -> String {
         let mut out = format!("# {}, picture {}", self.env, self.picture);
@@ -168,7 +168,7 @@ impl Table {
     }
 }
 
-fn published_cell(row: &Row) -> String {
+fn published_cell(row: &StressRow) -> String {
     row.published.map_or("–".into(), |p| format!("{} ± {}", whole(p.mean), whole(p.std)))
 }
 

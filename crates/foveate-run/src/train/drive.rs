@@ -12,7 +12,7 @@ use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
 use crate::curve;
 use crate::error::RunError;
-use crate::failure::{self, Failure, Scene};
+use crate::failure::{self, FailedRollout, Failure};
 use crate::progress::{LogLine, Reporter};
 use crate::tensorboard::EventFile;
 use crate::trust::flag_for;
@@ -283,14 +283,14 @@ impl Run {
         let Some(genome) = genome else { return error.into() };
         // What trains belongs to the generation to come, what judges to the one before.
         let generation = training.generation() + u64::from(trains(task));
-        let scene = Scene {
+        let rollout_of = FailedRollout {
             generation,
             env: (&config.env, &**env),
             agent: (&config.agent, &**agent),
             weights: task.population.genome(genome),
             rules: task.rules,
         };
-        let Some(failure) = Failure::record(&scene, &error) else { return error.into() };
+        let Some(failure) = Failure::record(&rollout_of, &error) else { return error.into() };
         let file = self.folder.path().join("failures").join(failure.file_name());
         let folder = self.folder.handle().make_folder("failures");
         let written = folder

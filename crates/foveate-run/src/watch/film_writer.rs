@@ -5,26 +5,26 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use foveate_core::Image;
-use foveate_film::{FilmError, GifFilm, Mp4Film, Stage};
+use foveate_film::{FilmError, FrameComposer, GifFilm, Mp4Film};
 
 use crate::RunError;
 use crate::atomic::AtomicFile;
 
 /// Formats, by the ending of the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FilmFormat {
     Mp4,
     Gif,
     Png,
 }
 
-impl Kind {
+impl FilmFormat {
     pub(super) fn of(out: &Path) -> Result<Self, RunError> {
         let ending = out.extension().map(|e| e.to_string_lossy().to_lowercase());
         match ending.as_deref() {
-            Some("mp4") => Ok(Kind::Mp4),
-            Some("gif") => Ok(Kind::Gif),
-            Some("png") => Ok(Kind::Png),
+            Some("mp4") => Ok(FilmFormat::Mp4),
+            Some("gif") => Ok(FilmFormat::Gif),
+            Some("png") => Ok(FilmFormat::Png),
             _ => Err(RunError::BadRequest {
                 why: format!(
                     "{}: end the name in .mp4 or .gif for a film, or in .png for a picture of a single step",
@@ -36,18 +36,18 @@ impl Kind {
 
     /// Width and height that suit the format: observations of 96 x 96 are shown a whole number of times larger.
     pub(super) fn size(self) -> (usize, usize) {
-        let (width, height) = Stage::SIZE;
+        let (width, height) = FrameComposer::SIZE;
         match self {
-            Kind::Mp4 => (width, height),
-            Kind::Gif => (width * 3 / 4, height * 3 / 4),
-            Kind::Png => (width * 3 / 2, height * 3 / 2),
+            FilmFormat::Mp4 => (width, height),
+            FilmFormat::Gif => (width * 3 / 4, height * 3 / 4),
+            FilmFormat::Png => (width * 3 / 2, height * 3 / 2),
         }
     }
 }
 
 /// A film being written.
-pub(super) struct Reel {
-    film: Film,
+pub(super) struct FilmWriter {
+    film: Encoder,
     file: AtomicFile,
     path: PathBuf,
     ready: Vec<u8>,
@@ -55,33 +55,33 @@ pub(super) struct Reel {
     bytes: u64,
 }
 
-enum Film {
+enum Encoder {
     Gif(Box<GifFilm>),
     /// The head of an MP4 file, which comes first, is known last; the body waits for it on the disk.
     Mp4(Box<Mp4Film>, Spool),
 }
 
-impl Reel {
+impl FilmWriter {
     pub(super) fn new(
-        kind: Kind,
+        kind: FilmFormat,
         (width, height): (usize, usize),
         fps: f64,
         file: AtomicFile,
         path: &Path,
     ) -> Result<Self, RunError> {
-        let film = if kind == Kind::Mp4 {
+        let film = if kind == FilmFormat::Mp4 {
             let film = Mp4Film::new(width, height, fps).map_err(|e| failed(path, e))?;
-            Film::Mp4(Box::new(film), Spool(file.scratch().map_err(RunError::io("write", path))?))
+            Encoder::Mp4(Box::new(film), Spool(file.scratch().map_err(RunError::io("write", path))?))
         } else {
-            Film::Gif(Box::new(GifFilm::new(width, height, fps).map_err(|e| failed(path, e))?))
+            Encoder::Gif(Box::new(GifFilm::new(width, height, fps).map_err(|e| failed(path, e))?))
         };
-        Ok(Reel { film, file, path: path.to_path_buf(), ready: Vec::new(), frames: 0, bytes: 0 })
+        Ok(FilmWriter { film, file, path: path.to_path_buf(), ready: Vec::new(), frames: 0, bytes: 0 })
     }
 
     pub(super) fn frame(&mut self, frame: Image<'_>) -> Result<(), RunError> {
         let (taken, to): (_, &mut dyn Write) = match &mut self.film {
-            Film::Gif(film) => (film.frame(frame, &mut self.ready), &mut self.file),
-            Film::Mp4(film, spool) => (film.frame(frame, &mut self.ready), &mut spool.0),
+            Encoder::Gif(film) => (film.frame(frame, &mut self.ready), &mut self.file),
+            Encoder::Mp4(film, spool) => (film.frame(frame, &mut self.ready), &mut spool.0),
         };
         taken.map_err(|e| failed(&self.path, e))?;
         to.write_all(&self.ready).map_err(RunError::io("write", &self.path))?;
@@ -94,11 +94,11 @@ impl Reel {
     /// Ends the film; gives its frames and bytes.
     pub(super) fn finish(mut self) -> Result<(usize, u64), RunError> {
         let written = match self.film {
-            Film::Gif(film) => {
+            Encoder::Gif(film) => {
                 film.finish(&mut self.ready).map_err(|e| failed(&self.path, e))?;
                 self.file.write_all(&self.ready)
             }
-            Film::Mp4(film, spool) => {
+            Encoder::Mp4(film, spool) => {
                 self.ready = film.finish().map_err(|e| failed(&self.path, e))?;
                 self.file.write_all(&self.ready).and_then(|()| spool.pour(&mut self.file))
             }

@@ -19,7 +19,7 @@ pub(crate) const AMBER: [u8; 3] = [255, 182, 77];
 
 /// What stays the same throughout a film.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StagePlan {
+pub struct FrameSettings {
     /// Width of a frame in pixels, 320..=3840, even.
     pub width: usize,
     /// Height of a frame in pixels, 160..=2160, even.
@@ -47,11 +47,11 @@ pub struct Dial {
 
 /// One moment of an episode.
 #[derive(Debug, Clone, Copy)]
-pub struct Shot<'a> {
-    /// The world as people see it, best of the size that [`Stage::world_size`] names; `None` without such a picture.
+pub struct FrameContent<'a> {
+    /// The world as people see it, best of the size that [`FrameComposer::world_size`] names; `None` without such a picture.
     pub world: Option<Image<'a>>,
     /// What the agent sees.
-    pub seen: Seen<'a>,
+    pub seen: AgentView<'a>,
     /// What it decided on seeing that, one number per dial; empty when it did not decide any more.
     pub action: &'a [f64],
     /// Sum of rewards so far.
@@ -64,7 +64,7 @@ pub struct Shot<'a> {
 
 /// An observation as it is shown.
 #[derive(Debug, Clone, Copy)]
-pub enum Seen<'a> {
+pub enum AgentView<'a> {
     /// A picture, with frames around what was looked at.
     Picture(Image<'a>, &'a [Mark]),
     /// Numbers, drawn as bars.
@@ -94,8 +94,8 @@ pub struct Mark {
 }
 
 /// Composes frames.
-pub struct Stage {
-    plan: StagePlan,
+pub struct FrameComposer {
+    settings: FrameSettings,
     layout: Layout,
     /// Everything that does not move.
     backdrop: ImageBuf,
@@ -106,39 +106,39 @@ pub struct Stage {
     curve: Curve,
 }
 
-impl Stage {
+impl FrameComposer {
     /// The size that the proportions were drawn for; both sides are multiples of 16, which films compress best.
     pub const SIZE: (usize, usize) = (layout::WIDTH, layout::HEIGHT);
 
-    /// Prepares frames after `plan`.
+    /// Prepares frames with these settings.
     ///
     /// # Errors
     /// When the size is out of range or odd.
-    pub fn new(plan: StagePlan) -> Result<Self, FilmError> {
-        let layout = Layout::new(plan.width, plan.height)?;
+    pub fn new(settings: FrameSettings) -> Result<Self, FilmError> {
+        let layout = Layout::new(settings.width, settings.height)?;
         let s = layout.scale;
-        let mut backdrop = ImageBuf::black(plan.width, plan.height);
-        canvas::fill(&mut backdrop, 0.0, 0.0, plan.width as f32, plan.height as f32, GROUND, 1.0);
+        let mut backdrop = ImageBuf::black(settings.width, settings.height);
+        canvas::fill(&mut backdrop, 0.0, 0.0, settings.width as f32, settings.height as f32, GROUND, 1.0);
         canvas::fill_round(&mut backdrop, layout.world, layout.radius, SURFACE);
         canvas::fill_round(&mut backdrop, layout.seen, layout.radius, SURFACE);
         let label = Face::new(9.0 * s, 1.35 * s).tracked(0.3 * s);
         let value = Face::new(9.5 * s, 1.5 * s);
         let headline = Face::new(17.0 * s, 2.4 * s);
         let y = layout.title_y;
-        label.write(&mut backdrop, layout.world.x as f32, y, &plan.title, TEXT);
-        label.write(&mut backdrop, layout.seen.x as f32, y, &plan.seen_title, MUTED);
-        let mut stage = Stage {
+        label.write(&mut backdrop, layout.world.x as f32, y, &settings.title, TEXT);
+        label.write(&mut backdrop, layout.seen.x as f32, y, &settings.seen_title, MUTED);
+        let mut composer = FrameComposer {
             frame: backdrop.clone(),
-            curve: Curve::new(layout.curve, plan.max_steps),
-            plan,
+            curve: Curve::new(layout.curve, settings.max_steps),
+            settings,
             layout,
             backdrop,
             label,
             value,
             headline,
         };
-        stage.draw_names();
-        Ok(stage)
+        composer.draw_names();
+        Ok(composer)
     }
 
     /// The size at which the world is shown, (width, height); render it at this size.
@@ -147,33 +147,33 @@ impl Stage {
     }
 
     /// Remembers the score of a moment that gets no frame, for the curve of the score.
-    pub fn pass(&mut self, step: usize, score: f64) {
+    pub fn skip_frame(&mut self, step: usize, score: f64) {
         self.curve.take(step, score);
     }
 
-    /// The frame for one moment; `shot.step` should not go back.
-    pub fn compose(&mut self, shot: &Shot<'_>) -> &ImageBuf {
+    /// The frame for one moment; `content.step` should not go back.
+    pub fn compose(&mut self, content: &FrameContent<'_>) -> &ImageBuf {
         self.frame.rgb_mut().copy_from_slice(self.backdrop.rgb());
         let radius = self.layout.radius;
-        if let Some(world) = shot.world {
+        if let Some(world) = content.world {
             canvas::put(&mut self.frame, self.layout.world, world);
             canvas::round_off(&mut self.frame, self.layout.world, radius, GROUND);
         }
-        match shot.seen {
-            Seen::Picture(picture, marks) => {
+        match content.seen {
+            AgentView::Picture(picture, marks) => {
                 let rect = fitted(self.layout.seen, picture.width(), picture.height());
                 canvas::put(&mut self.frame, rect, picture);
                 self.draw_marks(rect, picture, marks);
                 canvas::round_off(&mut self.frame, rect, radius, GROUND);
             }
-            Seen::Numbers(numbers) => readout::bars(&mut self.frame, self.layout.seen, numbers),
-            Seen::Attended { names, weights } => {
+            AgentView::Numbers(numbers) => readout::bars(&mut self.frame, self.layout.seen, numbers),
+            AgentView::Attended { names, weights } => {
                 readout::named_bars(&mut self.frame, self.layout.seen, &self.label, names, weights);
             }
         }
-        self.curve.take(shot.step, shot.score);
-        self.draw_readouts(shot);
-        self.draw_dials(shot.action);
+        self.curve.take(content.step, content.score);
+        self.draw_readouts(content);
+        self.draw_dials(content.action);
         &self.frame
     }
 
@@ -211,8 +211,8 @@ fn fitted(within: Rect, width: usize, height: usize) -> Rect {
 mod tests {
     use super::*;
 
-    fn plan(width: usize, height: usize, dials: usize) -> StagePlan {
-        StagePlan {
+    fn settings(width: usize, height: usize, dials: usize) -> FrameSettings {
+        FrameSettings {
             width,
             height,
             title: "a world   seed 1".to_owned(),
@@ -222,8 +222,8 @@ mod tests {
         }
     }
 
-    fn shot<'a>(seen: Seen<'a>, action: &'a [f64], step: usize) -> Shot<'a> {
-        Shot { world: None, seen, action, score: step as f64 * 0.9, step, time_s: step as f64 * 0.02 }
+    fn content<'a>(seen: AgentView<'a>, action: &'a [f64], step: usize) -> FrameContent<'a> {
+        FrameContent { world: None, seen, action, score: step as f64 * 0.9, step, time_s: step as f64 * 0.02 }
     }
 
     #[test]
@@ -233,11 +233,12 @@ mod tests {
         let marks = [Mark { x: -5.0, y: 90.0, width: 40.0, height: 40.0, opacity: 1.0 }];
         for (width, height) in [(320, 160), (1072, 544), (1000, 300)] {
             for dials in [0, 1, 3, 4, 5, 17, 60] {
-                let mut stage = Stage::new(plan(width, height, dials)).expect("a size in range");
+                let mut composer =
+                    FrameComposer::new(settings(width, height, dials)).expect("a size in range");
                 let action = vec![0.5; dials];
-                let empty = stage.compose(&shot(Seen::Numbers(&[]), &action, 0)).clone();
+                let empty = composer.compose(&content(AgentView::Numbers(&[]), &action, 0)).clone();
                 assert_eq!((empty.width(), empty.height()), (width, height));
-                let full = stage.compose(&shot(Seen::Picture(picture, &marks), &action, 700));
+                let full = composer.compose(&content(AgentView::Picture(picture, &marks), &action, 700));
                 assert_ne!(&empty, full);
             }
         }
@@ -246,18 +247,18 @@ mod tests {
     #[test]
     fn a_frame_depends_on_its_moment_only() {
         let numbers = [0.5, -1.0, f32::NAN, 1e30];
-        let mut stage = Stage::new(plan(640, 330, 2)).expect("a size in range");
-        let first = stage.compose(&shot(Seen::Numbers(&numbers), &[0.1, f64::NAN], 0)).clone();
-        assert_eq!(&first, stage.compose(&shot(Seen::Numbers(&numbers), &[0.1, f64::NAN], 0)));
-        assert_ne!(&first, stage.compose(&shot(Seen::Numbers(&numbers), &[0.9, f64::NAN], 0)));
+        let mut composer = FrameComposer::new(settings(640, 330, 2)).expect("a size in range");
+        let first = composer.compose(&content(AgentView::Numbers(&numbers), &[0.1, f64::NAN], 0)).clone();
+        assert_eq!(&first, composer.compose(&content(AgentView::Numbers(&numbers), &[0.1, f64::NAN], 0)));
+        assert_ne!(&first, composer.compose(&content(AgentView::Numbers(&numbers), &[0.9, f64::NAN], 0)));
     }
 
     #[test]
     fn what_is_attended_to_is_named() {
         let names = |n: usize| (0..n).map(|i| format!("sensor {i}")).collect::<Vec<_>>();
-        let mut stage = Stage::new(plan(640, 330, 2)).expect("a size in range");
+        let mut composer = FrameComposer::new(settings(640, 330, 2)).expect("a size in range");
         let mut frame = |names: &[String], weights: &[f32]| {
-            stage.compose(&shot(Seen::Attended { names, weights }, &[], 0)).clone()
+            composer.compose(&content(AgentView::Attended { names, weights }, &[], 0)).clone()
         };
         let first = frame(&names(3), &[0.1, 0.8, 0.1]);
         assert_ne!(first, frame(&names(3), &[0.8, 0.1, 0.1]));
@@ -272,7 +273,7 @@ mod tests {
         for (width, height) in
             [(0, 0), (318, 160), (320, 158), (321, 200), (400, 201), (3842, 200), (400, 2162)]
         {
-            let made = Stage::new(plan(width, height, 3));
+            let made = FrameComposer::new(settings(width, height, 3));
             assert!(matches!(made, Err(FilmError::Size { .. })), "{width}x{height}");
         }
     }

@@ -2,7 +2,7 @@
 
 use foveate_core::ImageBuf;
 
-use super::{AMBER, Dial, MUTED, SURFACE, Shot, Stage, TEXT, TRACK};
+use super::{AMBER, Dial, FrameComposer, FrameContent, MUTED, SURFACE, TEXT, TRACK};
 use crate::Face;
 use crate::canvas::{self, Rect};
 
@@ -12,7 +12,7 @@ const DIAL_COLORS: [[u8; 3]; 5] =
 /// Up to this many dials each have a row with name and number; more become a row of columns.
 const MAX_ROWS: usize = 4;
 
-impl Stage {
+impl FrameComposer {
     /// Draws the names that stay onto the backdrop.
     pub(super) fn draw_names(&mut self) {
         let s = self.layout.scale;
@@ -21,7 +21,7 @@ impl Stage {
             self.label.write(&mut self.backdrop, self.layout.readout_x + x * s, y, name, MUTED);
         }
         canvas::fill_round(&mut self.backdrop, self.layout.curve, 5.0 * s, SURFACE);
-        let dials = std::mem::take(&mut self.plan.dials);
+        let dials = std::mem::take(&mut self.settings.dials);
         for (i, dial) in dials.iter().enumerate() {
             if dials.len() <= MAX_ROWS {
                 let row = self.row(i, dials.len());
@@ -30,13 +30,14 @@ impl Stage {
             let [x, y, width, height] = self.dial_place(i, dials.len());
             canvas::fill(&mut self.backdrop, x, y, width, height, TRACK, 1.0);
         }
-        self.plan.dials = dials;
+        self.settings.dials = dials;
     }
 
-    pub(super) fn draw_readouts(&mut self, shot: &Shot<'_>) {
+    pub(super) fn draw_readouts(&mut self, content: &FrameContent<'_>) {
         let s = self.layout.scale;
         let y = self.layout.readout_y + 18.0 * s;
-        let values = [format!("{:.1}", shot.score), format!("{:.2} s", shot.time_s), shot.step.to_string()];
+        let values =
+            [format!("{:.1}", content.score), format!("{:.2} s", content.time_s), content.step.to_string()];
         for (i, ((_, x), value)) in readout_columns().into_iter().zip(values).enumerate() {
             let x = self.layout.readout_x + x * s;
             let color = if i == 0 { AMBER } else { TEXT };
@@ -46,8 +47,8 @@ impl Stage {
     }
 
     pub(super) fn draw_dials(&mut self, action: &[f64]) {
-        let count = self.plan.dials.len();
-        for (i, (dial, &value)) in self.plan.dials.iter().zip(action).enumerate() {
+        let count = self.settings.dials.len();
+        for (i, (dial, &value)) in self.settings.dials.iter().zip(action).enumerate() {
             let place = self.dial_place(i, count);
             let color = DIAL_COLORS[i % DIAL_COLORS.len()];
             let (from, to) = filled(dial, value);

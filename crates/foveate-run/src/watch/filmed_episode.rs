@@ -5,7 +5,7 @@ use std::path::Path;
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
 use foveate_core::{Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens};
 use foveate_explain::{attention_marks, overlay};
-use foveate_film::{Dial, FilmError, Mark, Seen, Shot, Stage, StagePlan};
+use foveate_film::{AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark};
 
 use foveate_registry::WORLDS;
 
@@ -13,21 +13,21 @@ use super::{WatchReport, WatchRequest};
 use crate::RunError;
 use crate::workers::Stop;
 
-pub(super) struct Scene {
+pub(super) struct FilmedEpisode {
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
     episode: Episode,
-    stage: Stage,
+    composer: FrameComposer,
     size: (usize, usize),
     view: Option<ImageBuf>,
     /// For pictures that are not RGB.
     scratch: Vec<u8>,
     /// What the agent decided on seeing the present observation; it looks once per observation.
-    decided: Option<Decided>,
+    decided: Option<ShownDecision>,
 }
 
 /// A decision, kept.
-struct Decided {
+struct ShownDecision {
     action: Vec<f64>,
     /// The action as the dials show it.
     shown: Vec<f64>,
@@ -38,7 +38,7 @@ struct Decided {
     marks: Vec<Mark>,
 }
 
-impl Scene {
+impl FilmedEpisode {
     /// Resets the world to the episode that was asked for.
     pub(super) fn new(
         request: &WatchRequest<'_>,
@@ -48,7 +48,7 @@ impl Scene {
         let mut env = request.env.boxed_clone();
         let mut agent = request.agent.boxed_clone();
         let size = request.size.unwrap_or(usual_size);
-        let stage = Stage::new(plan(request, size))?;
+        let composer = FrameComposer::new(plan(request, size))?;
         env.reset(Some(request.seed));
         for _ in 0..request.episode {
             // Whoever asked to stop gets no film; see `run`.
@@ -60,12 +60,12 @@ impl Scene {
         let job = RolloutJob { genome: 0, episode: request.episode, env_seed: request.seed };
         let mut episode = Episode::new(job, EpisodeRules::WHOLE);
         episode.resume(&mut *agent);
-        let (width, height) = stage.world_size();
-        Ok(Scene {
+        let (width, height) = composer.world_size();
+        Ok(FilmedEpisode {
             env,
             agent,
             episode,
-            stage,
+            composer,
             size,
             view: Some(ImageBuf::black(width, height)),
             scratch: vec![],
@@ -106,15 +106,15 @@ impl Scene {
         let seen = match (observation, overlaid) {
             _ if named.is_some() => {
                 let (names, weights) = named.map_or((&[][..], &[][..]), |(names, weights)| (names, weights));
-                Seen::Attended { names, weights }
+                AgentView::Attended { names, weights }
             }
-            (_, Some(overlaid)) => Seen::Picture(overlaid.as_image(), marks),
+            (_, Some(overlaid)) => AgentView::Picture(overlaid.as_image(), marks),
             (_, None) => match observation.image() {
-                Some(pixels) => Seen::Picture(pixels.to_rgb(&mut self.scratch), marks),
-                None => Seen::Numbers(observation.numbers().unwrap_or_default()),
+                Some(pixels) => AgentView::Picture(pixels.to_rgb(&mut self.scratch), marks),
+                None => AgentView::Numbers(observation.numbers().unwrap_or_default()),
             },
         };
-        Ok(self.stage.compose(&Shot {
+        Ok(self.composer.compose(&FrameContent {
             world: self.view.as_ref().map(ImageBuf::as_image),
             seen,
             // After the end it still looks, but no longer acts.
@@ -127,9 +127,9 @@ impl Scene {
 
     /// One step on.
     pub(super) fn step(&mut self) -> Result<(), RunError> {
-        self.stage.pass(self.steps(), self.episode.result().total);
+        self.composer.skip_frame(self.steps(), self.episode.result().total);
         self.decide()?;
-        let Some(Decided { action, .. }) = self.decided.take() else { return Ok(()) };
+        let Some(ShownDecision { action, .. }) = self.decided.take() else { return Ok(()) };
         self.episode.step::<EvaluateError>(&mut *self.env, &mut RawAction::Outputs(&action), &mut ())?;
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Scene {
             // What cannot be done is shown as it is, and refused in the step.
             Ok(Action::Continuous(_)) | Err(_) => action.clone(),
         };
-        self.decided = Some(Decided { action, shown, overlaid, named, marks });
+        self.decided = Some(ShownDecision { action, shown, overlaid, named, marks });
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Scene {
 }
 
 /// What stays the same throughout the film.
-fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePlan {
+fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> FrameSettings {
     let spec = request.env.spec();
     let labels = &request.labels;
     let mut title = vec![labels.env.clone(), labels.picture.clone(), labels.variant.clone()];
@@ -197,7 +197,7 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> StagePla
         title.push(format!("episode {}", request.episode));
     }
     let dials = dials(spec);
-    StagePlan {
+    FrameSettings {
         width,
         height,
         title: title.join("   "),
