@@ -123,7 +123,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-agents",
             "foveate-core",
             "foveate-envs",
-            "foveate-evolve",
+            "foveate-train",
             "foveate-lab",
             "foveate-registry",
             "foveate-run",

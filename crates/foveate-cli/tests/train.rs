@@ -114,7 +114,7 @@ fn bad_configurations() {
         }
         check_fails(&dir, &[&["train", "--config", "short.toml"], flags].concat(), wants);
     }
-    for described in foveate::evolve::list() {
+    for described in foveate::evolve::STRATEGIES {
         let algorithm = format!("recipe.algorithm={}", described.name);
         for (set, wants) in [
             ("recipe.stage.0.population=0", &["population = 0", "at least 2 genomes"]),

@@ -13,6 +13,8 @@
 
 mod demonstrate;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     ActContext, ActMode, Action, Agent, Decision, Env, EnvError, EpisodeResult, EvaluateError, PolicyError,
     RolloutJob, Seed, Step, episode_seed,
@@ -21,7 +23,7 @@ use crate::{
 pub use demonstrate::DemonstrationActor;
 
 /// What ends an episode besides the world itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeRules {
     /// Steps after which the episode is truncated, if the world has not ended it by then.
     pub max_steps: u64,

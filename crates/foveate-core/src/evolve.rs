@@ -1,6 +1,8 @@
 //! Evolution strategies behind `ask` and `tell`.
 
-use crate::{Demonstration, DemonstrationPlan, StateDict, StateError};
+use serde::{Deserialize, Serialize};
+
+use crate::{StateDict, StateError};
 
 /// An evolution strategy.
 ///
@@ -23,23 +25,6 @@ pub trait Evolver: Send {
     /// When the count is wrong, a fitness is not finite, nothing was asked, or the search diverges; the state is then
     /// unchanged.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
-
-    /// How the rollouts of this generation are to be recorded, if this strategy learns from demonstrations; their
-    /// [`Demonstration`]s are due before `tell`, see [`Evolver::receive`].
-    fn demonstrations(&self) -> Option<DemonstrationPlan> {
-        None
-    }
-
-    /// Takes the demonstrations of this generation's rollouts, in their order.
-    ///
-    /// # Errors
-    /// When this strategy learns from fitness alone, nothing was asked, or a demonstration has the wrong shape or holds a number
-    /// that is not finite; the state is then unchanged.
-    fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), EvolveError> {
-        let why =
-            format!("{} demonstrations for a strategy that learns from fitness alone", demonstrations.len());
-        Err(EvolveError::BadConfig { why })
-    }
 
     /// `[n_params]`: the centre of the search, rounded for those who drive with it.
     fn mean(&self) -> &[f32];
@@ -87,13 +72,51 @@ pub trait Evolver: Send {
 }
 
 /// Genomes, `[n_genomes, n_params]`, row-major.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedPopulation")]
 pub struct Population {
     genomes: Vec<f32>,
     params: usize,
 }
 
+/// A population as it was read.
+#[derive(Deserialize)]
+struct UncheckedPopulation {
+    genomes: Vec<f32>,
+    params: usize,
+}
+
+impl TryFrom<UncheckedPopulation> for Population {
+    type Error = StateError;
+
+    fn try_from(UncheckedPopulation { genomes, params }: UncheckedPopulation) -> Result<Self, StateError> {
+        let whole = if params == 0 { genomes.is_empty() } else { genomes.len().is_multiple_of(params) };
+        if whole {
+            Ok(Population { genomes, params })
+        } else {
+            Err(StateError::Shape {
+                shape: vec![genomes.len() / params.max(1), params],
+                numbers: genomes.len(),
+            })
+        }
+    }
+}
+
 impl Population {
+    /// One genome.
+    pub fn of(genome: &[f32]) -> Self {
+        Population { genomes: genome.to_vec(), params: genome.len() }
+    }
+
+    /// Adds a genome of as many parameters.
+    ///
+    /// # Panics
+    /// When it has another number of parameters.
+    pub fn push(&mut self, genome: impl ExactSizeIterator<Item = f32>) {
+        assert_eq!(genome.len(), self.params, "a genome of another length");
+        self.genomes.extend(genome);
+    }
+
     /// Room for `genomes` genomes of `params` parameters, all zero.
     pub fn zeros(genomes: usize, params: usize) -> Self {
         Population { genomes: vec![0.0; genomes * params], params }
@@ -178,14 +201,6 @@ pub enum EvolveError {
     #[error("{why}")]
     BadConfig {
         /// What is wrong and what to do instead.
-        why: String,
-    },
-    /// A gradient of demonstrations could not be had.
-    #[error("learning from the demonstrations of generation {generation} failed: {why}")]
-    Demonstrations {
-        /// Which generation.
-        generation: u64,
-        /// What went wrong.
         why: String,
     },
     /// A state that does not fit.

@@ -8,10 +8,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::PolicyError;
 
 /// One episode: what the part that learns was told, and what the expert would have done.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Demonstration {
     /// `[steps, inputs]`: what the part that learns was told, see [`Agent::inputs`](crate::Agent::inputs).
     pub inputs: Vec<f32>,
@@ -31,7 +33,8 @@ pub struct Piece {
 }
 
 /// How the episodes of demonstrations are driven.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DemonstrationPlan {
     /// Whether the expert drives; the learner does otherwise.
     pub expert_drives: bool,

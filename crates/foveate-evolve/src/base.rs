@@ -5,6 +5,11 @@ use foveate_core::{EvolveError, Population, Progress, Seed, StateDict, StateRead
 /// Larger numbers than this have left the search; genomes are of single precision and end at 3e38.
 const TOO_LARGE: f64 = 1e30;
 
+/// The first number that has left the range of a search, NaN or larger than 1e30, with its index.
+pub fn first_out_of_range(values: &[f64]) -> Option<(usize, f64)> {
+    values.iter().copied().enumerate().find(|(_, x)| x.is_nan() || x.abs() > TOO_LARGE)
+}
+
 /// The smallest sigma at mean `m`: the spacing of single-precision numbers there, below which genomes could not differ.
 pub(crate) fn sigma_floor(m: f64) -> f64 {
     f64::from(f32::EPSILON) * m.abs().max(1e-30)
@@ -28,7 +33,7 @@ impl Base {
         if mean.is_empty() {
             return Err(EvolveError::BadConfig { why: "there is nothing to evolve: 0 parameters".into() });
         }
-        if let Some((i, x)) = mean.iter().enumerate().find(|(_, x)| x.is_nan() || x.abs() > TOO_LARGE) {
+        if let Some((i, x)) = first_out_of_range(&mean) {
             let why =
                 format!("parameter {i} of the start is {x}; it must be a number of at most {TOO_LARGE:e}");
             return Err(EvolveError::BadConfig { why });
@@ -118,9 +123,9 @@ impl Base {
 
     /// Whether numbers that a generation led to may be gone on with.
     pub(crate) fn check_range(&self, what: &'static str, values: &[f64]) -> Result<(), EvolveError> {
-        match values.iter().enumerate().find(|(_, x)| x.is_nan() || x.abs() > TOO_LARGE) {
+        match first_out_of_range(values) {
             None => Ok(()),
-            Some((parameter, &value)) => {
+            Some((parameter, value)) => {
                 let what = format!("{what} of parameter {parameter} is {value}");
                 Err(EvolveError::Diverged { generation: self.generation, what })
             }

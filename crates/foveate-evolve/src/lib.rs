@@ -7,10 +7,9 @@
 //! * [`CmaEs`]: learns which steps go together, with a full covariance matrix.
 //! * [`SepCmaEs`]: the same with a diagonal one.
 //! * [`SimpleGa`]: the best have mutated children.
-//! * [`Imitation`]: no evolution at all, but the gradient of an expert's demonstrations, for a stage between.
 //!
-//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it ([`make_with`] if it may need a student), [`list`] says what there is. Any
-//! of them can be kept within [`Bounds`] and begun anew when it stands still ([`Restarts`]).
+//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it, [`STRATEGIES`] lists them. Any of
+//! them can be kept within [`Bounds`] and restarted when it stagnates ([`Restarts`]).
 //!
 //! **Invariant:** a strategy knows genomes and fitness, never worlds, agents, files or clocks; its randomness comes
 //! from the seed path of the generation alone.
@@ -19,9 +18,8 @@ mod base;
 pub mod bounds;
 mod check;
 pub mod cma_es;
-pub mod imitation;
 pub mod openai_es;
-mod optimizer;
+pub mod optimizer;
 pub mod pgpe;
 pub mod rank_es;
 mod registry;
@@ -31,14 +29,14 @@ mod shaping;
 pub mod simple_ga;
 pub mod snes;
 
+pub use base::first_out_of_range;
 pub use bounds::{Bounds, Repair};
 pub use cma_es::{CmaEs, CmaEsConfig, Form};
-pub use imitation::{Imitation, ImitationConfig};
 pub use openai_es::{OpenAiEs, OpenAiEsConfig};
-pub use optimizer::OptimizerKind;
+pub use optimizer::{Optimizer, OptimizerKind};
 pub use pgpe::{Pgpe, PgpeConfig};
 pub use rank_es::{RankEs, RankEsConfig};
-pub use registry::{Algorithm, Described, IMITATION, StrategyConfig, list, make, make_with};
+pub use registry::{Algorithm, STRATEGIES, StrategyConfig, StrategyInfo, make};
 pub use restarts::Restarts;
 pub use sep_cma_es::{SepCmaEs, SepCmaEsConfig};
 pub use shaping::Shaping;

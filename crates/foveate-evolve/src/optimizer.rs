@@ -15,9 +15,12 @@ pub enum OptimizerKind {
     Adam,
 }
 
-/// Moves a mean uphill.
+/// Moves a mean uphill along gradients.
 #[derive(Debug, Clone)]
-pub(crate) enum Optimizer {
+pub struct Optimizer(Rule);
+
+#[derive(Debug, Clone)]
+enum Rule {
     /// ```text
     /// a ← β₁ a + (1 − β₁) g      b ← β₂ b + (1 − β₂) g²
     /// m ← m + η · a/(1 − β₁ᵗ) / (√(b/(1 − β₂ᵗ)) + ε)
@@ -33,18 +36,27 @@ pub(crate) enum Optimizer {
 const EPSILON: f64 = 1e-8; // Adam's, as published
 
 impl Optimizer {
-    pub(crate) fn adam(params: usize, rate: f64, beta1: f64, beta2: f64) -> Self {
-        Optimizer::Adam { rate, beta1, beta2, steps: 0, first: vec![0.0; params], second: vec![0.0; params] }
+    /// Adam with the step size `rate` and the decay rates `beta1` and `beta2`, for `params` parameters.
+    pub fn adam(params: usize, rate: f64, beta1: f64, beta2: f64) -> Self {
+        Optimizer(Rule::Adam {
+            rate,
+            beta1,
+            beta2,
+            steps: 0,
+            first: vec![0.0; params],
+            second: vec![0.0; params],
+        })
     }
 
-    pub(crate) fn clip_up(params: usize, rate: f64, max_speed: f64, momentum: f64) -> Self {
-        Optimizer::ClipUp { rate, max_speed, momentum, velocity: vec![0.0; params] }
+    /// `ClipUp` with the step size `rate`, the largest speed and the momentum, for `params` parameters.
+    pub fn clip_up(params: usize, rate: f64, max_speed: f64, momentum: f64) -> Self {
+        Optimizer(Rule::ClipUp { rate, max_speed, momentum, velocity: vec![0.0; params] })
     }
 
     /// Moves `mean` along `gradient`, which is finite and whose squares are.
-    pub(crate) fn step(&mut self, gradient: &[f64], mean: &mut [f64]) {
-        match self {
-            Optimizer::Adam { rate, beta1, beta2, steps, first, second } => {
+    pub fn step(&mut self, gradient: &[f64], mean: &mut [f64]) {
+        match &mut self.0 {
+            Rule::Adam { rate, beta1, beta2, steps, first, second } => {
                 *steps += 1;
                 let t = i32::try_from(*steps).unwrap_or(i32::MAX);
                 let (unbias1, unbias2) = (1.0 - beta1.powi(t), 1.0 - beta2.powi(t));
@@ -54,7 +66,7 @@ impl Optimizer {
                     *m += *rate * (*a / unbias1) / ((*b / unbias2).sqrt() + EPSILON);
                 }
             }
-            Optimizer::ClipUp { rate, max_speed, momentum, velocity } => {
+            Rule::ClipUp { rate, max_speed, momentum, velocity } => {
                 let length = norm(gradient);
                 // No gradient, no direction: momentum alone.
                 let scale = if length > 0.0 { *rate / length } else { 0.0 };
@@ -71,24 +83,28 @@ impl Optimizer {
         }
     }
 
-    pub(crate) fn save(&self, state: &mut StateDict) {
-        match self {
-            Optimizer::Adam { steps, first, second, .. } => {
+    /// Adds its state under names of its own.
+    pub fn save(&self, state: &mut StateDict) {
+        match &self.0 {
+            Rule::Adam { steps, first, second, .. } => {
                 state.insert("adam.first".into(), Tensor::from(first.clone()));
                 state.insert("adam.second".into(), Tensor::from(second.clone()));
                 state.insert("adam.steps".into(), Tensor::from(vec![*steps]));
             }
-            Optimizer::ClipUp { velocity, .. } => {
+            Rule::ClipUp { velocity, .. } => {
                 state.insert("clip_up.velocity".into(), Tensor::from(velocity.clone()));
             }
         }
     }
 
     /// This optimiser where `state` left it.
-    pub(crate) fn restored(&self, state: StateReader<'_>) -> Result<Self, EvolveError> {
+    ///
+    /// # Errors
+    /// When something is missing, of the wrong size, or out of range.
+    pub fn restored(&self, state: StateReader<'_>) -> Result<Self, EvolveError> {
         let mut restored = self.clone();
-        match &mut restored {
-            Optimizer::Adam { steps, first, second, .. } => {
+        match &mut restored.0 {
+            Rule::Adam { steps, first, second, .. } => {
                 *first = state.f64s("adam.first", first.len())?.to_vec();
                 *second = state.f64s("adam.second", second.len())?.to_vec();
                 if let Some(x) = second.iter().find(|&&x| x < 0.0) {
@@ -96,7 +112,7 @@ impl Optimizer {
                 }
                 *steps = state.counts("adam.steps", 1)?[0];
             }
-            Optimizer::ClipUp { velocity, .. } => {
+            Rule::ClipUp { velocity, .. } => {
                 *velocity = state.f64s("clip_up.velocity", velocity.len())?.to_vec();
             }
         }

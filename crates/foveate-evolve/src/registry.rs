@@ -1,7 +1,7 @@
 //! Every strategy by its name: settings as a user writes them, and the strategy they make.
 //!
 //! ```
-//! use foveate_core::{Evolver, Seed};
+//! use foveate_core::{EvolveError, Evolver, Seed, near};
 //! use foveate_evolve::{StrategyConfig, make};
 //!
 //! let config = StrategyConfig::named("rank-es")?;
@@ -10,12 +10,11 @@
 //! # Ok::<(), foveate_core::EvolveError>(())
 //! ```
 
-use foveate_core::{EvolveError, Evolver, Seed, Student, near};
+use foveate_core::{EvolveError, Evolver, Seed, near};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounded, Bounds};
 use crate::cma_es::{CmaEs, CmaEsConfig, default_population};
-use crate::imitation::{Imitation, ImitationConfig};
 use crate::openai_es::{OpenAiEs, OpenAiEsConfig};
 use crate::pgpe::{Pgpe, PgpeConfig};
 use crate::rank_es::{RankEs, RankEsConfig};
@@ -56,46 +55,96 @@ impl From<Algorithm> for StrategyConfig {
     }
 }
 
-/// The strategies, each with its own settings; `algorithm` is the key that tells them apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "algorithm", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// See [`rank_es`](crate::rank_es).
-    RankEs(RankEsConfig),
-    /// See [`snes`](crate::snes).
-    Snes(SnesConfig),
-    /// See [`openai_es`](crate::openai_es).
-    OpenaiEs(OpenAiEsConfig),
-    /// See [`pgpe`](crate::pgpe).
-    Pgpe(PgpeConfig),
-    /// See [`cma_es`](crate::cma_es).
-    CmaEs(CmaEsConfig),
-    /// See [`sep_cma_es`](crate::sep_cma_es).
-    SepCmaEs(SepCmaEsConfig),
-    /// See [`simple_ga`](crate::simple_ga).
-    SimpleGa(SimpleGaConfig),
-    /// See [`imitation`](crate::imitation).
-    Imitation(ImitationConfig),
+/// A strategy of evolution for people who look for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StrategyInfo {
+    /// The name that configurations use.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Whether its settings may change while it runs; strategies that adapt them by themselves take one value each.
+    pub schedulable: bool,
 }
 
-/// The same question to whichever it is; imitation, which has no population, may have an answer of its own.
-macro_rules! each {
-    ($algorithm:expr, $config:ident => $answer:expr) => {
-        each!($algorithm, $config => $answer, imitation $config => $answer)
-    };
-    ($algorithm:expr, $config:ident => $answer:expr, imitation $other:pat => $own:expr) => {
-        match $algorithm {
-            Algorithm::RankEs($config) => $answer,
-            Algorithm::Snes($config) => $answer,
-            Algorithm::OpenaiEs($config) => $answer,
-            Algorithm::Pgpe($config) => $answer,
-            Algorithm::CmaEs($config) => $answer,
-            Algorithm::SepCmaEs($config) => $answer,
-            Algorithm::SimpleGa($config) => $answer,
-            Algorithm::Imitation($other) => $own,
+/// Makes everything that is one per strategy out of the one list below.
+macro_rules! strategies {
+    ($($name:literal $variant:ident($config:ty, $strategy:ty), schedulable: $schedulable:literal, $summary:expr;)*) => {
+        /// The strategies, each with its own settings; `algorithm` is the key that tells them apart.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "algorithm")]
+        #[non_exhaustive]
+        pub enum Algorithm {
+            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($config),)*
+        }
+
+        /// All strategies of evolution.
+        pub const STRATEGIES: &[StrategyInfo] =
+            &[$(StrategyInfo { name: $name, summary: $summary, schedulable: $schedulable },)*];
+
+        impl Algorithm {
+            /// The defaults of the strategy with this name.
+            fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Algorithm::$variant(<$config>::default())),)*
+                    _ => None,
+                }
+            }
+
+            const fn name(&self) -> &'static str {
+                match self {
+                    $(Algorithm::$variant(_) => $name,)*
+                }
+            }
+
+            fn population(&self, params: usize) -> usize {
+                match self {
+                    $(Algorithm::$variant(config) => config.population.or_default(params),)*
+                }
+            }
+
+            fn set_population(&mut self, population: usize) {
+                match self {
+                    $(Algorithm::$variant(config) => config.population.put(population),)*
+                }
+            }
+
+            fn check(&self) -> Result<(), EvolveError> {
+                match self {
+                    $(Algorithm::$variant(config) => config.check(),)*
+                }
+            }
+
+            fn make(self, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
+                Ok(match self {
+                    $(Algorithm::$variant(config) => Box::new(<$strategy>::from_mean(config, mean, seed)?),)*
+                })
+            }
         }
     };
+}
+
+const CMA_ES: &str = if cfg!(feature = "eigen") {
+    "learns which steps go together: a full covariance matrix, as pycma; form eigen or cholesky"
+} else {
+    "learns which steps go together: a full covariance matrix, as pycma; form eigen needs the \
+                     Cargo feature eigen"
+};
+
+strategies! {
+    "rank-es" RankEs(RankEsConfig, RankEs), schedulable: true,
+        "log-rank weights, one constant step size; for small populations (default)";
+    "snes" Snes(SnesConfig, Snes), schedulable: false,
+        "natural evolution: log-rank weights, a step size for each parameter";
+    "openai-es" OpenaiEs(OpenAiEsConfig, OpenAiEs), schedulable: false,
+        "mirrored pairs, centred ranks, Adam, one given step size";
+    "pgpe" Pgpe(PgpeConfig, Pgpe), schedulable: false,
+        "symmetric pairs, ClipUp or Adam, a step size for each parameter";
+    "cma-es" CmaEs(CmaEsConfig, CmaEs), schedulable: false,
+        CMA_ES;
+    "sep-cma-es" SepCmaEs(SepCmaEsConfig, SepCmaEs), schedulable: false,
+        "the same with a diagonal covariance matrix, for many parameters";
+    "simple-ga" SimpleGa(SimpleGaConfig, SimpleGa), schedulable: false,
+        "genetic algorithm: the best have mutated children, elites stay";
 }
 
 /// The population that a configuration names, or leaves to the number of parameters.
@@ -124,66 +173,14 @@ impl Genomes for Option<usize> {
     }
 }
 
-/// A strategy for people who look for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Described {
-    /// The name that configurations use.
-    pub name: &'static str,
-    /// What it is, in a line.
-    pub what: &'static str,
-}
-
-/// What is no evolution, but may be a stage as well.
-pub const IMITATION: Described = Described {
-    name: "imitation",
-    what: "the controller learns from the world's expert, by gradients; no evolution",
-};
-
-/// All strategies of evolution.
-pub const fn list() -> &'static [Described] {
-    const fn entry(name: &'static str, what: &'static str) -> Described {
-        Described { name, what }
-    }
-    const {
-        &[
-            entry("rank-es", "log-rank weights, one constant step size; for small populations (default)"),
-            entry("snes", "natural evolution: log-rank weights, a step size for each parameter"),
-            entry("openai-es", "mirrored pairs, centred ranks, Adam, one given step size"),
-            entry("pgpe", "symmetric pairs, ClipUp or Adam, a step size for each parameter"),
-            entry(
-                "cma-es",
-                if cfg!(feature = "eigen") {
-                    "learns which steps go together: a full covariance matrix, as pycma; form eigen or cholesky"
-                } else {
-                    "learns which steps go together: a full covariance matrix, as pycma; form eigen needs the \
-                     Cargo feature eigen"
-                },
-            ),
-            entry("sep-cma-es", "the same with a diagonal covariance matrix, for many parameters"),
-            entry("simple-ga", "genetic algorithm: the best have mutated children, elites stay"),
-        ]
-    }
-}
-
 impl StrategyConfig {
     /// The defaults of the strategy with this name.
     ///
     /// # Errors
     /// When there is none; the message lists those there are.
     pub fn named(name: &str) -> Result<Self, EvolveError> {
-        let all = [
-            Algorithm::RankEs(RankEsConfig::default()),
-            Algorithm::Snes(SnesConfig::default()),
-            Algorithm::OpenaiEs(OpenAiEsConfig::default()),
-            Algorithm::Pgpe(PgpeConfig::default()),
-            Algorithm::CmaEs(CmaEsConfig::default()),
-            Algorithm::SepCmaEs(SepCmaEsConfig::default()),
-            Algorithm::SimpleGa(SimpleGaConfig::default()),
-            Algorithm::Imitation(ImitationConfig::default()),
-        ]
-        .map(StrategyConfig::from);
-        all.into_iter().find(|config| config.name() == name).ok_or_else(|| {
-            let names: Vec<_> = list().iter().chain([&IMITATION]).map(|d| d.name).collect();
+        Algorithm::named(name).map(StrategyConfig::from).ok_or_else(|| {
+            let names: Vec<_> = STRATEGIES.iter().map(|info| info.name).collect();
             let hint = near::hint_of(name, names.iter().copied());
             let why = format!("no strategy is called {name:?};{hint} choose from: {}", names.join(", "));
             EvolveError::BadConfig { why }
@@ -192,22 +189,13 @@ impl StrategyConfig {
 
     /// The name of the strategy.
     pub const fn name(&self) -> &'static str {
-        match self.algorithm {
-            Algorithm::RankEs(_) => "rank-es",
-            Algorithm::Snes(_) => "snes",
-            Algorithm::OpenaiEs(_) => "openai-es",
-            Algorithm::Pgpe(_) => "pgpe",
-            Algorithm::CmaEs(_) => "cma-es",
-            Algorithm::SepCmaEs(_) => "sep-cma-es",
-            Algorithm::SimpleGa(_) => "simple-ga",
-            Algorithm::Imitation(_) => "imitation",
-        }
+        self.algorithm.name()
     }
 
     /// Genomes of the first generation, for genomes of `params` parameters. Later ones may have more, see
     /// [`Evolver::ask`].
     pub fn population(&self, params: usize) -> usize {
-        each!(&self.algorithm, config => config.population.or_default(params), imitation _ => 1)
+        self.algorithm.population(params)
     }
 
     /// Checks that the numbers make sense.
@@ -215,13 +203,7 @@ impl StrategyConfig {
     /// # Errors
     /// [`EvolveError::BadConfig`] names the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
-        each!(&self.algorithm, config => config.check())?;
-        if matches!(self.algorithm, Algorithm::Imitation(_))
-            && (self.bounds.is_some() || self.restarts.is_some())
-        {
-            let why = "imitation has neither bounds nor restarts; leave them out".into();
-            return Err(EvolveError::BadConfig { why });
-        }
+        self.algorithm.check()?;
         self.bounds.as_ref().map_or(Ok(()), Bounds::check)?;
         match &self.restarts {
             Some(restarts) => restarts.check(self.population(1)),
@@ -239,36 +221,15 @@ impl Default for StrategyConfig {
 /// Makes the strategy, around `mean` (`[n_params]`), with all randomness below `seed`.
 ///
 /// # Errors
-/// When a setting makes no sense, `mean` is empty or not finite, or the strategy needs a student.
+/// When a setting makes no sense, or `mean` is empty or not finite.
 pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
-    make_with(config, mean, seed, None)
-}
-
-/// As [`make`], with someone who can be taught, for `imitation`.
-///
-/// # Errors
-/// As [`make`], or when the student does not take `mean`.
-pub fn make_with(
-    config: &StrategyConfig,
-    mean: Vec<f64>,
-    seed: Seed,
-    student: Option<&dyn Student>,
-) -> Result<Box<dyn Evolver>, EvolveError> {
     config.check()?;
     let StrategyConfig { algorithm, bounds, restarts } = config.clone();
-    if let Algorithm::Imitation(config) = algorithm {
-        let Some(student) = student else {
-            let why =
-                "imitation needs an agent with a part that learns by gradients; this one has none".into();
-            return Err(EvolveError::BadConfig { why });
-        };
-        return Ok(Box::new(Imitation::from_mean(config, mean, seed, student.boxed_clone())?));
-    }
     let Some(restarts) = restarts else { return within(bounds, algorithm, mean, seed) };
     let population = config.population(mean.len());
     let make = move |population, mean, seed| {
         let mut algorithm = algorithm.clone();
-        each!(&mut algorithm, config => config.population.put(population), imitation _ => ());
+        algorithm.set_population(population);
         within(bounds, algorithm, mean, seed)
     };
     Ok(Box::new(Restarting::new(restarts, population, mean, bounds, seed, Box::new(make))?))
@@ -281,19 +242,7 @@ fn within(
     mean: Vec<f64>,
     seed: Seed,
 ) -> Result<Box<dyn Evolver>, EvolveError> {
-    let inner: Box<dyn Evolver> = match algorithm {
-        Algorithm::RankEs(config) => Box::new(RankEs::from_mean(config, mean, seed)?),
-        Algorithm::Snes(config) => Box::new(Snes::from_mean(config, mean, seed)?),
-        Algorithm::OpenaiEs(config) => Box::new(OpenAiEs::from_mean(config, mean, seed)?),
-        Algorithm::Pgpe(config) => Box::new(Pgpe::from_mean(config, mean, seed)?),
-        Algorithm::CmaEs(config) => Box::new(CmaEs::from_mean(config, mean, seed)?),
-        Algorithm::SepCmaEs(config) => Box::new(SepCmaEs::from_mean(config, mean, seed)?),
-        Algorithm::SimpleGa(config) => Box::new(SimpleGa::from_mean(config, mean, seed)?),
-        Algorithm::Imitation(_) => {
-            let why = "imitation has neither bounds nor restarts; leave them out".into();
-            return Err(EvolveError::BadConfig { why });
-        }
-    };
+    let inner = algorithm.make(mean, seed)?;
     Ok(match bounds {
         Some(bounds) => Box::new(Bounded::new(bounds, inner)?),
         None => inner,
@@ -306,8 +255,8 @@ mod tests {
 
     #[test]
     fn every_name_has_defaults_that_work_and_survive_toml() {
-        for Described { name, what } in list() {
-            let config = StrategyConfig::named(name).expect(what);
+        for StrategyInfo { name, summary, .. } in STRATEGIES {
+            let config = StrategyConfig::named(name).expect(summary);
             assert_eq!(config.name(), *name);
             config.check().expect("the defaults");
             let text = toml::to_string(&config).expect("plain values");

@@ -1,14 +1,14 @@
 //! What every strategy promises, asked of every strategy by its name, alone and within bounds and restarts.
 
 use foveate_core::{EvolveError, Evolver, Population, Seed, Tensor, TensorData};
-use foveate_evolve::{Algorithm, Bounds, Repair, Restarts, Shaping, StrategyConfig, list, make};
+use foveate_evolve::{Algorithm, Bounds, Repair, Restarts, STRATEGIES, Shaping, StrategyConfig, make};
 
 const PARAMS: usize = 12;
 
 /// Settings under test, with a word for each.
 fn all() -> Vec<(String, StrategyConfig)> {
     let mut all = Vec::new();
-    for described in list() {
+    for described in STRATEGIES {
         let plain = StrategyConfig::named(described.name).expect("it is in the list");
         let bounded = StrategyConfig {
             bounds: Some(Bounds { low: -0.9, high: 1.05, repair: Repair::Reflect }),
@@ -240,7 +240,7 @@ fn offset_and_scale_of_fitness_change_nothing() {
 
 #[test]
 fn no_genome_leaves_the_bounds() {
-    for described in list() {
+    for described in STRATEGIES {
         for repair in [Repair::Reflect, Repair::Clip] {
             let bounds = Bounds { low: -0.1, high: 0.75, repair };
             let config = StrategyConfig {
@@ -272,7 +272,7 @@ fn no_genome_leaves_the_bounds() {
 
 #[test]
 fn restarts_come_when_nothing_rises() {
-    for described in list() {
+    for described in STRATEGIES {
         let plain = StrategyConfig::named(described.name).expect("it is in the list");
         let restarts = Restarts { after: 4, max: Some(2), spread: 0.0, ..Restarts::default() };
         let config = StrategyConfig { restarts: Some(restarts), ..plain.clone() };
@@ -371,7 +371,7 @@ fn a_broken_state_is_refused_and_changes_nothing() {
 #[test]
 fn numbers_beyond_all_range_are_refused_with_their_place() {
     // A plane has no top: step sizes grow until they are refused, and nothing before that is NaN.
-    for described in list() {
+    for described in STRATEGIES {
         let mut strategy = new(&StrategyConfig::named(described.name).expect("it is in the list"));
         for _ in 0..3000 {
             let population = strategy.ask();

@@ -11,7 +11,7 @@
 //! never shrinks cannot settle in one of Rastrigin's dents, and steps along the axes are slow in Rosenbrock's valley.
 
 use foveate_core::Seed;
-use foveate_evolve::{StrategyConfig, list, make};
+use foveate_evolve::{STRATEGIES, StrategyConfig, make};
 
 const PARAMS: usize = 10;
 const SEEDS: std::ops::Range<u64> = 1..4;
@@ -115,7 +115,7 @@ fn every_strategy_climbs_within_its_budget() {
 
 #[test]
 fn the_table_knows_every_strategy() {
-    for described in list() {
+    for described in STRATEGIES {
         for function in ["sphere", "ellipsoid", "Rosenbrock", "Rastrigin"] {
             let algorithm = format!("algorithm = '{}'", described.name);
             let there =

@@ -6,11 +6,11 @@
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use foveate_agents::registry::{Init, initial_params, student};
-use foveate_core::{Demonstration, Evolver, Seed, Student};
-use foveate_evolve::{Imitation, ImitationConfig};
+use foveate_core::{Demonstration, EpisodeResult, Experience, Learner, Recording, Seed, Student};
 use foveate_run::clock::{ProcessCpu, Wall};
 use foveate_run::parallel_student::ParallelStudent;
 use foveate_run::workers::default_workers;
+use foveate_train::imitation::{Imitation, ImitationConfig};
 use serde_json::Value;
 
 const AGENT: &str = "attention-agent";
@@ -37,17 +37,18 @@ fn best_round(learner: Box<dyn Student>) -> Result<(f64, f64), Box<dyn std::erro
     let params = initial_params(AGENT, &Value::Null, Init::Torch, Seed::root(1))?;
     let mean = params.into_iter().map(f64::from).collect();
     let (inputs, actions) = (learner.inputs(), learner.actions());
-    let mut learner = Imitation::from_mean(ImitationConfig::default(), mean, Seed::root(2), learner)?;
+    let mut learner = Imitation::new(ImitationConfig::default(), mean, Seed::root(2), learner)?;
     let mut rng = Seed::root(3).rng();
     let mut best = (f64::INFINITY, f64::INFINITY);
     for _ in 0..ROUNDS {
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(0.0, 1.0) as f32).collect() };
         let demonstration =
             |_| Demonstration { inputs: draw(1000 * inputs), actions: draw(1000 * actions), steps: 1000 };
-        learner.ask();
-        learner.receive((0..24).map(demonstration).collect())?;
+        let recordings = (0..24).map(demonstration).map(Recording::Demonstration).collect();
+        let episodes = vec![EpisodeResult::default(); 24];
+        let experience = Experience { recordings, ..Experience::of_episodes(episodes) };
         let (wall, cpu) = (Wall::start(), ProcessCpu::start());
-        learner.tell(&[0.0])?;
+        learner.receive(experience)?;
         best = (best.0.min(wall.elapsed().as_secs_f64()), best.1.min(cpu.elapsed().as_secs_f64()));
     }
     Ok(best)

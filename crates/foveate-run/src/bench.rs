@@ -13,9 +13,8 @@ use foveate_core::episode::{
     ActionRecorder, Actor, ActorError, BeforeStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
     RecordedActor,
 };
-use foveate_core::{ActContext, Agent, Env, EvaluateError, ImageBuf, Rng, Seed};
+use foveate_core::{ActContext, Agent, Env, EvaluateError, Experience, ImageBuf, Rng, Seed};
 use foveate_envs::registry::EnvRequest;
-use foveate_train::Rules;
 use serde::Serialize;
 
 use crate::RunError;
@@ -189,13 +188,13 @@ pub fn rollouts(
     episodes: usize,
 ) -> Result<RolloutTiming, RunError> {
     let genome = agent.params();
-    let mut crew = Workers::new(env, agent, workers, Rules::WHOLE, Stop::default());
-    let mut results = Vec::new();
+    let mut pool = Workers::new(env, agent, workers, Stop::default());
+    let mut experience = Experience::default();
     let (cpu, wall) = (ProcessCpu::start(), Wall::start());
-    crew.evaluate_stream(&genome, 1, episodes, &mut results)?;
+    pool.evaluate_stream(&genome, 1, episodes, EpisodeRules::WHOLE, &mut experience)?;
     Ok(RolloutTiming {
-        workers: crew.count(),
-        steps: results.iter().map(|result| result.steps).sum(),
+        workers: pool.count(),
+        steps: experience.episodes.iter().map(|result| result.steps).sum(),
         cpu_s: cpu.elapsed().as_secs_f64(),
         wall_s: wall.elapsed().as_secs_f64(),
     })

@@ -8,8 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use foveate_core::{EnvSpec, TensorShape};
-use foveate_evolve::{Algorithm, Form, StrategyConfig};
-use foveate_train::{Interval, Recipe, Stage};
+use foveate_train::{Interval, JobSize, LearnerSize, Recipe};
 use serde_json::Value;
 
 use crate::checkpoint;
@@ -236,63 +235,6 @@ pub(crate) fn evaluation(
         .fits_memory("this evaluation")
 }
 
-/// What a strategy holds, and what it saves in a checkpoint.
-struct Strategy {
-    memory: u64,
-    saved: u64,
-    what: String,
-    remedy: &'static str,
-}
-
-/// What the strategy of `stage` needs for `n` parameters; of imitation, for episodes of up to `longest` steps that are
-/// `demonstrated` numbers each.
-fn strategy(stage: &Stage, config: &StrategyConfig, n: u64, longest: u64, demonstrated: u64) -> Strategy {
-    let population = config.population(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
-    let genomes = n.saturating_mul(population);
-    let square = n.saturating_mul(n);
-    let name = config.name();
-    // Means, paths and step sizes, in double precision, while a checkpoint is written three times.
-    let vectors = n.saturating_mul(160);
-    match &config.algorithm {
-        Algorithm::CmaEs(cma) => {
-            // The matrix and its factor; the triangle that is saved and what was learnt since, three times; for an
-            // eigendecomposition its scratch space.
-            let matrices = match cma.form {
-                Form::Cholesky => 32,
-                Form::Eigen => 48,
-            };
-            Strategy {
-                memory: square
-                    .saturating_mul(matrices)
-                    .saturating_add(genomes.saturating_mul(36))
-                    .saturating_add(vectors),
-                saved: square.saturating_mul(4).saturating_add(n.saturating_mul(64)),
-                what: format!("the covariance matrix of {name} with {n} parameters"),
-                remedy: "choose sep-cma-es or rank-es, or an agent with fewer parameters",
-            }
-        }
-        Algorithm::Imitation(imitation) => {
-            let steps = (imitation.keep as u64).saturating_mul(longest).min(stage.steps);
-            let bytes = steps.saturating_mul(4).saturating_mul(demonstrated);
-            Strategy {
-                memory: bytes.saturating_mul(4).saturating_add(vectors),
-                saved: bytes.saturating_add(n.saturating_mul(64)),
-                what: format!("{steps} demonstrated steps of {demonstrated} numbers each"),
-                remedy: "lower the stage's keep, or the agent's top_k or features",
-            }
-        }
-        _ => Strategy {
-            memory: genomes.saturating_mul(36).saturating_add(vectors),
-            saved: n.saturating_mul(64).saturating_add(match config.algorithm {
-                Algorithm::SimpleGa(_) => genomes.saturating_mul(8),
-                _ => 0,
-            }),
-            what: format!("{name} with {population} genomes of {n} parameters"),
-            remedy: "lower population, or choose an agent with fewer parameters",
-        },
-    }
-}
-
 /// About how many validations the whole run has at most, each of which may leave weights and a film.
 fn validations(recipe: &Recipe) -> u64 {
     let between = recipe.stages.iter().map(|stage| {
@@ -326,15 +268,16 @@ pub(crate) fn training(
     let longest = spec.max_steps.map_or(recipe.max_steps, |most| recipe.max_steps.min(most as u64));
     let mut jobs = 0;
     let mut saved = 0;
-    let mut largest: Option<Strategy> = None;
+    let mut largest: Option<LearnerSize> = None;
     for stage in &recipe.stages {
-        let Ok(strategy_config) = stage.strategy(&recipe.algorithm, 0) else { continue };
-        let population = strategy_config.population(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
-        jobs = jobs.max((population + 1).saturating_mul(stage.tracks as u64));
-        let strategy = self::strategy(stage, &strategy_config, n, longest, demonstrated as u64);
-        saved = saved.max(strategy.saved);
-        if largest.as_ref().is_none_or(|known| strategy.memory > known.memory) {
-            largest = Some(strategy);
+        let Ok(learner) = stage.learner(&recipe.algorithm, 0) else { continue };
+        let rows = learner.rows(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
+        jobs = jobs.max((rows + 1).saturating_mul(stage.tracks as u64));
+        let steps = stage.steps;
+        let learner = learner.size(&JobSize { params: n, longest, steps, demonstrated: demonstrated as u64 });
+        saved = saved.max(learner.saved);
+        if largest.as_ref().is_none_or(|known| learner.memory > known.memory) {
+            largest = Some(learner);
         }
     }
     let selection = &recipe.selection;
@@ -368,7 +311,7 @@ pub(crate) fn training(
         let what = format!("learning from demonstrations on {crew} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
     }
-    if let Some(Strategy { memory: bytes, what, remedy, .. }) = largest {
+    if let Some(LearnerSize { memory: bytes, what, remedy, .. }) = largest {
         memory = memory.with(what, 1, bytes, remedy);
     }
     memory.fits_memory(JOB_NAME)?;

@@ -49,8 +49,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use foveate_core::episode::EpisodeRules;
     use foveate_envs::registry::EnvRequest;
-    use foveate_train::Rules;
 
     use super::*;
     use crate::evaluate::evaluate_each;
@@ -90,8 +90,9 @@ mod tests {
                 .collect();
             assert!(rows.len() >= 3, "the card lists episodes to check: {rows:?}");
             let seeds = rows.iter().map(|row| row[0].parse::<u64>().expect("a seed"));
-            let mut workers = Workers::new(&*env, &*agent, default_workers(), Rules::WHOLE, Stop::default());
-            let results = evaluate_each(&mut workers, file.params(), seeds).expect("it drives");
+            let mut workers = Workers::new(&*env, &*agent, default_workers(), Stop::default());
+            let results =
+                evaluate_each(&mut workers, file.params(), EpisodeRules::WHOLE, seeds).expect("it drives");
             for (row, result) in rows.iter().zip(results) {
                 let driven = [format!("{:.2}", result.total), result.steps.to_string()];
                 assert_eq!(driven, row[1..], "{world}, seed {}", row[0]);

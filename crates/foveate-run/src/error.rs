@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{EnvError, EvaluateError, EvolveError, PolicyError};
+use foveate_core::{EnvError, EvaluateError, EvolveError, LearnError, PolicyError, Purpose};
 use foveate_train::TrainError;
 
 use foveate_registry::WorldError;
@@ -75,11 +75,13 @@ pub enum RunError {
     },
     /// A rollout of a run failed.
     #[error(
-        "generation {generation}: {source}; see it again with `foveate replay --failure {}{trust}`, and once its cause is \
-         gone go on with `foveate train --resume`", file.display()
+        "{}generation {generation}: {source}; see it again with `foveate replay --failure {}{trust}`, and once its cause is \
+         gone go on with `foveate train --resume`", when(*purpose), file.display()
     )]
     Failed {
-        /// The generation that was under way.
+        /// What the rollout was for.
+        purpose: Purpose,
+        /// The generation that was under way, or after which weights were judged.
         generation: u64,
         /// What happened, to which genome, in which episode and step.
         source: Box<EvaluateError>,
@@ -170,6 +172,9 @@ pub enum RunError {
     /// A recipe or a learner refused.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// A learner refused.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
     /// An evolution strategy refused.
     #[error(transparent)]
     Evolve(#[from] EvolveError),
@@ -251,6 +256,11 @@ fn escaped(text: &str) -> String {
         }
     }
     line
+}
+
+/// What precedes a generation's number in a message.
+fn when(purpose: Purpose) -> String {
+    if purpose.trains() { String::new() } else { format!("{} after ", purpose.label()) }
 }
 
 /// What a user can do about an I/O error.

@@ -8,8 +8,11 @@ use std::ops::Range;
 use std::str::FromStr;
 
 pub use foveate_core::Labels;
-use foveate_core::{Agent, Env, EpisodeResult, Evaluator, Population, RolloutJob};
-use foveate_train::{Rules, Summary, decimals};
+use foveate_core::episode::EpisodeRules;
+use foveate_core::{
+    Agent, Env, EpisodeResult, Executor, Experience, Population, Purpose, Record, RolloutJob, Work,
+};
+use foveate_train::{Summary, decimals};
 use serde::{Deserialize, Serialize};
 
 pub use foveate_train::interval_text;
@@ -142,30 +145,31 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
         return Err(RunError::BadRequest { why: "0 episodes say nothing; ask for at least 1".into() });
     }
     check_episodes(seeds.count())?;
-    let rules = Rules { max_steps: max_steps.unwrap_or(u64::MAX), ..Rules::WHOLE };
+    let rules = EpisodeRules { max_steps: max_steps.unwrap_or(u64::MAX), ..EpisodeRules::WHOLE };
     crate::workers::check_count(*workers)?;
     let workers = if *workers == 0 { crate::workers::default_workers() } else { *workers };
     let workers = workers.min(seeds.count());
     budget::evaluation(seeds.count(), workers, agent.params().len(), env.spec())?;
     let cpu = ProcessCpu::start();
-    let mut pool = Workers::new(*env, *agent, workers, rules, stop.clone());
+    let mut pool = Workers::new(*env, *agent, workers, stop.clone());
     let weights = agent.params();
     let whose = RunError::of_weights(&labels.weights);
-    let mut results = Vec::new();
+    let mut experience = Experience::default();
     let seed = match seeds {
         Seeds::Stream { seed, episodes } => {
-            pool.evaluate_stream(&weights, *seed, *episodes, &mut results)
+            pool.evaluate_stream(&weights, *seed, *episodes, rules, &mut experience)
                 .map_err(RunError::from)
                 .map_err(whose)?;
             SeedLabel::Stream(*seed)
         }
         Seeds::Each(range) => {
-            results = evaluate_each(&mut pool, &weights, range.clone()).map_err(whose)?;
+            experience.episodes = evaluate_each(&mut pool, &weights, rules, range.clone()).map_err(whose)?;
             SeedLabel::Each(format!("{}..{}", range.start, range.end))
         }
     };
     // Worlds in other processes tell of their time when they are dropped.
     drop(pool);
+    let results = experience.episodes;
     let seconds = cpu.elapsed().as_secs_f64();
     let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
     let steps: u64 = results.iter().map(|r| r.steps).sum();
@@ -188,20 +192,22 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
 /// # Errors
 /// When a rollout fails.
 pub fn evaluate_each(
-    workers: &mut Workers,
-    genome: &[f32],
+    executor: &mut dyn Executor,
+    weights: &[f32],
+    rules: EpisodeRules,
     seeds: impl IntoIterator<Item = u64>,
 ) -> Result<Vec<EpisodeResult>, RunError> {
-    let mut population = Population::zeros(1, genome.len());
-    population.genome_mut(0).copy_from_slice(genome);
-    let jobs: Vec<_> = seeds
-        .into_iter()
-        .enumerate()
-        .map(|(episode, env_seed)| RolloutJob { genome: 0, episode, env_seed })
-        .collect();
-    let mut results = Vec::with_capacity(jobs.len());
-    workers.evaluate(&population, &jobs, &mut results)?;
-    Ok(results)
+    let job = |(episode, env_seed)| RolloutJob { genome: 0, episode, env_seed };
+    let work = Work {
+        purpose: Purpose::Evaluation,
+        weights: Population::of(weights),
+        jobs: seeds.into_iter().enumerate().map(job).collect(),
+        rules,
+        record: Record::Returns,
+    };
+    let mut experience = Experience::default();
+    executor.execute(&work, &mut experience)?;
+    Ok(experience.episodes)
 }
 
 /// For people.

@@ -7,9 +7,11 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use foveate_core::episode::{ActionRecorder, Episode};
-use foveate_core::{Agent, Demonstration, DemonstrationPlan, Env, EvaluateError, RolloutJob};
-use foveate_train::Rules;
+use foveate_core::episode::{ActionRecorder, Episode, EpisodeRules};
+use foveate_core::{
+    Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob, run_episode,
+    set_weights,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::hex;
@@ -18,7 +20,6 @@ use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::npz::read_bounded;
 use crate::replay;
-use crate::rollout;
 use crate::trust::WorldFlags;
 use crate::worlds;
 
@@ -36,7 +37,10 @@ pub struct Failure {
     pub version: String,
     /// What happened.
     pub what: String,
-    /// The generation that was under way.
+    /// What the rollout was for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
+    /// The generation that was under way, or after which weights were judged.
     pub generation: u64,
     /// Which genome of it.
     pub genome: usize,
@@ -52,7 +56,7 @@ pub struct Failure {
     pub patience: Option<u32>,
     /// How it was driven, if it was a demonstration.
     #[serde(default, alias = "lesson", skip_serializing_if = "Option::is_none")]
-    pub demonstration: Option<DemonstrationSection>,
+    pub demonstration: Option<DemonstrationPlan>,
     /// The world.
     pub env: EnvSection,
     /// The agent.
@@ -63,35 +67,23 @@ pub struct Failure {
     pub actions: Vec<Vec<f64>>,
 }
 
-/// How a demonstration was driven, see [`DemonstrationPlan`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DemonstrationSection {
-    /// Whether the expert drove.
-    pub expert_drives: bool,
-    /// Pushes per 100 steps.
-    pub pushes: f64,
-}
-
-impl From<DemonstrationPlan> for DemonstrationSection {
-    fn from(DemonstrationPlan { expert_drives, pushes }: DemonstrationPlan) -> Self {
-        DemonstrationSection { expert_drives, pushes }
-    }
-}
-
-impl From<DemonstrationSection> for DemonstrationPlan {
-    fn from(DemonstrationSection { expert_drives, pushes }: DemonstrationSection) -> Self {
-        DemonstrationPlan { expert_drives, pushes }
-    }
-}
-
 /// A rollout to be recorded.
 pub(crate) struct FailedRollout<'a> {
     pub(crate) generation: u64,
     pub(crate) env: (&'a EnvSection, &'a dyn Env),
     pub(crate) agent: (&'a AgentSection, &'a dyn Agent),
     pub(crate) weights: &'a [f32],
-    pub(crate) rules: Rules,
+    pub(crate) purpose: Purpose,
+    pub(crate) rules: EpisodeRules,
+    pub(crate) record: Record,
+}
+
+/// How the demonstrations of such a rollout are driven, if it is one.
+const fn plan(record: Record) -> Option<DemonstrationPlan> {
+    match record {
+        Record::Demonstrations(plan) => Some(plan),
+        Record::Returns | Record::Transitions { .. } => None,
+    }
 }
 
 impl Failure {
@@ -100,15 +92,17 @@ impl Failure {
     pub(crate) fn record(rollout_of: &FailedRollout<'_>, error: &EvaluateError) -> Option<Self> {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
-        let FailedRollout { generation, env, agent, weights, rules } = rollout_of;
+        let Scene { generation, env, agent, weights, purpose, rules, record } = rollout_of;
+        let demonstration = plan(*record);
         let mut actions = ActionRecorder::default();
-        let again = drive(env.1, agent.1, weights, *rules, job, &mut actions);
+        let again = drive(env.1, agent.1, weights, (*rules, demonstration), job, &mut actions);
         // In a demonstration others have a say in what is done, and the agent's own actions would tell another story.
-        let same = rules.demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
+        let same = demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
         Some(Failure {
             format: FORMAT.into(),
             version: crate::VERSION.into(),
             what,
+            purpose: Some(*purpose),
             generation: *generation,
             genome,
             episode,
@@ -116,7 +110,7 @@ impl Failure {
             step,
             max_steps: rules.max_steps,
             patience: rules.patience,
-            demonstration: rules.demonstration.map(DemonstrationSection::from),
+            demonstration,
             env: env.0.clone(),
             agent: agent.0.clone(),
             weights: hex(&weights.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()),
@@ -127,7 +121,9 @@ impl Failure {
     /// The name of its file.
     pub fn file_name(&self) -> String {
         let Failure { generation, genome, episode, .. } = self;
-        format!("generation-{generation:06}-genome-{genome}-episode-{episode}.json")
+        let judges = self.purpose.filter(|purpose| !purpose.trains());
+        let what = judges.map_or("generation", Purpose::label);
+        format!("{what}-{generation:06}-genome-{genome}-episode-{episode}.json")
     }
 
     /// Writes its file into `folder`, whole or not at all.
@@ -184,8 +180,7 @@ impl Failure {
     pub fn again(&self) -> Result<Option<EvaluateError>, RunError> {
         let (env, agent) = (self.world()?, self.agent.build()?);
         let weights = self.params().unwrap_or_default();
-        let demonstration = self.demonstration.map(DemonstrationPlan::from);
-        let rules = Rules { max_steps: self.max_steps, patience: self.patience, demonstration };
+        let rules = (EpisodeRules { max_steps: self.max_steps, patience: self.patience }, self.demonstration);
         Ok(drive(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
 
@@ -219,19 +214,7 @@ impl Failure {
 
 /// Which rollout an error is about, in which step, and what it says.
 fn parts(error: &EvaluateError) -> Option<(RolloutJob, u64, String)> {
-    let job = |genome: usize, episode: usize, env_seed: u64| RolloutJob { genome, episode, env_seed };
-    match error {
-        EvaluateError::Env { genome, episode, env_seed, step, source } => {
-            Some((job(*genome, *episode, *env_seed), *step, source.to_string()))
-        }
-        EvaluateError::Policy { genome, episode, env_seed, step, source } => {
-            Some((job(*genome, *episode, *env_seed), *step, source.to_string()))
-        }
-        EvaluateError::Broken { genome, episode, env_seed, step, what } => {
-            Some((job(*genome, *episode, *env_seed), *step, what.clone()))
-        }
-        _ => None,
-    }
+    error.failed().map(|FailedJob { job, step, what }| (job, step, what))
 }
 
 /// Which genome an error is about.
@@ -244,24 +227,20 @@ fn drive(
     env: &dyn Env,
     agent: &dyn Agent,
     weights: &[f32],
-    rules: Rules,
+    (rules, demonstration): (EpisodeRules, Option<DemonstrationPlan>),
     job: RolloutJob,
     actions: &mut ActionRecorder,
 ) -> Option<EvaluateError> {
-    let RolloutJob { genome, episode, env_seed } = job;
-    let mut whole = Episode::new(job, rules.episode());
+    let mut whole = Episode::new(job, rules);
     let rollout = || {
         let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
-        agent.set_params(weights).map_err(|source| EvaluateError::Policy {
-            genome,
-            episode,
-            env_seed,
-            step: 0,
-            source,
-        })?;
-        match rules.demonstration {
+        set_weights(&mut *agent, weights, job)?;
+        match demonstration {
             None => whole.run(&mut *env, &mut *agent, actions),
-            plan => rollout::run(&mut whole, &mut *env, &mut *agent, plan, &mut Demonstration::default()),
+            Some(plan) => {
+                let record = Record::Demonstrations(plan);
+                Ok(run_episode(&mut whole, &mut *env, &mut *agent, record)?.0)
+            }
         }
     };
     match catch_unwind(AssertUnwindSafe(rollout)) {
@@ -276,7 +255,7 @@ mod tests {
     use crate::toy::{ToyWorld, toy_agent};
 
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
-    const RULES: Rules = Rules { max_steps: 40, patience: Some(20), demonstration: None };
+    const RULES: EpisodeRules = EpisodeRules { max_steps: 40, patience: Some(20) };
 
     fn sections() -> (EnvSection, AgentSection) {
         let config = crate::config::TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
@@ -286,14 +265,16 @@ mod tests {
     fn recorded(world: &ToyWorld, weights: &[f32]) -> Failure {
         let (env, agent) = sections();
         let toy = toy_agent(0.0);
-        let error =
-            drive(world, &toy, weights, RULES, JOB, &mut ActionRecorder::default()).expect("it fails");
+        let error = drive(world, &toy, weights, (RULES, None), JOB, &mut ActionRecorder::default())
+            .expect("it fails");
         let rollout_of = FailedRollout {
             generation: 12,
             env: (&env, world),
             agent: (&agent, &toy),
             weights,
+            purpose: Purpose::Training,
             rules: RULES,
+            record: Record::Returns,
         };
         let failure = Failure::record(&rollout_of, &error).expect("a rollout");
         assert!(failure.is(&error));

@@ -28,7 +28,6 @@ pub mod parallel_student;
 pub mod pictures;
 pub mod progress;
 pub mod replay;
-pub mod rollout;
 pub mod stress;
 pub mod suggest;
 pub mod tensorboard;

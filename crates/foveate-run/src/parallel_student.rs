@@ -349,8 +349,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use foveate_agents::registry::{Init, initial_params, student};
-    use foveate_core::{Evolver, Seed};
-    use foveate_evolve::{Imitation, ImitationConfig};
+    use foveate_core::{EpisodeResult, Experience, Learner, Recording, Seed};
+    use foveate_train::imitation::{Imitation, ImitationConfig};
     use serde_json::Value;
 
     use super::*;
@@ -376,14 +376,15 @@ mod tests {
     /// The states after two rounds of imitation; more pieces than are studied at once.
     fn rounds(learner: Box<dyn Student>) -> Vec<foveate_core::StateDict> {
         let config = ImitationConfig { updates: 3, pieces: AT_ONCE + 8, piece: 20, ..Default::default() };
-        let demonstrations =
-            |round: u64| (0..4).map(|i| demonstration(&*real(), 10 * round + i, 30 + i as usize)).collect();
+        let demonstration = |i: u64| demonstration(&*real(), i, 30 + (i % 10) as usize);
         let mean = params(1).into_iter().map(f64::from).collect();
-        let mut learner = Imitation::from_mean(config, mean, Seed::root(2), learner).expect("fine");
-        let mut round = |round| {
-            learner.ask();
-            learner.receive(demonstrations(round)).expect("fine");
-            learner.tell(&[0.0]).expect("fine");
+        let mut learner = Imitation::new(config, mean, Seed::root(2), learner).expect("fine");
+        let mut round = |round: u64| {
+            let recordings = (0..4_u64).map(|i| Recording::Demonstration(demonstration(10 * round + i)));
+            let episodes = vec![EpisodeResult::default(); 4];
+            let experience =
+                Experience { recordings: recordings.collect(), ..Experience::of_episodes(episodes) };
+            learner.receive(experience).expect("fine");
             learner.state()
         };
         vec![round(0), round(1)]

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
-use foveate_core::episode::Episode;
+use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
-    Agent, Demonstration, Env, EpisodeResult, EvaluateError, Evaluator, Population, RolloutJob,
+    Agent, Env, EpisodeResult, EvaluateError, Executor, Experience, Record, Recording, RolloutJob,
+    WORK_VERSION, Work, run_episode, set_weights,
 };
-use foveate_train::{JobQueue, Rules};
+use foveate_train::JobQueue;
 
 use crate::error::RunError;
-use crate::rollout;
 
 /// A flag to ask for an early end, and a count of what is done until then: clones share both. Set the flag from a signal
 /// handler; nothing is lost but the rollouts under way.
@@ -88,9 +88,6 @@ pub struct Workers {
     /// Workers at most. A batch of few jobs needs fewer; threads begin when there is work for them.
     most: usize,
     shared: Arc<Shared>,
-    rules: Rules,
-    /// Of the last batch, if it was one of demonstrations.
-    demonstrations: Vec<Demonstration>,
 }
 
 /// A worker's world and agent.
@@ -130,8 +127,12 @@ struct Batch {
     genomes: Vec<f32>,
     params: usize,
     jobs: Vec<RolloutJob>,
-    rules: Option<Rules>,
+    /// What ends an episode, and what is kept of it.
+    ends: Option<(EpisodeRules, Record)>,
 }
+
+/// What a job came to, with what was kept of it.
+type Outcome = Result<(EpisodeResult, Option<Recording>), EvaluateError>;
 
 /// What is still to do, and what was done.
 #[derive(Default)]
@@ -139,9 +140,7 @@ struct Table {
     queue: JobQueue,
     /// Of a stream of episodes: its world, and how many episodes were taken from it.
     stream: Option<(Box<dyn Env>, usize)>,
-    outcomes: Vec<Option<Result<EpisodeResult, EvaluateError>>>,
-    /// Of each job; empty if it is none.
-    demonstrations: Vec<Demonstration>,
+    outcomes: Vec<Option<Outcome>>,
 }
 
 /// Whose turn it is: the threads' while `busy` is not 0, else the caller's.
@@ -157,7 +156,7 @@ struct Turn {
 impl Workers {
     /// Up to `count` workers (at least one) with copies of this world and this agent; as many as a batch has jobs, and
     /// fewer if the system refuses threads.
-    pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, rules: Rules, stop: Stop) -> Self {
+    pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, stop: Stop) -> Self {
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
             table: Mutex::default(),
@@ -167,7 +166,7 @@ impl Workers {
             stop,
         });
         let worker = Worker::new(env, agent);
-        Workers { worker, threads: Vec::new(), most: count.max(1), shared, rules, demonstrations: Vec::new() }
+        Workers { worker, threads: Vec::new(), most: count.max(1), shared }
     }
 
     /// How many workers drive a batch of many jobs.
@@ -191,37 +190,28 @@ impl Workers {
         }
     }
 
-    /// Sets what ends an episode from now on.
-    pub fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
-    }
-
-    /// The demonstrations of the last batch, in the order of its jobs; none if its rules wanted none, or if they were taken.
-    pub fn take_demonstrations(&mut self) -> Vec<Demonstration> {
-        std::mem::take(&mut self.demonstrations)
-    }
-
     /// Drives `episodes` episodes one after the other in the world's own random stream, which starts with `seed`: the
     /// same as resetting one world with the seed and then without, in parallel.
     ///
     /// That holds for worlds whose stream is used by `reset` alone, so that it does not matter how long anyone drove.
     ///
     /// # Errors
-    /// As [`Evaluator::evaluate`].
+    /// As [`Executor::execute`].
     pub fn evaluate_stream(
         &mut self,
         genome: &[f32],
         seed: u64,
         episodes: usize,
-        results: &mut Vec<EpisodeResult>,
+        rules: EpisodeRules,
+        experience: &mut Experience,
     ) -> Result<(), EvaluateError> {
         let jobs = (0..episodes).map(|episode| RolloutJob { genome: 0, episode, env_seed: seed });
-        self.lay_out(std::iter::once(genome), jobs);
+        self.lay_out(std::iter::once(genome), jobs, rules, Record::Returns);
         let mut table = lock(&self.shared.table);
         table.queue.begin(&[]);
         table.stream = Some((self.worker.spare.0.boxed_clone(), 0));
         drop(table);
-        self.drive_all(results)
+        self.drive_all(experience)
     }
 
     /// Copies what is to be driven to where all workers see it.
@@ -229,6 +219,8 @@ impl Workers {
         &mut self,
         genomes: impl Iterator<Item = &'a [f32]>,
         jobs: impl Iterator<Item = RolloutJob>,
+        rules: EpisodeRules,
+        record: Record,
     ) {
         let mut batch = self.shared.batch.write().unwrap_or_else(PoisonError::into_inner);
         let batch = &mut *batch;
@@ -239,24 +231,20 @@ impl Workers {
         }
         batch.jobs.clear();
         batch.jobs.extend(jobs);
-        batch.rules = Some(self.rules);
+        batch.ends = Some((rules, record));
         self.shared.stop.begin(batch.jobs.len());
         let mut table = lock(&self.shared.table);
         table.stream = None;
         table.queue.begin(&batch.jobs);
         table.outcomes.clear();
         table.outcomes.resize_with(batch.jobs.len(), || None);
-        table.demonstrations.clear();
-        if self.rules.demonstration.is_some() {
-            table.demonstrations.resize_with(batch.jobs.len(), Demonstration::default);
-        }
     }
 
-    /// Drives what was laid out, on all threads. `results[i]` belongs to job `i`.
-    fn drive_all(&mut self, results: &mut Vec<EpisodeResult>) -> Result<(), EvaluateError> {
+    /// Drives what was laid out, on all threads.
+    fn drive_all(&mut self, experience: &mut Experience) -> Result<(), EvaluateError> {
         let count = lock(&self.shared.table).outcomes.len();
         self.begin_threads(count);
-        let Workers { worker, threads, shared, demonstrations, .. } = self;
+        let Workers { worker, threads, shared, .. } = self;
         if count > 1 {
             let mut turn = lock(&shared.turn);
             turn.number += 1;
@@ -278,12 +266,16 @@ impl Workers {
             return Err(EvaluateError::Stopped);
         }
         let batch = shared.batch.read().unwrap_or_else(PoisonError::into_inner);
-        results.clear();
-        *demonstrations = std::mem::take(&mut table.demonstrations);
+        let Experience { version, episodes, recordings } = experience;
+        *version = WORK_VERSION;
+        episodes.clear();
+        recordings.clear();
         // Failed jobs did not end the others: the error reported is that of the first job that fails, whoever ran it.
         for (outcome, &job) in table.outcomes.drain(..).zip(&batch.jobs) {
             let what = || format!("its worker died: {}", died.as_deref().unwrap_or("no one knows why"));
-            results.push(outcome.unwrap_or_else(|| Err(broken(job, 0, what())))?);
+            let (result, recording) = outcome.unwrap_or_else(|| Err(broken(job, 0, what())))?;
+            episodes.push(result);
+            recordings.extend(recording);
         }
         Ok(())
     }
@@ -301,15 +293,11 @@ impl Drop for Workers {
     }
 }
 
-impl Evaluator for Workers {
-    fn evaluate(
-        &mut self,
-        population: &Population,
-        jobs: &[RolloutJob],
-        results: &mut Vec<EpisodeResult>,
-    ) -> Result<(), EvaluateError> {
-        self.lay_out((0..population.len()).map(|i| population.genome(i)), jobs.iter().copied());
-        self.drive_all(results)
+impl Executor for Workers {
+    fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
+        let genomes = (0..work.weights.len()).map(|i| work.weights.genome(i));
+        self.lay_out(genomes, work.jobs.iter().copied(), work.rules, work.record);
+        self.drive_all(experience)
     }
 }
 
@@ -341,21 +329,20 @@ impl Shared {
     /// Takes jobs and drives them until there is none.
     fn work(&self, worker: &mut Worker) {
         let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(rules) = batch.rules else { return };
+        let Some((rules, record)) = batch.ends else { return };
         while !self.stop.asked() {
             let Some((index, from_stream)) = lock(&self.table).take(&batch.jobs) else { break };
             let job = batch.jobs[index];
             let streams = from_stream.is_some();
-            let mut episode = Episode::new(job, rules.episode());
-            let mut demonstration = Demonstration::default();
+            let mut episode = Episode::new(job, rules);
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                set_params(worker, batch.genome(job.genome), job)?;
+                set_weights(&mut *worker.agent, batch.genome(job.genome), job)?;
                 let (env, agent) = (&mut *worker.env, &mut *worker.agent);
                 match from_stream {
-                    None => rollout::run(&mut episode, env, agent, rules.demonstration, &mut demonstration),
+                    None => run_episode(&mut episode, env, agent, record),
                     Some(mut env) => {
                         episode.resume(agent);
-                        episode.finish(&mut *env, agent, &mut ())
+                        Ok((episode.finish::<EvaluateError>(&mut *env, agent, &mut ())?, None))
                     }
                 }
             }));
@@ -364,14 +351,11 @@ impl Shared {
                 Err(episode.broken(format!("panicked: {}", message(&*panic))))
             });
             let mut table = lock(&self.table);
-            if let (Ok(result), false) = (&outcome, streams) {
+            if let (Ok((result, _)), false) = (&outcome, streams) {
                 table.queue.done(job, result.steps);
             }
             table.outcomes[index] = Some(outcome);
             self.stop.one_more();
-            if let Some(slot) = table.demonstrations.get_mut(index) {
-                *slot = demonstration;
-            }
         }
     }
 }
@@ -402,17 +386,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn set_params(worker: &mut Worker, genome: &[f32], job: RolloutJob) -> Result<(), EvaluateError> {
-    let RolloutJob { genome: index, episode, env_seed } = job;
-    worker.agent.set_params(genome).map_err(|source| EvaluateError::Policy {
-        genome: index,
-        episode,
-        env_seed,
-        step: 0,
-        source,
-    })
-}
-
 fn broken(job: RolloutJob, step: u64, what: String) -> EvaluateError {
     EvaluateError::Broken { genome: job.genome, episode: job.episode, env_seed: job.env_seed, step, what }
 }
@@ -425,6 +398,8 @@ pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use foveate_core::{DemonstrationPlan, Population, Purpose, SerialExecutor};
+
     use super::*;
     use crate::toy::{ToyWorld, toy_agent};
 
@@ -449,8 +424,13 @@ mod tests {
     }
 
     fn workers(world: &ToyWorld, count: usize) -> Workers {
-        let rules = Rules { max_steps: 1000, patience: Some(20), demonstration: None };
-        Workers::new(world, &toy_agent(0.0), count, rules, Stop::default())
+        Workers::new(world, &toy_agent(0.0), count, Stop::default())
+    }
+
+    fn work(population: &Population, jobs: &[RolloutJob]) -> Work {
+        let rules = EpisodeRules { max_steps: 1000, patience: Some(20) };
+        let (weights, jobs) = (population.clone(), jobs.to_vec());
+        Work { purpose: Purpose::Training, weights, jobs, rules, record: Record::Returns }
     }
 
     fn evaluate(
@@ -458,8 +438,8 @@ mod tests {
         population: &Population,
         jobs: &[RolloutJob],
     ) -> Result<Vec<EpisodeResult>, EvaluateError> {
-        let mut results = vec![EpisodeResult::default(); 3];
-        workers.evaluate(population, jobs, &mut results).map(|()| results)
+        let mut experience = Experience::of_episodes(vec![EpisodeResult::default(); 3]);
+        workers.execute(&work(population, jobs), &mut experience).map(|()| experience.episodes)
     }
 
     #[test]
@@ -490,7 +470,7 @@ mod tests {
             .map(|episode| {
                 world.reset((episode == 0).then_some(9));
                 let job = RolloutJob { genome: 0, episode, env_seed: 9 };
-                let mut episode = Episode::new(job, Rules::WHOLE.episode());
+                let mut episode = Episode::new(job, EpisodeRules::WHOLE);
                 let agent: &mut dyn Agent = &mut agent;
                 episode.resume(agent);
                 episode.finish::<EvaluateError>(&mut world, agent, &mut ()).expect("fine")
@@ -498,10 +478,9 @@ mod tests {
             .collect();
         for count in [1, 2, 5] {
             let mut workers = workers(&ToyWorld::default(), count);
-            workers.set_rules(Rules::WHOLE);
-            let mut results = Vec::new();
-            workers.evaluate_stream(&genome, 9, 20, &mut results).expect("fine");
-            assert_eq!(results, expect, "{count} workers");
+            let mut experience = Experience::default();
+            workers.evaluate_stream(&genome, 9, 20, EpisodeRules::WHOLE, &mut experience).expect("fine");
+            assert_eq!(experience.episodes, expect, "{count} workers");
         }
     }
 
@@ -521,6 +500,31 @@ mod tests {
         let mut workers = workers(&ToyWorld::default(), 2);
         let said = evaluate(&mut workers, &population, &jobs).expect_err("must fail").to_string();
         assert_eq!(said, "genome 4, episode 0 (seed 100), step 1: the agent's action[0] is NaN");
+    }
+
+    #[test]
+    fn what_is_recorded_does_not_depend_on_the_executor() {
+        let demonstrations = DemonstrationPlan { expert_drives: false, pushes: 5.0 };
+        for record in
+            [Record::Returns, Record::Demonstrations(demonstrations), Record::Transitions { unroll: 7 }]
+        {
+            let work = Work { record, ..work(&population(3), &jobs(3, 4)) };
+            let (mut expect, mut experience) = (Experience::default(), Experience::default());
+            let mut serial = SerialExecutor::new(&ToyWorld::default(), &toy_agent(0.0));
+            serial.execute(&work, &mut expect).expect("fine");
+            expect.check(&work).expect("one for each job");
+            for count in [1, 3] {
+                workers(&ToyWorld::default(), count).execute(&work, &mut experience).expect("fine");
+                assert_eq!(experience, expect, "{record:?}");
+            }
+            for (result, recording) in expect.episodes.iter().zip(&expect.recordings) {
+                let steps = match recording {
+                    Recording::Demonstration(demonstration) => demonstration.steps,
+                    Recording::Transitions(unrolls) => unrolls.iter().map(foveate_core::Unroll::len).sum(),
+                };
+                assert_eq!(steps as u64, result.steps);
+            }
+        }
     }
 
     #[test]

@@ -1,21 +1,22 @@
-//! Rollouts allocate nothing, and neither does a generation of workers, once every buffer has its size.
+//! Rollouts, generations of workers and gradients on several threads allocate nothing once every buffer has its size.
 //!
 //! A counting allocator stands under this whole program, so there is but one test in it.
 
 use std::alloc::System;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use foveate_agents::registry::{Init, initial_params, make};
-use foveate_core::episode::Episode;
+use foveate_agents::registry::{Init, initial_params, make, student};
+use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
-    Agent, Demonstration, EpisodeResult, Evaluator, ObservationBuf, Population, RolloutJob, Seed,
+    Agent, Demonstration, EpisodeResult, Executor, Experience, ObservationBuf, Piece, Population, Purpose,
+    Record, RolloutJob, Seed, Student, Work, run_episode,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::SHIFTS;
-use foveate_run::rollout;
+use foveate_run::parallel_student::ParallelStudent;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
-use foveate_train::Rules;
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -50,7 +51,12 @@ fn jobs(first_seed: u64) -> Vec<RolloutJob> {
 #[test]
 fn nothing_is_allocated_in_the_loop() {
     assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
-    let rules = Rules { max_steps: 100, patience: Some(20), demonstration: None };
+    rollouts();
+    gradients();
+}
+
+fn rollouts() {
+    let rules = EpisodeRules { max_steps: 100, patience: Some(20) };
     let every_shift = SHIFTS.iter().map(|info| info.name).collect::<Vec<_>>().join("+");
     let stacked = || [("wrap".to_owned(), "grey+resize:48x48+stack:2".to_owned())].into();
     for (picture, shifts, options) in [
@@ -72,7 +78,6 @@ fn nothing_is_allocated_in_the_loop() {
         let mut env = worlds::make(request).expect("it exists");
         let mut agent = make("attention-agent", &json!({ "image": image })).expect("it exists");
         let population = population(&*agent);
-        let mut demonstration = Demonstration::default();
 
         // One rollout after the other, each with other weights, the reset included; the first round warms up.
         let mut round = |warm: bool| {
@@ -80,9 +85,9 @@ fn nothing_is_allocated_in_the_loop() {
                 let mut result = EpisodeResult::default();
                 let allocations = count(|| {
                     agent.set_params(population.genome(job.genome)).expect("the right count");
-                    let mut episode = Episode::new(job, rules.episode());
-                    result = rollout::run(&mut episode, &mut *env, &mut *agent, None, &mut demonstration)
-                        .expect("it drives");
+                    let mut episode = Episode::new(job, rules);
+                    let driven = run_episode(&mut episode, &mut *env, &mut *agent, Record::Returns);
+                    result = driven.expect("it drives").0;
                 });
                 assert!(result.steps > 20, "{result:?}");
                 assert!(!warm || allocations == 0, "{picture}: {allocations} allocations in {result:?}");
@@ -94,13 +99,19 @@ fn nothing_is_allocated_in_the_loop() {
         assert_eq!(count(|| stored.set(env.observation())), 0, "{picture}: a stored observation");
 
         for workers in [1, 3] {
-            let mut workers = Workers::new(&*env, &*agent, workers, rules, Stop::default());
-            let mut results = Vec::new();
-            let (first, other) = (jobs(40), jobs(70));
-            // Any worker may meet any track, so each must have seen them all: as many rounds as that takes.
-            let mut generation = |jobs: &[RolloutJob]| {
-                count(|| workers.evaluate(&population, jobs, &mut results).expect("it drives"))
+            let mut workers = Workers::new(&*env, &*agent, workers, Stop::default());
+            let mut experience = Experience::default();
+            let work = |jobs| Work {
+                purpose: Purpose::Training,
+                weights: population.clone(),
+                jobs,
+                rules,
+                record: Record::Returns,
             };
+            let (first, other) = (work(jobs(40)), work(jobs(70)));
+            // Any worker may meet any track, so each must have seen them all: as many rounds as that takes.
+            let mut generation =
+                |work: &Work| count(|| workers.execute(work, &mut experience).expect("it drives"));
             let mut quiet = 0;
             for round in 0.. {
                 quiet = if generation(&first) + generation(&other) == 0 { quiet + 1 } else { 0 };
@@ -111,4 +122,32 @@ fn nothing_is_allocated_in_the_loop() {
             }
         }
     }
+}
+
+fn gradients() {
+    let learner = student("attention-agent", &Value::Null).expect("it exists");
+    let params = initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
+        .expect("the defaults are good");
+    let demonstration =
+        Arc::new(Demonstration { inputs: vec![0.5; 60 * 20], actions: vec![0.25; 60 * 3], steps: 60 });
+    let pieces: Vec<Piece> =
+        (0..24).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 30 }).collect();
+    let mut gradient = vec![0.0; params.len()];
+    // The caller's thread alone: which of several makes room when is left to the system.
+    let mut alone = ParallelStudent::new(learner, 1);
+    let mut update = |group: &mut dyn Student| {
+        count(|| {
+            group.set_params(&params).expect("the right count");
+            assert!(group.study_all(&pieces, 10, &mut gradient).expect("fine") > 0.0);
+        })
+    };
+    assert!(update(&mut alone) > 0, "the first update makes room");
+    for _ in 0..3 {
+        assert_eq!(update(&mut alone), 0);
+    }
+    let mut group = ParallelStudent::new(student("attention-agent", &Value::Null).expect("it"), 3);
+    assert!(update(&mut group) > 0, "the first update begins threads");
+    // A thread makes room when it gets its first piece, which may be late on a busy machine; after that, nothing.
+    let mut in_fifty = || (0..50).map(|_| update(&mut group)).sum::<usize>();
+    assert!((0..100).any(|_| in_fifty() == 0), "every fifty updates allocate");
 }

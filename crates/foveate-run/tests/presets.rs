@@ -32,10 +32,10 @@ fn the_published_recipe_begins() {
     let settings = serde_json::to_value(&config.agent.config).expect("plain");
     let fresh = initial::fresh(&config.recipe.init, &config.agent.name, &settings).expect("fine");
     let mut training = Training::new(config.recipe, config.seed, fresh, None).expect("fine");
-    let task = training.task().expect("a generation");
-    assert_eq!((task.population.len(), task.population.params(), task.jobs.len()), (256, 3667, 4096));
-    assert_eq!((task.rules.max_steps, task.rules.patience), (1000, Some(20)));
-    let seeds: std::collections::BTreeSet<u64> = task.jobs.iter().map(|job| job.env_seed).collect();
+    let work = training.work().expect("a generation");
+    assert_eq!((work.weights.len(), work.weights.params(), work.jobs.len()), (256, 3667, 4096));
+    assert_eq!((work.rules.max_steps, work.rules.patience), (1000, Some(20)));
+    let seeds: std::collections::BTreeSet<u64> = work.jobs.iter().map(|job| job.env_seed).collect();
     assert_eq!(seeds.len(), 4096, "every rollout has a track of its own");
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A generation is over when its longest rollout is, so workers wait when there are few rollouts for each of them.
 
+use crate::learners::LearnsFrom;
 use crate::recipe::{Recipe, ReplayJudge, Stage};
 
 /// Rollouts of a generation for each worker from which on little time is lost. Late in training, when rollouts differ
@@ -14,9 +15,12 @@ const ENOUGH: usize = 8;
 /// Demonstrations count for nothing here: they have one genome, and their number of tracks is a matter of what is learnt.
 pub fn warning(recipe: &Recipe, params: usize, workers: usize) -> Option<String> {
     let rollouts = |stage: &Stage| {
-        let strategy = stage.strategy(&recipe.algorithm, 0).ok().filter(|s| s.name() != "imitation")?;
+        let learner = stage.learner(&recipe.algorithm, 0).ok()?;
+        if learner.descriptor().learns_from == LearnsFrom::Demonstrations {
+            return None;
+        }
         let judges = stage.replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean);
-        Some((strategy.population(params) + usize::from(judges)).saturating_mul(stage.tracks))
+        Some((learner.rows(params) + usize::from(judges)).saturating_mul(stage.tracks))
     };
     let all = recipe.stages.iter().enumerate();
     let counted = all.filter_map(|(index, stage)| Some((rollouts(stage)?, index, stage)));

@@ -1,6 +1,6 @@
 //! What can go wrong in training.
 
-use foveate_core::{EvolveError, StateError};
+use foveate_core::{LearnError, OrderError, StateError};
 
 /// What can go wrong in this crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -16,24 +16,21 @@ pub enum TrainError {
     },
     /// A stage needs an agent that learns by gradients.
     #[error(
-        "stage {stage:?} is imitation, and this agent has no part that learns by gradients; choose a strategy of \
+        "stage {stage:?} is {learner}, and this agent has no part that learns by gradients; choose a strategy of \
          evolution"
     )]
     NoStudent {
         /// The name of the stage.
         stage: String,
+        /// The name of the learner.
+        learner: &'static str,
     },
-    /// Results came although no task is due.
-    #[error("results were given, but no task is due: the training is over")]
+    /// Experience came although no work is due.
+    #[error("experience was given, but no work is due: the training is over")]
     NothingDue,
-    /// The wrong number of results.
-    #[error("{given} results for a task of {wanted} rollouts")]
-    ResultCount {
-        /// Jobs of the task.
-        wanted: usize,
-        /// Results given.
-        given: usize,
-    },
+    /// Experience that does not fit the work.
+    #[error(transparent)]
+    Experience(#[from] OrderError),
     /// A return is NaN or infinite.
     #[error("the return of genome {genome}, episode {episode}, in generation {generation} is {value}")]
     ReturnNotFinite {
@@ -54,7 +51,7 @@ pub enum TrainError {
     },
     /// The learner refused.
     #[error(transparent)]
-    Learner(#[from] EvolveError),
+    Learner(#[from] LearnError),
 }
 
 impl TrainError {

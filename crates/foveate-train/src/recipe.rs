@@ -1,6 +1,6 @@
 //! How a run learns: the numbers of evolution, budget and selection, as a user may write them in TOML.
 //!
-//! A run is a list of stages, one after the other, each with its own strategy, settings and budget of environment
+//! A run is a list of stages, one after the other, each with its own learner, settings and budget of environment
 //! steps. A stage with several `starts` is run that many times with other random numbers, and the start that validates
 //! best goes on: seeds differ several-fold in how soon they learn to drive, and a few short tries are cheaper than one
 //! unlucky run. The budget counts environment steps, never seconds, so a slow machine and a fast one end with the same
@@ -14,21 +14,22 @@ mod stage;
 mod tracks;
 mod values;
 
+use foveate_core::episode::EpisodeRules;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use self::schedule::Schedule;
-pub use self::stage::Stage;
-pub use self::tracks::{Purpose, track_seed};
+pub use self::stage::{LearnerConfig, Stage};
+pub use self::tracks::track_seed;
 pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, TrackSeeds};
 use crate::error::TrainError;
-use crate::training::Rules;
+use crate::learners::{LEARNERS, LearnsFrom};
 
 /// How a run learns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The evolution strategy of stages that name none: `rank-es`, `cma-es`, …, see [`foveate_evolve::list`].
+    /// The learner of stages that name none: `rank-es`, `cma-es`, …, see [`LEARNERS`].
     #[serde(default = "rank_es")]
     pub algorithm: String,
     /// Steps after which an episode is over; in training a stage may end it sooner.
@@ -102,8 +103,7 @@ impl Recipe {
             stage.check(&self.algorithm, self.max_steps).map_err(|error| error.in_stage(&stage.name))?;
         }
         for pair in self.stages.windows(2) {
-            let bounds =
-                |stage: &Stage| stage.strategy(&self.algorithm, 0).ok()?.bounds.map(|b| (b.low, b.high));
+            let bounds = |stage: &Stage| stage.learner(&self.algorithm, 0).ok()?.bounds();
             let (before, after) = (bounds(&pair[0]), bounds(&pair[1]));
             // A strategy does not begin outside its bounds, and that should not come out after hours.
             if let Some((low, high)) = after
@@ -134,7 +134,10 @@ impl Recipe {
 
     /// Whether a stage learns from the world's expert.
     pub fn imitates(&self) -> bool {
-        self.stages.iter().any(|stage| stage.algorithm.as_deref().unwrap_or(&self.algorithm) == "imitation")
+        self.stages.iter().any(|stage| {
+            let learner = LEARNERS.get(stage.algorithm.as_deref().unwrap_or(&self.algorithm));
+            learner.is_some_and(|learner| learner.learns_from == LearnsFrom::Demonstrations)
+        })
     }
 
     /// Which recipe this is: SHA-256 of all its settings.
@@ -155,8 +158,8 @@ impl Recipe {
     }
 
     /// What ends an episode that judges.
-    pub fn whole_episodes(&self) -> Rules {
-        Rules { max_steps: self.max_steps, ..Rules::WHOLE }
+    pub fn whole_episodes(&self) -> EpisodeRules {
+        EpisodeRules { max_steps: self.max_steps, ..EpisodeRules::WHOLE }
     }
 
     /// Validations from one evaluation to the next; `None` if there is none.
@@ -176,7 +179,7 @@ impl Recipe {
             Interval::Steps(steps) => steps,
             Interval::Generations(generations) => {
                 let rollouts = |stage: &Stage| {
-                    let population = stage.strategy(&self.algorithm, 0).map_or(2, |s| s.population(1));
+                    let population = stage.learner(&self.algorithm, 0).map_or(2, |learner| learner.rows(1));
                     (population * stage.tracks) as u64
                 };
                 let fewest = self.stages.iter().map(rollouts).min().unwrap_or(1);

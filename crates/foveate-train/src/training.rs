@@ -1,8 +1,9 @@
 //! The state machine of a training run: which rollouts come next, and what their results lead to.
 //!
-//! A [`Training`] is all of training except for running episodes and writing files: ask it for a [`Task`], have the
-//! task's rollouts run by anyone, give it the results, and so on until there is no task. Its [`Training::state`] after any
-//! task is enough to resume bit for bit.
+//! A [`Training`] is all of training except for running episodes and writing files: ask it for [`Work`], have any
+//! [`Executor`](foveate_core::Executor) run it, give it the [`Experience`], and so on until there is no work. Its
+//! [`Training::state`] after any work is enough to resume bit for bit. It drives [`Learner`]s, whichever they are, and
+//! runs the episodes that choose and judge weights by itself.
 
 mod finals;
 mod hard;
@@ -10,15 +11,15 @@ mod state;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Demonstration, DemonstrationPlan, EpisodeResult, Evolver, Population, RolloutJob, Seed, Student,
+    Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, Student, Work,
 };
-use foveate_evolve::{StrategyConfig, make_with};
 
 use self::finals::{Finals, standings};
 use self::hard::{HardTracks, Track};
 use crate::error::TrainError;
 use crate::event::Event;
-use crate::recipe::{Interval, Purpose, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
+use crate::learners::{LearnerParts, LearnsFrom};
+use crate::recipe::{Interval, LearnerConfig, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
 use crate::summary::Summary;
 
 /// Makes the weights that a start begins with; the same seed gives the same weights.
@@ -32,10 +33,10 @@ pub struct Training {
     /// Who can be taught, if the agent has a part that learns by gradients.
     student: Option<Box<dyn Student>>,
     at: Position,
-    /// The strategy of the start under way; in the end that of the last.
-    es: Box<dyn Evolver>,
+    /// The learner of the start under way; in the end that of the last.
+    learner: Box<dyn Learner>,
     /// Its settings at this moment.
-    settings: StrategyConfig,
+    settings: LearnerConfig,
     /// The hard tracks of the start under way.
     hard: HardTracks,
     progress: Counts,
@@ -95,42 +96,8 @@ struct Weights {
     values: Vec<f64>,
 }
 
-/// Rollouts to drive.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Task {
-    /// The genomes.
-    pub population: Population,
-    /// What each drives.
-    pub jobs: Vec<RolloutJob>,
-    /// What ends an episode.
-    pub rules: Rules,
-}
-
-/// What ends an episode besides the world itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rules {
-    /// Steps after which the episode is over, if the world lets it go on for so long.
-    pub max_steps: u64,
-    /// Consecutive negative rewards that are tolerated; one more cuts the episode. `None` for evaluations.
-    ///
-    /// `AttentionAgent` was trained with 20: the 21st consecutive step that costs something ends the rollout.
-    pub patience: Option<u32>,
-    /// The episode is a demonstration, and this is how it is driven.
-    pub demonstration: Option<DemonstrationPlan>,
-}
-
-impl Rules {
-    /// Until the world ends the episode: for evaluations.
-    pub const WHOLE: Rules = Rules { max_steps: u64::MAX, patience: None, demonstration: None };
-
-    /// What ends the episode.
-    pub const fn episode(&self) -> EpisodeRules {
-        EpisodeRules { max_steps: self.max_steps, patience: self.patience }
-    }
-}
-
 impl Training {
-    /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need an `student`.
+    /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need a `student`.
     ///
     /// # Errors
     /// When the fresh weights are not finite, or a student is missing.
@@ -142,22 +109,29 @@ impl Training {
     ) -> Result<Self, TrainError> {
         for stage in 0..recipe.stages.len() {
             // Better now than hours later.
-            if settings(&recipe, stage, 0)?.name() == "imitation" && student.is_none() {
-                return Err(TrainError::NoStudent { stage: recipe.stages[stage].name.clone() });
+            let learner = settings(&recipe, stage, 0)?.descriptor();
+            if learner.learns_from == LearnsFrom::Demonstrations && student.is_none() {
+                let (stage, learner) = (recipe.stages[stage].name.clone(), learner.name);
+                return Err(TrainError::NoStudent { stage, learner });
             }
         }
         let seed = Seed::root(seed);
         let weights = fresh(start_seed(seed, 0, 0).child("init", 0));
         let base: Vec<f64> = weights.iter().map(|&w| f64::from(w)).collect();
         let settings = settings(&recipe, 0, 0)?;
-        let es = make_with(&settings, base.clone(), start_seed(seed, 0, 0), student.as_deref())?;
+        let learner = settings.build(LearnerParts {
+            weights: base.clone(),
+            seed: start_seed(seed, 0, 0),
+            student: student.as_deref(),
+            fitness: recipe.stages[0].fitness,
+        })?;
         Ok(Training {
             recipe,
             seed,
             fresh,
             student,
             at: Position::Learn { stage: 0, start: 0 },
-            es,
+            learner,
             settings,
             hard: HardTracks::default(),
             progress: Counts::default(),
@@ -168,16 +142,16 @@ impl Training {
         })
     }
 
-    /// What to drive next; `None` when the run is done. The same until [`Training::learn`] takes its results.
-    pub fn task(&mut self) -> Option<Task> {
+    /// What to run next; `None` when the run is done. The same until [`Training::receive`] takes its experience.
+    pub fn work(&mut self) -> Option<Work> {
         let Selection { tracks, final_tracks, report_tracks, evaluation_tracks, .. } = self.recipe.selection;
         match self.at {
-            Position::Learn { stage, start } => Some(self.generation_task(stage, start)),
+            Position::Learn { stage, start } => Some(self.generation_work(stage, start)),
             Position::Evaluate { .. } => {
-                Some(self.judge(self.es.recommended(), 0..evaluation_tracks, Purpose::Evaluation))
+                Some(self.judge(self.learner.weights(), 0..evaluation_tracks, Purpose::Evaluation))
             }
             Position::Validate { .. } => {
-                Some(self.judge(self.es.recommended(), 0..tracks, Purpose::Validation))
+                Some(self.judge(self.learner.weights(), 0..tracks, Purpose::Validation))
             }
             Position::Finals => {
                 let (finalist, round) = self.standings().next?;
@@ -189,47 +163,44 @@ impl Training {
         }
     }
 
-    /// The training rollouts of a generation: genome by genome, and then those that find out how hard the tracks are.
-    fn generation_task(&mut self, stage: usize, start: usize) -> Task {
+    /// The training rollouts of a generation: the learner's own, and then those that find out how hard the tracks are.
+    fn generation_work(&mut self, stage: usize, start: usize) -> Work {
         let tracks = self.tracks(stage, start);
         let seed = self.generation_seed(stage, start);
         let settings = &self.recipe.stages[stage];
         let limit = settings.max_steps.as_ref().map(|s| s.at(self.progress.start_steps, settings.steps));
-        let rules = Rules {
+        let rules = EpisodeRules {
             max_steps: limit.map_or(self.recipe.max_steps, |limit| limit.round() as u64),
             patience: settings.patience.0,
-            demonstration: self.es.demonstrations(),
         };
-        let mut population = self.es.ask().clone();
-        let genomes = population.len();
-        let mut jobs = Vec::with_capacity((genomes + 1) * settings.tracks);
-        for genome in 0..genomes {
-            jobs.extend(tracks.iter().enumerate().map(|(episode, track)| {
-                let env_seed = match settings.track_seeds {
-                    TrackSeeds::Common => track.seed,
-                    TrackSeeds::Separate => {
-                        let track = seed.child("genome", genome as u64).child("track", episode as u64);
-                        track_seed(track, Purpose::Training)
-                    }
-                };
-                RolloutJob { genome, episode, env_seed }
-            }));
-        }
-        if settings.replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean) {
-            let mut larger = Population::zeros(genomes + 1, population.params());
-            for genome in 0..genomes {
-                larger.genome_mut(genome).copy_from_slice(population.genome(genome));
+        let separate = settings.track_seeds == TrackSeeds::Separate;
+        let seeds = |genome: usize, episode: usize| {
+            if separate {
+                let track = seed.child("genome", genome as u64).child("track", episode as u64);
+                track_seed(track, Purpose::Training)
+            } else {
+                tracks[episode].seed
             }
-            round_into(larger.genome_mut(genomes), self.es.recommended());
-            population = larger;
+        };
+        let episodes = Episodes { per_row: settings.tracks, rules, seeds: &seeds };
+        let mut work = self.learner.work(&episodes);
+        if self.judges_apart(stage) {
+            let genome = work.weights.len();
+            work.weights.push(self.learner.weights().iter().map(|&weight| weight as f32));
             let judged = tracks.iter().enumerate();
-            jobs.extend(judged.map(|(episode, track)| RolloutJob {
-                genome: genomes,
+            work.jobs.extend(judged.map(|(episode, track)| RolloutJob {
+                genome,
                 episode,
                 env_seed: track.seed,
             }));
         }
-        Task { population, jobs, rules }
+        work
+    }
+
+    /// Whether the learner's weights are run once more on every track, to find out how hard it is.
+    fn judges_apart(&self, stage: usize) -> bool {
+        let replay = &self.recipe.stages[stage].replay;
+        replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean)
     }
 
     /// The tracks of the generation that is due, if all genomes drive the same ones.
@@ -239,13 +210,11 @@ impl Training {
     }
 
     fn generation_seed(&self, stage: usize, start: usize) -> Seed {
-        start_seed(self.seed, stage, start).child("generation", self.es.generation())
+        start_seed(self.seed, stage, start).child("generation", self.learner.generation())
     }
 
     /// One genome on tracks that were not trained on.
-    fn judge(&self, weights: &[f64], tracks: std::ops::Range<usize>, purpose: Purpose) -> Task {
-        let mut population = Population::zeros(1, weights.len());
-        round_into(population.genome_mut(0), weights);
+    fn judge(&self, weights: &[f64], tracks: std::ops::Range<usize>, purpose: Purpose) -> Work {
         let jobs = tracks
             .enumerate()
             .map(|(episode, track)| {
@@ -253,31 +222,21 @@ impl Training {
                 RolloutJob { genome: 0, episode, env_seed: track_seed(job, purpose) }
             })
             .collect();
-        Task { population, jobs, rules: self.recipe.whole_episodes() }
+        let weights = Population::of(&to_f32(weights));
+        Work { purpose, weights, jobs, rules: self.recipe.whole_episodes(), record: Record::Returns }
     }
 
-    /// Takes the demonstrations of the last task, in the order of its jobs, if its rules wanted any; before [`Training::learn`].
+    /// Takes the experience of the last work, and moves on.
     ///
     /// # Errors
-    /// When no demonstrations are due, or they have the wrong shape or are not finite.
-    pub fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), TrainError> {
-        match self.at {
-            Position::Learn { .. } => Ok(self.es.receive(demonstrations)?),
-            _ => Err(TrainError::NothingDue),
-        }
-    }
-
-    /// Takes the results of the last task, `results[i]` of its job `i`, and moves on.
-    ///
-    /// # Errors
-    /// When the results do not fit the task or are not finite; nothing moves then.
-    pub fn learn(&mut self, results: &[EpisodeResult]) -> Result<Vec<Event>, TrainError> {
-        let steps: u64 = results.iter().map(|r| r.steps).sum();
-        let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
+    /// When the experience does not fit the work or is not finite; nothing moves then.
+    pub fn receive(&mut self, experience: Experience) -> Result<Vec<Event>, TrainError> {
+        let steps: u64 = experience.episodes.iter().map(|r| r.steps).sum();
+        let returns: Vec<f64> = experience.episodes.iter().map(|r| r.total).collect();
         let mut events = Vec::new();
         match self.at {
             Position::Learn { stage, start } => {
-                events.push(self.learn_generation(stage, start, &returns, steps)?);
+                events.push(self.learn_generation(stage, start, experience, &returns, steps)?);
             }
             Position::Evaluate { stage, start } => {
                 let seeds = self.seeds_driven();
@@ -296,14 +255,14 @@ impl Training {
             Position::Validate { stage, start } => {
                 let summary = self.judged(&returns, steps)?;
                 self.progress.validated_at = self.progress.start_steps;
-                self.progress.validated_generation = self.es.generation();
+                self.progress.validated_generation = self.learner.generation();
                 self.progress.validations += 1;
                 let best = self.candidates.first().is_none_or(|c| summary.mean > c.score);
                 let weights = Weights {
                     score: summary.mean,
                     generation: self.progress.generation,
                     steps: self.progress.steps,
-                    values: self.es.recommended().to_vec(),
+                    values: self.learner.weights().to_vec(),
                 };
                 events.push(Event::Validation {
                     generation: weights.generation,
@@ -354,40 +313,40 @@ impl Training {
         Ok(events)
     }
 
-    /// A generation is driven.
+    /// A generation has been run.
     fn learn_generation(
         &mut self,
         stage: usize,
         start: usize,
+        mut experience: Experience,
         returns: &[f64],
         steps: u64,
     ) -> Result<Event, TrainError> {
         let tracks = self.tracks(stage, start);
-        let genomes = self.es.ask().len();
+        let wanted = self.generation_work(stage, start);
+        experience.check(&wanted)?;
+        let apart = self.judges_apart(stage);
         let settings = &self.recipe.stages[stage];
-        let judge = settings.replay.as_ref().map(|replay| replay.judge);
-        let wanted = (genomes + usize::from(judge == Some(ReplayJudge::Mean))) * settings.tracks;
-        if returns.len() != wanted {
-            return Err(TrainError::ResultCount { wanted, given: returns.len() });
-        }
-        let (of_genomes, of_mean) = returns.split_at(genomes * settings.tracks);
-        let fitness: Vec<f64> =
-            of_genomes.chunks(settings.tracks).map(|of_one| settings.fitness.of(of_one)).collect();
-        // The strategy refuses a fitness that is not finite, but a median may hide a return that is not.
         if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+            let RolloutJob { genome, episode, .. } = wanted.jobs[job];
             return Err(TrainError::ReturnNotFinite {
-                genome: job / settings.tracks,
-                episode: job % settings.tracks,
-                generation: self.es.generation(),
+                genome,
+                episode,
+                generation: self.learner.generation(),
                 value,
             });
         }
-        let told = self.es.tell(&fitness)?;
+        let judged = if apart { settings.tracks } else { 0 };
+        let (of_rows, of_mean) = returns.split_at(returns.len() - judged);
+        // Demonstrations on the judge's episodes are demonstrations, too.
+        experience.episodes.truncate(of_rows.len());
+        let rows = wanted.weights.len() - usize::from(apart);
+        let told = self.learner.receive(experience)?;
         if let Some(replay) = &settings.replay {
             let scores: Vec<f64> = match replay.judge {
                 ReplayJudge::Mean => of_mean.to_vec(),
                 ReplayJudge::Population => (0..settings.tracks)
-                    .map(|t| of_genomes.iter().skip(t).step_by(settings.tracks).sum::<f64>() / genomes as f64)
+                    .map(|t| of_rows.iter().skip(t).step_by(settings.tracks).sum::<f64>() / rows as f64)
                     .collect(),
             };
             self.hard.receive(replay, &tracks, &scores);
@@ -403,7 +362,7 @@ impl Training {
             best: told.best,
             mean: told.mean,
             length: steps as f64 / returns.len() as f64,
-            norm: self.es.norm(),
+            norm: norm(self.learner.centre()),
             sigma: told.sigma,
             replayed: tracks.iter().filter(|track| track.again).count(),
         };
@@ -411,7 +370,7 @@ impl Training {
         let due = match every {
             Interval::Steps(every) => self.progress.start_steps - self.progress.validated_at >= every,
             Interval::Generations(every) => {
-                self.es.generation() - self.progress.validated_generation >= every
+                self.learner.generation() - self.progress.validated_generation >= every
             }
         };
         if due || self.start_is_over(stage) {
@@ -427,35 +386,37 @@ impl Training {
         Ok(event)
     }
 
-    /// Gives the strategy the settings that are due now.
+    /// Gives the learner the settings that are due now.
     fn follow_schedules(&mut self, stage: usize, start: usize) -> Result<(), TrainError> {
         let due = settings(&self.recipe, stage, self.progress.start_steps)?;
         if due != self.settings {
             let seed = start_seed(self.seed, stage, start);
-            let mut es = self.strategy(&due, self.es.centre().to_vec(), seed)?;
-            es.restore_changed(&self.es.state())?;
-            (self.es, self.settings) = (es, due);
+            let mut learner = self.build(&due, stage, self.learner.centre().to_vec(), seed)?;
+            learner.restore_changed(&self.learner.state())?;
+            (self.learner, self.settings) = (learner, due);
         }
         Ok(())
     }
 
-    fn strategy(
+    fn build(
         &self,
-        settings: &StrategyConfig,
-        mean: Vec<f64>,
+        settings: &LearnerConfig,
+        stage: usize,
+        weights: Vec<f64>,
         seed: Seed,
-    ) -> Result<Box<dyn Evolver>, TrainError> {
-        Ok(make_with(settings, mean, seed, self.student.as_deref())?)
+    ) -> Result<Box<dyn Learner>, TrainError> {
+        let (student, fitness) = (self.student.as_deref(), self.recipe.stages[stage].fitness);
+        Ok(settings.build(LearnerParts { weights, seed, student, fitness })?)
     }
 
     fn start_is_over(&self, stage: usize) -> bool {
         let settings = &self.recipe.stages[stage];
         self.progress.start_steps >= settings.steps
-            || settings.generations.is_some_and(|most| self.es.generation() >= most)
+            || settings.generations.is_some_and(|most| self.learner.generation() >= most)
     }
 
     fn seeds_driven(&mut self) -> Vec<u64> {
-        self.task().map_or_else(Vec::new, |task| task.jobs.iter().map(|job| job.env_seed).collect())
+        self.work().map_or_else(Vec::new, |work| work.jobs.iter().map(|job| job.env_seed).collect())
     }
 
     fn standings(&self) -> Finals {
@@ -512,14 +473,14 @@ impl Training {
             self.base.clone()
         };
         self.settings = settings(&self.recipe, stage, 0)?;
-        self.es = self.strategy(&self.settings, mean, seed)?;
+        self.learner = self.build(&self.settings, stage, mean, seed)?;
         self.hard = HardTracks::default();
         self.at = Position::Learn { stage, start };
         Ok(())
     }
 }
 
-/// What can be asked of a course at any time, and how it is saved.
+/// What can be asked at any time.
 impl Training {
     /// The best weights so far with the generation they are of: of the finalists once there are results, of the
     /// validated ones before; `None` before the first validation.
@@ -533,7 +494,7 @@ impl Training {
 
     /// The weights that would be validated now.
     pub fn last_weights(&self) -> Vec<f32> {
-        to_f32(self.es.recommended())
+        to_f32(self.learner.weights())
     }
 
     /// Generations so far, all stages and starts together.
@@ -541,7 +502,7 @@ impl Training {
         self.progress.generation
     }
 
-    /// Tasks done so far.
+    /// Pieces of work done so far.
     pub fn tasks(&self) -> u64 {
         self.progress.tasks
     }
@@ -584,16 +545,14 @@ fn to_f32(weights: &[f64]) -> Vec<f32> {
     weights.iter().map(|&w| w as f32).collect()
 }
 
-fn round_into(to: &mut [f32], weights: &[f64]) {
-    for (to, &from) in to.iter_mut().zip(weights) {
-        *to = from as f32;
-    }
+fn norm(weights: &[f64]) -> f64 {
+    weights.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// The settings of a stage's strategy after `done` steps of a start.
-fn settings(recipe: &Recipe, stage: usize, done: u64) -> Result<StrategyConfig, TrainError> {
+/// The settings of a stage's learner after `done` steps of a start.
+fn settings(recipe: &Recipe, stage: usize, done: u64) -> Result<LearnerConfig, TrainError> {
     recipe.stages[stage]
-        .strategy(&recipe.algorithm, done)
+        .learner(&recipe.algorithm, done)
         .map_err(|error| error.in_stage(&recipe.stages[stage].name))
 }
 

@@ -1,7 +1,7 @@
 //! Foveate: small agents that say what they attend to, and the worlds they act in.
 //!
 //! This crate is what programs call; the command `foveate` is one of them. Everything has a name: a world
-//! ([`WORLDS`]), an agent ([`AGENTS`]), a shift ([`SHIFTS`]), a training configuration ([`PRESETS`]), and weights, which
+//! ([`WORLDS`]), an agent ([`AGENTS`]), a learner ([`LEARNERS`]), a shift ([`SHIFTS`]), a training configuration ([`PRESETS`]), and weights, which
 //! are a file, the folder of a run, `random`, or nothing for the champion that comes with Foveate.
 //!
 //! * [`World`]: a world that was asked for, made when it is needed.
@@ -48,6 +48,7 @@ pub use foveate_core::{Action, Agent, Env, Observation, Seed, Step};
 pub use foveate_envs::registry::{EnvRequest, WorldDescriptor};
 pub use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, make};
 pub use foveate_run::RunError as Error;
+pub use foveate_train::{LEARNERS, LearnerDescriptor};
 
 pub use import::{ImportRequest, Imported, Spread, import};
 pub use loaded::{Evaluation, Explanation, Film, LoadedAgent, each_variant, labels, load_all};

@@ -8,6 +8,7 @@ use foveate::envs::registry::{Choice, VariantInfo};
 use foveate::envs::shift::{ShiftDescriptor, Target};
 use foveate::envs::wrap;
 use foveate::registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
+use foveate::{LEARNERS, LearnerDescriptor};
 use serde_json::{Value, json};
 
 use crate::out;
@@ -188,7 +189,7 @@ fn kernels_text() -> String {
 }
 
 fn strategies_text() -> String {
-    let lines = strategies().flat_map(|s| described(s.name, s.what, &strategy_settings(s.name)));
+    let lines = LEARNERS.iter().flat_map(|s| described(s.name, s.summary, &learner_settings(s)));
     format!(
         "strategies (`algorithm` in a training configuration), each with its settings:\n\n{}\n all but imitation with \
          `bounds = {{ low = -3, high = 3, repair = \"reflect\" }}` (or \"clip\"), and with\n \
@@ -237,17 +238,12 @@ fn kernel_settings(name: &str) -> serde_json::Map<String, Value> {
     settings
 }
 
-/// Strategies of evolution, and imitation.
-fn strategies() -> impl Iterator<Item = &'static foveate::evolve::Described> {
-    foveate::evolve::list().iter().chain([&foveate::evolve::IMITATION])
-}
-
-/// Every setting of a strategy that has a default, at its default.
-fn strategy_settings(name: &str) -> serde_json::Map<String, Value> {
-    let config = foveate::evolve::StrategyConfig::named(name).expect("it is in the list");
-    let Ok(Value::Object(mut settings)) = serde_json::to_value(config) else { return serde_json::Map::new() };
-    settings.remove("algorithm");
-    settings
+/// Every setting of a learner that has a default, at its default.
+fn learner_settings(learner: &LearnerDescriptor) -> serde_json::Map<String, Value> {
+    match serde_json::to_value(learner.defaults()) {
+        Ok(Value::Object(settings)) => settings,
+        _ => serde_json::Map::new(),
+    }
 }
 
 /// A line for each variant and, below it, one for each of its parameters.
@@ -337,8 +333,9 @@ fn agents_json() -> Value {
 }
 
 fn strategies_json() -> Value {
-    strategies()
-        .map(|s| json!({ "name": s.name, "about": s.what, "config": strategy_settings(s.name) }))
+    LEARNERS
+        .iter()
+        .map(|s| json!({ "name": s.name, "about": s.summary, "config": learner_settings(s) }))
         .collect()
 }
 

@@ -1,9 +1,9 @@
 //! Training end to end: world, picture, agent and evolution, as `foveate train` runs them.
 
 use foveate_agents::registry;
-use foveate_core::Evaluator;
+use foveate_core::{Executor, Experience};
 use foveate_envs::registry::EnvRequest;
-use foveate_train::{FreshWeights, Interval, Rules, Training};
+use foveate_train::{FreshWeights, Interval, Training};
 use serde::Serialize;
 
 use crate::RunError;
@@ -72,7 +72,7 @@ pub fn train(start: Start, generations: usize) -> Result<TrainTiming, RunError> 
         }
     };
     let agent = registry::make(&name, &settings)?;
-    let mut workers = Workers::new(&*env, &*agent, 1, Rules::WHOLE, Stop::default());
+    let mut workers = Workers::new(&*env, &*agent, 1, Stop::default());
     let mut training = Training::new(config.recipe, config.seed, fresh, None)?;
     let mut timing = TrainTiming {
         start: match start {
@@ -85,19 +85,18 @@ pub fn train(start: Start, generations: usize) -> Result<TrainTiming, RunError> 
         cpu_s: 0.0,
         evolution_cpu_s: 0.0,
     };
-    let mut results = Vec::new();
     let clock = ThreadCpu::start();
     for _ in 0..generations {
         let asked = ThreadCpu::start();
-        let Some(task) = training.task() else { break };
+        let Some(work) = training.work() else { break };
         timing.evolution_cpu_s += asked.elapsed().as_secs_f64();
-        workers.set_rules(task.rules);
-        workers.evaluate(&task.population, &task.jobs, &mut results)?;
+        let mut experience = Experience::default();
+        workers.execute(&work, &mut experience)?;
+        timing.rollouts += experience.episodes.len();
+        timing.steps += experience.episodes.iter().map(|result| result.steps).sum::<u64>();
         let told = ThreadCpu::start();
-        training.learn(&results)?;
+        training.receive(experience)?;
         timing.evolution_cpu_s += told.elapsed().as_secs_f64();
-        timing.rollouts += results.len();
-        timing.steps += results.iter().map(|result| result.steps).sum::<u64>();
     }
     timing.cpu_s = clock.elapsed().as_secs_f64();
     Ok(timing)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use foveate_core::{EvaluateError, Evaluator};
-use foveate_train::{Event, Rules, Task, decimals};
+use foveate_core::{EvaluateError, Executor, Experience, Work};
+use foveate_train::{Event, decimals};
 
 use super::films::Films;
 use super::record::{self, Record};
@@ -205,41 +205,34 @@ impl Run {
         text
     }
 
-    /// Task after task; whether the run came to its end.
+    /// One piece of work after the other; whether the run came to its end.
     fn train(&mut self, reporter: &mut Reporter, stop: &Stop) -> Result<bool, RunError> {
         let (wall, cpu) = (Wall::start(), ProcessCpu::start());
         let mut saved_at = Duration::ZERO;
         let Parts { env, agent, .. } = &self.parts;
-        let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), Rules::WHOLE, stop.clone());
+        let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), stop.clone());
         reporter.count(stop);
-        let mut results = Vec::new();
         // Whether an evaluation is not saved yet, as its film is under way.
         let mut judged = false;
-        while let Some(task) = self.parts.training.task() {
-            workers.set_rules(task.rules);
-            match workers.evaluate(&task.population, &task.jobs, &mut results) {
+        while let Some(work) = self.parts.training.work() {
+            let mut experience = Experience::default();
+            match workers.execute(&work, &mut experience) {
                 Ok(()) => {}
                 Err(EvaluateError::Stopped) => return Ok(false),
-                Err(error) => return Err(self.failed(&task, error)),
+                Err(error) => return Err(self.failed(&work, error)),
             }
             // What the last evaluation led to is kept before the next one joins it.
-            if judged && !trains(&task) {
+            if judged && !work.purpose.trains() {
                 self.save_judged()?;
                 (judged, saved_at) = (false, wall.elapsed());
             }
-            let learnt = match task.rules.demonstration {
-                Some(_) => self.parts.training.receive(workers.take_demonstrations()),
-                None => Ok(()),
-            };
-            let events = match learnt.and_then(|()| self.parts.training.learn(&results)) {
-                Ok(events) => events,
-                Err(error) => return Err(error.into()),
-            };
+            let results = experience.episodes.clone();
+            let events = self.parts.training.receive(experience)?;
             for event in events {
                 let seconds = self.before.0 + wall.elapsed().as_secs_f64();
                 let cpu_seconds = self.before.1 + cpu.elapsed().as_secs_f64();
                 self.now = (seconds, cpu_seconds);
-                let line = LogLine::of(event, seconds, cpu_seconds).on(&task.jobs, &results);
+                let line = LogLine::of(event, seconds, cpu_seconds).on(&work.jobs, &results);
                 let text = serde_json::to_string(&line)
                     .map_err(|error| RunError::BadRequest { why: format!("log line: {error}") })?;
                 self.folder.log(&text)?;
@@ -247,7 +240,7 @@ impl Run {
                 reporter.event(&line, self.parts.training.steps(), self.parts.training.steps_left());
                 if !matches!(line.event, Event::Generation { .. }) {
                     judged = true;
-                    self.film(&line.event, &task)?;
+                    self.film(&line.event, &work)?;
                 }
                 self.events.push(line.event);
             }
@@ -268,27 +261,29 @@ impl Run {
     }
 
     /// Begins the film of an evaluation.
-    fn film(&mut self, event: &Event, task: &Task) -> Result<(), RunError> {
+    fn film(&mut self, event: &Event, work: &Work) -> Result<(), RunError> {
         let Some(films) = &mut self.films else { return Ok(()) };
         let Parts { env, agent, .. } = &self.parts;
         let mut agent = agent.boxed_clone();
-        agent.set_params(task.population.genome(0))?;
-        films.begin(event, env.boxed_clone(), agent, task.jobs.first().map_or(0, |job| job.env_seed))
+        agent.set_params(work.weights.genome(0))?;
+        films.begin(event, env.boxed_clone(), agent, work.jobs.first().map_or(0, |job| job.env_seed))
     }
 
     /// A rollout failed: keeps a replay of it, and a checkpoint of what came before.
-    fn failed(&mut self, task: &Task, error: EvaluateError) -> RunError {
+    fn failed(&mut self, work: &Work, error: EvaluateError) -> RunError {
         let Parts { config, env, agent, training, .. } = &self.parts;
-        let genome = failure::genome(&error).filter(|&genome| genome < task.population.len());
+        let genome = failure::genome(&error).filter(|&genome| genome < work.weights.len());
         let Some(genome) = genome else { return error.into() };
         // What trains belongs to the generation to come, what judges to the one before.
-        let generation = training.generation() + u64::from(trains(task));
+        let generation = training.generation() + u64::from(work.purpose.trains());
         let rollout_of = FailedRollout {
             generation,
             env: (&config.env, &**env),
             agent: (&config.agent, &**agent),
-            weights: task.population.genome(genome),
-            rules: task.rules,
+            weights: work.weights.genome(genome),
+            purpose: work.purpose,
+            rules: work.rules,
+            record: work.record,
         };
         let Some(failure) = Failure::record(&rollout_of, &error) else { return error.into() };
         let file = self.folder.path().join("failures").join(failure.file_name());
@@ -300,7 +295,7 @@ impl Run {
         match written {
             Ok(()) => {
                 let trust = flag_for(&self.parts.config.env.id);
-                RunError::Failed { generation, source: Box::new(error), file, trust }
+                RunError::Failed { purpose: work.purpose, generation, source: Box::new(error), file, trust }
             }
             // Both are worth knowing, and fit a line.
             Err(trouble) => {
@@ -347,11 +342,6 @@ impl Run {
     fn halted(&self, error: RunError) -> RunError {
         halted(self.folder.path(), &self.parts.config.env.id, error)
     }
-}
-
-/// Whether a task is a generation; what judges, judges one genome.
-fn trains(task: &Task) -> bool {
-    task.population.len() > 1
 }
 
 /// What could not be written can be written later.

@@ -1,7 +1,8 @@
 //! What a run's folder says about the run: `about.json`, with every time it was gone on with, and `tracks.json`.
 
+use foveate_core::Purpose;
 use foveate_core::Seed;
-use foveate_train::{Purpose, track_seed};
+use foveate_train::track_seed;
 use serde_json::{Value, json};
 
 use crate::RunError;

@@ -193,10 +193,11 @@ fn a_failing_rollout_loses_nothing() {
     let mut training = parts(ToyWorld::default(), 1).training;
     let mut seed = 0;
     for _ in 0..5 {
-        let task = training.task().expect("a generation");
-        seed = task.jobs[0].env_seed;
+        let work = training.work().expect("a generation");
+        seed = work.jobs[0].env_seed;
         let result = foveate_core::EpisodeResult { steps: 1, ..Default::default() };
-        training.learn(&vec![result; task.jobs.len()]).expect("fine");
+        let experience = foveate_core::Experience::of_episodes(vec![result; work.jobs.len()]);
+        training.receive(experience).expect("fine");
     }
     let error = begin(&failed, ToyWorld::panicking(seed, 3), 2, &Stop::default()).expect_err("it panics");
     let said = error.to_string();

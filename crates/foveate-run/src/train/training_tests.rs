@@ -1,9 +1,13 @@
 //! A whole training on a toy world, stopped and restored anywhere.
 
-use foveate_core::{EpisodeResult, Evaluator, Population, RolloutJob, StateDict, Tensor};
+use foveate_core::episode::EpisodeRules;
+use foveate_core::{
+    EpisodeResult, Executor, Experience, Population, Purpose, Record, Recording, RolloutJob, StateDict,
+    Tensor,
+};
 use foveate_train::{
-    Event, Fitness, FreshWeights, Init, Interval, Patience, Recipe, Replay, ReplayJudge, Rules, Schedule,
-    Selection, Stage, TrackSeeds, TrainError, Training,
+    Event, Fitness, FreshWeights, Init, Interval, LEARNERS, LearnsFrom, Patience, Recipe, Replay,
+    ReplayJudge, Schedule, Selection, Stage, TrackSeeds, TrainError, Training,
 };
 
 use crate::toy::{ToyStudent, ToyWorld, toy_agent};
@@ -44,21 +48,16 @@ fn training(seed: u64) -> Training {
     Training::new(recipe(), seed, fresh(), None).expect("fine")
 }
 
-fn step(training: &mut Training, workers: &mut Workers) -> Option<Vec<Event>> {
-    let task = training.task()?;
-    assert_eq!(training.task().as_ref(), Some(&task), "asking does not move");
-    let mut results = Vec::new();
-    workers.set_rules(task.rules);
-    workers.evaluate(&task.population, &task.jobs, &mut results).expect("fine");
-    if task.rules.demonstration.is_some() {
-        training.receive(workers.take_demonstrations()).expect("its own demonstrations");
-    }
-    Some(training.learn(&results).expect("its own results"))
+fn step(training: &mut Training, executor: &mut dyn Executor) -> Option<Vec<Event>> {
+    let work = training.work()?;
+    assert_eq!(training.work().as_ref(), Some(&work), "asking does not move");
+    let mut experience = Experience::default();
+    executor.execute(&work, &mut experience).expect("fine");
+    Some(training.receive(experience).expect("its own experience"))
 }
 
 fn workers(count: usize) -> Workers {
-    let rules = recipe().whole_episodes();
-    Workers::new(&ToyWorld::default(), &toy_agent(0.0), count, rules, Stop::default())
+    Workers::new(&ToyWorld::default(), &toy_agent(0.0), count, Stop::default())
 }
 
 #[test]
@@ -72,7 +71,7 @@ fn a_run_goes_through_its_stages_and_learns() {
         events.extend(more);
     }
     assert!(training.is_done() && left == 0);
-    assert_eq!(training.learn(&[]), Err(TrainError::NothingDue));
+    assert_eq!(training.receive(Experience::default()), Err(TrainError::NothingDue));
 
     // Starts in order, each with a validation at its end; the stages with several choose; then finals and report.
     let mut plot: Vec<String> = Vec::new();
@@ -229,7 +228,7 @@ fn each(recipe: &mut Recipe, change: fn(&mut Stage)) {
     recipe.stages.iter_mut().for_each(change);
 }
 
-/// Drives a run twice, once with a new process after every task; gives the last weights.
+/// Drives a run twice, once with a new process after every work; gives the last weights.
 #[track_caller]
 fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
     let training = || Training::new(recipe.clone(), 2, fresh(), None).expect(name);
@@ -241,9 +240,9 @@ fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
         let mut next = training();
         next.restore(&stopped.state()).expect("its own state");
         stopped = next;
-        assert_eq!(stopped.state(), straight.state(), "{name}: before task {tasks}");
+        assert_eq!(stopped.state(), straight.state(), "{name}: before work {tasks}");
         let (a, b) = (step(&mut straight, &mut one), step(&mut stopped, &mut three));
-        assert_eq!(a, b, "{name}: task {tasks}");
+        assert_eq!(a, b, "{name}: work {tasks}");
         if a.is_none() {
             break;
         }
@@ -270,7 +269,7 @@ fn a_run_stopped_after_any_task_goes_on_bit_for_bit() {
 
 #[test]
 fn every_strategy_goes_on_bit_for_bit() {
-    for described in foveate_evolve::list() {
+    for described in LEARNERS.iter().filter(|learner| learner.learns_from == LearnsFrom::Returns) {
         for more in ["", "bounds", "restarts"] {
             let mut recipe = recipe();
             recipe.stages.truncate(1);
@@ -323,15 +322,15 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
 }
 
 /// The jobs of the first generation, and the one after the first that differs from a plain run.
-fn jobs(change: fn(&mut Stage), skip: usize) -> (Vec<RolloutJob>, Population, Rules) {
+fn jobs(change: fn(&mut Stage), skip: usize) -> (Vec<RolloutJob>, Population, EpisodeRules) {
     let mut recipe = recipe();
     each(&mut recipe, change);
     let mut training = Training::new(recipe, 1, fresh(), None).expect("fine");
     for _ in 0..skip {
         step(&mut training, &mut workers(1));
     }
-    let task = training.task().expect("a generation");
-    (task.jobs, task.population, task.rules)
+    let work = training.work().expect("a generation");
+    (work.jobs, work.weights, work.rules)
 }
 
 #[test]
@@ -346,7 +345,7 @@ fn tracks_of_a_generation() {
     let seeds: std::collections::BTreeSet<u64> = own.iter().map(|job| job.env_seed).collect();
     assert_eq!(seeds.len(), 16, "every rollout has its own");
     let (_, _, rules) = jobs(|s| s.patience = Patience(None), 0);
-    assert_eq!(rules, Rules { max_steps: 50, ..Rules::WHOLE });
+    assert_eq!(rules, EpisodeRules { max_steps: 50, ..EpisodeRules::WHOLE });
     let short = |s: &mut Stage| {
         s.max_steps = Some(Schedule::from_value(&toml("[[0, 10], [200, 30]]")).expect("fine"));
     };
@@ -360,7 +359,7 @@ fn tracks_of_a_generation() {
     let mut mean = Training::new(recipe(), 1, fresh(), None).expect("fine");
     assert_eq!(population.genome(8), mean.last_weights());
     assert_eq!(judged[8], RolloutJob { genome: 8, episode: 0, env_seed: judged[0].env_seed });
-    assert_eq!(&judged[..8], mean.task().expect("a generation").jobs);
+    assert_eq!(&judged[..8], mean.work().expect("a generation").jobs);
 }
 
 #[test]
@@ -373,10 +372,10 @@ fn hard_tracks_come_again() {
     let mut seen = std::collections::BTreeSet::new();
     let (mut again, mut generations) = (0, 0);
     for _ in 0..60 {
-        let task = training.task().expect("long enough");
+        let work = training.work().expect("long enough");
         for event in step(&mut training, &mut workers).expect("long enough") {
             if let Event::Generation { replayed, .. } = event {
-                let known = !seen.insert(task.jobs[0].env_seed);
+                let known = !seen.insert(work.jobs[0].env_seed);
                 assert_eq!(usize::from(known), replayed, "what came again had been there");
                 generations += 1;
                 again += replayed;
@@ -452,9 +451,9 @@ fn rounds_of_finals_drive_other_tracks() {
     (recipe.selection.reevaluate, recipe.selection.finalists) = (1, 4);
     let (mut training, mut workers) = (Training::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
     let mut driven: Vec<(Vec<u64>, u64, f64, usize)> = Vec::new();
-    while let Some(task) = training.task() {
-        let seeds: Vec<u64> = task.jobs.iter().map(|job| job.env_seed).collect();
-        for event in step(&mut training, &mut workers).expect("there is a task") {
+    while let Some(work) = training.work() {
+        let seeds: Vec<u64> = work.jobs.iter().map(|job| job.env_seed).collect();
+        for event in step(&mut training, &mut workers).expect("there is a work") {
             match event {
                 Event::Final { generation, summary, round, .. } => {
                     driven.push((seeds.clone(), generation, summary.mean, round));
@@ -483,27 +482,35 @@ fn rounds_of_finals_drive_other_tracks() {
 #[test]
 fn seeds_matter_and_tracks_are_shared_within_a_generation() {
     let (mut one, mut other) = (training(1), training(2));
-    let (a, b) = (one.task().expect("a generation"), other.task().expect("a generation"));
-    assert_ne!(a.population, b.population);
+    let (a, b) = (one.work().expect("a generation"), other.work().expect("a generation"));
+    assert_ne!(a.weights, b.weights);
     assert_ne!(a.jobs, b.jobs);
     assert!(a.jobs.iter().all(|job| job.env_seed == a.jobs[0].env_seed));
     assert_eq!(a.jobs.len(), 8);
     assert_eq!(a.rules.patience, None, "off unless the recipe says otherwise");
     step(&mut one, &mut workers(1));
-    let next = one.task().expect("a generation");
+    let next = one.work().expect("a generation");
     assert_ne!(next.jobs[0].env_seed, a.jobs[0].env_seed, "every generation has a track of its own");
 }
 
 #[test]
 fn a_refused_result_moves_nothing() {
     let mut training = training(1);
-    let task = training.task().expect("a generation");
+    let work = training.work().expect("a generation");
     let state = training.state();
     let nan = EpisodeResult { total: f64::NAN, ..EpisodeResult::default() };
-    for wrong in [vec![], vec![EpisodeResult::default(); 7], vec![nan; 8]] {
-        training.learn(&wrong).expect_err("must be refused");
+    let demonstrations = vec![Recording::Demonstration(foveate_core::Demonstration::default()); 8];
+    let good = vec![EpisodeResult::default(); 8];
+    for wrong in [
+        Experience::default(),
+        Experience::of_episodes(vec![EpisodeResult::default(); 7]),
+        Experience::of_episodes(vec![nan; 8]),
+        Experience { recordings: demonstrations, ..Experience::of_episodes(good.clone()) },
+        Experience { version: 0, ..Experience::of_episodes(good) },
+    ] {
+        training.receive(wrong).expect_err("must be refused");
         assert_eq!(training.state(), state);
-        assert_eq!(training.task(), Some(task.clone()));
+        assert_eq!(training.work(), Some(work.clone()));
     }
 }
 
@@ -528,7 +535,7 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         (set("course.finals", Tensor::from(vec![1.0; 9])), "its position and its finalists contradict"),
         (set("course.finals", Tensor::from(vec![f64::NAN])), "course.finals holds NaN"),
         (set("course.recipe", Tensor::from(vec![1, 2, 3, 4])), "it was made with another recipe"),
-        (set("evolution.mean", Tensor::from(vec![1.0; 4])), "mean has 4 numbers"),
+        (set("learner.mean", Tensor::from(vec![1.0; 4])), "mean has 4 numbers"),
     ];
     for name in good.keys() {
         let mut state = good.clone();
@@ -595,15 +602,31 @@ fn demonstrations_need_someone_who_learns() {
         error.contains("\"demonstrations\" is imitation") && error.contains("no part that learns"),
         "{error}"
     );
-    // Results without demonstrations, and demonstrations that no one asked for.
+    // Results without demonstrations.
     let mut training = with_student(demonstrations()).expect("fine");
-    let task = training.task().expect("the first");
-    let error = training
-        .learn(&vec![EpisodeResult::default(); task.jobs.len()])
-        .expect_err("no demonstrations")
-        .to_string();
-    assert!(error.contains("not its demonstrations"), "{error}");
+    let work = training.work().expect("the first");
+    assert!(matches!(work.record, Record::Demonstrations(_)));
+    let results = vec![EpisodeResult::default(); work.jobs.len()];
+    let error =
+        training.receive(Experience::of_episodes(results)).expect_err("no demonstrations").to_string();
+    assert!(error.contains("0 recordings for 6 jobs"), "{error}");
     let mut evolving = Training::new(recipe(), 3, fresh(), None).expect("fine");
-    assert!(evolving.task().expect("the first").rules.demonstration.is_none());
-    assert!(evolving.receive(vec![]).is_err());
+    assert_eq!(evolving.work().expect("the first").record, Record::Returns);
+}
+
+#[test]
+fn what_episodes_are_for_is_said() {
+    let mut recipe = demonstrations();
+    (recipe.selection.evaluation_tracks, recipe.selection.evaluation_every) = (2, Some(1));
+    let (mut training, mut workers) = (with_student(recipe).expect("fine"), workers(1));
+    let mut purposes = std::collections::BTreeMap::new();
+    while let Some(work) = training.work() {
+        // A round of imitation has one row of weights, as what judges has.
+        assert_eq!(work.weights.len(), 1);
+        assert_eq!(work.purpose.trains(), work.record != Record::Returns);
+        *purposes.entry(work.purpose).or_insert(0) += 1;
+        step(&mut training, &mut workers);
+    }
+    let all = [Purpose::Training, Purpose::Validation, Purpose::Finals, Purpose::Report, Purpose::Evaluation];
+    assert!(purposes.keys().copied().eq(all), "{purposes:?}");
 }

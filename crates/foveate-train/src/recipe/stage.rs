@@ -1,19 +1,18 @@
 //! A stage: a part of a run with a strategy and settings of its own.
 
-use foveate_core::near;
-use foveate_evolve::StrategyConfig;
+use foveate_core::{LearnError, Learner, near};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::schedule::Schedule;
 use super::values::{Fitness, Patience, Replay, TrackSeeds};
 use crate::error::TrainError;
+use crate::learners::{LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings};
 
 /// A part of a run with settings of its own.
 ///
-/// Keys that are none of these are the settings of the strategy, such as `population`, `sigma`, `learning_rate`; see
-/// [`foveate_evolve`]. With a strategy whose step size is not its own business any number among them may be a
-/// [`Schedule`].
+/// Keys that are none of these are the settings of the learner, such as `population`, `sigma`, `learning_rate`. With a
+/// learner that does not adapt them by itself any number among them may be a [`Schedule`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// What to call it in logs.
@@ -56,12 +55,59 @@ const fn one() -> usize {
     1
 }
 
+/// A learner with its settings, as a stage has it at some moment.
+pub struct LearnerConfig {
+    descriptor: &'static LearnerDescriptor,
+    settings: Box<dyn LearnerSettings>,
+    /// All settings, every default written out.
+    table: Table,
+}
+
+impl LearnerConfig {
+    /// What the registry says of the learner.
+    pub const fn descriptor(&self) -> &'static LearnerDescriptor {
+        self.descriptor
+    }
+
+    /// All settings, every default written out.
+    pub const fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The learner itself.
+    ///
+    /// # Errors
+    /// As [`LearnerSettings::build`].
+    pub fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        self.settings.build(parts)
+    }
+}
+
+/// The same learner with the same settings.
+impl PartialEq for LearnerConfig {
+    fn eq(&self, other: &Self) -> bool {
+        (self.descriptor.name, &self.table) == (other.descriptor.name, &other.table)
+    }
+}
+
+impl std::fmt::Debug for LearnerConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.descriptor.name, self.table)
+    }
+}
+
+/// Its settings answer for themselves.
+impl std::ops::Deref for LearnerConfig {
+    type Target = dyn LearnerSettings;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.settings
+    }
+}
+
 /// Its keys, for those who misspell one.
 const KEYS: &str =
     "name, starts, steps, generations, tracks, track_seeds, fitness, patience, max_steps, replay, algorithm";
-
-/// Strategies whose settings may change while they go on: those that do not adapt them by themselves.
-const ADJUSTABLE: [&str; 2] = ["rank-es", "imitation"];
 
 /// More genomes or tracks than this are a slip of the finger.
 const MOST: usize = 1 << 16;
@@ -92,53 +138,47 @@ impl Stage {
         self
     }
 
-    /// The strategy with its settings after `done` steps of a start; `default` is the strategy if the stage names none.
+    /// The learner with its settings after `done` steps of a start; `default` is its name if the stage names none.
     ///
     /// # Errors
-    /// When there is no such strategy, or a setting is unknown or of the wrong kind.
-    pub fn strategy(&self, default: &str, done: u64) -> Result<StrategyConfig, TrainError> {
+    /// When there is no such learner, or a setting is unknown or of the wrong kind.
+    pub fn learner(&self, default: &str, done: u64) -> Result<LearnerConfig, TrainError> {
         self.parse(default, done).map_err(TrainError::recipe)
     }
 
-    fn parse(&self, default: &str, done: u64) -> Result<StrategyConfig, String> {
+    fn parse(&self, default: &str, done: u64) -> Result<LearnerConfig, String> {
         let algorithm = self.algorithm.as_deref().unwrap_or(default);
-        // Also says which strategies there are.
-        StrategyConfig::named(algorithm).map_err(|error| error.to_string())?;
-        let mut settings = Table::new();
-        settings.insert("algorithm".into(), algorithm.into());
+        let descriptor = LEARNERS.find(algorithm).map_err(|error| error.to_string())?;
+        let mut options = Table::new();
         for (key, value) in &self.options {
             let now = if Schedule::is_schedule(value) {
                 Schedule::from_value(value).map_err(|why| format!("{key}: {why}"))?.value_at(done, self.steps)
             } else {
                 value.clone()
             };
-            settings.insert(key.clone(), now);
+            options.insert(key.clone(), now);
         }
-        settings.clone().try_into().map_err(|error: toml::de::Error| {
-            let said = error.message().trim();
-            if let Some((given, known)) = near::unknown_word(said) {
+        let settings = descriptor.settings(&options).map_err(|said| {
+            if let Some((given, known)) = near::unknown_word(&said) {
                 let hint = near::hint_of(given, known.into_iter().chain(KEYS.split(", ")));
                 return format!("{said} ({algorithm}); or those of any stage: {KEYS}.{hint}");
             }
             // The message names no key; the one that is wrong is wrong by itself.
-            let wrong = settings.iter().find(|(key, value)| {
-                let alone = [("algorithm", &settings["algorithm"]), (key.as_str(), *value)];
-                let alone: Table =
-                    alone.map(|(key, value)| (key.to_owned(), value.clone())).into_iter().collect();
-                alone.try_into::<StrategyConfig>().is_err()
+            let wrong = options.iter().find(|(key, value)| {
+                let alone = Table::from_iter([((*key).clone(), (*value).clone())]);
+                descriptor.settings(&alone).is_err()
             });
             let key = wrong.map_or_else(String::new, |(key, value)| format!("{key} = {value}: "));
             format!("{key}{said} ({algorithm}); correct it")
-        })
+        })?;
+        Ok(LearnerConfig { descriptor, table: settings.table(), settings })
     }
 
-    /// Writes out the strategy and all of its settings, so that defaults of later versions change nothing.
+    /// Writes out the learner and all of its settings, so that defaults of later versions change nothing.
     pub(super) fn complete(&mut self, default: &str) -> Result<(), TrainError> {
         let algorithm = self.algorithm.clone().unwrap_or_else(|| default.to_owned());
-        let strategy = self.strategy(default, 0)?;
-        let all = Table::try_from(&strategy).map_err(|error| TrainError::recipe(error.to_string()))?;
-        for (key, value) in all {
-            if key != "algorithm" && !self.options.get(&key).is_some_and(Schedule::is_schedule) {
+        for (key, value) in self.learner(default, 0)?.table {
+            if !self.options.get(&key).is_some_and(Schedule::is_schedule) {
                 self.options.insert(key, value);
             }
         }
@@ -209,13 +249,15 @@ impl Stage {
 
     fn check_strategy(&self, default: &str) -> Result<(), String> {
         let algorithm = self.algorithm.as_deref().unwrap_or(default);
+        let fixed = LEARNERS.get(algorithm).is_some_and(|learner| !learner.schedulable);
         let mut corners = vec![0];
         for (key, value) in self.options.iter().filter(|(_, value)| Schedule::is_schedule(value)) {
-            if !ADJUSTABLE.contains(&algorithm) && StrategyConfig::named(algorithm).is_ok() {
+            if fixed {
+                let schedulable = LEARNERS.iter().filter(|learner| learner.schedulable);
+                let names: Vec<&str> = schedulable.map(|learner| learner.name).collect();
                 return Err(format!(
-                    "{key} = {value}, but {algorithm} has its own ways with its settings; write one value, or choose \
-                     from: {}",
-                    ADJUSTABLE.join(", ")
+                    "{key} = {value}, but {algorithm} adapts its settings itself; write one value, or choose from: {}",
+                    names.join(", ")
                 ));
             }
             if self.options.contains_key("restarts") {
@@ -225,9 +267,9 @@ impl Stage {
             corners.extend(schedule.corners(self.steps));
         }
         for at in corners {
-            let strategy = self.parse(default, at)?;
-            strategy.check().map_err(|error| error.to_string())?;
-            let population = strategy.population(1);
+            let learner = self.parse(default, at)?;
+            learner.check().map_err(|error| error.to_string())?;
+            let population = learner.rows(1);
             if population > MOST {
                 return Err(format!("population = {population}; choose at most {MOST}"));
             }

@@ -32,7 +32,7 @@ fn every_default_is_written_out() {
         selection = { every = 500_000, tracks = 32, finalists = 4, final_tracks = 64, report_tracks = 100, evaluation_tracks = 100 }
         stage = [{ name = 'a', steps = 10, sigma = { from = 0.2, to = 0.1 } }, { name = 'b', steps = 10, population = 8 }]";
     let mut recipe: Recipe = toml::from_str(text).expect("fine");
-    let before: Vec<_> = recipe.stages.iter().map(|s| s.strategy("rank-es", 3).expect("fine")).collect();
+    let before: Vec<_> = recipe.stages.iter().map(|s| s.learner("rank-es", 3).expect("fine")).collect();
     recipe.complete().expect("fine");
     let written = toml::to_string(&recipe).expect("plain values");
     for key in [
@@ -47,7 +47,7 @@ fn every_default_is_written_out() {
     ] {
         assert!(written.contains(key), "{key} in {written}");
     }
-    let after: Vec<_> = recipe.stages.iter().map(|s| s.strategy("nothing", 3).expect("fine")).collect();
+    let after: Vec<_> = recipe.stages.iter().map(|s| s.learner("nothing", 3).expect("fine")).collect();
     assert_eq!(after, before);
     let once = recipe.clone();
     recipe.complete().expect("fine");
@@ -80,7 +80,7 @@ fn schedules_move_the_settings_of_a_strategy() {
     let ramp: toml::Table = "from = 0.2\nto = 0.1".parse().expect("TOML");
     let stage = Stage::new("a", 1000).with("sigma", ramp).with("population", 8);
     for (done, sigma) in [(0, 0.2), (500, 0.15), (1000, 0.1), (2000, 0.1)] {
-        let now = toml::Table::try_from(stage.strategy("rank-es", done).expect("fine")).expect("plain");
+        let now = stage.learner("rank-es", done).expect("fine").table().clone();
         assert!((now["sigma"].as_float().expect("a number") - sigma).abs() < 1e-12, "{now}");
         assert_eq!(now["population"].as_integer(), Some(8));
     }

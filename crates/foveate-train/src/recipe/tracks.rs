@@ -1,34 +1,6 @@
 //! Which tracks are driven for what.
 
-use foveate_core::Seed;
-
-/// What a track is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// To learn.
-    Training,
-    /// To choose while the run goes on.
-    Validation,
-    /// To choose in the end.
-    Finals,
-    /// To report.
-    Report,
-    /// To watch while the run goes on; chooses nothing.
-    Evaluation,
-}
-
-impl Purpose {
-    /// What its branch of the tree of seeds is called.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Purpose::Training => "training",
-            Purpose::Validation => "validation",
-            Purpose::Finals => "finals",
-            Purpose::Report => "report",
-            Purpose::Evaluation => "evaluation",
-        }
-    }
-}
+use foveate_core::{Purpose, Seed};
 
 /// The world's seed for a job: tracks of different purposes are never the same, and none has a small number, so that
 /// whoever evaluates with `--seeds 0..100` later meets tracks that were not trained on.

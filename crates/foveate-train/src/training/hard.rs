@@ -1,9 +1,9 @@
 //! Tracks that are hard, to be driven again.
 
-use foveate_core::{Seed, StateDict, StateReader, Tensor};
+use foveate_core::{Purpose, Seed, StateDict, StateReader, Tensor};
 
 use crate::error::TrainError;
-use crate::recipe::{Purpose, Replay, track_seed};
+use crate::recipe::{Replay, track_seed};
 
 /// Memory of what is usual: about the last ten tracks.
 const MEMORY: f64 = 0.9;

@@ -10,8 +10,12 @@ use crate::error::TrainError;
 impl Training {
     /// Everything needed to go on bit for bit; see [`Training::restore`].
     pub fn state(&self) -> StateDict {
-        let mut state: StateDict =
-            self.es.state().into_iter().map(|(name, tensor)| (format!("evolution.{name}"), tensor)).collect();
+        let mut state: StateDict = self
+            .learner
+            .state()
+            .into_iter()
+            .map(|(name, tensor)| (format!("learner.{name}"), tensor))
+            .collect();
         let (kind, stage, start) = match self.at {
             Position::Learn { stage, start } => (0, stage, start),
             Position::Validate { stage, start } => (1, stage, start),
@@ -126,20 +130,24 @@ impl Training {
             return Err(bad(format!("stage {stage}, start {start} is not in the recipe")));
         }
         let base = f64s("course.base", n)?;
-        let evolution: StateDict = state
+        let learnt: StateDict = state
             .iter()
-            .filter_map(|(name, tensor)| Some((name.strip_prefix("evolution.")?.to_owned(), tensor.clone())))
+            .filter_map(|(name, tensor)| {
+                // Checkpoints of older versions call it evolution.
+                let name = name.strip_prefix("learner.").or_else(|| name.strip_prefix("evolution."))?;
+                Some((name.to_owned(), tensor.clone()))
+            })
             .collect();
         let counts = u64s("course.counts", 8)?;
         if counts.iter().any(|&count| count >= 1 << 53) {
             return Err(bad(format!("course.counts are {counts:?}, more than any run can count")));
         }
         let settings = settings(&self.recipe, stage, counts[1])?;
-        let mut es = self.strategy(&settings, base.clone(), start_seed(self.seed, stage, start))?;
+        let mut learner = self.build(&settings, stage, base.clone(), start_seed(self.seed, stage, start))?;
         if changed {
-            es.restore_changed(&evolution)?;
+            learner.restore_changed(&learnt)?;
         } else {
-            es.restore(&evolution)?;
+            learner.restore(&learnt)?;
         }
         let hard = match &self.recipe.stages[stage].replay {
             Some(_) if changed && !state.contains_key("replay.seeds") => HardTracks::default(),
@@ -174,7 +182,7 @@ impl Training {
             validated_generation: counts[6],
             validations: counts[7],
         };
-        (self.at, self.es, self.base, self.leader) = (at, es, base, leader);
+        (self.at, self.learner, self.base, self.leader) = (at, learner, base, leader);
         (self.settings, self.hard) = (settings, hard);
         (self.candidates, self.finals) = (candidates, finals);
         Ok(())

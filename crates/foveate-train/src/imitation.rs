@@ -1,29 +1,83 @@
 //! Learning from an expert, by the gradient of the part of a policy that has one (`DAgger`: Ross, Gordon and Bagnell
 //! 2011, "A reduction of imitation learning and structured prediction to no-regret online learning").
 //!
-//! Not an evolution strategy, but it speaks as one, so that it can be a stage between two of them: what evolution alone
-//! can find, such as where to look, stays as it was, and what a gradient finds sooner is fitted. Each round
+//! A stage of imitation may follow stages of evolution: what evolution alone can find, such as where to look, stays as it
+//! was, and what a gradient finds sooner is fitted. Each round
 //!
-//! 1. one genome, the mean, drives some episodes (in the first `expert_rounds` the expert does), is pushed now and then,
-//!    and the expert says in every step what it would have done;
+//! 1. the current weights drive some episodes (in the first `expert_rounds` the expert does), with random disturbances, and
+//!    the expert's action is recorded in every step;
 //! 2. those episodes join the last `keep` ones;
 //! 3. `updates` times, Adam takes a step along the gradient of the squared error on `pieces` stretches of `piece` steps,
 //!    half of them out of the newer half of what is kept. Gradients longer than 1 are shortened to 1.
 //!
-//! What comes out is [`Evolver::recommended`]: a moving average of the weights over the updates.
+//! What it hands on, [`Learner::weights`], is a moving average of the weights over the updates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::{
-    Demonstration, DemonstrationPlan, EvolveError, Evolver, Piece, PolicyError, Population, Progress, Rng,
-    Seed, StateDict, StateReader, Student, Tensor,
+    Demonstration, DemonstrationPlan, Episodes, Experience, LearnError, Learner, Piece, PolicyError,
+    Population, Progress, Purpose, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor,
+    TensorData, Work,
 };
+use foveate_evolve::{Optimizer, first_out_of_range};
 use serde::{Deserialize, Serialize};
+use toml::Table;
 
-use crate::base::{Base, answered_by_base, bad};
-use crate::check;
-use crate::optimizer::Optimizer;
+use crate::evolution::vectors;
+use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::recipe::Fitness;
+
+/// What the registry says of it.
+pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
+    name: "imitation",
+    summary: "the controller learns from the world's expert, by gradients; no evolution",
+    learns_from: LearnsFrom::Demonstrations,
+    schedulable: true,
+    parse: |_, table| {
+        let config: ImitationConfig =
+            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
+        Ok(Box::new(config))
+    },
+};
+
+impl LearnerSettings for ImitationConfig {
+    fn check(&self) -> Result<(), LearnError> {
+        ImitationConfig::check(self)
+    }
+
+    fn table(&self) -> Table {
+        Table::try_from(self).expect("a plain table of numbers")
+    }
+
+    fn rows(&self, _params: usize) -> usize {
+        1
+    }
+
+    fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        let LearnerParts { weights, seed, student, fitness } = parts;
+        let Some(student) = student else {
+            let why =
+                "imitation needs an agent with a part that learns by gradients; this one has none".into();
+            return Err(LearnError::BadConfig { why });
+        };
+        let mut learner = Imitation::new(self.clone(), weights, seed, student.boxed_clone())?;
+        learner.fitness = fitness;
+        Ok(Box::new(learner))
+    }
+
+    fn size(&self, job: &JobSize) -> LearnerSize {
+        let &JobSize { params, longest, steps, demonstrated } = job;
+        let steps = (self.keep as u64).saturating_mul(longest).min(steps);
+        let bytes = steps.saturating_mul(4).saturating_mul(demonstrated);
+        LearnerSize {
+            memory: bytes.saturating_mul(4).saturating_add(vectors(params)),
+            saved: bytes.saturating_add(params.saturating_mul(64)),
+            what: format!("{steps} demonstrated steps of {demonstrated} numbers each"),
+            remedy: "lower the stage's keep, or the agent's top_k or features",
+        }
+    }
+}
 
 /// Settings of an [`Imitation`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,12 +126,12 @@ impl ImitationConfig {
     /// Checks that the numbers make sense.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
-    pub fn check(&self) -> Result<(), EvolveError> {
+    /// [`LearnError::BadConfig`] names the setting, its value and its range.
+    pub fn check(&self) -> Result<(), LearnError> {
         let &ImitationConfig {
             pushes, keep, updates, pieces, piece, burn_in, learning_rate, averaging, ..
         } = self;
-        let refuse = |why: String| Err(EvolveError::BadConfig { why });
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
         for (name, value, least) in [
             ("keep", keep, 1),
             ("updates", updates, 1),
@@ -92,8 +146,13 @@ impl ImitationConfig {
         if !(0.0..=100.0).contains(&pushes) {
             return refuse(format!("pushes = {pushes}; they are per 100 steps: choose from 0 to 100"));
         }
-        check::above_zero(&[("learning_rate", learning_rate)])?;
-        check::share(&[("averaging", averaging)])
+        if !(learning_rate > 0.0 && learning_rate.is_finite()) {
+            return refuse(format!("learning_rate = {learning_rate}; it must be above 0"));
+        }
+        if !(0.0..1.0).contains(&averaging) {
+            return refuse(format!("averaging = {averaging}; it must be at least 0 and below 1"));
+        }
+        Ok(())
     }
 
     /// The settings as numbers, to recognise a state that was made with others.
@@ -107,43 +166,61 @@ impl ImitationConfig {
 /// The learner; see the [module's words](self).
 pub struct Imitation {
     config: ImitationConfig,
-    base: Base,
     student: Box<dyn Student>,
+    seed: Seed,
+    generation: u64,
+    /// `[n_params]`: the weights that gradients are taken at.
+    weights: Vec<f64>,
     optimizer: Optimizer,
-    /// `[n_params]`: moving average of the means of all updates.
+    /// `[n_params]`: moving average of the weights over all updates.
     average: Vec<f64>,
     updates: u64,
-    /// The last `keep` demonstrations of the rounds that are over, oldest first.
+    /// The last `keep` demonstrations, oldest first.
     demonstrations: VecDeque<Arc<Demonstration>>,
-    /// Those of the round under way.
-    heard: Vec<Arc<Demonstration>>,
+    /// What the returns of a round are reported as.
+    fitness: Fitness,
 }
 
 impl Imitation {
-    /// Starts at `mean`, with all randomness below `seed`.
+    /// Starts at `weights`, with all randomness below `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty, not finite or not of the student's size.
-    pub fn from_mean(
+    /// When a setting makes no sense, or `weights` are empty, not finite or not of the student's size.
+    pub fn new(
         config: ImitationConfig,
-        mean: Vec<f64>,
+        weights: Vec<f64>,
         seed: Seed,
         mut student: Box<dyn Student>,
-    ) -> Result<Self, EvolveError> {
+    ) -> Result<Self, LearnError> {
         config.check()?;
-        let base = Base::new(mean, 1, seed)?;
-        let refused = |error| EvolveError::BadConfig { why: format!("imitation: {error}") };
-        student.set_params(base.mean_f32()).map_err(refused)?;
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
+        if weights.is_empty() {
+            return refuse("there is nothing to learn: 0 parameters".into());
+        }
+        if let Some((i, x)) = first_out_of_range(&weights) {
+            return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
+        }
+        if let Err(error) = student.set_params(&rounded(&weights)) {
+            return refuse(format!("imitation: {error}"));
+        }
         Ok(Imitation {
-            average: base.mean().to_vec(),
-            optimizer: Optimizer::adam(base.mean().len(), config.learning_rate, 0.9, 0.999),
+            average: weights.clone(),
+            optimizer: Optimizer::adam(weights.len(), config.learning_rate, 0.9, 0.999),
+            generation: 0,
             updates: 0,
             demonstrations: VecDeque::new(),
-            heard: Vec::new(),
+            fitness: Fitness::Mean,
             student,
-            base,
+            seed,
+            weights,
             config,
         })
+    }
+
+    /// Whether the expert drives in the round that is due, and how often whoever drives is disturbed.
+    fn plan(&self) -> DemonstrationPlan {
+        let expert_drives = self.generation < self.config.expert_rounds;
+        DemonstrationPlan { expert_drives, pushes: self.config.pushes }
     }
 
     /// A step of Adam on random pieces of the demonstrations.
@@ -153,13 +230,13 @@ impl Imitation {
         for (to, &from) in flat.iter_mut().zip(mean.iter()) {
             *to = from as f32;
         }
-        // Weights that are too large for the learner show in the gradient, which `tell` checks.
+        // Weights that are too large for the learner show in the gradient, which `receive` checks.
         if self.student.set_params(flat).is_err() {
             step.fill(f64::NAN);
             mean.fill(f64::NAN);
             return Ok(());
         }
-        let mut rng = self.base.generation_seed().child("update", number).rng();
+        let mut rng = self.seed.child("generation", self.generation).child("update", number).rng();
         let mut steps = 0;
         pieces.clear();
         for i in 0..count {
@@ -246,110 +323,144 @@ fn first_step(rng: &mut Rng, steps: usize, piece: usize) -> usize {
     if rng.next_f64() < AT_THE_START { 0 } else { below(rng, steps.saturating_sub(piece / 2).max(1)) }
 }
 
-impl Evolver for Imitation {
-    answered_by_base!();
+/// In single precision. Adding 0 makes a negative zero positive.
+fn rounded(weights: &[f64]) -> Vec<f32> {
+    weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
+}
 
-    fn ask(&mut self) -> &Population {
-        if self.base.must_sample() {
-            self.base.place(|_, _| 0.0);
+/// The demonstrations of a round.
+fn demonstrations(recordings: Vec<Recording>) -> Result<Vec<Demonstration>, LearnError> {
+    let refused = |why: &str| LearnError::Experience { why: why.to_owned() };
+    if recordings.is_empty() {
+        return Err(refused("a round of imitation without any demonstration"));
+    }
+    let demonstration = |recording| match recording {
+        Recording::Demonstration(demonstration) => Ok(demonstration),
+        Recording::Transitions(_) => Err(refused("transitions, but imitation learns from demonstrations")),
+    };
+    recordings.into_iter().map(demonstration).collect()
+}
+
+impl Learner for Imitation {
+    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
+        Work {
+            purpose: Purpose::Training,
+            weights: Population::of(&rounded(&self.weights)),
+            jobs: episodes.jobs(1),
+            rules: episodes.rules,
+            record: Record::Demonstrations(self.plan()),
         }
-        self.base.population()
     }
 
-    fn demonstrations(&self) -> Option<DemonstrationPlan> {
-        let expert_drives = self.base.generation() < self.config.expert_rounds;
-        Some(DemonstrationPlan { expert_drives, pushes: self.config.pushes })
-    }
-
-    fn receive(&mut self, demonstrations: Vec<Demonstration>) -> Result<(), EvolveError> {
-        if demonstrations.is_empty() {
-            return Err(EvolveError::BadConfig {
-                why: "a round of imitation without any demonstration".into(),
-            });
+    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
+        let generation = self.generation;
+        let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
+        if returns.is_empty() {
+            return Err(LearnError::Experience { why: "a round of imitation without any episode".into() });
         }
-        for demonstration in &demonstrations {
-            self.check_demonstration(demonstration).map_err(|why| EvolveError::BadConfig { why })?;
+        if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+            return Err(LearnError::ReturnNotFinite { job, generation, value });
         }
-        self.heard = demonstrations.into_iter().map(Arc::new).collect();
-        Ok(())
-    }
-
-    fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
-        self.base.check_fitness(fitness)?;
-        if self.heard.is_empty() {
-            let why = "imitation was told how a round went, but not its demonstrations".into();
-            return Err(EvolveError::BadConfig { why });
+        let new = demonstrations(experience.recordings)?;
+        for demonstration in &new {
+            self.check_demonstration(demonstration).map_err(|why| LearnError::Experience { why })?;
         }
         let before =
             (self.optimizer.clone(), self.average.clone(), self.updates, self.demonstrations.clone());
-        self.demonstrations.extend(self.heard.iter().cloned());
+        self.demonstrations.extend(new.into_iter().map(Arc::new));
         let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
         self.demonstrations.drain(..surplus);
-        let mut mean = self.base.mean().to_vec();
-        let mut scratch = Scratch::new(mean.len(), self.config.pieces);
+        let mut weights = self.weights.clone();
+        let mut scratch = Scratch::new(weights.len(), self.config.pieces);
         let mut updates = 0..self.config.updates as u64;
-        let studied = updates.try_for_each(|number| self.update(number, &mut mean, &mut scratch));
-        let generation = self.base.generation();
-        let learnt = studied
-            .map_err(|error| EvolveError::Demonstrations { generation, why: error.to_string() })
-            .and_then(|()| self.base.check_range("the weight", &mean));
-        if let Err(error) = learnt {
+        let updated = updates
+            .try_for_each(|number| self.update(number, &mut weights, &mut scratch))
+            .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })
+            .and_then(|()| match first_out_of_range(&weights) {
+                None => Ok(()),
+                Some((parameter, value)) => {
+                    let what = format!("the weight of parameter {parameter} is {value}");
+                    Err(LearnError::Diverged { generation, what })
+                }
+            });
+        if let Err(error) = updated {
             (self.optimizer, self.average, self.updates, self.demonstrations) = before;
             return Err(error);
         }
-        self.heard.clear();
-        // There is no distribution that genomes are drawn from, so its width is 0.
-        Ok(self.base.told(fitness, 0.0, |to| to.copy_from_slice(&mean)))
+        self.weights = weights;
+        self.generation += 1;
+        let reached = self.fitness.of(&returns);
+        // There is no distribution that weights are drawn from, so its width is 0.
+        Ok(Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 })
     }
 
-    fn recommended(&self) -> &[f64] {
+    fn weights(&self) -> &[f64] {
         &self.average
     }
 
+    fn centre(&self) -> &[f64] {
+        &self.weights
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
     fn state(&self) -> StateDict {
-        let mut state = self.base.state(self.config.numbers());
+        let mut state = StateDict::from([
+            ("mean".into(), Tensor::from(self.weights.clone())),
+            ("generation".into(), Tensor::from(vec![self.generation])),
+            ("seed".into(), Tensor::from(vec![self.seed.value()])),
+            ("settings".into(), Tensor::from(self.config.numbers())),
+            ("average".into(), Tensor::from(self.average.clone())),
+            ("updates".into(), Tensor::from(vec![self.updates])),
+        ]);
         self.optimizer.save(&mut state);
-        state.insert("average".into(), Tensor::from(self.average.clone()));
-        state.insert("updates".into(), Tensor::from(vec![self.updates]));
-        let steps: Vec<u64> =
-            self.demonstrations.iter().map(|demonstration| demonstration.steps as u64).collect();
-        state.insert("lessons.steps".into(), Tensor::from(steps));
-        let inputs: Vec<f32> = self
-            .demonstrations
-            .iter()
-            .flat_map(|demonstration| demonstration.inputs.iter().copied())
-            .collect();
-        let actions: Vec<f32> = self
-            .demonstrations
-            .iter()
-            .flat_map(|demonstration| demonstration.actions.iter().copied())
-            .collect();
-        state.insert("lessons.inputs".into(), Tensor::from(inputs));
-        state.insert("lessons.actions".into(), Tensor::from(actions));
+        let steps: Vec<u64> = self.demonstrations.iter().map(|d| d.steps as u64).collect();
+        let all = steps.iter().sum::<u64>() as usize;
+        let rows = |per: usize, numbers: Vec<f32>| {
+            Tensor::new(vec![all, per], TensorData::F32(numbers)).expect("every demonstration was checked")
+        };
+        let inputs = self.demonstrations.iter().flat_map(|d| d.inputs.iter().copied()).collect();
+        let actions = self.demonstrations.iter().flat_map(|d| d.actions.iter().copied()).collect();
+        state.insert("demonstrations.inputs".into(), rows(self.student.inputs(), inputs));
+        state.insert("demonstrations.actions".into(), rows(self.student.actions(), actions));
+        state.insert("demonstrations.steps".into(), Tensor::from(steps));
         state
     }
 
-    fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
+    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+        let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let base = self.base.saved(saved, &self.config.numbers())?;
+        let (now, then) = (self.config.numbers(), saved.any_f64s("settings")?);
+        if then != now {
+            return bad(format!("it was made with the settings {then:?}, these are {now:?}"));
+        }
+        if saved.counts("seed", 1)?[0] != self.seed.value() {
+            return bad("it was made with another seed".into());
+        }
+        let weights = saved.f64s("mean", self.weights.len())?.to_vec();
+        let generation = saved.counts("generation", 1)?[0];
         let optimizer = self.optimizer.restored(saved)?;
         let average = saved.f64s("average", self.average.len())?.to_vec();
         let updates = saved.counts("updates", 1)?[0];
-        let steps = saved.u64s("lessons.steps")?;
+        // Checkpoints of older versions call them lessons.
+        let prefix = if state.contains_key("lessons.steps") { "lessons" } else { "demonstrations" };
+        let steps = saved.u64s(&format!("{prefix}.steps"))?;
         let (per_input, per_action) = (self.student.inputs(), self.student.actions());
-        let mut inputs = saved.f32s("lessons.inputs", per_input.max(1))?;
-        let mut actions = saved.f32s("lessons.actions", per_action.max(1))?;
+        let mut inputs = saved.f32s(&format!("{prefix}.inputs"), per_input.max(1))?;
+        let mut actions = saved.f32s(&format!("{prefix}.actions"), per_action.max(1))?;
         let all = steps.iter().try_fold(0u64, |sum, &n| (n > 0).then(|| sum.checked_add(n)).flatten());
         let fits = |numbers: &[f32], per: usize| {
             all.is_some_and(|all| numbers.len() as u64 == all.saturating_mul(per as u64))
         };
         if !fits(inputs, per_input) || !fits(actions, per_action) {
-            return Err(bad(format!(
+            return bad(format!(
                 "{} demonstrations with {} inputs and {} actions contradict each other",
                 steps.len(),
                 inputs.len(),
                 actions.len()
-            )));
+            ));
         }
         let mut demonstrations = VecDeque::with_capacity(steps.len());
         for &steps in steps {
@@ -363,9 +474,8 @@ impl Evolver for Imitation {
         }
         // A state of other settings may hold more.
         demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
-        self.base.restore(base);
+        (self.weights, self.generation, self.demonstrations) = (weights, generation, demonstrations);
         (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
-        (self.demonstrations, self.heard) = (demonstrations, Vec::new());
         Ok(())
     }
 }
@@ -374,7 +484,8 @@ impl Evolver for Imitation {
 mod tests {
     use std::ops::Range;
 
-    use foveate_core::{PolicyError, TensorData};
+    use foveate_core::episode::EpisodeRules;
+    use foveate_core::{EpisodeResult, PolicyError};
 
     use super::*;
 
@@ -446,25 +557,40 @@ mod tests {
     }
 
     fn new(config: ImitationConfig) -> Imitation {
-        Imitation::from_mean(config, vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Linear::default()))
-            .expect("fine")
+        Imitation::new(config, vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Linear::default())).expect("fine")
+    }
+
+    fn experience(demonstrations: Vec<Demonstration>, total: f64) -> Experience {
+        Experience {
+            episodes: vec![EpisodeResult { total, ..EpisodeResult::default() }; demonstrations.len().max(1)],
+            recordings: demonstrations.into_iter().map(Recording::Demonstration).collect(),
+            ..Experience::default()
+        }
+    }
+
+    fn record(learner: &mut Imitation) -> Record {
+        let seeds = |_, episode| episode as u64;
+        let work = learner.work(&Episodes { per_row: 2, rules: EpisodeRules::WHOLE, seeds: &seeds });
+        assert_eq!((work.weights.len(), work.jobs.len(), work.purpose), (1, 2, Purpose::Training));
+        work.record
     }
 
     fn round(learner: &mut Imitation, number: u64) {
-        assert_eq!(learner.ask().len(), 1);
-        learner.receive(vec![demonstration(2 * number, 40), demonstration(2 * number + 1, 7)]).expect("fine");
-        learner.tell(&[number as f64]).expect("fine");
+        let demonstrations = vec![demonstration(2 * number, 40), demonstration(2 * number + 1, 7)];
+        let progress = learner.receive(experience(demonstrations, number as f64)).expect("fine");
+        assert_eq!((progress.best, progress.sigma), (number as f64, 0.0));
     }
 
     #[test]
     fn demonstrations_lead_to_the_expert_and_leave_the_rest_alone() {
         let mut learner = new(small());
-        assert_eq!(learner.demonstrations(), Some(DemonstrationPlan { expert_drives: true, pushes: 1.0 }));
+        let plan = |expert_drives| Record::Demonstrations(DemonstrationPlan { expert_drives, pushes: 1.0 });
+        assert_eq!(record(&mut learner), plan(true));
         for number in 0..6 {
             round(&mut learner, number);
         }
-        assert_eq!(learner.demonstrations().map(|plan| plan.expert_drives), Some(false));
-        for (weights, what) in [(learner.centre(), "centre"), (learner.recommended(), "average")] {
+        assert_eq!(record(&mut learner), plan(false));
+        for (weights, what) in [(learner.centre(), "centre"), (learner.weights(), "average")] {
             let far = (weights[0] - 0.5).abs().max((weights[1] + 2.0).abs());
             assert!(far < 0.02, "{what}: {weights:?}");
             assert_eq!(weights[2], 7.0, "{what}");
@@ -477,10 +603,20 @@ mod tests {
         for number in 0..3 {
             round(&mut learner, number);
         }
-        // Demonstrations that were heard and not told belong to no round yet.
-        learner.ask();
-        learner.receive(vec![demonstration(99, 5)]).expect("fine");
+        record(&mut learner);
         other.restore(&learner.state()).expect("its own");
+        // As older versions wrote it.
+        let old: StateDict = learner
+            .state()
+            .into_iter()
+            .map(|(name, tensor)| {
+                (name.replace("demonstrations.", "lessons."), Tensor::from(tensor.into_data()))
+            })
+            .collect();
+        assert!(old.contains_key("lessons.inputs"));
+        let mut from_old = new(small());
+        from_old.restore(&old).expect("an older state");
+        assert_eq!(from_old.state(), learner.state());
         for number in 3..5 {
             round(&mut learner, number);
             round(&mut other, number);
@@ -488,7 +624,7 @@ mod tests {
         }
         let mut broken = Vec::new();
         for (name, tensor) in learner.state() {
-            let other = match tensor.data() {
+            let other: Tensor = match tensor.data() {
                 TensorData::F64(v) => v[1..].to_vec().into(),
                 TensorData::F32(v) => v[1..].to_vec().into(),
                 TensorData::U64(v) => [&v[..], &[1]].concat().into(),
@@ -497,8 +633,8 @@ mod tests {
             broken.push((name.clone(), Some(other)));
             broken.push((name, None));
         }
-        broken.push(("lessons.steps".into(), Some(Tensor::from(vec![u64::MAX, 2, 47]))));
-        broken.push(("lessons.steps".into(), Some(Tensor::from(vec![0_u64, 40, 7, 40]))));
+        broken.push(("demonstrations.steps".into(), Some(Tensor::from(vec![u64::MAX, 2, 47]))));
+        broken.push(("demonstrations.steps".into(), Some(Tensor::from(vec![0_u64, 40, 7, 40]))));
         for (name, tensor) in broken {
             let mut state = learner.state();
             match tensor {
@@ -555,15 +691,14 @@ mod tests {
     #[test]
     fn a_gradient_that_cannot_be_had_is_an_error_and_changes_nothing() {
         let mut learner =
-            Imitation::from_mean(small(), vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Failing::default()))
+            Imitation::new(small(), vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Failing::default()))
                 .expect("fine");
         let before = learner.state();
-        learner.ask();
-        learner.receive(vec![demonstration(1, 40)]).expect("fine");
-        let error = learner.tell(&[1.0]).expect_err("it cannot be studied").to_string();
+        let round = experience(vec![demonstration(1, 40)], 1.0);
+        let error = learner.receive(round).expect_err("it cannot be studied").to_string();
         assert_eq!(
             error,
-            "learning from the demonstrations of generation 0 failed: piece 1 of the demonstrations could not be studied: it broke"
+            "learning from the recordings of generation 0 failed: piece 1 of the demonstrations could not be studied: it broke"
         );
         assert_eq!(learner.state(), before);
     }
@@ -583,18 +718,19 @@ mod tests {
             (vec![nan], "NaN"),
         ];
         for (demonstrations, why) in cases {
-            let error = learner.receive(demonstrations).expect_err(why).to_string();
+            let error = learner.receive(experience(demonstrations, 1.0)).expect_err(why).to_string();
             assert!(error.contains(why), "{error} / {why}");
         }
-        learner.ask();
-        assert!(
-            learner.tell(&[1.0]).expect_err("nothing heard").to_string().contains("not its demonstrations")
-        );
+        let transitions =
+            Experience { recordings: vec![Recording::Transitions(vec![])], ..experience(vec![], 1.0) };
+        let error = learner.receive(transitions).expect_err("transitions").to_string();
+        assert!(error.contains("imitation learns from demonstrations"), "{error}");
+        let error = learner.receive(experience(vec![demonstration(1, 40)], f64::NAN)).expect_err("no return");
+        assert!(matches!(error, LearnError::ReturnNotFinite { job: 0, .. }), "{error}");
         // Numbers that a gradient cannot be taken of.
-        learner
-            .receive(vec![Demonstration { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 }])
-            .expect("finite");
-        assert!(matches!(learner.tell(&[1.0]), Err(EvolveError::Diverged { .. })));
+        let huge = Demonstration { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 };
+        let error = learner.receive(experience(vec![huge], 1.0)).expect_err("too large");
+        assert!(matches!(error, LearnError::Diverged { .. }), "{error}");
         assert_eq!(learner.state(), before);
 
         let cases = [

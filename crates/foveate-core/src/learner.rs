@@ -1,0 +1,145 @@
+//! Learners: what to run next, and what came back.
+
+use crate::episode::EpisodeRules;
+use crate::{EvolveError, Experience, Progress, RolloutJob, StateDict, StateError, Work};
+
+/// Whatever learns from episodes: an evolution strategy behind an adapter, imitation, value and policy gradients.
+///
+/// A learner is a plain state machine. It is asked for [`Work`], an [`Executor`](crate::Executor) runs that, and the
+/// learner receives the [`Experience`]. All randomness comes from seed paths, so a learner restored from
+/// [`Learner::state`] resumes bit for bit. It knows vectors, returns and recordings, never worlds, agents or files.
+pub trait Learner: Send {
+    /// The training work that is due, on these episodes; the same until [`Learner::receive`] takes its experience.
+    fn work(&mut self, episodes: &Episodes<'_>) -> Work;
+
+    /// Learns from the experience of the last work.
+    ///
+    /// # Errors
+    /// When it does not fit the work, holds numbers that are not finite, or learning diverges; the state is then
+    /// unchanged.
+    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError>;
+
+    /// `[n_params]`: the weights to validate and to hand on.
+    fn weights(&self) -> &[f64];
+
+    /// `[n_params]`: where learning stands: the centre of a search, the weights that gradients are taken at. May differ
+    /// from [`Learner::weights`], which may be an average.
+    fn centre(&self) -> &[f64] {
+        self.weights()
+    }
+
+    /// How often it has received experience.
+    fn generation(&self) -> u64;
+
+    /// Everything needed to resume bit for bit; see [`Learner::restore`].
+    fn state(&self) -> StateDict;
+
+    /// Takes back what [`Learner::state`] gave.
+    ///
+    /// # Errors
+    /// When something is missing, of the wrong size, not finite, or was made with other settings; the learner is then
+    /// unchanged.
+    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError>;
+
+    /// As [`Learner::restore`], of a state that was made with other settings; continues with its own.
+    ///
+    /// What recognises a state's settings is its tensor `settings`; a learner around another one passes this on.
+    ///
+    /// # Errors
+    /// As [`Learner::restore`]; also when the state itself does not fit the settings.
+    fn restore_changed(&mut self, state: &StateDict) -> Result<(), LearnError> {
+        let mut state = state.clone();
+        if let Some(settings) = self.state().remove("settings") {
+            state.insert("settings".into(), settings);
+        }
+        self.restore(&state)
+    }
+}
+
+/// On which episodes a learner's next work is run; the training plan decides it.
+#[derive(Clone, Copy)]
+pub struct Episodes<'a> {
+    /// Episodes of each row of weights.
+    pub per_row: usize,
+    /// What ends an episode besides the world itself.
+    pub rules: EpisodeRules,
+    /// The world's seed, from the row and the number of its episode.
+    pub seeds: &'a dyn Fn(usize, usize) -> u64,
+}
+
+impl Episodes<'_> {
+    /// The jobs of `rows` rows of weights, row by row.
+    ///
+    /// ```
+    /// use foveate_core::{Episodes, RolloutJob, episode::EpisodeRules};
+    /// let seeds = |row, episode| 100 + 10 * row as u64 + episode as u64;
+    /// let episodes = Episodes { per_row: 2, rules: EpisodeRules::WHOLE, seeds: &seeds };
+    /// assert_eq!(episodes.jobs(3)[5], RolloutJob { genome: 2, episode: 1, env_seed: 121 });
+    /// ```
+    pub fn jobs(&self, rows: usize) -> Vec<RolloutJob> {
+        let job = |genome, episode| RolloutJob { genome, episode, env_seed: (self.seeds)(genome, episode) };
+        (0..rows).flat_map(|row| (0..self.per_row).map(move |episode| job(row, episode))).collect()
+    }
+}
+
+/// What can go wrong in a learner.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LearnError {
+    /// An evolution strategy refused.
+    #[error(transparent)]
+    Evolve(#[from] EvolveError),
+    /// Experience that does not fit the work.
+    #[error("the experience does not fit the work: {why}")]
+    Experience {
+        /// What does not fit.
+        why: String,
+    },
+    /// Experience came although no work was asked for.
+    #[error("experience was given before work was asked for")]
+    NothingAsked,
+    /// A return is NaN or infinite.
+    #[error("the return of job {job} in generation {generation} is {value}")]
+    ReturnNotFinite {
+        /// Which job of the work.
+        job: usize,
+        /// Which generation.
+        generation: u64,
+        /// The return.
+        value: f64,
+    },
+    /// A gradient could not be computed.
+    #[error("learning from the recordings of generation {generation} failed: {why}")]
+    Gradient {
+        /// Which generation.
+        generation: u64,
+        /// What went wrong.
+        why: String,
+    },
+    /// The weights left the range of their numbers.
+    #[error("learning diverged in generation {generation}: {what}; choose a smaller learning_rate")]
+    Diverged {
+        /// Which generation.
+        generation: u64,
+        /// What is out of range.
+        what: String,
+    },
+    /// A setting that makes no sense.
+    #[error("{why}")]
+    BadConfig {
+        /// What is wrong and what to do instead.
+        why: String,
+    },
+    /// A state that does not fit.
+    #[error("the saved state does not fit this learner: {why}")]
+    BadState {
+        /// What does not fit.
+        why: String,
+    },
+}
+
+impl From<StateError> for LearnError {
+    fn from(error: StateError) -> Self {
+        LearnError::BadState { why: error.to_string() }
+    }
+}
