@@ -92,7 +92,7 @@ impl Failure {
     pub(crate) fn record(rollout_of: &FailedRollout<'_>, error: &EvaluateError) -> Option<Self> {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
-        let Scene { generation, env, agent, weights, purpose, rules, record } = rollout_of;
+        let FailedRollout { generation, env, agent, weights, purpose, rules, record } = rollout_of;
         let demonstration = plan(*record);
         let mut actions = ActionRecorder::default();
         let again = drive(env.1, agent.1, weights, (*rules, demonstration), job, &mut actions);
