@@ -24,7 +24,7 @@ mod fit;
 pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
-mod params;
+pub mod params;
 pub mod random_actions;
 pub mod registry;
 pub mod student;

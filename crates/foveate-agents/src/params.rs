@@ -1,4 +1,4 @@
-//! A flat vector of parameters and the tensors in it.
+//! A flat vector of parameters and the tensors in it, for whoever writes an agent.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use foveate_kernels::project::Linear;
 
 /// The parameters of an agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Params {
+pub struct Params {
     tensors: Vec<TensorShape>,
     starts: Vec<usize>,
     flat: Vec<f32>,
@@ -16,23 +16,23 @@ pub(crate) struct Params {
 
 impl Params {
     /// Zeros.
-    pub(crate) fn zeros(tensors: Vec<TensorShape>) -> Self {
+    pub fn zeros(tensors: Vec<TensorShape>) -> Self {
         let len = tensors.iter().map(TensorShape::len).sum();
         Params { starts: starts(&tensors), tensors, flat: vec![0.0; len] }
     }
 
     /// Name and shape of every tensor, in order.
-    pub(crate) fn tensors(&self) -> &[TensorShape] {
+    pub fn tensors(&self) -> &[TensorShape] {
         &self.tensors
     }
 
     /// All numbers.
-    pub(crate) fn flat(&self) -> &[f32] {
+    pub fn flat(&self) -> &[f32] {
         &self.flat
     }
 
     /// The tensor called `name`; empty when there is none.
-    pub(crate) fn get(&self, name: &str) -> &[f32] {
+    pub fn get(&self, name: &str) -> &[f32] {
         &self.flat[self.place(name)]
     }
 
@@ -58,7 +58,10 @@ impl Params {
     }
 
     /// Replaces all numbers, without allocating.
-    pub(crate) fn set(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+    ///
+    /// # Errors
+    /// When the count is wrong or a value is not finite; nothing is replaced then.
+    pub fn set(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         check_count(&self.tensors, flat)?;
         if let Some(index) = flat.iter().position(|v| !v.is_finite()) {
             let tensor = self.starts.partition_point(|&start| start <= index) - 1;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use foveate_agents::Sees;
 use foveate_core::{EnvError, near};
-use foveate_registry::WORLDS;
+use foveate_registry::{AGENTS, WORLDS};
 
 use crate::champion::has_champion;
 use crate::error::RunError;
@@ -83,12 +84,18 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
             "{given:?} is no file and no run, but a world; train an agent with `foveate train {id}` and name its \
              folder, or name an untrained agent as in `random --env {id}`"
         )
-    } else if let Some(name) = near::closest(given, ["random", "random-actions"]) {
+    } else if let Some(name) = near::closest(given, without_weights()) {
         format!("cannot read {given}: there is no such file or run; did you mean {name}?")
     } else {
         return Ok(());
     };
     Err(RunError::BadRequest { why })
+}
+
+/// What may stand where weights are named: random weights, and agents that have none.
+fn without_weights() -> impl Iterator<Item = &'static str> {
+    let blind = AGENTS.iter().filter(|agent| agent.sees == Sees::Nothing);
+    std::iter::once("random").chain(blind.map(|agent| agent.name))
 }
 
 /// Says which run was meant when `path` does not exist.

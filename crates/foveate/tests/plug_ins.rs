@@ -1,0 +1,116 @@
+//! A world and an agent of another crate, each one file and one entry: listed, trained, judged, filmed, explained, and
+//! shown in the lab, by their names alone.
+
+#[path = "scratch/agent.rs"]
+mod agent;
+#[path = "scratch/world.rs"]
+mod world;
+
+use std::path::Path;
+use std::sync::{Arc, Once};
+
+use foveate::lab::{LabSetup, Session};
+use foveate::run::evaluate::Seeds;
+use foveate::run::progress::{Reporter, Style};
+use foveate::run::trust::WorldFlags;
+use foveate::run::workers::Stop;
+use foveate::{AGENTS, Evaluation, Explanation, Film, LoadedAgent, TrainOptions, WORLDS, World, train};
+
+const WORLD: &str = "scratch-lamp";
+const AGENT: &str = "scratch-brightness";
+
+/// The one entry of each.
+fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        WORLDS.register(world::DESCRIPTOR).expect("a new name");
+        AGENTS.register(agent::DESCRIPTOR).expect("a new name");
+    });
+}
+
+fn evaluation() -> Evaluation {
+    Evaluation { seeds: Seeds::Stream { seed: 1, episodes: 10 }, workers: 1, ..Evaluation::default() }
+}
+
+#[test]
+fn they_are_listed_and_found_like_all_others() {
+    register();
+    assert!(WORLDS.names().contains(&WORLD) && AGENTS.names().contains(&AGENT));
+    assert!(WORLDS.register(world::DESCRIPTOR).is_err() && AGENTS.register(agent::DESCRIPTOR).is_err());
+    let said = World::named("scratch-lmap").spec(&World::named("scratch-lmap").own()).err().expect("unknown");
+    assert!(said.to_string().contains("did you mean scratch-lamp?"), "{said}");
+    // The usual agent of what the world shows fits it, too.
+    let world = World::named(WORLD);
+    let untrained = LoadedAgent::load(Some("random".as_ref()), &world).expect("it fits");
+    assert_eq!(untrained.file.name(), "attention-agent");
+    assert_eq!(untrained.evaluate(&world, &evaluation()).expect("it acts").lengths, [20; 10]);
+    let mut unknown = world.own();
+    unknown.options.insert("size".into(), "9".into());
+    let said = foveate::make(&unknown).err().expect("no such option").to_string();
+    assert!(said.contains("scratch-lamp has no option \"size\""), "{said}");
+}
+
+/// Trains the scratch agent in the scratch world; gives its run's folder.
+fn trained(runs: &Path) -> std::path::PathBuf {
+    let set = [
+        "agent.name=scratch-brightness",
+        "workers=1",
+        "videos=false",
+        "recipe.selection.every=4000",
+        "recipe.selection.tracks=4",
+        "recipe.selection.finalists=1",
+        "recipe.selection.final_tracks=4",
+        "recipe.selection.report_tracks=8",
+        "recipe.stage.0.starts=1",
+        "recipe.stage.0.steps=12000",
+        "recipe.stage.0.tracks=2",
+        "recipe.stage.0.population=16",
+        "recipe.stage.0.sigma=0.5",
+        "recipe.stage.1.steps=4000",
+        "recipe.stage.1.tracks=2",
+        "recipe.stage.1.population=16",
+    ];
+    let options = TrainOptions {
+        world: WorldFlags { id: Some(WORLD.into()), ..WorldFlags::default() },
+        set: set.map(str::to_owned).to_vec(),
+        runs: runs.to_path_buf(),
+        name: Some("scratch".into()),
+        ..TrainOptions::default()
+    };
+    let mut reporter = Reporter::new(Style::Json, Box::new(std::io::sink()));
+    train(options, &mut reporter, &Stop::default()).expect("it trains").folder
+}
+
+#[test]
+fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
+    register();
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let run = trained(dir.path());
+    // The world is not named: the run's weights know it.
+    let world = World::new(WorldFlags::default());
+    let trained = LoadedAgent::load(Some(&run), &world).expect("a run");
+    assert_eq!((trained.file.name(), &*trained.world.id), (AGENT, WORLD));
+    let mean = |agent: &LoadedAgent| agent.evaluate(&world, &evaluation()).expect("it acts").summary.mean;
+    let lamp = World::named(WORLD);
+    let chance = LoadedAgent::load(Some("random-actions".as_ref()), &lamp).expect("it fits");
+    assert!(mean(&trained) > mean(&chance) + 3.0, "it learnt: {} against {}", mean(&trained), mean(&chance));
+
+    let picture = dir.path().join("look.png");
+    let film = Film { seed: 1, episode: 0, steps: None, size: None, out: &picture, at: Some(5) };
+    trained.watch(&world, &film, &Stop::default(), &mut |_| {}).expect("it is filmed");
+    assert!(picture.is_file());
+
+    let out = dir.path().join("report");
+    let explanation =
+        Explanation { seed: 1, episodes: 2, decisions: 4, max_steps: None, workers: 1, out: &out };
+    trained.explain(&world, &explanation, &Stop::default(), &mut |_| {}).expect("it is explained");
+    assert!(out.join("index.html").is_file());
+
+    let named = vec![(trained.file.clone(), "mine".to_owned())];
+    let setup = LabSetup::new(trained.world.clone(), named).expect("it can be shown");
+    let mut session = Session::new(Arc::new(setup)).expect("a session");
+    let hello = session.take_messages().concat();
+    assert!(hello.contains("point") && hello.contains("mine"), "{hello}");
+    session.handle(r#"{"type":"view","width":96,"height":96}"#);
+    assert!(!session.frame().is_empty());
+}
