@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Its entry in the registry.
-pub const DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+pub(crate) const DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "scratch-brightness",
     summary: "soft attention over cells by their brightness; acts on the column attended to",
     sees: Sees::Picture,

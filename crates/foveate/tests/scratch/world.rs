@@ -7,7 +7,7 @@ use foveate::envs::registry::Choice;
 use foveate::{Action, Env, EnvRequest, Observation, Step, WorldDescriptor};
 
 /// Its entry in the registry.
-pub const DESCRIPTOR: WorldDescriptor = WorldDescriptor {
+pub(crate) const DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     pictures: &[Choice { name: "dark", about: "a bright square on black" }],
     actions: &["point"],
     solved_at: Some(18.0),
