@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::episode::{DemonstrationActor, Episode, EpisodeRules};
 use crate::{
-    Agent, Demonstration, DemonstrationPlan, Env, EnvError, PolicyError, Population, Seed,
+    ActMode, Agent, Demonstration, DemonstrationPlan, Env, EnvError, PolicyError, Population, Seed,
     TransitionRecorder, Unroll, episode_seed,
 };
 
@@ -44,6 +44,11 @@ impl Purpose {
             Purpose::Report => "report",
             Purpose::Evaluation => "evaluation",
         }
+    }
+
+    /// Whether agents explore in these episodes: to learn from them they do, to be judged they do not.
+    pub const fn mode(self) -> ActMode {
+        if self.trains() { ActMode::Explore } else { ActMode::Greedy }
     }
 
     /// Whether a learner learns from these episodes.
@@ -311,7 +316,7 @@ impl Executor for SerialExecutor {
         experience.recordings.clear();
         for &job in &work.jobs {
             set_weights(&mut *self.agent, work.weights.genome(job.genome), job)?;
-            let mut episode = Episode::new(job, work.rules);
+            let mut episode = Episode::new(job, work.rules).with_mode(work.purpose.mode());
             let (result, recording) =
                 run_episode(&mut episode, &mut *self.env, &mut *self.agent, work.record)?;
             experience.episodes.push(result);

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use foveate_core::episode::{ActionRecorder, Episode, EpisodeRules};
 use foveate_core::{
-    Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob, run_episode,
-    set_weights,
+    ActMode, Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob,
+    run_episode, set_weights,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,8 @@ impl Failure {
         let FailedRollout { generation, env, agent, weights, purpose, rules, record } = rollout_of;
         let demonstration = plan(*record);
         let mut actions = ActionRecorder::default();
-        let again = drive(env.1, agent.1, weights, (*rules, demonstration), job, &mut actions);
+        let again =
+            drive(env.1, agent.1, weights, (*rules, demonstration, purpose.mode()), job, &mut actions);
         // In a demonstration others have a say in what is done, and the agent's own actions would tell another story.
         let same = demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
         Some(Failure {
@@ -180,7 +181,10 @@ impl Failure {
     pub fn again(&self) -> Result<Option<EvaluateError>, RunError> {
         let (env, agent) = (self.world()?, self.agent.build()?);
         let weights = self.params().unwrap_or_default();
-        let rules = (EpisodeRules { max_steps: self.max_steps, patience: self.patience }, self.demonstration);
+        let rules = EpisodeRules { max_steps: self.max_steps, patience: self.patience };
+        // Files of before the purpose was written are of training.
+        let mode = self.purpose.unwrap_or(Purpose::Training).mode();
+        let rules = (rules, self.demonstration, mode);
         Ok(drive(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
 
@@ -227,11 +231,11 @@ fn drive(
     env: &dyn Env,
     agent: &dyn Agent,
     weights: &[f32],
-    (rules, demonstration): (EpisodeRules, Option<DemonstrationPlan>),
+    (rules, demonstration, mode): (EpisodeRules, Option<DemonstrationPlan>, ActMode),
     job: RolloutJob,
     actions: &mut ActionRecorder,
 ) -> Option<EvaluateError> {
-    let mut whole = Episode::new(job, rules);
+    let mut whole = Episode::new(job, rules).with_mode(mode);
     let rollout = || {
         let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
         set_weights(&mut *agent, weights, job)?;
@@ -265,8 +269,9 @@ mod tests {
     fn recorded(world: &ToyWorld, weights: &[f32]) -> Failure {
         let (env, agent) = sections();
         let toy = toy_agent(0.0);
-        let error = drive(world, &toy, weights, (RULES, None), JOB, &mut ActionRecorder::default())
-            .expect("it fails");
+        let error =
+            drive(world, &toy, weights, (RULES, None, ActMode::Explore), JOB, &mut ActionRecorder::default())
+                .expect("it fails");
         let rollout_of = FailedRollout {
             generation: 12,
             env: (&env, world),

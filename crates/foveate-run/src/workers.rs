@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
-    Agent, Env, EpisodeResult, EvaluateError, Executor, Experience, Record, Recording, RolloutJob,
+    ActMode, Agent, Env, EpisodeResult, EvaluateError, Executor, Experience, Record, Recording, RolloutJob,
     WORK_VERSION, Work, run_episode, set_weights,
 };
 use foveate_train::JobQueue;
@@ -120,6 +120,14 @@ struct Shared {
     stop: Stop,
 }
 
+/// What ends an episode, what is recorded of it, and whether agents explore.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    rules: EpisodeRules,
+    record: Record,
+    mode: ActMode,
+}
+
 /// What is to be driven.
 #[derive(Default)]
 struct Batch {
@@ -127,8 +135,8 @@ struct Batch {
     genomes: Vec<f32>,
     params: usize,
     jobs: Vec<RolloutJob>,
-    /// What ends an episode, and what is kept of it.
-    ends: Option<(EpisodeRules, Record)>,
+    /// How episodes are driven; `None` before the first batch.
+    ends: Option<Ends>,
 }
 
 /// What a job came to, with what was kept of it.
@@ -206,7 +214,11 @@ impl Workers {
         experience: &mut Experience,
     ) -> Result<(), EvaluateError> {
         let jobs = (0..episodes).map(|episode| RolloutJob { genome: 0, episode, env_seed: seed });
-        self.lay_out(std::iter::once(genome), jobs, rules, Record::Returns);
+        self.lay_out(
+            std::iter::once(genome),
+            jobs,
+            Ends { rules, record: Record::Returns, mode: ActMode::Greedy },
+        );
         let mut table = lock(&self.shared.table);
         table.queue.begin(&[]);
         table.stream = Some((self.worker.spare.0.boxed_clone(), 0));
@@ -219,8 +231,7 @@ impl Workers {
         &mut self,
         genomes: impl Iterator<Item = &'a [f32]>,
         jobs: impl Iterator<Item = RolloutJob>,
-        rules: EpisodeRules,
-        record: Record,
+        ends: Ends,
     ) {
         let mut batch = self.shared.batch.write().unwrap_or_else(PoisonError::into_inner);
         let batch = &mut *batch;
@@ -231,7 +242,7 @@ impl Workers {
         }
         batch.jobs.clear();
         batch.jobs.extend(jobs);
-        batch.ends = Some((rules, record));
+        batch.ends = Some(ends);
         self.shared.stop.begin(batch.jobs.len());
         let mut table = lock(&self.shared.table);
         table.stream = None;
@@ -296,7 +307,8 @@ impl Drop for Workers {
 impl Executor for Workers {
     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
         let genomes = (0..work.weights.len()).map(|i| work.weights.genome(i));
-        self.lay_out(genomes, work.jobs.iter().copied(), work.rules, work.record);
+        let ends = Ends { rules: work.rules, record: work.record, mode: work.purpose.mode() };
+        self.lay_out(genomes, work.jobs.iter().copied(), ends);
         self.drive_all(experience)
     }
 }
@@ -329,12 +341,12 @@ impl Shared {
     /// Takes jobs and drives them until there is none.
     fn work(&self, worker: &mut Worker) {
         let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
-        let Some((rules, record)) = batch.ends else { return };
+        let Some(Ends { rules, record, mode }) = batch.ends else { return };
         while !self.stop.asked() {
             let Some((index, from_stream)) = lock(&self.table).take(&batch.jobs) else { break };
             let job = batch.jobs[index];
             let streams = from_stream.is_some();
-            let mut episode = Episode::new(job, rules);
+            let mut episode = Episode::new(job, rules).with_mode(mode);
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 set_weights(&mut *worker.agent, batch.genome(job.genome), job)?;
                 let (env, agent) = (&mut *worker.env, &mut *worker.agent);
