@@ -1,4 +1,4 @@
-//! Whether a claim of where an agent looks is true of what it does.
+//! Faithfulness: whether an agent's actions depend on what it claims to attend to.
 
 use std::fmt;
 

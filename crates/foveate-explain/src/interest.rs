@@ -1,4 +1,4 @@
-//! What an agent looks at: the region-of-interest study of AttentionAgent (Tang, Nguyen and Ha 2020).
+//! What an agent attends to: the region-of-interest study of AttentionAgent (Tang, Nguyen and Ha 2020).
 
 use foveate_core::{Image, ImageBuf, PatchGrid, Seed};
 

@@ -1,4 +1,4 @@
-//! Pictures as they might have been: with places covered, moved, or all else deleted.
+//! Interventions on a picture: places covered, moved, or everything else removed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Explanations: what an agent looks at, as pictures, as numbers, and put to the test.
+//! Explanations: what an agent attends to, in pictures and numbers, and tests of whether it acts on that.
 //!
 //! * [`overlay`](overlay()): what was attended to, laid over the picture: for selected patches [`whiten`], the published
 //!   look, whiter the more important they were; for soft attention [`heat_map`].
@@ -6,12 +6,11 @@
 //! * [`attention_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
 //! * [`charts::attention_figure`]: attention of any kind as a figure: bars for named tokens, a table for each head of
 //!   nodes that attend to nodes.
-//! * [`PictureEditor`]: pictures as they might have been, with a [`Mask`] covered, moved or alone.
-//! * [`looks`]: where it looks; [`interest`]: at what; [`faithful`]: whether that is what it acts on; [`saliency`]: what
-//!   another method says.
+//! * [`PictureEditor`]: pictures with a [`Mask`] covered, kept alone, or a patch moved.
+//! * [`looks`]: where it attends; [`interest`]: to what; [`faithful`]: whether it acts on that; [`saliency`]: perturbation
+//!   saliency, an independent method.
 //! * [`figure`]: figures with the numbers behind them.
 //! * [`page`]: the report as one HTML page.
-//!
 //! * [`study`](study()): plays, tests and drives episodes, and makes the whole report of them.
 //!
 //! **Invariant:** nothing is read or written here, and no thread is started: the caller hands in a

@@ -1,11 +1,11 @@
-//! Where an agent looks: statistics over the gazes of whole episodes.
+//! Where an agent looks: statistics of attention over whole episodes.
 
 use foveate_core::PatchGrid;
 use foveate_core::statistics::{mean, mean_interval, quantile};
 
 use crate::trajectory::{ActionScale, Trajectory};
 
-/// `[n_patches]`: which part of all looks went to each patch.
+/// `[n_patches]`: share of all selections that went to each patch.
 pub fn density(episodes: &[Trajectory], grid: PatchGrid) -> Vec<f64> {
     let mut counts = vec![0_u64; grid.len()];
     for patch in episodes.iter().flat_map(|e| e.selected.iter().flatten()) {
@@ -22,7 +22,7 @@ pub fn density(episodes: &[Trajectory], grid: PatchGrid) -> Vec<f64> {
 pub struct Region {
     /// Its name: `top left`, …
     pub name: String,
-    /// Which part of all looks went there.
+    /// Share of all selections there.
     pub looks: f64,
     /// Which part of all patches lies there: what an agent would give that looks anywhere.
     pub patches: f64,

@@ -9,7 +9,7 @@ pub struct Trajectory {
     pub grid: Option<PatchGrid>,
     /// What was decided, in the world's own units.
     pub actions: Vec<Vec<f64>>,
-    /// What it brought.
+    /// Reward.
     pub rewards: Vec<f64>,
     /// The patches that the controller saw, most important first; empty without attention.
     pub selected: Vec<Vec<u32>>,
@@ -59,7 +59,7 @@ pub struct Dimension {
     pub high: f64,
 }
 
-/// How far two actions lie apart, in 0.0..=1.0.
+/// Distance between two actions, in 0.0..=1.0.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionScale {
     /// Mean over dimensions of |difference| divided by the dimension's extent, at most 1 each.

@@ -1,4 +1,4 @@
-//! A session at its socket.
+//! A session with its WebSocket.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -23,14 +23,14 @@ use foveate_run::workers::Stop;
 
 /// Time between frames, at least: as screens have it, and shorter than any step in real time.
 const TICK: Duration = Duration::from_millis(16);
-/// Of a tick, what is driven in when it goes as fast as it can.
+/// Share of a tick that is spent on steps at maximum speed.
 const BUSY: Duration = Duration::from_millis(11);
-/// Time between looks at the stop flag when nothing happens.
+/// Interval of checks of the stop flag when idle.
 const IDLE: Duration = Duration::from_millis(200);
-/// Silence after which the page is asked whether it is still there, and after which it counts as gone.
+/// Silence after which a page is pinged, and after which it counts as gone.
 const PING_AFTER: Duration = Duration::from_secs(15);
 const GONE: Duration = Duration::from_secs(45);
-/// Most films in the making at once.
+/// Most films being encoded at once.
 const MAX_FILMS: usize = 2;
 
 type Socket = WebSocket<TcpStream>;

@@ -17,7 +17,7 @@
 //! | u16 × 7 | the grid: columns, rows, patch, stride, patches told to the controller, width and height of the picture that it was laid over; zeros without attention; of things with names their number as rows, the rest zeros |
 //! | u16 × k | these patches, most important first; none of soft attention |
 //! | f32 × columns·rows | importance of every patch |
-//! | u32, bytes | the view for people as [`run_length`](super::run_length) of equal pixels; 0 without |
+//! | u32, bytes | the view for people, [run-length encoded](super::run_length); 0 without |
 //!
 //! A film is one byte 2, then the MP4 file.
 

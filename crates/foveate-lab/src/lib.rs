@@ -1,4 +1,4 @@
-//! The lab: a page in the browser where an agent drives live and can be interfered with.
+//! The lab: a page in the browser on which an agent drives live while its user changes what it sees and does.
 //!
 //! * [`Session`]: one page's session, without a socket: commands in, frames out.
 //! * [`Lab`]: the server, one thread for every page.

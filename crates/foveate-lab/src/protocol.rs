@@ -1,4 +1,4 @@
-//! What page and server say to each other.
+//! Messages between page and server.
 //!
 //! The page sends JSON texts, each a [`Command`]; whatever is not exactly one is answered with an error and changes
 //! nothing. The server answers with JSON texts (`"type": "hello" | "state" | "end" | "message"`) and with binary frames.

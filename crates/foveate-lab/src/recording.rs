@@ -1,4 +1,4 @@
-//! The last seconds, kept small, and made into a film when someone asks.
+//! The last seconds of a session, compressed, and encoded as a film on request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ const MOST_BYTES: usize = 40 << 20;
 #[derive(Debug, Clone)]
 pub(super) struct RecordedFrame {
     pub(super) title: Arc<str>,
-    /// The world as people see it, in [`runs`]; empty without.
+    /// The view for people, [run-length encoded](run_length); empty without.
     pub(super) view: Box<[u8]>,
-    /// What the agent saw, in [`runs`]; empty without a picture.
+    /// What the agent saw, [run-length encoded](run_length); empty without a picture.
     pub(super) seen: Box<[u8]>,
     pub(super) marks: Box<[Mark]>,
     pub(super) action: Box<[f64]>,
@@ -56,7 +56,7 @@ impl Recording {
     }
 }
 
-/// A film to be made; it knows all it needs, so that another thread can make it.
+/// A film to encode; holds everything it needs, so that another thread can do it.
 pub struct FilmJob {
     pub(super) runners: Vec<Vec<Arc<RecordedFrame>>>,
     pub(super) dials: Vec<Dial>,

@@ -10,27 +10,27 @@ use foveate_envs::shift::{Plan, Shifted};
 use crate::setup::LabAgent;
 use foveate_run::RunError;
 
-/// An agent at the wheel of its own copy of the world.
+/// An agent with its own copy of the world.
 ///
-/// The agent looks exactly once at every observation, as in an evaluation, so that a runner in which nobody interferes
-/// drives the evaluation's episode to the bit. When what it sees is changed under its eyes, its memory goes back to
-/// before that look and it looks again.
+/// The agent decides exactly once on every observation, as in an evaluation, so that without interference a runner drives
+/// the evaluation's episode bit for bit. When the current observation changes, the agent's memory is restored to the state
+/// before the decision, and it decides again.
 pub(super) struct Runner {
     env: Shifted,
     agent: Box<dyn Agent>,
-    /// Agent and context before the look at the present observation, if they were kept.
+    /// Agent and context before the decision on the current observation, if they were kept.
     before: Option<(Box<dyn Agent>, ActContext)>,
     decided: Option<KeptDecision>,
-    /// The action that a person holds.
+    /// The action that the user holds; `None` when the agent drives.
     manual: Option<Vec<f64>>,
     episode: Episode,
     /// The last step, if it ended the episode.
     pub(super) end: Option<Step>,
-    /// Why the runner stands still for good.
+    /// Why the runner stopped for good.
     pub(super) broken: Option<String>,
 }
 
-/// What the agent made of the present observation.
+/// The agent's decision on the current observation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeptDecision {
     pub(super) action: Vec<f64>,
@@ -93,7 +93,7 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Starts the track of `seed`. Who holds the wheel goes on holding it.
+    /// Starts the track of `seed`. An action held by the user stays held.
     pub(super) fn restart(&mut self, seed: u64) {
         self.episode = Episode::of_seed(seed, EpisodeRules::WHOLE);
         self.episode.reset(&mut self.env, &mut *self.agent);
@@ -116,7 +116,7 @@ impl Runner {
         self.end.is_some() || self.broken.is_some()
     }
 
-    /// Changes what happens to picture and controls, from the present observation on.
+    /// Changes the shifts of picture and controls, from the current observation on.
     pub(super) fn shift(&mut self, plan: &Plan) -> Result<(), EnvError> {
         self.env.set_plan(plan)?;
         self.look_again();
@@ -137,7 +137,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Puts a person's hand on the wheel, or takes it off. Numbers are brought within the world's bounds.
+    /// Holds this action from now on, clamped to the world's bounds; `None` returns control to the agent.
     pub(super) fn set_manual(&mut self, action: Option<&[f64]>) -> Result<(), String> {
         let Some(action) = action else {
             self.manual = None;
@@ -159,12 +159,12 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether a person drives.
+    /// Whether the user drives.
     pub(super) const fn is_manual(&self) -> bool {
         self.manual.is_some()
     }
 
-    /// The world's bounds of an action; none for choices.
+    /// Bounds of the action; 0 and 1 for choices.
     pub(super) fn bounds(&self) -> (Vec<f64>, Vec<f64>) {
         self.env.spec().action.bounds().into_iter().map(|[low, high]| (low, high)).unzip()
     }
@@ -174,7 +174,7 @@ impl Runner {
         self.env.spec().fps
     }
 
-    /// One step on, if the episode is not over.
+    /// Takes one step, unless the episode is over.
     pub(super) fn step(&mut self) {
         if self.is_over() {
             return;
@@ -191,7 +191,7 @@ impl Runner {
         }
     }
 
-    /// Lets the agent look, if it has not yet looked at this observation. With `keep`, it can look again later.
+    /// Lets the agent decide, if it has not yet decided on this observation. With `keep`, the decision can be repeated.
     fn decide(&mut self, keep: bool) {
         if self.decided.is_some() || self.broken.is_some() {
             return;
@@ -205,8 +205,8 @@ impl Runner {
         }
     }
 
-    /// Forgets the look at the present observation, if the agent from before it was kept; otherwise the next
-    /// observation is the first that it sees changed.
+    /// Undoes the decision on the current observation, if the agent before it was kept; otherwise the change shows from the
+    /// next observation on.
     fn look_again(&mut self) {
         if let (Some(_), Some((agent, context))) = (&self.decided, self.before.take()) {
             self.agent = agent;
@@ -215,7 +215,7 @@ impl Runner {
         }
     }
 
-    /// What the agent sees and what it makes of it, as far as it can be said.
+    /// Observation, decision and held action of this moment.
     pub(super) fn present(&mut self) -> (Observation<'_>, Option<&KeptDecision>, Option<&[f64]>) {
         self.decide(true);
         (self.env.observation(), self.decided.as_ref(), self.manual.as_deref())

@@ -72,7 +72,7 @@ pub(super) struct Shared {
     guard: Guard,
     sessions: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
-    /// Connections that are no sessions (yet), oldest first: who asks slowly makes room for others.
+    /// Connections that are not yet sessions, oldest first: the slowest request makes room for others.
     pending: Mutex<VecDeque<(u64, TcpStream)>>,
     /// Films being made.
     pub(super) films: Arc<AtomicUsize>,
@@ -185,7 +185,7 @@ impl Shared {
     }
 }
 
-/// An entry of [`Shared::asking`], taken out when dropped.
+/// An entry of [`Shared::pending`], removed when dropped.
 struct PendingConnection {
     shared: Arc<Shared>,
     number: u64,
@@ -261,7 +261,7 @@ fn handle_connection(
     }
 }
 
-/// Reads on for a moment: a connection that is closed on someone who still speaks loses the answer on its way.
+/// Reads what is still sent for a moment: closing a connection with unread input would lose the answer.
 fn drain_request(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_millis(200)))?;
@@ -286,7 +286,7 @@ fn accept_key(head: &Head) -> Result<String, Refusal> {
     }
 }
 
-/// One of a bounded number, given back when dropped.
+/// One of a bounded number of slots, released when dropped.
 pub(super) struct Slot(Arc<AtomicUsize>);
 
 impl Slot {

@@ -1,4 +1,4 @@
-//! One page's session, without its socket: commands go in, frames and words come out.
+//! One page's session, without its socket: takes commands, gives frames and messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,15 @@ use crate::runner::{KeptDecision, Runner};
 use crate::setup::LabSetup;
 use foveate_run::{RunError, one_line, worlds};
 
-/// Frames that may be on their way, not yet drawn.
+/// Most frames sent and not yet drawn by the page.
 const IN_FLIGHT: u32 = 3;
-/// How long an ended episode stays before the next begins by itself.
+/// Time between the end of an episode and the start of the next.
 const PAUSE_AFTER_END: Duration = Duration::from_millis(1800);
-/// The same when it goes as fast as it can.
+/// The same at maximum speed.
 const SHORT_PAUSE: Duration = Duration::from_millis(500);
-/// The view until the page says how large it wants it.
+/// Size of the view until the page asks for another.
 const FIRST_VIEW: (usize, usize) = (640, 512);
-/// Seeds of tracks that follow one another by themselves start over here.
+/// Automatic seeds wrap around here.
 const SEEDS: u64 = 1_000_000;
 /// A page's session.
 pub struct Session {
@@ -44,9 +44,9 @@ pub struct Session {
     view: ImageBuf,
     /// There is something new to draw.
     changed: bool,
-    /// Worlds and agents were made anew, and the page has not been told.
+    /// Worlds and agents were rebuilt, and the page does not know yet.
     rebuilt: bool,
-    /// How long all runners have been over.
+    /// Time since the last runner's episode ended.
     waited: Duration,
     end_sent: bool,
     sent: u32,
@@ -108,17 +108,17 @@ impl Session {
         self.runners.iter().map(|runner| (runner.steps(), runner.score(), runner.is_over())).collect()
     }
 
-    /// What is to be said to the page, in order.
+    /// Messages for the page, in order.
     pub fn take_messages(&mut self) -> Vec<String> {
         std::mem::take(&mut self.messages)
     }
 
-    /// The film that the page asked for, to be made by whoever has time.
+    /// The film that the page asked for; encode it on another thread.
     pub fn take_film(&mut self) -> Option<FilmJob> {
         self.film.take()
     }
 
-    /// Whether nothing will happen until the page says something.
+    /// Whether nothing happens until the next command.
     pub fn is_idle(&self) -> bool {
         !self.changed && (self.settings.paused || (self.all_over() && !self.settings.auto))
     }
@@ -128,14 +128,14 @@ impl Session {
         self.sent.wrapping_sub(self.shown) < IN_FLIGHT
     }
 
-    /// Does what `text` says, or says why not.
+    /// Executes the command in `text`, or answers with an error message.
     pub fn handle(&mut self, text: &str) {
         if let Err(why) = protocol::read(text).and_then(|command| self.act(command)) {
             self.send_error(&why);
         }
     }
 
-    /// Tells the page that something cannot be done.
+    /// Queues an error message for the page.
     pub fn send_error(&mut self, why: &str) {
         // However hostile, a session keeps no pile of complaints.
         if self.messages.len() < 64 {
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Tells the page something good.
+    /// Queues a note for the page.
     pub fn send_note(&mut self, note: &str) {
         self.messages.push(json!({ "type": "message", "note": note }).to_string());
     }
@@ -194,7 +194,7 @@ impl Session {
         Ok(())
     }
 
-    /// All of a wish or nothing of it.
+    /// Applies a change of settings, all of it or nothing.
     fn set(&mut self, change: SettingsChange) -> Result<(), RunError> {
         let SettingsChange { seed, picture, variants, shifts, runners, speed, paused, auto } = change;
         let old = self.settings.clone();
@@ -250,7 +250,7 @@ impl Session {
         Ok(())
     }
 
-    /// The track from its start, in all runners.
+    /// Restarts the track in all runners.
     fn restart(&mut self) {
         for runner in &mut self.runners {
             runner.restart(self.settings.seed);
@@ -258,7 +258,7 @@ impl Session {
         self.begin();
     }
 
-    /// What holds at the start of every episode.
+    /// Resets what counts per episode.
     fn begin(&mut self) {
         (self.waited, self.end_sent, self.changed) = (Duration::ZERO, false, true);
         self.recorded_step.fill(None);
@@ -279,7 +279,8 @@ impl Session {
         }
     }
 
-    /// Lets `elapsed` pass; as fast as it goes while `in_time` says so. Returns whether there is something to draw.
+    /// Advances by `elapsed`, or at maximum speed for as long as `in_time` allows. Returns whether there is something to
+    /// draw.
     pub fn advance(&mut self, elapsed: Duration, in_time: &mut dyn FnMut() -> bool) -> bool {
         if !self.settings.paused {
             if self.all_over() {
@@ -303,12 +304,12 @@ impl Session {
         self.changed
     }
 
-    /// Nothing is drawn, so nothing is driven either.
+    /// Drops the time that is due: a page that draws nothing drives nothing.
     pub fn skip_time(&mut self) {
         self.pace.forget();
     }
 
-    /// After the end.
+    /// Waits between episodes, then starts the next.
     fn rest(&mut self, elapsed: Duration) {
         self.waited += elapsed;
         let enough = if self.settings.speed == 0.0 { SHORT_PAUSE } else { PAUSE_AFTER_END };
@@ -319,7 +320,7 @@ impl Session {
         }
     }
 
-    /// The frame of this moment.
+    /// The current frame.
     pub fn frame(&mut self) -> Vec<u8> {
         self.changed = false;
         self.sent = self.sent.wrapping_add(1);
@@ -340,7 +341,7 @@ impl Session {
         out
     }
 
-    /// Written above a film.
+    /// Title of a film.
     fn title(&self, at: usize) -> Arc<str> {
         let Settings { seed, picture, variants, shifts, .. } = &self.settings;
         let mut parts =
@@ -395,7 +396,7 @@ impl Session {
         }
     }
 
-    /// Everything that the page has to know once.
+    /// The first message: everything that a page needs once.
     fn hello(&self) -> String {
         let info = WORLDS.get(&self.setup.world.id);
         let variants: Vec<Value> = info

@@ -1,4 +1,4 @@
-//! Who can drive, and where: what the command line named, shared by all sessions.
+//! The world and the agents of a lab, shared by all sessions.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct LabAgent {
     pub patches: Option<usize>,
 }
 
-/// Everyone who can drive, and the world that is asked for.
+/// The world and the agents of a lab.
 pub struct LabSetup {
     /// The world as the command line has it, with the pictures of a video, and without shifts.
     pub world: EnvRequest,
@@ -33,8 +33,7 @@ pub struct LabSetup {
 }
 
 impl LabSetup {
-    /// Puts `named` first, and after them the champion of the world and an agent that never learnt, so that there is
-    /// always someone to compare with.
+    /// The agents `named`, then the world's champion and an untrained agent, so that there is always one to compare with.
     ///
     /// # Errors
     /// When the world cannot be made, or nobody is named and it has no champion.

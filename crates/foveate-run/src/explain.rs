@@ -29,15 +29,15 @@ pub struct ExplainRequest<'a> {
     pub env: &'a dyn Env,
     /// The agent with its weights; it is copied.
     pub agent: &'a dyn Agent,
-    /// What to call them.
+    /// Names of world and agent.
     pub labels: Labels,
-    /// The world is seeded once with this; the first episode of its stream is the one that is shown.
+    /// The world is seeded once with this; the report shows the first episode of that stream.
     pub seed: u64,
     /// Episodes that the statistics are over.
     pub episodes: usize,
     /// Decisions per episode that are put to the test.
     pub decisions: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long.
+    /// Steps after which an episode is truncated; `None` to leave that to the world.
     pub max_steps: Option<usize>,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,

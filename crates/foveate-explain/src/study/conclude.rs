@@ -1,4 +1,4 @@
-//! What the tests come to.
+//! Conclusions from the tests of a study.
 
 use crate::Fill;
 use crate::faithful::{Conclusion, Effect, FEWEST_EPISODES, Faithfulness};
@@ -9,23 +9,23 @@ use super::phases::Found;
 use super::probes::{CLAIMS, INTERVENTIONS};
 use super::{Claim, Cost, Drive, Intervention, Mean};
 
-/// Everything said of the tests.
+/// All conclusions of a study.
 pub(super) struct Findings {
     pub(super) claims: Vec<Claim>,
     pub(super) interventions: Vec<Intervention>,
     pub(super) drives: Vec<Drive>,
     pub(super) decisions: Conclusion,
     pub(super) driving: Conclusion,
-    /// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
+    /// Score lost by covering attended places in whole episodes, beyond what covering as many other pixels costs.
     pub(super) cost: Vec<Cost>,
     pub(super) random_driving: Conclusion,
-    /// Decisions that perturbation saliency was asked about.
+    /// Decisions for which perturbation saliency was computed.
     pub(super) salient: usize,
-    /// Saliency and gaze: rank correlation and its null, overlap and its null.
+    /// Saliency against attention: rank correlation and its null, overlap and its null.
     pub(super) agreement: [Mean; 4],
 }
 
-/// Draws the conclusions.
+/// Computes the conclusions.
 pub(super) fn conclude(found: &Found) -> Findings {
     let n = found.episodes.len();
     let sums = [found.claim_sums(0), found.claim_sums(1)];
@@ -94,8 +94,8 @@ pub(super) fn conclude(found: &Found) -> Findings {
     }
 }
 
-/// Whether covering what is looked at costs more score than covering as much of anything else, for every fill, and how
-/// much more.
+/// Whether covering attended places costs more score than covering as many other pixels, with every fill, and how much
+/// more.
 fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Conclusion, Vec<Cost>) {
     let of = |wanted: Condition| scores.iter().find(|(c, _)| *c == wanted).map(|(_, scores)| scores);
     let cost = |fill: Fill| {

@@ -9,7 +9,7 @@ use super::play::EpisodeStart;
 use super::probes::claim;
 use super::saved_decision::blindfold;
 
-/// What is done to every picture before the agent gets it.
+/// The intervention on every picture before the agent sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     AsIs,
@@ -22,7 +22,7 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    /// Every condition, as they are shown.
+    /// All conditions, in the order of the report.
     pub(super) fn all() -> Vec<Condition> {
         let mut all = vec![Condition::AsIs];
         for fill in Fill::ALL {
@@ -62,7 +62,8 @@ impl Condition {
     }
 }
 
-/// The score of the episode under `condition`. Where the agent would look is asked of it on the picture as it is.
+/// The score of the episode under `condition`. The covered places are those that a copy of the agent attends to on the
+/// unchanged picture.
 pub(super) fn drive(seat: EpisodeStart, condition: Condition, seed: Seed) -> Result<f64, StudyError> {
     let EpisodeStart { mut env, agent, job, max_steps } = seat;
     let mut actor = IntervenedActor { agent, condition, seed };

@@ -1,4 +1,4 @@
-//! What was found, drawn.
+//! The report's figures.
 
 use crate::charts::{
     Card, DotPlot, DotRow, SaliencyRow, around, attention_map, cards, curves, dots, hold_lengths, importance,
@@ -349,7 +349,7 @@ fn ink(fill: Fill) -> Ink {
     }
 }
 
-/// What bars and bands are.
+/// What bars and bands show, in words.
 fn intervals(what: &str, episodes: usize) -> String {
     if episodes == 1 {
         "one episode has no interval".to_owned()

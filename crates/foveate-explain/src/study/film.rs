@@ -1,5 +1,4 @@
-//! The episode as a film in memory: the world beside what the agent sees, with nothing written on it. The page draws
-//! over it.
+//! The film of the shown episode, in memory: the world beside what the agent sees. The page draws the overlay itself.
 
 use crate::page::PageFilm;
 use foveate_core::{Env, EnvError, Image, ImageBuf};
@@ -30,7 +29,7 @@ pub(super) struct FinishedFilm {
 }
 
 impl FilmRecorder {
-    /// Looks at a world that was just reset and shows pictures of this size.
+    /// Starts a film of a world that was just reset and that shows pictures of this size.
     pub(super) fn new(env: &dyn Env, width: usize, height: usize) -> Result<Self, StudyError> {
         let mut view = ImageBuf::black(WORLD[0], WORLD[1]);
         let view = match env.render(&mut view) {
@@ -49,7 +48,7 @@ impl FilmRecorder {
         Ok(FilmRecorder { film, body: Vec::new(), view, frame, fps, seen })
     }
 
-    /// Takes a frame.
+    /// Adds a frame.
     pub(super) fn shoot(&mut self, env: &dyn Env, picture: Image<'_>) -> Result<(), StudyError> {
         if let Some(view) = &mut self.view {
             env.render(view)?;
@@ -74,13 +73,13 @@ impl FilmRecorder {
 }
 
 impl FinishedFilm {
-    /// As the page takes it.
+    /// The film in the form that the page needs.
     pub(super) fn film(&self) -> PageFilm<'_> {
         PageFilm { mp4: &self.mp4, fps: self.fps, size: self.size, world: self.world, seen: self.seen }
     }
 }
 
-/// Lays `picture` over a place of `frame`, each pixel as the nearest one.
+/// Scales `picture` to a rectangle of `frame` by nearest neighbour.
 fn put(frame: &mut ImageBuf, [left, top, width, height]: [usize; 4], picture: Image<'_>) {
     let columns = frame.width();
     for y in 0..height {

@@ -1,8 +1,8 @@
-//! The study behind a report: what is played, tested and driven, and what follows from it.
+//! The study behind a report: episodes, interventions and conclusions.
 //!
-//! Episodes are played and recorded; decisions are taken again on changed pictures, each from the very state in which it
-//! was taken; episodes are driven again with a change in every step. Worlds are stepped by
-//! [`Episode`](foveate_core::episode::Episode) alone, and jobs run where a [`Scheduler`] says.
+//! Episodes are played and recorded. Decisions are repeated on changed pictures, each from the agent's state at that
+//! decision. Episodes are driven again with an intervention in every step. Worlds are stepped by
+//! [`Episode`](foveate_core::episode::Episode) alone; a [`Scheduler`] runs the jobs.
 
 mod conclude;
 mod conditions;
@@ -26,33 +26,33 @@ use crate::figure::{Dress, Figure, raster, svg};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
 use crate::trajectory::{Dimension, Trajectory};
 
-/// What is studied.
+/// World, agent and size of a study.
 pub struct StudyRequest<'a> {
     /// The world; it is copied.
     pub env: &'a dyn Env,
     /// The agent with its weights; it is copied.
     pub agent: &'a dyn Agent,
-    /// What to call them.
+    /// Names of world and agent.
     pub labels: Labels,
-    /// The world is seeded once with this; the first episode of its stream is the one that is shown.
+    /// The world is seeded once with this; the report shows the first episode of that stream.
     pub seed: u64,
     /// Episodes that the statistics are over, at least 1.
     pub episodes: usize,
     /// Decisions per episode that are tested, at least 1.
     pub decisions: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long.
+    /// Steps after which an episode is truncated; `None` to leave that to the world.
     pub max_steps: Option<usize>,
     /// Names and bounds of the action's dimensions.
     pub dimensions: Vec<Dimension>,
 }
 
-/// Runs the jobs of a study, at the same time where it can.
+/// Runs the jobs of a study, in parallel where it can.
 pub trait Scheduler: Sync {
-    /// Does every job; result `i` belongs to job `i`, whoever did it. `each` is called on the caller's thread after
-    /// every job, in no particular order.
+    /// Runs every job; result `i` belongs to job `i`. `each` is called on the caller's thread after every job, in no
+    /// particular order.
     ///
     /// # Errors
-    /// That of the first job that fails, in the order of the jobs among those done; or that someone asked to stop.
+    /// The error of the failed job with the lowest number among those that ran, or that a stop was requested.
     fn ordered<J: Send, R: Send>(
         &self,
         jobs: impl Iterator<Item = J> + Send,
@@ -60,7 +60,7 @@ pub trait Scheduler: Sync {
         each: &mut dyn FnMut(),
     ) -> Result<Vec<R>, StudyError>;
 
-    /// Whether someone asked to stop.
+    /// Whether a stop was requested.
     fn stopped(&self) -> bool;
 }
 
@@ -85,12 +85,12 @@ pub enum StudyError {
     },
 }
 
-/// How far the making of a report is.
+/// Progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// What is being done.
+    /// The phase under way.
     pub what: &'static str,
-    /// The part of all work that is done, in 0.0..=1.0.
+    /// Share of all work done, in 0.0..=1.0.
     pub done: f64,
 }
 
@@ -119,46 +119,46 @@ pub struct StudyReport {
     pub mean_score: f64,
     /// Steps of every episode.
     pub steps: Vec<usize>,
-    /// Decisions put to the test.
+    /// Decisions tested.
     pub decisions: usize,
     /// Patches that the agent looks at, and patches in all.
     pub looked_at: [usize; 2],
-    /// Which part of all looks goes to each ninth of the picture, the most looked-at first.
+    /// Share of attention in each ninth of the picture, the largest first.
     pub regions: Vec<(String, f64)>,
-    /// Half of all looks are part of a hold of at most so many decisions in a row.
+    /// Median time for which a patch stays selected, in decisions and weighted by time.
     pub typical_hold: usize,
-    /// Patches whose importance was counted, and how many votes one patch in twenty has at least.
+    /// Patches counted, and the 95 % quantile of their importance.
     pub importance: (u64, f64),
-    /// Large changes of the action that the gaze was looked at around.
+    /// Large changes of the action around which attention was analysed.
     pub changes: usize,
-    /// How far two actions lie apart.
+    /// The distance between two actions, in words.
     pub distance: &'static str,
-    /// Whether it acts, decision by decision, on what it looks at: `supported`, `not supported`, `undecided`.
+    /// Whether its decisions depend on what it attends to: `supported`, `not supported`, `undecided`.
     pub verdict: String,
-    /// Whether covering what it looks at costs more score than covering as much elsewhere.
+    /// Whether covering attended places costs more score than covering as many other pixels.
     pub driving: String,
-    /// How much more it costs, for each fill.
+    /// The difference in score, for each fill.
     pub cost: Vec<Cost>,
-    /// The same of agents of random weights.
+    /// The same for agents with random weights.
     pub random_driving: String,
-    /// Whose claims were tested; the second is the null.
+    /// The tested claims; the second is the null.
     pub claims: Vec<Claim>,
-    /// What was done to the pictures of decisions.
+    /// Interventions on single decisions.
     pub interventions: Vec<Intervention>,
-    /// What was done to the pictures of whole episodes.
+    /// Interventions on whole episodes.
     pub drives: Vec<Drive>,
-    /// Perturbation saliency and gaze.
+    /// Agreement of perturbation saliency and attention.
     pub agreement: Agreement,
-    /// What the numbers of the method are.
+    /// Constants of the method.
     pub method: Method,
 }
 
-/// Numbers that belong to the method and not to what was found.
+/// Constants of the method, so that the report file holds every number of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Method {
     /// The scale of faithfulness: the claim matters less than, as much as, or to the exclusion of other places.
     pub faithfulness_scale: [i32; 3],
-    /// What part of all cases intervals hold.
+    /// Confidence level of all intervals.
     pub interval: f64,
     /// Standard deviation, in pixels, of the blur that covers.
     pub blur_px: f64,
@@ -168,9 +168,9 @@ pub struct Method {
     pub saliency: &'static str,
     /// The ranges of importance that sample patches are drawn from.
     pub ranges: [&'static str; 3],
-    /// Episodes below which there is no verdict.
+    /// Fewer episodes give no conclusion.
     pub fewest_episodes: usize,
-    /// Episodes that are advised.
+    /// Recommended number of episodes.
     pub advised_episodes: usize,
 }
 
@@ -189,21 +189,21 @@ impl Method {
     }
 }
 
-/// What covering the gaze costs in whole episodes, more than covering as much elsewhere.
+/// Score lost by covering attended places in whole episodes, beyond what covering as many other pixels costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// What covered pixels became.
     pub fill: String,
-    /// Mean difference of the scores, episode by episode; positive when covering the gaze costs more.
+    /// Mean paired difference of the scores; positive when covering attended places costs more.
     pub difference: f64,
     /// Its 95 % interval; `null` for one episode.
     pub interval: Option<[f64; 2]>,
 }
 
-/// A claim of where an agent looks, tested.
+/// A tested claim of what an agent attends to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// Whose.
+    /// Whose claim it is.
     pub name: String,
     /// Its faithfulness when places are covered by blur.
     #[serde(serialize_with = "faithfulness")]
@@ -211,10 +211,10 @@ pub struct Claim {
     /// The same with the mean colour.
     #[serde(serialize_with = "faithfulness")]
     pub mean: Faithfulness,
-    /// What it is compared with, for each fill.
+    /// Faithfulness of the null, for each fill.
     #[serde(serialize_with = "nulls")]
     pub null: [Faithfulness; 2],
-    /// What the test says; `None` for the null itself.
+    /// The conclusion; `None` for the null itself.
     #[serde(serialize_with = "verdict")]
     pub verdict: Option<Conclusion>,
 }
@@ -265,7 +265,7 @@ pub struct Drive {
     pub name: String,
     /// What covered pixels became; empty where nothing was covered.
     pub fill: String,
-    /// It was done to agents of random weights.
+    /// Whether the agents had random weights.
     pub random_weights: bool,
     /// Mean score.
     pub mean: f64,
@@ -278,18 +278,18 @@ pub struct Drive {
 /// A mean over episodes and its 95 % interval; one episode has none.
 pub type Mean = (f64, Option<[f64; 2]>);
 
-/// How far perturbation saliency and gaze agree: means and 95 % intervals over episodes.
+/// Agreement of perturbation saliency and attention: means and 95 % intervals over episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Agreement {
     /// Decisions that were compared.
     pub decisions: usize,
     /// Rank correlation over all patches.
     pub ranks: Mean,
-    /// With the gaze of another moment.
+    /// The same against the attention of another decision.
     pub ranks_null: Mean,
-    /// Intersection over union of the most salient patches and those looked at.
+    /// Intersection over union of the most salient and the selected patches.
     pub overlap: Mean,
-    /// With the gaze of another moment.
+    /// The same against the attention of another decision.
     pub overlap_null: Mean,
 }
 
@@ -338,8 +338,8 @@ impl fmt::Display for StudyReport {
     }
 }
 
-/// Whether there is something to explain: a gaze, or a picture that perturbations change. An agent that cannot see this
-/// world at all is refused later.
+/// Whether there is something to explain: attention, or a picture that can be perturbed. An agent that does not fit the
+/// world is refused later.
 pub fn has_attention(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
     if env.spec().observation.picture().is_some() {
         return true;
@@ -364,7 +364,7 @@ pub struct Study {
 /// The file that holds every number of the report.
 pub const REPORT_FILE: &str = "report.json";
 
-/// Makes the study, calling `progress` now and then.
+/// Runs the study, reporting progress.
 ///
 /// # Errors
 /// When the world shows no picture, an episode fails, or someone asks to stop.
@@ -382,7 +382,7 @@ pub fn study(
 }
 
 impl Study {
-    /// Gives every file of the report, name and bytes, to `add`: figures as SVG, PNG, CSV and JSON, the page, the film,
+    /// Passes name and bytes of every file of the report to `add`: figures as SVG, PNG, CSV and JSON, the page, the film,
     /// and last [`REPORT_FILE`].
     ///
     /// # Errors

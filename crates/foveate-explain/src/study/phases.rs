@@ -1,4 +1,4 @@
-//! What is played, taken again and driven, in the order in which one needs the other.
+//! The phases of a study, in dependency order.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,9 +19,9 @@ use super::{Mean, Progress, Scheduler, StudyRequest};
 
 /// Patches shown of each range of importance.
 const SAMPLES: usize = 19;
-/// Decisions of an episode that perturbation saliency is asked about.
+/// Decisions of an episode for which perturbation saliency is computed.
 const SALIENT: usize = 5;
-/// Decisions that the page shows with all that was done to them.
+/// Decisions that the page shows with all their interventions.
 const CARDS: usize = 4;
 
 /// The filmed episode.
@@ -33,7 +33,7 @@ pub(super) struct ShownEpisode {
     pub(super) picture: [usize; 2],
 }
 
-/// Everything that the report is made of.
+/// All results of the phases.
 pub(super) struct Found {
     pub(super) scale: ActionScale,
     pub(super) episodes: Vec<Trajectory>,
@@ -44,11 +44,11 @@ pub(super) struct Found {
     pub(super) mean_picture: Vec<f64>,
     pub(super) grid: PatchGrid,
     pub(super) has_attention: bool,
-    /// Of every episode, its tested decisions.
+    /// The tested decisions of every episode.
     pub(super) probed: Vec<Vec<Probed>>,
     /// Decisions of the filmed episode that the page shows.
     pub(super) cards: Vec<SavedDecision>,
-    /// Of every episode of a random-weight agent and every fill: its own gaze, and the null of that.
+    /// For every episode of a random-weight agent and every fill: the effects of its own claims and of their null.
     pub(super) random_claims: Vec<[[Effect; 2]; 2]>,
     /// Scores of every condition, episode by episode.
     pub(super) scores: Vec<(Condition, Vec<f64>)>,

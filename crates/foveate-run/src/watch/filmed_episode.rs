@@ -22,7 +22,7 @@ pub(super) struct FilmedEpisode {
     view: Option<ImageBuf>,
     /// For pictures that are not RGB.
     scratch: Vec<u8>,
-    /// What the agent decided on seeing the present observation; it looks once per observation.
+    /// The decision on the current observation; the agent decides once per observation.
     decided: Option<ShownDecision>,
 }
 
@@ -85,7 +85,7 @@ impl FilmedEpisode {
         self.episode.is_over()
     }
 
-    /// The frame of this moment.
+    /// The current frame.
     pub(super) fn compose(&mut self) -> Result<&ImageBuf, RunError> {
         self.decide()?;
         if let Some(view) = &mut self.view {
