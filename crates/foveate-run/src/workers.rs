@@ -410,7 +410,10 @@ pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{DemonstrationPlan, Population, Purpose, SerialExecutor};
+    use foveate_core::{
+        ActContext, Decision, DemonstrationPlan, Observation, Policy, PolicyAgent, PolicyError, Population,
+        Purpose, Seed, SerialExecutor, TensorShape,
+    };
 
     use super::*;
     use crate::toy::{ToyWorld, toy_agent};
@@ -536,6 +539,62 @@ mod tests {
                 };
                 assert_eq!(steps as u64, result.steps);
             }
+        }
+    }
+
+    /// Draws its action when it explores, and does nothing otherwise.
+    #[derive(Clone)]
+    struct Curious;
+
+    impl Policy for Curious {
+        type Memory = [f64; 1];
+        fn memory(&self) -> [f64; 1] {
+            [0.0]
+        }
+        fn reset(&self, _: &mut [f64; 1], _: Seed) {}
+        fn act<'m>(
+            &self,
+            _: Observation<'_>,
+            memory: &'m mut [f64; 1],
+            context: &mut ActContext,
+        ) -> Result<Decision<'m>, PolicyError> {
+            memory[0] = match context.mode {
+                ActMode::Explore => context.rng.uniform(-1.0, 1.0),
+                ActMode::Greedy => 0.0,
+            };
+            Ok(Decision::new(memory))
+        }
+        fn tensors(&self) -> Vec<TensorShape> {
+            vec![TensorShape { name: "unused".into(), shape: vec![1] }]
+        }
+        fn params(&self) -> Vec<f32> {
+            vec![0.0]
+        }
+        fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn agents_explore_to_learn_and_not_to_be_judged() {
+        let agent = PolicyAgent::new(Curious);
+        let actions = |purpose: Purpose| {
+            let work = Work {
+                purpose,
+                record: Record::Transitions { unroll: 1000 },
+                ..work(&Population::zeros(1, 1), &jobs(1, 4))
+            };
+            let (mut expect, mut experience) = (Experience::default(), Experience::default());
+            SerialExecutor::new(&ToyWorld::default(), &agent).execute(&work, &mut expect).expect("fine");
+            let mut workers = Workers::new(&ToyWorld::default(), &agent, 3, Stop::default());
+            workers.execute(&work, &mut experience).expect("fine");
+            assert_eq!(experience, expect, "{purpose:?}: whoever runs it");
+            expect.recordings
+        };
+        let judged = actions(Purpose::Evaluation);
+        assert_ne!(actions(Purpose::Training), judged);
+        for purpose in [Purpose::Validation, Purpose::Finals, Purpose::Report] {
+            assert_eq!(actions(purpose), judged, "{purpose:?}");
         }
     }
 
