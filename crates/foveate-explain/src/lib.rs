@@ -11,7 +11,7 @@
 //!   saliency, an independent method.
 //! * [`figure`]: figures with the numbers behind them.
 //! * [`page`]: the report as one HTML page.
-//! * [`study`](study()): plays, tests and drives episodes, and makes the whole report of them.
+//! * [`study`](mod@study): plays, tests and drives episodes, and makes the whole report of them.
 //!
 //! **Invariant:** nothing is read or written here, and no thread is started: the caller hands in a
 //! [`Scheduler`](study::Scheduler). Worlds are stepped by the episode driver of `foveate-core` alone.
