@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn pictures_of_wrappers_are_counted() {
         let bytes = |text: &str| Wrapped::bytes(&text.parse().expect("wrappers"), &spec());
-        assert_eq!(bytes("max"), 2 * 96 * 96 * 3 + 96 * 96 * 3);
+        assert_eq!(bytes("repeat:2+max"), 2 * 96 * 96 * 3 + 96 * 96 * 3);
         assert_eq!(bytes("grey"), 2 * 96 * 96 + 96 * 96, "one byte for each pixel");
         assert_eq!(bytes("stack:colors"), 2 * 96 * 96 * 3 + 2 * 96 * 96 * 3);
         assert_eq!(bytes("resize:4096x4096+stack:64"), 2 * 96 * 96 * 3 + 64 * 4096 * 4096 * 3);
