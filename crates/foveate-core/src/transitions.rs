@@ -197,3 +197,181 @@ impl Observer for TransitionRecorder {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episode::{Episode, EpisodeRules};
+    use crate::{
+        ActContext, ActionSpace, Agent, Decision, EnvError, EnvSpec, Fact, ImageBuf, ObservationSpace,
+        Policy, PolicyAgent, PolicyError, Seed, Step, TensorShape,
+    };
+
+    const JOB: RolloutJob = RolloutJob { genome: 2, episode: 1, env_seed: 5 };
+
+    /// Shows how many steps were taken, pays ten times as much, and ends after `ends` steps.
+    #[derive(Clone)]
+    struct Counter {
+        spec: EnvSpec,
+        shown: [f32; 1],
+        ends: usize,
+        truncates: bool,
+    }
+
+    fn counter(ends: usize, truncates: bool) -> Counter {
+        let spec = EnvSpec {
+            id: "counter".into(),
+            observation: ObservationSpace::Vector { len: 1 },
+            action: ActionSpace::Discrete { n: 2 },
+            max_steps: None,
+            fps: 1.0,
+        };
+        Counter { spec, shown: [0.0], ends, truncates }
+    }
+
+    impl Env for Counter {
+        fn spec(&self) -> &EnvSpec {
+            &self.spec
+        }
+        fn reset(&mut self, _: Option<u64>) {
+            self.shown = [0.0];
+        }
+        fn step(&mut self, _: Action<'_>) -> Result<Step, EnvError> {
+            self.shown[0] += 1.0;
+            let over = self.shown[0] as usize >= self.ends;
+            let reward = 10.0 * f64::from(self.shown[0]);
+            Ok(Step { reward, terminated: over && !self.truncates, truncated: over && self.truncates })
+        }
+        fn observation(&self) -> Observation<'_> {
+            Observation::Vector(&self.shown)
+        }
+        fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
+            Err(EnvError::NoView { env: "counter".into(), why: "there is nothing to see".into() })
+        }
+        fn state(&self) -> Fact {
+            Fact::Number(self.shown[0].into())
+        }
+        fn boxed_clone(&self) -> Box<dyn Env> {
+            Box::new(self.clone())
+        }
+    }
+
+    /// Chooses 1 on odd observations; its logits are the observation, its value is minus that.
+    #[derive(Clone)]
+    struct Odd {
+        estimates: bool,
+    }
+
+    impl Policy for Odd {
+        type Memory = ([f64; 2], [f32; 2]);
+        fn memory(&self) -> Self::Memory {
+            ([0.0; 2], [0.0; 2])
+        }
+        fn reset(&self, _: &mut Self::Memory, _: Seed) {}
+        fn act<'m>(
+            &self,
+            observation: Observation<'_>,
+            memory: &'m mut Self::Memory,
+            _: &mut ActContext,
+        ) -> Result<Decision<'m>, PolicyError> {
+            let seen = observation.numbers().unwrap_or_default()[0];
+            *memory = ([0.5, f64::from(seen % 2.0)], [seen; 2]);
+            let decision = Decision::new(&memory.0);
+            if self.estimates {
+                return Ok(Decision { logits: Some(&memory.1), value: Some(-seen), ..decision });
+            }
+            Ok(decision)
+        }
+        fn tensors(&self) -> Vec<TensorShape> {
+            vec![]
+        }
+        fn params(&self) -> Vec<f32> {
+            vec![]
+        }
+        fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
+            Ok(())
+        }
+    }
+
+    fn record(
+        mut world: Counter,
+        rules: EpisodeRules,
+        estimates: bool,
+        mut recorder: TransitionRecorder,
+    ) -> Result<Vec<Unroll>, EvaluateError> {
+        let agent: &mut dyn Agent = &mut PolicyAgent::new(Odd { estimates });
+        Episode::new(JOB, rules).run(&mut world, agent, &mut recorder)?;
+        Ok(recorder.into_unrolls())
+    }
+
+    #[test]
+    fn every_step_is_kept_and_so_is_the_final_observation() {
+        for (steps, unroll, lengths) in
+            [(5, 2, &[2, 2, 1][..]), (4, 2, &[2, 2]), (3, 9, &[3]), (2, 1, &[1, 1]), (1, 1, &[1])]
+        {
+            let recorder = TransitionRecorder::new(JOB, unroll);
+            let unrolls = record(counter(steps, false), EpisodeRules::WHOLE, true, recorder).expect("fine");
+            assert_eq!(unrolls.iter().map(Unroll::len).collect::<Vec<_>>(), lengths, "{steps} by {unroll}");
+            let transitions: Vec<Transition<'_>> = unrolls.iter().flat_map(Unroll::iter).collect();
+            assert_eq!(transitions.len(), steps);
+            for (t, transition) in transitions.iter().enumerate() {
+                let (seen, next) = ([t as f32], [t as f32 + 1.0]);
+                let expect = Transition {
+                    observation: Observation::Vector(&seen),
+                    action: Action::Discrete(t % 2),
+                    reward: 10.0 * (t as f64 + 1.0),
+                    next: Observation::Vector(&next),
+                    terminated: t + 1 == steps,
+                    truncated: false,
+                    logits: &[seen[0]; 2],
+                    value: Some(-seen[0]),
+                };
+                assert_eq!(*transition, expect, "step {t} of {steps} by {unroll}");
+            }
+            assert_eq!(unrolls[0].get(unroll), None);
+        }
+    }
+
+    #[test]
+    fn how_an_episode_ended_stands_in_its_last_stretch_alone() {
+        let whole = EpisodeRules::WHOLE;
+        let limit = EpisodeRules { max_steps: 3, ..whole };
+        for (world, rules, terminated) in [
+            (counter(4, false), whole, true),
+            (counter(4, true), whole, false),
+            (counter(9, false), limit, false),
+        ] {
+            let unrolls = record(world, rules, false, TransitionRecorder::new(JOB, 2)).expect("fine");
+            assert_eq!(unrolls.len(), 2);
+            assert!(!unrolls[0].terminated && !unrolls[0].truncated);
+            assert_eq!((unrolls[1].terminated, unrolls[1].truncated), (terminated, !terminated));
+            // A policy without them leaves no logits and no values.
+            let first = unrolls[0].get(0).expect("a step");
+            assert_eq!((first.logits, first.value), (&[][..], None));
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let each = 4 + size_of::<ObservationBuf>();
+        let of = |bytes| {
+            let recorder = TransitionRecorder::new(JOB, 100).within(bytes);
+            record(counter(9, false), EpisodeRules::WHOLE, false, recorder)
+        };
+        assert_eq!(of(10 * each).expect("nine steps and the end").len(), 1);
+        let said = of(10 * each - 1).expect_err("one too many").to_string();
+        assert!(
+            said.starts_with("genome 2, episode 1 (seed 5), step 10: its recorded observations"),
+            "{said}"
+        );
+        assert!(said.contains(&format!("more than {} bytes; shorten", 10 * each - 1)), "{said}");
+    }
+
+    #[test]
+    fn a_recording_survives_serialisation() {
+        let recorder = TransitionRecorder::new(JOB, 2);
+        let unrolls = record(counter(5, false), EpisodeRules::WHOLE, true, recorder).expect("fine");
+        let text = serde_json::to_string(&unrolls).expect("plain values");
+        assert_eq!(serde_json::from_str::<Vec<Unroll>>(&text).expect("its own"), unrolls);
+    }
+}

@@ -4,6 +4,73 @@
 //! with one; a generation is over when its last rollout is. The caller's own thread is the first worker, the others
 //! wait for work as long as the [`Workers`] live, and a batch like the last one allocates nothing. What a job gives
 //! depends on the job alone: any number of workers, in any order, gives the same digits.
+//!
+//! # An executor elsewhere
+//!
+//! Work and experience are plain values, so an [`Executor`] may send them to machines that see bytes alone. Here another
+//! thread stands for the machine; the bits are the same:
+//!
+//! ```
+//! use foveate_agents::registry::{Init, initial_params, make};
+//! use foveate_core::episode::EpisodeRules;
+//! use foveate_core::{
+//!     AgentSetup, EvaluateError, Executor, Experience, FailedJob, Order, Population, Purpose, Record, RolloutJob, Seed,
+//!     Setup, Work, WorldSetup,
+//! };
+//! use foveate_envs::registry::EnvRequest;
+//! use foveate_run::workers::{Stop, Workers};
+//! use foveate_run::worlds;
+//! use serde_json::{Value, from_slice, from_str, to_vec};
+//!
+//! /// What the other machine runs: from bytes to bytes.
+//! fn elsewhere(order: &[u8]) -> Vec<u8> {
+//!     let order: Order = from_slice(order).expect("an order");
+//!     order.check().expect("an order of this version");
+//!     let Setup { world: WorldSetup { id, picture, variants, options, shifts }, agent } = order.setup;
+//!     let request = EnvRequest { id, picture, variants, options, shifts, ..EnvRequest::default() };
+//!     let world = worlds::make(request).expect("a world of this name");
+//!     let agent = make(&agent.name, &from_str(&agent.config).expect("JSON")).expect("an agent of this name");
+//!     let mut experience = Experience::default();
+//!     let done = Workers::new(&*world, &*agent, 2, Stop::default()).execute(&order.work, &mut experience);
+//!     to_vec(&done.map(|()| experience).map_err(|error| error.failed())).expect("plain values")
+//! }
+//!
+//! struct Remote(Setup);
+//!
+//! impl Executor for Remote {
+//!     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
+//!         let order = to_vec(&Order::new(self.0.clone(), work.clone())).expect("plain values");
+//!         let answer = std::thread::spawn(move || elsewhere(&order)).join().expect("the machine is up");
+//!         let answer: Result<Experience, Option<FailedJob>> = from_slice(&answer).expect("an answer");
+//!         *experience = answer.map_err(|failed| failed.map_or(EvaluateError::Stopped, FailedJob::into_error))?;
+//!         experience.check(work).expect("one result for each job");
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let world = WorldSetup { id: "car-racing".into(), ..WorldSetup::default() };
+//! let agent = AgentSetup { name: "attention-agent".into(), config: "{}".into() };
+//! let mut remote = Remote(Setup { world, agent });
+//! let request = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
+//! let (world, agent) = (worlds::make(request)?, make("attention-agent", &Value::Null)?);
+//! let mut here = Workers::new(&*world, &*agent, 1, Stop::default());
+//!
+//! let weights = initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))?;
+//! for record in [Record::Returns, Record::Transitions { unroll: 5 }] {
+//!     let work = Work {
+//!         purpose: Purpose::Training,
+//!         weights: Population::of(&weights),
+//!         jobs: (0..3).map(|episode| RolloutJob { genome: 0, episode, env_seed: 40 + episode as u64 }).collect(),
+//!         rules: EpisodeRules { max_steps: 12, patience: None },
+//!         record,
+//!     };
+//!     let (mut ours, mut theirs) = (Experience::default(), Experience::default());
+//!     here.execute(&work, &mut ours)?;
+//!     remote.execute(&work, &mut theirs)?;
+//!     assert_eq!(ours, theirs);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
+use foveate_core::{Executor, Purpose, Record};
 use foveate_train::{FreshWeights, Init, Interval, Recipe, Selection, Stage};
 
 use crate::progress::LogLine;
@@ -211,6 +212,49 @@ fn a_failing_rollout_loses_nothing() {
     assert_eq!((failure.env_seed, failure.step, failure.actions.len()), (seed, 3, 3));
     go_on(&failed, 1).expect("fine");
     check_same(&failed, &digits(&straight), "failed");
+}
+
+/// A world that panics in one of the episodes of some work names what the work was for, and the right generation.
+#[test]
+fn a_failing_rollout_says_what_it_was_for() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    // The first round of demonstrations and the first validation after it, both with one row of weights.
+    let mut training = parts(ToyWorld::default(), 1).training;
+    let mut executor = foveate_core::SerialExecutor::new(&ToyWorld::default(), &toy_agent(0.0));
+    let (mut round, mut validation) = (None, None);
+    while let Some(work) = training.work() {
+        let first = (work.jobs[0].env_seed, training.generation(), work.weights.len());
+        match (work.purpose, work.record) {
+            (Purpose::Training, Record::Demonstrations(_)) => round = round.or(Some(first)),
+            (Purpose::Validation, _) if validation.is_none() => validation = Some(first),
+            _ => {}
+        }
+        let mut experience = foveate_core::Experience::default();
+        executor.execute(&work, &mut experience).expect("fine");
+        training.receive(experience).expect("fine");
+    }
+    let (round, validation) = (round.expect("a round"), validation.expect("a validation"));
+    assert_eq!((round.2, validation.2), (1, 1));
+    for (name, (seed, before, _), words, file) in [
+        ("round", round, format!("generation {}: genome 0", round.1 + 1), "generation"),
+        (
+            "validation",
+            validation,
+            format!("validation after generation {}: genome 0", validation.1),
+            "validation",
+        ),
+    ] {
+        let folder = dir.path().join(name);
+        let error = begin(&folder, ToyWorld::panicking(seed, 2), 2, &Stop::default()).expect_err("it panics");
+        let said = error.to_string();
+        assert!(said.starts_with(&words), "{said} / {words}");
+        let generation = if name == "round" { before + 1 } else { before };
+        let file = folder.join(format!("failures/{file}-{generation:06}-genome-0-episode-0.json"));
+        let failure = crate::failure::Failure::read(&file).expect("a replay");
+        assert_eq!((failure.env_seed, failure.generation, failure.step), (seed, generation, 2));
+        assert_eq!(failure.purpose.map(Purpose::trains), Some(name == "round"));
+        assert_eq!(failure.demonstration.is_some(), name == "round");
+    }
 }
 
 #[test]

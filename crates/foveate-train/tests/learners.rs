@@ -1,0 +1,343 @@
+//! What every learner promises, asked of every learner in the list by its name, and of one that a program registers.
+
+use std::ops::Range;
+
+use foveate_core::episode::EpisodeRules;
+use foveate_core::{
+    Demonstration, EpisodeResult, Episodes, Experience, LearnError, Learner, PolicyError, Progress, Purpose,
+    Record, Recording, Seed, StateDict, StateReader, Student, Tensor, Unroll, Work,
+};
+use foveate_train::{
+    Fitness, JobSize, LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom,
+    Stage,
+};
+use toml::Table;
+
+const PARAMS: usize = 5;
+
+/// `action = w₀ x + w₁`; the other parameters are someone else's.
+#[derive(Clone)]
+struct Line([f32; 2]);
+
+impl Student for Line {
+    fn inputs(&self) -> usize {
+        1
+    }
+    fn actions(&self) -> usize {
+        1
+    }
+    fn learns(&self) -> Range<usize> {
+        0..2
+    }
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.0 = [flat[0], flat[1]];
+        Ok(())
+    }
+    fn study(&mut self, of: &Demonstration, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
+        let (mut sum, mut of_piece) = (0.0, [0.0; 2]);
+        for t in piece {
+            let error = self.0[0] * of.inputs[t] + self.0[1] - of.actions[t];
+            of_piece[0] += 2.0 * error * of.inputs[t];
+            of_piece[1] += 2.0 * error;
+            sum += f64::from(error * error);
+        }
+        gradient.iter_mut().zip(of_piece).for_each(|(to, x)| *to += x);
+        sum
+    }
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(self.clone())
+    }
+}
+
+/// A learner of one's own: follows the rewards of its transitions.
+struct Follower {
+    weights: Vec<f64>,
+    generation: u64,
+}
+
+static FOLLOWER: LearnerDescriptor = LearnerDescriptor {
+    name: "follower",
+    summary: "adds the mean reward of its transitions to every weight",
+    learns_from: LearnsFrom::Transitions,
+    schedulable: false,
+    parse: |_, table| match table.keys().next() {
+        None => Ok(Box::new(FollowerSettings)),
+        Some(key) => Err(format!("unknown field `{key}`, there are no settings")),
+    },
+};
+
+struct FollowerSettings;
+
+impl LearnerSettings for FollowerSettings {
+    fn check(&self) -> Result<(), LearnError> {
+        Ok(())
+    }
+    fn table(&self) -> Table {
+        Table::new()
+    }
+    fn rows(&self, _: usize) -> usize {
+        1
+    }
+    fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        if parts.weights.is_empty() || parts.weights.iter().any(|x| !x.is_finite()) {
+            return Err(LearnError::BadConfig { why: "weights must be finite numbers".into() });
+        }
+        Ok(Box::new(Follower { weights: parts.weights, generation: 0 }))
+    }
+    fn size(&self, job: &JobSize) -> LearnerSize {
+        let bytes = 8 * job.params;
+        LearnerSize { memory: bytes, saved: bytes, what: "weights".into(), remedy: "choose a smaller agent" }
+    }
+}
+
+impl Learner for Follower {
+    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
+        let row: Vec<f32> = self.weights.iter().map(|&w| w as f32).collect();
+        Work {
+            purpose: Purpose::Training,
+            weights: foveate_core::Population::of(&row),
+            jobs: episodes.jobs(1),
+            rules: episodes.rules,
+            record: Record::Transitions { unroll: 4 },
+        }
+    }
+    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
+        let refuse = |why: &str| Err(LearnError::Experience { why: why.to_owned() });
+        let mut rewards = Vec::new();
+        for recording in &experience.recordings {
+            let Recording::Transitions(unrolls) = recording else { return refuse("no transitions") };
+            rewards.extend(unrolls.iter().flat_map(Unroll::iter).map(|transition| transition.reward));
+        }
+        let returns = experience.episodes.iter().map(|episode| episode.total);
+        if rewards.is_empty() || !returns.clone().chain(rewards.iter().copied()).all(f64::is_finite) {
+            return refuse("no finite rewards");
+        }
+        let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
+        self.weights.iter_mut().for_each(|w| *w += mean);
+        self.generation += 1;
+        let reached = returns.sum::<f64>() / experience.episodes.len() as f64;
+        Ok(Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 })
+    }
+    fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+    fn state(&self) -> StateDict {
+        let generation = Tensor::from(vec![self.generation]);
+        [("weights".into(), self.weights.clone().into()), ("generation".into(), generation)].into()
+    }
+    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+        let state = StateReader(state);
+        let (weights, generation) =
+            (state.f64s("weights", self.weights.len())?, state.counts("generation", 1)?[0]);
+        (self.weights, self.generation) = (weights.to_vec(), generation);
+        Ok(())
+    }
+}
+
+fn all() -> Vec<&'static LearnerDescriptor> {
+    // Whichever test comes first registers it.
+    let _ = LEARNERS.register(FOLLOWER);
+    LEARNERS.iter().collect()
+}
+
+fn table(learner: &LearnerDescriptor) -> Table {
+    let small = "updates = 5\npieces = 3\npiece = 4\nburn_in = 1\nkeep = 6";
+    if learner.learns_from == LearnsFrom::Demonstrations {
+        small.parse().expect("TOML")
+    } else {
+        Table::new()
+    }
+}
+
+fn build(learner: &LearnerDescriptor, weights: Vec<f64>, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
+    let student = Line([0.0; 2]);
+    let settings = learner.settings(&table(learner)).expect(learner.name);
+    settings.build(LearnerParts {
+        weights,
+        seed: Seed::root(seed),
+        student: Some(&student),
+        fitness: Fitness::Mean,
+    })
+}
+
+fn new(learner: &LearnerDescriptor) -> Box<dyn Learner> {
+    build(learner, vec![0.5; PARAMS], 1).expect(learner.name)
+}
+
+fn work(learner: &mut dyn Learner) -> Work {
+    let seeds = |row, episode| 100 * row as u64 + episode as u64;
+    learner.work(&Episodes {
+        per_row: 2,
+        rules: EpisodeRules { max_steps: 30, patience: Some(3) },
+        seeds: &seeds,
+    })
+}
+
+/// What an executor would give back, made up from the weights and the seeds alone.
+fn experience(work: &Work) -> Experience {
+    let mut experience = Experience::default();
+    for job in &work.jobs {
+        let genome = work.weights.genome(job.genome);
+        let mut rng = Seed::root(job.env_seed).rng();
+        let total = -genome.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>() + 0.01 * rng.normal();
+        experience.episodes.push(EpisodeResult { total, steps: 8, ..EpisodeResult::default() });
+        let mut draw = |n: usize| (0..n).map(|_| rng.normal() as f32).collect::<Vec<f32>>();
+        match work.record {
+            Record::Returns => {}
+            Record::Demonstrations(_) => {
+                let inputs = draw(8);
+                let actions = inputs.iter().map(|x| 0.3 * x - 0.1).collect();
+                experience.recordings.push(Recording::Demonstration(Demonstration {
+                    inputs,
+                    actions,
+                    steps: 8,
+                }));
+            }
+            Record::Transitions { .. } => {
+                let observations = draw(3).into_iter().map(|x| foveate_core::ObservationBuf::Vector(vec![x]));
+                experience.recordings.push(Recording::Transitions(vec![Unroll {
+                    observations: observations.collect(),
+                    actions: vec![foveate_core::ActionBuf::Discrete(0); 2],
+                    rewards: vec![total; 2],
+                    ..Unroll::default()
+                }]));
+            }
+        }
+    }
+    experience
+}
+
+fn round(learner: &mut dyn Learner) -> Progress {
+    let work = work(learner);
+    learner.receive(experience(&work)).expect("its own experience")
+}
+
+#[test]
+fn work_says_what_it_is_and_stays_until_it_is_received() {
+    for described in all() {
+        let mut learner = new(described);
+        let settings = described.settings(&table(described)).expect(described.name);
+        for generation in 0..3 {
+            assert_eq!(learner.generation(), generation, "{}", described.name);
+            let first = work(&mut *learner);
+            assert_eq!(first, work(&mut *learner), "{}: asking does not move", described.name);
+            assert_eq!((first.purpose, first.rules.max_steps), (Purpose::Training, 30));
+            assert_eq!((first.weights.len(), first.weights.params()), (settings.rows(PARAMS), PARAMS));
+            assert_eq!(first.jobs.len(), 2 * first.weights.len());
+            let learns_from = match first.record {
+                Record::Returns => LearnsFrom::Returns,
+                Record::Demonstrations(_) => LearnsFrom::Demonstrations,
+                Record::Transitions { .. } => LearnsFrom::Transitions,
+            };
+            assert_eq!(learns_from, described.learns_from, "{}", described.name);
+            experience(&first).check(&first).expect("it answers the work");
+            let progress = round(&mut *learner);
+            assert_eq!(progress.generation, generation + 1, "{}", described.name);
+            assert!(progress.best >= progress.mean && progress.sigma >= 0.0, "{progress:?}");
+        }
+        assert_ne!(learner.weights(), [0.5; PARAMS], "{} learns", described.name);
+    }
+}
+
+#[test]
+fn a_restored_learner_resumes_bit_for_bit() {
+    for described in all() {
+        let mut straight = new(described);
+        for stop in 0..4 {
+            let mut other = new(described);
+            // Nothing of before may survive.
+            for _ in 0..stop {
+                round(&mut *other);
+            }
+            work(&mut *other);
+            other.restore(&straight.state()).expect("its own state");
+            assert_eq!(other.state(), straight.state(), "{}", described.name);
+            assert_eq!((other.weights(), other.centre()), (straight.weights(), straight.centre()));
+            assert_eq!(work(&mut *other), work(&mut *straight), "{}", described.name);
+            round(&mut *straight);
+            round(&mut *other);
+            assert_eq!(other.state(), straight.state(), "{}", described.name);
+        }
+        // The state survives serialisation, shapes included.
+        let text = serde_json::to_string(&straight.state()).expect("finite numbers");
+        let state: StateDict = serde_json::from_str(&text).expect("its own");
+        assert_eq!(state, straight.state(), "{}", described.name);
+        let mut changed = new(described);
+        changed.restore_changed(&state).expect("the same settings");
+        assert_eq!(changed.state(), state, "{}", described.name);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    for described in all() {
+        let name = described.name;
+        let mut learner = new(described);
+        round(&mut *learner);
+        let before = learner.state();
+        let work = work(&mut *learner);
+        let good = experience(&work);
+        let mut nan = good.clone();
+        nan.episodes[0].total = f64::NAN;
+        let mut wrong = vec![Experience::default(), nan];
+        if work.record != Record::Returns {
+            wrong.push(Experience { recordings: vec![], ..good.clone() });
+            let other = match good.recordings[0] {
+                Recording::Demonstration(_) => Recording::Transitions(vec![]),
+                Recording::Transitions(_) => Recording::Demonstration(Demonstration::default()),
+            };
+            wrong.push(Experience { recordings: vec![other; work.jobs.len()], ..good.clone() });
+        }
+        for experience in wrong {
+            learner.receive(experience).expect_err(name);
+            assert_eq!(learner.state(), before, "{name}");
+        }
+        for key in before.keys() {
+            let mut state = before.clone();
+            state.remove(key);
+            if learner.restore(&state).is_err() {
+                assert_eq!(learner.state(), before, "{name} without {key}");
+            }
+        }
+        learner.restore(&StateDict::new()).expect_err(name);
+        // And it goes on as if nothing had been.
+        let mut calm = new(described);
+        round(&mut *calm);
+        round(&mut *calm);
+        learner.receive(good).expect("its own");
+        assert_eq!(learner.state(), calm.state(), "{name}");
+        for weights in [vec![], vec![0.0, f64::NAN, 0.0, 0.0, 0.0]] {
+            assert!(build(described, weights, 1).is_err(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn descriptors_are_complete() {
+    let job = JobSize { params: 1000, longest: 500, steps: 100_000, demonstrated: 30 };
+    for described in all() {
+        assert!(!described.summary.is_empty() && !described.summary.ends_with('.'), "{}", described.name);
+        let defaults = described.defaults();
+        let settings = described.settings(&defaults).expect("its own defaults");
+        settings.check().expect("its own defaults");
+        assert_eq!(settings.table(), defaults, "{}", described.name);
+        let size = settings.size(&job);
+        assert!(
+            size.memory >= size.saved && size.saved > 0 && !size.what.is_empty() && !size.remedy.is_empty()
+        );
+        let said = described.settings(&"colour = 3".parse().expect("TOML")).err().expect("no such setting");
+        assert!(said.contains("unknown field `colour`"), "{}: {said}", described.name);
+        // A stage of a recipe finds it by its name.
+        let learner = Stage::new("a", 1000).learner(described.name, 0).expect(described.name);
+        assert_eq!((learner.descriptor().name, learner.table()), (described.name, &defaults));
+    }
+    let without =
+        LearnerParts { weights: vec![0.0; 2], seed: Seed::root(1), student: None, fitness: Fitness::Mean };
+    let imitation =
+        LEARNERS.find("imitation").expect("it is there").settings(&Table::new()).expect("its defaults");
+    let said = imitation.build(without).err().expect("no student").to_string();
+    assert!(said.contains("a part that learns by gradients; this one has none"), "{said}");
+}
