@@ -32,11 +32,16 @@ pub trait Env: Send {
     /// Renders the world for people into `view`, at the size of `view`.
     ///
     /// # Errors
-    /// [`EnvError::NoView`] when this world cannot be rendered.
-    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError>;
+    /// [`EnvError::NoView`] when this world cannot be rendered, as by default.
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        let _ = view;
+        Err(EnvError::NoView { env: self.spec().id.clone(), why: "it has no picture for people".into() })
+    }
 
-    /// The simulation state as named facts, in full precision, for replays and goldens.
-    fn state(&self) -> Fact;
+    /// The simulation state as named facts, in full precision, for replays and goldens; by default none.
+    fn state(&self) -> Fact {
+        Fact::Named(Vec::new())
+    }
 
     /// Writes the action of a scripted expert to `action` (`[actions]`). The expert sees the world's state and may keep
     /// memory, so call this in every step of an episode or in none.

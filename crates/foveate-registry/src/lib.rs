@@ -77,8 +77,3 @@ pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let plan = Plan::parse_all(&request.shifts)?;
     Ok(if plan.is_empty() { env } else { Box::new(Shifted::new(env, &plan)?) })
 }
-
-/// The example of docs/rust.md, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
-struct Guide;

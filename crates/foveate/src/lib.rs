@@ -54,3 +54,8 @@ pub use import::{ImportRequest, Imported, Spread, import};
 pub use loaded::{Evaluation, Explanation, Film, LoadedAgent, each_variant, labels, load_all};
 pub use trained::{TrainOptions, train};
 pub use world::World;
+
+/// The example of docs/rust.md, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;

@@ -1,0 +1,35 @@
+//! Tests whether the champion acts on what it attends to: decisions are repeated with the attended places covered.
+//!
+//! Run: `cargo run --release -p foveate --example explain_it`
+//! Time: 10 s; writes the folder `report`, open `report/index.html`
+//! Output:
+//! ```text
+//! supported
+//! ```
+
+use std::path::Path;
+
+use foveate::run::workers::Stop;
+use foveate::{Error, Explanation, LoadedAgent, World};
+
+fn main() -> Result<(), Error> {
+    let world = World::named("car-racing");
+    let champion = LoadedAgent::champion(&world)?;
+    let small = Explanation {
+        seed: 1,
+        episodes: 5,
+        decisions: 8,
+        max_steps: Some(120),
+        workers: 0,
+        out: Path::new("report"),
+    };
+    let report = champion.explain(&world, &small, &Stop::default(), &mut |_| ())?;
+    println!("the {} acts on what it attends to: {}", report.weights, report.verdict);
+    println!(
+        "{} decisions in {} episodes, mean score {:.1}",
+        report.decisions,
+        report.steps.len(),
+        report.mean_score
+    );
+    Ok(())
+}
