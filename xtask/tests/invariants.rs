@@ -123,7 +123,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-agents",
             "foveate-core",
             "foveate-envs",
-            "foveate-train",
+            "foveate-evolve",
             "foveate-lab",
             "foveate-registry",
             "foveate-run",
