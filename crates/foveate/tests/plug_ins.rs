@@ -1,8 +1,10 @@
-//! A world and an agent of another crate, each one file and one entry: listed, trained, judged, filmed, explained, and
+//! A world, an agent and a learner of another crate, each one file and one entry: listed, trained, judged, filmed, explained, and
 //! shown in the lab, by their names alone.
 
 #[path = "scratch/agent.rs"]
 mod agent;
+#[path = "scratch/learner.rs"]
+mod learner;
 #[path = "scratch/world.rs"]
 mod world;
 
@@ -14,7 +16,9 @@ use foveate::run::evaluate::Seeds;
 use foveate::run::progress::{Reporter, Style};
 use foveate::run::trust::WorldFlags;
 use foveate::run::workers::Stop;
-use foveate::{AGENTS, Evaluation, Explanation, Film, LoadedAgent, TrainOptions, WORLDS, World, train};
+use foveate::{
+    AGENTS, Evaluation, Explanation, Film, LEARNERS, LoadedAgent, TrainOptions, WORLDS, World, train,
+};
 
 const WORLD: &str = "scratch-lamp";
 const AGENT: &str = "scratch-brightness";
@@ -25,6 +29,7 @@ fn register() {
     ONCE.call_once(|| {
         WORLDS.register(world::DESCRIPTOR).expect("a new name");
         AGENTS.register(agent::DESCRIPTOR).expect("a new name");
+        LEARNERS.register(learner::DESCRIPTOR).expect("a new name");
     });
 }
 
@@ -36,6 +41,7 @@ fn evaluation() -> Evaluation {
 fn they_are_listed_and_found_like_all_others() {
     register();
     assert!(WORLDS.names().contains(&WORLD) && AGENTS.names().contains(&AGENT));
+    assert!(LEARNERS.names().contains(&"scratch-search"));
     assert!(WORLDS.register(world::DESCRIPTOR).is_err() && AGENTS.register(agent::DESCRIPTOR).is_err());
     let said = World::named("scratch-lmap").spec(&World::named("scratch-lmap").own()).err().expect("unknown");
     assert!(said.to_string().contains("did you mean scratch-lamp?"), "{said}");
@@ -50,29 +56,30 @@ fn they_are_listed_and_found_like_all_others() {
     assert!(said.contains("scratch-lamp has no option \"size\""), "{said}");
 }
 
-/// Trains the scratch agent in the scratch world; gives its run's folder.
+/// What differs from the preset that suits the world.
+const CONFIG: &str = "
+    workers = 1
+    videos = false
+    agent.name = 'scratch-brightness'
+
+    [recipe]
+    algorithm = 'scratch-search'
+    selection = { every = 4000, tracks = 4, finalists = 1, final_tracks = 4, report_tracks = 8 }
+
+    [[recipe.stage]]
+    name = 'search'
+    steps = 12_000
+    tracks = 2
+    population = 12
+";
+
+/// Trains the scratch agent in the scratch world by the scratch learner; gives its run's folder.
 fn trained(runs: &Path) -> std::path::PathBuf {
-    let set = [
-        "agent.name=scratch-brightness",
-        "workers=1",
-        "videos=false",
-        "recipe.selection.every=4000",
-        "recipe.selection.tracks=4",
-        "recipe.selection.finalists=1",
-        "recipe.selection.final_tracks=4",
-        "recipe.selection.report_tracks=8",
-        "recipe.stage.0.starts=1",
-        "recipe.stage.0.steps=12000",
-        "recipe.stage.0.tracks=2",
-        "recipe.stage.0.population=16",
-        "recipe.stage.0.sigma=0.5",
-        "recipe.stage.1.steps=4000",
-        "recipe.stage.1.tracks=2",
-        "recipe.stage.1.population=16",
-    ];
+    let config = runs.join("scratch.toml");
+    std::fs::write(&config, CONFIG).expect("writable");
     let options = TrainOptions {
         world: WorldFlags { id: Some(WORLD.into()), ..WorldFlags::default() },
-        set: set.map(str::to_owned).to_vec(),
+        config: Some(config),
         runs: runs.to_path_buf(),
         name: Some("scratch".into()),
         ..TrainOptions::default()
@@ -86,6 +93,11 @@ fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
     register();
     let dir = tempfile::tempdir().expect("a temporary folder");
     let run = trained(dir.path());
+    let kept = std::fs::read_to_string(run.join("config.toml")).expect("the run keeps it");
+    assert!(
+        kept.contains("scratch-search") && kept.contains("sigma = 0.5"),
+        "defaults are written out: {kept}"
+    );
     // The world is not named: the run's weights know it.
     let world = World::new(WorldFlags::default());
     let trained = LoadedAgent::load(Some(&run), &world).expect("a run");
