@@ -222,9 +222,9 @@ fn what_does_not_go_together_is_refused_in_a_line() {
     );
     fails(
         &["car-racing", "--preset", "gymnasium"],
-        &["for environments of Gymnasium", "the world is car-racing"],
+        &["for worlds that have none of their own", "car-racing has: laptop-relu"],
     );
-    fails(&["--preset", "gymnasium-pictures"], &["for environments of Gymnasium"]);
+    fails(&["--preset", "gymnasium-pictures"], &["for worlds that have none of their own"]);
     let picture = "gym:foveate_toys:Toys/Picture-v0";
     fails(
         &[picture, "--option", TOYS, "--preset", "gymnasium"],

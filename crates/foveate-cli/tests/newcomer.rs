@@ -108,7 +108,7 @@ fn list_shows_one_part() {
         ("kernels", "relu", "agent iap: "),
         ("strategies", "sep-cma-es", "relu"),
         ("strategy", "sep-cma-es", "relu"),
-        ("presets", "laptop, laptop-relu, evolution, paper, take-cover", "sep-cma-es"),
+        ("presets", "DoomTakeCover on one computer", "sep-cma-es"),
     ] {
         let text = dir.ok(&["list", part]);
         assert!(text.contains(has) && !text.contains(lacks), "{part}: {text}");
