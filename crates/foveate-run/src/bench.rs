@@ -131,7 +131,7 @@ impl Actor for ExpertActor {
     fn act(&mut self, env: &mut dyn Env, step: u64, _: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
         env.expert(&mut self.action)?;
         if self.worse && step / TURN % 3 == 2 {
-            if step % TURN == 0 {
+            if step.is_multiple_of(TURN) {
                 self.steer = self.rng.uniform(-1.0, 1.0);
             }
             self.action[0] = self.steer;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use foveate_core::statistics;
-use foveate_explain::charts::{RunGroup, compared_runs};
+use foveate_explain::charts::{ComparedRun, RunGroup, compared_runs};
 use foveate_explain::figure::count_steps;
 use foveate_train::{Event, Summary, decimals};
 use serde::Serialize;
@@ -368,7 +368,10 @@ impl Comparison {
                 name: format!("{name} (n = {n})"),
                 runs: runs
                     .iter()
-                    .map(|run| (stairs(std::slice::from_ref(run)), run.report.map(|r| (r.mean, r.ci95))))
+                    .map(|run| ComparedRun {
+                        curve: stairs(std::slice::from_ref(run)),
+                        report: run.report.map(|report| (report.mean, report.ci95)),
+                    })
                     .collect(),
                 together: stairs(runs),
             })

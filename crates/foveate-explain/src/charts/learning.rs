@@ -70,13 +70,22 @@ pub fn learning_curve(title: &str, curve: &LearningCurve<'_>) -> String {
     plain_svg(&plot.sheet, title)
 }
 
+/// A run in a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRun {
+    /// (training steps, return).
+    pub curve: Vec<(f64, f64)>,
+    /// Its final report.
+    pub report: Option<Mean>,
+}
+
 /// Runs of one configuration in a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunGroup {
     /// What the legend calls it.
     pub name: String,
-    /// Of each run: its curve, and its final report.
-    pub runs: Vec<(Vec<(f64, f64)>, Option<Mean>)>,
+    /// Its runs.
+    pub runs: Vec<ComparedRun>,
     /// The curve of all runs together.
     pub together: Vec<(f64, f64)>,
 }
@@ -89,8 +98,8 @@ pub fn compared_runs(title: &str, subtitle: &str, curve: &str, steps: f64, group
     const REPORTS: f64 = 800.0;
     let most = steps.max(1.0);
     let runs = || groups.iter().flat_map(|group| &group.runs);
-    let points = runs().flat_map(|(points, report)| {
-        points.iter().map(|point| point.1).chain(report.iter().copied().flat_map(ends))
+    let points = runs().flat_map(|ComparedRun { curve, report }| {
+        curve.iter().map(|point| point.1).chain(report.iter().copied().flat_map(ends))
     });
     let returns = RoundAxis::of(points, LINES);
     let mut plot = Plot::new(980.0, 460.0, [52.0, 980.0 - CURVES, 52.0, 64.0], [0.0, most], returns.domain());
@@ -112,8 +121,8 @@ pub fn compared_runs(title: &str, subtitle: &str, curve: &str, steps: f64, group
             let points = points.iter().map(|&(x, y)| (plot.x.at(x), plot.y.at(y))).collect();
             plot.sheet.line(points, ink, width, opacity);
         };
-        for (points, report) in runs {
-            line(&mut plot, points, 1.0, 0.45);
+        for ComparedRun { curve, report } in runs {
+            line(&mut plot, curve, 1.0, 0.45);
             if let Some((mean, interval)) = *report {
                 reports.mean_at(place + 0.5, mean, interval, 4.0, ink);
             }

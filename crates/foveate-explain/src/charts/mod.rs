@@ -12,7 +12,7 @@ mod time;
 pub use attention::attention_figure;
 pub use conditions::{AgentMean, ConditionRow, ConditionsHead, Panel, condition_means, condition_panels};
 pub use dots::{DotPlot, DotRow, Series, curves, dots};
-pub use learning::{LearningCurve, Mean, RunGroup, compared_runs, learning_curve};
+pub use learning::{ComparedRun, LearningCurve, Mean, RunGroup, compared_runs, learning_curve};
 pub use lines::{LinePlot, LineScale, line_plot};
 pub(crate) use looks::glow;
 pub use looks::{around, attention_map, hold_lengths, importance, over_time, region_shares};

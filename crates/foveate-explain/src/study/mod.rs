@@ -361,6 +361,9 @@ pub struct Study {
     dimensions: Vec<Dimension>,
 }
 
+/// Takes a file of the report: its name and its bytes.
+pub type AddFile<'a, E> = dyn FnMut(&str, &[u8]) -> Result<(), E> + 'a;
+
 /// The file that holds every number of the report.
 pub const REPORT_FILE: &str = "report.json";
 
@@ -387,7 +390,7 @@ impl Study {
     ///
     /// # Errors
     /// The first that `add` gives.
-    pub fn write<E>(self, add: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>) -> Result<StudyReport, E> {
+    pub fn write<E>(self, add: &mut AddFile<'_, E>) -> Result<StudyReport, E> {
         let Study { found, figures, mut report, labels, dimensions } = self;
         for figure in figures.all() {
             let name = format!("figures/{}", figure.name);
