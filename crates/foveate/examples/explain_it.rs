@@ -1,10 +1,11 @@
 //! Tests whether the champion acts on what it attends to: decisions are repeated with the attended places covered.
 //!
 //! Run: `cargo run --release -p foveate --example explain_it`
-//! Time: 10 s; writes the folder `report`, open `report/index.html`
+//! Time: 10 s on two cores; writes the folder `report`, open `report/index.html`
 //! Output:
 //! ```text
-//! supported
+//! the car-racing champion acts on what it attends to: supported
+//! 40 decisions in 5 episodes, mean score 88.0
 //! ```
 
 use std::path::Path;
