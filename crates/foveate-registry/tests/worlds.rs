@@ -110,7 +110,11 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     for (width, height) in [(64, 48), (97, 31)] {
         let mut view = ImageBuf::black(width, height);
         match env.render(&mut view) {
-            Ok(()) => assert!(view.rgb().iter().any(|&byte| byte != 0), "{place}: something is drawn"),
+            // What a world in another process draws may be black.
+            Ok(()) => {
+                let drawn = view.rgb().iter().any(|&byte| byte != 0);
+                assert!(drawn || world.has_process, "{place}: something is drawn");
+            }
             Err(error) => assert!(matches!(error, EnvError::NoView { .. }), "{place}: {error}"),
         }
     }
