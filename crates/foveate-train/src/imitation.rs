@@ -170,7 +170,7 @@ pub struct Imitation {
     seed: Seed,
     generation: u64,
     /// `[n_params]`: the weights that gradients are taken at.
-    weights: Vec<f64>,
+    current: Vec<f64>,
     optimizer: Optimizer,
     /// `[n_params]`: moving average of the weights over all updates.
     average: Vec<f64>,
@@ -212,7 +212,7 @@ impl Imitation {
             fitness: Fitness::Mean,
             student,
             seed,
-            weights,
+            current: weights,
             config,
         })
     }
@@ -345,7 +345,7 @@ impl Learner for Imitation {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
         Work {
             purpose: Purpose::Training,
-            weights: Population::of(&rounded(&self.weights)),
+            weights: Population::of(&rounded(&self.current)),
             jobs: episodes.jobs(1),
             rules: episodes.rules,
             record: Record::Demonstrations(self.plan()),
@@ -370,7 +370,7 @@ impl Learner for Imitation {
         self.demonstrations.extend(new.into_iter().map(Arc::new));
         let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
         self.demonstrations.drain(..surplus);
-        let mut weights = self.weights.clone();
+        let mut weights = self.current.clone();
         let mut scratch = Scratch::new(weights.len(), self.config.pieces);
         let mut updates = 0..self.config.updates as u64;
         let updated = updates
@@ -387,7 +387,7 @@ impl Learner for Imitation {
             (self.optimizer, self.average, self.updates, self.demonstrations) = before;
             return Err(error);
         }
-        self.weights = weights;
+        self.current = weights;
         self.generation += 1;
         let reached = self.fitness.of(&returns);
         // There is no distribution that weights are drawn from, so its width is 0.
@@ -399,7 +399,7 @@ impl Learner for Imitation {
     }
 
     fn centre(&self) -> &[f64] {
-        &self.weights
+        &self.current
     }
 
     fn generation(&self) -> u64 {
@@ -408,7 +408,7 @@ impl Learner for Imitation {
 
     fn state(&self) -> StateDict {
         let mut state = StateDict::from([
-            ("mean".into(), Tensor::from(self.weights.clone())),
+            ("mean".into(), Tensor::from(self.current.clone())),
             ("generation".into(), Tensor::from(vec![self.generation])),
             ("seed".into(), Tensor::from(vec![self.seed.value()])),
             ("settings".into(), Tensor::from(self.config.numbers())),
@@ -439,7 +439,7 @@ impl Learner for Imitation {
         if saved.counts("seed", 1)?[0] != self.seed.value() {
             return bad("it was made with another seed".into());
         }
-        let weights = saved.f64s("mean", self.weights.len())?.to_vec();
+        let weights = saved.f64s("mean", self.current.len())?.to_vec();
         let generation = saved.counts("generation", 1)?[0];
         let optimizer = self.optimizer.restored(saved)?;
         let average = saved.f64s("average", self.average.len())?.to_vec();
@@ -474,7 +474,7 @@ impl Learner for Imitation {
         }
         // A state of other settings may hold more.
         demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
-        (self.weights, self.generation, self.demonstrations) = (weights, generation, demonstrations);
+        (self.current, self.generation, self.demonstrations) = (weights, generation, demonstrations);
         (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
         Ok(())
     }

@@ -51,6 +51,9 @@ static LIST: [&LearnerDescriptor; COUNT] = {
     list
 };
 
+/// Reads the settings of the learner of this name; an error says what is wrong in the words of the TOML reader.
+pub type ParseSettings = fn(&str, &Table) -> Result<Box<dyn LearnerSettings>, String>;
+
 /// Describes a learner.
 #[derive(Debug, Clone, Copy)]
 pub struct LearnerDescriptor {
@@ -63,7 +66,7 @@ pub struct LearnerDescriptor {
     /// Whether its settings may change while it learns, see [`Schedule`](crate::Schedule).
     pub schedulable: bool,
     /// Reads its settings, see [`LearnerDescriptor::settings`]; it is given the name, too.
-    pub parse: fn(&str, &Table) -> Result<Box<dyn LearnerSettings>, String>,
+    pub parse: ParseSettings,
 }
 
 impl LearnerDescriptor {

@@ -32,6 +32,7 @@ pub use evolution::EvolutionLearner;
 pub use job_queue::JobQueue;
 pub use learners::{
     JobSize, LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom,
+    ParseSettings,
 };
 pub use recipe::{
     Fitness, Init, Interval, LearnerConfig, Patience, Recipe, Replay, ReplayJudge, Schedule, Selection,
