@@ -1,4 +1,4 @@
-//! `gym:ID`: any environment of Gymnasium as a world.
+//! `gym:ID`: any Gymnasium environment as a world.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
@@ -6,10 +6,10 @@ use foveate_core::{Env, EnvError, near};
 use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
 use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings};
 
-/// The picture that an environment shows in its observations.
+/// Name of the picture that an environment returns as its observation.
 pub const PICTURE: &str = "world";
 
-/// The picture that an environment draws for people.
+/// Name of the picture that an environment renders for people.
 pub const RENDER: &str = "render";
 
 /// Its entry in [`WORLDS`](crate::WORLDS).
@@ -27,7 +27,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     has_process: true,
     runs_code: true,
-    // All others, `path`, `gym_wrapper` and every `arg.NAME`, choose code or open a file.
+    // All other options (`path`, `gym_wrapper`, every `arg.NAME`) select code or open a file.
     file_options: &["timeout", "start_timeout", "memory", "image", "actions"],
     fallback_picture: Some(RENDER),
     ..WorldDescriptor::new(
@@ -37,22 +37,24 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     )
 };
 
-/// Whoever is told that a worker had to be replaced.
+/// The callback set by [`on_notice`].
 static LISTENER: RwLock<Option<fn(&str)>> = RwLock::new(None);
 
-/// Has `listener` told whenever a worker process had to be replaced, and of Python's tracebacks, in lines for people.
+/// Registers `listener`: it is called with a readable line when a worker process was replaced, and with
+/// Python's tracebacks.
 pub fn on_notice(listener: fn(&str)) {
     *LISTENER.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
 }
 
-/// Tells the listener, if there is one.
+/// Calls the listener, if there is one.
 fn tell(text: &str) {
     if let Some(listener) = *LISTENER.read().unwrap_or_else(PoisonError::into_inner) {
         listener(text);
     }
 }
 
-/// Tells Python's traceback, if there is one; the error itself is one line.
+/// Passes the error's Python traceback to the listener, if there is one; the error itself has a one-line
+/// message.
 pub fn with_traceback(error: GymError) -> GymError {
     if let GymError::Refused { story, .. } = &error
         && !story.is_empty()
@@ -80,8 +82,8 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     Ok(Box::new(GymWorld::new(gym)))
 }
 
-/// Starts an environment, or finds it among those that run: worlds that differ in what stands before them, as the rows of
-/// a table under many shifts do, share its processes.
+/// Starts an environment, or reuses a running one: worlds that differ only in wrappers and shifts (such as
+/// the rows of a table over many shifts) share its processes.
 pub(crate) fn start(settings: Settings) -> Result<Arc<Gym>, GymError> {
     static RUNNING: Mutex<Vec<Weak<Gym>>> = Mutex::new(Vec::new());
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +97,7 @@ pub(crate) fn start(settings: Settings) -> Result<Arc<Gym>, GymError> {
     Ok(gym)
 }
 
-/// Environments that are often named without `gym:` or without their version.
+/// Environments that users often name without `gym:` or without their version.
 const OFTEN_NAMED: [&str; 12] = [
     "CartPole-v1",
     "MountainCar-v0",
@@ -111,7 +113,7 @@ const OFTEN_NAMED: [&str; 12] = [
     "Ant-v5",
 ];
 
-/// The environment that `given` names without its `gym:`.
+/// The environment that `given` means when its `gym:` prefix or version is missing.
 fn suggest(given: &str) -> Option<String> {
     let looks_right = given.len() <= 100
         && given.starts_with(|c: char| c.is_ascii_alphabetic())

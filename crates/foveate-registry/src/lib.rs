@@ -1,15 +1,15 @@
-//! Everything of Foveate that is found by name, in one list each.
+//! Registries: lists of everything in Foveate that is found by name.
 //!
-//! * [`WORLDS`]: worlds, each a [`WorldDescriptor`]; [`make`] makes one.
+//! * [`WORLDS`]: worlds, each a [`WorldDescriptor`]; [`make`] builds one.
 //! * [`AGENTS`]: agents, each an [`AgentDescriptor`] in the file of its paper.
-//! * [`SHIFTS`]: shifts of what a world shows and takes.
-//! * [`PRESETS`]: training configurations, each for some worlds.
+//! * [`SHIFTS`]: distribution shifts of a world's observations and actions.
+//! * [`PRESETS`]: training configurations, each for certain worlds.
 //!
-//! Command line, tables, completions, the lab and the contract tests read these lists. A new entry is a file or folder of
-//! its own and a line here; a program that uses Foveate as a library adds its own entries with
+//! The command line, tables, completions, the lab and the contract tests read these lists. To add an entry,
+//! add a file or folder and one line here; a program that uses Foveate as a library adds its own entries with
 //! [`Registry::register`](foveate_core::Registry::register).
 //!
-//! **Invariant:** nothing but these lists knows a world, agent or shift by its name.
+//! **Invariant:** only these lists refer to a world, agent or shift by name.
 
 pub mod gymnasium;
 mod presets;
@@ -26,17 +26,18 @@ pub use foveate_envs::registry::{WorldDescriptor, WorldError};
 pub use foveate_envs::shift::SHIFTS;
 pub use presets::{PRESETS, Preset};
 
-/// Every world. The first one is the default.
+/// All worlds. The first one is the default.
 pub static WORLDS: Registry<WorldDescriptor> =
     Registry::new("world", &[&car_racing::DESCRIPTOR, &take_cover::DESCRIPTOR, &gymnasium::DESCRIPTOR]);
 
-/// The option of every world that puts wrappers before it, as in `grey+resize:84x84`; shifts happen to what they show.
+/// The option, common to all worlds, that adds wrappers, as in `grey+resize:84x84`; shifts apply to the
+/// wrappers' output.
 pub const WRAP: &str = "wrap";
 
-/// The world called `name`.
+/// Looks up the world called `name`.
 ///
 /// # Errors
-/// [`EnvError::UnknownEnv`] with the names of the worlds that are no families.
+/// [`EnvError::UnknownEnv`], which lists the worlds that are not families.
 pub fn world(name: &str) -> Result<&'static WorldDescriptor, EnvError> {
     WORLDS.get(name).ok_or_else(|| {
         let known: Vec<&str> =
@@ -45,13 +46,13 @@ pub fn world(name: &str) -> Result<&'static WorldDescriptor, EnvError> {
     })
 }
 
-/// The world that is meant when nobody says another: the first of [`WORLDS`].
+/// The default world: the first of [`WORLDS`].
 pub fn default_world() -> &'static WorldDescriptor {
     WORLDS.iter().next().unwrap_or(&car_racing::DESCRIPTOR)
 }
 
-/// Makes the world that `request` describes, with its wrappers and shifts. It reads no files: the pictures of a video must
-/// be in the request already.
+/// Makes the world that `request` describes, with its wrappers and shifts. Reads no files: the images of a
+/// video must already be in the request.
 ///
 /// ```
 /// use foveate_core::Action;
@@ -65,8 +66,8 @@ pub fn default_world() -> &'static WorldDescriptor {
 /// ```
 ///
 /// # Errors
-/// [`EnvError::UnknownEnv`] when there is no such world; as [`WorldDescriptor::build`]; when wrappers or shifts cannot be
-/// read or do not go with the world.
+/// [`EnvError::UnknownEnv`] when there is no such world; those of [`WorldDescriptor::build`]; an error when
+/// wrappers or shifts cannot be parsed or do not fit the world.
 pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let mut request = request.clone();
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;

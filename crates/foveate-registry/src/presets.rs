@@ -1,17 +1,18 @@
-//! Training configurations that come with Foveate.
+//! Training configurations included in Foveate.
 
 use foveate_core::{Descriptor, Registry};
 
-/// A training configuration that others lie on top of.
+/// A base training configuration; other options override it.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
-    /// Its name, as in `--preset`.
+    /// Its name, as used in `--preset`.
     pub name: &'static str,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub summary: &'static str,
-    /// The agent that it trains.
+    /// The agent it trains.
     pub agent: &'static str,
-    /// Whether it leaves to the world what agent and recipe must know of it, and so suits many worlds.
+    /// Whether the preset takes world-specific settings of agent and recipe from the world, and thus fits
+    /// many worlds.
     pub open: bool,
     /// The configuration, as TOML.
     pub text: &'static str,
@@ -23,7 +24,7 @@ impl Descriptor for Preset {
     }
 }
 
-/// Every preset; which of them suit a world is in its [descriptor](crate::WorldDescriptor::presets).
+/// All presets; a world's [descriptor](crate::WorldDescriptor::presets) lists those that fit it.
 pub static PRESETS: Registry<Preset> = Registry::new(
     "preset",
     &[

@@ -1,4 +1,4 @@
-//! `DoomTakeCover`: a game in a worker process and what stands before it here.
+//! `DoomTakeCover`: a game in a worker process, with the wrappers and changes that we apply here.
 
 use foveate_core::{Env, EnvError, ImageBuf};
 use foveate_envs::registry::{EnvRequest, WorldDescriptor, WorldError};
@@ -24,7 +24,7 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     Ok(Box::new(TakeCover::new(Box::new(game), text)?))
 }
 
-/// The map that comes with ViZDoom, changed.
+/// The map included in ViZDoom, with the variants' changes.
 fn changed_map(variants: &Variants) -> Result<Vec<u8>, WorldError> {
     let (path, map) = foveate_gym::take_cover::map().map_err(WorldError::source_of)?;
     variants.apply(&map).map_err(|error| {
@@ -33,9 +33,10 @@ fn changed_map(variants: &Variants) -> Result<Vec<u8>, WorldError> {
     })
 }
 
-/// The words of the published variant in our own letters.
+/// The text of the published variant, drawn with our own letters.
 fn text_over_the_screen() -> HoveringText {
-    /// Height of a capital and width of the pen, in pixels: as large as fits the box, as bold as the published letters.
+    /// Height of a capital and pen width, in pixels: as large as the box allows, as bold as in the published
+    /// image.
     const LETTERS: (f32, f32) = (33.0, 3.8);
     const WORDS: &str = "Attention Agent";
     let [width, height] = hovering_text::SIZE;
@@ -61,7 +62,7 @@ mod tests {
         assert!(
             (150..165).contains(&left.expect("letters")) && (495..510).contains(&right.expect("letters"))
         );
-        // 14.7 % of the published picture is not exactly black.
+        // 14.7 % of the pixels in the published picture are not exactly black.
         let share = letters().count() as f64 / (360.0 * 80.0);
         assert!((share - 0.147).abs() < 0.01, "{share}");
     }

@@ -1,4 +1,4 @@
-//! What every agent promises, asked of every agent by its name.
+//! Contract tests for every registered agent.
 
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
@@ -9,11 +9,11 @@ use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
 use serde_json::{Value, json};
 
-/// Decisions that are compared.
+/// Number of decisions compared.
 const STEPS: usize = 12;
 const NUMBERS: usize = 5;
 
-/// A world that shows what `agent` sees.
+/// The spec of a world with the observation that `agent` takes.
 fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
     let spec = world().spec().clone();
     match agent.sees {
@@ -28,7 +28,7 @@ fn world() -> Box<dyn Env> {
     make(&request).expect("a native world")
 }
 
-/// The settings that fit `agent` to that world, and the agent's defaults beside them.
+/// The settings that fit `agent` to that world, next to the agent's defaults.
 fn settings(agent: &AgentDescriptor) -> Value {
     let ranges: &[[f64; 2]] = if agent.sees == Sees::Numbers { &[[-1.0, 1.0]; NUMBERS] } else { &[] };
     (agent.fit)(&spec_for(agent), ranges)
@@ -38,7 +38,7 @@ fn config(agent: &AgentDescriptor) -> Box<dyn AgentConfig> {
     registry::config(agent.name, &settings(agent)).unwrap_or_else(|error| panic!("{}: {error}", agent.name))
 }
 
-/// The agent with weights that make it do something.
+/// The agent with weights that produce varying actions.
 fn driver(agent: &AgentDescriptor) -> Box<dyn Agent> {
     let config = config(agent);
     let mut driver = config.make().expect("its settings fit");
@@ -46,7 +46,7 @@ fn driver(agent: &AgentDescriptor) -> Box<dyn Agent> {
     driver
 }
 
-/// What is seen in each of the steps.
+/// The observations of each step.
 enum Film {
     Pictures(Vec<ImageBuf>),
     Numbers(Vec<Vec<f32>>),
@@ -83,7 +83,7 @@ fn context(seed: u64) -> ActContext {
     ActContext::new(episode_seed(seed, 0), ActMode::Greedy)
 }
 
-/// Bits of the actions of `steps`, with the memory that the agent has.
+/// Acts in `steps` with the agent's current memory; returns the bits of the actions.
 fn go_on(
     agent: &mut dyn Agent,
     film: &Film,
@@ -94,7 +94,7 @@ fn go_on(
     steps.flat_map(act).map(f64::to_bits).collect()
 }
 
-/// The same of a whole episode with this seed.
+/// The same for a whole episode with seed `seed`.
 fn play(agent: &mut dyn Agent, film: &Film, seed: u64) -> Vec<u64> {
     agent.begin_episode(episode_seed(seed, 0));
     go_on(agent, film, 0..STEPS, &mut context(seed))
@@ -176,7 +176,7 @@ fn an_episode_is_its_seed_and_what_is_seen() {
         assert_eq!(play(&mut *driver, &film, 3), first, "{name}: whatever was played before");
         assert_eq!(play(&mut *self::driver(agent), &film, 3), first, "{name}: made anew");
 
-        // A copy goes on as the original.
+        // A copy continues like the original.
         driver.begin_episode(episode_seed(3, 0));
         let mut original = context(3);
         let half = STEPS / 2;

@@ -1,4 +1,4 @@
-//! Worlds by name, and what misspelt names are answered.
+//! Looks up worlds by name, and checks the error messages for misspelt names.
 
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, PRESETS, WORLDS, make};
@@ -30,7 +30,7 @@ fn everything_listed_is_described_and_can_be_made() {
             assert!(world.pictures.iter().any(|choice| choice.name == *picture) && low <= high);
         }
         if world.has_process {
-            // The contract tests make it where what it needs is installed.
+            // The contract tests build this world where its dependencies are installed.
             continue;
         }
         for picture in world.pictures {

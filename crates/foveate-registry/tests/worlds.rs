@@ -1,7 +1,7 @@
-//! What every world promises, asked of every world by its name.
+//! Contract tests for every registered world.
 //!
-//! Worlds in processes of their own are asked where what they need is installed: `FOVEATE_PYTHON` names a Python with
-//! gymnasium, `FOVEATE_WORLDS_PYTHON` one with vizdoom.
+//! Worlds that run in a separate process are tested where their dependencies are installed: `FOVEATE_PYTHON`
+//! names a Python with gymnasium, `FOVEATE_WORLDS_PYTHON` one with vizdoom.
 
 use std::env;
 use std::process::Command;
@@ -12,13 +12,13 @@ use foveate_core::{
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{WORLDS, WorldDescriptor, make};
 
-/// Steps that are compared.
+/// Number of steps compared.
 const STEPS: usize = 40;
 
-/// Everything that a step brought.
+/// Results of the steps: observation, reward bits, terminated, truncated.
 type Trace = Vec<(ObservationBuf, u64, bool, bool)>;
 
-/// What is seen, byte for byte.
+/// The observation, byte for byte.
 fn seen(env: &dyn Env) -> ObservationBuf {
     env.observation().into()
 }
@@ -33,7 +33,7 @@ fn actions(space: &ActionSpace) -> Vec<ActionBuf> {
     (0..STEPS).map(|_| space.sample(&mut rng)).collect()
 }
 
-/// Steps through `actions` until the episode is over.
+/// Steps through `actions` until the episode ends.
 fn drive(env: &mut dyn Env, actions: &[ActionBuf]) -> Trace {
     let mut trace = Trace::new();
     for action in actions {
@@ -54,7 +54,7 @@ fn episode(env: &mut dyn Env, seed: u64, actions: &[ActionBuf]) -> (ObservationB
     (first, drive(env, actions))
 }
 
-/// Asks everything of the world that `request` describes.
+/// Runs all checks on the world that `request` describes.
 fn check(world: &WorldDescriptor, request: &EnvRequest) {
     let place = format!("{} {:?}", request.id, request.picture);
     let mut env = make(request).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -72,7 +72,7 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     };
     needs_reset(&mut *env);
 
-    // The same seed and actions give the same episode, another seed another one.
+    // The same seed and actions give the same episode; another seed gives another episode.
     let actions = actions(&spec.action);
     let whole = episode(&mut *env, 3, &actions);
     assert!(episode(&mut *env, 3, &actions) == whole, "{place}: the same seed in the same world");
@@ -83,7 +83,7 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     if request.picture.as_deref() != Some("none") {
         assert!(another != whole, "{place}: another seed");
     }
-    // Without a seed the random stream goes on.
+    // A reset without a seed continues the random stream.
     let streams = [(); 2].map(|()| {
         env.reset(Some(3));
         env.reset(None);
@@ -91,7 +91,7 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     });
     assert!(streams[0] == streams[1], "{place}: the second episode of a stream");
 
-    // What is shown is what the shape says.
+    // The observation has the shape that the spec declares.
     env.reset(Some(3));
     let shown = |env: &dyn Env| {
         let numbers = env.observation().numbers().unwrap_or_default();
@@ -100,17 +100,17 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     };
     assert_eq!(shown(&*env), spec.observation, "{place}");
 
-    // A copy goes on as the original, and neither changes the other.
+    // A copy continues like the original, and neither affects the other.
     let at = (whole.1.len() / 2).max(1);
     drive(&mut *env, &actions[..at]);
     let mut copy = env.boxed_clone();
     assert!(drive(&mut *copy, &actions[at..]) == whole.1[at..], "{place}: a copy");
     assert_eq!(shown(&*env), spec.observation, "{place}");
-    // Looking changes nothing.
+    // Rendering does not change the state.
     for (width, height) in [(64, 48), (97, 31)] {
         let mut view = ImageBuf::black(width, height);
         match env.render(&mut view) {
-            // What a world in another process draws may be black.
+            // A world in another process may return a black picture.
             Ok(()) => {
                 let drawn = view.rgb().iter().any(|&byte| byte != 0);
                 assert!(drawn || world.has_process, "{place}: something is drawn");
@@ -129,7 +129,7 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     assert!(seen(&*env) == whole.0, "{place}: an episode can begin after the end of another");
 }
 
-/// Actions that do not fit are refused, and change nothing.
+/// Invalid actions are rejected and change nothing.
 fn refuses(env: &mut dyn Env, space: &ActionSpace, place: &str) {
     let before = seen(env);
     let mut refused = |action: Action<'_>| {
@@ -157,13 +157,13 @@ fn refuses(env: &mut dyn Env, space: &ActionSpace, place: &str) {
     assert!(seen(env) == before, "{place}: a refused action changes nothing");
 }
 
-/// The expert acts within the action space, or there is none.
+/// The expert's actions lie in the action space, or the world has no expert.
 fn expert(world: &WorldDescriptor, env: &mut dyn Env, place: &str) {
     let space = env.spec().action.clone();
     env.reset(Some(5));
     let mut action = vec![0.0; space.len()];
     let asked = env.expert(&mut action);
-    // CarRacing's expert has pedals, not choices.
+    // CarRacing's expert returns continuous actions, so a discrete action space has none.
     if !world.has_expert || space.is_discrete() {
         assert!(matches!(asked, Err(EnvError::NoExpert { .. })), "{place}: {asked:?}");
         return;
@@ -176,7 +176,7 @@ fn expert(world: &WorldDescriptor, env: &mut dyn Env, place: &str) {
     assert!(matches!(said, EnvError::ActionLength { .. }), "{place}: {said}");
 }
 
-/// An episode ends at its limit by truncation, before it by termination, and what was seen last stays.
+/// An episode is truncated at its limit or terminated before it, and the last observation remains.
 fn end(env: &mut dyn Env, place: &str) {
     let Some(limit) = env.spec().max_steps else { return };
     let zero = env.spec().action.zero();
@@ -193,7 +193,7 @@ fn end(env: &mut dyn Env, place: &str) {
     panic!("{place}: the episode went on beyond {limit} steps");
 }
 
-/// A request for a picture of a world, with options.
+/// A request for a world with a picture and options.
 fn request(id: &str, picture: &str, options: &[(&str, &str)]) -> EnvRequest {
     EnvRequest {
         id: id.into(),
@@ -264,7 +264,7 @@ fn take_cover_keeps_its_promises() {
         eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with vizdoom; run cargo xtask test");
         return;
     };
-    // The Python of a process is chosen by its environment.
+    // An environment variable selects the worker's Python, so this test runs itself as another process.
     let mut again = Command::new(env::current_exe().expect("a test runs"));
     again.args(["--exact", NAME, "--nocapture"]).env("FOVEATE_PYTHON", python).env(AGAIN, NAME);
     assert!(again.status().expect("a test can be started").success());

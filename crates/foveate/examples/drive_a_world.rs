@@ -1,4 +1,4 @@
-//! Drives CarRacing with its scripted expert.
+//! Runs one CarRacing episode with the scripted expert.
 //!
 //! Run: `cargo run --release -p foveate --example drive_a_world`
 //! Time: less than a second

@@ -1,4 +1,5 @@
-//! Tests whether the champion acts on what it attends to: decisions are repeated with the attended places covered.
+//! Tests whether the champion acts on what it attends to: repeats its decisions with the attended patches
+//! covered.
 //!
 //! Run: `cargo run --release -p foveate --example explain_it`
 //! Time: 10 s on two cores; writes the folder `report`, open `report/index.html`

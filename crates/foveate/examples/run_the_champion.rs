@@ -15,7 +15,7 @@ fn main() -> Result<(), Error> {
     let world = World::named("car-racing");
     // Seed 1 starts a stream of tracks; results do not depend on the number of threads.
     let how = Evaluation { seeds: Seeds::Stream { seed: 1, episodes: 3 }, ..Evaluation::default() };
-    // A name is a weight file, the folder of a run or `random:SEED`; none is the champion.
+    // A name is a weight file, a run folder or `random:SEED`; `None` selects the champion.
     for name in [None, Some("random:7".as_ref())] {
         let agent = LoadedAgent::load(name, &world)?;
         let report = agent.evaluate(&world, &how)?;

@@ -1,5 +1,5 @@
-//! Trains the agent of `your_agent.rs` in the world of `your_world.rs`: with two entries in the registries, both are
-//! trained, checkpointed and evaluated as those that come with Foveate.
+//! Trains the agent of `your_agent.rs` in the world of `your_world.rs`: one registry entry each is enough to
+//! train, checkpoint and evaluate them like those included in Foveate.
 //!
 //! Run: `cargo run --release -p foveate --example train_it`
 //! Time: 1 s; writes the folder `runs/line`
@@ -20,7 +20,7 @@ use foveate::{AGENTS, Agent, AgentDescriptor, Evaluation, LoadedAgent, TrainOpti
 use serde_json::{Value, json};
 use your_agent::{Linear, your_world};
 
-/// The settings of the agent, here the type itself, say which tensors it has and make it.
+/// The agent's settings (here the type itself) list its tensors and build it.
 impl AgentConfig for Linear {
     fn check(&self) -> Result<(), PolicyError> {
         let why = "inputs is 0; give how many numbers the world shows".to_owned();

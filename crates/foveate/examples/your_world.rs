@@ -1,4 +1,4 @@
-//! A world of your own: one type and one entry in the registry; then commands and functions find it by its name.
+//! A world of your own: one type and one registry entry; all commands and functions then find it by its name.
 //!
 //! Run: `cargo run --release -p foveate --example your_world`
 //! Time: less than a second
@@ -12,7 +12,7 @@ use foveate::{
     Action, Env, Evaluation, LoadedAgent, Observation, Seed, Step, WORLDS, World, WorldDescriptor,
 };
 
-/// A point on a line that shall move to a target: 50 steps, each costs the distance that is left.
+/// A point on a line that must move to a target: 50 steps, each costs the remaining distance.
 #[derive(Clone)]
 struct Line {
     spec: EnvSpec,

@@ -14,37 +14,38 @@ use foveate_run::{RunError, worlds};
 use serde::Serialize;
 use serde_json::json;
 
-/// What to import.
+/// The options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportRequest {
     /// The npz file.
     pub file: PathBuf,
-    /// The agent that the weights are for; `None` for the one that has so many weights.
+    /// The agent that the weights belong to; `None` selects the agent with this number of weights.
     pub agent: Option<String>,
-    /// The world that they were trained in, whose picture and actions the agent gets; `None` for the one in which the
-    /// agent has so many weights.
+    /// The world that the weights were trained in, which sets the agent's picture and actions; `None` selects
+    /// the world in which the agent has this number of weights.
     pub world: Option<String>,
     /// The order of the weights in the vector.
     pub layout: Layout,
-    /// What queries times keys are divided by, `sqrt-d-in`, `sqrt-d` or `one`; `None` for the agent's default.
+    /// The divisor of query times key: `sqrt-d-in`, `sqrt-d` or `one`; `None` for the agent's default.
     pub scale: Option<String>,
-    /// A TOML file with the agent's settings that are not at their defaults.
+    /// A TOML file with the agent's settings that differ from the defaults.
     pub config: Option<PathBuf>,
 }
 
-/// Weights that were imported.
+/// Imported weights.
 #[derive(Debug, Clone)]
 pub struct Imported {
     /// The weights, with the agent's settings.
     pub file: AgentFile,
-    /// How many weights spoke for which agent and world, when that was not said.
+    /// A note on which agent and world were inferred from the number of weights, when they were not given.
     pub guessed: Option<String>,
 }
 
 /// Reads published weights.
 ///
 /// # Errors
-/// When the file is broken or holds another number of weights than the agent has; when there is no such agent or world.
+/// When the file is invalid, when its number of weights is not the agent's, or when there is no such agent or
+/// world.
 pub fn import(request: &ImportRequest) -> Result<Imported, RunError> {
     let mut config = match &request.config {
         Some(path) => agent_settings(path)?,
@@ -75,12 +76,12 @@ pub fn import(request: &ImportRequest) -> Result<Imported, RunError> {
     Ok(Imported { file, guessed })
 }
 
-/// The agent and the world that the number of weights speaks for, and a note that says so. The usual ones need not be
-/// named.
+/// The agent and the world inferred from the number of weights, with a note that says so; no note for the
+/// usual agent in the default world.
 fn guess(file: &Path, usual: &str) -> Result<(String, Option<String>, Option<String>), RunError> {
     let count = count(file)?;
     let pairs = fitting(count);
-    // Other agents of the same shape are not what was published.
+    // Other agents with the same number of weights are not the published ones, so the usual agent wins.
     let of_usual: Vec<_> = pairs.iter().filter(|(agent, _)| *agent == usual).collect();
     let otherwise = (usual, default_world().name);
     let (agent, world) = match (&of_usual[..], &pairs[..]) {
@@ -95,7 +96,7 @@ fn guess(file: &Path, usual: &str) -> Result<(String, Option<String>, Option<Str
     Ok((agent.to_owned(), Some(world.to_owned()), Some(note)))
 }
 
-/// What shows at a glance whether these are the right numbers.
+/// Summary statistics of the weights, to check that these are the right numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// Smallest.
@@ -109,7 +110,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// That of `params`.
+    /// The statistics of `params`.
     pub fn of(params: &[f32]) -> Self {
         let n = params.len() as f64;
         let mean = params.iter().map(|&x| f64::from(x)).sum::<f64>() / n;

@@ -1,16 +1,17 @@
-//! Foveate: small agents that say what they attend to, and the worlds they act in.
+//! Foveate: small agents with explicit attention, and the worlds they act in.
 //!
-//! This crate is what programs call; the command `foveate` is one of them. Everything has a name: a world
-//! ([`WORLDS`]), an agent ([`AGENTS`]), a learner ([`LEARNERS`]), a shift ([`SHIFTS`]), a training configuration ([`PRESETS`]), and weights, which
-//! are a file, the folder of a run, `random`, or nothing for the champion that comes with Foveate.
+//! This crate is the library interface; the command `foveate` is built on it. Everything has a name: a world
+//! ([`WORLDS`]), an agent ([`AGENTS`]), a learner ([`LEARNERS`]), a shift ([`SHIFTS`]), a training
+//! configuration ([`PRESETS`]), and weights: a file, a run folder, `random`, or no name for the champion
+//! included in Foveate.
 //!
-//! * [`World`]: a world that was asked for, made when it is needed.
-//! * [`LoadedAgent`]: weights that were found, with the world that they act in; [`LoadedAgent::evaluate`],
+//! * [`World`]: a requested world, built when it is first needed.
+//! * [`LoadedAgent`]: loaded weights with the world that they act in; [`LoadedAgent::evaluate`],
 //!   [`LoadedAgent::watch`], [`LoadedAgent::explain`].
-//! * [`train()`]: training by name, into the folder of a run.
-//! * [`import()`]: published weights.
+//! * [`train()`]: training by name, into a run folder.
+//! * [`import()`]: imports published weights.
 //!
-//! The champion in its world:
+//! Evaluate the champion in its world:
 //!
 //! ```
 //! use foveate::run::evaluate::Seeds;
@@ -24,11 +25,12 @@
 //! # Ok::<(), foveate::Error>(())
 //! ```
 //!
-//! A world, an agent or a shift of one's own is registered once and is then found by its name like all others:
+//! Register a world, an agent or a shift of your own once; it is then found by its name like those included:
 //! [`Registry::register`](core::Registry::register).
 //!
-//! What is below is re-exported whole: [`core`] has the contracts, [`envs`] and [`agents`] what is built in,
-//! [`evolve`] and [`training`] learning, [`run`] files, threads and clocks, [`lab`] the page in the browser.
+//! The crates below are re-exported: [`core`] has the contracts, [`envs`] and [`agents`] the included worlds
+//! and agents, [`evolve`] and [`training`] the learners, [`run`] files, threads and clocks, [`lab`] the
+//! browser interface.
 
 mod import;
 mod loaded;
@@ -55,7 +57,7 @@ pub use loaded::{Evaluation, Explanation, Film, LoadedAgent, each_variant, label
 pub use trained::{TrainOptions, train};
 pub use world::World;
 
-/// The example of docs/rust.md, compiled and run with the tests.
+/// The example of docs/rust.md, compiled and run as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust.md")]
 struct Guide;

@@ -1,4 +1,4 @@
-//! Weights by name, in their world.
+//! Loads weights by name, with their world.
 
 use std::path::Path;
 
@@ -20,27 +20,27 @@ use serde_json::Value;
 
 use crate::World;
 
-/// Weights that were found, and the world that they act in.
+/// Loaded weights and the world that they act in.
 #[derive(Debug, Clone)]
 pub struct LoadedAgent {
     /// The weights, with the agent's settings.
     pub file: AgentFile,
-    /// What to call them: a path, `car-racing champion`, `random weights of seed 7`.
+    /// Their label: a path, `car-racing champion`, `random weights of seed 7`.
     pub source: String,
-    /// The world: what was said, on top of what the weights say of the world that they were made for.
+    /// The world: the request, with missing values filled in from the world that the weights were made for.
     pub world: EnvRequest,
 }
 
-/// How to judge an agent. The digits do not depend on the number of workers.
+/// How to evaluate an agent. The results do not depend on the number of workers.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// The episodes.
+    /// The evaluation episodes.
     pub seeds: Seeds,
     /// Threads; 0 for one per core.
     pub workers: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long.
+    /// Maximum steps per episode, if the world's own limit is not lower.
     pub max_steps: Option<u64>,
-    /// Ends the evaluation early.
+    /// Stops the evaluation early.
     pub stop: Stop,
 }
 
@@ -55,44 +55,45 @@ impl Default for Evaluation {
     }
 }
 
-/// Which episode to film, into which file.
+/// Which episode to record, and the output file.
 #[derive(Debug, Clone)]
 pub struct Film<'a> {
     /// The seed of the world's random stream.
     pub seed: u64,
-    /// Which episode of that stream; 0 is the first.
+    /// Index of the episode in that stream; 0 is the first.
     pub episode: usize,
-    /// Steps to film; `None` for the whole episode.
+    /// Steps to record; `None` for the whole episode.
     pub steps: Option<usize>,
-    /// Width and height in pixels, even; `None` for the usual size.
+    /// Width and height in pixels, both even; `None` for the default size.
     pub size: Option<(usize, usize)>,
-    /// The file; its ending chooses what it becomes: `.mp4` or `.gif` a film, `.png` a picture of one step.
+    /// The output file; its extension selects the format: `.mp4` or `.gif` for a video, `.png` for an image
+    /// of one step.
     pub out: &'a Path,
-    /// Of a picture: which step it shows.
+    /// For an image: the step that it shows.
     pub at: Option<usize>,
 }
 
-/// What to explain, into which folder.
+/// What to explain, and the output folder.
 #[derive(Debug, Clone)]
 pub struct Explanation<'a> {
-    /// The seed of the world's random stream; its first episode is the one shown.
+    /// The seed of the world's random stream; the report shows its first episode.
     pub seed: u64,
-    /// Episodes that the statistics are over.
+    /// Number of episodes for the statistics.
     pub episodes: usize,
-    /// Decisions per episode that are put to the test.
+    /// Decisions per episode that are tested.
     pub decisions: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long.
+    /// Maximum steps per episode, if the world's own limit is not lower.
     pub max_steps: Option<usize>,
     /// Threads; 0 for one per core.
     pub workers: usize,
-    /// The folder to make; an older report there is replaced.
+    /// The output folder; an older report there is replaced.
     pub out: &'a Path,
 }
 
 impl LoadedAgent {
-    /// The weights called `name`: a weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7)
-    /// for an untrained agent of a shape that fits the world, or an agent that has no weights, as `random-actions`.
-    /// `None` is the champion of the world.
+    /// Loads the weights called `name`: a weight file, a run folder (its best weights), `random` (`random:7`
+    /// for seed 7) for an untrained agent of a shape that fits the world, or an agent without weights, such
+    /// as `random-actions`. `None` loads the champion of the world.
     ///
     /// ```
     /// let world = foveate::World::named("car-racing");
@@ -102,7 +103,7 @@ impl LoadedAgent {
     /// ```
     ///
     /// # Errors
-    /// When there are no such weights, they are broken, or they may not ask for their world.
+    /// When the weights do not exist, are invalid, or request a world that a file may not request.
     pub fn load(name: Option<&Path>, world: &World) -> Result<Self, RunError> {
         let Some(path) = name else { return Self::champion(world) };
         let made_up = path.to_str().filter(|_| !exists(path)).and_then(made_up);
@@ -123,17 +124,17 @@ impl LoadedAgent {
         Ok(LoadedAgent { file, source, world })
     }
 
-    /// The trained agent that comes with Foveate for this world.
+    /// Loads the trained agent included in Foveate for this world.
     ///
     /// # Errors
-    /// When this world has none.
+    /// When this world has no champion.
     pub fn champion(world: &World) -> Result<Self, RunError> {
         let (file, source) = champion(&world.own().id)?;
         let world = world.request(file.world(&source))?;
         Ok(LoadedAgent { file, source, world })
     }
 
-    /// The agent with its weights.
+    /// Builds the agent with its weights.
     ///
     /// # Errors
     /// When the weights do not fit its settings.
@@ -141,24 +142,25 @@ impl LoadedAgent {
         Ok(self.file.agent()?)
     }
 
-    /// What to call its world and its weights in reports and films.
+    /// The labels of its world and weights in reports and videos.
     pub fn labels(&self) -> Labels {
         labels(&self.world, self.source.clone())
     }
 
-    /// Drives the episodes and sums up their returns.
+    /// Runs the episodes and summarises their returns.
     ///
     /// # Errors
-    /// When the world cannot be made, world or agent fail, or someone asked to stop.
+    /// When the world cannot be built, when world or agent fail, or when a stop was requested.
     pub fn evaluate(&self, world: &World, how: &Evaluation) -> Result<EvalReport, RunError> {
         self.evaluate_in(world, &self.world, how)
     }
 
-    /// The same in the world as it is and in each of its variants that needs nothing but its name. `told` gets every
-    /// report as soon as it is there; `before` every label before its episodes are driven.
+    /// Evaluates the agent in the unchanged world and in each of its variants that needs no parameters. Calls
+    /// `before` with a variant's label before its episodes start, and `told` with its report when they are
+    /// done.
     ///
     /// # Errors
-    /// As [`LoadedAgent::evaluate`], and whatever `told` fails with.
+    /// Those of [`LoadedAgent::evaluate`], and any error that `told` returns.
     pub fn evaluate_variants<E: From<RunError>>(
         &self,
         world: &World,
@@ -187,11 +189,11 @@ impl LoadedAgent {
         evaluate::run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, stop)
     }
 
-    /// Films an episode: the world, what the agent sees of it, and what it attends to. `progress` is told how many steps
-    /// are filmed.
+    /// Records an episode: the world, the agent's observation, and what the agent attends to. Calls
+    /// `progress` with the number of recorded steps.
     ///
     /// # Errors
-    /// As [`LoadedAgent::evaluate`]; when the file cannot be written.
+    /// Those of [`LoadedAgent::evaluate`]; when the file cannot be written.
     pub fn watch(
         &self,
         world: &World,
@@ -217,10 +219,11 @@ impl LoadedAgent {
         watch::run(&request, stop, progress)
     }
 
-    /// Makes the report on what the agent attends to, and whether that is what it acts on.
+    /// Writes the report on what the agent attends to, and on whether it acts on that.
     ///
     /// # Errors
-    /// As [`LoadedAgent::evaluate`]; when the agent attends to nothing; when the folder cannot be written.
+    /// Those of [`LoadedAgent::evaluate`]; when the agent has no attention; when the folder cannot be
+    /// written.
     pub fn explain(
         &self,
         world: &World,
@@ -237,11 +240,11 @@ impl LoadedAgent {
     }
 }
 
-/// Several agents that act in one and the same world, each with a name of its own for the head of its column; the
-/// champion when none is named.
+/// Loads several agents that act in the same world, each with a unique name as its column header; loads the
+/// champion when no name is given.
 ///
 /// # Errors
-/// As [`LoadedAgent::load`]; when two of them are made for different worlds.
+/// Those of [`LoadedAgent::load`]; when two of the agents are made for different worlds.
 pub fn load_all<P: AsRef<Path>>(
     names: &[P],
     world: &World,
@@ -278,7 +281,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// A world in a few words.
+/// A short label of a world.
 fn called(world: &EnvRequest) -> String {
     let picture = world.picture.as_deref().unwrap_or("its own");
     let options = world.options.iter().map(|(key, value)| format!("{key}={value}"));
@@ -287,7 +290,7 @@ fn called(world: &EnvRequest) -> String {
     format!("{} (picture {picture}{more})", world.id)
 }
 
-/// What to call this world, and these weights, in reports and films.
+/// The labels of this world and these weights in reports and videos.
 pub fn labels(request: &EnvRequest, weights: String) -> Labels {
     let own = || Some(WORLDS.get(&request.id)?.pictures.first()?.name.to_owned());
     let picture = request.picture.clone().or_else(own).unwrap_or_default();
@@ -297,23 +300,23 @@ pub fn labels(request: &EnvRequest, weights: String) -> Labels {
     Labels { env: request.id.clone(), picture, variant, weights }
 }
 
-/// No variant, then each variant of the world by itself that needs nothing but its name.
+/// No variant, then each variant of the world alone that needs no parameters.
 pub fn each_variant(world: &str) -> Vec<Vec<String>> {
     let infos = WORLDS.get(world).map_or(&[][..], |world| world.variants);
     let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
     std::iter::once(vec![]).chain(whole.map(|info| vec![info.name.to_owned()])).collect()
 }
 
-/// Who acts without weights of its own.
+/// The agents that need no weight file.
 #[derive(Debug, Clone, Copy)]
 enum MadeUp {
-    /// An agent of random weights.
+    /// An agent with random weights.
     Weights,
-    /// An agent that sees nothing and has no weights.
+    /// An agent that has no observation and no weights.
     Actions(&'static AgentDescriptor),
 }
 
-/// What `random`, `random:7`, `random-actions` and `random-actions:7` stand for, with the seed.
+/// Parses `random`, `random:7`, `random-actions` and `random-actions:7`; returns the agent and the seed.
 fn made_up(text: &str) -> Option<(MadeUp, u64)> {
     let (name, seed) = text.split_once(':').map_or((text, Some(0)), |(name, seed)| (name, seed.parse().ok()));
     if name == "random" {
@@ -323,7 +326,7 @@ fn made_up(text: &str) -> Option<(MadeUp, u64)> {
     Some((MadeUp::Actions(agent), seed?))
 }
 
-/// An untrained agent of a shape that fits the world: the usual agent for what it shows.
+/// An untrained agent of a shape that fits the world: the default agent for its observation.
 fn untrained(world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
     let agent = usual(world.spec())?;
     let settings = fit::settings(agent, world)?;
@@ -331,7 +334,7 @@ fn untrained(world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
     Ok(AgentFile::new(agent.name, &settings, params)?)
 }
 
-/// An agent without weights, with this seed if it has one.
+/// An agent without weights, with this seed if it takes one.
 fn without_weights(agent: &AgentDescriptor, world: &mut dyn Env, seed: u64) -> Result<AgentFile, RunError> {
     let mut settings = fit::settings(agent, world)?;
     if foveate_agents::registry::full_config(agent.name, &Value::Null)?.get("seed").is_some() {

@@ -1,4 +1,4 @@
-//! Training by name.
+//! Trains agents by name.
 
 use std::path::PathBuf;
 
@@ -10,32 +10,32 @@ use foveate_run::train::{self, Outcome, TrainRequest};
 use foveate_run::trust::WorldFlags;
 use foveate_run::workers::Stop;
 
-/// What to train. What it leaves out is chosen by the world.
+/// The options of a training run. The world provides the default of options not given.
 #[derive(Debug, Clone, Default)]
 pub struct TrainOptions {
     /// The world.
     pub world: WorldFlags,
-    /// The [preset](foveate_registry::PRESETS) that everything else lies on top of; `None` for the one that suits the
-    /// world.
+    /// The base [preset](foveate_registry::PRESETS), which other options override; `None` for the world's
+    /// default preset.
     pub preset: Option<String>,
-    /// A TOML file with what differs from the preset.
+    /// A TOML file with settings that override the preset.
     pub config: Option<PathBuf>,
-    /// Keys of the configuration with their values, as `recipe.stage.0.sigma=0.05`.
+    /// Configuration keys with their values, as `recipe.stage.0.sigma=0.05`.
     pub set: Vec<String>,
-    /// The folder of all runs.
+    /// The parent folder of all runs.
     pub runs: PathBuf,
-    /// What to call the run; `None` for the world's name, numbered.
+    /// The name of the run; `None` for the world's name with a number.
     pub name: Option<String>,
 }
 
-/// Trains an agent; the run's folder has its weights, log and films.
+/// Trains an agent; the run folder holds its weights, log and videos.
 ///
 /// # Errors
-/// When the options make no sense, the world cannot be made, or the run fails.
+/// When the options are invalid, when the world cannot be built, or when the run fails.
 pub fn train(options: TrainOptions, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
     let TrainOptions { world, preset, config, set, runs, name } = options;
     let said = Said::read(config.as_deref(), &set, &world)?;
-    // The world lives until the run has its own: the process that hosts it is then shared.
+    // Keep the world until the run has built its own: both then share the process that hosts it.
     let configured = configure(preset.as_deref(), &said)?;
     train::run(&TrainRequest { config: configured.config.clone(), runs, name }, reporter, stop)
 }

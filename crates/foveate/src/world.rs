@@ -1,4 +1,4 @@
-//! A world that was asked for.
+//! A requested world.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -9,9 +9,10 @@ use foveate_run::RunError;
 use foveate_run::trust::{FileWorld, WorldFlags};
 use foveate_run::worlds;
 
-/// What was said about a world. It may be completed by what weights say of the world that they were made for.
+/// The requested world. The world recorded in a weight file can fill in what was not specified.
 ///
-/// The same world asked for twice is made once: a worker process may take seconds to begin.
+/// [`World::look`] keeps its instance for the next use of the same request: a worker process may take seconds
+/// to start.
 ///
 /// ```
 /// let world = foveate::World::named("car-racing");
@@ -20,7 +21,7 @@ use foveate_run::worlds;
 /// ```
 pub struct World {
     flags: WorldFlags,
-    /// A world that was made and is not in use, with what was asked for.
+    /// A world that was built and is not in use, with its request.
     made: RefCell<Option<(EnvRequest, Box<dyn Env>)>>,
 }
 
@@ -30,33 +31,33 @@ impl World {
         World { flags, made: RefCell::default() }
     }
 
-    /// The world called `name` as it is.
+    /// The world called `name`, with default options.
     pub fn named(name: &str) -> Self {
         World::new(WorldFlags { id: Some(name.to_owned()), ..WorldFlags::default() })
     }
 
-    /// What was said.
+    /// The requested options.
     pub const fn flags(&self) -> &WorldFlags {
         &self.flags
     }
 
-    /// What was said, alone; without a name it is the default world.
+    /// The request alone, without a weight file; without a name it is the default world.
     pub fn own(&self) -> EnvRequest {
         self.flags.request()
     }
 
-    /// What was said, on top of `noted`, the world that weights were made for.
+    /// The request, completed from `noted`, the world that the weights were made for.
     ///
     /// # Errors
-    /// When the note may not ask for that, see [`FileWorld::accept`].
+    /// When the weight file may not request that world, see [`FileWorld::accept`].
     pub fn request(&self, noted: Option<FileWorld>) -> Result<EnvRequest, RunError> {
         noted.map_or_else(|| Ok(self.own()), |noted| noted.accept(&self.flags))
     }
 
-    /// Makes the world that `request` describes, or hands out the one that was made to look at.
+    /// Builds the world that `request` describes, or returns the instance kept by [`World::look`].
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be built.
     pub fn make(&self, request: &EnvRequest) -> Result<Box<dyn Env>, RunError> {
         match self.made.take() {
             Some((made, env)) if made == *request => Ok(env),
@@ -64,18 +65,18 @@ impl World {
         }
     }
 
-    /// The shape of the world that `request` describes.
+    /// The spec of the world that `request` describes.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be built.
     pub fn spec(&self, request: &EnvRequest) -> Result<EnvSpec, RunError> {
         self.look(request, |env| Ok(env.spec().clone()))
     }
 
-    /// Finds something out about the world that `request` describes, which is kept for [`World::make`].
+    /// Builds the world that `request` describes, calls `find` on it, and keeps it for [`World::make`].
     ///
     /// # Errors
-    /// When it cannot be made, or `find` fails.
+    /// When it cannot be built, or when `find` fails.
     pub fn look<T>(
         &self,
         request: &EnvRequest,

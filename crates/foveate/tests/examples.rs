@@ -1,5 +1,5 @@
-//! The examples, from a first program to a world, an agent and a training run of one's own: each is short, and prints
-//! what its header says.
+//! Tests the examples, from a first program to a custom world, agent and training run: each is short, and
+//! prints the output that its header gives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn source(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The output that the header of an example promises.
+/// The output given in the header of an example.
 fn promised(source: &str) -> String {
     let header = source.lines().map_while(|line| line.strip_prefix("//!"));
     let block =
@@ -29,7 +29,7 @@ fn lines_of_code(source: &str) -> usize {
     source.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
-/// The program, which the same `cargo test` has built.
+/// The example's binary, built by the same `cargo test`.
 fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this test");
     let folder = test.parent().and_then(Path::parent).expect("target/PROFILE/deps").join("examples");

@@ -1,5 +1,5 @@
-//! A world, an agent and a learner of another crate, each one file and one entry: listed, trained, judged, filmed, explained, and
-//! shown in the lab, by their names alone.
+//! A world, an agent and a learner from another crate, each one file and one registry entry: they are listed,
+//! trained, evaluated, recorded, explained and shown in the lab by name alone.
 
 #[path = "scratch/agent.rs"]
 mod agent;
@@ -23,7 +23,7 @@ use foveate::{
 const WORLD: &str = "scratch-lamp";
 const AGENT: &str = "scratch-brightness";
 
-/// The one entry of each.
+/// Registers one entry for each of them.
 fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -45,7 +45,7 @@ fn they_are_listed_and_found_like_all_others() {
     assert!(WORLDS.register(world::DESCRIPTOR).is_err() && AGENTS.register(agent::DESCRIPTOR).is_err());
     let said = World::named("scratch-lmap").spec(&World::named("scratch-lmap").own()).err().expect("unknown");
     assert!(said.to_string().contains("did you mean scratch-lamp?"), "{said}");
-    // The usual agent of what the world shows fits it, too.
+    // The default agent for this observation fits the world, too.
     let world = World::named(WORLD);
     let untrained = LoadedAgent::load(Some("random".as_ref()), &world).expect("it fits");
     assert_eq!(untrained.file.name(), "attention-agent");
@@ -56,7 +56,7 @@ fn they_are_listed_and_found_like_all_others() {
     assert!(said.contains("scratch-lamp has no option \"size\""), "{said}");
 }
 
-/// What differs from the preset that suits the world.
+/// Settings that override the world's preset.
 const CONFIG: &str = "
     workers = 1
     videos = false
@@ -73,7 +73,7 @@ const CONFIG: &str = "
     population = 12
 ";
 
-/// Trains the scratch agent in the scratch world by the scratch learner; gives its run's folder.
+/// Trains the scratch agent in the scratch world with the scratch learner; returns the run folder.
 fn trained(runs: &Path) -> std::path::PathBuf {
     let config = runs.join("scratch.toml");
     std::fs::write(&config, CONFIG).expect("writable");
@@ -98,7 +98,7 @@ fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
         kept.contains("scratch-search") && kept.contains("sigma = 0.5"),
         "defaults are written out: {kept}"
     );
-    // The world is not named: the run's weights know it.
+    // No world is given: the run's weights record it.
     let world = World::new(WorldFlags::default());
     let trained = LoadedAgent::load(Some(&run), &world).expect("a run");
     assert_eq!((trained.file.name(), &*trained.world.id), (AGENT, WORLD));

@@ -1,4 +1,4 @@
-//! An agent of one's own, in one file: it attends to cells of the picture by their brightness, and acts on where they are.
+//! A custom agent in one file: it attends to picture cells by brightness, and acts on their positions.
 
 use foveate::Observation;
 use foveate::agents::params::Params;
@@ -10,7 +10,7 @@ use foveate::core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Its entry in the registry.
+/// Its registry entry.
 pub(crate) const DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "scratch-brightness",
     summary: "soft attention over cells by their brightness; acts on the column attended to",
@@ -112,7 +112,7 @@ impl Policy for Brightness {
             let cell = i / width / cell_height * CELLS + i % width / cell_width;
             weights[cell] += f32::from(pixel[0]) / 255.0 / (cell_width * cell_height) as f32;
         }
-        // A softmax over the cells, as sharp as was learnt.
+        // A softmax over the cells with learned sharpness.
         let sharpness = self.params.get("attention.weight")[0] * 10.0;
         weights.iter_mut().for_each(|weight| *weight = (*weight * sharpness).exp());
         let sum: f32 = weights.iter().sum();

@@ -1,4 +1,4 @@
-//! A learner of one's own, in one file: random search around the best weights so far.
+//! A custom learner in one file: random search around the best weights so far.
 
 use foveate::core::{
     Episodes, Experience, LearnError, Learner, Population, Progress, Purpose, Record, Seed, StateDict,
@@ -8,7 +8,7 @@ use foveate::training::{JobSize, LearnerDescriptor, LearnerParts, LearnerSetting
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-/// Its entry in the registry.
+/// Its registry entry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     name: "scratch-search",
     summary: "random search around the best weights so far",
@@ -78,7 +78,7 @@ struct Search {
 }
 
 impl Search {
-    /// The rows of this generation: the best weights, and others around them.
+    /// The rows of this generation: the best weights, and perturbed copies of them.
     fn rows(&self) -> Population {
         let mut rows = Population::zeros(0, self.best.len());
         for row in 0..self.settings.population {

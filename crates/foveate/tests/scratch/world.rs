@@ -1,4 +1,4 @@
-//! A world of one's own, in one file: a lamp on a dark picture, which the agent should point at.
+//! A custom world in one file: a lamp on a dark picture; the agent should point at it.
 
 use foveate::core::{
     ActionSpace, EnvError, EnvSpec, Fact, ImageBuf, ObservationSpace, PixelShape, Rng, Seed,
@@ -6,7 +6,7 @@ use foveate::core::{
 use foveate::envs::registry::Choice;
 use foveate::{Action, Env, EnvRequest, Observation, Step, WorldDescriptor};
 
-/// Its entry in the registry.
+/// Its registry entry.
 pub(crate) const DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     pictures: &[Choice { name: "dark", about: "a bright square on black" }],
     actions: &["point"],
@@ -45,7 +45,7 @@ struct Lamp {
 }
 
 impl Lamp {
-    /// Puts the lamp somewhere.
+    /// Moves the lamp to a random position.
     fn light(&mut self) {
         self.at = self.rng.below((SIDE - 4) as u64) as usize;
         let row = self.rng.below((SIDE - 4) as u64) as usize;
@@ -56,7 +56,7 @@ impl Lamp {
         }
     }
 
-    /// The middle of the lamp, −1 at the left edge and 1 at the right one.
+    /// The centre of the lamp: −1 at the left edge, 1 at the right edge.
     fn place(&self) -> f64 {
         (self.at as f64 + 2.0) / SIDE as f64 * 2.0 - 1.0
     }
