@@ -1,7 +1,8 @@
-//! What a step through the bridge costs: CPU microseconds of both sides, over one or several workers.
+//! Measures the cost of a step through the bridge: CPU microseconds of both sides, with one or several
+//! workers.
 //!
-//! `bridge ID STEPS WORKERS [OPTION=VALUE …]` prints one JSON object. Every worker has a thread; each step's observation is
-//! copied once and its bytes are summed at the end, so that nothing is left out.
+//! `bridge ID STEPS WORKERS [OPTION=VALUE …]` prints one JSON object. Every worker has a thread. Each step
+//! copies its observation once; the bytes are summed at the end, so that no work is optimised away.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     for world in &mut worlds {
         world.reset(Some(0));
         drive(world, steps.min(1000))?;
-        // Tells of the CPU time so far.
+        // Makes the worker report its CPU time.
         world.reset(Some(0));
     }
     let (own, theirs, wall) = (own_cpu(), worker_cpu(), now());

@@ -1,4 +1,4 @@
-//! Whether an environment keeps Gymnasium's promises.
+//! Checks that an environment keeps Gymnasium's contract.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,41 +12,43 @@ use crate::process::{NoStart, PROTOCOL, Process, Trouble, granted};
 use crate::settings::Settings;
 
 const CHECK: &str = include_str!("worker/check.py");
-/// A worker tells that it goes on at least once in this time, as long as its environment does not keep it waiting.
+/// A working worker sends a sign of life at least once in this interval, unless its environment keeps it
+/// waiting.
 const BETWEEN_SIGNS: Duration = Duration::from_secs(1);
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Most steps of an episode that was played; `None` if the environment hung or its process died first.
+    /// Largest number of steps in an episode played; `None` if the environment hung or its process died
+    /// first.
     pub steps: Option<u32>,
-    /// Each promise, kept or not.
+    /// One finding for each rule of the contract, met or violated.
     pub findings: Vec<Finding>,
 }
 
-/// One promise.
+/// One rule of the contract and whether the environment follows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Its name, in a word or two.
+    /// Name of the rule, one or two words.
     pub name: String,
-    /// Whether it is kept.
+    /// Whether the environment follows it.
     pub verdict: Verdict,
-    /// What was seen.
+    /// What was observed.
     pub words: String,
     /// Python's traceback, if there is one.
     #[serde(default)]
     pub more: String,
 }
 
-/// Whether a promise is kept.
+/// Result for one rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is.
+    /// The environment follows the rule.
     Fine,
-    /// It is not.
+    /// The environment violates the rule.
     Fault,
-    /// Something to know, and no fault.
+    /// Worth knowing, but not a violation.
     Note,
 }
 
@@ -57,16 +59,16 @@ impl Finding {
 }
 
 impl Checked {
-    /// The promises that are not kept.
+    /// The violated rules.
     pub fn faults(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.verdict == Verdict::Fault)
     }
 }
 
-/// Plays episodes in two processes, in all ways that could make a difference and must not, and looks at everything that
-/// comes out. Episodes have up to `steps` steps; by itself 1,000, or as many as take the environment less than a minute
-/// altogether, but 50 at least. Each finding is told as soon as it is made.
-///
+/// Plays episodes in two processes, varies everything that must not make a difference, and checks all
+/// results. Episodes have up to `steps` steps. Without `steps` the limit is 1,000, or as many as take the
+/// environment less than a minute altogether, but at least 50. Calls `tell` with each finding as soon as it
+/// is made.
 /// # Errors
 /// When there is no Python, or the environment cannot be made.
 pub fn check(
@@ -81,7 +83,7 @@ pub fn check(
         findings.push(finding);
     };
     let first = run(settings, &python, false, steps, &mut add)?;
-    // An environment that cannot be played need not be played twice.
+    // A second process is of no use for an environment that cannot be played.
     let plays = findings.iter().all(|f| f.name != "plays");
     let mut add = |finding: Finding| {
         tell(&finding);
@@ -92,7 +94,7 @@ pub fn check(
         _ => None,
     };
     let steps = first.as_ref().map(|first| first.steps);
-    // Where one process cannot repeat itself, two cannot agree.
+    // If one process cannot repeat an episode, two processes cannot agree.
     let repeats = findings.iter().all(|f| f.name != "repeats" || f.verdict != Verdict::Fault);
     if let (Some(first), Some(second)) = (first, second)
         && repeats
@@ -110,14 +112,15 @@ pub fn check(
     Ok(Checked { steps, findings })
 }
 
-/// What two processes must agree on.
+/// Results that both processes must agree on.
 #[derive(Deserialize)]
 struct Answer {
     digest: String,
     steps: u32,
 }
 
-/// Lets one process play, with another order of sets if it is the second; `None` if it did not come to the end.
+/// Runs the check in one process; the second process iterates over sets in another order. `None` if the
+/// process did not finish.
 fn run(
     settings: &Settings,
     python: &Path,
@@ -150,7 +153,7 @@ fn run(
         } else {
             return granted(&name, word).map(Some);
         }
-        // Signs of life come now and then, not before everything that is done.
+        // Signs of life arrive at intervals, not before every operation.
         word = match process.more_words(limit.1 + BETWEEN_SIGNS) {
             Ok(word) => word,
             Err(trouble) => {
@@ -171,7 +174,7 @@ fn run(
     }
 }
 
-/// What the worker was doing, in its own words.
+/// The operation in progress, as the worker describes it.
 fn place(process: &Process) -> String {
     let mut bytes = [0; 200];
     if process.look(0, &mut bytes).is_err() {

@@ -1,4 +1,4 @@
-//! Whether all is there that environments need.
+//! Checks that the dependencies of environments are installed.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::find::{Python, find_python};
 use crate::process::{NoStart, PROTOCOL, Process, granted};
 
 const DOCTOR: &str = include_str!("worker/doctor.py");
-/// How long all families together may take.
+/// Time limit for all families together.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// What is there.
+/// What is installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Doctor {
-    /// The interpreter.
+    /// Path of the Python interpreter.
     pub python: String,
-    /// Who named it.
+    /// Where the interpreter's path came from, as in [`Python::named_by`](crate::Python::named_by).
     pub named_by: String,
-    /// Its version.
+    /// Python version.
     pub version: String,
-    /// Version of gymnasium.
+    /// gymnasium version.
     pub gymnasium: String,
-    /// Version of numpy.
+    /// numpy version.
     pub numpy: String,
     /// Families of environments.
     pub families: Vec<Family>,
@@ -33,13 +33,13 @@ pub struct Doctor {
 /// A family of environments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Family {
-    /// Its name.
+    /// Name of the family.
     pub name: String,
     /// The environment that was tried.
     pub id: String,
     /// Whether it could be made, reset, stepped and drawn.
     pub works: bool,
-    /// Why not, with the pip command.
+    /// The reason why it does not work, with the pip command that helps.
     pub why: String,
 }
 

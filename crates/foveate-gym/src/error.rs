@@ -1,4 +1,4 @@
-//! What can go wrong before there is a world.
+//! Errors that can occur before an environment runs.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GymError {
-    /// There is no Python where one was looked for.
+    /// No Python interpreter was found.
     #[error("{why}; install Python 3.8 or newer, or name one as in FOVEATE_PYTHON=/path/to/python3")]
     NoPython {
-        /// Where it was looked for.
+        /// Where the search looked.
         why: String,
     },
     /// Python does not start.
@@ -18,28 +18,28 @@ pub enum GymError {
     Start {
         /// The interpreter.
         python: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What two processes need between them cannot be had.
+    /// The socket or the memory files shared by the two processes cannot be created.
     #[error(
         "cannot connect a worker process: {source}; close some programs or raise the limit of open files"
     )]
     Connect {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The worker cannot make the environment, and says why.
+    /// The worker cannot make the environment.
     #[error("{id}: {why}")]
     Refused {
         /// The environment, as `--env` takes it.
         id: String,
-        /// Why, on one line, with what to do.
+        /// The reason, on one line, with what to do.
         why: String,
         /// Python's traceback, if there is one.
         story: String,
     },
-    /// The worker ended or said nothing before there was an environment.
+    /// The worker ended, or sent nothing, before the environment existed.
     #[error("{id}: {why}")]
     NoAnswer {
         /// The environment, as `--env` takes it.
@@ -47,12 +47,12 @@ pub enum GymError {
         /// What happened, and the last of what Python printed.
         why: String,
     },
-    /// An option that makes no sense.
+    /// An option has an invalid value.
     #[error("{id}: {why}")]
     Setting {
         /// The environment, as `--env` takes it.
         id: String,
-        /// What is wrong with it.
+        /// What is wrong with the option.
         why: String,
     },
 }

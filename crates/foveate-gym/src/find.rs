@@ -1,4 +1,4 @@
-//! Which Python hosts environments.
+//! Finds the Python interpreter that hosts environments.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,20 +6,21 @@ use std::path::PathBuf;
 
 use crate::error::GymError;
 
-/// A Python interpreter, and why it is this one.
+/// A Python interpreter, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Python {
-    /// The interpreter.
+    /// Path of the interpreter.
     pub path: PathBuf,
-    /// Who named it: `FOVEATE_PYTHON`, `VIRTUAL_ENV` or `PATH`.
+    /// Source of the path: `FOVEATE_PYTHON`, `VIRTUAL_ENV` or `PATH`.
     pub named_by: &'static str,
 }
 
-/// The interpreter that `FOVEATE_PYTHON` names; else that of the virtual environment that is active (`VIRTUAL_ENV`); else
-/// the first `python3` on the `PATH`.
+/// Returns the interpreter named by `FOVEATE_PYTHON`; otherwise that of the active virtual environment
+/// (`VIRTUAL_ENV`); otherwise the first `python3` on the `PATH`.
 ///
 /// # Errors
-/// When there is none. Of a variable that names nothing it says so, and does not look elsewhere.
+/// When there is none. If a variable names a file that does not exist, the error says so and the search stops
+/// there.
 pub fn find_python() -> Result<Python, GymError> {
     find(|name| env::var_os(name))
 }
@@ -35,7 +36,7 @@ fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Python, GymError>
         if path.is_file() {
             return Ok(Python { path, named_by });
         }
-        // A bare name is looked for on the PATH, by whoever starts it.
+        // A bare name is looked up on the PATH when the process starts.
         if named_by == "FOVEATE_PYTHON"
             && path.components().count() == 1
             && let Some(path) = on_path(variable("PATH"), path.as_os_str())
@@ -50,7 +51,7 @@ fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Python, GymError>
 }
 
 fn on_path(path: Option<OsString>, name: &std::ffi::OsStr) -> Option<PathBuf> {
-    // An empty entry is the current folder, and hardly ever meant.
+    // An empty entry means the current folder, which is rarely intended.
     let path = path?;
     let mut folders = env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty());
     folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))

@@ -1,4 +1,4 @@
-//! An environment that was found to work, and its idle workers.
+//! An environment that is known to work, and its idle workers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,30 +13,30 @@ use crate::hello::Hello;
 use crate::process::{NoStart, Process, Trouble};
 use crate::settings::Settings;
 
-/// Whoever is told when a worker had to be replaced; may be several lines, with Python's traceback.
+/// Callback for messages about replaced workers. A message may have several lines, with Python's traceback.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Workers that wait for the next world; more are sent home.
+/// Largest number of idle workers kept for the next world; further ones are closed.
 const MAX_IDLE: usize = 256;
 
-/// How many different tracebacks are remembered, so that none is shown twice.
+/// Number of different tracebacks remembered, so that none is shown twice.
 const MAX_STORIES: usize = 16;
 
 /// How often the first worker may end before it has made the environment.
 const MAX_STARTS: usize = 5;
 
-/// An environment that was found to work, with its worker processes. Copies of a world share it.
+/// An environment that is known to work, with its worker processes. Copies of a world share it.
 pub struct Gym {
     settings: Settings,
     python: PathBuf,
     hello: Hello,
     spec: EnvSpec,
     notice: Notice,
-    /// Whether [`Gym::notice_once`] has spoken.
+    /// Whether [`Gym::notice_once`] has sent its message.
     noticed: AtomicBool,
     idle: Mutex<Vec<Process>>,
     replaced: AtomicU64,
-    /// Tracebacks that were shown.
+    /// Tracebacks already shown.
     stories: Mutex<Vec<String>>,
 }
 
@@ -50,16 +50,17 @@ impl fmt::Debug for Gym {
 }
 
 impl Gym {
-    /// Starts a first worker and lets it make the environment.
+    /// Starts the first worker, which makes the environment.
     ///
     /// # Errors
-    /// When there is no Python, a package is missing or too old, there is no such environment, or it cannot be made.
+    /// When there is no Python, a package is missing or too old, the environment does not exist, or it cannot
+    /// be made.
     pub fn new(settings: Settings, notice: Notice) -> Result<Arc<Self>, GymError> {
         let python = find_python()?.path;
         let id = settings.name();
         let mut begun = Process::host(&python, &settings);
         for _ in 1..MAX_STARTS {
-            // One that ended without having said anything may have been ended by someone else.
+            // A worker that ended without a message may have been killed from outside.
             if !matches!(&begun, Err(NoStart::Trouble(Trouble::Gone(_)))) {
                 break;
             }
@@ -89,38 +90,38 @@ impl Gym {
         }))
     }
 
-    /// What the environment is, in the worker's words.
+    /// The worker's description of the environment.
     pub const fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// The shape of the world.
+    /// Observation and action spaces of the world.
     pub const fn spec(&self) -> &EnvSpec {
         &self.spec
     }
 
-    /// What was asked for.
+    /// The settings it was made with.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// How many workers were replaced because they died, hung, raised or grew too large.
+    /// Number of workers replaced because they died, hung, raised an exception or used too much memory.
     pub fn replaced(&self) -> u64 {
         self.replaced.load(Ordering::Relaxed)
     }
 
-    /// Process groups of the workers that wait, for tests that end them.
+    /// Process groups of the idle workers, for tests that kill them.
     pub fn idle_workers(&self) -> Vec<u32> {
         self.lock().iter().map(Process::id).collect()
     }
 
-    /// A worker: one that waits, or a new one.
+    /// Returns an idle worker, or starts a new one.
     pub(crate) fn take(&self) -> Result<Process, Trouble> {
         let idle = self.lock().pop();
         idle.map_or_else(|| self.start(), Ok)
     }
 
-    /// A new worker.
+    /// Starts a new worker.
     pub(crate) fn start(&self) -> Result<Process, Trouble> {
         match Process::host(&self.python, &self.settings) {
             Ok((process, hello)) if hello == self.hello => Ok(process),
@@ -133,7 +134,7 @@ impl Gym {
         }
     }
 
-    /// Takes a worker back.
+    /// Returns a worker to the idle ones.
     pub(crate) fn give_back(&self, mut process: Process) {
         if process.tell_time().is_err() {
             return;
@@ -144,7 +145,8 @@ impl Gym {
         }
     }
 
-    /// Counts a worker that had to be replaced, and tells: all of the first few, then fewer and fewer; a traceback once.
+    /// Counts a replaced worker and reports it: each of the first few, later only when the count is a power
+    /// of two. A traceback is shown once.
     pub(crate) fn tell(&self, what: &str, story: &str) {
         let before = self.replaced.fetch_add(1, Ordering::Relaxed);
         if before < 4 {
@@ -155,14 +157,15 @@ impl Gym {
         }
     }
 
-    /// Tells something that stays as it is, the first time.
+    /// Reports a lasting condition, the first time only.
     pub(crate) fn notice_once(&self, what: &str) {
         if !self.noticed.swap(true, Ordering::Relaxed) {
             (self.notice)(&format!("{}: {what}", self.spec.id));
         }
     }
 
-    /// Counts a worker that failed for good; who asked is told why. A traceback is shown unless it was shown before.
+    /// Counts a worker that failed permanently. The caller reports the reason; the traceback is shown unless
+    /// it was shown before.
     pub(crate) fn give_up(&self, story: &str) {
         self.replaced.fetch_add(1, Ordering::Relaxed);
         if self.is_new(story) {
@@ -170,7 +173,7 @@ impl Gym {
         }
     }
 
-    /// Whether it is a traceback that was not shown before; remembers it.
+    /// Whether this traceback is new; remembers it.
     fn is_new(&self, story: &str) -> bool {
         let mut stories = self.stories.lock().unwrap_or_else(PoisonError::into_inner);
         if story.is_empty() || stories.iter().any(|shown| shown == story) {
@@ -187,7 +190,7 @@ impl Gym {
     }
 }
 
-/// All workers close their environments at the same time.
+/// Lets all workers close their environments at the same time.
 impl Drop for Gym {
     fn drop(&mut self) {
         for process in self.lock().iter() {

@@ -5,15 +5,15 @@ use serde::Deserialize;
 
 use crate::error::GymError;
 
-/// Largest side of a picture.
+/// Largest width or height of a picture, in pixels.
 const MAX_SIDE: usize = 4096;
-/// Most pictures that are shown at once.
+/// Largest number of stacked frames in an observation.
 const MAX_FRAMES: usize = 64;
-/// Most other numbers in an observation.
+/// Largest number of other values in an observation.
 const MAX_NUMBERS: usize = 1 << 20;
-/// Most numbers in an action.
+/// Largest number of values in an action.
 const MAX_ACTIONS: usize = 4096;
-/// Frames per second of an environment that names none.
+/// Frames per second of an environment that declares no rate.
 const USUAL_FPS: f64 = 30.0;
 
 /// The description of an environment.
@@ -30,19 +30,20 @@ pub struct Hello {
     pub numpy: String,
     /// Width and height of the picture in the observation, if there is one.
     pub picture: Option<[usize; 2]>,
-    /// Pictures one after the other in time that it shows at once.
+    /// Number of consecutive frames in the observation.
     pub frames: usize,
-    /// Bytes in a pixel: 1 for grey, 3 for colours.
+    /// Bytes per pixel: 1 for grey, 3 for colour.
     pub channels: usize,
-    /// Whether each of its pixels has a depth.
+    /// Whether the picture has a depth for every pixel.
     pub depth: bool,
-    /// Other numbers in the observation.
+    /// Number of other values in the observation.
     pub numbers: usize,
-    /// Their offset in the memory file, in bytes, behind picture and depth.
+    /// Offset of these values in the memory file, in bytes, after picture and depth.
     pub(crate) numbers_at: usize,
-    /// Each part of the observation: its name, `picture`, `depth` or `numbers`, and what it was.
+    /// For each part of the observation: its name, its use (`picture`, `depth` or `numbers`), and its
+    /// original space.
     pub parts: Vec<[String; 3]>,
-    /// Name, offset and length of each part that is numbers.
+    /// Name, offset and length of each part that consists of numbers.
     pub(crate) spans: Vec<(String, usize, usize)>,
     /// Omitted parts: name and kind.
     pub left_out: Vec<[String; 2]>,
@@ -50,21 +51,21 @@ pub struct Hello {
     pub choices: usize,
     pub(crate) low: Vec<f64>,
     pub(crate) high: Vec<f64>,
-    /// Name of each number of the action.
+    /// Name of each value of the action.
     pub actions: Vec<String>,
     /// Steps after which Gymnasium truncates an episode.
     pub max_steps: Option<usize>,
     pub(crate) fps: f64,
-    /// Whether it draws pictures for people.
+    /// Whether the environment can render.
     pub renders: bool,
-    /// Whether it has an expert to learn from.
+    /// Whether it offers an expert policy to learn from.
     pub expert: bool,
     /// Whether Gymnasium lists it as nondeterministic.
     pub nondeterministic: bool,
 }
 
 impl Hello {
-    /// Checks that sizes are within their limits.
+    /// Checks that all sizes are within their limits.
     pub(crate) fn check(&self, id: &str) -> Result<(), GymError> {
         let bad = |why: String| Err(GymError::Setting { id: id.into(), why });
         if let Some([width, height]) = self.picture
@@ -102,20 +103,20 @@ impl Hello {
         Ok(())
     }
 
-    /// The name of the number at `index`, as in `observation[3]`.
+    /// The name of the value at `index`, as in `observation[3]`.
     pub(crate) fn part(&self, index: usize) -> String {
         let found =
             self.spans.iter().find(|(_, at, count)| (*at..at.saturating_add(*count)).contains(&index));
         found.map_or_else(|| format!("number {index}"), |(name, at, _)| format!("{name}[{}]", index - at))
     }
 
-    /// The shape of its pictures.
+    /// The shape of the pictures.
     pub(crate) fn shape(&self) -> Option<PixelShape> {
         let (frames, channels) = (self.frames, self.channels);
         self.picture.map(|[width, height]| PixelShape { frames, height, width, channels })
     }
 
-    /// The shape of their depth.
+    /// The shape of the depth picture.
     pub(crate) fn depth_shape(&self) -> Option<PixelShape> {
         self.shape().filter(|_| self.depth).map(|shape| PixelShape { channels: 1, ..shape })
     }
@@ -128,7 +129,7 @@ impl Hello {
         self.depth_shape().map_or(0, PixelShape::frame_len)
     }
 
-    /// The shape of the world, which is called `id`.
+    /// The specification of the world, with the name `id`.
     pub(crate) fn spec(&self, id: &str) -> EnvSpec {
         let numbers = ObservationSpace::Vector { len: self.numbers };
         let observation = match self.shape().map(ObservationSpace::Image) {

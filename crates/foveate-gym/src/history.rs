@@ -15,8 +15,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Begins an episode of actions of `width` numbers. With room for `steps` steps, or as many as fit 1 MiB, so that
-    /// adding a step allocates nothing; longer episodes grow beyond that.
+    /// Begins an episode with actions of `width` numbers. Reserves memory for `steps` steps, up to 1 MiB, so
+    /// that adding a step allocates nothing; longer episodes grow beyond that.
     pub(crate) fn begin(&mut self, seed: u64, width: usize, steps: usize) {
         (self.seed, self.width) = (seed, width);
         self.actions.clear();

@@ -1,21 +1,22 @@
-//! Any Gymnasium environment as a world, in worker processes of its own.
+//! Runs any Gymnasium environment as a world, in separate worker processes.
 //!
-//! [`Gym`] is an environment that was found to work; [`GymWorld`] is the [`Env`](foveate_core::Env) made of it, and its
-//! copies share the processes. A small Python program, part of this one, hosts the environment: it needs gymnasium and
-//! numpy and nothing else.
+//! [`Gym`] is an environment that is known to work. [`GymWorld`] is the [`Env`](foveate_core::Env) made from
+//! it; copies of a world share the processes. A small Python program, embedded in this crate, hosts the
+//! environment; it needs gymnasium and numpy and nothing else.
 //!
-//! * **Two ways between the processes.** Observations are written to a memory file that both sides have open; requests and
-//!   answers go through a socket pair, whose end tells at once when a worker dies. Nothing of it has a name in the file
-//!   system, so nothing can be left behind, whoever is killed.
-//! * **Nothing outlives us.** Each worker has a keeper, a process that runs nothing of the environment. When either side is
-//!   gone it lets the environment close itself, ends whatever the worker started, and removes what they left. What is left
-//!   when keepers are killed is removed by the next start.
-//! * **An episode is its seed and its actions.** A world whose worker died, hung or raised gets a new worker, plays its
-//!   episode again up to where it was, and goes on; a copy of a world does the same. What comes out the second time is
-//!   compared with the first.
+//! * **Two channels between the processes.** The worker writes observations to a memory file that both sides
+//!   have open. Requests and answers use a socket pair, which reports at once when a worker dies. Neither has
+//!   a name in the file system, so nothing is left behind when a process is killed.
+//! * **No worker outlives the program.** Each worker has a keeper, a process that runs no code of the
+//!   environment. When either side ends, the keeper lets the environment close itself, ends all processes
+//!   that the worker started, and removes the files they left. If keepers themselves are killed, the next
+//!   start removes what they left.
+//! * **An episode is determined by its seed and its actions.** A world whose worker died, hung or raised an
+//!   exception gets a new worker, replays its episode up to the current step, and resumes; a copy of a world
+//!   does the same. The results of the replay are compared with the original ones.
 //!
-//! **Invariant:** the only crate besides `foveate-run` that touches processes, sockets and the environment variables that
-//! name Python; it knows worlds and nothing of agents or training.
+//! **Invariant:** this is the only crate besides `foveate-run` that touches processes, sockets and the
+//! environment variables that name Python; it depends on worlds, not on agents or training.
 
 mod check;
 mod doctor;
@@ -40,5 +41,5 @@ pub use process::worker_cpu;
 pub use settings::{OPTIONS, Program, Settings};
 pub use world::GymWorld;
 
-/// What the names of these worlds begin with: `gym:CarRacing-v3`.
+/// Prefix of the names of these worlds, as in `gym:CarRacing-v3`.
 pub const PREFIX: &str = "gym:";

@@ -1,4 +1,4 @@
-//! One worker process, and what goes to and fro.
+//! One worker process, and the messages exchanged with it.
 
 use std::cell::Cell;
 use std::fmt;
@@ -26,18 +26,18 @@ use crate::hello::Hello;
 use crate::settings::Settings;
 use crate::sweep;
 
-/// Version of what goes through the socket; the worker has the same.
+/// Version of the socket protocol; the worker has the same number.
 pub(crate) const PROTOCOL: u32 = 1;
 const BOOT: &str = include_str!("worker/boot.py");
 const WORKER: &str = concat!(include_str!("worker/keeper.py"), include_str!("worker/worker.py"));
-/// Longest answer that is taken: a picture for people of 4096 × 4096.
+/// Longest answer accepted: a rendered picture of 4096 × 4096 pixels.
 const MAX_ANSWER: usize = 64 << 20;
-/// Most bytes of an observation.
+/// Largest observation, in bytes.
 const MAX_OBSERVATION: usize = 256 << 20;
-/// How much of what a worker printed is kept for when it fails.
+/// How many bytes of the worker's output are kept for error messages.
 const LOG_TAIL: u64 = 16 << 10;
-/// What is set for a worker unless the user has set it: one thread each, since there is a worker for every core; no
-/// window, no sound; and an order of sets that repeats.
+/// Environment variables of a worker, unless the user has set them: one thread each, since there is a worker
+/// for every core; no window, no sound; and a repeatable iteration order of sets.
 const SURROUNDINGS: [(&str, &str); 10] = [
     ("OMP_NUM_THREADS", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),
@@ -51,36 +51,37 @@ const SURROUNDINGS: [(&str, &str); 10] = [
     ("PYTHONUNBUFFERED", "1"),
 ];
 
-/// Nanoseconds of CPU time that workers have told of.
+/// CPU time reported by workers, in nanoseconds.
 static WORKER_CPU: AtomicU64 = AtomicU64::new(0);
 
-/// CPU time that the workers of all environments have used, as far as they have told: up to the beginning of the episode
-/// that each is in, or all of it once its world is dropped.
+/// CPU time that the workers of all environments have reported. A worker reports at the start of each
+/// episode, and once more when its world is dropped.
 pub fn worker_cpu() -> Duration {
     Duration::from_nanos(WORKER_CPU.load(Ordering::Relaxed))
 }
 
-/// Workers that live.
+/// Number of live workers.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// How often an answer is looked for before the thread sleeps: some tens of microseconds. The worker looks for the next
-/// request in the same way (`Host.serve` of worker.py).
+/// How often the thread polls for an answer before it sleeps: some tens of microseconds. The worker polls for
+/// the next request in the same way (`Host.serve` of worker.py).
 const LOOKS: u32 = 100;
-/// How many waits in a row may be in vain; from then on it looks once in so many waits only.
+/// After this many failed polls in a row, only one wait in [`AGAIN`] polls.
 const PATIENCE: u32 = 2;
 const AGAIN: u32 = 256;
 
-/// Whether to look for an answer a while before sleeping: waking a sleeping core costs more than a short wait does.
+/// Decides whether to poll for an answer before sleeping: waking a sleeping core costs more than a short wait
+/// does.
 #[derive(Debug, Default, Clone, Copy)]
 struct Spin {
-    /// Waits in vain in a row.
+    /// Failed polls in a row.
     vain: u32,
-    /// Waits without looking since.
+    /// Waits without polling since the last poll.
     slept: u32,
 }
 
 impl Spin {
-    /// Whether to look this time.
+    /// Whether to poll this time.
     fn worth(&mut self) -> bool {
         if self.vain < PATIENCE {
             return true;
@@ -98,7 +99,8 @@ impl Spin {
     }
 }
 
-/// Whether both sides of every worker can have a core of their own; else whoever looks takes the time from another.
+/// Whether both sides of every worker can have a core of their own; otherwise polling takes time from other
+/// processes.
 fn cores_to_spare() -> bool {
     static CORES: LazyLock<usize> =
         LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
@@ -114,16 +116,16 @@ pub(crate) struct Process {
     control: UnixStream,
     spin: Spin,
     memory: File,
-    /// The end of what it printed, which its keeper writes.
+    /// The end of the worker's output, which its keeper writes.
     log: File,
     /// The keeper.
     child: Child,
-    /// Its folder for temporary files.
+    /// The worker's folder for temporary files.
     folder: PathBuf,
     timeout: Cell<Duration>,
-    /// It did not answer in time, so that it would not close its environment either.
+    /// The worker did not answer in time, so it would not close its environment either.
     hung: Cell<bool>,
-    /// It uses more memory than it should.
+    /// The worker uses more memory than it should.
     pub(crate) heavy: bool,
     resets: u64,
     cpu_seconds: f64,
@@ -137,18 +139,18 @@ pub(crate) struct Outcome {
     pub(crate) truncated: bool,
 }
 
-/// Why a worker is of no more use.
+/// Why a worker cannot be used any more.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Trouble {
-    /// It ended, after printing this.
+    /// The process ended, after printing this.
     Gone(String),
-    /// It did not answer for so long.
+    /// No answer within this time.
     Hung(Duration),
     /// The environment raised an exception: Python's traceback.
     Raised(String),
-    /// What it did was not what it did before, or makes no sense.
+    /// A replay differed from the original, or an answer is invalid.
     Astray(String),
-    /// There is no process to ask.
+    /// There is no process, for this reason.
     NoProcess(String),
 }
 
@@ -167,7 +169,7 @@ impl fmt::Display for Trouble {
 }
 
 impl Trouble {
-    /// All that Python had to say, on several lines.
+    /// Python's full output, on several lines.
     pub(crate) fn story(&self) -> &str {
         match self {
             Trouble::Gone(text) | Trouble::Raised(text) => text.trim_end(),
@@ -180,7 +182,7 @@ pub(crate) fn last_line(text: &str) -> &str {
     text.trim_end().lines().next_back().unwrap_or_default().trim()
 }
 
-/// Where a worker writes observations, or what it prints: memory with a descriptor and no name.
+/// Creates the file for observations or for output: memory with a descriptor and no name.
 fn nameless(name: &str) -> io::Result<File> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -189,7 +191,7 @@ fn nameless(name: &str) -> io::Result<File> {
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
-        // A file that loses its name at once.
+        // Falls back to a file that is unlinked at once.
         for attempt in 0..100 {
             let path = std::env::temp_dir().join(format!("{name}-{}-{attempt}", std::process::id()));
             match File::options().read(true).write(true).create_new(true).open(&path) {
@@ -205,7 +207,7 @@ fn nameless(name: &str) -> io::Result<File> {
     }
 }
 
-/// What a worker answers to the job that it was given, or why it refused.
+/// The worker's answer to its job, or the reason why it refused.
 pub(crate) fn granted<T: DeserializeOwned>(id: &str, answer: Value) -> Result<T, GymError> {
     let refused =
         |why: String, story: &str| GymError::Refused { id: id.to_owned(), why, story: story.to_owned() };
@@ -221,14 +223,14 @@ pub(crate) fn granted<T: DeserializeOwned>(id: &str, answer: Value) -> Result<T,
         .map_err(|error| refused(format!("its worker's answer is broken: {error}"), ""))
 }
 
-/// Why a worker did not begin.
+/// Why a worker did not start.
 pub(crate) enum NoStart {
     Error(GymError),
     Trouble(Trouble),
 }
 
 impl Process {
-    /// Starts Python and gives it the worker's program.
+    /// Starts Python with the worker's program.
     fn spawn(python: &Path, surroundings: &[(&str, &str)]) -> Result<Self, GymError> {
         let connect = |source| GymError::Connect { source };
         let (control, theirs) = UnixStream::pair().map_err(connect)?;
@@ -246,7 +248,7 @@ impl Process {
             }
         }
         command.envs(surroundings.iter().copied());
-        // An empty entry is the current folder to Python, and hardly ever meant.
+        // Python takes an empty entry as the current folder, which is rarely intended.
         if let Some(folders) = std::env::var_os("PYTHONPATH") {
             let named = std::env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
             match std::env::join_paths(named) {
@@ -254,7 +256,7 @@ impl Process {
                 _ => command.env_remove("PYTHONPATH"),
             };
         }
-        // Whatever it starts inherits them, and is known by them.
+        // All processes that the worker starts inherit these variables and are identified by them.
         for name in ["TMPDIR", "TEMP", "TMP", sweep::MARK] {
             command.env(name, &folder);
         }
@@ -276,7 +278,8 @@ impl Process {
         })
     }
 
-    /// Starts a worker with these environment variables and lets it do `job`, which answers with an object.
+    /// Starts a worker with these environment variables and sends it `job`; returns its first answer, an
+    /// object.
     pub(crate) fn begin(
         python: &Path,
         job: &Value,
@@ -329,7 +332,7 @@ impl Process {
         self.more_words(timeout)
     }
 
-    /// An object that the worker tells of its job; the last is the answer.
+    /// Receives one JSON object about the worker's job; the last one is the answer.
     pub(crate) fn more_words(&mut self, timeout: Duration) -> Result<Value, Trouble> {
         self.wait_up_to(timeout)?;
         let mut length = [0; 4];
@@ -361,14 +364,14 @@ impl Process {
         Ok(Outcome { reward, terminated: flags & 1 != 0, truncated: flags & 2 != 0 })
     }
 
-    /// Asks for something that is answered by bytes: `I` the info of the last step, `P` a picture for people.
+    /// Requests data: `I` for the info of the last step, `P` for a rendered picture.
     pub(crate) fn fetch(&mut self, what: u8, timeout: Duration) -> Result<Vec<u8>, Trouble> {
         self.wait_up_to(timeout)?;
         let (_, length, _) = self.ask(&plain_request(what))?;
         self.hear_all(length)
     }
 
-    /// Asks for the CPU time that the worker has used, for [`worker_cpu`].
+    /// Requests the CPU time that the worker has used, for [`worker_cpu`].
     pub(crate) fn tell_time(&mut self) -> Result<(), Trouble> {
         self.wait_up_to(Duration::from_secs(5))?;
         let (_, _, seconds) = self.ask(&plain_request(b'T'))?;
@@ -376,7 +379,7 @@ impl Process {
         Ok(())
     }
 
-    /// Takes note of the CPU time that the worker has used so far.
+    /// Adds the CPU time that the worker has used since the last report.
     fn account(&mut self, seconds: f64) {
         let new = (seconds - self.cpu_seconds).max(0.0);
         self.cpu_seconds = seconds;
@@ -385,14 +388,14 @@ impl Process {
 
     /// Reads `into.len()` bytes of the observation from byte `at` on.
     ///
-    /// This is one copy, as reading from a mapping would be, and a worker that shortens the file can do no harm.
+    /// This is one copy, as reading from a mapping would be. A worker that shortens the file can do no harm.
     pub(crate) fn look(&self, at: usize, into: &mut [u8]) -> Result<(), Trouble> {
         self.memory
             .read_exact_at(into, at as u64)
             .map_err(|error| Trouble::Astray(format!("its observation cannot be read: {error}")))
     }
 
-    /// Sends a request and hears the head of the answer: flags, bytes that follow, a number.
+    /// Sends a request and receives the head of the answer: flags, number of bytes that follow, a number.
     fn ask(&mut self, request: &[u8]) -> Result<(u8, usize, f64), Trouble> {
         self.say(request)?;
         let mut head = [0; 16];
@@ -409,7 +412,7 @@ impl Process {
         Err(if status == 2 { Trouble::Astray(words) } else { Trouble::Raised(words) })
     }
 
-    /// Whether it has begun no more than one episode.
+    /// Whether the worker has begun at most one episode.
     pub(crate) const fn is_new(&self) -> bool {
         self.resets <= 1
     }
@@ -435,14 +438,14 @@ impl Process {
         self.control.read_exact(into).map_err(|error| self.lost(&error))
     }
 
-    /// Looks for the beginning of an answer a while, if that pays; gives how many bytes came.
+    /// Polls for the beginning of an answer, if that pays; returns the number of bytes received.
     fn look_out(&mut self, into: &mut [u8]) -> Result<usize, Trouble> {
         if !cores_to_spare() || !self.spin.worth() {
             return Ok(0);
         }
         for _ in 0..LOOKS {
             match rustix::net::recv(&self.control, &mut *into, RecvFlags::DONTWAIT) {
-                // The end is for the reader that follows to find.
+                // The read that follows handles the end of the stream.
                 Ok((_, 0)) => break,
                 Ok((_, came)) => {
                     self.spin.learn(true);
@@ -473,7 +476,7 @@ impl Process {
         Trouble::Gone(self.printed())
     }
 
-    /// The last of what the worker printed.
+    /// The end of the worker's output.
     pub(crate) fn printed(&self) -> String {
         let size = self.log.metadata().map_or(0, |data| data.len());
         let from = size.saturating_sub(LOG_TAIL);
@@ -490,8 +493,8 @@ impl Process {
     }
 }
 
-/// Milliseconds until a keeper that does not end counts as hung: five seconds for the environment to close itself, and on a
-/// busy machine it takes time to remove what its worker left.
+/// Milliseconds after which a keeper that does not end counts as hung: five seconds for the environment to
+/// close itself, and the time to remove the worker's files on a busy machine.
 const KEEPER_MS: u32 = 12_000;
 
 impl Process {
@@ -500,14 +503,15 @@ impl Process {
         if self.hung.get()
             && let Some(keeper) = Pid::from_raw(self.child.id() as i32)
         {
-            // No use in waiting: the keeper ends it at once.
+            // The environment would not close: the keeper ends the worker at once.
             let _ = kill_process(keeper, Signal::USR1);
         }
         let _ = self.control.shutdown(Shutdown::Both);
     }
 }
 
-/// Hangs up, upon which the worker closes its environment and ends, and waits until nothing of it is left.
+/// Closes the connection, upon which the worker closes its environment and ends. Waits until all its
+/// processes and files are gone.
 impl Drop for Process {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
@@ -518,12 +522,12 @@ impl Drop for Process {
                 _ => break,
             }
         }
-        // Whoever is left of the group, and the keeper itself should it hang: both are rare.
+        // Kills remaining processes of the group, and the keeper if it hangs; both are rare.
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();
-        // There is nothing left to do unless the keeper was killed.
+        // Does nothing unless the keeper was killed.
         sweep::folder(&self.folder);
     }
 }
@@ -534,8 +538,8 @@ fn plain_request(what: u8) -> [u8; 16] {
     request
 }
 
-/// The request for a step: `S`, whether the worker may look for the next request before it sleeps (0 or 1), six bytes of
-/// nothing, and the numbers of the action.
+/// Writes the request for a step: `S`, whether the worker may poll for the next request before it sleeps (0
+/// or 1), six bytes of padding, and the numbers of the action.
 pub(crate) fn step_request(into: &mut Vec<u8>, numbers: &[f64]) {
     into.clear();
     into.extend_from_slice(&[b'S', u8::from(cores_to_spare()), 0, 0, 0, 0, 0, 0]);
@@ -548,7 +552,7 @@ pub(crate) fn step_request(into: &mut Vec<u8>, numbers: &[f64]) {
 mod tests {
     use super::*;
 
-    /// How many of `waits` are looked for, when every answer comes in time or none does.
+    /// Number of polls among `waits`, when every answer comes in time or none does.
     fn looked(spin: &mut Spin, waits: u32, in_time: bool) -> u32 {
         let mut looks = 0;
         for _ in 0..waits {
@@ -565,7 +569,7 @@ mod tests {
         let mut spin = Spin::default();
         assert_eq!(looked(&mut spin, 1000, true), 1000);
         assert_eq!(looked(&mut spin, 2 + 10 * AGAIN, false), 2 + 10, "two in vain, then one in {AGAIN}");
-        // One that comes in time is enough to begin again.
+        // One answer in time is enough to poll again.
         assert_eq!(looked(&mut spin, AGAIN, true), 1);
         assert_eq!(looked(&mut spin, 100, true), 100);
     }

@@ -1,4 +1,4 @@
-//! What a user may say of an environment.
+//! Settings of an environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::GymError;
 
-/// Options by name: meaning and default.
+/// Options by name: description and default.
 pub const OPTIONS: [(&str, &str); 8] = [
     ("arg.NAME", "an argument of the environment itself, as --env-arg NAME=VALUE gives it"),
     ("timeout", "seconds until a worker that does not answer a reset or step counts as hung (default: 60)"),
@@ -27,44 +27,45 @@ pub const OPTIONS: [(&str, &str); 8] = [
     ),
 ];
 
-/// A program that a worker runs before it makes the environment, for environments that come with Foveate.
+/// A Python program that a worker runs before it makes the environment, for environments bundled with
+/// Foveate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {
-    /// What users call the environment.
+    /// Public name of the environment.
     pub name: &'static str,
-    /// In Python.
+    /// Python source.
     pub source: &'static str,
 }
 
-/// What a user may say of an environment.
+/// Settings of an environment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Its name, as `gymnasium.make` takes it.
+    /// Name of the environment, as `gymnasium.make` takes it.
     pub id: String,
-    /// What `gymnasium.make` gets besides.
+    /// Further arguments of `gymnasium.make`.
     pub args: BTreeMap<String, Value>,
-    /// How long a reset or a step may take.
+    /// Time limit of a reset or a step.
     pub timeout: Duration,
-    /// How long a worker may take to begin.
+    /// Time limit for the start of a worker.
     pub start_timeout: Duration,
-    /// Megabytes that a worker may use before it is replaced.
+    /// Memory in megabytes above which a worker is replaced.
     pub memory: u64,
-    /// Which part of the observation is the picture.
+    /// Name of the part of the observation that is the picture.
     pub image: Option<String>,
-    /// The picture is what the environment draws for people, whatever else it shows.
+    /// Use the rendered picture as the picture of the observation, whatever else the observation contains.
     pub drawn: bool,
-    /// Wrappers of Gymnasium's kind around it.
+    /// Gymnasium wrappers around the environment.
     pub wrapper: Option<String>,
-    /// Where Python looks for packages before all other places.
+    /// Folders that Python searches for packages first.
     pub path: Option<String>,
-    /// Whether actions are handed over as `float64` whatever the space says.
+    /// Whether actions are passed as `float64` regardless of the action space.
     pub exact_actions: bool,
-    /// What a worker does before it makes the environment.
+    /// Program that a worker runs before it makes the environment.
     pub program: Option<Program>,
 }
 
 impl Settings {
-    /// The environment `id` as it is.
+    /// The environment `id` with default settings.
     pub fn new(id: impl Into<String>) -> Self {
         Settings {
             id: id.into(),
@@ -81,7 +82,7 @@ impl Settings {
         }
     }
 
-    /// What users call the environment: `gym:ID`, but for those that come with Foveate.
+    /// Public name of the environment: `gym:ID`, except for those bundled with Foveate.
     pub fn name(&self) -> String {
         self.program
             .map_or_else(|| format!("{}{}", crate::PREFIX, self.id), |program| program.name.to_owned())
@@ -89,10 +90,11 @@ impl Settings {
 
     /// The environment `id` with options by name, as a user writes them.
     ///
-    /// An argument of the environment is JSON if it can be read as such, else a text: `arg.lap=0.9`, `arg.mode=hard`.
+    /// An argument of the environment is parsed as JSON if possible, and is a string otherwise:
+    /// `arg.lap=0.9`, `arg.mode=hard`.
     ///
     /// # Errors
-    /// When an option is not known or has a value that makes no sense.
+    /// When an option is unknown or its value is invalid.
     pub fn parse<'a>(
         id: &str,
         options: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -105,7 +107,7 @@ impl Settings {
     /// Sets options by name, as [`Settings::parse`] reads them.
     ///
     /// # Errors
-    /// When an option is not known or has a value that makes no sense.
+    /// When an option is unknown or its value is invalid.
     pub fn set<'a>(&mut self, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), GymError> {
         let own = self.name();
         let bad = |why: String| GymError::Setting { id: own.clone(), why };

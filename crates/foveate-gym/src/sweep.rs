@@ -1,15 +1,16 @@
-//! What is left of workers whose keeper was killed, and how the next start removes it.
+//! Removes the remains of workers whose keeper was killed, at the next start.
 //!
-//! Each worker has a folder for temporary files, and everything that it starts inherits the folder's name as an environment
-//! variable. Its keeper holds a lock on the record in that folder as long as it lives (`worker/keeper.py`). A folder whose
-//! record is not locked is left over, and then these are removed, and nothing else:
-//!
+//! Each worker has a folder for temporary files, and every process that it starts inherits the folder's name
+//! as an environment variable. The keeper holds a lock on the record in that folder as long as it lives
+//! (`worker/keeper.py`). A folder whose record is not locked has no keeper any more. Then the following are
+//! removed, and nothing else:
 //! * processes that have the variable with this folder's name,
-//! * names in `/dev/shm` that the record lists, where they still stand for the same file, which belongs to this user and
-//!   which no process has open,
+//! * names in `/dev/shm` that the record lists, if they still refer to the same file, which belongs to this
+//!   user and which no process has open,
 //! * the folder.
 //!
-//! Processes and shared memory are looked for on Linux alone, and where the machine was not started anew since.
+//! Processes and shared memory are handled on Linux only, and only if the machine has not been restarted
+//! since.
 
 use std::fs::{self, File, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,27 +23,28 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 /// The environment variable with the name of the worker's folder.
 pub(crate) const MARK: &str = "FOVEATE_WORLD";
-/// How folders are called: this and twelve digits. Short, for sockets in it may not have long names.
+/// Prefix of folder names, followed by twelve digits. Short, because socket paths inside the folder are
+/// limited in length.
 const PREFIX: &str = "foveate-";
 const DIGITS: usize = 12;
 /// The record in a folder.
 const RECORD: &str = ".foveate";
-/// Longest record that is read.
+/// Longest record that is read, in bytes.
 const MAX_RECORD: u64 = 1 << 20;
 
-/// A name for a worker's folder, which the keeper makes.
+/// Creates a name for a worker's folder; the keeper makes the folder.
 pub(crate) fn new_folder() -> PathBuf {
     let chance = RandomState::new().build_hasher().finish();
     std::env::temp_dir().join(format!("{PREFIX}{:0DIGITS$x}", chance >> 16))
 }
 
-/// Removes what is left over, the first time that this process starts a worker.
+/// Removes remains, the first time that this process starts a worker.
 pub(crate) fn once() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| all(&std::env::temp_dir()));
 }
 
-/// Removes what the folders in `place` name that are left over.
+/// Removes the remains that belong to the folders in `place`.
 fn all(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
@@ -54,13 +56,13 @@ fn all(place: &Path) {
     }
 }
 
-/// Removes this folder and what its record names, if it is left over.
+/// Removes this folder and what its record names, if it has no keeper any more.
 pub(crate) fn folder(folder: &Path) {
     let ours = fs::symlink_metadata(folder).is_ok_and(|data| data.is_dir() && data.uid() == user());
     if !ours {
         return;
     }
-    // Without a record it is empty: being made, or all but removed.
+    // A folder without a record is empty: it is just being made, or almost removed.
     let _ = fs::remove_dir(folder);
     let Some((_locked, text)) = left_over(&folder.join(RECORD)) else { return };
     #[cfg(target_os = "linux")]
@@ -74,7 +76,7 @@ fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The record, locked, and what it says; if no keeper has it.
+/// The record, locked, and its content; `None` if a keeper holds the lock.
 fn left_over(record: &Path) -> Option<(File, String)> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = File::options().read(true).write(true).custom_flags(flags).open(record).ok()?;
@@ -83,7 +85,7 @@ fn left_over(record: &Path) -> Option<(File, String)> {
         return None;
     }
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // Whoever had the lock before may have removed it.
+    // The previous owner of the lock may have removed the record.
     if fs::symlink_metadata(record).ok()?.ino() != data.ino() {
         return None;
     }
@@ -92,9 +94,9 @@ fn left_over(record: &Path) -> Option<(File, String)> {
     Some((file, text))
 }
 
-/// Removes the folder, its record last, so that a folder with files in it has one.
+/// Removes the folder, its record last: a folder with files in it always has a record.
 fn remove(folder: &Path) {
-    // The second time with folders that their owner may not have been allowed to change.
+    // The second pass changes permissions of folders that the owner could not modify.
     for open in [false, true] {
         let Ok(entries) = fs::read_dir(folder) else { return };
         for entry in entries.flatten().filter(|entry| entry.file_name() != RECORD) {
@@ -116,7 +118,7 @@ fn remove(folder: &Path) {
     }
 }
 
-/// Lets the owner change this folder and those in it.
+/// Lets the owner change this folder and its subfolders.
 fn allow(folder: &Path, depth: u32) {
     let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
     if depth < 64 {
@@ -147,7 +149,7 @@ mod linux {
     /// A file by its device and inode.
     type Identity = (u64, u64);
 
-    /// Ends processes that have the folder's mark, and removes what the record lists.
+    /// Ends processes that have the folder's mark, and removes the entries of the record.
     pub(super) fn sweep(folder: &Path, record: &str) {
         let mut lines = record.lines();
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -177,11 +179,11 @@ mod linux {
         }
     }
 
-    /// Ends processes that have the folder's mark. Python's resource trackers come last: they remove the names that they
-    /// know of once no one is left who could use them.
+    /// Ends processes that have the folder's mark. Python's resource trackers come last: they remove the
+    /// names that they track once no other process can use them.
     fn end_marked(folder: &Path) {
         let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
-        // So many times ten milliseconds, and whether trackers are ended, and all others.
+        // Number of waits of 10 ms; whether trackers are ended; whether all others are ended.
         for (turns, trackers, others) in [(200, false, true), (100, false, false), (100, true, true)] {
             for _ in 0..turns {
                 let mut left = 0;
@@ -201,12 +203,12 @@ mod linux {
         }
     }
 
-    /// A living process with this mark other than our own, and whether it is a resource tracker.
+    /// A living process with this mark other than this one, and whether it is a resource tracker.
     fn marked(pid: u32, mark: &[u8]) -> Option<(rustix::fd::OwnedFd, bool)> {
         if pid == std::process::id() {
             return None;
         }
-        // Opened first, so that what is asked is asked of the same process.
+        // Opened first, so that all queries concern the same process.
         let process = pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok()?;
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
         environment.split(|&byte| byte == 0).find(|entry| *entry == mark)?;
@@ -220,7 +222,7 @@ mod linux {
         all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
     }
 
-    /// Files of shared memory that a process has open or mapped, as far as it may be asked.
+    /// Files of shared memory that a process has open or mapped, as far as permissions allow to see.
     fn opened(pid: u32) -> Vec<Identity> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         let mapped = maps.lines().filter(|line| line.contains(SHARED)).filter_map(|line| {
@@ -268,7 +270,7 @@ mod tests {
         for name in others {
             worker_folder(place.path(), name);
         }
-        // Somebody's folder of this name, without a record; and a link to one that is left over.
+        // A foreign folder with this kind of name, without a record; and a link to a folder without a keeper.
         let (bare, _) = worker_folder(place.path(), "foveate-bbbbbbbbbbbb");
         fs::remove_file(bare.join(RECORD)).expect("it is there");
         let (elsewhere, _) = worker_folder(place.path(), "elsewhere");
@@ -305,7 +307,7 @@ mod tests {
         assert_eq!(names.len(), 100);
     }
 
-    /// What a record lists is removed where it is the same file and no one has it open.
+    /// Entries of the record are removed if they refer to the same file and no process has it open.
     #[test]
     #[cfg(target_os = "linux")]
     fn shared_memory_is_removed_if_it_is_the_same_and_free() {
@@ -331,7 +333,7 @@ mod tests {
         let _ = writeln!(record, "{dev} {ino} ../shm/{}", name("unlisted"));
         let (folder, _) = worker_folder(place.path(), "foveate-00000000000a");
 
-        // Of another start of the machine nothing is believed.
+        // A record from before a restart of the machine is ignored.
         fs::write(folder.join(RECORD), record.replace(boot.trim(), "another")).expect("writable");
         all(place.path());
         assert!(path("free").exists() && !folder.exists());

@@ -1,4 +1,4 @@
-//! DoomTakeCover's game: ViZDoom in a worker process, set up as AttentionAgent was published with.
+//! The game of DoomTakeCover: ViZDoom in a worker process, configured as AttentionAgent was published with.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::find::find_python;
 use crate::process::{NoStart, PROTOCOL, Process, granted};
 use crate::settings::{Program, Settings};
 
-/// What the game is called; its looks and its actions are the business of whoever stands before it.
+/// Name of the game. Its observations and actions are defined by the world built on top of it.
 pub const NAME: &str = "take-cover";
 
 const PROGRAM: Program = Program {
@@ -22,16 +22,17 @@ const PROGRAM: Program = Program {
 };
 
 const FIND: &str = include_str!("worker/find_vizdoom.py");
-/// How long Python may take to find a package.
+/// Time limit for Python to find a package.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Longest map that is read; it has 2,704 bytes.
+/// Longest map that is read, in bytes; the original has 2,704.
 const MAX_MAP: u64 = 1 << 20;
 
-/// The map that the game is played on, and where it lies in the folder of the package vizdoom.
+/// The map of the game and its path in the folder of the package vizdoom.
 ///
 /// # Errors
-/// When there is no Python, or none that has the package; the message says what to install. When the map cannot be read.
+/// When there is no Python or it lacks the package (the message says what to install), or when the map cannot
+/// be read.
 pub fn map() -> Result<(PathBuf, Vec<u8>), GymError> {
     let path = find_map()?;
     let bad = |why: String| GymError::NoAnswer {
@@ -47,7 +48,7 @@ pub fn map() -> Result<(PathBuf, Vec<u8>), GymError> {
     Ok((path, map))
 }
 
-/// Where the map lies.
+/// Path of the map.
 fn find_map() -> Result<PathBuf, GymError> {
     #[derive(Deserialize)]
     struct Answer {
@@ -63,9 +64,11 @@ fn find_map() -> Result<PathBuf, GymError> {
     granted::<Answer>(NAME, answer).map(|answer| answer.map)
 }
 
-/// The game at a resolution that ViZDoom has, `[width, height]`, on the map that its package comes with, or on `wad`.
+/// Settings of the game at a resolution that ViZDoom supports, `[width, height]`, on the map of the package,
+/// or on `wad`.
 ///
-/// Choices: 0 does nothing, 1 moves right, 2 moves left. What it shows is the whole screen, `[height, width, 3]`.
+/// Actions: 0 does nothing, 1 moves right, 2 moves left. The observation is the whole screen,
+/// `[height, width, 3]`.
 pub fn settings([width, height]: [usize; 2], wad: Option<&[u8]>) -> Settings {
     let mut settings = Settings::new("FoveateTakeCover-v0");
     settings.program = Some(PROGRAM);

@@ -13,10 +13,10 @@ use crate::gym::Gym;
 use crate::history::History;
 use crate::process::{Outcome, Process, Trouble, step_request};
 
-/// Deaths in a row of workers in the same step after which the environment counts as the cause.
+/// Deaths of workers in a row in the same step after which the environment counts as the cause.
 const MAX_DEATHS: usize = 6;
-/// Deaths in a row of new workers before they reach that step. Earlier workers passed those steps, so the environment is
-/// rarely the cause.
+/// Deaths of new workers in a row before they reach that step. Earlier workers passed those steps, so the
+/// environment is rarely the cause.
 const MAX_EARLY_DEATHS: usize = 25;
 /// The same for timeouts, exceptions and too much memory, which the environment causes more often.
 const MAX_FAULTS: usize = 2;
@@ -26,32 +26,33 @@ const USUAL_STEPS: usize = 1000;
 
 /// A Gymnasium environment as a world.
 ///
-/// A world owns a worker process from its first step until it is dropped; the worker then serves the next world. A copy
-/// holds the history of the episode: when it is first used, it gets a worker and replays the episode up to the same step.
+/// A world owns a worker process from its first step until it is dropped; the worker then serves the next
+/// world. A copy holds the history of the episode: when it is first used, it gets a worker and replays the
+/// episode up to the same step.
 ///
-/// Every reset is seeded. The first episode of a stream has the seed of the stream; later ones have seeds derived from the
-/// stream's seed and their number, so that each can be replayed by itself.
+/// Every reset is seeded. The first episode of a stream has the seed of the stream; later ones have seeds
+/// derived from the stream's seed and their number, so that each can be replayed by itself.
 pub struct GymWorld {
     gym: Arc<Gym>,
     link: RefCell<Option<Process>>,
     phase: Phase,
     history: History,
-    /// The seed of the stream, and how many episodes it has had.
+    /// The seed of the stream, and its number of episodes so far.
     stream: (u64, u64),
-    /// What is seen now.
+    /// The current observation.
     shown: Shown,
     numbers: Vec<f64>,
     request: RefCell<Vec<u8>>,
 }
 
-/// Where an episode is.
+/// State of the current episode.
 #[derive(Debug, Clone, PartialEq)]
 enum Phase {
-    /// It never began.
+    /// No episode has begun.
     Before,
     UnderWay,
     Over,
-    /// It cannot go on, for this reason.
+    /// The episode cannot continue, for this reason.
     Failed(String),
 }
 
@@ -64,13 +65,13 @@ struct Shown {
     /// `[height, width]`
     depth: Vec<u8>,
     numbers: Vec<f32>,
-    /// The numbers as bytes, and where they lie.
+    /// The numbers as bytes, and their offset.
     raw: Vec<u8>,
     raw_at: usize,
 }
 
 impl Shown {
-    /// Reads what the worker wrote.
+    /// Reads the observation that the worker wrote.
     fn read(&mut self, process: &Process) -> Result<(), Trouble> {
         let Shown { pixels, depth, numbers, raw, raw_at, .. } = self;
         if !pixels.is_empty() {
@@ -88,7 +89,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether both are the same to the bit.
+    /// Whether both are bit-identical.
     fn is(&self, other: &Shown) -> bool {
         (&self.pixels, &self.depth, &self.raw) == (&other.pixels, &other.depth, &other.raw)
     }
@@ -98,7 +99,7 @@ impl Shown {
     }
 }
 
-/// A picture with what is beside it.
+/// Gives access to the picture and the other parts.
 impl Parts for Shown {
     fn count(&self) -> usize {
         1 + usize::from(!self.depth.is_empty()) + usize::from(!self.numbers.is_empty())
@@ -119,7 +120,7 @@ impl Parts for Shown {
 }
 
 impl GymWorld {
-    /// A world of this environment.
+    /// A world that runs this environment.
     pub fn new(gym: Arc<Gym>) -> Self {
         let hello = gym.hello();
         let shown = Shown {
@@ -147,7 +148,8 @@ impl GymWorld {
         &self.gym
     }
 
-    /// Sends a request to the worker. A worker that fails is replaced and replays the episode, up to the limits above.
+    /// Sends a request to the worker. A worker that fails is replaced and replays the episode, up to the
+    /// limits above.
     fn ask_worker<T>(&self, ask: impl Fn(&mut Process) -> Result<T, Trouble>) -> Result<T, EnvError> {
         let mut link = self.link.borrow_mut();
         let (mut deaths, mut early_deaths, mut faults) = (0, 0, 0);
@@ -159,7 +161,7 @@ impl GymWorld {
                 },
                 Err(trouble) => (trouble, true),
             };
-            // Whatever it was, this worker is of no more use.
+            // Whatever the cause, this worker cannot be used any more.
             *link = None;
             let final_ = match trouble {
                 Trouble::Gone(_) if early => {
@@ -197,7 +199,7 @@ impl GymWorld {
         }
     }
 
-    /// Whether an episode is under way, or over; if it failed, why.
+    /// Checks that an episode is under way or over; returns the reason if it failed.
     fn is_there(&self) -> Result<(), EnvError> {
         match &self.phase {
             Phase::UnderWay | Phase::Over => Ok(()),
@@ -210,7 +212,7 @@ impl GymWorld {
         EnvError::Outside { env: self.gym.spec().id.clone(), why }
     }
 
-    /// The worker, where the episode is; if there is none, a new one plays the episode again.
+    /// The worker at the current step of the episode. If there is none, a new one replays the episode.
     fn ready<'l>(&self, link: &'l mut Option<Process>) -> Result<&'l mut Process, Trouble> {
         if link.is_none() {
             let mut process = self.gym.take()?;
@@ -222,7 +224,7 @@ impl GymWorld {
         Ok(link.as_mut().expect("it was just put there"))
     }
 
-    /// Plays the episode up to where it is, and compares.
+    /// Replays the episode up to the current step and compares the results.
     fn play_again(&self, process: &mut Process) -> Result<(), Trouble> {
         let timeout = self.gym.settings().timeout;
         process.reset(self.history.seed, timeout)?;
@@ -267,7 +269,8 @@ impl GymWorld {
         self.history.begin(seed, self.gym.hello().low.len(), steps);
         let timeout = self.gym.settings().timeout;
         self.ask_worker(|process| process.reset(seed, timeout))?;
-        // One that is too large to begin another episode leaves it to a new one, which may be as large as it must be.
+        // A worker that uses too much memory does not begin another episode. Its replacement may use as much
+        // memory as the episode needs.
         if let Some(heavy) = self.link.get_mut().take_if(|process| process.heavy && !process.is_new()) {
             drop(heavy);
             self.gym.tell(
@@ -281,14 +284,14 @@ impl GymWorld {
         self.see(0)
     }
 
-    /// Reads the observation that the worker has just written, which `steps` steps led to.
+    /// Reads the observation that the worker has just written, after `steps` steps.
     fn see(&mut self, steps: usize) -> Result<(), EnvError> {
         let link = self.link.get_mut();
         let seen = link.as_ref().map_or(Ok(()), |process| self.shown.read(process));
         seen.map_err(|trouble| self.outside(trouble.to_string()))?;
         let Some(index) = self.shown.numbers.iter().position(|x| !x.is_finite()) else { return Ok(()) };
         let (what, value) = (self.gym.hello().part(index), self.shown.numbers[index]);
-        // No agent is to see it.
+        // Agents must not receive it.
         self.shown.numbers.fill(0.0);
         self.shown.raw.fill(0);
         Err(self.outside(format!(
@@ -299,12 +302,12 @@ impl GymWorld {
     }
 }
 
-/// Whether two outcomes are the same to the bit.
+/// Whether two outcomes are bit-identical.
 fn same(a: Outcome, b: Outcome) -> bool {
     (a.reward.to_bits(), a.terminated, a.truncated) == (b.reward.to_bits(), b.terminated, b.truncated)
 }
 
-/// What Gymnasium environments take as a seed: 31 bits. A larger one is replaced by one made of it.
+/// The seed for Gymnasium, which takes 31 bits. A larger seed is hashed to 31 bits.
 fn env_seed(seed: u64) -> u64 {
     if seed >> 31 == 0 { seed } else { Seed::root(seed).child("gym", 0).env_seed() }
 }
@@ -401,7 +404,7 @@ impl Env for GymWorld {
         Ok(())
     }
 
-    /// The numbers and words in the `info` of the last step.
+    /// The numbers and strings in the `info` of the last step.
     fn state(&self) -> Fact {
         if !matches!(self.phase, Phase::UnderWay | Phase::Over) {
             return Fact::Named(vec![]);
@@ -451,7 +454,7 @@ impl Env for GymWorld {
     }
 }
 
-/// The worker waits for the next world.
+/// Returns the worker for the next world.
 impl Drop for GymWorld {
     fn drop(&mut self) {
         if let Some(process) = self.link.get_mut().take() {

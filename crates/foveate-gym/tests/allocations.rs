@@ -1,6 +1,6 @@
 //! A step of a Gymnasium world allocates nothing in this process.
 //!
-//! A counting allocator serves this whole program, so there is but one test in it.
+//! A counting allocator serves the whole program, so this file has only one test.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn steps_allocate_nothing() {
         let mut world = toy(name, &[]);
         let action = vec![0.0; world.spec().action.len()];
         world.reset(Some(1));
-        // The first step of a worker may make room for its requests.
+        // The first step of a worker may allocate its request buffer.
         world.step(Action::Continuous(&action)).expect("a good world");
         let mut steps = 0;
         let allocated = count(|| {

@@ -1,4 +1,4 @@
-//! Atari behind our wrappers, beside Gymnasium's `AtariPreprocessing`.
+//! Compares Atari with Foveate's wrappers to Gymnasium's `AtariPreprocessing`.
 
 mod common;
 

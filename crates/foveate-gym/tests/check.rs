@@ -1,4 +1,4 @@
-//! The checker finds planted faults, and no fault where there is none.
+//! The checker finds planted faults, and reports none in a correct environment.
 
 mod common;
 
@@ -6,7 +6,7 @@ use foveate_gym::{Finding, Settings, Verdict, check, doctor};
 
 use common::{TOYS, python};
 
-/// Checks the toy `name`; returns its faults, each with its words.
+/// Checks the toy `name`; returns its faults, each with its description.
 fn faults(name: &str, options: &[(&str, &str)]) -> Vec<(String, String)> {
     let found = findings(name, options);
     let faults = found.into_iter().filter(|finding| finding.verdict == Verdict::Fault);
@@ -27,7 +27,7 @@ fn findings(name: &str, options: &[(&str, &str)]) -> Vec<Finding> {
     told
 }
 
-/// The words of the findings called `name`, each with its verdict.
+/// Verdicts and descriptions of the findings called `name`.
 fn words(found: &[Finding], name: &str) -> Vec<(Verdict, String)> {
     let named = found.iter().filter(|finding| finding.name == name);
     named.map(|finding| (finding.verdict, finding.words.clone())).collect()
@@ -54,8 +54,8 @@ fn good_environments_have_no_fault() {
     }
 }
 
-/// What Foveate does not support, and what is not installed, is said and is no fault of the environment; nor is a world
-/// without chance, or one whose episodes have one length.
+/// Unsupported features and missing packages are reported but are no faults of the environment; neither is a
+/// deterministic world, nor one whose episodes all have the same length.
 #[test]
 fn our_own_limits_are_no_faults() {
     if !python() {
@@ -95,14 +95,14 @@ fn our_own_limits_are_no_faults() {
             "{name} {how}: {found:?}"
         );
     }
-    // One that cannot be played at all without a package was not checked.
+    // An environment that cannot run for lack of a package is not checked.
     let settings = [("path", TOYS), ("arg.how", "\"needs\"")];
     let settings = Settings::parse("foveate_toys:Toys/Bare-v0", settings).expect("good options");
     let said = check(&settings, None, &mut |_| ()).expect_err("a package is missing").to_string();
     assert!(said.contains("it was not checked: it needs a package that is not installed: no_such"), "{said}");
 }
 
-/// The fault `flaw` must be found under `name`, and nothing else but what follows from it.
+/// Finds the fault `flaw` under `name`, and only faults that follow from it.
 #[track_caller]
 fn finds(flaw: &str, name: &str, part: &str, and: &[&str]) {
     let found = faults("Flawed", &[("arg.flaw", &format!("\"{flaw}\"")), ("timeout", "2")]);
@@ -152,7 +152,7 @@ fn planted_faults_are_found() {
         "step 7 of seed 2: its worker process ended: foveate: the worker left with exit",
         &[],
     );
-    // It may well be meant: it is said, and is no fault.
+    // It may be intended: it is reported, but not as a fault.
     let found = findings("Flawed", &[("arg.flaw", "\"time limit\"")]);
     let [(verdict, said)] = &words(&found, "time limit")[..] else { panic!("{found:?}") };
     assert!(

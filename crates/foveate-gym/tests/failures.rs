@@ -1,4 +1,4 @@
-//! Workers that die, hang, print, leak or raise.
+//! Workers that die, hang, print, leak memory or raise exceptions.
 
 mod common;
 
@@ -9,7 +9,7 @@ use foveate_core::{Action, Env, EnvError, Fact, Step};
 
 use common::{python, toy, try_toy};
 
-/// Drives a whole episode with seed 7 by a fixed rule.
+/// Plays a whole episode with seed 7 by a fixed rule.
 fn episode(env: &mut dyn Env) -> Result<Vec<Step>, EnvError> {
     env.reset(Some(7));
     let mut all = vec![];
@@ -22,7 +22,8 @@ fn episode(env: &mut dyn Env) -> Result<Vec<Step>, EnvError> {
     }
 }
 
-/// Breaks `how` in step 5, once; the episode must be that of an undisturbed world, and the notice must say `part`.
+/// Causes the failure `how` in step 5, once; the episode must equal that of an undisturbed world, and the
+/// notice must contain `part`.
 #[track_caller]
 fn once(how: &str, replaced: u64, part: &str) {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -86,7 +87,7 @@ fn what_fails_again_is_an_error_that_says_where() {
         let told = told.lock().expect("no one panicked").concat();
         assert_eq!(told.matches("Traceback").count(), usize::from(how == "raise"), "{told}");
         assert_eq!(env.gym().replaced(), if how == "raise" { 2 } else { 6 });
-        // Another episode may go well, up to the same step.
+        // Another episode may succeed, up to the same step.
         env.reset(Some(8));
         for _ in 0..4 {
             env.step(Action::Continuous(&[0.0])).expect("it has not come to step 5");
@@ -94,7 +95,7 @@ fn what_fails_again_is_an_error_that_says_where() {
     }
 }
 
-/// What Foveate keeps of what its workers printed, in bytes.
+/// Bytes of worker output that Foveate keeps.
 #[cfg(target_os = "linux")]
 fn log_bytes() -> u64 {
     let files = std::fs::read_dir("/proc/self/fd").expect("Linux").flatten().map(|entry| entry.path());
@@ -140,13 +141,14 @@ fn an_environment_is_closed_once_whatever_ended_its_worker() {
     drop(env);
     drop(copy);
     assert_eq!(written(), "close\nexit\n", "dropped");
-    // What cannot be used is closed, too.
+    // The environment is closed even if it cannot be used.
     let wrapper = ("gym_wrapper", "no_such_module.A");
     try_toy("Closes", &[("arg.report", &*json), wrapper]).0.expect_err("no such wrapper");
     assert_eq!(written(), "close\nexit\n".repeat(2), "refused");
 }
 
-/// What a step gives that no score can be made of is an error that says what and where; nothing is tried again.
+/// A step result that is not a valid number or flag is an error that names the value and the step; there is
+/// no retry.
 #[test]
 fn what_is_no_number_and_no_flag_is_refused() {
     if !python() {
@@ -206,7 +208,7 @@ fn what_is_no_number_and_no_flag_is_refused() {
     assert!(said.to_string().contains("picture in its observation has a NaN"), "{said}");
 }
 
-/// A world that could not begin says why, whatever is asked of it.
+/// A world that could not begin returns the reason from every method.
 #[test]
 fn what_failed_to_begin_says_why_when_it_is_drawn() {
     if !python() {
@@ -237,10 +239,10 @@ fn nothing_is_left_when_a_keeper_is_killed() {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     };
     let keeper = uses()[0]["keeper"].to_string();
-    // Until it has seen what is in shared memory.
+    // Waits until the keeper has recorded the shared memory.
     std::thread::sleep(Duration::from_millis(600));
     assert!(Command::new("kill").args(["-9", &keeper]).status().expect("kill runs").success());
-    // Its worker ends with it.
+    // The worker ends together with its world.
     soon_gone(&[uses()[0]["pids"][0].as_u64().expect("a number")]);
     env.step(Action::Continuous(&[0.0])).expect("a new worker goes on");
     assert_eq!((env.gym().replaced(), uses().len()), (1, 2));
@@ -260,7 +262,7 @@ fn a_worker_that_grows_is_replaced() {
     if !python() {
         return;
     }
-    // A hundred and twenty megabytes an episode; each must begin with a fresh worker.
+    // 120 MB per episode; each must begin with a fresh worker.
     let (gym, _) = try_toy("Leaks", &[("memory", "150")]);
     let mut env = foveate_gym::GymWorld::new(gym.expect("it can be made"));
     let first = episode(&mut env).expect("fine");
@@ -271,7 +273,7 @@ fn a_worker_that_grows_is_replaced() {
 }
 
 fn alive(pid: u64) -> bool {
-    // A process that ended and was not waited for by whoever adopted it is not alive.
+    // A process that ended but was not reaped by its new parent does not count as alive.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| !text.contains(") Z "))
 }
 
@@ -309,14 +311,14 @@ fn nothing_outlives_a_world_or_a_worker() {
     let mut env = toy("Children", &[]);
     env.reset(Some(1));
     let first = family(&env);
-    // The worker alone is killed; what it started must go too.
+    // Only the worker is killed; the processes that it started must end too.
     assert!(Command::new("kill").args(["-9", &first[1].to_string()]).status().expect("kill runs").success());
     env.step(Action::Continuous(&[0.0])).expect("a new worker goes on");
     soon_gone(&first);
     assert_eq!(env.gym().replaced(), 1);
 }
 
-/// Started by the test below as a process of its own, which is then killed.
+/// The test below starts this one as a separate process and kills it.
 #[test]
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stdout, reason = "that is how it talks to the test")]

@@ -1,7 +1,8 @@
-//! DoomTakeCover's game in its worker processes. Needs a Python with vizdoom.
+//! The game of DoomTakeCover in its worker processes. Needs a Python with vizdoom.
 //!
-//! Every test runs once more as a process of its own, with that Python and with a folder for temporary files that no one
-//! else has: by the name of the folder all processes of the game are known, and it must be empty in the end.
+//! Every test runs again in a separate process, with that Python and with a private folder for temporary
+//! files. The name of the folder identifies all processes of the game, and the folder must be empty in the
+//! end.
 
 #![cfg(target_os = "linux")]
 
@@ -19,7 +20,7 @@ use foveate_envs::take_cover::wad::Wad;
 use foveate_gym::{Gym, GymWorld, take_cover};
 use sha2::{Digest, Sha256};
 
-/// The test `name` as a process with its own folder, if there is a Python for it.
+/// Starts the test `name` as a process with its own folder, if there is a Python for it.
 fn start(name: &str, folder: &Path) -> Option<Child> {
     let Some(python) = env::var_os("FOVEATE_WORLDS_PYTHON") else {
         eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with vizdoom; run cargo xtask test");
@@ -31,7 +32,8 @@ fn start(name: &str, folder: &Path) -> Option<Child> {
     Some(again.spawn().expect("a test can be started"))
 }
 
-/// Whether this process is the one that runs the test `name`; if not, starts it and sees that it leaves nothing.
+/// Whether this process is the one that runs the test `name`; if not, starts it and checks that it leaves
+/// nothing behind.
 fn again(name: &str) -> bool {
     if env::var_os("FOVEATE_TEST_AGAIN").is_some_and(|again| again == name) {
         return true;
@@ -45,13 +47,13 @@ fn again(name: &str) -> bool {
     false
 }
 
-/// What ViZDoom has in shared memory.
+/// ViZDoom's files in shared memory.
 fn shared() -> BTreeSet<PathBuf> {
     let all = fs::read_dir("/dev/shm").expect("Linux").flatten().map(|entry| entry.path());
     all.filter(|path| path.to_string_lossy().contains("ViZDoom")).collect()
 }
 
-/// Processes whose temporary files are in `folder`: name and number.
+/// Processes whose temporary files are in `folder`: name and process id.
 fn family(folder: &Path) -> Vec<(String, u64)> {
     let all = fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
     let marked = |path: &Path| {
@@ -73,7 +75,8 @@ fn is_open(file: &Path) -> bool {
         .any(|maps| maps.contains(&*file.to_string_lossy()))
 }
 
-/// No process, no file in `folder`, and nothing more in shared memory than `before`, but for what others use.
+/// Checks that no process and no file in `folder` is left, and that shared memory holds nothing more than
+/// `before`, except files that other processes use.
 #[track_caller]
 fn nothing_left(folder: &Path, before: &BTreeSet<PathBuf>) {
     let mut left = (vec![], vec![], vec![]);
@@ -103,7 +106,7 @@ fn map() -> Vec<u8> {
     take_cover::map().expect("vizdoom is there").1
 }
 
-/// What an episode was: all pictures, number of steps, the end.
+/// Record of an episode: all pictures, number of steps, the end.
 #[derive(Debug, PartialEq)]
 struct Played {
     pictures: Vec<u8>,
@@ -111,7 +114,7 @@ struct Played {
     last: Step,
 }
 
-/// Plays an episode with choices made of its seed; `meddle` may do something before each step.
+/// Plays an episode with actions derived from its seed; `meddle` may interfere before each step.
 fn play(env: &mut dyn Env, seed: u64, meddle: &dyn Fn(&dyn Env, usize)) -> Played {
     let mut pictures = Sha256::new();
     env.reset(Some(seed));
@@ -147,7 +150,7 @@ fn an_episode_is_its_seed_whatever_came_before() {
     for seed in [3, 1, 1, 0, 2] {
         assert_eq!(play(&mut second, seed, &undisturbed), all[seed as usize], "seed {seed}");
     }
-    // A copy in the middle of an episode goes on like the original.
+    // A copy made in the middle of an episode continues like the original.
     first.reset(Some(2));
     for _ in 0..50 {
         first.step(Action::Discrete(1)).expect("it goes on");
@@ -167,7 +170,7 @@ fn the_screen_of_death_is_seen() {
     }
     let mut env = small_game();
     play(&mut env, 1, &undisturbed);
-    // A hit of that strength makes everything red.
+    // A hit of that strength turns the whole screen red.
     let picture = env.observation().picture().expect("a screen");
     let pixels = picture.rgb().as_chunks::<3>().0;
     let red = pixels.iter().filter(|[r, g, b]| u32::from(*r) > 2 * (u32::from(*g) + u32::from(*b))).count();
@@ -238,7 +241,8 @@ fn maps_are_changed_as_published() {
     };
     let (plain, higher, floor) = (first(None), first(Some(&higher)), first(Some(&floor)));
     assert_eq!(first(Some(&file)), plain, "a map in memory is as good as one in a file");
-    // Of the 96 rows the ceiling has the upper ones, the floor those below the wall, the status bar the last.
+    // Of the 96 rows, the upper ones show the ceiling, those below the wall the floor, the last ones the
+    // status bar.
     let differ = |a: &[u8], b: &[u8], rows: std::ops::Range<usize>| {
         let rows = rows.start * 96 * 3..rows.end * 96 * 3;
         let count = a[rows.clone()].iter().zip(&b[rows.clone()]).filter(|(a, b)| a != b).count();
@@ -274,7 +278,7 @@ fn a_killed_game_is_played_again_and_goes_on() {
     assert_eq!(family(&folder).iter().filter(|(name, _)| name == "vizdoom").count(), 1, "one game is left");
 }
 
-/// Started by the test below, which then kills it.
+/// The test below starts this one and then kills it.
 #[test]
 fn a_game_to_be_killed() {
     if env::var_os("FOVEATE_TEST_AGAIN").is_some_and(|again| again == "a_game_to_be_killed") {
@@ -303,7 +307,7 @@ fn nothing_is_left_of_a_game_whenever_it_is_killed() {
         if turn % 2 == 0 {
             victim.kill().expect("it can be killed");
         } else {
-            // The worker is the younger of two; it is replaced, also while it begins.
+            // The worker is the younger of the two; it is replaced, even while it starts.
             let workers = family(folder.path());
             if let Some((_, worker)) =
                 workers.iter().filter(|(name, _)| name.starts_with("python")).max_by_key(|p| p.1)

@@ -9,7 +9,7 @@ use foveate_core::{
 
 use common::{python, toy, try_drawn, try_toy};
 
-/// Drives `steps` steps by a fixed rule; gives everything that came out.
+/// Plays `steps` steps by a fixed rule; returns all results.
 fn drive(env: &mut dyn Env, steps: usize) -> Vec<(Step, Vec<f32>)> {
     let mut all = vec![];
     for t in 0..steps {
@@ -45,7 +45,7 @@ fn an_episode_is_its_seed_and_its_actions() {
     env.reset(Some(3));
     assert_eq!(drive(&mut env, 100), first);
 
-    // A stream goes on with other episodes, the same ones every time.
+    // A stream continues with other episodes, the same ones every time.
     env.reset(None);
     let second = drive(&mut env, 100);
     env.reset(None);
@@ -110,7 +110,7 @@ fn dicts_become_a_picture_and_numbers() {
     let mut env = toy("Mixed", &[]);
     assert_eq!(env.spec().observation, mixed(24, 20, true, 17));
     assert_eq!(env.gym().hello().left_out, [["mission", "Text"]]);
-    // One score for each choice of each of the two.
+    // One score for each choice of each of the two discrete parts.
     assert_eq!(env.spec().action, ActionSpace::Box { low: vec![0.0; 5], high: vec![1.0; 5] });
     env.reset(Some(1));
     let x = |env: &dyn Env| {
@@ -163,7 +163,7 @@ fn what_is_drawn_for_people_can_be_the_picture() {
     }
     assert_ne!(env.observation(), copy.observation());
 
-    // In place of the picture in the observation, whose depth then has no picture.
+    // Replaces the picture in the observation, whose depth then has no picture.
     let env = try_drawn("Mixed").expect("it draws");
     assert_eq!(env.spec().observation, mixed(60, 40, false, 17));
     let left_out: Vec<&str> = env.gym().hello().left_out.iter().map(|[name, _]| &**name).collect();
@@ -206,7 +206,7 @@ fn wrappers_of_gymnasium_go_around_it() {
     check("foveate_toys.Times(**{'factor': 2})", "its arguments must be plain values");
 }
 
-/// A picture, with numbers and perhaps a depth beside it.
+/// A picture, optionally with depth and further numbers.
 fn mixed(width: usize, height: usize, depth: bool, numbers: usize) -> ObservationSpace {
     let picture = PixelShape::rgb(width, height);
     let distances = ObservationSpace::Image(PixelShape { channels: 1, ..picture });
@@ -270,7 +270,7 @@ fn composed_actions_arrive_as_the_space_says() {
     let mut env = toy("Acts", &[]);
     let ActionSpace::Box { low, high } = &env.spec().action else { panic!("numbers") };
     assert_eq!(env.gym().hello().actions.len(), low.len());
-    // By name: count, gear, lamps, push.
+    // Sorted by name: count, gear, lamps, push.
     assert_eq!(low, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0]);
     assert_eq!(high, &[9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
     env.reset(Some(1));

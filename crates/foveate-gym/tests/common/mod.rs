@@ -9,7 +9,7 @@ use foveate_gym::{Gym, GymError, GymWorld, Settings};
 /// The folder with the toys' package.
 pub(crate) const TOYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/toys");
 
-/// Whether there is a Python to test with; says so if not.
+/// Whether there is a Python to test with; prints a message if not.
 pub(crate) fn python() -> bool {
     let there = std::env::var_os("FOVEATE_PYTHON").is_some();
     if !there {
@@ -18,7 +18,7 @@ pub(crate) fn python() -> bool {
     there
 }
 
-/// What was told.
+/// The notices received.
 pub(crate) type Told = Arc<Mutex<Vec<String>>>;
 
 /// The toy `name` with options.
@@ -28,7 +28,7 @@ pub(crate) fn try_toy(name: &str, options: &[(&str, &str)]) -> (Result<Arc<Gym>,
     try_settings(Settings::parse(&id, all).expect("good options"))
 }
 
-/// The environment that these settings describe.
+/// The environment for these settings.
 pub(crate) fn try_settings(settings: Settings) -> (Result<Arc<Gym>, GymError>, Told) {
     let told = Told::default();
     let ear = Arc::clone(&told);
@@ -36,14 +36,14 @@ pub(crate) fn try_settings(settings: Settings) -> (Result<Arc<Gym>, GymError>, T
     (Gym::new(settings, Arc::new(notice)), told)
 }
 
-/// The toy `name`, shown as it draws itself.
+/// The toy `name`, with its rendered picture as observation.
 pub(crate) fn try_drawn(name: &str) -> Result<GymWorld, GymError> {
     let settings = Settings::parse(&format!("foveate_toys:Toys/{name}-v0"), [("path", TOYS)]);
     let settings = Settings { drawn: true, ..settings.expect("good options") };
     try_settings(settings).0.map(GymWorld::new)
 }
 
-/// The toy `name`, which is known to work.
+/// The toy `name`, which must work.
 pub(crate) fn toy(name: &str, options: &[(&str, &str)]) -> GymWorld {
     GymWorld::new(try_toy(name, options).0.expect("the toy can be made"))
 }
