@@ -1,4 +1,4 @@
-//! What is done: actions, and the spaces that they are from.
+//! Actions and action spaces.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EnvError, PolicyError, Rng};
 
-/// An action, borrowed.
+/// A borrowed action.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action<'a> {
     /// One number per dimension of a [`ActionSpace::Box`].
     Continuous(&'a [f64]),
-    /// A choice of [`ActionSpace::Discrete`], from 0.
+    /// An action of [`ActionSpace::Discrete`], from 0.
     Discrete(usize),
 }
 
-/// As in files of actions: `[0.5, 1.0]`, or `3`.
+/// Formats the action as in action files: `[0.5, 1.0]`, or `3`.
 impl fmt::Display for Action<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -25,7 +25,7 @@ impl fmt::Display for Action<'_> {
     }
 }
 
-/// An action, owned: it can be stored and sent.
+/// An owned action: it can be stored and sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionBuf {
@@ -44,7 +44,7 @@ impl ActionBuf {
         }
     }
 
-    /// Becomes a copy of `action`. Allocates nothing when it held as many numbers before.
+    /// Copies `action` into `self`. Does not allocate when both have the same length.
     pub fn set(&mut self, action: Action<'_>) {
         match (self, action) {
             (ActionBuf::Continuous(numbers), Action::Continuous(given)) => {
@@ -65,11 +65,11 @@ impl From<Action<'_>> for ActionBuf {
     }
 }
 
-/// Which actions a world takes.
+/// The set of actions that a world accepts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionSpace {
-    /// Bounds per dimension. Worlds may take values outside; what happens then is the world's own rule.
+    /// Bounds per dimension. A world may accept values outside; each world defines what it does with them.
     Box {
         /// Lower bounds.
         low: Vec<f64>,
@@ -84,7 +84,7 @@ pub enum ActionSpace {
 }
 
 impl ActionSpace {
-    /// Numbers that a policy gives: one per dimension, or a score for each choice.
+    /// Number of policy outputs: one per dimension, or one score per choice.
     pub const fn len(&self) -> usize {
         match self {
             ActionSpace::Box { low, .. } => low.len(),
@@ -92,17 +92,17 @@ impl ActionSpace {
         }
     }
 
-    /// Whether a policy has nothing to give.
+    /// Whether the number of policy outputs is zero.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether actions are choices.
+    /// Whether the space is discrete.
     pub const fn is_discrete(&self) -> bool {
         matches!(self, ActionSpace::Discrete { .. })
     }
 
-    /// `[low, high]` for each of the numbers that a policy gives; `[0, 1]` for the score of a choice.
+    /// `[low, high]` of each policy output; `[0, 1]` for the score of a choice.
     pub fn bounds(&self) -> Vec<[f64; 2]> {
         match self {
             ActionSpace::Box { low, high } => low.iter().zip(high).map(|(&low, &high)| [low, high]).collect(),
@@ -110,8 +110,8 @@ impl ActionSpace {
         }
     }
 
-    /// A name for each of the numbers that a policy gives: those that are `known` of the world, if there are as many,
-    /// else `a0`, `a1`, … or `choice 0`, `choice 1`, ….
+    /// A name for each policy output: the `known` names of the world if the count matches, else `a0`, `a1`, …
+    /// or `choice 0`, `choice 1`, ….
     pub fn names(&self, known: &[&str]) -> Vec<String> {
         let stem = if self.is_discrete() { "choice " } else { "a" };
         let known = if known.len() == self.len() { known } else { &[] };
@@ -119,12 +119,15 @@ impl ActionSpace {
         (0..self.len()).map(name).collect()
     }
 
-    /// Turns what a policy gives into an action: itself, or the choice with the largest score, the first of equals.
+    /// Converts policy outputs to an action: the numbers themselves, or the choice with the largest score (on
+    /// a tie, the first one).
     ///
-    /// Numbers of a [`ActionSpace::Box`] are not checked, which [`ActionSpace::check`] and worlds do.
+    /// The numbers of an [`ActionSpace::Box`] are not checked here; [`ActionSpace::check`] and the worlds
+    /// check them.
     ///
     /// # Errors
-    /// [`PolicyError::Scores`] when there is not one score for each choice, or all of them are NaN.
+    /// [`PolicyError::Scores`] when the number of scores is not the number of choices, or when all scores are
+    /// NaN.
     pub fn choose<'a>(&self, outputs: &'a [f64]) -> Result<Action<'a>, PolicyError> {
         let ActionSpace::Discrete { n } = *self else { return Ok(Action::Continuous(outputs)) };
         if outputs.len() != n {
@@ -139,8 +142,8 @@ impl ActionSpace {
         })
     }
 
-    /// Checks that an action is of this kind and length, is a choice that exists, and holds finite numbers. `env` is the
-    /// world to name in errors.
+    /// Checks that an action has this kind and length, that its choice exists, and that its numbers are
+    /// finite. `env` is the world's name for error messages.
     ///
     /// # Errors
     /// [`EnvError::ActionLength`], [`EnvError::ActionKind`] or [`EnvError::ActionNotFinite`].
@@ -166,7 +169,7 @@ impl ActionSpace {
         }
     }
 
-    /// Checks the length of a slice that an expert's action is asked into.
+    /// Checks the length of the slice that an expert writes its action to.
     ///
     /// # Errors
     /// [`EnvError::ActionLength`].
@@ -177,7 +180,7 @@ impl ActionSpace {
         Err(EnvError::ActionLength { env: env.to_owned(), wanted: self.len(), given })
     }
 
-    /// Zeros, or choice 0: in most worlds, doing nothing.
+    /// Zeros, or choice 0: in most worlds, no operation.
     pub fn zero(&self) -> ActionBuf {
         match self {
             ActionSpace::Box { low, .. } => ActionBuf::Continuous(vec![0.0; low.len()]),
@@ -185,7 +188,8 @@ impl ActionSpace {
         }
     }
 
-    /// An action drawn evenly from within the bounds, or any choice alike. A bound that is not finite counts as −1 or 1.
+    /// Samples an action: uniform within the bounds, or uniform over the choices. A bound that is not finite
+    /// counts as −1 or 1.
     pub fn sample(&self, rng: &mut Rng) -> ActionBuf {
         match self {
             ActionSpace::Box { low, high } => {
@@ -199,7 +203,7 @@ impl ActionSpace {
         }
     }
 
-    /// In words: `3 numbers`, or `a choice from 0 to 4`.
+    /// A description in words: `3 numbers`, or `a choice from 0 to 4`.
     pub fn describe(&self) -> String {
         match self {
             ActionSpace::Box { low, .. } if low.len() == 1 => "1 number".to_owned(),

@@ -1,11 +1,11 @@
-//! What a policy attended to, in one type for every kind of attention.
+//! What a policy attended to: one type for all kinds of attention.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::PolicyError;
 
-/// What can be attended to.
+/// The tokens that a policy can attend to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tokens<'a> {
     /// Square patches of a picture, which may overlap or leave gaps.
@@ -17,12 +17,12 @@ pub enum Tokens<'a> {
         /// Cells in a row.
         columns: usize,
     },
-    /// Things with a name and no place in a picture, as sensors or nodes of a graph: a name each.
+    /// Named tokens without a place in the picture, such as sensors or graph nodes: one name each.
     Named(&'a [String]),
 }
 
 impl Tokens<'_> {
-    /// How many there are.
+    /// The number of tokens.
     pub const fn len(&self) -> usize {
         match self {
             Tokens::Patches(grid) => grid.len(),
@@ -36,8 +36,8 @@ impl Tokens<'_> {
         self.len() == 0
     }
 
-    /// The tokens as a grid over the picture: of cells, a grid of one pixel each over a picture that is as small as
-    /// there are cells. `None` for tokens that have no place in a picture.
+    /// The tokens as a grid over the picture. Cells become a grid of one-pixel patches over a picture of
+    /// `columns` × `rows` pixels. `None` for tokens without a place in the picture.
     pub fn grid(&self) -> Option<PatchGrid> {
         match *self {
             Tokens::Patches(grid) => Some(grid),
@@ -46,8 +46,8 @@ impl Tokens<'_> {
         }
     }
 
-    /// Left, top, width and height of a token in a `width` × `height` picture, in pixels; `None` for a number that is no
-    /// token and for tokens that have no place in a picture.
+    /// Left, top, width and height of a token in a `width` × `height` picture, in pixels; `None` for an
+    /// invalid token index and for tokens without a place in the picture.
     pub fn rectangle(&self, width: usize, height: usize, token: u32) -> Option<[f32; 4]> {
         let token = token as usize;
         if token >= self.len() {
@@ -62,17 +62,17 @@ impl Tokens<'_> {
     }
 }
 
-/// The tokens that a policy handed on to its controller, when it did not hand on all of them.
+/// The tokens that a policy passed on to its controller, when it passed on only some of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Selected<'a> {
-    /// `[k]`: tokens in the order in which the controller was told about them.
+    /// `[k]`: tokens in the order in which the controller received them.
     pub tokens: &'a [u32],
     /// `[k]`: the rank of each, 0 for the most important.
     pub ranks: &'a [u32],
 }
 
-/// What a policy attended to in one decision: weights of shape `[heads, queries, tokens]`, and the tokens that it handed
-/// on.
+/// What a policy attended to in one decision: weights of shape `[heads, queries, tokens]`, and the tokens
+/// that it passed on to its controller.
 ///
 /// | agent | heads | queries | tokens | selected |
 /// |---|---|---|---|---|
@@ -100,10 +100,10 @@ pub struct Attention<'a> {
 }
 
 impl<'a> Attention<'a> {
-    /// Attention that hands on all tokens, weighted: `weights` is `[heads, queries, tokens]`.
+    /// Attention that passes on all tokens, weighted: `weights` is `[heads, queries, tokens]`.
     ///
     /// # Errors
-    /// When `weights` is not as long as that, or there is no head, query or token.
+    /// When `weights` has another length, or when there is no head, query or token.
     pub fn soft(
         tokens: Tokens<'a>,
         heads: usize,
@@ -123,10 +123,12 @@ impl<'a> Attention<'a> {
         Ok(Attention { tokens, heads, queries, weights, selected: None })
     }
 
-    /// One head and one query over the patches of a picture, of which some were chosen: `importance` is `[patches]`.
+    /// One head and one query over the patches of a picture, with some patches selected: `importance` is
+    /// `[patches]`.
     ///
     /// # Errors
-    /// As [`Attention::soft`]; when a chosen patch is none of the grid, or ranks do not belong to the chosen patches.
+    /// Those of [`Attention::soft`]; when a selected patch is outside the grid, or when the ranks do not
+    /// match the selected patches.
     pub fn patches(
         grid: PatchGrid,
         importance: &'a [f32],
@@ -135,10 +137,11 @@ impl<'a> Attention<'a> {
         Attention::soft(Tokens::Patches(grid), 1, 1, importance)?.with_selected(selected)
     }
 
-    /// The same weights, of which only some tokens were handed on.
+    /// The same weights, with only some tokens passed on.
     ///
     /// # Errors
-    /// When a selected token does not exist, or there is not one rank below the number of selected tokens for each.
+    /// When a selected token does not exist, or when the ranks are not one number below the number of
+    /// selected tokens for each token.
     pub fn with_selected(self, selected: Selected<'a>) -> Result<Self, PolicyError> {
         let Selected { tokens, ranks } = selected;
         let bad = |why| Err(PolicyError::BadAttention { why });
@@ -154,8 +157,8 @@ impl<'a> Attention<'a> {
         Ok(Attention { selected: Some(selected), ..self })
     }
 
-    /// The same, when the controller was told about the first `k` of the selected tokens only. Soft attention stays as it
-    /// is.
+    /// The same, with only the first `k` of the selected tokens passed to the controller. Soft attention
+    /// stays unchanged.
     #[must_use]
     pub fn told(self, k: usize) -> Self {
         let first = |of: &'a [u32]| &of[..k.min(of.len())];
@@ -165,7 +168,7 @@ impl<'a> Attention<'a> {
         Attention { selected, ..self }
     }
 
-    /// What could be attended to.
+    /// The tokens that the policy could attend to.
     pub const fn tokens(&self) -> Tokens<'a> {
         self.tokens
     }
@@ -197,12 +200,12 @@ impl<'a> Attention<'a> {
         (head < self.heads && query < self.queries).then(|| &self.weights[row * n..(row + 1) * n])
     }
 
-    /// `[tokens]`: how important each token was: its weights, summed over all heads and queries.
+    /// `[tokens]`: the importance of each token: its weights, summed over all heads and queries.
     pub fn importance(&self) -> Cow<'a, [f32]> {
         self.summed(0..self.heads)
     }
 
-    /// `[tokens]`: as [`Attention::importance`], of one head; zeros for a head that does not exist.
+    /// `[tokens]`: like [`Attention::importance`], for one head; zeros for a head that does not exist.
     pub fn importance_of(&self, head: usize) -> Cow<'a, [f32]> {
         self.summed(if head < self.heads { head..head + 1 } else { 0..0 })
     }
@@ -222,12 +225,12 @@ impl<'a> Attention<'a> {
         Cow::Owned(sum)
     }
 
-    /// The tokens that were handed on and their ranks; `None` when all were, weighted.
+    /// The tokens that were passed on and their ranks; `None` when all tokens were passed on, weighted.
     pub const fn selected(&self) -> Option<Selected<'a>> {
         self.selected
     }
 
-    /// How many tokens were handed on.
+    /// The number of tokens that were passed on.
     pub const fn len(&self) -> usize {
         match self.selected {
             Some(selected) => selected.tokens.len(),
@@ -235,13 +238,13 @@ impl<'a> Attention<'a> {
         }
     }
 
-    /// Whether no token was handed on.
+    /// Whether no token was passed on.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The tokens that were handed on, most important first: by their ranks; where all were handed on, by
-    /// [`Attention::importance`], the lower number first among equals.
+    /// The tokens that were passed on, most important first: by rank, or by [`Attention::importance`] when
+    /// all tokens were passed on; on a tie, the lower index first.
     pub fn by_rank(&self) -> Vec<u32> {
         let Some(Selected { tokens, ranks }) = self.selected else {
             let importance = self.importance();
@@ -257,16 +260,17 @@ impl<'a> Attention<'a> {
     }
 }
 
-/// What is no number counts least; −0 and 0 are equal.
+/// NaN counts least; −0 and 0 are equal.
 const fn sort_key(importance: f32) -> f32 {
     if importance.is_nan() { f32::NEG_INFINITY } else { importance + 0.0 }
 }
 
-/// Writes the ranks of `tokens`, most important first, to `ranks`, using `scratch`: the rank of a token is the number of
-/// tokens that are more important, or as important and told of earlier. Allocates only when `scratch` is too small.
+/// Writes the ranks of `tokens` to `ranks` (0 for the most important), using `scratch`: the rank of a token
+/// is the number of tokens that are more important, or equally important and earlier in the list. Allocates
+/// only when `scratch` is too small.
 ///
 /// # Panics
-/// When `tokens` and `ranks` differ in length, or a token has no importance.
+/// When `tokens` and `ranks` differ in length, or when a token has no entry in `importance`.
 pub fn rank_by_importance(tokens: &[u32], importance: &[f32], ranks: &mut [u32], scratch: &mut Vec<u32>) {
     assert_eq!(tokens.len(), ranks.len(), "a rank for each token");
     scratch.clear();
@@ -278,7 +282,7 @@ pub fn rank_by_importance(tokens: &[u32], importance: &[f32], ranks: &mut [u32],
     }
 }
 
-/// A picture of `width` × `height` cut into square patches, row-major from the top left.
+/// A picture of `width` × `height` pixels divided into square patches, row-major from the top left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchGrid {
     width: usize,
@@ -288,7 +292,8 @@ pub struct PatchGrid {
 }
 
 impl PatchGrid {
-    /// Cuts a picture of `width` × `height` pixels into patches of side `patch`, `stride` pixels apart.
+    /// Divides a picture of `width` × `height` pixels into patches of side `patch`, at distance `stride`
+    /// pixels.
     ///
     /// # Errors
     /// When the patch or the stride is zero, or the patch is larger than the picture.
@@ -324,22 +329,22 @@ impl PatchGrid {
         self.stride
     }
 
-    /// Patches in a row.
+    /// Patches per row.
     pub const fn columns(&self) -> usize {
         (self.width - self.patch) / self.stride + 1
     }
 
-    /// Patches in a column.
+    /// Patches per column.
     pub const fn rows(&self) -> usize {
         (self.height - self.patch) / self.stride + 1
     }
 
-    /// All patches.
+    /// Number of patches.
     pub const fn len(&self) -> usize {
         self.columns() * self.rows()
     }
 
-    /// Never: a grid has at least one patch.
+    /// Always false: a grid has at least one patch.
     pub const fn is_empty(&self) -> bool {
         false
     }
@@ -375,7 +380,7 @@ mod tests {
             assert_eq!(attention.importance(), &votes[..]);
             assert!(matches!(attention.importance(), Cow::Borrowed(_)), "one row is not copied");
             assert_eq!((attention.len(), attention.grid()), (3, Some(grid)));
-            // Told about two of them, it keeps the order among those.
+            // When only two are passed on, their order stays the same.
             let two = attention.told(2).by_rank();
             let expect: Vec<u32> = [1, 2, 4].into_iter().filter(|t| tokens[..2].contains(t)).collect();
             assert_eq!(two, expect);

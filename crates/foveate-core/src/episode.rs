@@ -1,15 +1,16 @@
-//! Episodes: the one loop in which a world is stepped.
+//! Episodes: the only loop that steps a world.
 //!
-//! An [`Episode`] holds how far an episode is and what ends it. Three parties take part:
+//! An [`Episode`] holds the progress of an episode and the rules that end it. Three parties take part:
 //!
 //! * the world, an [`Env`];
-//! * an [`Actor`], which chooses the action of every step: an agent, an expert with an agent that learns from it
-//!   ([`DemonstrationActor`]), recorded actions ([`RawAction`]), or an actor of one's own that shows the agent a changed
-//!   observation;
-//! * an [`Observer`], which is told what happens: a film, statistics of attention, a trajectory. `&mut ()` ignores it all.
+//! * an [`Actor`], which chooses the action of every step: an agent, an expert with an agent that learns from
+//!   it ([`DemonstrationActor`]), recorded actions ([`RecordedActor`]), a constant action ([`RawAction`]), or
+//!   a custom actor that gives the agent a changed observation;
+//! * an [`Observer`], which receives every step: a video, attention statistics, a trajectory. `&mut ()`
+//!   ignores all of it.
 //!
-//! [`Episode::run`] drives from the reset to the end, [`Episode::step`] one step at a time. Both check that outputs and
-//! rewards are finite, always. Nothing here allocates, save that a demonstration grows.
+//! [`Episode::run`] runs from the reset to the end, [`Episode::step`] takes one step. Both always check that
+//! outputs and rewards are finite. Nothing here allocates, except that a demonstration grows.
 
 mod demonstrate;
 
@@ -22,19 +23,19 @@ use crate::{
 
 pub use demonstrate::DemonstrationActor;
 
-/// What ends an episode besides the world itself.
+/// The rules that end an episode before the world does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeRules {
-    /// Steps after which the episode is truncated, if the world has not ended it by then.
+    /// Steps after which the episode is truncated, if the world has not ended it before.
     pub max_steps: u64,
-    /// Consecutive negative rewards that are tolerated; one more cuts the episode. `None` for evaluations.
+    /// Tolerated number of consecutive negative rewards; one more cuts the episode. `None` for evaluations.
     ///
-    /// `AttentionAgent` was trained with 20: the 21st consecutive step that costs something ends the rollout.
+    /// `AttentionAgent` was trained with 20: the 21st consecutive negative reward ends the rollout.
     pub patience: Option<u32>,
 }
 
 impl EpisodeRules {
-    /// Until the world ends the episode: for evaluations.
+    /// No limit but the world's own: for evaluations.
     pub const WHOLE: EpisodeRules = EpisodeRules { max_steps: u64::MAX, patience: None };
 }
 
@@ -44,7 +45,7 @@ impl Default for EpisodeRules {
     }
 }
 
-/// An action as it leaves an actor.
+/// An action as an actor returns it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RawAction<'a> {
     /// One number for each dimension of an [`ActionSpace::Box`](crate::ActionSpace::Box), or one score for each choice; see
@@ -54,12 +55,13 @@ pub enum RawAction<'a> {
     Choice(usize),
 }
 
-/// A [`RawAction`] and, when an agent was asked, what it decided.
+/// A [`RawAction`] and, when an agent was asked, the agent's decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen<'a> {
-    /// What is to be done.
+    /// The action to take.
     pub action: RawAction<'a>,
-    /// The agent's decision with its attention. Its action need not be the action: a person or an expert may drive.
+    /// The agent's decision with its attention. Its action may differ from `action` when a person or an
+    /// expert acts instead.
     pub decision: Option<Decision<'a>>,
 }
 
@@ -69,29 +71,30 @@ impl<'a> From<Decision<'a>> for Chosen<'a> {
     }
 }
 
-/// Why an actor has no action.
+/// Why an actor returned no action.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActorError {
-    /// The world's expert, or another part of the world, refused.
+    /// The world or its expert returned an error.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// The agent refused.
+    /// The agent returned an error.
     #[error(transparent)]
     Policy(#[from] PolicyError),
 }
 
-/// Whoever chooses the action of every step.
+/// Chooses the action of every step.
 pub trait Actor {
-    /// An episode with this seed begins; see [`episode_seed`].
+    /// Called at the start of the episode with this seed; see [`episode_seed`].
     fn begin_episode(&mut self, episode: Seed) {
         let _ = episode;
     }
 
-    /// Chooses the action of step `step`, counted from 0, in a world that awaits it. `context` is the episode's.
+    /// Chooses the action of step `step`, counted from 0, in a world that awaits it. `context` is that of the
+    /// episode.
     ///
     /// # Errors
-    /// When the agent or the world's expert refuses.
+    /// When the agent or the world's expert returns an error.
     fn act(
         &mut self,
         env: &mut dyn Env,
@@ -99,13 +102,13 @@ pub trait Actor {
         context: &mut ActContext,
     ) -> Result<Chosen<'_>, ActorError>;
 
-    /// The agent that is asked, as it is before it decides; `None` when there is none.
+    /// The agent that decides, in its state before the decision; `None` when there is none.
     fn agent(&self) -> Option<&dyn Agent> {
         None
     }
 }
 
-/// An agent acts on what the world shows.
+/// The agent acts on the world's observation.
 impl Actor for dyn Agent + '_ {
     fn begin_episode(&mut self, episode: Seed) {
         Agent::begin_episode(self, episode);
@@ -120,19 +123,19 @@ impl Actor for dyn Agent + '_ {
     }
 }
 
-/// The same action in every step: recorded actions, one step after another, or an action that is held.
+/// A constant action.
 impl Actor for RawAction<'_> {
     fn act(&mut self, _: &mut dyn Env, _: u64, _: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
         Ok(Chosen { action: *self, decision: None })
     }
 }
 
-/// Recorded outputs, `[steps][outputs]`, one row after the other.
+/// Recorded outputs, `[steps][outputs]`, one row per step.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedActor<'a>(pub &'a [Vec<f64>]);
 
 impl RecordedActor<'_> {
-    /// Until the world ends the episode or there are no more actions.
+    /// Ends the episode after the last recorded action, or before when the world ends it.
     pub const fn rules(&self) -> EpisodeRules {
         EpisodeRules { max_steps: self.0.len() as u64, patience: None }
     }
@@ -148,84 +151,85 @@ impl Actor for RecordedActor<'_> {
     }
 }
 
-/// A step before its action is chosen.
+/// The state of a step before its action is chosen.
 #[derive(Clone, Copy)]
 pub struct BeforeChoice<'a> {
-    /// Which step, counted from 0.
+    /// Index of the step, counted from 0.
     pub step: u64,
-    /// The world before the step, with the observation that it shows.
+    /// The world before the step, with its current observation.
     pub env: &'a dyn Env,
-    /// The agent as it is before it decides; `None` when no agent is asked.
+    /// The agent in its state before the decision; `None` when no agent decides.
     pub agent: Option<&'a dyn Agent>,
-    /// What the agent will decide with.
+    /// The context that the agent will decide with.
     pub context: &'a ActContext,
 }
 
-/// A step before it is taken.
+/// The state of a step before it is taken.
 #[derive(Clone, Copy)]
 pub struct BeforeStep<'a> {
-    /// Which step, counted from 0.
+    /// Index of the step, counted from 0.
     pub step: u64,
-    /// The world before the step, with the observation that it shows.
+    /// The world before the step, with its current observation.
     pub env: &'a dyn Env,
-    /// What is to be done, and what the agent decided.
+    /// The action to take, and the agent's decision.
     pub chosen: Chosen<'a>,
 }
 
-/// A step after it was taken.
+/// The state of a step after it was taken.
 #[derive(Clone, Copy)]
 pub struct AfterStep<'a> {
-    /// Which step, counted from 0.
+    /// Index of the step, counted from 0.
     pub step: u64,
     /// The world after the step.
     pub env: &'a dyn Env,
-    /// What the step brought. It is checked after observers have seen it, so that a trace holds the step that failed.
+    /// The outcome of the step. It is checked after the observers have received it, so that a trace includes
+    /// the step that failed.
     pub outcome: Step,
 }
 
-/// Whoever wants to know what happens in an episode. An error ends the episode.
+/// Receives the events of an episode. An error ends the episode.
 pub trait Observer<E = EvaluateError> {
-    /// The actor is about to choose.
+    /// Called before the actor chooses.
     ///
     /// # Errors
-    /// When the observer cannot go on.
+    /// When the observer cannot continue.
     fn before_choice(&mut self, step: BeforeChoice<'_>) -> Result<(), E> {
         let _ = step;
         Ok(())
     }
 
-    /// An action was chosen, and its numbers are finite; the world has not been stepped.
+    /// Called when an action was chosen, its numbers are finite, and the world has not been stepped yet.
     ///
     /// # Errors
-    /// When the observer cannot go on.
+    /// When the observer cannot continue.
     fn before_step(&mut self, step: BeforeStep<'_>) -> Result<(), E> {
         let _ = step;
         Ok(())
     }
 
-    /// The world was stepped.
+    /// Called after the world was stepped.
     ///
     /// # Errors
-    /// When the observer cannot go on.
+    /// When the observer cannot continue.
     fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), E> {
         let _ = step;
         Ok(())
     }
 
-    /// The episode is over; `env` shows its final observation.
+    /// Called when the episode is over; `env` has the final observation.
     ///
     /// # Errors
-    /// When the observer cannot go on.
+    /// When the observer cannot continue.
     fn end(&mut self, env: &dyn Env, result: EpisodeResult) -> Result<(), E> {
         let _ = (env, result);
         Ok(())
     }
 }
 
-/// Ignores everything.
+/// Ignores all events.
 impl<E> Observer<E> for () {}
 
-/// Records the outputs of every step, the one that fails included.
+/// Records the outputs of every step, including a step that fails.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ActionRecorder {
     /// `[steps][outputs]`
@@ -241,73 +245,75 @@ impl<E> Observer<E> for ActionRecorder {
     }
 }
 
-/// An episode: which one, what ends it, and how far it is.
+/// An episode: its job, its rules, and its progress.
 #[derive(Debug, Clone)]
 pub struct Episode {
     job: RolloutJob,
     rules: EpisodeRules,
     context: ActContext,
     result: EpisodeResult,
-    /// Steps begun: the step that fails or panics.
+    /// Steps begun, including one that failed or panicked.
     begun: u64,
-    /// Negative rewards in a row.
+    /// Consecutive negative rewards.
     negative: u32,
     over: bool,
 }
 
 impl Episode {
-    /// An episode that has not begun, of an agent that does not explore.
+    /// An episode that has not begun, in evaluation mode (the agent does not explore).
     pub fn new(job: RolloutJob, rules: EpisodeRules) -> Self {
         let (context, result) = (ActContext::default(), EpisodeResult::default());
         Episode { job, rules, context, result, begun: 0, negative: 0, over: false }
     }
 
-    /// The same with an agent that explores, or not.
+    /// The same in this mode: with or without exploration.
     #[must_use]
     pub fn with_mode(mut self, mode: ActMode) -> Self {
         self.context.mode = mode;
         self
     }
 
-    /// An episode of no genome in particular, in a world that is reset with `seed`.
+    /// An episode outside any population, in a world that is reset with `seed`.
     pub fn of_seed(seed: u64, rules: EpisodeRules) -> Self {
         Episode::new(RolloutJob { genome: 0, episode: 0, env_seed: seed }, rules)
     }
 
-    /// Which episode it is.
+    /// The job of this episode.
     pub const fn job(&self) -> RolloutJob {
         self.job
     }
 
-    /// How it went so far.
+    /// The result so far.
     pub const fn result(&self) -> EpisodeResult {
         self.result
     }
 
-    /// Whether it is over, for whichever reason.
+    /// Whether the episode is over, for any reason.
     pub const fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Steps begun, so that a caller who catches a panic knows where it happened; one more than the steps taken while a
-    /// step is under way.
+    /// Steps begun, so that a caller who catches a panic knows in which step it happened; during a step it is
+    /// one more than the number of steps taken.
     pub const fn begun(&self) -> u64 {
         self.begun
     }
 
-    /// What the agent decides with, for a caller that lets it decide outside of [`Episode::step`].
+    /// The agent's context, for a caller that runs the agent outside of [`Episode::step`].
     pub const fn context(&mut self) -> &mut ActContext {
         &mut self.context
     }
 
-    /// Resets the world with the job's seed and begins: an episode of its own stream, whichever of its genome's it is.
+    /// Resets the world with the job's seed and begins the episode. It is number 0 of its own seed stream,
+    /// whatever its index among the genome's episodes.
     pub fn reset(&mut self, env: &mut dyn Env, actor: &mut (impl Actor + ?Sized)) {
         self.clear();
         env.reset(Some(self.job.env_seed));
         self.start(actor, episode_seed(self.job.env_seed, 0));
     }
 
-    /// Begins in a world that the caller has reset: episode number `job.episode` of the stream that `job.env_seed` began.
+    /// Begins the episode in a world that the caller has reset: episode number `job.episode` of the stream
+    /// seeded with `job.env_seed`.
     pub fn resume(&mut self, actor: &mut (impl Actor + ?Sized)) {
         self.clear();
         self.start(actor, self.job.episode_seed());
@@ -325,10 +331,10 @@ impl Episode {
         }
     }
 
-    /// Resets the world with the job's seed and drives to the end.
+    /// Resets the world with the job's seed and runs the episode to its end.
     ///
     /// # Errors
-    /// As [`Episode::step`].
+    /// Those of [`Episode::step`].
     pub fn run<E: From<EvaluateError>>(
         &mut self,
         env: &mut dyn Env,
@@ -339,10 +345,10 @@ impl Episode {
         self.finish(env, actor, observer)
     }
 
-    /// Drives on to the end.
+    /// Runs the rest of the episode.
     ///
     /// # Errors
-    /// As [`Episode::step`].
+    /// Those of [`Episode::step`].
     pub fn finish<E: From<EvaluateError>>(
         &mut self,
         env: &mut dyn Env,
@@ -360,11 +366,12 @@ impl Episode {
         Ok(self.result)
     }
 
-    /// Takes one step: the only place in which a world is stepped.
+    /// Takes one step. This is the only place that steps a world.
     ///
     /// # Errors
-    /// When the world, the actor or the observer refuses, the outputs are not finite, or the reward is not finite; the
-    /// error names genome, episode, seed and step. An episode that is over refuses as the world does.
+    /// When the world, the actor or the observer returns an error, or when an output or the reward is not
+    /// finite; the error names genome, episode, seed and step. A step of a finished episode gives the world's
+    /// error.
     pub fn step<E: From<EvaluateError>>(
         &mut self,
         env: &mut dyn Env,
@@ -420,7 +427,7 @@ impl Episode {
         }
     }
 
-    /// The error of this episode when its next step, or the one under way, fails with an actor's `error`.
+    /// The error of this episode when its next or current step fails with an actor's `error`.
     pub fn refused(&self, error: ActorError) -> EvaluateError {
         let (RolloutJob { genome, episode, env_seed }, step) = (self.job, self.result.steps + 1);
         match error {
@@ -429,7 +436,7 @@ impl Episode {
         }
     }
 
-    /// The error of this episode when `what` happened in the step under way, as a panic.
+    /// The error of this episode when the current step fails with `what`, such as a panic.
     pub fn broken(&self, what: String) -> EvaluateError {
         self.broken_at(self.begun, what)
     }
@@ -450,7 +457,7 @@ mod tests {
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
     const TRAINING: EpisodeRules = EpisodeRules { max_steps: 1000, patience: Some(20) };
 
-    /// Pays a list of rewards, terminates after the last, and remembers the choices made.
+    /// A world that gives a list of rewards, terminates after the last, and stores the choices made.
     #[derive(Clone)]
     struct Payer {
         spec: EnvSpec,
@@ -506,7 +513,7 @@ mod tests {
         }
     }
 
-    /// Says the same three numbers in every step.
+    /// An actor that returns the same three numbers in every step.
     #[derive(Clone)]
     struct Constant([f64; 3]);
 
@@ -547,7 +554,7 @@ mod tests {
         Ok(result)
     }
 
-    /// Plays a world that pays `rewards` and then ends; checks (steps, total, how it ended).
+    /// Runs a world that gives `rewards` and then ends; checks (steps, total, how it ended).
     #[track_caller]
     fn check(name: &str, rewards: &[f64], rules: EpisodeRules, expect: (u64, f64, &str)) {
         let result = run(&mut payer(rewards, numbers()), [0.5; 3], rules).expect("nothing is broken");
@@ -611,7 +618,7 @@ mod tests {
         }
     }
 
-    /// Writes down what it is told.
+    /// Records the events it receives.
     struct Log(Vec<String>);
 
     impl Observer for Log {

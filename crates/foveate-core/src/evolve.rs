@@ -1,4 +1,4 @@
-//! Evolution strategies behind `ask` and `tell`.
+//! Evolution strategies with an `ask` and `tell` interface.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,35 +6,36 @@ use crate::{StateDict, StateError};
 
 /// An evolution strategy.
 ///
-/// One generation is one `ask` and one `tell`. Asking twice without telling gives the same population. All randomness
-/// comes from the seed path of the generation, so a strategy restored from [`Evolver::state`] goes on bit for bit.
+/// One generation is one `ask` and one `tell`. A second `ask` without `tell` gives the same population. All
+/// randomness comes from the seed path of the generation, so a strategy restored from [`Evolver::state`]
+/// resumes bit for bit.
 pub trait Evolver: Send {
     /// The genomes of this generation.
     fn ask(&mut self) -> &Population;
 
-    /// The genomes of the last `ask`, to repair (see [`Evolver::tell`]) or to replace by some from elsewhere.
+    /// The genomes of the last `ask`, to repair (see [`Evolver::tell`]) or to replace by others.
     fn population_mut(&mut self) -> &mut Population;
 
     /// Learns from the population of the last `ask`: `fitness[i]` belongs to row `i`, larger is better.
     ///
-    /// What is learnt from are the genomes as they lie there now, repaired or replaced if someone did so through
-    /// [`Evolver::population_mut`]. They are rounded to single precision; a strategy may learn from the draws before
-    /// rounding where a genome was left as it was drawn, and says so.
+    /// The strategy learns from the genomes as they are now, with any repair or replacement made through
+    /// [`Evolver::population_mut`]. They are rounded to single precision; for an unchanged genome, a strategy
+    /// may learn from the draw before rounding, and documents this.
     ///
     /// # Errors
-    /// When the count is wrong, a fitness is not finite, nothing was asked, or the search diverges; the state is then
-    /// unchanged.
+    /// When the count is wrong, a fitness is not finite, `ask` was not called, or the search diverges; the
+    /// state is then unchanged.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError>;
 
-    /// `[n_params]`: the centre of the search, rounded for those who drive with it.
+    /// `[n_params]`: the centre of the search, rounded to single precision for use as an agent's parameters.
     fn mean(&self) -> &[f32];
 
     /// `[n_params]`: the centre of the search in double precision: the mean of the distribution that genomes are drawn
     /// from, or the elite of a strategy that has no distribution.
     fn centre(&self) -> &[f64];
 
-    /// `[n_params]`: the weights to validate and to hand on. The centre, unless the strategy knows better: an average
-    /// of its means, the centre kept within bounds, that of an earlier restart.
+    /// `[n_params]`: the weights to validate and to return. The centre by default; a strategy may have a
+    /// better estimate: an average of its means, the centre kept within bounds, that of an earlier restart.
     fn recommended(&self) -> &[f64] {
         self.centre()
     }
@@ -44,24 +45,25 @@ pub trait Evolver: Send {
         self.centre().iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// Generations told so far.
+    /// Number of generations told so far.
     fn generation(&self) -> u64;
 
-    /// Everything needed to go on bit for bit; see [`Evolver::restore`].
+    /// Everything needed to resume bit for bit; see [`Evolver::restore`].
     fn state(&self) -> StateDict;
 
-    /// Takes back what [`Evolver::state`] gave.
+    /// Restores the state from [`Evolver::state`].
     ///
     /// # Errors
     /// When something is missing, of the wrong size, or not finite; the strategy is then unchanged.
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError>;
 
-    /// Takes back a state that was made with other settings, and goes on from there with its own.
+    /// Restores a state that was made with other settings, and continues with this strategy's settings.
     ///
-    /// What recognises a state's settings is its tensor `settings`; a strategy around another one passes this on.
+    /// The tensor `settings` identifies a state's settings; a strategy that wraps another one forwards this
+    /// call.
     ///
     /// # Errors
-    /// As [`Evolver::restore`]; also when the state itself does not fit the settings.
+    /// Those of [`Evolver::restore`]; also when the state itself does not fit the settings.
     fn restore_changed(&mut self, state: &StateDict) -> Result<(), EvolveError> {
         let mut state = state.clone();
         if let Some(settings) = self.state().remove("settings") {
@@ -79,7 +81,7 @@ pub struct Population {
     params: usize,
 }
 
-/// A population as it was read.
+/// A population before validation.
 #[derive(Deserialize)]
 struct UncheckedPopulation {
     genomes: Vec<f32>,
@@ -103,12 +105,12 @@ impl TryFrom<UncheckedPopulation> for Population {
 }
 
 impl Population {
-    /// One genome.
+    /// A population of one genome.
     pub fn of(genome: &[f32]) -> Self {
         Population { genomes: genome.to_vec(), params: genome.len() }
     }
 
-    /// Adds a genome of as many parameters.
+    /// Adds a genome with the same number of parameters.
     ///
     /// # Panics
     /// When it has another number of parameters.
@@ -117,17 +119,17 @@ impl Population {
         self.genomes.extend(genome);
     }
 
-    /// Room for `genomes` genomes of `params` parameters, all zero.
+    /// A population of `genomes` genomes with `params` parameters, all zero.
     pub fn zeros(genomes: usize, params: usize) -> Self {
         Population { genomes: vec![0.0; genomes * params], params }
     }
 
-    /// How many parameters a genome has.
+    /// Number of parameters per genome.
     pub const fn params(&self) -> usize {
         self.params
     }
 
-    /// How many genomes.
+    /// Number of genomes.
     pub fn len(&self) -> usize {
         self.genomes.len().checked_div(self.params).unwrap_or(0)
     }
@@ -142,16 +144,16 @@ impl Population {
         &self.genomes[index * self.params..(index + 1) * self.params]
     }
 
-    /// `[n_params]`: genome `index`, to write.
+    /// `[n_params]`: genome `index`, mutable.
     pub fn genome_mut(&mut self, index: usize) -> &mut [f32] {
         &mut self.genomes[index * self.params..(index + 1) * self.params]
     }
 }
 
-/// How a generation went.
+/// Statistics of a generation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Generations told so far, this one included.
+    /// Number of generations told so far, this one included.
     pub generation: u64,
     /// Best fitness of the population.
     pub best: f64,
@@ -161,7 +163,7 @@ pub struct Progress {
     pub sigma: f64,
 }
 
-/// What can go wrong in an evolution strategy.
+/// Errors of an evolution strategy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvolveError {
@@ -183,10 +185,10 @@ pub enum EvolveError {
         /// The value.
         value: f64,
     },
-    /// `tell` without `ask`.
+    /// `tell` was called without `ask`.
     #[error("tell was called without ask")]
     NothingAsked,
-    /// The search ran out of the range of its numbers.
+    /// The numbers of the search left their range.
     #[error(
         "the search diverged in generation {generation}: {what}; start closer, with a smaller step size, or bound the \
          parameters"
@@ -197,7 +199,7 @@ pub enum EvolveError {
         /// What is out of range.
         what: String,
     },
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{why}")]
     BadConfig {
         /// What is wrong and what to do instead.

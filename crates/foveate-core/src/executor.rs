@@ -1,9 +1,10 @@
-//! Running episodes: what is asked for, who runs it, and what comes back.
+//! Running episodes: the work, who runs it, and the results.
 //!
-//! A [`Learner`](crate::Learner) or a training plan asks for [`Work`], an [`Executor`] runs it and gives back
-//! [`Experience`]. Both are plain values that serialise, with a version, so an executor may be threads, a cluster or a
-//! batched evaluator on a GPU. An executor elsewhere also needs the world and the agent by name: a [`Setup`]. With the
-//! work that is an [`Order`], all that a machine must know that has nothing but the program.
+//! A [`Learner`](crate::Learner) or a training plan requests [`Work`]; an [`Executor`] runs it and returns
+//! [`Experience`]. Both are plain values that serialise, with a version, so an executor may be threads, a
+//! cluster or a batched evaluator on a GPU. A remote executor also needs the world and the agent by name: a
+//! [`Setup`]. Setup and work together are an [`Order`]: everything that a machine with only the program needs
+//! to know.
 
 use std::collections::BTreeMap;
 
@@ -18,24 +19,24 @@ use crate::{
 /// The version of [`Order`] and [`Experience`]; values of another version are refused, see [`Order::check`].
 pub const WORK_VERSION: u32 = 1;
 
-/// What episodes are run for.
+/// The purpose of a set of episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// To learn from.
+    /// Training: the learner learns from them.
     Training,
-    /// To choose weights while the run goes on.
+    /// Validation: selects weights during the run.
     Validation,
-    /// To choose the best of the chosen weights in the end.
+    /// Final selection: selects the best of the validated weights at the end.
     Finals,
-    /// To report on the best weights; nothing is chosen.
+    /// Test: reports on the best weights; selects nothing.
     Report,
-    /// To watch while the run goes on; nothing is chosen.
+    /// Monitoring during the run; selects nothing.
     Evaluation,
 }
 
 impl Purpose {
-    /// Its name, which is also that of its branch in the tree of seeds: `training`, `validation`, ….
+    /// Its name, which is also the label of its branch in the seed tree: `training`, `validation`, ….
     pub const fn label(self) -> &'static str {
         match self {
             Purpose::Training => "training",
@@ -46,7 +47,7 @@ impl Purpose {
         }
     }
 
-    /// Whether agents explore in these episodes: to learn from them they do, to be judged they do not.
+    /// Whether agents explore in these episodes: they do for training, and do not for evaluation.
     pub const fn mode(self) -> ActMode {
         if self.trains() { ActMode::Explore } else { ActMode::Greedy }
     }
@@ -57,18 +58,18 @@ impl Purpose {
     }
 }
 
-/// What is kept of every episode besides its return.
+/// What is recorded of every episode besides its return.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
     /// Nothing.
     #[default]
     Returns,
-    /// What the part of the policy that learns was told in every step, and what the world's expert would have done there.
+    /// The controller inputs of every step, and the action of the world's expert there.
     Demonstrations(DemonstrationPlan),
-    /// Observations, actions and rewards, in stretches of at most so many steps.
+    /// Observations, actions and rewards, in unrolls of at most this many steps.
     Transitions {
-        /// Steps of a stretch, at least 1.
+        /// Steps per unroll, at least 1.
         unroll: usize,
     },
 }
@@ -76,15 +77,15 @@ pub enum Record {
 /// Episodes to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// What for.
+    /// Their purpose.
     pub purpose: Purpose,
-    /// `[rows, n_params]`: the weights; a job names its row.
+    /// `[rows, n_params]`: the weights; every job gives the index of its row.
     pub weights: Population,
     /// The episodes.
     pub jobs: Vec<RolloutJob>,
-    /// What ends an episode besides the world itself.
+    /// The rules that end an episode before the world does.
     pub rules: EpisodeRules,
-    /// What is kept of every episode.
+    /// What is recorded of every episode.
     pub record: Record,
 }
 
@@ -98,33 +99,33 @@ pub struct Setup {
     pub agent: AgentSetup,
 }
 
-/// A world as it is asked for by name.
+/// A world requested by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldSetup {
     /// Its registered name.
     pub id: String,
-    /// Its picture; `None` for the world's own.
+    /// Its picture; `None` for the world's default.
     pub picture: Option<String>,
-    /// Variants of its looks.
+    /// Its visual variants.
     pub variants: Vec<String>,
     /// Options by name.
     pub options: BTreeMap<String, String>,
-    /// Shifts of what it shows and takes.
+    /// Shifts of its observations and actions.
     pub shifts: Vec<String>,
 }
 
-/// An agent as it is asked for by name.
+/// An agent requested by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSetup {
     /// Its registered name.
     pub name: String,
-    /// Its settings as JSON; what is left out is at its default.
+    /// Its settings as JSON; missing ones have their defaults.
     pub config: String,
 }
 
-/// Work with all that a machine elsewhere needs to run it.
+/// Work with everything that a remote machine needs to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// [`WORK_VERSION`].
@@ -136,16 +137,16 @@ pub struct Order {
 }
 
 impl Order {
-    /// An order of this version.
+    /// An order with the current version.
     pub const fn new(setup: Setup, work: Work) -> Self {
         Order { version: WORK_VERSION, setup, work }
     }
 
-    /// Checks what came from elsewhere: the version, that every job names a row of the weights, that stretches have a
-    /// length.
+    /// Checks an order from outside: the version, that the row of every job exists, and that the unroll
+    /// length is at least 1.
     ///
     /// # Errors
-    /// [`OrderError`] says what does not fit.
+    /// [`OrderError`] says what is invalid.
     pub fn check(&self) -> Result<(), OrderError> {
         if self.version != WORK_VERSION {
             return Err(OrderError::Version { given: self.version });
@@ -159,11 +160,11 @@ impl Order {
     }
 }
 
-/// What can be wrong with an [`Order`] or an [`Experience`] from elsewhere.
+/// Errors in an [`Order`] or an [`Experience`] from outside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// Another version.
+    /// The version differs.
     #[error(
         "version {given} of work, this program reads version {WORK_VERSION}; use the same program on all machines"
     )]
@@ -171,7 +172,7 @@ pub enum OrderError {
         /// The version that was given.
         given: u32,
     },
-    /// A job of weights that are not there.
+    /// A job refers to a row of weights that does not exist.
     #[error("a job asks for row {row} of the weights, there are {rows}; send all rows that jobs name")]
     Row {
         /// The row.
@@ -179,7 +180,7 @@ pub enum OrderError {
         /// How many rows there are.
         rows: usize,
     },
-    /// Stretches of no steps.
+    /// The unroll length is 0.
     #[error("transitions in stretches of 0 steps; choose an unroll length of 1 or more")]
     NoUnroll,
     /// The wrong number of results.
@@ -194,14 +195,14 @@ pub enum OrderError {
     },
 }
 
-/// What came back from running [`Work`].
+/// The results of running [`Work`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experience {
     /// [`WORK_VERSION`].
     pub version: u32,
-    /// How each episode went, in the order of the jobs.
+    /// The result of each episode, in the order of the jobs.
     pub episodes: Vec<EpisodeResult>,
-    /// What was kept of each, in the order of the jobs; none for [`Record::Returns`].
+    /// The recording of each episode, in the order of the jobs; empty for [`Record::Returns`].
     pub recordings: Vec<Recording>,
 }
 
@@ -212,15 +213,15 @@ impl Default for Experience {
 }
 
 impl Experience {
-    /// Returns alone, of these episodes.
+    /// Experience with the results of these episodes and no recordings.
     pub fn of_episodes(episodes: Vec<EpisodeResult>) -> Self {
         Experience { episodes, ..Experience::default() }
     }
 
-    /// Checks that it answers `work`.
+    /// Checks that it belongs to `work`.
     ///
     /// # Errors
-    /// [`OrderError`] says what does not fit.
+    /// [`OrderError`] says what is invalid.
     pub fn check(&self, work: &Work) -> Result<(), OrderError> {
         if self.version != WORK_VERSION {
             return Err(OrderError::Version { given: self.version });
@@ -241,36 +242,36 @@ impl Experience {
     }
 }
 
-/// What was kept of one episode.
+/// The recording of one episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recording {
-    /// Of [`Record::Demonstrations`].
+    /// From [`Record::Demonstrations`].
     Demonstration(Demonstration),
-    /// Of [`Record::Transitions`], in order.
+    /// From [`Record::Transitions`], in order.
     Transitions(Vec<Unroll>),
 }
 
 /// Runs work: threads, a cluster, a batched evaluator on a GPU.
 ///
-/// What a job gives depends on the job, its weights, the rules and the record alone; an executor may run jobs in any order,
-/// anywhere, several at once, and gives the same bits. `foveate_run::workers` has an example of an executor that sends
-/// work elsewhere.
+/// The result of a job depends only on the job, its weights, the rules and the record; an executor may run
+/// jobs in any order, on any machine, in parallel, and returns the same bits. `foveate_run::workers` has an
+/// example of an executor that sends work to other machines.
 pub trait Executor {
-    /// Runs every job of `work`; `experience.episodes[i]` belongs to `work.jobs[i]`, whatever ran first. What was in
-    /// `experience` is overwritten, its room used again.
+    /// Runs every job of `work`; `experience.episodes[i]` belongs to `work.jobs[i]`, in whatever order they
+    /// ran. The content of `experience` is overwritten and its memory reused.
     ///
     /// # Errors
-    /// When a rollout fails: of all jobs that failed the first in the order of the jobs, with its episode and step.
-    /// Nothing is skipped silently. A return that is not finite is a failure, too.
+    /// When a rollout fails: the error of the first failed job in the order of the jobs, with its episode and
+    /// step. No job is skipped silently. A return that is not finite is also an error.
     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError>;
 }
 
-/// Runs one episode from the world's reset to its end, and keeps what `record` asks for; `None` for
-/// [`Record::Returns`]. Every executor that drives worlds does it with this.
+/// Runs one episode from the world's reset to its end, and returns what `record` asks for; `None` for
+/// [`Record::Returns`]. Every executor that steps worlds uses this function.
 ///
 /// # Errors
-/// As [`Episode::step`]; or when what is kept takes too much memory, see [`TransitionRecorder`].
+/// Those of [`Episode::step`]; when the recording takes too much memory, see [`TransitionRecorder`].
 pub fn run_episode(
     episode: &mut Episode,
     env: &mut dyn Env,
@@ -294,16 +295,16 @@ pub fn run_episode(
     }
 }
 
-/// Runs one job after the other on the caller's thread.
+/// Runs the jobs one by one on the caller's thread.
 ///
-/// For tests, and for programs that may have no threads; `foveate_run::workers` has the executor that uses all cores.
+/// For tests, and for programs without threads; `foveate_run::workers` has the executor that uses all cores.
 pub struct SerialExecutor {
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
 }
 
 impl SerialExecutor {
-    /// With copies of this world and this agent.
+    /// An executor with copies of this world and this agent.
     pub fn new(env: &dyn Env, agent: &dyn Agent) -> Self {
         SerialExecutor { env: env.boxed_clone(), agent: agent.boxed_clone() }
     }
@@ -326,10 +327,10 @@ impl Executor for SerialExecutor {
     }
 }
 
-/// Gives the agent the weights of a job.
+/// Sets the agent's weights to those of a job.
 ///
 /// # Errors
-/// When the agent refuses them; the error names the job, with step 0.
+/// When the agent rejects them; the error names the job, with step 0.
 pub fn set_weights(agent: &mut dyn Agent, weights: &[f32], job: RolloutJob) -> Result<(), EvaluateError> {
     let RolloutJob { genome, episode, env_seed } = job;
     agent.set_params(weights).map_err(|source| EvaluateError::Policy {
@@ -344,41 +345,41 @@ pub fn set_weights(agent: &mut dyn Agent, weights: &[f32], job: RolloutJob) -> R
 /// One episode to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolloutJob {
-    /// Row of the population.
+    /// Its row of the population.
     pub genome: usize,
-    /// Which of the genome's episodes.
+    /// Index among the genome's episodes.
     pub episode: usize,
-    /// The seed that the world is reset with.
+    /// The seed for the world's reset.
     pub env_seed: u64,
 }
 
 impl RolloutJob {
-    /// The agent's seed where `env_seed` began a stream and this is episode number `episode` of it.
+    /// The agent's seed, where this is episode number `episode` of the stream seeded with `env_seed`.
     pub const fn episode_seed(&self) -> Seed {
         episode_seed(self.env_seed, self.episode)
     }
 }
 
-/// How an episode went.
+/// The result of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EpisodeResult {
     /// Sum of rewards.
     pub total: f64,
     /// Steps taken.
     pub steps: u64,
-    /// The task itself ended.
+    /// The world ended the episode because the task ended.
     pub terminated: bool,
     /// The world's time limit ended the episode.
     pub truncated: bool,
-    /// The training rule for hopeless rollouts ended it; never so in an evaluation.
+    /// The training rule for hopeless rollouts ended the episode; never set in an evaluation.
     pub cut: bool,
 }
 
-/// A rollout that failed.
+/// The error of a failed rollout.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvaluateError {
-    /// The world refused.
+    /// The world returned an error.
     #[error("genome {genome}, episode {episode} (seed {env_seed}), step {step}: {source}")]
     Env {
         /// Which genome.
@@ -392,7 +393,7 @@ pub enum EvaluateError {
         /// Why.
         source: EnvError,
     },
-    /// The policy refused.
+    /// The policy returned an error.
     #[error("genome {genome}, episode {episode} (seed {env_seed}), step {step}: {source}")]
     Policy {
         /// Which genome.
@@ -406,7 +407,7 @@ pub enum EvaluateError {
         /// Why.
         source: PolicyError,
     },
-    /// Someone asked to stop before all jobs were done.
+    /// A stop was requested before all jobs were done.
     #[error("stopped before all rollouts were done")]
     Stopped,
     /// The reward or the action was not finite, or the rollout panicked.
@@ -426,7 +427,7 @@ pub enum EvaluateError {
 }
 
 impl EvaluateError {
-    /// The message for a rollout of weights that belong to no population: it names `weights` instead of a genome.
+    /// The message for a rollout of weights outside any population: it names `weights` instead of a genome.
     ///
     /// ```
     /// use foveate_core::EvaluateError;
@@ -444,7 +445,7 @@ impl EvaluateError {
         format!("{weights}, episode {episode} (seed {env_seed}), step {step}: {what}")
     }
 
-    /// What went wrong, without saying where.
+    /// The cause, without the place.
     pub fn reason(&self) -> String {
         match self {
             EvaluateError::Env { source, .. } => source.to_string(),
@@ -455,19 +456,19 @@ impl EvaluateError {
     }
 }
 
-/// An [`EvaluateError`] as a plain value that can be sent.
+/// An [`EvaluateError`] as a plain value, for sending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedJob {
     /// The job.
     pub job: RolloutJob,
-    /// In which step.
+    /// Index of the step.
     pub step: u64,
-    /// What happened, without saying where.
+    /// The cause, without the place.
     pub what: String,
 }
 
 impl EvaluateError {
-    /// Which job failed, where, and why; `None` when someone asked to stop.
+    /// The failed job, step and cause; `None` when a stop was requested.
     pub fn failed(&self) -> Option<FailedJob> {
         let (EvaluateError::Env { genome, episode, env_seed, step, .. }
         | EvaluateError::Policy { genome, episode, env_seed, step, .. }
@@ -480,7 +481,7 @@ impl EvaluateError {
 }
 
 impl FailedJob {
-    /// An error that says the same as the one that this came from.
+    /// Converts it back to an error with the same message.
     pub fn into_error(self) -> EvaluateError {
         let FailedJob { job: RolloutJob { genome, episode, env_seed }, step, what } = self;
         EvaluateError::Broken { genome, episode, env_seed, step, what }

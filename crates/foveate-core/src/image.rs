@@ -1,4 +1,4 @@
-//! Pictures: rows from the top, pixels from the left, bytes R, G, B.
+//! RGB images: rows from the top, pixels from the left, bytes R, G, B.
 
 /// A borrowed RGB picture, `[height, width, 3]` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl ImageBuf {
         ImageBuf { width, height, rgb: vec![0; width * height * 3] }
     }
 
-    /// Takes `rgb`, `[height, width, 3]`; `None` when its length is not `height * width * 3`.
+    /// Wraps owned bytes `rgb`, `[height, width, 3]`; `None` when the length is not `height * width * 3`.
     pub fn from_rgb(width: usize, height: usize, rgb: Vec<u8>) -> Option<Self> {
         Image::new(width, height, &rgb)?;
         Some(ImageBuf { width, height, rgb })
@@ -72,19 +72,19 @@ impl ImageBuf {
         &self.rgb
     }
 
-    /// The bytes, `[height, width, 3]`, to draw into.
+    /// The bytes, `[height, width, 3]`, mutable.
     pub fn rgb_mut(&mut self) -> &mut [u8] {
         &mut self.rgb
     }
 
-    /// Draws `picture` as large as it fits, centred on black, without smoothing.
+    /// Draws `picture` at the largest size that fits, centred on black, without smoothing.
     pub fn fit(&mut self, picture: Image<'_>) {
         let (from, to) = ((picture.width, picture.height), (self.width, self.height));
         self.rgb.fill(0);
         if from.0 == 0 || from.1 == 0 {
             return;
         }
-        // The side that fills the space; the other is in proportion.
+        // One side fills the space; the other one keeps the aspect ratio.
         let wide = from.0 * to.1 >= to.0 * from.1;
         let size = if wide {
             (to.0, (from.1 * to.0 / from.0).max(1))
@@ -102,7 +102,7 @@ impl ImageBuf {
         }
     }
 
-    /// The picture, borrowed.
+    /// Borrows the picture.
     pub fn as_image(&self) -> Image<'_> {
         Image { width: self.width, height: self.height, rgb: &self.rgb }
     }

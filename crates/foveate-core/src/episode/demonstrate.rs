@@ -1,28 +1,29 @@
-//! Demonstrations: every step is written down with what the world's expert would have done there.
+//! Demonstrations: records, for every step, the action of the world's expert.
 
 use super::{Actor, ActorError, Chosen, RawAction};
 use crate::{
     ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, PolicyError, Rng, RolloutJob, Seed,
 };
 
-/// Steps that a push lasts.
+/// Range of a push's duration in steps.
 const PUSH_STEPS: std::ops::Range<u64> = 5..17;
 /// Standard deviation of a push, as a share of the action's range.
 const PUSH: f64 = 0.3;
 
-/// An agent or the world's expert drives, as the plan says, and a [`Demonstration`] of the expert is written.
+/// Acts with the agent or the world's expert, as the plan says, and records a [`Demonstration`] of the
+/// expert's actions.
 pub struct DemonstrationActor<'a> {
     agent: &'a mut dyn Agent,
     plan: DemonstrationPlan,
     rng: Rng,
-    /// Lowest and highest of every action.
+    /// Lower and upper bound of every action.
     range: Vec<[f64; 2]>,
-    /// What the push that is under way adds to every action, and how many steps it still lasts.
+    /// What the current push adds to every action; `left` is the number of steps that it still lasts.
     push: Vec<f64>,
     left: u64,
-    /// What the expert would do.
+    /// The expert's action.
     advice: Vec<f64>,
-    /// What is done.
+    /// The action taken.
     action: Vec<f64>,
     demonstration: &'a mut Demonstration,
 }
@@ -38,7 +39,7 @@ impl<'a> DemonstrationActor<'a> {
         demonstration: &'a mut Demonstration,
     ) -> Self {
         *demonstration = Demonstration::default();
-        // Scores that a choice is made from are from 0 to 1; worlds of choices have no expert so far.
+        // Scores of choices range from 0 to 1; no discrete world has an expert so far.
         let range = space.bounds();
         let zeros = vec![0.0; range.len()];
         DemonstrationActor {
@@ -54,10 +55,10 @@ impl<'a> DemonstrationActor<'a> {
         }
     }
 
-    /// What the push under way, if any, makes of the action.
+    /// Adds the current push, if any, to the action.
     fn disturb(&mut self) {
         let DemonstrationActor { plan, rng, range, push, left, action, .. } = self;
-        // Drawn in every step, so that what happens in one does not shift the others.
+        // Drawn in every step, so that one push does not shift the random numbers of the others.
         let begins = rng.next_f64() < plan.pushes / 100.0;
         if begins && *left == 0 {
             *left = PUSH_STEPS.start + rng.below(PUSH_STEPS.end - PUSH_STEPS.start);
