@@ -1,18 +1,19 @@
-//! Whether a generation has enough rollouts for its workers.
+//! Checks whether a generation has enough rollouts for its workers.
 //!
-//! A generation is over when its longest rollout is, so workers wait when there are few rollouts for each of them.
+//! A generation ends when its longest rollout ends, so workers idle when there are few rollouts per worker.
 
 use crate::learners::LearnsFrom;
 use crate::recipe::{Recipe, ReplayJudge, Stage};
 
-/// Rollouts of a generation for each worker from which on little time is lost. Late in training, when rollouts differ
-/// most, 32 rollouts on 16 workers kept these busy for 56 % of the time.
+/// Rollouts per worker and generation above which little time is lost. Late in training, when rollout lengths
+/// differ most, 32 rollouts on 16 workers kept the workers busy for 56 % of the time.
 const ENOUGH: usize = 8;
 
-/// What to tell before a training begins whose workers will wait for one another, about the stage in which they wait
-/// most; the agent has `params` parameters.
+/// Returns a warning if workers will wait for one another, about the stage in which they wait most; `None` if
+/// they will not. The agent has `params` parameters.
 ///
-/// Demonstrations count for nothing here: they have one genome, and their number of tracks is a matter of what is learnt.
+/// Demonstrations are not counted: they have one genome, and their number of tracks is chosen for learning,
+/// not for speed.
 pub fn warning(recipe: &Recipe, params: usize, workers: usize) -> Option<String> {
     let rollouts = |stage: &Stage| {
         let learner = stage.learner(&recipe.algorithm, 0).ok()?;

@@ -22,7 +22,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve of a run with these events, in their order.
+    /// Collects the learning curve from the events of a run, in their order.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut curve = Curve::default();
         for event in events {
@@ -57,7 +57,8 @@ impl Curve {
         points.into_iter().flatten().map(|point| point.1).chain(report)
     }
 
-    /// At most `most` points, which must be above 0: means of neighbours.
+    /// Reduces `points` to at most `most` points, which must be above 0: each is the mean of neighbouring
+    /// points.
     ///
     /// ```
     /// use foveate_train::Curve;

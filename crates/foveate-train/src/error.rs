@@ -1,15 +1,15 @@
-//! What can go wrong in training.
+//! Errors of training.
 
 use foveate_core::{LearnError, OrderError, StateError};
 
-/// What can go wrong in this crate.
+/// An error of this crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// A recipe that makes no sense.
+    /// An invalid recipe.
     #[error("{why}{}", stage.as_ref().map(|stage| format!(" (in stage {stage:?} of the recipe)")).unwrap_or_default())]
     Recipe {
-        /// The name of the stage; `None` for what concerns the whole recipe.
+        /// The name of the stage; `None` if the error concerns the whole recipe.
         stage: Option<String>,
         /// Which setting is wrong, its value, and what to write instead.
         why: String,
@@ -25,10 +25,10 @@ pub enum TrainError {
         /// The name of the learner.
         learner: &'static str,
     },
-    /// Experience came although no work is due.
+    /// Experience was received although no work is due.
     #[error("experience was given, but no work is due: the training is over")]
     NothingDue,
-    /// Experience that does not fit the work.
+    /// Experience does not fit the work.
     #[error(transparent)]
     Experience(#[from] OrderError),
     /// A return is NaN or infinite.
@@ -43,24 +43,24 @@ pub enum TrainError {
         /// The return.
         value: f64,
     },
-    /// A saved state that does not fit.
+    /// A saved state does not fit this training.
     #[error("the saved state does not fit this training: {why}")]
     BadState {
         /// What does not fit.
         why: String,
     },
-    /// The learner refused.
+    /// An error of the learner.
     #[error(transparent)]
     Learner(#[from] LearnError),
 }
 
 impl TrainError {
-    /// About the whole recipe.
+    /// An error about the whole recipe.
     pub(crate) fn recipe(why: impl Into<String>) -> Self {
         TrainError::Recipe { stage: None, why: why.into() }
     }
 
-    /// The same about a stage, unless it names one.
+    /// The same error with the name of the stage, unless it already names one.
     pub(crate) fn in_stage(self, name: &str) -> Self {
         match self {
             TrainError::Recipe { stage: None, why } => {

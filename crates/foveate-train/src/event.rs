@@ -1,10 +1,10 @@
-//! What happens in a training run.
+//! Events of a training run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::summary::Summary;
 
-/// What a task led to: a line of the log.
+/// The result of a piece of work: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -29,7 +29,7 @@ pub enum Event {
         /// Standard deviation of the genomes around the mean, averaged over parameters.
         #[serde(default)]
         sigma: f64,
-        /// Tracks that were driven again because they are hard.
+        /// Number of hard tracks that were run again.
         #[serde(default, skip_serializing_if = "is_zero")]
         replayed: usize,
     },
@@ -43,13 +43,14 @@ pub enum Event {
         stage: String,
         /// Which of its starts, from 1.
         start: usize,
-        /// What the returns come to.
+        /// Statistics of the returns.
         #[serde(flatten)]
         summary: Summary,
-        /// Whether no validation was better so far.
+        /// Whether this is the best validation so far.
         best: bool,
     },
-    /// The mean weights on tracks of their own, whole episodes, to see how the run is doing; chooses nothing.
+    /// The mean weights on separate evaluation tracks, whole episodes, to monitor the run; not used for any
+    /// selection.
     Evaluation {
         /// Generations so far.
         generation: u64,
@@ -59,7 +60,7 @@ pub enum Event {
         stage: String,
         /// Which of its starts, from 1.
         start: usize,
-        /// What the returns come to.
+        /// Statistics of the returns.
         #[serde(flatten)]
         summary: Summary,
         /// The world's seeds, the same in every evaluation of the run.
@@ -67,37 +68,37 @@ pub enum Event {
         /// Return of every track.
         returns: Vec<f64>,
     },
-    /// The start that a stage with several goes on with.
+    /// The start that a stage with several starts continues with.
     Chosen {
         /// The stage's name.
         stage: String,
         /// Generation of the chosen weights.
         generation: u64,
-        /// What they validated.
+        /// Their mean validation return.
         mean: f64,
     },
     /// A finalist on the tracks of the finals.
     Final {
         /// Generation of the weights.
         generation: u64,
-        /// Which round, from 1; each has tracks of its own.
+        /// Which round, from 1; each round has its own tracks.
         #[serde(default = "one")]
         round: usize,
-        /// What the returns of this round come to.
+        /// Statistics of the returns of this round.
         #[serde(flatten)]
         summary: Summary,
-        /// Whether no finalist was better so far, all rounds together.
+        /// Whether this is the best finalist so far, over all rounds.
         best: bool,
     },
-    /// The best weights on tracks that nothing was chosen on.
+    /// The best weights on held-out test tracks.
     Report {
         /// Generation of the weights.
         generation: u64,
         /// Training steps of the run.
         steps: u64,
-        /// Steps driven to validate and to report.
+        /// Environment steps of validation and report.
         judging_steps: u64,
-        /// What the returns come to.
+        /// Statistics of the returns.
         #[serde(flatten)]
         summary: Summary,
         /// The world's seeds.

@@ -12,7 +12,7 @@ use crate::recipe::Fitness;
 /// How many strategies there are.
 pub(crate) const COUNT: usize = STRATEGIES.len();
 
-/// Their descriptors.
+/// Descriptors of all strategies.
 pub(crate) const DESCRIPTORS: [LearnerDescriptor; COUNT] = {
     let mut all = [describe(&STRATEGIES[0]); COUNT];
     let mut i = 0;
@@ -33,7 +33,7 @@ const fn describe(info: &StrategyInfo) -> LearnerDescriptor {
     }
 }
 
-/// The key that tells strategies apart.
+/// The key that distinguishes strategies.
 const ALGORITHM: &str = "algorithm";
 
 fn parse(name: &str, table: &Table) -> Result<Box<dyn LearnerSettings>, String> {
@@ -77,8 +77,8 @@ impl LearnerSettings for StrategyConfig {
         let name = self.name();
         if let Algorithm::CmaEs(cma) = &self.algorithm {
             let square = n.saturating_mul(n);
-            // The matrix and its factor; the triangle that is saved and what was learnt since, three times; for an
-            // eigendecomposition its scratch space.
+            // The matrix and its factor; the saved triangle and the updates since, three times; for an
+            // eigendecomposition also its scratch space.
             let matrices = match cma.form {
                 Form::Cholesky => 32,
                 Form::Eigen => 48,
@@ -105,13 +105,14 @@ impl LearnerSettings for StrategyConfig {
     }
 }
 
-/// Means, paths and step sizes of `n` parameters, in double precision, while a checkpoint is written three times.
+/// Means, paths and step sizes of `n` parameters in double precision, held three times while a checkpoint is
+/// written.
 pub(crate) const fn vectors(n: u64) -> u64 {
     n.saturating_mul(160)
 }
 
-/// Makes a learner of any [`Evolver`]: its genomes are the rows of the work, and what the returns of a genome's episodes
-/// come to is its fitness.
+/// Makes a learner of any [`Evolver`]: its genomes are the rows of the work, and the fitness of a genome is
+/// computed from the returns of its episodes.
 ///
 /// The work of a generation is one episode per genome and seed, recorded as [`Record::Returns`].
 pub struct EvolutionLearner {
@@ -120,7 +121,7 @@ pub struct EvolutionLearner {
 }
 
 impl EvolutionLearner {
-    /// With the mean of a genome's returns as its fitness.
+    /// A learner that uses the mean of a genome's returns as its fitness.
     pub fn new(strategy: Box<dyn Evolver>) -> Self {
         EvolutionLearner { strategy, fitness: Fitness::Mean }
     }
@@ -140,7 +141,8 @@ impl Learner for EvolutionLearner {
             let why = format!("{} episodes for {genomes} genomes; run as many for each", returns.len());
             return Err(LearnError::Experience { why });
         }
-        // The strategy refuses a fitness that is not finite, but a median may hide a return that is not.
+        // The strategy rejects a fitness that is not finite, but a median may hide a return that is not
+        // finite.
         if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
             return Err(LearnError::ReturnNotFinite { job, generation: self.generation(), value });
         }

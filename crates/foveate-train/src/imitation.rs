@@ -1,16 +1,19 @@
-//! Learning from an expert, by the gradient of the part of a policy that has one (`DAgger`: Ross, Gordon and Bagnell
-//! 2011, "A reduction of imitation learning and structured prediction to no-regret online learning").
+//! Imitation learning: learns from an expert by the gradient of the differentiable part of a policy
+//! (`DAgger`: Ross, Gordon and Bagnell 2011, "A reduction of imitation learning and structured prediction to
+//! no-regret online learning").
 //!
-//! A stage of imitation may follow stages of evolution: what evolution alone can find, such as where to look, stays as it
-//! was, and what a gradient finds sooner is fitted. Each round
+//! A stage of imitation may follow stages of evolution. Parameters that only evolution can find, such as
+//! where to look, stay fixed; the gradient fits the others, which it finds faster. Each round has three
+//! steps:
 //!
-//! 1. the current weights drive some episodes (in the first `expert_rounds` the expert does), with random disturbances, and
-//!    the expert's action is recorded in every step;
-//! 2. those episodes join the last `keep` ones;
-//! 3. `updates` times, Adam takes a step along the gradient of the squared error on `pieces` stretches of `piece` steps,
-//!    half of them out of the newer half of what is kept. Gradients longer than 1 are shortened to 1.
+//! 1. The current weights run some episodes (in the first `expert_rounds` rounds the expert does), with
+//!    random disturbances, and the expert's action is recorded in every step.
+//! 2. These episodes join the last `keep` episodes.
+//! 3. Adam takes `updates` steps along the gradient of the squared error on `pieces` segments of `piece`
+//!    steps; half of the segments come from the newer half of the kept episodes. Gradients with a norm above
+//!    1 are clipped to 1.
 //!
-//! What it hands on, [`Learner::weights`], is a moving average of the weights over the updates.
+//! The result, [`Learner::weights`], is a moving average of the weights over the updates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +31,7 @@ use crate::evolution::vectors;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::recipe::Fitness;
 
-/// What the registry says of it.
+/// Descriptor for the registry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     name: "imitation",
     summary: "the controller learns from the world's expert, by gradients; no evolution",
@@ -83,19 +86,19 @@ impl LearnerSettings for ImitationConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImitationConfig {
-    /// Rounds that the expert drives before the learner does.
+    /// Rounds in which the expert acts, before the learner acts.
     pub expert_rounds: u64,
-    /// Pushes per 100 steps, `0.0..=100.0`.
+    /// Random disturbances per 100 steps, `0.0..=100.0`.
     pub pushes: f64,
-    /// Episodes that are remembered, at least 1.
+    /// Episodes that are kept, at least 1.
     pub keep: usize,
     /// Steps of Adam per round, at least 1.
     pub updates: usize,
-    /// Stretches of episodes per step of Adam, at least 1.
+    /// Segments of episodes per step of Adam, at least 1.
     pub pieces: usize,
-    /// Steps of a stretch, at least 1.
+    /// Steps of a segment, at least 1.
     pub piece: usize,
-    /// Steps before a stretch that give it its memory.
+    /// Steps before a segment that fill the agent's memory (burn-in).
     pub burn_in: usize,
     /// Adam's step size, above 0.
     pub learning_rate: f64,
@@ -119,7 +122,7 @@ impl Default for ImitationConfig {
     }
 }
 
-/// More of anything than this is a slip of the finger.
+/// Upper limit of every count; a larger number is a typing error.
 const MOST: usize = 100_000;
 
 impl ImitationConfig {
@@ -155,7 +158,7 @@ impl ImitationConfig {
         Ok(())
     }
 
-    /// The settings as numbers, to recognise a state that was made with others.
+    /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
         let &ImitationConfig { expert_rounds, pushes, learning_rate, averaging, .. } = self;
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
@@ -163,13 +166,13 @@ impl ImitationConfig {
     }
 }
 
-/// The learner; see the [module's words](self).
+/// The imitation learner; see the [module documentation](self).
 pub struct Imitation {
     config: ImitationConfig,
     student: Box<dyn Student>,
     seed: Seed,
     generation: u64,
-    /// `[n_params]`: the weights that gradients are taken at.
+    /// `[n_params]`: the weights at which gradients are computed.
     current: Vec<f64>,
     optimizer: Optimizer,
     /// `[n_params]`: moving average of the weights over all updates.
@@ -177,12 +180,12 @@ pub struct Imitation {
     updates: u64,
     /// The last `keep` demonstrations, oldest first.
     demonstrations: VecDeque<Arc<Demonstration>>,
-    /// What the returns of a round are reported as.
+    /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
 }
 
 impl Imitation {
-    /// Starts at `weights`, with all randomness below `seed`.
+    /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
     /// When a setting makes no sense, or `weights` are empty, not finite or not of the student's size.
@@ -217,20 +220,20 @@ impl Imitation {
         })
     }
 
-    /// Whether the expert drives in the round that is due, and how often whoever drives is disturbed.
+    /// Who acts in the round that is due, the expert or the learner, and how often disturbances occur.
     fn plan(&self) -> DemonstrationPlan {
         let expert_drives = self.generation < self.config.expert_rounds;
         DemonstrationPlan { expert_drives, pushes: self.config.pushes }
     }
 
-    /// A step of Adam on random pieces of the demonstrations.
+    /// A step of Adam on random segments of the demonstrations.
     fn update(&mut self, number: u64, mean: &mut [f64], scratch: &mut Scratch) -> Result<(), PolicyError> {
         let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
         let Scratch { pieces, gradient, flat, step } = scratch;
         for (to, &from) in flat.iter_mut().zip(mean.iter()) {
             *to = from as f32;
         }
-        // Weights that are too large for the learner show in the gradient, which `receive` checks.
+        // Weights that are too large for the student show in the gradient, which `receive` checks.
         if self.student.set_params(flat).is_err() {
             step.fill(f64::NAN);
             mean.fill(f64::NAN);
@@ -262,7 +265,7 @@ impl Imitation {
         }
         self.optimizer.step(step, mean);
         self.updates += 1;
-        // While young, the average weighs all weights alike.
+        // In the first updates the average weighs all weights equally.
         let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
         for (average, &mean) in self.average.iter_mut().zip(mean.iter()) {
             *average = keep * *average + (1.0 - keep) * mean;
@@ -270,7 +273,7 @@ impl Imitation {
         Ok(())
     }
 
-    /// Whether `demonstration` fits the student, in words if not.
+    /// Checks that `demonstration` fits the student; the error says why not.
     fn check_demonstration(&self, demonstration: &Demonstration) -> Result<(), String> {
         let Demonstration { inputs, actions, steps } = demonstration;
         let (wanted_inputs, wanted_actions) = (self.student.inputs(), self.student.actions());
@@ -288,15 +291,15 @@ impl Imitation {
     }
 }
 
-/// What an update needs besides the weights, made once a round.
+/// Buffers of an update besides the weights, allocated once per round.
 struct Scratch {
-    /// What is studied.
+    /// The segments that the gradient is computed on.
     pieces: Vec<Piece>,
-    /// `[n_params]`: sum over the pieces.
+    /// `[n_params]`: sum of the gradients over the segments.
     gradient: Vec<f32>,
-    /// `[n_params]`: the weights it is taken at.
+    /// `[n_params]`: the weights at which the gradient is computed.
     flat: Vec<f32>,
-    /// `[n_params]`: what the optimiser follows.
+    /// `[n_params]`: the step that is passed to the optimiser.
     step: Vec<f64>,
 }
 
@@ -311,19 +314,19 @@ impl Scratch {
     }
 }
 
-/// A number below `n`.
+/// A random number below `n`.
 fn below(rng: &mut Rng, n: usize) -> usize {
     rng.below(n as u64) as usize
 }
 
-/// Where a piece begins: now and then at the very start, which is unlike all that follows; else anywhere that leaves at
-/// least half a piece.
+/// The first step of a segment: sometimes the start of the episode, which is unlike the rest; otherwise any
+/// step that leaves at least half a segment.
 fn first_step(rng: &mut Rng, steps: usize, piece: usize) -> usize {
     const AT_THE_START: f64 = 0.15;
     if rng.next_f64() < AT_THE_START { 0 } else { below(rng, steps.saturating_sub(piece / 2).max(1)) }
 }
 
-/// In single precision. Adding 0 makes a negative zero positive.
+/// The weights in single precision. Adding 0 makes a negative zero positive.
 fn rounded(weights: &[f64]) -> Vec<f32> {
     weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
 }
@@ -390,7 +393,7 @@ impl Learner for Imitation {
         self.current = weights;
         self.generation += 1;
         let reached = self.fitness.of(&returns);
-        // There is no distribution that weights are drawn from, so its width is 0.
+        // Weights are not drawn from a distribution, so its width is 0.
         Ok(Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 })
     }
 
@@ -444,7 +447,7 @@ impl Learner for Imitation {
         let optimizer = self.optimizer.restored(saved)?;
         let average = saved.f64s("average", self.average.len())?.to_vec();
         let updates = saved.counts("updates", 1)?[0];
-        // Checkpoints of older versions call them lessons.
+        // Checkpoints of older versions use the name `lessons`.
         let prefix = if state.contains_key("lessons.steps") { "lessons" } else { "demonstrations" };
         let steps = saved.u64s(&format!("{prefix}.steps"))?;
         let (per_input, per_action) = (self.student.inputs(), self.student.actions());
@@ -472,7 +475,7 @@ impl Learner for Imitation {
             demonstrations.push_back(Arc::new(demonstration));
             (inputs, actions) = (more_inputs, more_actions);
         }
-        // A state of other settings may hold more.
+        // A state saved with other settings may hold more demonstrations.
         demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
         (self.current, self.generation, self.demonstrations) = (weights, generation, demonstrations);
         (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
@@ -489,7 +492,7 @@ mod tests {
 
     use super::*;
 
-    /// `action = w₀ x + w₁ y`; the third parameter is someone else's.
+    /// `action = w₀ x + w₁ y`; the third parameter is not used.
     #[derive(Debug, Clone, Default)]
     struct Linear([f32; 2]);
 
@@ -536,7 +539,7 @@ mod tests {
         }
     }
 
-    /// What an expert with the weights 0.5 and −2 would do.
+    /// A demonstration of an expert with the weights 0.5 and −2.
     fn demonstration(seed: u64, steps: usize) -> Demonstration {
         let mut rng = Seed::root(seed).rng();
         let inputs: Vec<f32> = (0..2 * steps).map(|_| rng.normal() as f32).collect();
@@ -605,7 +608,7 @@ mod tests {
         }
         record(&mut learner);
         other.restore(&learner.state()).expect("its own");
-        // As older versions wrote it.
+        // The format of older versions.
         let old: StateDict = learner
             .state()
             .into_iter()
@@ -647,7 +650,7 @@ mod tests {
         }
     }
 
-    /// Cannot study the second piece.
+    /// A student that fails on the second segment.
     #[derive(Debug, Clone, Default)]
     struct Failing(Linear);
 
@@ -727,7 +730,7 @@ mod tests {
         assert!(error.contains("imitation learns from demonstrations"), "{error}");
         let error = learner.receive(experience(vec![demonstration(1, 40)], f64::NAN)).expect_err("no return");
         assert!(matches!(error, LearnError::ReturnNotFinite { job: 0, .. }), "{error}");
-        // Numbers that a gradient cannot be taken of.
+        // Numbers for which no finite gradient exists.
         let huge = Demonstration { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 };
         let error = learner.receive(experience(vec![huge], 1.0)).expect_err("too large");
         assert!(matches!(error, LearnError::Diverged { .. }), "{error}");

@@ -1,30 +1,31 @@
-//! Which rollout next: the longest expected first, so that none that is long begins when all others are done.
+//! Order of rollouts: the longest expected rollout first, so that no long one starts when all others are
+//! done.
 //!
-//! What is expected comes from lengths already seen: of the same track, and of the same genome in this batch. It
-//! changes the order of the work alone, never what comes out of it.
+//! The expected length comes from lengths already seen, of the same track and of the same genome in this
+//! batch. It only changes the order of the work, never the results.
 
 use foveate_core::RolloutJob;
 
 /// Tracks whose lengths are remembered.
 const TRACKS: usize = 1024;
-/// Jobs compared for one choice; more could not pay for the time of comparing them.
+/// Jobs that one choice compares; comparing more would cost more time than it saves.
 const WINDOW: usize = 1024;
-/// Lengths that a track's mean goes back to.
+/// Number of recent lengths that the mean of a track covers.
 const MEMORY: f64 = 64.0;
 
-/// The jobs of a batch that still wait, and what is known of lengths.
+/// The waiting jobs of a batch, and the statistics of lengths.
 #[derive(Debug, Default)]
 pub struct JobQueue {
-    /// Indices of the jobs that no one has taken.
+    /// Indices of the jobs that no worker has taken.
     waiting: Vec<usize>,
-    /// By genome of this batch.
+    /// Mean length of each genome of this batch.
     genomes: Vec<Mean>,
-    /// Of this batch, all genomes together.
+    /// Mean length in this batch, over all genomes.
     batch: Mean,
     tracks: Vec<Track>,
 }
 
-/// A mean, as it grows.
+/// A running mean.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {
     sum: f64,
@@ -37,13 +38,13 @@ impl Mean {
         self.count += 1.0;
     }
 
-    /// 0 of nothing.
+    /// The mean; 0 without values.
     fn value(self) -> f64 {
         self.sum / self.count.max(1.0)
     }
 }
 
-/// What is remembered in one place of the table of tracks: the one seen last of those that belong there.
+/// An entry of the table of tracks. Several tracks share an entry; it holds the one that was seen last.
 #[derive(Debug, Clone, Copy, Default)]
 struct Track {
     seed: u64,
@@ -51,7 +52,7 @@ struct Track {
 }
 
 impl JobQueue {
-    /// A new batch. What was learnt about tracks stays; genomes are others.
+    /// Starts a new batch. The statistics of tracks are kept; those of genomes are cleared.
     pub fn begin(&mut self, jobs: &[RolloutJob]) {
         self.waiting.clear();
         self.waiting.extend(0..jobs.len());
@@ -64,7 +65,7 @@ impl JobQueue {
     /// The next job.
     pub fn take(&mut self, jobs: &[RolloutJob]) -> Option<usize> {
         let window = self.waiting.iter().take(WINDOW).enumerate();
-        // Of equals, first one of every genome: what it shows says most about the others.
+        // Among equal jobs, first one of each genome: its length says most about the genome's other jobs.
         let (at, _) = window.max_by(|(_, a), (_, b)| {
             let (x, y) = (jobs[**a], jobs[**b]);
             let longer = self.expected(x).total_cmp(&self.expected(y));
@@ -73,7 +74,7 @@ impl JobQueue {
         Some(self.waiting.swap_remove(at))
     }
 
-    /// Learns how long a job took.
+    /// Records how many steps a job took.
     pub fn done(&mut self, job: RolloutJob, steps: u64) {
         let steps = steps as f64;
         self.genomes[job.genome].add(steps);
@@ -82,7 +83,7 @@ impl JobQueue {
         if track.seed != job.env_seed {
             *track = Track { seed: job.env_seed, length: Mean::default() };
         }
-        // Old news fade: a track is worth what it took the last few times.
+        // Old lengths lose weight, so that a track's mean follows the last few.
         if track.length.count >= MEMORY {
             let faded = (MEMORY - 1.0) / MEMORY;
             track.length.sum *= faded;
@@ -91,8 +92,8 @@ impl JobQueue {
         track.length.add(steps);
     }
 
-    /// Steps that a job is expected to take: as the track does, and as the genome differs from the others. One result
-    /// of a genome counts half, two count two thirds.
+    /// Expected steps of a job: the mean of the track, corrected by how much the genome differs from the
+    /// others. One result of a genome has weight one half, two have two thirds.
     fn expected(&self, job: RolloutJob) -> f64 {
         let track = &self.tracks[place(job.env_seed)];
         let known = track.seed == job.env_seed && track.length.count > 0.0;
@@ -102,9 +103,9 @@ impl JobQueue {
     }
 }
 
-/// The place of a track in the table.
+/// Index of a track in the table.
 fn place(seed: u64) -> usize {
-    // Multiplied by 2⁶⁴ over the golden ratio, neighbouring seeds land far apart.
+    // Fibonacci hashing (multiplication by 2⁶⁴ over the golden ratio) spreads neighbouring seeds.
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % TRACKS
 }
 
@@ -119,7 +120,8 @@ mod tests {
         (0..genomes).flat_map(|genome| (0..tracks).map(move |episode| job(genome, episode))).collect()
     }
 
-    /// When the last of `workers` is done, in steps, if job `i` takes `lengths[i]`, and the order that jobs began in.
+    /// The step at which the last of `workers` finishes if job `i` takes `lengths[i]` steps, and the order in
+    /// which jobs start.
     fn play(
         schedule: &mut JobQueue,
         jobs: &[RolloutJob],
@@ -128,7 +130,7 @@ mod tests {
     ) -> (u64, Vec<usize>) {
         schedule.begin(jobs);
         let (mut order, mut now) = (vec![], 0);
-        // Under way: when it ends, and which it is.
+        // Running jobs: end step and index.
         let mut busy: Vec<(u64, usize)> = vec![];
         loop {
             while busy.len() < workers
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!(order[..4], [0, 3, 4, 5], "one rollout of each tells which of them drives");
     }
 
-    /// Lengths as training has them: a genome that drives badly does so on every track.
+    /// Rollout lengths as in training: a genome that drives badly does so on every track.
     fn lengths(genomes: usize, tracks: usize, seed: u64) -> Vec<u64> {
         let mut rng = Seed::root(seed).rng();
         let mut all = vec![];
@@ -196,7 +198,7 @@ mod tests {
             for seed in 0..20 {
                 let (jobs, lengths) = (jobs(64, 8, 100 * seed), lengths(64, 8, seed));
                 ours += play(&mut JobQueue::default(), &jobs, &lengths, workers).0;
-                // The first free worker takes the next in line.
+                // The first free worker takes the next job.
                 let mut free = vec![0; workers];
                 for length in &lengths {
                     *free.iter_mut().min().expect("a worker") += length;

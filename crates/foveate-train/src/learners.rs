@@ -1,8 +1,9 @@
-//! Every learner by its name.
+//! The registry of learners.
 //!
-//! [`LEARNERS`] is the one list: a descriptor for each evolution strategy, for [imitation](crate::imitation), and for
-//! whatever a program registers when it starts. Recipes, help, completions and tests read it; nothing else knows a
-//! learner's name. A learner of one's own is a type with its settings ([`LearnerSettings`]) and one descriptor:
+//! [`LEARNERS`] is the only list: it has a descriptor for each evolution strategy, for
+//! [imitation](crate::imitation), and for every learner that a program registers at start-up. Recipes, help,
+//! completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
+//! settings ([`LearnerSettings`]) and one descriptor:
 //!
 //! ```
 //! use foveate_core::Seed;
@@ -23,10 +24,10 @@ use toml::Table;
 use crate::recipe::Fitness;
 use crate::{evolution, imitation};
 
-/// All learners: evolution strategies, the default first, then the others.
+/// All learners: first the evolution strategies, the default at the front, then the others.
 pub static LEARNERS: Registry<LearnerDescriptor> = Registry::new("strategy", &LIST);
 
-/// Learners that are no evolution strategies; one entry for each.
+/// Learners other than evolution strategies, one entry each.
 const OTHERS: [LearnerDescriptor; 1] = [imitation::DESCRIPTOR];
 
 const COUNT: usize = evolution::COUNT + OTHERS.len();
@@ -51,7 +52,7 @@ static LIST: [&LearnerDescriptor; COUNT] = {
     list
 };
 
-/// Reads the settings of the learner of this name; an error says what is wrong in the words of the TOML reader.
+/// Reads the settings of the learner of this name; the error is the message of the TOML reader.
 pub type ParseSettings = fn(&str, &Table) -> Result<Box<dyn LearnerSettings>, String>;
 
 /// Describes a learner.
@@ -59,30 +60,30 @@ pub type ParseSettings = fn(&str, &Table) -> Result<Box<dyn LearnerSettings>, St
 pub struct LearnerDescriptor {
     /// The name that recipes use.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// What it learns from.
+    /// What data it learns from.
     pub learns_from: LearnsFrom,
-    /// Whether its settings may change while it learns, see [`Schedule`](crate::Schedule).
+    /// Whether its settings may change during training, see [`Schedule`](crate::Schedule).
     pub schedulable: bool,
-    /// Reads its settings, see [`LearnerDescriptor::settings`]; it is given the name, too.
+    /// Reads its settings, see [`LearnerDescriptor::settings`]; the first argument is the learner's name.
     pub parse: ParseSettings,
 }
 
 impl LearnerDescriptor {
-    /// Every setting that has a default, at its default.
+    /// All settings that have a default, with their default values.
     ///
     /// # Panics
-    /// When it does not take its own defaults, which a test of every learner excludes.
+    /// When the learner rejects its own defaults, which a test excludes for every learner.
     pub fn defaults(&self) -> Table {
         self.settings(&Table::new()).expect("every setting has a default").table()
     }
 
-    /// Reads its settings; what is left out is at its default. Their numbers are not checked, see
+    /// Reads the learner's settings; omitted settings have their defaults. Values are not checked, see
     /// [`LearnerSettings::check`].
     ///
     /// # Errors
-    /// When a setting is unknown or of the wrong kind, in the words of the TOML reader.
+    /// When a setting is unknown or has the wrong type; the error is the message of the TOML reader.
     pub fn settings(&self, table: &Table) -> Result<Box<dyn LearnerSettings>, String> {
         (self.parse)(self.name, table)
     }
@@ -94,7 +95,7 @@ impl Descriptor for LearnerDescriptor {
     }
 }
 
-/// What a learner learns from.
+/// The data that a learner learns from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LearnsFrom {
     /// Returns of episodes.
@@ -107,67 +108,68 @@ pub enum LearnsFrom {
 
 /// The settings of a learner.
 pub trait LearnerSettings: Send + Sync {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// When one does not; the message names the setting, its value and its range.
+    /// When a value is invalid; the message names the setting, its value and its range.
     fn check(&self) -> Result<(), LearnError>;
 
-    /// All settings, every default written out.
+    /// All settings, including the defaults.
     fn table(&self) -> Table;
 
     /// Rows of weights in the first work, for `params` parameters.
     fn rows(&self, params: usize) -> usize;
 
-    /// The range that all weights of this learner keep to; `None` for anywhere.
+    /// The range of all weights of this learner; `None` if they are unbounded.
     fn bounds(&self) -> Option<(f64, f64)> {
         None
     }
 
-    /// The learner itself.
+    /// Builds the learner.
     ///
     /// # Errors
-    /// When a setting makes no sense, the weights are empty or not finite, or something is missing that it needs.
+    /// When a setting is invalid, the weights are empty or not finite, or a part that the learner needs is
+    /// missing.
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError>;
 
-    /// What it will hold in memory and save in a checkpoint, about.
+    /// Estimates its memory and the size of its checkpoint.
     fn size(&self, job: &JobSize) -> LearnerSize;
 }
 
-/// What a learner is built from.
+/// The inputs of [`LearnerSettings::build`].
 pub struct LearnerParts<'a> {
-    /// `[n_params]`: where it begins.
+    /// `[n_params]`: the initial weights.
     pub weights: Vec<f64>,
-    /// All of its randomness is below this seed.
+    /// All randomness of the learner derives from this seed.
     pub seed: Seed,
-    /// The part of the agent that computes gradients, if it has one.
+    /// The part of the agent that computes gradients, if there is one.
     pub student: Option<&'a dyn Student>,
-    /// What the returns of the episodes of a row come to.
+    /// How the returns of the episodes of a row are reduced to a fitness.
     pub fitness: Fitness,
 }
 
-/// Sizes of a job, to tell what a learner will need for it.
+/// Sizes of a job, to estimate what a learner needs for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobSize {
     /// Parameters of the agent.
     pub params: u64,
-    /// Steps of the longest episode.
+    /// Steps of the longest possible episode.
     pub longest: u64,
     /// Environment steps of the whole stage.
     pub steps: u64,
-    /// Numbers that a step of a demonstration holds.
+    /// Numbers per step of a demonstration.
     pub demonstrated: u64,
 }
 
-/// What a learner will hold and save, in bytes.
+/// Memory and checkpoint size of a learner, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnerSize {
     /// Bytes in memory.
     pub memory: u64,
     /// Bytes of a checkpoint.
     pub saved: u64,
-    /// What takes the most, in words.
+    /// The largest part, in words.
     pub what: String,
-    /// What to change if it is too much.
+    /// What to change if this is too large.
     pub remedy: &'static str,
 }

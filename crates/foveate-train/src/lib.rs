@@ -1,17 +1,17 @@
 //! Training without I/O.
 //!
 //! * [`Recipe`]: the stages, budgets and choices of a run, as a user writes them in TOML.
-//! * [`Training`]: the state machine of a run. Ask it for [`Work`](foveate_core::Work), have any
-//!   [`Executor`](foveate_core::Executor) run it, give it the [`Experience`](foveate_core::Experience), and so on until
-//!   there is no work.
-//! * [`LEARNERS`]: every learner by its name. [`EvolutionLearner`] makes one of any evolution strategy; [`imitation`] is
-//!   another.
-//! * [`Event`]: what a piece of work led to, a line of the log. [`Curve`]: the numbers of a learning curve.
+//! * [`Training`]: the state machine of a run. Request [`Work`](foveate_core::Work), run it with any
+//!   [`Executor`](foveate_core::Executor), pass the [`Experience`](foveate_core::Experience) back, and repeat
+//!   until there is no work.
+//! * [`LEARNERS`]: the registry of learners. [`EvolutionLearner`] makes one of any evolution strategy;
+//!   [`imitation`] is another.
+//! * [`Event`]: the result of a piece of work, a line of the log. [`Curve`]: the numbers of a learning curve.
 //! * [`Summary`]: the statistics of a list of returns.
 //! * [`JobQueue`]: the order in which workers take the jobs of a batch.
 //!
-//! **Invariant:** no file, socket, thread, clock or environment variable is touched here, and no world or agent is known
-//! by name.
+//! **Invariant:** this crate uses no file, socket, thread, clock or environment variable, and knows no world
+//! or agent by name.
 
 pub mod balance;
 mod curve;

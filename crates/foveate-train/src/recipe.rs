@@ -1,13 +1,13 @@
-//! How a run learns: the numbers of evolution, budget and selection, as a user may write them in TOML.
+//! Recipes: the settings of learning, budget and selection, as a user writes them in TOML.
 //!
-//! A run is a list of stages, one after the other, each with its own learner, settings and budget of environment
-//! steps. A stage with several `starts` is run that many times with other random numbers, and the start that validates
-//! best goes on: seeds differ several-fold in how soon they learn to drive, and a few short tries are cheaper than one
-//! unlucky run. The budget counts environment steps, never seconds, so a slow machine and a fast one end with the same
-//! weights.
+//! A run is a list of stages, one after the other, each with its own learner, settings and budget of
+//! environment steps. A stage with several `starts` is run that many times with different random numbers, and
+//! the start with the best validation continues: seeds differ several-fold in how soon they learn to drive,
+//! and a few short tries are cheaper than one unlucky run. The budget counts environment steps, never
+//! seconds, so slow and fast machines end with the same weights.
 //!
-//! Tracks for different purposes never mix: those trained on, those that choose (validation and finals), those that
-//! only show how the run is doing (evaluation), and those of the final report, which nothing has seen before.
+//! Four sets of tracks never overlap: training tracks, selection tracks (validation and finals), evaluation
+//! tracks (which only monitor the run), and held-out tracks of the final report.
 
 mod schedule;
 mod stage;
@@ -25,48 +25,49 @@ pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, T
 use crate::error::TrainError;
 use crate::learners::{LEARNERS, LearnsFrom};
 
-/// How a run learns.
+/// The settings of learning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The learner of stages that name none: `rank-es`, `cma-es`, …, see [`LEARNERS`].
+    /// The learner of stages that do not name one: `rank-es`, `cma-es`, …, see [`LEARNERS`].
     #[serde(default = "rank_es")]
     pub algorithm: String,
-    /// Steps after which an episode is over; in training a stage may end it sooner.
+    /// Steps after which an episode is truncated; in training a stage may truncate it earlier.
     pub max_steps: u64,
-    /// The weights that the starts of the first stage begin with.
+    /// Initial weights of the starts of the first stage.
     #[serde(default)]
     pub init: Init,
-    /// How weights are chosen and judged.
+    /// How weights are selected and tested.
     pub selection: Selection,
-    /// What happens, in order. The file writes them as `[[…stage]]`.
+    /// The stages, in order. The file writes them as `[[…stage]]`.
     #[serde(rename = "stage")]
     pub stages: Vec<Stage>,
 }
 
-/// How weights are chosen and judged.
+/// How weights are selected and tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
-    /// Training between validations; the end of a start is always validated.
+    /// Interval between validations; the end of a start is always validated.
     pub every: Interval,
-    /// Tracks of a validation, always the same.
+    /// Tracks of a validation, the same in every validation.
     pub tracks: usize,
     /// How many of the best validated weights enter the finals.
     pub finalists: usize,
-    /// Tracks of the finals, others than those of validation; the best there is `best`.
+    /// Tracks of the finals, different from those of validation; the best finalist becomes `best`.
     pub final_tracks: usize,
-    /// Further rounds of the finals: each time the better half drives as many tracks again, others than before, and the
-    /// mean of all of a finalist's tracks counts. 0 for one round.
+    /// Further rounds of the finals: in each the better half of the finalists runs the same number of new
+    /// tracks, and the mean over all of a finalist's tracks counts. 0 for one round.
     #[serde(default)]
     pub reevaluate: usize,
-    /// Tracks of the report on `best`, which chose nothing.
+    /// Held-out tracks of the report on `best`.
     pub report_tracks: usize,
-    /// Tracks of an evaluation: a look at how the run is doing on tracks of its own, always the same, that chooses
-    /// nothing. 0 for none.
+    /// Tracks of an evaluation, which monitors the run on its own fixed tracks and selects nothing. 0 for
+    /// none.
     #[serde(default)]
     pub evaluation_tracks: usize,
-    /// Validations from one evaluation to the next; if nothing is said as few as cost at most 5 % of the training steps.
+    /// Validations between two evaluations; by default as many as keep the cost at or below 5 % of the
+    /// training steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_every: Option<u64>,
 }
@@ -75,14 +76,14 @@ fn rank_es() -> String {
     "rank-es".into()
 }
 
-/// More tracks than this are a slip of the finger.
+/// Upper limit of a number of tracks; a larger number is a typing error.
 const MOST_TRACKS: usize = 1_000_000;
 
 impl Recipe {
-    /// Checks that the numbers make sense together.
+    /// Checks that the values are valid and fit together.
     ///
     /// # Errors
-    /// When one does not; the message names it, its stage and its range.
+    /// When a value is invalid; the message names it, its stage and its range.
     pub fn check(&self) -> Result<(), TrainError> {
         let refuse = |why: String| Err(TrainError::recipe(why));
         if self.stages.is_empty() {
@@ -105,7 +106,7 @@ impl Recipe {
         for pair in self.stages.windows(2) {
             let bounds = |stage: &Stage| stage.learner(&self.algorithm, 0).ok()?.bounds();
             let (before, after) = (bounds(&pair[0]), bounds(&pair[1]));
-            // A strategy does not begin outside its bounds, and that should not come out after hours.
+            // A strategy does not start outside its bounds; report that now and not after hours of training.
             if let Some((low, high)) = after
                 && !before.is_some_and(|before| before.0 >= low && before.1 <= high)
             {
@@ -119,7 +120,7 @@ impl Recipe {
         Ok(())
     }
 
-    /// Writes out every default, so that those of later versions change nothing.
+    /// Writes out every default, so that changed defaults of later versions have no effect.
     ///
     /// # Errors
     /// As [`Recipe::check`].
@@ -140,7 +141,7 @@ impl Recipe {
         })
     }
 
-    /// Which recipe this is: SHA-256 of all its settings.
+    /// Identifies the recipe: SHA-256 of all its settings.
     pub fn digest(&self) -> [u64; 4] {
         let text = toml::to_string(self).expect("plain tables of numbers and texts can be written");
         let mut words = Sha256::digest(text)
@@ -151,29 +152,29 @@ impl Recipe {
         std::array::from_fn(|_| words.next().unwrap_or(0))
     }
 
-    /// Environment steps of training, all stages and starts together.
+    /// Environment steps of training, over all stages and starts.
     pub fn training_steps(&self) -> u64 {
         let steps = self.stages.iter().map(|s| s.steps.saturating_mul(s.starts as u64));
         steps.fold(0, u64::saturating_add)
     }
 
-    /// What ends an episode that judges.
+    /// The rules that end an episode of validation, evaluation, finals and report.
     pub fn whole_episodes(&self) -> EpisodeRules {
         EpisodeRules { max_steps: self.max_steps, ..EpisodeRules::WHOLE }
     }
 
-    /// Validations from one evaluation to the next; `None` if there is none.
+    /// Validations between two evaluations; `None` without evaluations.
     pub fn evaluation_every(&self) -> Option<u64> {
         let Selection { evaluation_tracks, evaluation_every, .. } = self.selection;
         if evaluation_tracks == 0 {
             return None;
         }
-        // An episode that takes its whole time costs most.
+        // An episode of full length costs most.
         let cost = (evaluation_tracks as u64).saturating_mul(self.max_steps);
         Some(evaluation_every.unwrap_or_else(|| cost.saturating_mul(20).div_ceil(self.interval_steps())))
     }
 
-    /// About how many steps of training there are between validations.
+    /// Approximate number of training steps between validations.
     pub fn interval_steps(&self) -> u64 {
         match self.selection.every {
             Interval::Steps(steps) => steps,
@@ -183,7 +184,7 @@ impl Recipe {
                     (population * stage.tracks) as u64
                 };
                 let fewest = self.stages.iter().map(rollouts).min().unwrap_or(1);
-                // Training rollouts are short for a long time.
+                // Training rollouts stay short for a large part of training.
                 generations.saturating_mul(fewest).saturating_mul(self.max_steps.div_ceil(10))
             }
         }

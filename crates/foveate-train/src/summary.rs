@@ -5,31 +5,32 @@ use serde::{Deserialize, Serialize};
 
 /// Statistics of a list of returns.
 ///
-/// One return has neither a standard deviation nor an interval: `std` and `ci95` are then `null` in JSON. Files of older
-/// builds have 0 and an interval without extent there; they are read as what they mean.
+/// A single return has neither a standard deviation nor an interval: `std` and `ci95` are then `null` in
+/// JSON. Files of older builds have 0 and a zero-width interval there; the reader converts them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct Summary {
-    /// How many.
+    /// Number of returns.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report;
     /// `None` for fewer than two.
     pub std: Option<f64>,
-    /// The middle; for an even number, half way between the two in the middle.
+    /// Median; for an even number of values, the mean of the two in the middle.
     pub median: f64,
     /// First quartile, linear between neighbours as `numpy.quantile`.
     pub q25: f64,
     /// Third quartile.
     pub q75: f64,
-    /// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile
-    /// bootstrap, with a fixed seed). Returns pile up at the top with a long tail below, which a normal interval would
-    /// not know. With fewer than about ten episodes it is too narrow, and one has none: `None`.
+    /// 95 % confidence interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples
+    /// (percentile bootstrap, with a fixed seed). Returns cluster at the top with a long tail below, which a
+    /// normal interval ignores. With fewer than about ten episodes the interval is too narrow; with one it is
+    /// `None`.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// A [`Summary`] as a file has it.
+/// The file format of a [`Summary`].
 #[derive(Deserialize)]
 struct Written {
     n: usize,
@@ -50,7 +51,7 @@ impl From<Written> for Summary {
 }
 
 impl Summary {
-    /// Of these returns; of none, everything is 0.
+    /// Statistics of these returns; all are 0 for an empty list.
     pub fn of(returns: &[f64]) -> Self {
         Summary {
             n: returns.len(),
@@ -63,7 +64,7 @@ impl Summary {
         }
     }
 
-    /// Mean and standard deviation with `d` decimals, `902.0 ± 38.4`; one episode is its score alone.
+    /// Mean and standard deviation with `d` decimals, `902.0 ± 38.4`; only the mean for one episode.
     pub fn spread(&self, d: usize) -> String {
         match self.std {
             Some(std) => format!("{:.d$} ± {std:.d$}", self.mean),
@@ -72,7 +73,7 @@ impl Summary {
     }
 }
 
-/// What tables say in place of an interval where there is none.
+/// Text of tables where there is no interval.
 pub const NO_INTERVAL: &str = "none: one episode";
 
 /// An interval with `d` decimals, `894.7 … 909.4`; [`NO_INTERVAL`] for none.
@@ -80,8 +81,7 @@ pub fn interval_text(ci95: Option<[f64; 2]>, d: usize) -> String {
     ci95.map_or_else(|| NO_INTERVAL.to_owned(), |[from, to]| format!("{from:.d$} … {to:.d$}"))
 }
 
-/// Decimals that tell returns apart of which none is larger than `largest`: more in worlds where an episode is worth
-/// one at most.
+/// Number of decimals for returns up to `largest`: more in worlds where a return is at most one.
 pub fn decimals(largest: f64) -> usize {
     if largest < 10.0 { 3 } else { 1 }
 }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_mean() {
-        // For many well-behaved numbers the bootstrap agrees with mean ± 1.96 std / √n.
+        // For many values without outliers the bootstrap agrees with mean ± 1.96 std / √n.
         let mut rng = Seed::root(4).rng();
         let returns: Vec<f64> = (0..400).map(|_| 800.0 + 100.0 * rng.normal()).collect();
         let s = Summary::of(&returns);

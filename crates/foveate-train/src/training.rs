@@ -1,9 +1,9 @@
-//! The state machine of a training run: which rollouts come next, and what their results lead to.
+//! The state machine of a training run: schedules rollouts and processes their results.
 //!
-//! A [`Training`] is all of training except for running episodes and writing files: ask it for [`Work`], have any
-//! [`Executor`](foveate_core::Executor) run it, give it the [`Experience`], and so on until there is no work. Its
-//! [`Training::state`] after any work is enough to resume bit for bit. It drives [`Learner`]s, whichever they are, and
-//! runs the episodes that choose and judge weights by itself.
+//! A [`Training`] is all of training except for running episodes and writing files: request [`Work`], run it
+//! with any [`Executor`](foveate_core::Executor), pass the [`Experience`] back, and repeat until there is no
+//! work. Its [`Training::state`] after any piece of work suffices to resume with bit-identical results. It
+//! works with any [`Learner`], and itself schedules the episodes of validation, finals and report.
 
 mod finals;
 mod hard;
@@ -22,48 +22,48 @@ use crate::learners::{LearnerParts, LearnsFrom};
 use crate::recipe::{Interval, LearnerConfig, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
 use crate::summary::Summary;
 
-/// Makes the weights that a start begins with; the same seed gives the same weights.
+/// Makes the initial weights of a start; the same seed gives the same weights.
 pub type FreshWeights = Box<dyn Fn(Seed) -> Vec<f32> + Send>;
 
-/// Where a run stands.
+/// The state of a run.
 pub struct Training {
     recipe: Recipe,
     seed: Seed,
     fresh: FreshWeights,
-    /// Who can be taught, if the agent has a part that learns by gradients.
+    /// The part of the agent that learns by gradients, if there is one.
     student: Option<Box<dyn Student>>,
     at: Position,
-    /// The learner of the start under way; in the end that of the last.
+    /// The learner of the current start; at the end that of the last start.
     learner: Box<dyn Learner>,
-    /// Its settings at this moment.
+    /// Its current settings.
     settings: LearnerConfig,
-    /// The hard tracks of the start under way.
+    /// The hard tracks of the current start.
     hard: HardTracks,
     progress: Counts,
-    /// `[n_params]`: the weights that the stage under way began with; the first stage makes fresh ones.
+    /// `[n_params]`: the initial weights of the current stage; the first stage makes fresh ones.
     base: Vec<f64>,
-    /// Of the stage under way, the start that validated best, if one is done.
+    /// The start of the current stage with the best validation, if one is complete.
     leader: Option<Weights>,
     /// The best validated weights of the run, best first.
     candidates: Vec<Weights>,
-    /// What the finalists reached, in the order they drove, see [`standings`].
+    /// The results of the finalists in the order of their rollouts, see [`standings`].
     finals: Vec<f64>,
 }
 
-/// The place in the recipe.
+/// The position in the recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// A generation of start `start` of stage `stage` is due.
     Learn { stage: usize, start: usize },
-    /// An evaluation is due there, and then a validation.
+    /// An evaluation of this start is due, and then a validation.
     Evaluate { stage: usize, start: usize },
-    /// A validation is due there.
+    /// A validation of this start is due.
     Validate { stage: usize, start: usize },
     /// The next finalist is due.
     Finals,
     /// The report is due.
     Report,
-    /// All is done.
+    /// The run is complete.
     Done,
 }
 
@@ -81,13 +81,13 @@ struct Counts {
     validations: u64,
     /// Generations of the whole run.
     generation: u64,
-    /// Steps driven to validate and to report.
+    /// Environment steps of validation and report.
     judging_steps: u64,
-    /// Tasks done.
+    /// Completed pieces of work.
     tasks: u64,
 }
 
-/// Weights with what they reached.
+/// Weights with their validation score.
 #[derive(Debug, Clone, PartialEq)]
 struct Weights {
     score: f64,
@@ -97,7 +97,7 @@ struct Weights {
 }
 
 impl Training {
-    /// The beginning of a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need a `student`.
+    /// Starts a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need a `student`.
     ///
     /// # Errors
     /// When the fresh weights are not finite, or a student is missing.
@@ -108,7 +108,7 @@ impl Training {
         student: Option<Box<dyn Student>>,
     ) -> Result<Self, TrainError> {
         for stage in 0..recipe.stages.len() {
-            // Better now than hours later.
+            // Report the error now and not hours later.
             let learner = settings(&recipe, stage, 0)?.descriptor();
             if learner.learns_from == LearnsFrom::Demonstrations && student.is_none() {
                 let (stage, learner) = (recipe.stages[stage].name.clone(), learner.name);
@@ -142,7 +142,8 @@ impl Training {
         })
     }
 
-    /// What to run next; `None` when the run is done. The same until [`Training::receive`] takes its experience.
+    /// The next work; `None` when the run is complete. It stays the same until [`Training::receive`] takes
+    /// its experience.
     pub fn work(&mut self) -> Option<Work> {
         let Selection { tracks, final_tracks, report_tracks, evaluation_tracks, .. } = self.recipe.selection;
         match self.at {
@@ -163,7 +164,8 @@ impl Training {
         }
     }
 
-    /// The training rollouts of a generation: the learner's own, and then those that find out how hard the tracks are.
+    /// The training rollouts of a generation: the learner's own, then those that measure how hard the tracks
+    /// are.
     fn generation_work(&mut self, stage: usize, start: usize) -> Work {
         let tracks = self.tracks(stage, start);
         let seed = self.generation_seed(stage, start);
@@ -197,13 +199,13 @@ impl Training {
         work
     }
 
-    /// Whether the learner's weights are run once more on every track, to find out how hard it is.
+    /// Whether the learner's weights run every track once more, to measure how hard it is.
     fn judges_apart(&self, stage: usize) -> bool {
         let replay = &self.recipe.stages[stage].replay;
         replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean)
     }
 
-    /// The tracks of the generation that is due, if all genomes drive the same ones.
+    /// The tracks of the generation that is due, if all genomes run the same ones.
     fn tracks(&self, stage: usize, start: usize) -> Vec<Track> {
         let settings = &self.recipe.stages[stage];
         self.hard.draw(settings.replay.as_ref(), self.generation_seed(stage, start), settings.tracks)
@@ -213,7 +215,7 @@ impl Training {
         start_seed(self.seed, stage, start).child("generation", self.learner.generation())
     }
 
-    /// One genome on tracks that were not trained on.
+    /// Work that runs one genome on tracks that are not training tracks.
     fn judge(&self, weights: &[f64], tracks: std::ops::Range<usize>, purpose: Purpose) -> Work {
         let jobs = tracks
             .enumerate()
@@ -226,10 +228,10 @@ impl Training {
         Work { purpose, weights, jobs, rules: self.recipe.whole_episodes(), record: Record::Returns }
     }
 
-    /// Takes the experience of the last work, and moves on.
+    /// Processes the experience of the last work, and advances.
     ///
     /// # Errors
-    /// When the experience does not fit the work or is not finite; nothing moves then.
+    /// When the experience does not fit the work or is not finite; the state is then unchanged.
     pub fn receive(&mut self, experience: Experience) -> Result<Vec<Event>, TrainError> {
         let steps: u64 = experience.episodes.iter().map(|r| r.steps).sum();
         let returns: Vec<f64> = experience.episodes.iter().map(|r| r.total).collect();
@@ -272,7 +274,7 @@ impl Training {
                     summary,
                     best,
                 });
-                // Behind those that are as good: the earlier ones stay.
+                // Inserted behind equal candidates: the earlier ones stay ahead.
                 let rank = self.candidates.partition_point(|c| c.score >= weights.score);
                 self.candidates.insert(rank, weights.clone());
                 self.candidates.truncate(self.recipe.selection.finalists);
@@ -313,7 +315,7 @@ impl Training {
         Ok(events)
     }
 
-    /// A generation has been run.
+    /// Processes the results of a generation.
     fn learn_generation(
         &mut self,
         stage: usize,
@@ -338,7 +340,7 @@ impl Training {
         }
         let judged = if apart { settings.tracks } else { 0 };
         let (of_rows, of_mean) = returns.split_at(returns.len() - judged);
-        // Demonstrations on the judge's episodes are demonstrations, too.
+        // Demonstrations on the measuring episodes are used as well.
         experience.episodes.truncate(of_rows.len());
         let rows = wanted.weights.len() - usize::from(apart);
         let told = self.learner.receive(experience)?;
@@ -386,7 +388,7 @@ impl Training {
         Ok(event)
     }
 
-    /// Gives the learner the settings that are due now.
+    /// Passes the settings of this moment to the learner.
     fn follow_schedules(&mut self, stage: usize, start: usize) -> Result<(), TrainError> {
         let due = settings(&self.recipe, stage, self.progress.start_steps)?;
         if due != self.settings {
@@ -432,7 +434,7 @@ impl Training {
         Ok(Summary::of(returns))
     }
 
-    /// A start has used its steps: the next start, the next stage, or the finals.
+    /// A start has used up its steps: continues with the next start, the next stage, or the finals.
     fn end_start(
         &mut self,
         stage: usize,
@@ -444,7 +446,7 @@ impl Training {
         }
         let starts = self.recipe.stages[stage].starts;
         if start + 1 < starts {
-            // The mean that the stage began with: fresh weights, or what the stage before handed on.
+            // The initial mean of the stage: fresh weights, or the result of the previous stage.
             self.begin(stage, start + 1)?;
             return Ok(None);
         }
@@ -480,10 +482,10 @@ impl Training {
     }
 }
 
-/// What can be asked at any time.
+/// Queries that are valid at any time.
 impl Training {
-    /// The best weights so far with the generation they are of: of the finalists once there are results, of the
-    /// validated ones before; `None` before the first validation.
+    /// The best weights so far and their generation: the best finalist once there are results, before that
+    /// the best validated weights; `None` before the first validation.
     pub fn best_weights(&self) -> Option<(Vec<f32>, u64)> {
         self.best().map(|best| (to_f32(&best.values), best.generation))
     }
@@ -492,12 +494,12 @@ impl Training {
         self.candidates.get(self.standings().leader)
     }
 
-    /// The weights that would be validated now.
+    /// The weights that a validation would use now.
     pub fn last_weights(&self) -> Vec<f32> {
         to_f32(self.learner.weights())
     }
 
-    /// Generations so far, all stages and starts together.
+    /// Generations so far, over all stages and starts.
     pub fn generation(&self) -> u64 {
         self.progress.generation
     }
@@ -507,17 +509,17 @@ impl Training {
         self.progress.tasks
     }
 
-    /// Steps driven so far, those of judging included.
+    /// Environment steps so far, including validation, evaluation, finals and report.
     pub fn steps(&self) -> u64 {
         self.progress.steps + self.progress.judging_steps
     }
 
-    /// Whether nothing is left to do.
+    /// Whether the run is complete.
     pub fn is_done(&self) -> bool {
         self.at == Position::Done
     }
 
-    /// About how many steps are left to drive, if every judging episode took its whole time.
+    /// Approximate number of steps left, assuming full length for every episode that is not training.
     pub fn steps_left(&self) -> u64 {
         let Selection {
             tracks, finalists, final_tracks, reevaluate, report_tracks, evaluation_tracks, ..

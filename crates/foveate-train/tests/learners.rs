@@ -1,4 +1,4 @@
-//! What every learner promises, asked of every learner in the list by its name, and of one that a program registers.
+//! Contract tests for every learner in the registry, and for one that a program registers.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use toml::Table;
 
 const PARAMS: usize = 5;
 
-/// `action = w₀ x + w₁`; the other parameters are someone else's.
+/// `action = w₀ x + w₁`; the other parameters are not used.
 #[derive(Clone)]
 struct Line([f32; 2]);
 
@@ -49,7 +49,7 @@ impl Student for Line {
     }
 }
 
-/// A learner of one's own: follows the rewards of its transitions.
+/// A custom learner: follows the rewards of its transitions.
 struct Follower {
     weights: Vec<f64>,
     generation: u64,
@@ -138,7 +138,7 @@ impl Learner for Follower {
 }
 
 fn all() -> Vec<&'static LearnerDescriptor> {
-    // Whichever test comes first registers it.
+    // The test that runs first registers it.
     let _ = LEARNERS.register(FOLLOWER);
     LEARNERS.iter().collect()
 }
@@ -176,7 +176,7 @@ fn work(learner: &mut dyn Learner) -> Work {
     })
 }
 
-/// What an executor would give back, made up from the weights and the seeds alone.
+/// Synthetic experience, computed from the weights and the seeds alone.
 fn experience(work: &Work) -> Experience {
     let mut experience = Experience::default();
     for job in &work.jobs {
@@ -248,7 +248,7 @@ fn a_restored_learner_resumes_bit_for_bit() {
         let mut straight = new(described);
         for stop in 0..4 {
             let mut other = new(described);
-            // Nothing of before may survive.
+            // No earlier state may survive.
             for _ in 0..stop {
                 round(&mut *other);
             }
@@ -303,7 +303,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             }
         }
         learner.restore(&StateDict::new()).expect_err(name);
-        // And it goes on as if nothing had been.
+        // The learner continues as if nothing had happened.
         let mut calm = new(described);
         round(&mut *calm);
         round(&mut *calm);
@@ -330,7 +330,7 @@ fn descriptors_are_complete() {
         );
         let said = described.settings(&"colour = 3".parse().expect("TOML")).err().expect("no such setting");
         assert!(said.contains("unknown field `colour`"), "{}: {said}", described.name);
-        // A stage of a recipe finds it by its name.
+        // A stage of a recipe finds the learner by its name.
         let learner = Stage::new("a", 1000).learner(described.name, 0).expect(described.name);
         assert_eq!((learner.descriptor().name, learner.table()), (described.name, &defaults));
     }

@@ -1,11 +1,11 @@
-//! Settings that change while a start goes on.
+//! Settings that change during a start.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::{Table, Value};
 
 use crate::error::TrainError;
 
-/// A number that may depend on the steps trained in the start under way. In TOML:
+/// A number that may depend on the steps trained in the current start. In TOML:
 ///
 /// ```toml
 /// sigma = 0.1                                       # always the same
@@ -16,7 +16,7 @@ use crate::error::TrainError;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     form: Form,
-    /// Whether all its numbers were written as integers, and so stay integers.
+    /// Whether all its numbers were written as integers; its values are then integers, too.
     whole: bool,
 }
 
@@ -27,16 +27,16 @@ enum Form {
     List(Vec<(u64, f64)>),
 }
 
-/// How a ramp goes from one value to the other.
+/// The shape of a ramp from one value to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Shape {
-    /// By the same amount every step.
+    /// Changes by the same amount every step.
     #[default]
     Linear,
-    /// Slow, fast, slow: half a wave of a cosine.
+    /// Changes slowly, fast, slowly: half a period of a cosine.
     Cosine,
-    /// By the same factor every step.
+    /// Changes by the same factor every step.
     Exponential,
 }
 
@@ -55,15 +55,15 @@ struct Ramp {
 const FORMS: &str = "write a number, { from = 0.1, to = 0.03 } or [[0, 0.1], [1_000_000, 0.03]]";
 
 impl Schedule {
-    /// Always the same.
+    /// A constant value.
     pub const fn constant(value: f64) -> Self {
         Schedule { form: Form::Constant(value), whole: false }
     }
 
-    /// What a user wrote.
+    /// Reads a schedule as a user wrote it.
     ///
     /// # Errors
-    /// When it is none of the three forms.
+    /// When it has none of the three forms.
     pub fn from_value(value: &Value) -> Result<Self, TrainError> {
         Self::parse(value).map_err(TrainError::recipe)
     }
@@ -114,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// Whether a user's value is one of the forms that change.
+    /// Whether a user's value is a schedule that changes.
     pub(super) fn is_schedule(value: &Value) -> bool {
         match value {
             Value::Table(table) => table.contains_key("from") || table.contains_key("to"),
@@ -129,7 +129,7 @@ impl Schedule {
             Form::Constant(value) => *value,
             Form::Ramp { from, to, shape, over } => {
                 let t = (done as f64 / over.unwrap_or(total).max(1) as f64).min(1.0);
-                // The ends exactly as they were written.
+                // The end points are exactly as written.
                 match shape {
                     _ if t == 0.0 => *from,
                     _ if t == 1.0 => *to,
@@ -145,13 +145,13 @@ impl Schedule {
         }
     }
 
-    /// [`Schedule::at`] as a user would write it: an integer if all values were integers.
+    /// [`Schedule::at`] as a TOML value: an integer if all values were integers.
     pub(super) fn value_at(&self, done: u64, total: u64) -> Value {
         let value = self.at(done, total);
         if self.whole { Value::Integer(value.round() as i64) } else { Value::Float(value) }
     }
 
-    /// Steps at which to look for all values between which it moves.
+    /// Steps at which to check the schedule so that all extreme values are covered.
     pub(super) fn corners(&self, total: u64) -> Vec<u64> {
         match &self.form {
             Form::Constant(_) => vec![0],

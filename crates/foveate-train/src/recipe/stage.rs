@@ -1,4 +1,4 @@
-//! A stage: a part of a run with a strategy and settings of its own.
+//! A stage: a part of a run with its own strategy and settings.
 
 use foveate_core::{LearnError, Learner, near};
 use serde::{Deserialize, Serialize};
@@ -9,41 +9,41 @@ use super::values::{Fitness, Patience, Replay, TrackSeeds};
 use crate::error::TrainError;
 use crate::learners::{LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings};
 
-/// A part of a run with settings of its own.
+/// A part of a run with its own settings.
 ///
-/// Keys that are none of these are the settings of the learner, such as `population`, `sigma`, `learning_rate`. With a
-/// learner that does not adapt them by itself any number among them may be a [`Schedule`].
+/// All other keys are settings of the learner, such as `population`, `sigma`, `learning_rate`. Any number
+/// among them may be a [`Schedule`] if the learner does not adapt them by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// What to call it in logs.
+    /// The name in logs.
     pub name: String,
-    /// Independent tries; the best goes on. In the first stage each begins with weights of its own.
+    /// Independent tries; the best continues. In the first stage each start has its own initial weights.
     #[serde(default = "one")]
     pub starts: usize,
-    /// Environment steps of each start. The generation that reaches the number is finished.
+    /// Environment steps of each start. The generation that reaches this number is completed.
     pub steps: u64,
-    /// Generations after which a start ends in any case.
+    /// Generations after which a start ends, even if steps are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generations: Option<u64>,
-    /// Tracks that every genome drives in a generation.
+    /// Tracks per genome and generation.
     #[serde(default = "one")]
     pub tracks: usize,
-    /// Whether all genomes drive the same ones.
+    /// Whether all genomes run the same tracks.
     #[serde(default)]
     pub track_seeds: TrackSeeds,
-    /// What the returns of a genome's tracks come to.
+    /// How the returns of a genome's tracks are reduced to a fitness.
     #[serde(default)]
     pub fitness: Fitness,
-    /// Negative rewards in a row that a training rollout survives.
+    /// Negative rewards in a row after which a training rollout is cut off.
     #[serde(default)]
     pub patience: Patience,
-    /// Steps after which a training rollout is over; those of the recipe if nothing is said.
+    /// Steps after which a training rollout is truncated; by default those of the recipe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<Schedule>,
-    /// Drives hard tracks again.
+    /// Replay of hard tracks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
-    /// The strategy; that of the recipe if nothing is said.
+    /// The strategy; by default that of the recipe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
     /// The strategy's settings.
@@ -55,26 +55,26 @@ const fn one() -> usize {
     1
 }
 
-/// A learner with its settings, as a stage has it at some moment.
+/// A learner with its settings at a moment of a stage.
 pub struct LearnerConfig {
     descriptor: &'static LearnerDescriptor,
     settings: Box<dyn LearnerSettings>,
-    /// All settings, every default written out.
+    /// All settings, including the defaults.
     table: Table,
 }
 
 impl LearnerConfig {
-    /// What the registry says of the learner.
+    /// The learner's descriptor in the registry.
     pub const fn descriptor(&self) -> &'static LearnerDescriptor {
         self.descriptor
     }
 
-    /// All settings, every default written out.
+    /// All settings, including the defaults.
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The learner itself.
+    /// Builds the learner.
     ///
     /// # Errors
     /// As [`LearnerSettings::build`].
@@ -96,7 +96,7 @@ impl std::fmt::Debug for LearnerConfig {
     }
 }
 
-/// Its settings answer for themselves.
+/// Gives access to the methods of the settings.
 impl std::ops::Deref for LearnerConfig {
     type Target = dyn LearnerSettings;
 
@@ -105,11 +105,11 @@ impl std::ops::Deref for LearnerConfig {
     }
 }
 
-/// Its keys, for those who misspell one.
+/// The keys of a stage, for hints on misspelt keys.
 const KEYS: &str =
     "name, starts, steps, generations, tracks, track_seeds, fitness, patience, max_steps, replay, algorithm";
 
-/// More genomes or tracks than this are a slip of the finger.
+/// Upper limit of genomes or tracks; a larger number is a typing error.
 const MOST: usize = 1 << 16;
 
 impl Stage {
@@ -131,7 +131,7 @@ impl Stage {
         }
     }
 
-    /// The same with a setting of the strategy.
+    /// The same stage with a setting of the strategy.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.options.insert(key.to_owned(), value.into());
@@ -163,7 +163,7 @@ impl Stage {
                 let hint = near::hint_of(given, known.into_iter().chain(KEYS.split(", ")));
                 return format!("{said} ({algorithm}); or those of any stage: {KEYS}.{hint}");
             }
-            // The message names no key; the one that is wrong is wrong by itself.
+            // The message names no key; find the wrong one by reading each key alone.
             let wrong = options.iter().find(|(key, value)| {
                 let alone = Table::from_iter([((*key).clone(), (*value).clone())]);
                 descriptor.settings(&alone).is_err()
@@ -174,7 +174,8 @@ impl Stage {
         Ok(LearnerConfig { descriptor, table: settings.table(), settings })
     }
 
-    /// Writes out the learner and all of its settings, so that defaults of later versions change nothing.
+    /// Writes out the learner and all of its settings, so that changed defaults of later versions have no
+    /// effect.
     pub(super) fn complete(&mut self, default: &str) -> Result<(), TrainError> {
         let algorithm = self.algorithm.clone().unwrap_or_else(|| default.to_owned());
         for (key, value) in self.learner(default, 0)?.table {

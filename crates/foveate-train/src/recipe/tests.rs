@@ -1,4 +1,4 @@
-//! Recipes that make sense, and those that do not.
+//! Valid and invalid recipes.
 
 use super::*;
 

@@ -1,19 +1,20 @@
-//! Which tracks are driven for what.
+//! Track seeds by purpose.
 
 use foveate_core::{Purpose, Seed};
 
-/// The world's seed for a job: tracks of different purposes are never the same, and none has a small number, so that
-/// whoever evaluates with `--seeds 0..100` later meets tracks that were not trained on.
+/// The world's seed for a job. Tracks of different purposes never coincide, and no seed is a small number, so
+/// a later evaluation with `--seeds 0..100` uses tracks that were not trained on.
 pub fn track_seed(job: Seed, purpose: Purpose) -> u64 {
     let class = match purpose {
         Purpose::Training => 0,
         Purpose::Validation => 1,
         Purpose::Finals => 2,
         Purpose::Report => 3,
-        // Two bits hold four purposes; the fifth keeps to the half below theirs.
+        // Two bits encode four purposes; the fifth uses the half of the range below them.
         Purpose::Evaluation => return (1 << 29) | (job.env_seed() & 0x1fff_ffff),
     };
-    // 31 bits are what Gymnasium takes: one that keeps clear of small numbers, 28 of the job, two of the purpose.
+    // Gymnasium accepts 31 bits: one keeps seeds away from small numbers, 28 are the job's, two are the
+    // purpose.
     (1 << 30) | (job.env_seed() & 0x3fff_fffc) | class
 }
 

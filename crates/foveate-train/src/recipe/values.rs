@@ -1,11 +1,11 @@
-//! Words and numbers of a recipe.
+//! Values of a recipe.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::{Table, Value};
 
-/// Negative rewards in a row that a training rollout survives, in TOML a number or `"off"`.
+/// Negative rewards in a row after which a training rollout is cut off; in TOML a number or `"off"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Patience(pub Option<u32>);
 
@@ -31,25 +31,25 @@ impl Serialize for Patience {
     }
 }
 
-/// Who drives which tracks in a generation.
+/// How tracks are assigned to genomes in a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrackSeeds {
-    /// All genomes drive the same ones: an easy track favours no one.
+    /// All genomes run the same tracks: an easy track favours no genome.
     #[default]
     Common,
-    /// Every genome has its own: more tracks are seen, and luck is part of the fitness.
+    /// Every genome has its own tracks: more tracks are seen, but luck is part of the fitness.
     Separate,
 }
 
-/// What the returns of a genome's tracks come to.
+/// How the returns of a genome's tracks are reduced to a fitness.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fitness {
     /// Their mean.
     #[default]
     Mean,
-    /// Their median: a freak track says nothing.
+    /// Their median: robust against single outlier tracks.
     Median,
     /// Conditional value at risk: the mean of the worst share, `cvar = 0.25` for the worst quarter (at least one
     /// track). 1 is the mean.
@@ -57,7 +57,7 @@ pub enum Fitness {
 }
 
 impl Fitness {
-    /// Of these returns, at least one.
+    /// The fitness of these returns, of which there is at least one.
     pub fn of(self, returns: &[f64]) -> f64 {
         let mean = |returns: &[f64]| returns.iter().sum::<f64>() / returns.len() as f64;
         let sorted = || {
@@ -72,7 +72,7 @@ impl Fitness {
                 let sorted = sorted();
                 if n % 2 == 1 { sorted[n / 2] } else { f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]) }
             }
-            // A hair less, so that a tenth of 30 is 3 whatever the rounding.
+            // Slightly less, so that a tenth of 30 is 3 in spite of rounding.
             Fitness::Cvar(share) => {
                 mean(&sorted()[..((share * n as f64 - 1e-9).ceil() as usize).clamp(1, n)])
             }
@@ -80,19 +80,20 @@ impl Fitness {
     }
 }
 
-/// Driving hard tracks again.
+/// Replay of hard tracks.
 ///
-/// A track is hard when it went worse than fresh tracks do at that time. Those kept are driven again with the
-/// probability `share` per track of a generation; a track that no longer goes worse than fresh ones is let go.
+/// A track is hard when its return is below that of fresh tracks at the same time. Each track of a generation
+/// is a kept hard track with probability `share`; a track whose return is no longer below that of fresh ones
+/// is removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Share of the training tracks that are replayed ones, above 0 and below 1.
+    /// Share of replayed tracks among the training tracks, above 0 and below 1.
     pub share: f64,
-    /// How many hard tracks are kept: the hardest.
+    /// How many hard tracks are kept; the hardest stay.
     #[serde(default = "thirty_two")]
     pub keep: usize,
-    /// Whose return says how hard a track is.
+    /// Which return measures how hard a track is.
     #[serde(default)]
     pub judge: ReplayJudge,
 }
@@ -101,15 +102,15 @@ const fn thirty_two() -> usize {
     32
 }
 
-/// Who finds out how hard a training track is.
+/// Which weights measure how hard a training track is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayJudge {
-    /// The mean return of all genomes: costs nothing.
+    /// The mean return of all genomes: no extra cost.
     #[default]
     Population,
-    /// The recommended weights, which drive every track once more: what they fail at is what is to be learnt, but it is
-    /// one more rollout per track.
+    /// The recommended weights, which run every track once more: measures exactly what is still to be learnt,
+    /// at the cost of one more rollout per track.
     Mean,
 }
 
@@ -152,25 +153,25 @@ impl Serialize for Interval {
     }
 }
 
-/// The weights that a run begins with.
+/// The initial weights of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Init {
-    /// `"torch"`, or `"uniform"`, which is the same: uniform in ±1/√(inputs) of every layer, as PyTorch makes them and
-    /// AttentionAgent's published training began. Every start has its own.
+    /// `"torch"`, or its synonym `"uniform"`: uniform in ±1/√(inputs) of every layer, PyTorch's default,
+    /// which AttentionAgent's published training used. Each start draws its own.
     #[default]
     Torch,
     /// `"zeros"`.
     Zeros,
-    /// `{ uniform = 0.1 }`: every parameter uniform in ±0.1. Every start has its own.
+    /// `{ uniform = 0.1 }`: every parameter uniform in ±0.1. Each start draws its own.
     Uniform(f64),
-    /// `{ weights = "FILE" }`: a weight file or the folder of a run. `{ weights = "FILE", layers = ["query", "key"] }`
-    /// takes these layers from it and draws all others as `"torch"` does.
+    /// `{ weights = "FILE" }`: a weight file or the folder of a run. `{ weights = "FILE", layers = ["query",
+    /// "key"] }` takes these layers from it and initialises all others as `"torch"` does.
     Weights {
-        /// Where.
+        /// The file or folder.
         weights: PathBuf,
-        /// Which layers are taken; none named for all.
+        /// The layers to take; empty for all.
         layers: Vec<String>,
-        /// Which: SHA-256 of the parameters. A run writes it down when it begins, and refuses others when it goes on.
+        /// SHA-256 of the parameters. A run records it when it starts, and rejects other weights on resume.
         sha256: Option<String>,
     },
 }
@@ -227,7 +228,7 @@ impl Serialize for Init {
     }
 }
 
-/// A table of its own within another value.
+/// Reads a table within another value.
 fn part<T: de::DeserializeOwned, E: de::Error>(table: Table) -> Result<T, E> {
     table.try_into().map_err(|error: toml::de::Error| E::custom(error.message().trim()))
 }

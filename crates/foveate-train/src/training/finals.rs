@@ -1,20 +1,21 @@
-//! The finals: who drives next, and who leads.
+//! The finals: the next finalist, and the current leader.
 
-/// Where the finals stand.
+/// The state of the finals.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finals {
-    /// The finalist that is due, and in which round, from 0; `None` when all is driven.
+    /// The finalist that is due, and its round, from 0; `None` when all rollouts are done.
     pub(super) next: Option<(usize, usize)>,
-    /// The finalist that leads: best mean over all its rounds, the earlier of equals. 0 if no one has driven.
+    /// The leading finalist: best mean over all its rounds, the earlier among equals. 0 before the first
+    /// result.
     pub(super) leader: usize,
-    /// Rollouts that are left to drive, in finalists.
+    /// Number of finalists' rollouts that are left.
     pub(super) left: usize,
 }
 
-/// Makes sense of `results`, the means that the finalists reached, in the order they were driven.
+/// Computes the state from `results`, the means of the finalists in the order of their rollouts.
 ///
-/// In the first of `rounds` all drive, from the first to the last; after each the better half goes on, rounded up,
-/// but never fewer than two.
+/// In the first of `rounds` all finalists run, from the first to the last; after each round the better half
+/// continues, rounded up, but never fewer than two.
 pub(super) fn standings(finalists: usize, rounds: usize, results: &[f64]) -> Finals {
     let mut sums = vec![0.0; finalists];
     let mut alive: Vec<usize> = (0..finalists).collect();
@@ -32,7 +33,7 @@ pub(super) fn standings(finalists: usize, rounds: usize, results: &[f64]) -> Fin
                 let driven = if alive[..=number].contains(&who) { round + 1 } else { round };
                 sums[who] / driven.max(1) as f64
             };
-            // In the first round only those who have driven can lead.
+            // In the first round only finalists with a result can lead.
             let of = if round == 0 { &alive[..=number] } else { &alive[..] };
             leader =
                 of.iter().copied().fold(of[0], |best, who| if mean(who) > mean(best) { who } else { best });
@@ -47,12 +48,12 @@ pub(super) fn standings(finalists: usize, rounds: usize, results: &[f64]) -> Fin
     Finals { next: None, leader, left: 0 }
 }
 
-/// How many of `alive` go on.
+/// How many of `alive` continue.
 fn half(alive: usize) -> usize {
     alive.div_ceil(2).max(2)
 }
 
-/// How many finalists drive in all of `rounds` further rounds after one with `alive`.
+/// Number of finalists' rollouts in `rounds` further rounds after one with `alive`.
 fn later_rounds(mut alive: usize, rounds: usize) -> usize {
     let mut sum = 0;
     for _ in 0..rounds {

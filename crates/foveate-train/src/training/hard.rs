@@ -1,21 +1,22 @@
-//! Tracks that are hard, to be driven again.
+//! Replay of hard tracks.
 
 use foveate_core::{Purpose, Seed, StateDict, StateReader, Tensor};
 
 use crate::error::TrainError;
 use crate::recipe::{Replay, track_seed};
 
-/// Memory of what is usual: about the last ten tracks.
+/// Decay of the moving average: about the last ten tracks.
 const MEMORY: f64 = 0.9;
 
 /// The hard tracks of a start, see [`Replay`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HardTracks {
-    /// The world's seeds with how far behind the usual each was when it was last driven; hardest first, all below 0.
+    /// The world's seeds, and how far each was below the usual return in its last rollout; hardest first, all
+    /// below 0.
     tracks: Vec<(u64, f64)>,
-    /// Moving average of what fresh tracks come to.
+    /// Moving average of the returns of fresh tracks.
     usual: f64,
-    /// How many fresh tracks there were.
+    /// Number of fresh tracks in the average.
     heard: u64,
 }
 
@@ -27,7 +28,8 @@ pub(super) struct Track {
 }
 
 impl HardTracks {
-    /// The tracks of a generation: each a fresh one, or with the replay's share one of the hard ones, none twice.
+    /// The tracks of a generation: each is a fresh one or, with probability `share`, a hard one; no track
+    /// occurs twice.
     pub(super) fn draw(&self, replay: Option<&Replay>, generation: Seed, count: usize) -> Vec<Track> {
         let mut left: Vec<u64> = self.tracks.iter().map(|t| t.0).collect();
         let draw = |number| {
@@ -41,10 +43,10 @@ impl HardTracks {
         (0..count as u64).map(draw).collect()
     }
 
-    /// Takes note of what each of these tracks came to.
+    /// Records the returns of these tracks.
     pub(super) fn receive(&mut self, replay: &Replay, tracks: &[Track], scores: &[f64]) {
         for (track, &score) in tracks.iter().zip(scores) {
-            // Of the very first track no one knows whether it is usual.
+            // For the very first track the usual return is unknown.
             let behind = if self.heard == 0 { 0.0 } else { score - self.usual };
             self.tracks.retain(|known| known.0 != track.seed);
             if behind < 0.0 {
@@ -53,7 +55,7 @@ impl HardTracks {
             }
             if !track.again {
                 self.heard += 1;
-                // While young, the average weighs all tracks alike.
+                // In the beginning the average weighs all tracks equally.
                 let keep = MEMORY.min(1.0 - 1.0 / self.heard as f64);
                 self.usual = keep * self.usual + (1.0 - keep) * score;
             }

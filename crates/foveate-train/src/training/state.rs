@@ -1,4 +1,4 @@
-//! How a training is saved and restored.
+//! Saving and restoring a training.
 
 use foveate_core::{StateDict, StateReader, Tensor};
 
@@ -8,7 +8,7 @@ use super::{Counts, Position, Training, Weights, settings, start_seed};
 use crate::error::TrainError;
 
 impl Training {
-    /// Everything needed to go on bit for bit; see [`Training::restore`].
+    /// The complete state, from which training resumes with bit-identical results; see [`Training::restore`].
     pub fn state(&self) -> StateDict {
         let mut state: StateDict = self
             .learner
@@ -71,20 +71,22 @@ impl Training {
         }
     }
 
-    /// Takes back what [`Training::state`] gave; the recipe, the seed and the fresh weights must be the same as then.
+    /// Restores the result of [`Training::state`]; the recipe, the seed and the fresh weights must be the
+    /// same.
     ///
     /// # Errors
-    /// When something is missing, of the wrong size, not finite, or does not fit the recipe; nothing changes then.
+    /// When an entry is missing, of the wrong size, not finite, or does not fit the recipe; nothing changes
+    /// then.
     pub fn restore(&mut self, state: &StateDict) -> Result<(), TrainError> {
         self.take_back(state, false)
     }
 
-    /// As [`Training::restore`], with a recipe that was changed on purpose since then: the run goes on from where it
-    /// stood, under the new rules.
+    /// Like [`Training::restore`], with a recipe that was changed on purpose: the run continues from the same
+    /// position under the new recipe.
     ///
     /// # Errors
-    /// As [`Training::restore`]; also when the strategy or the number of parameters is another, or the place where the run
-    /// stood is not in the new recipe.
+    /// As [`Training::restore`]; also when the strategy or the number of parameters differs, or the new
+    /// recipe does not contain the position of the run.
     pub fn restore_changed(&mut self, state: &StateDict) -> Result<(), TrainError> {
         self.take_back(state, true)
     }
@@ -133,7 +135,7 @@ impl Training {
         let learnt: StateDict = state
             .iter()
             .filter_map(|(name, tensor)| {
-                // Checkpoints of older versions call it evolution.
+                // Checkpoints of older versions use the name `evolution`.
                 let name = name.strip_prefix("learner.").or_else(|| name.strip_prefix("evolution."))?;
                 Some((name.to_owned(), tensor.clone()))
             })
