@@ -1,15 +1,17 @@
-//! Learners: what to run next, and what came back.
+//! Learners: they request episodes and learn from the results.
 
 use crate::episode::EpisodeRules;
 use crate::{EvolveError, Experience, Progress, RolloutJob, StateDict, StateError, Work};
 
-/// Whatever learns from episodes: an evolution strategy behind an adapter, imitation, value and policy gradients.
+/// An algorithm that learns from episodes: an evolution strategy behind an adapter, imitation, value and
+/// policy gradients.
 ///
-/// A learner is a plain state machine. It is asked for [`Work`], an [`Executor`](crate::Executor) runs that, and the
-/// learner receives the [`Experience`]. All randomness comes from seed paths, so a learner restored from
-/// [`Learner::state`] resumes bit for bit. It knows vectors, returns and recordings, never worlds, agents or files.
+/// A learner is a plain state machine. It returns the next [`Work`], an [`Executor`](crate::Executor) runs
+/// it, and the learner receives the [`Experience`]. All randomness comes from seed paths, so a learner
+/// restored from [`Learner::state`] resumes bit for bit. It handles vectors, returns and recordings, never
+/// worlds, agents or files.
 pub trait Learner: Send {
-    /// The training work that is due, on these episodes; the same until [`Learner::receive`] takes its experience.
+    /// The next training work, on these episodes; the same until [`Learner::receive`] gets its experience.
     fn work(&mut self, episodes: &Episodes<'_>) -> Work;
 
     /// Learns from the experience of the last work.
@@ -19,34 +21,36 @@ pub trait Learner: Send {
     /// unchanged.
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError>;
 
-    /// `[n_params]`: the weights to validate and to hand on.
+    /// `[n_params]`: the weights to validate and to return.
     fn weights(&self) -> &[f64];
 
-    /// `[n_params]`: where learning stands: the centre of a search, the weights that gradients are taken at. May differ
-    /// from [`Learner::weights`], which may be an average.
+    /// `[n_params]`: the current point of learning: the centre of a search, or the weights at which gradients
+    /// are computed. May differ from [`Learner::weights`], which may be an average.
     fn centre(&self) -> &[f64] {
         self.weights()
     }
 
-    /// How often it has received experience.
+    /// Number of experiences received.
     fn generation(&self) -> u64;
 
     /// Everything needed to resume bit for bit; see [`Learner::restore`].
     fn state(&self) -> StateDict;
 
-    /// Takes back what [`Learner::state`] gave.
+    /// Restores the state from [`Learner::state`].
     ///
     /// # Errors
     /// When something is missing, of the wrong size, not finite, or was made with other settings; the learner is then
     /// unchanged.
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError>;
 
-    /// As [`Learner::restore`], of a state that was made with other settings; continues with its own.
+    /// Like [`Learner::restore`], for a state that was made with other settings; continues with this
+    /// learner's settings.
     ///
-    /// What recognises a state's settings is its tensor `settings`; a learner around another one passes this on.
+    /// The tensor `settings` identifies a state's settings; a learner that wraps another one forwards this
+    /// call.
     ///
     /// # Errors
-    /// As [`Learner::restore`]; also when the state itself does not fit the settings.
+    /// Those of [`Learner::restore`]; also when the state itself does not fit the settings.
     fn restore_changed(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let mut state = state.clone();
         if let Some(settings) = self.state().remove("settings") {
@@ -56,19 +60,19 @@ pub trait Learner: Send {
     }
 }
 
-/// On which episodes a learner's next work is run; the training plan decides it.
+/// The episodes of a learner's next work; the training plan decides them.
 #[derive(Clone, Copy)]
 pub struct Episodes<'a> {
-    /// Episodes of each row of weights.
+    /// Number of episodes per row of weights.
     pub per_row: usize,
-    /// What ends an episode besides the world itself.
+    /// The rules that end an episode before the world does.
     pub rules: EpisodeRules,
-    /// The world's seed, from the row and the number of its episode.
+    /// The world's seed, from the row and the index of the episode.
     pub seeds: &'a dyn Fn(usize, usize) -> u64,
 }
 
 impl Episodes<'_> {
-    /// The jobs of `rows` rows of weights, row by row.
+    /// The jobs of `rows` rows of weights, in row order.
     ///
     /// ```
     /// use foveate_core::{Episodes, RolloutJob, episode::EpisodeRules};
@@ -82,20 +86,20 @@ impl Episodes<'_> {
     }
 }
 
-/// What can go wrong in a learner.
+/// Errors of a learner.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
-    /// An evolution strategy refused.
+    /// An evolution strategy returned an error.
     #[error(transparent)]
     Evolve(#[from] EvolveError),
-    /// Experience that does not fit the work.
+    /// The experience does not belong to the work.
     #[error("the experience does not fit the work: {why}")]
     Experience {
         /// What does not fit.
         why: String,
     },
-    /// Experience came although no work was asked for.
+    /// Experience was received before work was requested.
     #[error("experience was given before work was asked for")]
     NothingAsked,
     /// A return is NaN or infinite.
@@ -116,7 +120,7 @@ pub enum LearnError {
         /// What went wrong.
         why: String,
     },
-    /// The weights left the range of their numbers.
+    /// The numbers of the weights left their range.
     #[error("learning diverged in generation {generation}: {what}; choose a smaller learning_rate")]
     Diverged {
         /// Which generation.
@@ -124,7 +128,7 @@ pub enum LearnError {
         /// What is out of range.
         what: String,
     },
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{why}")]
     BadConfig {
         /// What is wrong and what to do instead.

@@ -1,18 +1,19 @@
-//! The contracts of Foveate; everything else hangs off them.
+//! The contracts of Foveate. All other crates depend on this one.
 //!
-//! * [`Env`]: a world that can be reset, stepped, cloned and looked at.
-//! * [`Policy`]: something that looks and acts. What it attended to, its [`Attention`], is part of every [`Decision`].
-//! * [`Evolver`]: an evolution strategy behind `ask` and `tell`.
-//! * [`Student`]: a policy whose last part learns by gradients from the [`Demonstration`]s of an expert.
-//! * [`Learner`]: says what to run next, and learns from what came back.
-//! * [`Executor`]: runs [`Work`] and gives back [`Experience`]: threads, a cluster, a GPU.
-//! * [`Registry`]: worlds, agents, learners and shifts by name, those of other crates included.
-//! * [`near`]: what a name that is nearly right may stand for.
-//! * [`statistics`]: what lists of returns come to, and whether two of them differ.
-//! * [`Threads`]: how many threads may share one computation, and who runs them.
-//! * [`Seed`]: randomness as a path, so that it depends on *which* job runs and never on who runs it.
+//! * [`Env`]: a world that can be reset, stepped, cloned and rendered.
+//! * [`Policy`]: maps observations to actions. What it attended to, its [`Attention`], is part of every
+//!   [`Decision`].
+//! * [`Evolver`]: an evolution strategy with an `ask` and `tell` interface.
+//! * [`Student`]: a policy whose controller learns by gradients from an expert's [`Demonstration`]s.
+//! * [`Learner`]: requests work, and learns from its results.
+//! * [`Executor`]: runs [`Work`] and returns [`Experience`]: threads, a cluster, a GPU.
+//! * [`Registry`]: worlds, agents, learners and shifts by name, including those of other crates.
+//! * [`near`]: suggestions for misspelt names.
+//! * [`statistics`]: summaries of lists of returns, and tests of whether two lists differ.
+//! * [`Threads`]: how many threads may share one computation, and what runs them.
+//! * [`Seed`]: randomness as a path: it depends on *which* job runs, never on where it runs.
 //!
-//! **Invariant:** no file, socket, thread, clock or environment variable is touched here.
+//! **Invariant:** this crate uses no file, socket, thread, clock or environment variable.
 
 mod action;
 mod attention;

@@ -1,13 +1,13 @@
-//! Names that are nearly right: what a user may have meant.
+//! Suggestions for misspelt names.
 
-/// Longer names are not compared: no name of ours is nearly as long.
+/// Longer names are not compared: no name of ours is nearly that long.
 const LONGEST: usize = 64;
 
-/// The one of `known` that `given` most likely stands for, if any is close enough.
+/// The entry of `known` that is most similar to `given`, if one is similar enough.
 ///
-/// Case, separators and a version at the end (`-v3`) do not count, so that `CarRacing-v3` and `car_racing` are both
-/// `car-racing`. Otherwise one letter in three may be wrong, missing, added or swapped with its neighbour, or one name
-/// may be a part of the other.
+/// Case, separators and a version at the end (`-v3`) are ignored, so `CarRacing-v3` and `car_racing` both
+/// match `car-racing`. Otherwise one letter in three may be wrong, missing, added or swapped with its
+/// neighbour, or one name may be a part of the other.
 ///
 /// ```
 /// use foveate_core::near::closest;
@@ -24,19 +24,20 @@ pub fn closest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     scored.min_by_key(|(score, _)| *score).map(|(_, name)| name)
 }
 
-/// ` did you mean NAME?` for the one of `known` that is close to `given`, or nothing. `known` is separated by commas.
+/// Returns ` did you mean NAME?` for the entry of `known` that is similar to `given`, or nothing. `known` is
+/// separated by commas.
 pub fn hint(given: &str, known: &str) -> String {
     hint_of(given, known.split(',').map(str::trim))
 }
 
-/// As [`hint`], with the known names one by one.
+/// Like [`hint`], with the known names as an iterator.
 pub fn hint_of<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let name = closest(given.split(':').next().unwrap_or_default(), known);
     name.map_or_else(String::new, |name| format!(" did you mean {name}?"))
 }
 
-/// The word that serde does not know, and the words that it expects instead, out of a message such as
-/// ``unknown field `sigm`, expected one of `sigma`, `steps` ``.
+/// Extracts from a serde message the unknown word and the expected words; the message looks like ``unknown
+/// field `sigm`, expected one of `sigma`, `steps` ``.
 pub fn unknown_word(message: &str) -> Option<(&str, Vec<&str>)> {
     let at = ["unknown field `", "unknown variant `"]
         .iter()
@@ -46,7 +47,7 @@ pub fn unknown_word(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((given, expected.split('`').skip(1).step_by(2).collect()))
 }
 
-/// A name without what users write differently.
+/// A normalised name: without case, separators and version.
 fn plain(name: &str) -> Vec<char> {
     let version = name.rfind("-v").filter(|&at| {
         at > 0 && at + 2 < name.len() && name[at + 2..].bytes().all(|byte| byte.is_ascii_digit())
@@ -55,7 +56,7 @@ fn plain(name: &str) -> Vec<char> {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// How far apart two plain names are; `None` if too far.
+/// Distance between two normalised names; `None` when it is too large.
 fn score(given: &[char], name: &[char]) -> Option<usize> {
     let (short, long) = if given.len() < name.len() { (given, name) } else { (name, given) };
     if short.is_empty() {
@@ -67,11 +68,12 @@ fn score(given: &[char], name: &[char]) -> Option<usize> {
     }
     let part = long.starts_with(short) && short.len() >= 3
         || short.len() >= 4 && long.windows(short.len()).any(|part| part == short);
-    // Worse than any spelling error, and the better the more of the name was given.
+    // Larger than any spelling distance; smaller when more of the name was given.
     part.then_some(LONGEST + long.len() - short.len())
 }
 
-/// Letters to insert, remove, replace or swap with their neighbour to get from one text to the other.
+/// Number of letters to insert, remove, replace or swap with a neighbour to turn one text into the other
+/// (edit distance).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();

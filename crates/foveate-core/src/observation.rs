@@ -1,4 +1,4 @@
-//! What is seen: observations, and the spaces that they are from.
+//! Observations and observation spaces.
 
 use std::fmt;
 
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Image, ImageBuf};
 
-/// The name of the picture among the parts of an [`Observation::Dict`].
+/// The name of the image part of an [`Observation::Dict`].
 pub const IMAGE: &str = "image";
-/// The name of the distances that belong to the picture, `[height, width, 1]`, from 0 for near to 255 for far.
+/// The name of the depth part that belongs to the image, `[height, width, 1]`, from 0 (near) to 255 (far).
 pub const DEPTH: &str = "depth";
-/// The name of the numbers beside the picture, as joint angles or velocities.
+/// The name of the numeric part, such as joint angles or velocities.
 pub const SENSORS: &str = "sensors";
 
 /// An observation, borrowed from the world.
 #[derive(Clone, Copy)]
 pub enum Observation<'a> {
-    /// One picture, or several one after the other in time.
+    /// One image, or several consecutive frames.
     Image(Pixels<'a>),
     /// Numbers.
     Vector(&'a [f32]),
-    /// A board of symbols.
+    /// A grid of symbols.
     Grid(Grid<'a>),
-    /// Several observations, each with a name. Usual names are [`IMAGE`], [`DEPTH`] and [`SENSORS`].
+    /// Several named observations. Usual names are [`IMAGE`], [`DEPTH`] and [`SENSORS`].
     Dict(&'a dyn Parts),
 }
 
-/// The named parts of an [`Observation::Dict`], in an order that never changes.
+/// The named parts of an [`Observation::Dict`], in a fixed order.
 pub trait Parts {
-    /// How many there are.
+    /// Number of parts.
     fn count(&self) -> usize;
 
     /// Name and value of one part; `None` from [`Parts::count`] on.
     fn part(&self, index: usize) -> Option<(&str, Observation<'_>)>;
 }
 
-/// Parts that were put together by hand.
+/// Borrowed parts in a vector.
 impl<S: AsRef<str>> Parts for Vec<(S, Observation<'_>)> {
     fn count(&self) -> usize {
         self.len()
@@ -57,7 +57,7 @@ impl Parts for Vec<(String, ObservationBuf)> {
     }
 }
 
-/// Equal values, the parts of a dict in the same order.
+/// Compares values; the parts of a dict must be in the same order.
 impl PartialEq for Observation<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -92,13 +92,13 @@ impl<'a> From<Image<'a>> for Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    /// One RGB picture.
+    /// One RGB image.
     pub const fn rgb(image: Image<'a>) -> Self {
         Observation::Image(Pixels::rgb(image))
     }
 
-    /// The picture as one RGB picture, frames one below the other, when its bytes are that already; see
-    /// [`Pixels::to_rgb`] for others.
+    /// The image as one RGB image with the frames one below the other, when its bytes already have that
+    /// layout; see [`Pixels::to_rgb`] for the others.
     pub fn picture(self) -> Option<Image<'a>> {
         self.image()?.as_rgb()
     }
@@ -112,7 +112,7 @@ impl<'a> Observation<'a> {
             .map(|(_, part)| part)
     }
 
-    /// The picture: the observation itself, or its part [`IMAGE`].
+    /// The image: the observation itself, or its part [`IMAGE`].
     pub fn image(self) -> Option<Pixels<'a>> {
         match self {
             Observation::Image(pixels) => Some(pixels),
@@ -121,7 +121,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// `[height, width, 1]`: how far away each pixel of the picture is, the part [`DEPTH`].
+    /// `[height, width, 1]`: the distance of each pixel of the image, the part [`DEPTH`].
     pub fn depth(self) -> Option<Pixels<'a>> {
         match self.part(DEPTH)? {
             Observation::Image(pixels) => Some(pixels),
@@ -138,7 +138,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// The space that it is from.
+    /// The observation space of this observation.
     pub fn space(self) -> ObservationSpace {
         match self {
             Observation::Image(pixels) => ObservationSpace::Image(pixels.shape),
@@ -153,44 +153,44 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// In words: `a picture of 96x96 with depth and 7 numbers`.
+    /// A description in words: `a picture of 96x96 with depth and 7 numbers`.
     pub fn describe(self) -> String {
         self.space().describe()
     }
 }
 
-/// The shape of pictures: bytes `[frames, height, width, channels]`.
+/// The shape of images: bytes `[frames, height, width, channels]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PixelShape {
-    /// Pictures one after the other in time, the oldest first.
+    /// Number of consecutive frames; the oldest is the first.
     pub frames: usize,
-    /// Pixels from top to bottom.
+    /// Height in pixels.
     pub height: usize,
-    /// Pixels from left to right.
+    /// Width in pixels.
     pub width: usize,
-    /// Bytes in a pixel: 1 for grey, 3 for red, green and blue.
+    /// Bytes per pixel: 1 for grey, 3 for red, green and blue.
     pub channels: usize,
 }
 
 impl PixelShape {
-    /// One RGB picture.
+    /// The shape of one RGB image.
     pub const fn rgb(width: usize, height: usize) -> Self {
         PixelShape { frames: 1, height, width, channels: 3 }
     }
 
-    /// Bytes, if that is no more than can be counted.
+    /// Total number of bytes; `None` when it overflows.
     pub const fn checked_len(self) -> Option<usize> {
         let Some(rows) = self.frames.checked_mul(self.height) else { return None };
         let Some(pixels) = rows.checked_mul(self.width) else { return None };
         pixels.checked_mul(self.channels)
     }
 
-    /// Bytes in one picture.
+    /// Bytes per frame.
     pub const fn frame_len(self) -> usize {
         self.height * self.width * self.channels
     }
 
-    /// Width and height of all pictures one below the other.
+    /// Width and height of all frames stacked vertically.
     pub const fn tall(self) -> (usize, usize) {
         (self.width, self.frames * self.height)
     }
@@ -209,7 +209,7 @@ impl PixelShape {
     }
 }
 
-/// Pictures, borrowed: bytes `[frames, height, width, channels]`.
+/// Borrowed images: bytes `[frames, height, width, channels]`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Pixels<'a> {
     shape: PixelShape,
@@ -223,12 +223,12 @@ impl fmt::Debug for Pixels<'_> {
 }
 
 impl<'a> Pixels<'a> {
-    /// Wraps `bytes`; `None` when there are not as many as the shape says.
+    /// Wraps `bytes`; `None` when their number does not match the shape.
     pub fn new(shape: PixelShape, bytes: &'a [u8]) -> Option<Self> {
         (shape.checked_len() == Some(bytes.len())).then_some(Pixels { shape, bytes })
     }
 
-    /// One RGB picture.
+    /// One RGB image.
     pub const fn rgb(image: Image<'a>) -> Self {
         Pixels { shape: PixelShape::rgb(image.width(), image.height()), bytes: image.rgb() }
     }
@@ -238,22 +238,22 @@ impl<'a> Pixels<'a> {
         self.shape
     }
 
-    /// Pictures one after the other in time.
+    /// Number of consecutive frames.
     pub const fn frames(&self) -> usize {
         self.shape.frames
     }
 
-    /// Pixels from top to bottom of one picture.
+    /// Height of a frame in pixels.
     pub const fn height(&self) -> usize {
         self.shape.height
     }
 
-    /// Pixels from left to right.
+    /// Width in pixels.
     pub const fn width(&self) -> usize {
         self.shape.width
     }
 
-    /// Bytes in a pixel.
+    /// Bytes per pixel.
     pub const fn channels(&self) -> usize {
         self.shape.channels
     }
@@ -263,29 +263,30 @@ impl<'a> Pixels<'a> {
         self.bytes
     }
 
-    /// One of the pictures, `[height, width, channels]`, the oldest first.
+    /// One of the frames, `[height, width, channels]`; 0 is the oldest.
     pub fn frame(&self, index: usize) -> Option<&'a [u8]> {
         let len = self.shape.frame_len();
         self.bytes.get(index.checked_mul(len)?..)?.get(..len).filter(|_| index < self.shape.frames)
     }
 
-    /// All pictures, one below the other, as one RGB picture; `None` when pixels are not of three bytes.
+    /// All frames stacked vertically as one RGB image; `None` when pixels do not have three bytes.
     pub fn as_rgb(&self) -> Option<Image<'a>> {
         let (width, height) = self.shape.tall();
         if self.shape.channels == 3 { Image::new(width, height, self.bytes) } else { None }
     }
 
-    /// As [`Pixels::to_rgb`], owned.
+    /// Like [`Pixels::to_rgb`], owned.
     pub fn to_image(&self) -> ImageBuf {
         let image = self.to_rgb(&mut vec![]).rgb().to_vec();
         let (width, height) = self.shape.tall();
         ImageBuf::from_rgb(width, height, image).expect("three bytes for each pixel")
     }
 
-    /// All pictures, one below the other, as one RGB picture: of grey ones red, green and blue are alike; of pixels with
-    /// two bytes the first counts as grey, of those with more than three the first three as colours.
+    /// All frames stacked vertically as one RGB image. Grey is copied to red, green and blue; of two channels
+    /// the first is taken as grey, of more than three the first three as colours.
     ///
-    /// Costs nothing for pictures that are RGB; others are written to `scratch`, which allocates when it is too small.
+    /// RGB images are returned without a copy; others are written to `scratch`, which allocates when it is
+    /// too small.
     pub fn to_rgb<'s>(&self, scratch: &'s mut Vec<u8>) -> Image<'s>
     where
         'a: 's,
@@ -310,7 +311,8 @@ impl<'a> Pixels<'a> {
     }
 }
 
-/// A board of symbols, borrowed: codes `[rows, columns, channels]`, as kind, colour and state of what is in a cell.
+/// A borrowed grid of symbols: codes `[rows, columns, channels]`, such as kind, colour and state of a cell's
+/// content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid<'a> {
     rows: usize,
@@ -320,23 +322,23 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Wraps `codes`, `[rows, columns, channels]`; `None` when there are not as many as that.
+    /// Wraps `codes`, `[rows, columns, channels]`; `None` when their number does not match.
     pub fn new(rows: usize, columns: usize, channels: usize, codes: &'a [u8]) -> Option<Self> {
         let len = rows.checked_mul(columns)?.checked_mul(channels)?;
         (codes.len() == len).then_some(Grid { rows, columns, channels, codes })
     }
 
-    /// Cells in a column.
+    /// Number of rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Cells in a row.
+    /// Number of columns.
     pub const fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Codes in a cell.
+    /// Codes per cell.
     pub const fn channels(&self) -> usize {
         self.channels
     }
@@ -346,14 +348,14 @@ impl<'a> Grid<'a> {
         self.codes
     }
 
-    /// The codes of a cell, `[channels]`; `None` outside the board.
+    /// The codes of a cell, `[channels]`; `None` outside the grid.
     pub fn cell(&self, row: usize, column: usize) -> Option<&'a [u8]> {
         let at = (row * self.columns + column) * self.channels;
         (row < self.rows && column < self.columns).then(|| &self.codes[at..at + self.channels])
     }
 }
 
-/// An observation, owned: it can be stored and sent.
+/// An owned observation: it can be stored and sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", try_from = "Unchecked", into = "Unchecked")]
 pub enum ObservationBuf {
@@ -367,7 +369,7 @@ pub enum ObservationBuf {
     Dict(Vec<(String, ObservationBuf)>),
 }
 
-/// Pictures, owned.
+/// Owned images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PixelsBuf {
     shape: PixelShape,
@@ -375,12 +377,12 @@ pub struct PixelsBuf {
 }
 
 impl PixelsBuf {
-    /// Black pictures.
+    /// Black images.
     pub fn black(shape: PixelShape) -> Self {
         PixelsBuf { shape, bytes: vec![0; shape.checked_len().expect("a shape that fits in memory")] }
     }
 
-    /// Takes `bytes`; `None` when there are not as many as the shape says.
+    /// Wraps owned `bytes`; `None` when their number does not match the shape.
     pub fn new(shape: PixelShape, bytes: Vec<u8>) -> Option<Self> {
         Pixels::new(shape, &bytes)?;
         Some(PixelsBuf { shape, bytes })
@@ -391,18 +393,18 @@ impl PixelsBuf {
         self.shape
     }
 
-    /// The pictures, borrowed.
+    /// Borrows the images.
     pub fn as_pixels(&self) -> Pixels<'_> {
         Pixels { shape: self.shape, bytes: &self.bytes }
     }
 
-    /// `[frames, height, width, channels]`, to draw into.
+    /// `[frames, height, width, channels]`, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 }
 
-/// A board of symbols, owned.
+/// An owned grid of symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GridBuf {
     shape: [usize; 3],
@@ -410,20 +412,20 @@ pub struct GridBuf {
 }
 
 impl GridBuf {
-    /// Takes `codes`, `[rows, columns, channels]`; `None` when there are not as many as that.
+    /// Wraps owned `codes`, `[rows, columns, channels]`; `None` when their number does not match.
     pub fn new(rows: usize, columns: usize, channels: usize, codes: Vec<u8>) -> Option<Self> {
         Grid::new(rows, columns, channels, &codes)?;
         Some(GridBuf { shape: [rows, columns, channels], codes })
     }
 
-    /// The board, borrowed.
+    /// Borrows the grid.
     pub fn as_grid(&self) -> Grid<'_> {
         let [rows, columns, channels] = self.shape;
         Grid { rows, columns, channels, codes: &self.codes }
     }
 }
 
-/// What is written and read; shapes are checked when it becomes an observation.
+/// The serialised form; its shape is checked when it is converted to an observation.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Unchecked {
@@ -469,7 +471,7 @@ impl TryFrom<Unchecked> for ObservationBuf {
 }
 
 impl ObservationBuf {
-    /// The observation, borrowed.
+    /// Borrows the observation.
     pub fn as_observation(&self) -> Observation<'_> {
         match self {
             ObservationBuf::Image(pixels) => Observation::Image(pixels.as_pixels()),
@@ -479,7 +481,7 @@ impl ObservationBuf {
         }
     }
 
-    /// Becomes a copy of `observation`. Allocates nothing when it held one of the same space before.
+    /// Copies `observation` into `self`. Does not allocate when both have the same space.
     pub fn set(&mut self, observation: Observation<'_>) {
         match (self, observation) {
             (ObservationBuf::Image(buf), Observation::Image(pixels)) => {
@@ -532,32 +534,32 @@ impl From<Observation<'_>> for ObservationBuf {
     }
 }
 
-/// What a world shows.
+/// The set of observations of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationSpace {
-    /// Pictures of this shape.
+    /// Images of this shape.
     Image(PixelShape),
     /// This many numbers.
     Vector {
-        /// How many.
+        /// Number of numbers.
         len: usize,
     },
-    /// A board of symbols.
+    /// A grid of symbols.
     Grid {
-        /// Cells in a column.
+        /// Number of rows.
         rows: usize,
-        /// Cells in a row.
+        /// Number of columns.
         columns: usize,
-        /// Codes in a cell.
+        /// Codes per cell.
         channels: usize,
     },
-    /// Several, each with a name.
+    /// Several named spaces.
     Dict(Vec<(String, ObservationSpace)>),
 }
 
 impl ObservationSpace {
-    /// One RGB picture.
+    /// The space of one RGB image.
     pub const fn rgb(width: usize, height: usize) -> Self {
         ObservationSpace::Image(PixelShape::rgb(width, height))
     }
@@ -568,7 +570,7 @@ impl ObservationSpace {
         parts.iter().find(|(other, _)| other == name).map(|(_, part)| part)
     }
 
-    /// The shape of the picture: of the observation itself, or of its part [`IMAGE`].
+    /// The shape of the image: of the observation itself, or of its part [`IMAGE`].
     pub fn image(&self) -> Option<PixelShape> {
         match self {
             ObservationSpace::Image(shape) => Some(*shape),
@@ -577,17 +579,18 @@ impl ObservationSpace {
         }
     }
 
-    /// Width and height of the picture as agents with patches see it, frames one below the other; `None` without.
+    /// Width and height of the image as agents with patches receive it, frames stacked vertically; `None`
+    /// without an image.
     pub fn picture(&self) -> Option<(usize, usize)> {
         self.image().map(PixelShape::tall)
     }
 
-    /// Whether there are distances beside the picture.
+    /// Whether there is a depth part.
     pub fn has_depth(&self) -> bool {
         self.part(DEPTH).is_some()
     }
 
-    /// How many numbers there are: of the observation itself, or of its part [`SENSORS`].
+    /// Number of numbers: of the observation itself, or of its part [`SENSORS`].
     pub fn numbers(&self) -> usize {
         match self {
             ObservationSpace::Vector { len } => *len,
@@ -596,7 +599,7 @@ impl ObservationSpace {
         }
     }
 
-    /// Bytes of one observation.
+    /// Bytes per observation.
     pub fn bytes(&self) -> u64 {
         let product =
             |sides: &[usize]| sides.iter().fold(1_u64, |all, &side| all.saturating_mul(side as u64));
@@ -612,7 +615,7 @@ impl ObservationSpace {
         }
     }
 
-    /// In words: `a picture of 96x96 with depth and 7 numbers`.
+    /// A description in words: `a picture of 96x96 with depth and 7 numbers`.
     pub fn describe(&self) -> String {
         match self {
             ObservationSpace::Image(shape) => shape.describe(),
@@ -650,7 +653,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<ObservationBuf>(&text).expect("its own"), buf, "{text}");
         let space = observation.space();
         assert_eq!((&*space.describe(), space.bytes()), (words, bytes));
-        // Into what held something else, and into what held the same.
+        // Set into a buffer of another kind, and into one of the same kind.
         let mut other = ObservationBuf::Vector(vec![7.0]);
         other.set(observation);
         other.set(observation);

@@ -112,12 +112,12 @@ pub struct TensorShape {
 }
 
 impl TensorShape {
-    /// How many numbers it holds.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether it holds none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -213,10 +213,10 @@ pub trait Agent: Send {
         context: &mut ActContext,
     ) -> Result<Decision<'_>, PolicyError>;
 
-    /// This agent in `episodes` episodes at once, each with its own copy of the present memory.
+    /// This agent in `episodes` parallel episodes, each with its own copy of the current memory.
     ///
-    /// The default is copies that decide one after the other. An agent that overrides it must return bit-identical
-    /// decisions.
+    /// The default makes copies that decide one after the other. An agent that overrides it must return
+    /// bit-identical decisions.
     fn batch(&self, episodes: usize) -> Box<dyn AgentBatch> {
         Box::new(Copies { agents: (0..episodes).map(|_| self.boxed_clone()).collect() })
     }
@@ -329,7 +329,7 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
 
 /// One agent in several episodes at once; get one from [`Agent::batch`].
 pub trait AgentBatch: Send {
-    /// How many episodes.
+    /// Number of episodes.
     fn episodes(&self) -> usize;
 
     /// Starts a new episode with this seed at index `episode`, see [`episode_seed`].
@@ -341,7 +341,7 @@ pub trait AgentBatch: Send {
     /// Decides in several of the episodes; see [`Policy::act_batch`].
     ///
     /// # Errors
-    /// As [`Policy::act_batch`].
+    /// Those of [`Policy::act_batch`].
     ///
     /// # Panics
     /// When `turn.episode` is out of range.
@@ -354,7 +354,7 @@ pub trait AgentBatch: Send {
     /// Replaces all parameters, for all episodes; see [`Agent::set_params`].
     ///
     /// # Errors
-    /// As [`Agent::set_params`].
+    /// Those of [`Agent::set_params`].
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 }
 
@@ -430,30 +430,30 @@ pub enum PolicyError {
         /// Height of the picture.
         height: usize,
     },
-    /// More patches asked for than there are.
+    /// More patches were requested than exist.
     #[error("top_k = {wanted} but the picture holds only {available} patches; lower top_k, patch or stride")]
     TooFewPatches {
-        /// How many were asked for.
+        /// Number requested.
         wanted: usize,
-        /// How many there are.
+        /// Number available.
         available: usize,
     },
-    /// The policy cannot be shown fewer patches.
+    /// The policy does not select patches, so their number cannot be limited.
     #[error("this agent selects no patches, so it cannot be told about fewer")]
     NoPatches,
-    /// Attention whose parts do not fit together.
+    /// The parts of an attention are inconsistent.
     #[error("an attention does not fit together: {why}; the agent that made it has a mistake")]
     BadAttention {
         /// What does not fit, with numbers.
         why: String,
     },
-    /// What the policy gives cannot be made a choice.
+    /// The policy's outputs cannot be converted to a choice.
     #[error("{why}")]
     Scores {
         /// What is wrong, with numbers, and what to do.
         why: String,
     },
-    /// A configuration that makes no sense.
+    /// An invalid configuration.
     #[error("{why}")]
     BadConfig {
         /// What is wrong and what to do instead.
@@ -481,7 +481,7 @@ pub enum PolicyError {
         /// The value.
         value: f32,
     },
-    /// The observation has another shape than the policy was built for.
+    /// The observation does not have the shape that the policy was built for.
     #[error("the agent was built for {wanted}, the world shows {given}")]
     ObservationShape {
         /// What it was built for.
@@ -492,21 +492,21 @@ pub enum PolicyError {
     /// A number in the observation is NaN or infinite.
     #[error("number {index} of the sensors is {value}; the world is broken, or its sensors need cleaning")]
     SensorNotFinite {
-        /// Which of the sensors' numbers.
+        /// Index among the sensors' numbers.
         index: usize,
         /// The number.
         value: f32,
     },
-    /// Patches cannot be told apart by their votes.
+    /// The votes do not rank the patches.
     #[error("the patches' votes failed: {why}")]
     Votes {
         /// What is wrong, with numbers, and what to do.
         why: String,
     },
-    /// A piece of a demonstration could not be studied.
+    /// The gradient on a piece of a demonstration could not be computed.
     #[error("piece {piece} of the demonstrations could not be studied: {why}")]
     Study {
-        /// Which of the pieces.
+        /// Index of the piece.
         piece: usize,
         /// What went wrong.
         why: String,

@@ -1,26 +1,27 @@
-//! Things that are found by name.
+//! Registries: lists of descriptors that are found by name.
 //!
-//! A [`Registry`] is the one list of all worlds, agents, learners or shifts: a static slice of descriptors, and behind it
-//! those that a program adds when it starts. Help, tables, completions, tests and the lab read the list; nothing else
-//! knows its names.
+//! A [`Registry`] is the single list of all worlds, agents, learners or shifts: a static slice of
+//! descriptors, followed by those that a program registers at start. Help, tables, completions, tests and the
+//! lab read this list; no other code refers to the names.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use crate::near;
 
-/// Describes something that is found by its name.
+/// A descriptor with a unique name.
 pub trait Descriptor: Sync {
     /// The name that users type.
     fn name(&self) -> &'static str;
 
-    /// Whether `given` names it: [`Descriptor::name`] itself, unless a descriptor stands for a family of names.
+    /// Whether `given` refers to this descriptor: by default when it is [`Descriptor::name`]; a descriptor
+    /// for a family of names overrides this.
     fn matches(&self, given: &str) -> bool {
         given == self.name()
     }
 }
 
-/// A list of descriptors that may grow while the program runs.
+/// A list of descriptors that can be extended at run time.
 ///
 /// ```
 /// use foveate_core::{Descriptor, Registry};
@@ -47,12 +48,12 @@ pub struct Registry<D: 'static> {
 }
 
 impl<D: Descriptor> Registry<D> {
-    /// A registry of `fixed`; `what` is the word for one of them in messages.
+    /// A registry of `fixed`; `what` is the noun for one entry in messages.
     pub const fn new(what: &'static str, fixed: &'static [&'static D]) -> Self {
         Registry { what, fixed, added: RwLock::new(Vec::new()) }
     }
 
-    /// All descriptors: the fixed ones in their order, then those that were added, in the order in which they were.
+    /// All descriptors: the fixed ones in their order, then the registered ones in the order of registration.
     pub fn iter(&self) -> impl Iterator<Item = &'static D> + use<D> {
         let added = self.added.read().unwrap_or_else(PoisonError::into_inner).clone();
         self.fixed.iter().copied().chain(added)
@@ -63,15 +64,15 @@ impl<D: Descriptor> Registry<D> {
         self.iter().map(Descriptor::name).collect()
     }
 
-    /// The descriptor that `name` stands for, if there is one.
+    /// The descriptor for `name`, if there is one.
     pub fn get(&self, name: &str) -> Option<&'static D> {
         self.iter().find(|descriptor| descriptor.matches(name))
     }
 
-    /// The descriptor that `name` stands for.
+    /// The descriptor for `name`.
     ///
     /// # Errors
-    /// [`RegistryError::Unknown`] with the known names.
+    /// [`RegistryError::Unknown`], which lists the known names.
     pub fn find(&self, name: &str) -> Result<&'static D, RegistryError> {
         self.get(name).ok_or_else(|| RegistryError::Unknown {
             what: self.what,
@@ -80,11 +81,12 @@ impl<D: Descriptor> Registry<D> {
         })
     }
 
-    /// Adds a descriptor for as long as the program runs.
+    /// Adds a descriptor for the rest of the program's run.
     ///
     /// # Errors
-    /// [`RegistryError::Taken`] when the registry already has one for this name; [`RegistryError::BadName`] when the
-    /// name is empty or holds white space, a control character or a comma.
+    /// [`RegistryError::Taken`] when the registry already has a descriptor for this name;
+    /// [`RegistryError::BadName`] when the name is empty or contains white space, a control character or a
+    /// comma.
     pub fn register(&self, descriptor: D) -> Result<&'static D, RegistryError> {
         let name = descriptor.name();
         if name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control() || c == ',') {
@@ -109,32 +111,32 @@ impl<D: Descriptor> fmt::Debug for Registry<D> {
     }
 }
 
-/// What can go wrong with a name.
+/// Errors of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// Nothing has this name.
+    /// No entry has this name.
     #[error("no {what} is called {given:?};{} choose from: {known}", near::hint(given, known))]
     Unknown {
-        /// What was looked for, as `agent`.
+        /// The noun for an entry, such as `agent`.
         what: &'static str,
         /// The name that was given.
         given: String,
         /// All names.
         known: String,
     },
-    /// The name is that of another one.
+    /// The name is taken by another entry.
     #[error("there is already one {what} called {name:?}; register it under another name")]
     Taken {
-        /// What was to be registered.
+        /// The noun for an entry.
         what: &'static str,
         /// Its name.
         name: String,
     },
-    /// The name cannot be typed or listed.
+    /// The name is invalid.
     #[error("{given:?} is no name for a {what}; use letters, digits and hyphens")]
     BadName {
-        /// What was to be registered.
+        /// The noun for an entry.
         what: &'static str,
         /// Its name.
         given: String,

@@ -1,25 +1,25 @@
-//! Plain facts about a state, for logs and replays; whoever writes files turns them into JSON.
+//! State reports as plain values, for logs and replays; the crates that write files convert them to JSON.
 
-/// A value in a state report; [`crate::Env::state`] says which.
+/// A value in a state report, see [`crate::Env::state`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     /// A real number, in full precision.
     Number(f64),
-    /// A count.
+    /// A non-negative whole number.
     Count(u64),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
-    /// A word.
+    /// A string.
     Text(String),
     /// Several values in order.
     List(Vec<Fact>),
     /// Named values in order.
     Group(Vec<(&'static str, Fact)>),
-    /// The same, with names that come from outside.
+    /// Like `Group`, with names determined at run time.
     Named(Vec<(String, Fact)>),
 }
 
-/// What to call a world and weights in titles and reports.
+/// Labels of a world and of weights, for titles and reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Labels {
     /// The world.
@@ -28,6 +28,6 @@ pub struct Labels {
     pub picture: String,
     /// Its variants.
     pub variant: String,
-    /// Where the weights came from.
+    /// The source of the weights.
     pub weights: String,
 }

@@ -1,9 +1,9 @@
 //! Seeds are paths: `run / generation 12 / genome 7 / episode 3`.
 //!
-//! A [`Seed`] names a job; its children name the parts of that job. Two different paths give unrelated numbers, the
-//! same path gives the same numbers on every machine, whatever ran before it.
+//! A [`Seed`] identifies a job; its children identify the parts of that job. Different paths give unrelated
+//! numbers; the same path gives the same numbers on every machine, whatever ran before.
 
-/// A place in the tree of randomness.
+/// A node in the tree of seeds.
 ///
 /// ```
 /// use foveate_core::Seed;
@@ -16,12 +16,12 @@
 pub struct Seed(u64);
 
 impl Seed {
-    /// The root of a tree, from the number that a user typed.
+    /// The root of a tree, from the user's seed.
     pub const fn root(seed: u64) -> Self {
         Seed(mix(seed ^ 0x666f_7665_6174_6531)) // "foveate1"
     }
 
-    /// The part of this job called `label`, number `index`.
+    /// The child seed for part `index` of kind `label`.
     #[must_use]
     pub const fn child(self, label: &str, index: u64) -> Self {
         let mut hash = self.0;
@@ -31,22 +31,22 @@ impl Seed {
             hash = mix(hash ^ (bytes[i] as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             i += 1;
         }
-        // The length keeps ("ab", 0) and ("a", …) apart; the odd constant keeps index 0 from vanishing.
+        // The length distinguishes ("ab", 0) from ("a", …); the odd constant gives index 0 an effect.
         hash = mix(hash ^ (bytes.len() as u64).wrapping_mul(0xd6e8_feb8_6659_fd93));
         Seed(mix(hash ^ index.wrapping_mul(0xa076_1d64_78bd_642f).wrapping_add(0xe703_7ed1_a0b4_28db)))
     }
 
-    /// The path as one number, for a consumer that takes integers.
+    /// The seed as one number, for interfaces that take integers.
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// The path as a seed that every Gymnasium environment accepts (31 bits).
+    /// The seed as a number that every Gymnasium environment accepts (31 bits).
     pub const fn env_seed(self) -> u64 {
         self.0 >> 33
     }
 
-    /// A generator that starts here.
+    /// A random generator initialised with this seed.
     pub const fn rng(self) -> Rng {
         Rng { state: self.0, spare: None }
     }
@@ -60,7 +60,7 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A small, fast generator (`SplitMix64`) for everything that need not match another library's stream.
+/// A small, fast generator (`SplitMix64`) for random numbers that need not match another library's stream.
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: u64,
@@ -100,7 +100,7 @@ impl Rng {
         }
     }
 
-    /// Standard normal, by Marsaglia's polar method; the spare value is kept.
+    /// Standard normal, by Marsaglia's polar method; the second value is kept for the next call.
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn paths_are_stable_across_versions() {
-        // Goldens: a change here changes every published run.
+        // Golden values: a change here changes every published run.
         assert_eq!(Seed::root(0).value(), GOLDEN_ROOT);
         assert_eq!(Seed::root(1).child("generation", 12).child("genome", 7).value(), GOLDEN_PATH);
     }

@@ -1,31 +1,32 @@
-//! What lists of returns come to: averages, spreads, intervals, and whether two lists played on the same tracks differ.
+//! Statistics of lists of returns: averages, spreads, intervals, and paired tests of two lists from the same
+//! tracks.
 //!
-//! Returns of whole episodes pile up at the top with a long tail below, so nothing here assumes a normal distribution:
-//! intervals are percentile bootstraps (Efron and Tibshirani 1993), the test flips signs (Fisher's randomisation test).
-//! Everything is deterministic; where numbers are drawn, the seed is fixed.
+//! Returns of whole episodes cluster near the top with a long lower tail, so nothing here assumes a normal
+//! distribution: intervals are percentile bootstraps (Efron and Tibshirani 1993), the test is a sign-flip
+//! test (Fisher's randomisation test). Everything is deterministic; random draws use a fixed seed.
 
 use crate::{Rng, Seed};
 
-/// Resamples behind an interval.
+/// Number of bootstrap resamples.
 const RESAMPLES: usize = 10_000;
-/// Up to so many pairs that differ, every assignment of signs is counted.
+/// Up to this many differing pairs, all assignments of signs are enumerated.
 const EXACT_PAIRS: usize = 16;
-/// With more pairs, so many random assignments are.
+/// With more pairs, this many random assignments are drawn.
 const SIGN_FLIPS: usize = 100_000;
 
-/// Arithmetic mean; 0 of nothing.
+/// Arithmetic mean; 0 for an empty list.
 pub fn mean(numbers: &[f64]) -> f64 {
     if numbers.is_empty() { 0.0 } else { numbers.iter().sum::<f64>() / numbers.len() as f64 }
 }
 
-/// Whether a list of `n` numbers has a spread. One number says nothing of how far others would lie from it: it has no
+/// Whether a list of `n` numbers has a spread. One number gives no information about spread: it has no
 /// standard deviation, and its mean has no interval.
 pub const fn has_spread(n: usize) -> bool {
     n > 1
 }
 
-/// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report.
-/// `None` of fewer than two, see [`has_spread`].
+/// Standard deviation, divided by `n` (not `n − 1`), like `numpy.std` and as the papers report it. `None` for
+/// fewer than two numbers, see [`has_spread`].
 pub fn std(numbers: &[f64]) -> Option<f64> {
     if !has_spread(numbers.len()) {
         return None;
@@ -35,14 +36,14 @@ pub fn std(numbers: &[f64]) -> Option<f64> {
     Some((squares / numbers.len() as f64).sqrt())
 }
 
-/// The `q`-quantile, `q` in 0.0..=1.0, linear between neighbours as `numpy.quantile`; 0 of nothing.
+/// The `q`-quantile, `q` in 0.0..=1.0, with linear interpolation like `numpy.quantile`; 0 for an empty list.
 pub fn quantile(numbers: &[f64], q: f64) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     quantile_of_sorted(&sorted, q)
 }
 
-/// The middle; for an even number, half way between the two in the middle; 0 of nothing.
+/// The median; for an even count, the mean of the two middle numbers; 0 for an empty list.
 pub fn median(numbers: &[f64]) -> f64 {
     quantile(numbers, 0.5)
 }
@@ -57,8 +58,9 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + share * (sorted[above] - sorted[below])
 }
 
-/// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile bootstrap,
-/// with a fixed seed). With fewer than about ten numbers it is too narrow. `None` of fewer than two, see [`has_spread`].
+/// 95 % interval of the mean: the 2.5 % and 97.5 % quantiles of the means of 10,000 resamples (percentile
+/// bootstrap, with a fixed seed). With fewer than about ten numbers it is too narrow. `None` for fewer than
+/// two numbers, see [`has_spread`].
 pub fn mean_interval(numbers: &[f64]) -> Option<[f64; 2]> {
     let n = numbers.len();
     if !has_spread(n) {
@@ -72,26 +74,26 @@ pub fn mean_interval(numbers: &[f64]) -> Option<[f64; 2]> {
     Some([quantile_of_sorted(&means, 0.025), quantile_of_sorted(&means, 0.975)])
 }
 
-/// How two lists differ whose entries belong together, as returns on the same tracks do.
+/// The comparison of two paired lists, such as returns on the same tracks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
-    /// How many pairs.
+    /// Number of pairs.
     pub n: usize,
     /// Mean of `b − a`.
     pub difference: f64,
-    /// 95 % interval of that mean, as [`mean_interval`]; one pair has none.
+    /// 95 % interval of that mean, see [`mean_interval`]; `None` for one pair.
     pub interval: Option<[f64; 2]>,
-    /// How often chance alone gives a mean difference at least as large in size, if neither list tends to be larger:
-    /// the two-sided p-value of the sign-flip test. From random flips it is never below 1 / 100,001.
+    /// The two-sided p-value of the sign-flip test: the probability of a mean difference at least this large
+    /// in absolute value if neither list tends to be larger. With random flips it is never below 1 / 100,001.
     pub p: f64,
-    /// Every assignment of signs was counted; else 100,000 random ones were.
+    /// Whether all assignments of signs were enumerated; otherwise 100,000 random ones were drawn.
     pub exact: bool,
 }
 
 /// Compares `b` with `a`, pair by pair.
 ///
-/// The test asks for no distribution: if the change of the world does nothing, each difference is as likely to have the
-/// other sign. Pairs without a difference say nothing about the sign and change no count.
+/// The test assumes no distribution: under the null hypothesis (the change of the world has no effect), each
+/// difference is as likely to have the opposite sign. Pairs without a difference do not affect any count.
 ///
 /// ```
 /// use foveate_core::statistics::paired;
@@ -101,7 +103,7 @@ pub struct Paired {
 /// assert_eq!(found.p, 2.0 / 64.0); // all six fell: only all up is as extreme
 /// ```
 ///
-/// `None` when the lists are empty, of different lengths, or hold a number that is not finite.
+/// `None` when the lists are empty, have different lengths, or contain a number that is not finite.
 pub fn paired(a: &[f64], b: &[f64]) -> Option<Paired> {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     if a.len() != b.len() || a.is_empty() || differences.iter().any(|d| !d.is_finite()) {
@@ -122,7 +124,7 @@ fn sign_flip(differences: &[f64]) -> (f64, bool) {
     let sizes: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
     let n = sizes.len();
     let observed = sizes.iter().sum::<f64>().abs();
-    // Sums of the same numbers in another order may differ in their last digits; they count as equal.
+    // Sums of the same numbers in another order may differ in the last digits; they count as equal.
     let least = observed - 1e-12 * sizes.iter().map(|d| d.abs()).sum::<f64>();
     let flipped = |signs: u64| {
         sizes.iter().enumerate().map(|(i, d)| if signs >> i & 1 == 1 { -d } else { *d }).sum::<f64>()
@@ -134,7 +136,7 @@ fn sign_flip(differences: &[f64]) -> (f64, bool) {
     }
     let mut rng = Seed::root(0).child("sign flips", 0).rng();
     let extreme = (0..SIGN_FLIPS).filter(|_| randomly_flipped(&sizes, &mut rng).abs() >= least).count();
-    // The assignment that was observed is one of those that could have been drawn.
+    // The observed assignment counts as one of the draws.
     ((extreme + 1) as f64 / (SIGN_FLIPS + 1) as f64, false)
 }
 
@@ -150,8 +152,8 @@ fn randomly_flipped(sizes: &[f64], rng: &mut Rng) -> f64 {
     sum
 }
 
-/// Holm's correction (1979) for looking at several p-values at once: each becomes the smallest level at which its row
-/// is still significant when the chance of even one false row among all is to stay below that level.
+/// Holm's correction (1979) for multiple p-values: each becomes the smallest level at which its hypothesis is
+/// rejected while the probability of any false rejection stays below that level.
 ///
 /// ```
 /// assert_eq!(foveate_core::statistics::holm(&[0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02]);
@@ -263,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_test_keeps_its_level() {
-        // Without an effect, p below 0.05 comes up about once in twenty times.
+        // Without an effect, p is below 0.05 in about one of twenty cases.
         let mut rng = Seed::root(11).rng();
         let worlds = 400;
         let false_alarms = (0..worlds)

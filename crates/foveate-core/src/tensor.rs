@@ -33,15 +33,15 @@ pub enum TensorData {
     F64(Vec<f64>),
     /// Counters and seeds.
     U64(Vec<u64>),
-    /// Whole numbers, as NumPy's files have them.
+    /// Integers, for NumPy files.
     I32(Vec<i32>),
-    /// Whole numbers, as NumPy's files have them.
+    /// Integers, for NumPy files.
     I64(Vec<i64>),
-    /// Bytes, as of pictures.
+    /// Bytes, such as image data.
     U8(Vec<u8>),
 }
 
-/// A tensor as it was read.
+/// A tensor before validation.
 #[derive(Deserialize)]
 struct Unchecked {
     shape: Vec<usize>,
@@ -57,7 +57,7 @@ impl TryFrom<Unchecked> for Tensor {
 }
 
 impl TensorData {
-    /// How many numbers.
+    /// Number of elements.
     pub const fn len(&self) -> usize {
         match self {
             TensorData::F32(v) => v.len(),
@@ -69,12 +69,12 @@ impl TensorData {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The name of the type, as SafeTensors files have it: `F32`, `U64`, `U8`, ….
+    /// The name of the element type, as in SafeTensors files: `F32`, `U64`, `U8`, ….
     pub const fn dtype(&self) -> &'static str {
         match self {
             TensorData::F32(_) => "F32",
@@ -86,7 +86,7 @@ impl TensorData {
         }
     }
 
-    /// Bytes of one number.
+    /// Bytes per element.
     pub const fn item_bytes(&self) -> usize {
         match self {
             TensorData::U8(_) => 1,
@@ -100,10 +100,10 @@ impl Tensor {
     /// A tensor of this shape, slowest dimension first.
     ///
     /// # Errors
-    /// [`StateError::Shape`] when there are fewer or more numbers than the shape has places.
+    /// [`StateError::Shape`] when the number of elements does not match the shape.
     pub fn new(shape: Vec<usize>, data: TensorData) -> Result<Self, StateError> {
         let places = shape.iter().try_fold(1_usize, |n, &d| n.checked_mul(d));
-        // A zero among the dimensions makes any product 0, whatever came before it.
+        // A zero among the dimensions makes the product 0, even when the other dimensions overflow.
         let places = if shape.contains(&0) { Some(0) } else { places };
         if places == Some(data.len()) {
             Ok(Tensor { shape, data })
@@ -112,87 +112,87 @@ impl Tensor {
         }
     }
 
-    /// Its dimensions, slowest first; empty for a single number.
+    /// Its dimensions, slowest first; empty for a scalar.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Its numbers, row-major.
+    /// Its elements, row-major.
     pub const fn data(&self) -> &TensorData {
         &self.data
     }
 
-    /// Its numbers, row-major.
+    /// Its elements, row-major, by value.
     pub fn into_data(self) -> TensorData {
         self.data
     }
 
-    /// How many numbers.
+    /// Number of elements.
     pub const fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 }
 
-/// Of one dimension.
+/// A one-dimensional tensor.
 impl From<TensorData> for Tensor {
     fn from(data: TensorData) -> Self {
         Tensor { shape: vec![data.len()], data }
     }
 }
 
-/// Of one dimension.
+/// A one-dimensional tensor.
 impl From<Vec<f32>> for Tensor {
     fn from(numbers: Vec<f32>) -> Self {
         TensorData::F32(numbers).into()
     }
 }
 
-/// Of one dimension.
+/// A one-dimensional tensor.
 impl From<Vec<f64>> for Tensor {
     fn from(numbers: Vec<f64>) -> Self {
         TensorData::F64(numbers).into()
     }
 }
 
-/// Of one dimension.
+/// A one-dimensional tensor.
 impl From<Vec<u64>> for Tensor {
     fn from(numbers: Vec<u64>) -> Self {
         TensorData::U64(numbers).into()
     }
 }
 
-/// Named tensors: the state of a learner, ready to be written by whoever owns files.
+/// Named tensors: the state of a learner, ready to be written to a file.
 pub type StateDict = BTreeMap<String, Tensor>;
 
-/// What can be wrong with a tensor of a state.
+/// Errors in a tensor of a state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The numbers do not fill the shape.
+    /// The number of elements does not match the shape.
     #[error("a tensor of the shape {shape:?} with {numbers} numbers; give one number for each place")]
     Shape {
         /// The dimensions.
         shape: Vec<usize>,
-        /// How many numbers there are.
+        /// Number of elements.
         numbers: usize,
     },
-    /// A tensor is not there.
+    /// A tensor is missing.
     #[error("{name} is missing")]
     Missing {
         /// Its name.
         name: String,
     },
-    /// A tensor is of another type or length.
+    /// A tensor has another type or length.
     #[error("{name} {what}")]
     Unfit {
         /// Its name.
         name: String,
-        /// What it is and what it should be: `has 4 numbers, 3 are due`.
+        /// Its actual and its expected type or length: `has 4 numbers, 3 are due`.
         what: String,
     },
     /// A number is out of range.
@@ -205,7 +205,7 @@ pub enum StateError {
     },
 }
 
-/// Reads a [`StateDict`]; errors name the tensor that does not fit.
+/// Reads a [`StateDict`]; errors name the invalid tensor.
 #[derive(Debug, Clone, Copy)]
 pub struct StateReader<'a>(pub &'a StateDict);
 
@@ -218,10 +218,10 @@ impl<'a> StateReader<'a> {
         self.0.get(name).ok_or_else(|| StateError::Missing { name: name.to_owned() })
     }
 
-    /// Finite numbers of double precision, `count` of them.
+    /// `count` finite numbers of double precision.
     ///
     /// # Errors
-    /// When they are missing, of another type or count, or not finite.
+    /// When the tensor is missing, has another type or count, or has a number that is not finite.
     pub fn f64s(self, name: &str, count: usize) -> Result<&'a [f64], StateError> {
         let values = self.any_f64s(name)?;
         if values.len() == count {
@@ -230,10 +230,10 @@ impl<'a> StateReader<'a> {
         Err(unfit(name, format!("has {} numbers, {count} are due", values.len())))
     }
 
-    /// Finite numbers of double precision, any count of them.
+    /// Finite numbers of double precision, of any count.
     ///
     /// # Errors
-    /// When they are missing, of another type, or not finite.
+    /// When the tensor is missing, has another type, or has a number that is not finite.
     pub fn any_f64s(self, name: &str) -> Result<&'a [f64], StateError> {
         let TensorData::F64(values) = self.get(name)?.data() else {
             return Err(unfit(name, "is not of double precision".into()));
@@ -244,20 +244,20 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    /// Vectors of `n` finite numbers of double precision, any count of them, one behind the other.
+    /// Any number of vectors, each of `n` finite numbers of double precision, one after the other.
     ///
     /// # Errors
-    /// As [`StateReader::any_f64s`]; or when their count is no multiple of `n`.
+    /// Those of [`StateReader::any_f64s`]; also when the count is not a multiple of `n`.
     pub fn vectors(self, name: &str, n: usize) -> Result<&'a [f64], StateError> {
         let values = self.any_f64s(name)?;
         multiple(name, values.len(), n)?;
         Ok(values)
     }
 
-    /// Standard deviations: `count` numbers above 0.
+    /// Standard deviations: `count` positive numbers.
     ///
     /// # Errors
-    /// As [`StateReader::f64s`]; or when one is not above 0.
+    /// Those of [`StateReader::f64s`]; also when a number is not positive.
     pub fn sigmas(self, name: &str, count: usize) -> Result<&'a [f64], StateError> {
         let values = self.f64s(name, count)?;
         match values.iter().find(|&&x| x <= 0.0) {
@@ -266,10 +266,10 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    /// Finite numbers of single precision, a multiple of `of`.
+    /// Finite numbers of single precision; their count must be a multiple of `of`.
     ///
     /// # Errors
-    /// When they are missing, of another type or count, or not finite.
+    /// When the tensor is missing, has another type or count, or has a number that is not finite.
     pub fn f32s(self, name: &str, of: usize) -> Result<&'a [f32], StateError> {
         let TensorData::F32(values) = self.get(name)?.data() else {
             return Err(unfit(name, "is not of single precision".into()));
@@ -281,10 +281,10 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    /// Counters and seeds, any count of them.
+    /// Counters and seeds, of any count.
     ///
     /// # Errors
-    /// When they are missing or of another type.
+    /// When the tensor is missing or has another type.
     pub fn u64s(self, name: &str) -> Result<&'a [u64], StateError> {
         match self.get(name)?.data() {
             TensorData::U64(values) => Ok(values),
@@ -292,10 +292,10 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    /// Counters and seeds, `count` of them.
+    /// `count` counters and seeds.
     ///
     /// # Errors
-    /// When they are missing, or of another type or count.
+    /// When the tensor is missing, or has another type or count.
     pub fn counts(self, name: &str, count: usize) -> Result<&'a [u64], StateError> {
         match self.get(name)?.data() {
             TensorData::U64(values) if values.len() == count => Ok(values),

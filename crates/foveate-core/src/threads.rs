@@ -1,15 +1,16 @@
-//! Sharing one computation among threads that someone else starts.
+//! Sharing one computation among threads that another crate starts.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Runs the parts of one computation, at the same time where it can. `foveate-run` implements it with threads.
+/// Runs the parts of one computation, in parallel where possible. `foveate-run` implements it with threads.
 pub trait Parallel: Debug + Send + Sync {
-    /// Calls `work` once with every number from 0 to `parts - 1`, in any order, and returns when all calls have returned.
+    /// Calls `work` once with every number from 0 to `parts - 1`, in any order; returns when all calls have
+    /// returned.
     fn run(&self, parts: usize, work: &(dyn Fn(usize) + Sync));
 }
 
-/// How many threads may share one computation, and who runs them. Results do not depend on it.
+/// How many threads may share one computation, and what runs them. Results do not depend on it.
 ///
 /// ```
 /// let mut squares = [0; 4];
@@ -20,37 +21,37 @@ pub trait Parallel: Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub struct Threads {
     count: usize,
-    /// `None` for the caller's thread alone.
+    /// `None` to use the caller's thread only.
     parallel: Option<Arc<dyn Parallel>>,
 }
 
 impl Threads {
-    /// The caller's thread alone.
+    /// The caller's thread only.
     pub const fn one() -> Self {
         Threads { count: 1, parallel: None }
     }
 
-    /// Up to `count` threads (at least 1, the caller's included) that `parallel` runs.
+    /// Up to `count` threads (at least 1, including the caller's), run by `parallel`.
     pub fn new(count: usize, parallel: Arc<dyn Parallel>) -> Self {
         if count > 1 { Threads { count, parallel: Some(parallel) } } else { Threads::one() }
     }
 
-    /// How many, at least 1.
+    /// Number of threads, at least 1.
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// The same with at most `count` threads.
+    /// The same, limited to `count` threads.
     #[must_use]
     pub fn at_most(&self, count: usize) -> Self {
         Threads { count: self.count.min(count.max(1)), parallel: self.parallel.clone() }
     }
 
-    /// Calls `work` once with every part, of which there should be no more than [`count`](Self::count). One part, or one
-    /// thread, takes no allocation.
+    /// Calls `work` once with every part; there should be no more parts than [`count`](Self::count). With one
+    /// part or one thread, it does not allocate.
     ///
     /// # Panics
-    /// When `work` does.
+    /// When `work` panics.
     pub fn for_each<P: Send>(&self, parts: impl Iterator<Item = P>, work: impl Fn(P) + Sync) {
         let mut parts = parts.peekable();
         let Some(first) = parts.next() else { return };

@@ -1,64 +1,66 @@
-//! Transitions: what was seen, done and paid, step by step, for learners that need more than returns.
+//! Transitions: observations, actions and rewards, step by step, for learners that need more than returns.
 
 use serde::{Deserialize, Serialize};
 
 use crate::episode::{AfterStep, BeforeStep, Observer, RawAction};
 use crate::{Action, ActionBuf, Env, EpisodeResult, EvaluateError, Observation, ObservationBuf, RolloutJob};
 
-/// A stretch of an episode: at least one step, and the observation after the last one.
+/// An unroll: consecutive steps of an episode, at least one, and the observation after the last one.
 ///
-/// The stretches of an episode follow one another without a gap: the last observation of one is the first of the next.
+/// The unrolls of an episode follow one another without a gap: the last observation of one is the first of
+/// the next.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Unroll {
-    /// `[steps + 1]`: what each action was chosen on, and what the last one led to.
+    /// `[steps + 1]`: the observation before each action, and the one after the last action.
     pub observations: Vec<ObservationBuf>,
-    /// `[steps]`: what the world was given.
+    /// `[steps]`: the actions taken.
     pub actions: Vec<ActionBuf>,
     /// `[steps]`
     pub rewards: Vec<f64>,
-    /// `[steps, choices]`: of a policy that has them, else empty.
+    /// `[steps, choices]`: the policy's logits; empty when it has none.
     pub logits: Vec<f32>,
-    /// `[steps]`: the return that the policy expected, of a policy that estimates one, else empty.
+    /// `[steps]`: the policy's value estimates; empty when it has none.
     pub values: Vec<f32>,
     /// The task ended with the last step; the value beyond is zero.
     pub terminated: bool,
-    /// The episode was ended with the last step by a limit or a training rule; learners bootstrap from the final observation.
+    /// A limit or a training rule ended the episode with the last step; learners bootstrap from the final
+    /// observation.
     pub truncated: bool,
 }
 
 /// One step of an [`Unroll`], borrowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transition<'a> {
-    /// What the action was chosen on.
+    /// The observation before the action.
     pub observation: Observation<'a>,
-    /// What the world was given.
+    /// The action taken.
     pub action: Action<'a>,
-    /// What it paid.
+    /// The reward.
     pub reward: f64,
-    /// What the action led to, at the end of an episode, too.
+    /// The observation after the action, also at the end of an episode.
     pub next: Observation<'a>,
     /// The task ended with this step.
     pub terminated: bool,
-    /// The episode was ended with this step by a limit or a training rule.
+    /// A limit or a training rule ended the episode with this step.
     pub truncated: bool,
     /// `[choices]`; empty for a policy without logits.
     pub logits: &'a [f32],
-    /// The return that the policy expected; `None` for a policy that estimates none.
+    /// The policy's value estimate; `None` when it has none.
     pub value: Option<f32>,
 }
 
 impl Unroll {
-    /// How many steps.
+    /// Number of steps.
     pub fn len(&self) -> usize {
         self.actions.len()
     }
 
-    /// Whether there are none; never so in a recording.
+    /// Whether there are no steps; never true in a recording.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }
 
-    /// Step `index`; `None` behind the last.
+    /// Step `index`; `None` beyond the last.
     pub fn get(&self, index: usize) -> Option<Transition<'_>> {
         let last = index + 1 == self.len();
         let choices = self.logits.len() / self.len().max(1);
@@ -80,22 +82,23 @@ impl Unroll {
     }
 }
 
-/// Writes the transitions of an episode, in bounded memory.
+/// Records the transitions of an episode, in bounded memory.
 #[derive(Debug, Clone)]
 pub struct TransitionRecorder {
     job: RolloutJob,
     unroll: usize,
     unrolls: Vec<Unroll>,
-    /// Bytes that the observations take.
+    /// Bytes used by the observations.
     bytes: usize,
     most_bytes: usize,
 }
 
-/// Bytes of observations that one episode may take by default.
+/// Default limit of the observations' size in one episode, in bytes.
 const MOST_BYTES: usize = 1 << 30;
 
 impl TransitionRecorder {
-    /// For one episode, in stretches of `unroll` steps, 0 for stretches of one step. Observations may take 1 GiB.
+    /// A recorder for one episode, with unrolls of `unroll` steps (0 counts as 1). Observations may use 1
+    /// GiB.
     pub fn new(job: RolloutJob, unroll: usize) -> Self {
         TransitionRecorder {
             job,
@@ -106,19 +109,19 @@ impl TransitionRecorder {
         }
     }
 
-    /// The same with another bound on the bytes of observations.
+    /// The same with another limit on the bytes of observations.
     #[must_use]
     pub const fn within(mut self, most_bytes: usize) -> Self {
         self.most_bytes = most_bytes;
         self
     }
 
-    /// What was written.
+    /// Returns the recorded unrolls.
     pub fn into_unrolls(self) -> Vec<Unroll> {
         self.unrolls
     }
 
-    /// Stores an observation at the end of the last stretch.
+    /// Stores an observation at the end of the last unroll.
     fn see(&mut self, step: u64, observation: Observation<'_>) -> Result<(), EvaluateError> {
         self.bytes = self.bytes.saturating_add(bytes(observation));
         if self.bytes > self.most_bytes {
@@ -141,7 +144,7 @@ impl TransitionRecorder {
     }
 }
 
-/// What an observation takes when it is stored.
+/// Size of a stored observation in bytes.
 fn bytes(observation: Observation<'_>) -> usize {
     let own = match observation {
         Observation::Image(pixels) => pixels.bytes().len(),
@@ -159,7 +162,7 @@ impl Observer for TransitionRecorder {
     fn before_step(&mut self, step: BeforeStep<'_>) -> Result<(), EvaluateError> {
         let BeforeStep { step, env, chosen } = step;
         if self.unrolls.last().is_none_or(|unroll| unroll.len() == self.unroll) {
-            // What ends one stretch begins the next.
+            // The last observation of an unroll is the first of the next.
             if !self.unrolls.is_empty() {
                 self.see(step, env.observation())?;
             }
@@ -209,7 +212,8 @@ mod tests {
 
     const JOB: RolloutJob = RolloutJob { genome: 2, episode: 1, env_seed: 5 };
 
-    /// Shows how many steps were taken, pays ten times as much, and ends after `ends` steps.
+    /// A world that shows the number of steps taken, rewards ten times that number, and ends after `ends`
+    /// steps.
     #[derive(Clone)]
     struct Counter {
         spec: EnvSpec,
@@ -256,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Chooses 1 on odd observations; its logits are the observation, its value is minus that.
+    /// Chooses 1 on odd observations; its logits are the observation, its value is the negated observation.
     #[derive(Clone)]
     struct Odd {
         estimates: bool,
@@ -345,7 +349,7 @@ mod tests {
             assert_eq!(unrolls.len(), 2);
             assert!(!unrolls[0].terminated && !unrolls[0].truncated);
             assert_eq!((unrolls[1].terminated, unrolls[1].truncated), (terminated, !terminated));
-            // A policy without them leaves no logits and no values.
+            // A policy without logits and values records none.
             let first = unrolls[0].get(0).expect("a step");
             assert_eq!((first.logits, first.value), (&[][..], None));
         }
