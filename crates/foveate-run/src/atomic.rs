@@ -1,7 +1,8 @@
-//! Files that are whole or absent.
+//! Atomic file writes: a file is complete or absent.
 //!
-//! What is written goes to a hidden file beside its target, is flushed to the disk, and takes the target's name only
-//! then: a reader, a crash or a full disk never meets half a file, and the old one stays until the new one is safe.
+//! Bytes go to a hidden file beside the target, which is flushed to disk and then renamed to the target's
+//! name. A reader, a crash or a full disk never leaves half a file, and the old file stays until the new one
+//! is safe.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::error::RunError;
 use crate::folder::{FolderHandle, parent};
 
-/// Writes `bytes` to `path`, whole or not at all.
+/// Writes `bytes` to `path` atomically: completely or not at all.
 ///
 /// # Errors
 /// When the folder is missing or not writable, the disk is full, or `path` is a folder. The old file is then untouched.
@@ -23,17 +24,18 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), RunE
     file.commit()
 }
 
-/// A file being written: it gets its name with [`AtomicFile::commit`] and vanishes when dropped before.
+/// A file being written: [`AtomicFile::commit`] gives it its name; it is removed if it is dropped before
+/// that.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
-    /// For messages.
+    /// Path for messages.
     path: PathBuf,
-    /// `None` for a pipe or a device, which is written straight to.
+    /// `None` for a pipe or a device, which is written to directly.
     pending: Option<Pending>,
 }
 
-/// A file under a hidden name and the name that it will take, both in `folder`.
+/// A file under a hidden name and its final name, both in `folder`.
 #[derive(Debug)]
 struct Pending {
     folder: FolderHandle,
@@ -42,8 +44,8 @@ struct Pending {
 }
 
 impl AtomicFile {
-    /// Opens a hidden file beside `path`, which the user named: a link is followed, a pipe or a device is written
-    /// straight to. What killed processes left beside it is removed.
+    /// Opens a hidden file beside `path`, which the user named: a link is followed, a pipe or a device is
+    /// written to directly. Removes hidden files that killed processes left beside it.
     ///
     /// # Errors
     /// As [`write()`].
@@ -55,7 +57,7 @@ impl AtomicFile {
     }
 
     fn create_io(path: &Path) -> io::Result<Self> {
-        // Renaming onto a link would replace the link, so its target is what counts.
+        // Renaming onto a link would replace the link, so the link's target is used.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         if let Ok(about) = fs::metadata(&target) {
             if about.is_dir() {
@@ -72,7 +74,7 @@ impl AtomicFile {
         Self::create_in(&folder, name)
     }
 
-    /// Opens a hidden file in `folder` that becomes `name`, in the place of whatever has that name.
+    /// Opens a hidden file in `folder` that becomes `name` and replaces any file of that name.
     pub(crate) fn create_in(folder: &FolderHandle, name: &OsStr) -> io::Result<Self> {
         let (file, hidden) = folder.create_hidden(name)?;
         let path = folder.path().join(name);
@@ -80,16 +82,16 @@ impl AtomicFile {
         Ok(AtomicFile { file, path, pending: Some(pending) })
     }
 
-    /// Where it will be.
+    /// The final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file without a name for what has to wait, on the same disk; beside a pipe or a device, in the system's folder
-    /// for temporary files.
+    /// An unnamed temporary file on the same disk; for a pipe or a device, in the system's folder for
+    /// temporary files.
     ///
     /// # Errors
-    /// When neither takes it.
+    /// When it can be created in neither place.
     pub(crate) fn scratch(&self) -> io::Result<File> {
         match &self.pending {
             Some(Pending { folder, .. }) => folder.scratch(),
@@ -97,10 +99,10 @@ impl AtomicFile {
         }
     }
 
-    /// Flushes to the disk and takes the final name.
+    /// Flushes to disk and renames to the final name.
     ///
     /// # Errors
-    /// When the disk refuses; the old file is then untouched.
+    /// When the disk rejects it; the old file is then untouched.
     pub fn commit(mut self) -> Result<(), RunError> {
         let failed = RunError::io("write", &self.path);
         self.finish().map_err(failed)
@@ -132,7 +134,7 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(Pending { folder, hidden, .. }) = &self.pending {
-            // Nothing more can be done about a file that does not go away; the next sweep tries again.
+            // A file that cannot be removed now is removed by a later sweep.
             let _ = folder.remove_io(hidden);
         }
     }
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_is_swept_and_nothing_else() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        // Not ours: no process in the name, a link, a folder's file of another ending.
+        // Not hidden files of this program: no process in the name, a link, a file with another suffix.
         for name in ["not-ours.foveate-tmp", ".mine.foveate-tmp", ".a.12-x", ".a.12.foveate-tmp"] {
             fs::write(dir.path().join(name), "x").expect("writable");
         }

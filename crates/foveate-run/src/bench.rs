@@ -1,6 +1,7 @@
-//! What `foveate bench` measures: CPU time of this machine, one thread, no reference.
+//! Measurements of `foveate bench`: CPU time on this machine, one thread, without reference systems.
 //!
-//! `cargo xtask bench` puts these figures beside Gymnasium, EnvPool, NumPy and PyTorch, measured in the same run.
+//! `cargo xtask bench` compares these figures with Gymnasium, EnvPool, NumPy and PyTorch, measured in the
+//! same run.
 
 mod evolve;
 mod forward;
@@ -38,13 +39,13 @@ pub struct Recorded {
 /// CPU time of a world over recorded episodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorldTiming {
-    /// Which picture was drawn at every step.
+    /// The picture that was rendered in every step.
     pub picture: String,
     /// Steps taken.
     pub steps: u64,
     /// CPU seconds of `step` alone, one thread, the fastest of several passes.
     pub cpu_s: f64,
-    /// The return of every episode, so that a reader can check that the same episodes were driven.
+    /// The return of every episode, so that a reader can check that the same episodes were run.
     pub returns: Vec<f64>,
 }
 
@@ -55,10 +56,10 @@ impl WorldTiming {
     }
 }
 
-/// Replays `episodes` in the world `id` with `picture`, `passes` times over, and keeps the fastest pass.
+/// Replays `episodes` in the world `id` with `picture`, `passes` times, and keeps the fastest pass.
 ///
 /// # Errors
-/// When the world does not exist or refuses an action.
+/// When the world does not exist or rejects an action.
 pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> Result<WorldTiming, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
     let mut env = foveate_registry::make(&request)?;
@@ -82,7 +83,8 @@ pub fn world(id: &str, picture: &str, episodes: &[Recorded], passes: usize) -> R
     Ok(timing)
 }
 
-/// Plays one recorded episode to its end or to its last action; gives steps, return and the CPU time of the steps.
+/// Replays one recorded episode to its end or to its last action; returns steps, return and the CPU time of
+/// the steps.
 fn replay(env: &mut dyn Env, recorded: &Recorded) -> Result<(u64, f64, Duration), RunError> {
     let mut actor = RecordedActor(&recorded.actions);
     let mut episode = Episode::of_seed(recorded.seed, actor.rules());
@@ -92,14 +94,16 @@ fn replay(env: &mut dyn Env, recorded: &Recorded) -> Result<(u64, f64, Duration)
     Ok((result.steps, result.total, clock.elapsed()))
 }
 
-/// Seeds of the tracks that [`drives`] are on.
+/// Seeds of the tracks of [`drives`].
 const LAPS: [u64; 2] = [0, 1];
 const WORSE: u64 = 2;
-/// The worse drive: after twice as many steps of the expert's steering, so many of one drawn at random.
+/// Alternation of the perturbed episode: after twice as many steps of the expert's steering, so many of a
+/// random one.
 const TURN: u64 = 10;
 
-/// Episodes to measure the world `id` with, of at most `steps` steps each: a lap of the world's own expert on each of two
-/// tracks of `picture`, and a third on which its steering is random by turns, so that it leaves the road and comes back.
+/// Episodes to measure the world `id` with, of at most `steps` steps each: one of the world's own expert on
+/// each of two tracks of `picture`, and a third in which its steering is random at intervals, so that the car
+/// leaves the road and returns.
 ///
 /// # Errors
 /// When the world does not exist or has no expert.
@@ -119,7 +123,7 @@ fn drive(env: &mut dyn Env, seed: u64, steps: usize, worse: bool) -> Result<Reco
     Ok(Recorded { seed, actions: recorder.actions })
 }
 
-/// The world's expert; a worse one steers at random by turns.
+/// The world's expert; if `worse`, its steering is random at intervals.
 struct ExpertActor {
     rng: Rng,
     action: [f64; 3],
@@ -140,10 +144,11 @@ impl Actor for ExpertActor {
     }
 }
 
-/// The episodes recorded in `folder`: a file `actions_SEED.jsonl` each, one JSON array of numbers per line.
+/// Reads the episodes recorded in `folder`: one file `actions_SEED.jsonl` each, with one JSON array of
+/// numbers per line.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be read, or holds something else.
+/// When the folder or a file in it cannot be read, or has other contents.
 pub fn recorded(folder: &Path) -> Result<Vec<Recorded>, RunError> {
     let mut episodes = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(RunError::io("read", folder))? {
@@ -164,20 +169,20 @@ pub fn recorded(folder: &Path) -> Result<Vec<Recorded>, RunError> {
     Ok(episodes)
 }
 
-/// Whole rollouts, world and picture and agent, on several workers.
+/// Timing of complete rollouts, with world, picture and agent, on several workers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RolloutTiming {
     /// Threads.
     pub workers: usize,
-    /// Steps taken, all threads together.
+    /// Steps taken, over all threads.
     pub steps: u64,
-    /// CPU seconds, all threads together.
+    /// CPU seconds, over all threads.
     pub cpu_s: f64,
-    /// Seconds on the wall.
+    /// Seconds of wall time.
     pub wall_s: f64,
 }
 
-/// Times `episodes` whole episodes of `agent` in `env` on `workers` threads.
+/// Measures the time of `episodes` whole episodes of `agent` in `env` on `workers` threads.
 ///
 /// # Errors
 /// When a rollout fails.
@@ -203,7 +208,7 @@ pub fn rollouts(
 /// Frames of a recorded episode in the world `id` with `picture`, every `every`-th, at most `at_most`.
 ///
 /// # Errors
-/// When the world does not exist, refuses an action, or shows no picture.
+/// When the world does not exist, rejects an action, or shows no picture.
 pub fn frames(
     id: &str,
     picture: &str,
@@ -223,7 +228,7 @@ pub fn frames(
     Ok(frames.frames)
 }
 
-/// Keeps some of the frames that decisions are taken on.
+/// Keeps some of the observed frames.
 struct FrameRecorder {
     every: u64,
     at_most: usize,
@@ -259,7 +264,7 @@ mod tests {
             );
             assert!(timing.cpu_s > 0.0 && timing.cpu_s.is_finite());
         }
-        // Their tracks differ, so that the laps of one are none in the other.
+        // Their tracks differ, so a lap of one is not a lap of the other.
         let episodes = drives("car-racing", "none", 1000).expect("it has an expert");
         let astray = world("car-racing", "classic", &episodes[..2], 1).expect("it drives");
         assert!(astray.returns.iter().all(|&total| total < 600.0), "{astray:?}");

@@ -1,8 +1,8 @@
-//! The browser of whoever sits in front of this machine.
+//! Opens the user's browser.
 
 use std::process::{Command, Stdio};
 
-/// Asks the desktop to show `url`. Without a desktop nothing happens.
+/// Asks the desktop to show `url`. Does nothing without a desktop.
 pub fn open(url: &str) {
     let mut command = if cfg!(target_os = "macos") {
         Command::new("open")

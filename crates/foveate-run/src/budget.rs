@@ -1,8 +1,8 @@
-//! What a job will need, estimated before it begins, and whether this machine has it.
+//! Estimates what a job needs before it begins, and checks that this machine has it.
 //!
-//! All estimates are here, in bytes, as upper bounds of what is reserved for good: a job that would not fit is refused
-//! with its numbers instead of being killed hours later. Absolute bounds on counts (episodes, workers, rows) stand
-//! beside what they bound; they catch slips of the finger on any machine.
+//! All estimates are here, in bytes, as upper bounds of what is allocated permanently: a job that would not
+//! fit is rejected with its numbers instead of being killed hours later. Absolute limits on counts (episodes,
+//! workers, rows) stand beside what they limit; they catch typing errors on any machine.
 
 use std::fs;
 use std::path::Path;
@@ -17,18 +17,18 @@ use crate::error::RunError;
 use crate::parallel_student::AT_ONCE;
 use crate::{tensors, worlds};
 
-/// What may be taken where the system does not say how much memory is free.
+/// Assumed memory where the system does not report how much is free.
 const USUAL_MEMORY: u64 = 16 << 30;
-/// A worker with the smallest world and agent, twice each.
+/// A worker with the smallest world and agent, two copies each.
 pub(crate) const WORKER: u64 = 1 << 20;
-/// A Python interpreter with numpy and Gymnasium; games take more.
+/// A Python interpreter with numpy and Gymnasium; some games take more.
 const PYTHON: u64 = 40 << 20;
 /// A job of a batch with its result.
 const JOB: u64 = 300;
-/// A film of an evaluation: twelve seconds at 480 × 270.
+/// A video of an evaluation: twelve seconds at 480 × 270.
 const FILM: u64 = 1 << 19;
 
-/// Parts of a job and the bytes that each takes.
+/// Parts of a job and the bytes that each needs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Need {
     parts: Vec<Part>,
@@ -42,7 +42,7 @@ struct Part {
 }
 
 impl Need {
-    /// Adds `count` times `each` bytes for `what`; `remedy` is what to change if it is too much.
+    /// Adds `count` times `each` bytes for `what`; `remedy` says what to change if it is too much.
     pub(crate) fn with(
         mut self,
         what: impl Into<String>,
@@ -58,7 +58,7 @@ impl Need {
         self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes))
     }
 
-    /// Whether all of it fits into `free` bytes of `place`; `job` is what asks for it.
+    /// Checks that everything fits into `free` bytes of `place`; `job` names the job.
     fn check(&self, job: &str, place: &str, free: u64) -> Result<(), RunError> {
         let total = self.total();
         let Some(largest) = self.parts.iter().max_by_key(|part| part.bytes) else { return Ok(()) };
@@ -77,28 +77,28 @@ impl Need {
         })
     }
 
-    /// Whether all of it fits into the memory that is free on this machine; `job` is what asks for it.
+    /// Checks that everything fits into the free memory of this machine; `job` names the job.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not fit.
     pub(crate) fn fits_memory(&self, job: &str) -> Result<(), RunError> {
         self.check(job, "memory", free_memory())
     }
 
-    /// Whether all of it fits onto the disk that holds `folder`, or will.
+    /// Checks that everything fits on the disk of `folder`, which need not exist yet.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not fit.
     pub(crate) fn fits_disk(&self, job: &str, folder: &Path) -> Result<(), RunError> {
         match free_disk(folder) {
             Some(free) => self.check(job, "disk", free),
-            // Whoever writes there will say what is wrong with the place.
+            // The later write reports what is wrong with the place.
             None => Ok(()),
         }
     }
 }
 
-/// `1.5 GB`, for people.
+/// A readable size, such as `1.5 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
     let (mut value, mut unit) = (bytes as f64, 0);
@@ -110,13 +110,14 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
-/// Bytes of memory that a job may still take: what the system, its container and the limits of this process leave.
+/// Bytes of memory that a job may still use, limited by the system, its container and the limits of this
+/// process.
 fn free_memory() -> u64 {
     let [system, container, process] = [system_memory(), container_memory(), process_memory()];
     [system, container, process].into_iter().flatten().min().unwrap_or(USUAL_MEMORY)
 }
 
-/// What Linux says is available without harm to others, and swap.
+/// Memory that Linux reports as available, and swap.
 fn system_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kilobytes = |name: &str| {
@@ -127,11 +128,11 @@ fn system_memory() -> Option<u64> {
     Some(available.saturating_add(kilobytes("SwapFree").unwrap_or(0)).saturating_mul(1024))
 }
 
-/// What the control groups of this process leave (version 2, and version 1 as containers mount it).
+/// Memory left by the control groups of this process (version 2, and version 1 as containers mount it).
 fn container_memory() -> Option<u64> {
     let number =
         |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-    // Files that were read stay in memory as long as no one wants it.
+    // Cached files count as free: they stay in memory only while nothing else needs it.
     let cached = |folder: &Path, key: &str| {
         let text = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
         text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok()).unwrap_or(0)
@@ -152,7 +153,7 @@ fn container_memory() -> Option<u64> {
     new.chain(old).min()
 }
 
-/// What `ulimit -v` leaves.
+/// Memory left by `ulimit -v`.
 fn process_memory() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -163,28 +164,28 @@ fn process_memory() -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_mul(1024)))
 }
 
-/// Bytes that may still be written beside `folder`, which need not exist yet.
+/// Bytes that can still be written to the disk of `folder`, which need not exist yet.
 fn free_disk(folder: &Path) -> Option<u64> {
     let folder = std::path::absolute(folder).ok()?;
     let found = folder.ancestors().find(|folder| folder.is_dir())?;
     let disk = rustix::fs::statvfs(found).ok()?;
-    // One without blocks, as /proc, is no disk.
+    // A file system without blocks, such as /proc, is not a disk.
     (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Numbers in all of these tensors.
+/// Number of values in all of these tensors.
 fn count(tensors: &[TensorShape]) -> u64 {
     let of = |tensor: &TensorShape| tensor.shape.iter().fold(1, |n: u64, &d| n.saturating_mul(d as u64));
     tensors.iter().fold(0, |sum, tensor| sum.saturating_add(of(tensor)))
 }
 
-/// Bytes of an agent of these settings, every default written out: its weights, packed for its kernels too, and its
-/// scratch space for every patch of its picture.
+/// Bytes of an agent with these settings (all defaults included): its weights, also packed for its kernels,
+/// and its scratch space for every patch of its picture.
 pub(crate) fn agent(config: &Value, tensors: &[TensorShape], threads: usize) -> u64 {
     count(tensors).saturating_mul(16).saturating_add(scratch(config, threads as u64))
 }
 
-/// What queries, keys and votes take, wherever in `config` a picture is cut into patches.
+/// Memory of queries, keys and votes, wherever `config` divides a picture into patches.
 fn scratch(config: &Value, threads: u64) -> u64 {
     let Value::Object(settings) = config else { return 0 };
     let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -203,26 +204,26 @@ fn scratch(config: &Value, threads: u64) -> u64 {
     settings.values().fold(bytes, |sum, value| sum.saturating_add(scratch(value, threads)))
 }
 
-/// Bytes of a copy of this world, its process included if it has one.
+/// Bytes of a copy of this world, including its process if it has one.
 pub(crate) fn world(spec: &EnvSpec) -> u64 {
     let shown = spec.observation.bytes();
-    // The newest one, the one before, and what wrappers and shifts make of it.
+    // The newest frame, the previous one, and the copies of wrappers and shifts.
     4 * shown + if worlds::has_process(&spec.id) { PYTHON } else { 0 }
 }
 
-/// What `workers` workers need that drive agents of `params` parameters.
+/// Memory of `workers` workers that run agents of `params` parameters.
 pub(crate) fn workers(workers: usize, params: usize, spec: &EnvSpec) -> Need {
     let (params, world) = (16 * params as u64, world(spec));
-    // Of world and agent there is a spare copy each; a process is not copied.
+    // World and agent have a spare copy each; a process is not copied.
     let each = WORKER.saturating_add(2 * params).saturating_add(2 * world);
     let what = format!("{workers} workers");
     Need::default().with(what, workers as u64, each, "lower --workers")
 }
 
-/// Whether an evaluation of `episodes` episodes fits this machine.
+/// Checks that an evaluation of `episodes` episodes fits this machine.
 ///
 /// # Errors
-/// When it does not.
+/// When it does not fit.
 pub(crate) fn evaluation(
     episodes: usize,
     crew: usize,
@@ -235,7 +236,7 @@ pub(crate) fn evaluation(
         .fits_memory("this evaluation")
 }
 
-/// About how many validations the whole run has at most, each of which may leave weights and a film.
+/// Approximate maximum number of validations of the whole run, each of which may write weights and a video.
 fn validations(recipe: &Recipe) -> u64 {
     let between = recipe.stages.iter().map(|stage| {
         let by_steps = stage.steps / recipe.interval_steps();
@@ -249,12 +250,13 @@ fn validations(recipe: &Recipe) -> u64 {
     between.fold(0, u64::saturating_add)
 }
 
-/// Whether training as `config` says, of an agent of these `tensors` and complete `settings`, fits this machine.
+/// Checks that training with `config`, for an agent of these `tensors` and complete `settings`, fits this
+/// machine.
 ///
-/// With the world's shape come the numbers that a step of a demonstration holds, if the agent learns from any.
+/// The numbers per step of a demonstration, if the agent learns from any, come with the world's shape.
 ///
 /// # Errors
-/// When memory or the disk of `folder` is too small, or a checkpoint would be larger than can be read again.
+/// When memory or the disk of `folder` is too small, or a checkpoint would be too large to be read again.
 pub(crate) fn training(
     config: &TrainConfig,
     (settings, tensors): (&Value, &[TensorShape]),
@@ -306,7 +308,7 @@ pub(crate) fn training(
         )
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
     if recipe.imitates() {
-        // Of each thread two learners and two gradients, and a few gradients more.
+        // Each thread has two students and two gradients; there are a few more gradients.
         let threads = crew as u64 + AT_ONCE as u64;
         let what = format!("learning from demonstrations on {crew} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
@@ -404,7 +406,7 @@ mod tests {
 
     #[test]
     fn presets_fit() {
-        // Those whose agent fits a native world as it is.
+        // Presets whose agent fits a native world without changes.
         for preset in ["laptop", "laptop-relu", "evolution", "paper", "take-cover"] {
             check_training(preset, &NO_SETS).expect(preset);
         }

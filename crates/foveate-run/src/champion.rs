@@ -1,8 +1,8 @@
-//! The trained agents that come with Foveate: what drives when a user names no weights.
+//! The trained agents bundled with Foveate, used when a user names no weights.
 //!
-//! Each is a weight file as `foveate train` writes it, kept in `champions/` beside a card that says how it was made and
-//! how well it drives, and built into the program, so that it is there in any folder. A champion drives in the world as
-//! it is by itself, whatever picture it was trained with.
+//! Each is a weight file of `foveate train`, stored in `champions/` beside a card with its training and its
+//! scores, and embedded in the program, so that it is available in any folder. It runs in the unmodified
+//! world with the world's default picture, whatever picture it was trained with.
 
 use foveate_registry::WORLDS;
 
@@ -11,20 +11,20 @@ use crate::suggest;
 use crate::tensors::TensorFile;
 use crate::weights::AgentFile;
 
-/// Whether `world` has a champion.
+/// Whether there is a bundled agent for `world`.
 pub fn has_champion(world: &str) -> bool {
     WORLDS.get(world).is_some_and(|world| world.champion.is_some())
 }
 
-/// The names of the worlds that have a champion.
+/// The names of the worlds with a bundled agent.
 fn worlds() -> Vec<&'static str> {
     WORLDS.iter().filter(|world| world.champion.is_some()).map(|world| world.name).collect()
 }
 
-/// The champion of `world`, and what to call it where a weight file's path would stand.
+/// The bundled agent of `world`, and a label for it in place of a weight file's path.
 ///
 /// # Errors
-/// When this world has none.
+/// When there is none for this world.
 pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
     let Some(bytes) = WORLDS.get(world).and_then(|world| world.champion) else {
         return Err(RunError::BadRequest {
@@ -57,7 +57,7 @@ mod tests {
     use crate::replay::sha256_hex;
     use crate::workers::{Stop, Workers, default_workers};
 
-    /// The card of a champion.
+    /// The card of a bundled agent.
     fn card(world: &str) -> String {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../champions");
         fs::read_to_string(folder.join(format!("{world}.md"))).expect("every champion has a card")
@@ -80,7 +80,7 @@ mod tests {
             let agent = file.agent().expect("its layout fits");
             let env = foveate_registry::make(&EnvRequest { id: world.into(), ..EnvRequest::default() })
                 .expect("its world exists");
-            // The rows `| seed | return | steps |` of the card.
+            // Reads the rows `| seed | return | steps |` of the card.
             let card = card(world);
             let rows = card.lines().skip_while(|line| !line.starts_with("| seed | return | steps |"));
             let rows: Vec<Vec<&str>> = rows

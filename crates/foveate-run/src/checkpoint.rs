@@ -1,11 +1,12 @@
 //! Run folders and checkpoints.
 //!
-//! `runs/<name>/` holds everything about a run: `config.toml` (the whole configuration), `about.json` (version, start,
-//! and every time the run was gone on with), `tracks.json` (which tracks serve which purpose), `log.jsonl` (a line for
-//! every event), TensorBoard's event file, `curve.svg`, `best.safetensors` and `last.safetensors` (weights), `videos/`
-//! (a film of every evaluation), `failures/` (rollouts that failed), and `checkpoints/` with the newest states of the
-//! run. Each file is whole at any moment, so a run may be killed at any moment; a checkpoint knows how long the log was
-//! and what stood in it, and a resumed run cuts the log back to there.
+//! `runs/<name>/` holds everything about a run: `config.toml` (the whole configuration), `about.json`
+//! (version, start, and the time of every resume), `tracks.json` (which tracks serve which purpose),
+//! `log.jsonl` (a line for every event), TensorBoard's event file, `curve.svg`, `best.safetensors` and
+//! `last.safetensors` (weights), `videos/` (a video of every evaluation), `failures/` (rollouts that failed),
+//! and `checkpoints/` with the newest states of the run. Each file is complete at any moment, so a run may be
+//! killed at any moment. A checkpoint records the length and the checksum of the log; a resumed run truncates
+//! the log to that length.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,26 +21,26 @@ use crate::folder::FolderHandle;
 use crate::lock::Lock;
 use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 
-/// How many checkpoints stay: the newest, and those to fall back to if the disk broke it.
+/// How many checkpoints are kept: the newest, and older ones as a fallback if the disk damaged it.
 pub(crate) const KEEP: usize = 3;
-/// Says what a file is.
+/// Identifies the file format.
 const FORMAT: &str = "foveate-checkpoint-2";
-/// Longer logs are none of ours.
+/// Longer logs are rejected.
 const MAX_LOG: u64 = 1 << 32;
-/// The folders that a crash may leave hidden files in.
+/// The folders in which a crash may leave hidden files.
 const FOLDERS: [&str; 3] = [CHECKPOINTS, "videos", "failures"];
 const CHECKPOINTS: &str = "checkpoints";
 const CONFIG: &str = "config.toml";
 const LOG: &str = "log.jsonl";
-/// Longest name of a run in bytes: hidden names are longer, and file systems end at 255.
+/// Longest name of a run in bytes: hidden names are longer, and the limit of file systems is 255.
 const MAX_NAME: usize = 180;
 
-/// A run's folder, locked against others who would train in it.
+/// A run's folder, locked against other trainers.
 #[derive(Debug)]
 pub struct RunFolder {
     folder: FolderHandle,
     log: File,
-    /// How much is in the log, and its sum so far.
+    /// Length of the log and its checksum so far.
     log_end: LogEnd,
     /// The number of the next checkpoint.
     next: u64,
@@ -48,7 +49,7 @@ pub struct RunFolder {
     _lock: Lock,
 }
 
-/// The log as a checkpoint knew it.
+/// The log at the time of a checkpoint.
 #[derive(Debug, Clone, Default)]
 struct LogEnd {
     lines: u64,
@@ -67,34 +68,35 @@ impl LogEnd {
 /// A state of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The course, see [`foveate_train::Training::restore`].
+    /// The state of training, see [`foveate_train::Training::restore`].
     pub state: StateDict,
-    /// Lines that the log had.
+    /// Number of lines of the log.
     pub lines: u64,
-    /// Version of the program that wrote it, with its build.
+    /// Version and build of the program that wrote it.
     pub version: String,
-    /// The configuration that it was written under.
+    /// The configuration of the run when it was written.
     pub config: String,
-    /// Bytes and sum of these lines.
+    /// Length in bytes and checksum of these lines.
     log: (u64, String),
 }
 
-/// A checkpoint to go on from.
+/// A checkpoint to resume from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Whether the log is the one that it was written with.
+    /// Whether the log matches the checkpoint.
     pub log_fits: bool,
-    /// A word on each newer checkpoint that was passed over.
+    /// A message about each newer checkpoint that was skipped.
     pub notes: Vec<String>,
 }
 
 impl RunFolder {
-    /// Makes a folder for a new run in `runs`: `base` as a plain name, or if that exists `base-1`, `base-2`, …
+    /// Creates a folder for a new run in `runs`: `base` as a plain name, or if that exists `base-1`,
+    /// `base-2`, …
     ///
     /// # Errors
-    /// When the folder cannot be made or written to.
+    /// When the folder cannot be created or written to.
     pub fn create(runs: &Path, base: &str, config: &str) -> Result<Self, RunError> {
         let base = plain_name(base);
         let mut new = NewRun::furnish(runs, &base, config)?;
@@ -109,10 +111,10 @@ impl RunFolder {
         Err(RunError::BadRun { folder: runs.to_path_buf(), why })
     }
 
-    /// Makes the folder `name` in `runs` for a new run, or none: a run is never overwritten.
+    /// Creates the folder `name` in `runs` for a new run. An existing run is never overwritten.
     ///
     /// # Errors
-    /// When the name is no name of a folder, the folder exists, or cannot be made or written to.
+    /// When the name is not a valid folder name, or the folder exists, or cannot be created or written to.
     pub fn create_named(runs: &Path, name: &str, config: &str) -> Result<Self, RunError> {
         if let Some(why) = no_name(name) {
             let why = format!("{name:?} is no name for a run: {why}; choose a plain word with --name");
@@ -169,12 +171,12 @@ impl RunFolder {
         Ok(run)
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The folder itself, through which everything in it is read and written.
+    /// The handle of the folder, through which all its files are read and written.
     pub fn handle(&self) -> &FolderHandle {
         &self.folder
     }
@@ -188,10 +190,10 @@ impl RunFolder {
         self.path().join(LOG)
     }
 
-    /// Adds a line to the log.
+    /// Appends a line to the log.
     ///
     /// # Errors
-    /// When it cannot be written; half a line may then stand there, which a resumed run cuts off.
+    /// When it cannot be written; an incomplete line may remain, which a resumed run removes.
     pub fn log(&mut self, line: &str) -> Result<(), RunError> {
         let line = format!("{line}\n");
         self.log.write_all(line.as_bytes()).map_err(RunError::io("write", &self.log_path()))?;
@@ -199,7 +201,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Cuts the log back to where it was at `checkpoint`, and gives its lines.
+    /// Truncates the log to its length at `checkpoint`, and returns its lines.
     ///
     /// # Errors
     /// When the file cannot be read or changed.
@@ -223,7 +225,7 @@ impl RunFolder {
         Ok(lines)
     }
 
-    /// Puts the log aside and begins a new one; returns what the old one is called now.
+    /// Renames the log and starts a new one; returns the new name of the old log.
     ///
     /// # Errors
     /// When it cannot be renamed.
@@ -237,7 +239,7 @@ impl RunFolder {
         Ok(aside)
     }
 
-    /// Saves the state of the run, and lets go of old ones.
+    /// Saves the state of the run, and removes old checkpoints.
     ///
     /// # Errors
     /// When it cannot be written; the earlier ones are then untouched.
@@ -271,11 +273,11 @@ impl RunFolder {
         Ok(())
     }
 
-    /// The newest checkpoint that is whole and that the log fits, or if there is none the newest that is whole; `None`
-    /// for a run that was stopped before its first.
+    /// The newest intact checkpoint that matches the log, or if there is none the newest intact checkpoint;
+    /// `None` for a run that was stopped before its first.
     ///
     /// # Errors
-    /// When there are checkpoints but none is whole, or they are missing although the run has begun.
+    /// When there are checkpoints but none is intact, or they are missing although the run has started.
     pub fn latest(&self) -> Result<Option<Found>, RunError> {
         let mut notes = Vec::new();
         let mut log_is_another = None;
@@ -315,8 +317,8 @@ impl RunFolder {
     }
 }
 
-/// Whether the log of the run in `folder` begins with what it was at the newest checkpoint that is whole, as it does in a
-/// run that goes on; also when there is none to say so.
+/// Whether the log of the run in `folder` starts with its contents at the newest intact checkpoint, as it
+/// does in a run that is being continued; also `true` when there is no checkpoint.
 ///
 /// # Errors
 /// When the folder or the log cannot be read.
@@ -330,7 +332,7 @@ pub fn log_is_whole(folder: &FolderHandle) -> Result<bool, RunError> {
     Ok(true)
 }
 
-/// Whether the log begins with what it was at `checkpoint`.
+/// Whether the log starts with its contents at `checkpoint`.
 fn log_fits(folder: &FolderHandle, checkpoint: &Checkpoint) -> Result<bool, RunError> {
     let failed = || RunError::io("read", &folder.path().join(LOG));
     let file = folder.open_to_read(LOG)?;
@@ -348,14 +350,14 @@ fn log_fits(folder: &FolderHandle, checkpoint: &Checkpoint) -> Result<bool, RunE
     }
 }
 
-/// The names of all checkpoints of the run in `folder` with their numbers, the oldest first.
+/// The names of all checkpoints of the run in `folder` with their numbers, oldest first.
 fn list(folder: &FolderHandle) -> Result<Vec<(u64, String)>, RunError> {
     let Some(folder) = folder.folder(CHECKPOINTS)? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for entry in folder.entries()?.into_iter().filter(|entry| !entry.is_folder) {
         let Some(name) = entry.name.to_str() else { continue };
         let number = name.strip_suffix(".safetensors").and_then(|n| n.parse::<u64>().ok());
-        // No run comes near the largest numbers; what bears one is not ours.
+        // No run reaches such large numbers; such a file is not a checkpoint of this program.
         if let Some(number) = number.filter(|&number| number < 1 << 53) {
             all.push((number, name.to_owned()));
         }
@@ -373,7 +375,7 @@ fn load(folder: &FolderHandle, name: &str) -> Result<Checkpoint, RunError> {
     if file.metadata.get("format").map(String::as_str) != Some(FORMAT) {
         return Err(wrong("this is no checkpoint of this version"));
     }
-    // Every byte counts, also those that say nothing.
+    // Compares all bytes, including those without meaning.
     let same = file.to_bytes() == bytes;
     let digest = file.metadata.remove("sha256");
     if !same || digest != Some(hex(&Sha256::digest(file.to_bytes()))) {
@@ -387,13 +389,13 @@ fn load(folder: &FolderHandle, name: &str) -> Result<Checkpoint, RunError> {
     let lines = number(take("log_lines")?)?;
     let log = (number(take("log_bytes")?)?, take("log_sha256")?);
     let (version, config) = (take("version")?, take("config")?);
-    // Checkpoints of before had none.
+    // Checkpoints of earlier versions have no build.
     let version = format!("{version} (build {})", take("build").unwrap_or_else(|_| "unknown".into()));
     let state = file.tensors.into_iter().collect();
     Ok(Checkpoint { state, lines, version, config, log })
 }
 
-/// A run's folder under a hidden name: whoever meets a run's folder meets all of it.
+/// A run's folder under a hidden name: it gets its name when it is complete.
 struct NewRun {
     /// The folder of all runs.
     runs: FolderHandle,
@@ -416,14 +418,14 @@ impl NewRun {
         match fill() {
             Ok(run) => Ok(NewRun { runs, hidden, run }),
             Err(error) => {
-                // Nothing more can be done about a folder that does not go away; the next run sweeps it.
+                // A folder that cannot be removed now is removed by the next run.
                 let _ = runs.remove_tree(&hidden);
                 Err(error)
             }
         }
     }
 
-    /// Gives the folder its name, if nothing has it.
+    /// Renames the folder to its name, if the name is free.
     fn take(&mut self, name: &str) -> Result<bool, RunError> {
         let path = self.runs.path().join(name);
         match self.runs.rename_folder(&self.hidden, name.as_ref()) {
@@ -445,7 +447,8 @@ impl NewRun {
     }
 }
 
-/// `id` as the name of a folder that any file system, `rsync` and a URL take: `gym:ALE/Pong-v5` is `gym-ALE-Pong-v5`.
+/// `id` as a folder name that any file system, `rsync` and URLs accept: `gym:ALE/Pong-v5` becomes
+/// `gym-ALE-Pong-v5`.
 fn plain_name(id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = id.chars().take(MAX_NAME).map(plain).collect();
@@ -453,9 +456,9 @@ fn plain_name(id: &str) -> String {
     if no_name(name).is_some() { "run".into() } else { name.to_owned() }
 }
 
-/// Why `name` cannot be the name of a run, if it cannot.
+/// The reason why `name` cannot be the name of a run; `None` if it can.
 fn no_name(name: &str) -> Option<String> {
-    // Windows has no files of these names, whatever follows the first dot.
+    // Windows does not allow these names, whatever follows the first dot.
     const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
     let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let numbered = |device: &str| stem.strip_prefix(device).is_some_and(|n| n.len() == 1 && n != "0");

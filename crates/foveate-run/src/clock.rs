@@ -1,12 +1,12 @@
-//! Wall and CPU clocks: the only place that asks what time it is.
+//! Wall and CPU clocks: the only module that reads the time.
 //!
-//! CPU time is what to compare on a shared machine; wall time is what a user waits for.
+//! Compare CPU time on a shared machine; wall time is how long a user waits.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A stopwatch on the wall.
+/// A stopwatch for wall time.
 #[derive(Debug, Clone, Copy)]
 pub struct Wall(Instant);
 
@@ -23,8 +23,8 @@ impl Wall {
     }
 }
 
-/// A stopwatch that runs only while this process computes, all threads together, or a worker process that hosts an
-/// environment of Gymnasium for it (as far as those have told, see [`foveate_gym::worker_cpu`]).
+/// A stopwatch for CPU time of this process, over all threads, and of worker processes that host Gymnasium
+/// environments for it (as far as they have reported, see [`foveate_gym::worker_cpu`]).
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessCpu(Duration);
 
@@ -40,7 +40,7 @@ impl ProcessCpu {
     }
 }
 
-/// A stopwatch that runs only while the thread that asks computes.
+/// A stopwatch for CPU time of the calling thread.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadCpu(Duration);
 
@@ -50,7 +50,7 @@ impl ThreadCpu {
         ThreadCpu(thread_cpu())
     }
 
-    /// CPU time of this thread since the start. Ask on the thread that started it.
+    /// CPU time of this thread since the start. Call it on the thread that started the stopwatch.
     pub fn elapsed(&self) -> Duration {
         thread_cpu().saturating_sub(self.0)
     }
@@ -84,8 +84,8 @@ pub fn utc_now() -> String {
 
 /// Seconds since 1970 as date and time in UTC.
 pub fn utc(seconds: u64) -> String {
-    // Days are counted from 1 March of year 0, so that the leap day is the last day of a year; 146,097 days are 400
-    // years.
+    // Days are counted from 1 March of year 0, so that the leap day is the last day of a year; 400 years have
+    // 146,097 days.
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -128,7 +128,7 @@ mod tests {
         assert!(process.elapsed() >= on_thread, "the process counts at least what its thread does");
         assert!(wall.elapsed() >= on_thread, "one thread cannot compute longer than the wall clock runs");
 
-        // A thread that sleeps computes (almost) nothing: what tells a CPU clock from a wall clock.
+        // A sleeping thread uses (almost) no CPU time: this distinguishes a CPU clock from a wall clock.
         let asleep = std::thread::spawn(|| {
             let (cpu, wall) = (ThreadCpu::start(), Wall::start());
             std::thread::sleep(Duration::from_millis(30));

@@ -1,9 +1,9 @@
-//! Learning curves of several runs beside one another.
+//! Compares the learning curves of several runs.
 //!
-//! Runs of the same configuration are seeds of one and make a group, whatever they are called; runs whose
-//! configurations differ are never pooled. Which keys differ stands in the picture, in the table and in the JSON. What is
-//! shown is the best validation so far, since a run of several tries starts anew now and then, and the final report,
-//! which chose nothing.
+//! Runs of the same configuration form a group (their seeds may differ), whatever their names; runs with
+//! different configurations are never pooled. The picture, the table and the JSON list the keys that differ.
+//! The curves show the best validation so far, since a run with several starts begins again from time to
+//! time, and the final report, on held-out tracks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,14 +25,14 @@ use crate::progress::LogLine;
 const MAX_LOG: u64 = 1 << 30;
 /// A larger configuration is refused.
 const MAX_CONFIG: u64 = 1 << 20;
-/// Most runs that a picture can show.
+/// Largest number of runs in a picture.
 const MAX_RUNS: usize = 64;
-/// What runs of one configuration may differ in.
+/// Keys that may differ within a group.
 const FREE: [&str; 4] = ["seed", "workers", "videos", "name"];
-/// Keys that the table lists; the JSON has all of them.
+/// Number of keys in the table; the JSON has all of them.
 const LISTED: usize = 20;
 
-/// A run, as far as its log goes.
+/// A run, as far as its log reaches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// Its folder's name.
@@ -41,54 +41,55 @@ pub struct Curve {
     pub seed: Option<u64>,
     /// Training steps so far.
     pub steps: u64,
-    /// CPU seconds so far, judging included.
+    /// CPU seconds so far, including validation and report.
     pub cpu_seconds: f64,
     /// `(training steps, mean return)` of every validation.
     pub validations: Vec<(u64, f64)>,
-    /// The report, once there is one.
+    /// The report, if the run has one.
     pub report: Option<Summary>,
 }
 
 /// Runs of one configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// What its runs are called, without the numbers at the end of their names.
+    /// The common name of its runs, without the numbers at the end of their names.
     pub name: String,
-    /// How many runs it has.
+    /// Number of runs.
     pub n: usize,
     /// Its runs.
     pub runs: Vec<Curve>,
 }
 
-/// A key of the configuration in which groups differ.
+/// A key of the configuration that differs between groups.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// The key, as in `recipe.stage.0.sigma`.
     pub key: String,
-    /// Its value in every group, in their order, as TOML; `None` (`null`) where there is no such key.
+    /// Its value in every group, in the order of the groups, as TOML; `None` (`null`) for groups without this
+    /// key.
     pub values: Vec<Option<String>>,
 }
 
-/// Groups of runs, in the order in which they were named.
+/// Groups of runs, in the order in which the user named them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The groups.
     pub groups: Vec<Group>,
-    /// What differs between them.
+    /// The differences between them.
     pub differences: Vec<Difference>,
-    /// What to know before reading the numbers: runs that are repeats of each other, or without a configuration.
+    /// Notes for the reader: runs that repeat each other, or have no configuration.
     pub notes: Vec<String>,
 }
 
-/// A configuration as keys and values, without what runs of one configuration may differ in; `None` when a folder has
-/// none.
+/// A configuration as keys and values, without the keys that may differ within a group; `None` when the
+/// folder has no configuration.
 type Settings = Option<BTreeMap<String, String>>;
 
 /// Reads the logs and the configurations of the runs in `folders`.
 ///
 /// # Errors
-/// When there is none or there are too many, one is named twice, a folder has no log, a line of a log is broken, or a
-/// configuration is.
+/// When there are none or too many, one is named twice, a folder has no log, or a line of a log or a
+/// configuration is broken.
 pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
     let refused = |why: String| Err(RunError::BadRequest { why });
     if folders.is_empty() || folders.len() > MAX_RUNS {
@@ -105,7 +106,8 @@ pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
         let handle = FolderHandle::open(folder)?;
         let (seed, settings) = configuration(&handle)?;
         let curve = read_one(&handle, seed)?;
-        // Nothing says that runs without a configuration had the same.
+        // Runs without a configuration are never pooled, since nothing shows that their configurations were
+        // the same.
         match groups.iter_mut().find(|(its, _)| its.is_some() && *its == settings) {
             Some((_, runs)) => runs.push(curve),
             None => groups.push((settings, vec![curve])),
@@ -121,8 +123,8 @@ pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
     Ok(Comparison { groups, differences: differences(&settings), notes })
 }
 
-/// What the runs' names share when numbers at their ends are left out: `relu` of `relu-1` and `relu-2`; all that there
-/// are when they share nothing.
+/// The common part of the runs' names without the numbers at the end: `relu` of `relu-1` and `relu-2`; all
+/// names if they have none in common.
 fn group_name(runs: &[Curve]) -> String {
     let mut stems: Vec<&str> = vec![];
     for Curve { name, .. } in runs {
@@ -157,14 +159,14 @@ fn configuration(folder: &FolderHandle) -> Result<(Option<u64>, Settings), RunEr
     Ok((seed, Some(settings)))
 }
 
-/// Every value below `path` with its whole key.
+/// Collects every value below `path` with its full key.
 fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
     let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
         Value::Table(table) if !table.is_empty() => {
             table.iter().for_each(|(key, value)| flatten(&join(key), value, out));
         }
-        // A list of tables, as the stages; other lists are values.
+        // A list of tables, such as the stages, is traversed; other lists are values.
         Value::Array(items) if items.iter().any(Value::is_table) => {
             items.iter().enumerate().for_each(|(i, value)| flatten(&join(&i.to_string()), value, out));
         }
@@ -174,7 +176,7 @@ fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The keys that are not the same in all groups that have a configuration.
+/// The keys that differ between the groups that have a configuration.
 fn differences(settings: &[Settings]) -> Vec<Difference> {
     let known: Vec<&BTreeMap<String, String>> = settings.iter().flatten().collect();
     let mut keys: Vec<&String> = known.iter().flat_map(|settings| settings.keys()).collect();
@@ -235,7 +237,7 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
         validations: vec![],
         report: None,
     };
-    // A run that goes on may have written half a line.
+    // A running process may have written an incomplete line.
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     for (number, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
         if line.is_empty() {
@@ -263,14 +265,14 @@ impl Curve {
 }
 
 impl Comparison {
-    /// The groups' names, told apart: by the first key that differs where two groups are called alike.
+    /// The groups' names; where two are equal, the first key that differs is added.
     fn names(&self) -> Vec<String> {
         let alike = |group: &Group| self.groups.iter().filter(|other| other.name == group.name).count() > 1;
         let told = |(i, group): (usize, &Group)| {
             let Some(Difference { key, values }) = self.differences.first().filter(|_| alike(group)) else {
                 return group.name.clone();
             };
-            // Two that are alike in this key, too, are told apart by their place.
+            // Groups that are equal in this key, too, get their position.
             let value = short(values[i].as_deref());
             let same = |(j, other): &(usize, &Group)| other.name == group.name && values[*j] == values[i];
             let place = self.groups.iter().enumerate().filter(same).position(|(j, _)| j == i).unwrap_or(0);
@@ -280,7 +282,8 @@ impl Comparison {
         self.groups.iter().enumerate().map(told).collect()
     }
 
-    /// A table: what each group cost, and what its runs reached; below it, what differs between the groups.
+    /// A table of the cost of each group and the results of its runs; below it the differences between the
+    /// groups.
     pub fn to_markdown(&self) -> String {
         let mut out =
             "| | runs | seeds | steps | CPU s | best validation | report | mean of the reports ± std |\n\
@@ -339,14 +342,14 @@ impl Comparison {
         out
     }
 
-    /// What stands below the title: in which keys the groups differ.
+    /// The subtitle: the keys in which the groups differ.
     fn differ_in(&self) -> String {
         let mut keys: Vec<&str> = self.differences.iter().map(|d| d.key.as_str()).collect();
         let all = keys.len();
         if all == 0 {
             return String::new();
         }
-        // As many as fit the width.
+        // As many keys as fit the width.
         let length = |keys: &[&str]| keys.iter().map(|key| key.chars().count() + 2).sum::<usize>();
         while keys.len() > 1 && length(&keys) > 110 {
             keys.pop();
@@ -355,8 +358,8 @@ impl Comparison {
         format!("configurations differ in {}{more}", keys.join(", "))
     }
 
-    /// A picture: thin lines for the best validation so far of each run, a thick one for the mean of a group, and to the
-    /// right the reports with their 95 % intervals, as SVG.
+    /// A picture as SVG: thin lines for the best validation so far of each run, a thick one for the mean of a
+    /// group, and on the right the reports with their 95 % intervals.
     pub fn to_svg(&self, title: &str) -> String {
         let runs = || self.groups.iter().flat_map(|group| &group.runs);
         let steps = runs().map(|run| run.steps as f64).fold(1.0, f64::max);
@@ -381,19 +384,19 @@ impl Comparison {
     }
 }
 
-/// A value in a table: at most 40 letters.
+/// A value in a table: at most 40 characters.
 fn short(value: Option<&str>) -> String {
     let text = value.unwrap_or("–");
     if text.chars().count() > 40 { text.chars().take(39).chain(['…']).collect() } else { text.to_owned() }
 }
 
-/// A text that breaks no table.
+/// A text with the characters escaped that would break a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// The mean of the best validations so far, wherever it changes, from where every run has one to where the first of
-/// them ends.
+/// The mean of the best validations so far, at every change, from the step where every run has one to the end
+/// of the shortest run.
 fn stairs(runs: &[Curve]) -> Vec<(f64, f64)> {
     let mut at: Vec<f64> =
         runs.iter().flat_map(|run| &run.validations).map(|&(steps, _)| steps as f64).collect();
@@ -424,7 +427,7 @@ mod tests {
 
     use super::*;
 
-    /// A run's folder with these validations and this report.
+    /// Writes a run's folder with these validations and this report.
     fn run(root: &Path, name: &str, validations: &[(u64, f64)], report: Option<f64>) -> PathBuf {
         let folder = root.join(name);
         std::fs::create_dir(&folder).expect("new");
@@ -494,7 +497,7 @@ mod tests {
         ];
         let all = read(&folders).expect("logs");
         assert_eq!(names(&all), [("relu", 2), ("soft max", 1), ("relu-7", 1)]);
-        // Best so far, where both have one, as far as both have come.
+        // Best so far, over the range that both runs cover.
         assert_eq!(stairs(&all.groups[0].runs), [(150.0, 6.0)]);
         assert_eq!(
             stairs(&all.groups[0].runs[..1]),
@@ -555,7 +558,7 @@ mod tests {
         assert_eq!(json["differences"][1]["values"][1], "0.2");
         assert!(json["differences"][0]["values"][0].is_null());
 
-        // Two groups of one name are told apart.
+        // Two groups with the same name get different labels.
         let all = read(&folders[..2]).expect("logs");
         assert_eq!(names(&all), [("try", 1), ("try", 1)]);
         assert_eq!(all.names(), ["try (new = –)", "try (new = true)"]);
@@ -593,7 +596,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let whole = run(dir.path(), "whole", &[(100, 5.0)], None);
         let log = whole.join("log.jsonl");
-        // Half a line at the end is a run that is being written.
+        // An incomplete line at the end is a run that is being written.
         let bytes = std::fs::read(&log).expect("readable");
         std::fs::write(&log, &bytes[..bytes.len() - 5]).expect("writable");
         let cut = read(std::slice::from_ref(&whole)).expect("a log");

@@ -1,7 +1,8 @@
-//! Training configuration: say, check, use.
+//! Training configuration: read, check, use.
 //!
-//! A configuration is a TOML file. What it leaves out comes from a [preset](foveate_registry::PRESETS), what `--set` says comes on top,
-//! and a key that does not exist is an error wherever it stands. A run copies the whole result into its folder.
+//! A configuration is a TOML file. Omitted keys come from a [preset](foveate_registry::PRESETS), `--set`
+//! overrides both, and an unknown key is an error at any level. A run copies the complete result into its
+//! folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,24 +27,24 @@ pub const VERSION: u32 = 1;
 /// Larger files are refused.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Everything a training run depends on.
+/// The complete configuration of a training run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Version of the format: [`VERSION`].
     pub version: u32,
-    /// All randomness of the run comes from here.
+    /// All randomness of the run derives from this seed.
     pub seed: u64,
-    /// Threads; 0 for one per core. The digits do not depend on it.
+    /// Threads; 0 for one per core. Results do not depend on it.
     pub workers: usize,
-    /// Whether every evaluation leaves a film. The digits do not depend on it.
+    /// Whether every evaluation writes a video. Results do not depend on it.
     #[serde(default = "yes")]
     pub videos: bool,
     /// The world.
     pub env: EnvSection,
     /// The agent.
     pub agent: AgentSection,
-    /// How it learns.
+    /// The settings of learning.
     pub recipe: Recipe,
 }
 
@@ -55,25 +56,25 @@ pub struct EnvSection {
     pub id: String,
     /// What the agent sees.
     pub picture: String,
-    /// Changes of its looks, as in `--variant`.
+    /// Changes of the world's appearance, as in `--variant`.
     pub variants: Vec<String>,
     /// Options of the world itself.
     #[serde(default, skip_serializing_if = "Table::is_empty")]
     pub options: Table,
-    /// Where it was read and what the command line says: what decides whether it is taken. A section that was read and
-    /// nothing else is one of a stranger's.
+    /// Where the section was read and what the command line says: this decides whether the world is trusted.
+    /// A section without any flags is treated as one from a stranger.
     #[serde(skip)]
     origin: Origin,
 }
 
-/// Where a section comes from.
+/// The origin of a section.
 #[derive(Debug, Clone, Default)]
 struct Origin {
     file: String,
     flags: WorldFlags,
 }
 
-/// The same world is asked for, by whomever.
+/// Equal if the same world is requested, whatever the origin.
 impl PartialEq for EnvSection {
     fn eq(&self, other: &Self) -> bool {
         let EnvSection { id, picture, variants, options, origin: _ } = self;
@@ -87,16 +88,16 @@ impl PartialEq for EnvSection {
 pub struct AgentSection {
     /// Its name, as in `foveate list`.
     pub name: String,
-    /// What replaces the agent's defaults.
+    /// Settings that override the agent's defaults.
     #[serde(default)]
     pub config: Table,
 }
 
 impl EnvSection {
-    /// What to ask for to get this world.
+    /// The request for this world.
     ///
     /// # Errors
-    /// When it came from a file that may not ask for it, see [`FileWorld::accept`].
+    /// When the section came from a file that may not request this world, see [`FileWorld::accept`].
     pub fn request(&self) -> Result<EnvRequest, RunError> {
         let asked = EnvRequest {
             id: self.id.clone(),
@@ -108,29 +109,29 @@ impl EnvSection {
         FileWorld::new(asked, &*self.origin.file).accept(&self.origin.flags)
     }
 
-    /// Says in which file it stands, and what the command line says about the world.
+    /// Sets the file that the section came from, and the world's flags of the command line.
     pub fn came_from(&mut self, file: impl std::fmt::Display, flags: WorldFlags) {
         self.origin = Origin { file: file.to_string(), flags };
     }
 
-    /// Says what the command line says about the world.
+    /// Sets the world's flags of the command line.
     pub fn set_flags(&mut self, flags: WorldFlags) {
         self.origin.flags = flags;
     }
 
-    /// Says whether the command line accepts the world whatever it is.
+    /// Sets whether the command line trusts the world.
     pub fn trust(&mut self, trust: Trust) {
         self.origin.flags.trust = trust;
     }
 }
 
-/// Options as text.
+/// The options as text.
 fn texts(options: &Table) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     options.iter().map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// What a command line says about the world, as a section of a configuration.
+/// The world's flags of a command line as a section of a configuration.
 fn section_of(flags: &WorldFlags) -> Table {
     let WorldFlags { id, picture, variants, options, .. } = flags;
     let mut table = Table::new();
@@ -150,19 +151,19 @@ fn section_of(flags: &WorldFlags) -> Table {
 }
 
 impl AgentSection {
-    /// The agent's settings, as registries take them.
+    /// The agent's settings in the form that registries take.
     ///
     /// # Errors
-    /// When one is of a kind that no agent has, as a date.
+    /// When a value has a type that no agent has, such as a date.
     pub fn settings(&self) -> Result<serde_json::Value, RunError> {
         serde_json::to_value(&self.config)
             .map_err(|error| RunError::BadRequest { why: format!("agent.config: {error}") })
     }
 
-    /// The agent.
+    /// Builds the agent.
     ///
     /// # Errors
-    /// When there is no such agent or its settings make no sense.
+    /// When there is no such agent or its settings are invalid.
     pub fn build(&self) -> Result<Box<dyn Agent>, RunError> {
         Ok(registry::make(&self.name, &self.settings()?)?)
     }
@@ -173,10 +174,12 @@ const fn yes() -> bool {
 }
 
 impl TrainConfig {
-    /// A preset, with the contents of `file` on top if there is one, with every `key=value` of `sets` on top of that.
+    /// Loads a preset, overridden by the contents of `file` if there is one, overridden by every `key=value`
+    /// of `sets`.
     ///
-    /// Keys of `sets` are paths, `recipe.stage.0.sigma=0.05` for the first stage; values are TOML, and what is no TOML is a
-    /// text. What a preset leaves to the world is missing here, see [`crate::fit::configure`].
+    /// Keys of `sets` are paths: `recipe.stage.0.sigma=0.05` for the first stage. Values are TOML; a value
+    /// that is not TOML is a string. Keys that a preset leaves to the world stay unset here, see
+    /// [`crate::fit::configure`].
     ///
     /// # Errors
     /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its range.
@@ -185,7 +188,7 @@ impl TrainConfig {
             .config(preset, Table::new())
     }
 
-    /// Reads a whole configuration, as a run folder keeps it; nothing is filled in.
+    /// Reads a complete configuration, as a run folder stores it; no defaults are filled in.
     ///
     /// # Errors
     /// As [`TrainConfig::load`].
@@ -193,7 +196,7 @@ impl TrainConfig {
         Self::of_text(&read_text(path)?, path)
     }
 
-    /// As [`TrainConfig::read`], of what stood in the file at `path`.
+    /// As [`TrainConfig::read`], for the contents `text` of the file at `path`.
     pub(crate) fn of_text(text: &str, path: &Path) -> Result<Self, RunError> {
         let from = path.display().to_string();
         Self::from_table(&parse(text, &from)?, &from)
@@ -212,7 +215,7 @@ impl TrainConfig {
         Ok(config)
     }
 
-    /// Checks what can be checked without a world or an agent.
+    /// Checks everything that can be checked without a world or an agent.
     fn check(&self) -> Result<(), String> {
         if self.version != VERSION {
             return Err(format!("version = {}; this program reads version {VERSION}", self.version));
@@ -227,24 +230,24 @@ impl TrainConfig {
     }
 }
 
-/// What a user says about a run: a file, and the command line on top of it.
+/// The user's settings for a run: a file, overridden by the command line.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// One on top of the other.
+    /// The layers; later ones override earlier ones.
     layers: Vec<Table>,
-    /// What to call them in errors; empty when there are none.
+    /// Their name in errors; empty without layers.
     from: String,
     /// The file.
     file: Option<String>,
-    /// What the command line says about the world.
+    /// The world's flags of the command line.
     flags: WorldFlags,
 }
 
 impl Said {
-    /// Reads `file`, then every `key=value` of `sets`, then what other flags say about the world.
+    /// Reads `file`, then every `key=value` of `sets`, then the world's flags.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no TOML, or a set is no `key=value`.
+    /// When the file cannot be read or is not TOML, or an entry of `sets` is not `key=value`.
     pub fn read(file: Option<&Path>, sets: &[impl AsRef<str>], flags: &WorldFlags) -> Result<Self, RunError> {
         let mut layers = vec![];
         let file = file.map(|path| path.display().to_string()).zip(file);
@@ -276,7 +279,7 @@ impl Said {
         Ok(Said { from: from.join(" and "), layers, file, flags })
     }
 
-    /// The world that is asked for, with this picture; the section may not be complete.
+    /// The requested world, with this picture; the section may be incomplete.
     pub(crate) fn env(&self, picture: &str) -> EnvSection {
         let section = self.section("env");
         let variants = section.get("variants").and_then(Value::as_array).into_iter().flatten();
@@ -294,7 +297,7 @@ impl Said {
         Origin { file: self.file.clone().unwrap_or_else(|| from.to_owned()), flags: self.flags.clone() }
     }
 
-    /// All that is said in the section `name`.
+    /// All of the user's settings in the section `name`.
     pub fn section(&self, name: &str) -> Table {
         let mut all = Table::new();
         for layer in &self.layers {
@@ -305,12 +308,13 @@ impl Said {
         all
     }
 
-    /// The world that is named.
+    /// The world that the user named.
     pub fn world(&self) -> Option<String> {
         self.section("env").get("id").and_then(Value::as_str).map(str::to_owned)
     }
 
-    /// The configuration: the preset, on top of it what the world itself says (`of_world`), on top of that the user's.
+    /// The configuration: the preset, overridden by the world's own settings (`of_world`), overridden by the
+    /// user's settings.
     ///
     /// # Errors
     /// When the preset is unknown, a key does not exist, or a value is out of its range.
@@ -319,14 +323,14 @@ impl Said {
         let its_own = env_id(&table);
         let id = self.world().or_else(|| its_own.clone()).unwrap_or_default();
         if its_own.is_some_and(|its_own| its_own != id) {
-            // How long to wait for a reward is a matter of the world that the preset was made for.
+            // A suitable `patience` depends on the world that the preset was made for.
             each_stage(&mut table, |stage| drop(stage.remove("patience")));
         }
         let asked = self.section("agent").get("name").cloned();
         if let Some(agent) = table.get_mut("agent").and_then(Value::as_table_mut)
             && asked.is_some_and(|asked| agent.get("name") != Some(&asked))
         {
-            // These settings are of the preset's agent.
+            // These settings belong to the preset's agent.
             agent.remove("config");
         }
         merge(&mut table, of_world);
@@ -348,7 +352,7 @@ impl Said {
     }
 }
 
-/// The world of a configuration.
+/// The world's name in a configuration.
 fn env_id(table: &Table) -> Option<String> {
     Some(table.get("env")?.get("id")?.as_str()?.to_owned())
 }
@@ -365,14 +369,15 @@ fn each_stage(table: &mut Table, mut change: impl FnMut(&mut Table)) {
 /// Reads settings of an agent from a TOML file, for [`foveate_agents::registry::make`].
 ///
 /// # Errors
-/// When the file cannot be read or is no TOML. Whether the keys exist is for the registry to say.
+/// When the file cannot be read or is not TOML. The registry checks whether the keys exist.
 pub fn agent_settings(path: &Path) -> Result<serde_json::Value, RunError> {
     let from = path.display().to_string();
     let table = parse(&read_text(path)?, &from)?;
     serde_json::to_value(table).map_err(|error| bad(&from, format!("{error}; use numbers and texts")))
 }
 
-/// The picture of a preset is one of its own world; another world that has none of this name shows its usual one.
+/// A preset's picture belongs to its own world; another world without a picture of this name uses its
+/// default.
 fn only_picture(table: &mut Table, preset: &str) -> Result<(), RunError> {
     let picture = |table: &Table| table.get("env").and_then(|env| env.get("picture")).cloned();
     let shown = picture(table);
@@ -429,7 +434,7 @@ fn one_key(set: &str) -> Result<Table, RunError> {
         Ok(mut table) if table.len() == 1 => {
             table.remove("x").ok_or_else(|| fail("a value is missing; write it as key=value"))?
         }
-        // A bare word is a text: --set env.picture=exact.
+        // A bare word is a string: --set env.picture=exact.
         _ => Value::String(text.to_owned()),
     };
     let mut keys = path.trim().rsplit('.');
@@ -447,12 +452,12 @@ fn one_key(set: &str) -> Result<Table, RunError> {
     Ok(table)
 }
 
-/// Puts `on_top` over `table`, key by key.
+/// Merges `on_top` into `table`, key by key; `on_top` wins.
 fn merge(table: &mut Table, on_top: Table) {
     for (key, value) in on_top {
         match (table.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
-            // `stage.0.sigma`: an entry of a list by its number.
+            // `stage.0.sigma`: an entry of a list by its index.
             (Some(Value::Array(below)), Value::Table(above)) if names_entries(below, &above) => {
                 for (index, value) in above {
                     let entry = index.parse().ok().and_then(|i: usize| below.get_mut(i));
@@ -470,7 +475,7 @@ fn merge(table: &mut Table, on_top: Table) {
     }
 }
 
-/// Whether every key is the number of an entry of this list.
+/// Whether every key is the index of an entry of this list.
 fn names_entries(list: &[Value], table: &Table) -> bool {
     table.keys().all(|key| key.parse().is_ok_and(|i: usize| i < list.len()))
 }
@@ -479,7 +484,7 @@ fn bad(from: &str, why: String) -> RunError {
     RunError::Config { from: from.to_owned(), why }
 }
 
-/// The message of an error in `table`, with the name that was meant or the place where the key belongs.
+/// The message of an error in `table`, with a suggested name or the section where the key belongs.
 fn with_hint(error: &toml::de::Error, table: &Table) -> String {
     let text = one_line(error);
     let Some((given, known)) = near::unknown_word(&text) else { return text };
@@ -493,7 +498,7 @@ fn with_hint(error: &toml::de::Error, table: &Table) -> String {
     }
 }
 
-/// Where a key called `key` stands that is not at the top.
+/// The path of a key `key` that is not at the top level.
 fn path_of(value: &Value, key: &str) -> Option<String> {
     let inner: Vec<(String, &Value)> = match value {
         Value::Table(table) => table.iter().map(|(name, value)| (name.clone(), value)).collect(),
@@ -513,7 +518,7 @@ fn agent_key(table: &Table, key: &str) -> Option<String> {
     settings.get(key).map(|_| format!("agent.config.{key}"))
 }
 
-/// The message of a TOML error, without its drawing of the file.
+/// The message of a TOML error, without its excerpt of the file.
 fn one_line(error: &toml::de::Error) -> String {
     let mut text = error.message().trim().replace('\n', " ");
     if !text.contains(';') {
@@ -531,7 +536,7 @@ mod tests {
     #[test]
     fn presets_are_whole_and_survive_a_round_trip() {
         for name in PRESETS.names() {
-            // What presets for many worlds leave to the world.
+            // The settings that presets for many worlds leave to the world.
             let sets: &[&str] = if name.starts_with("gymnasium") {
                 &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
             } else {

@@ -1,6 +1,6 @@
-//! What a training will cost, said before it begins.
+//! Estimates the cost of a training run before it starts.
 //!
-//! Estimates, not promises: they rest on a few measurements that the documents name; other worlds have none.
+//! These are estimates from a few measurements, which the documents name; other worlds have none.
 
 use foveate_core::TensorShape;
 use foveate_registry::WORLDS;
@@ -9,31 +9,32 @@ use foveate_train::Stage;
 use crate::config::TrainConfig;
 use crate::workers::default_workers;
 
-/// Training that takes less is begun without a word.
+/// Training below this estimate starts without a message.
 const WORTH_SAYING_HOURS: f64 = 1.0;
 
-/// What a full covariance matrix of so many parameters was measured to take (docs/runs.md), in MB: memory of the process
-/// with one worker, and a checkpoint.
+/// Measured needs of a full covariance matrix for this many parameters (docs/runs.md), in MB: memory of the
+/// process with one worker, and a checkpoint.
 const FULL_MATRIX: (f64, f64, f64) = (3667.0, 483.0, 54.0);
 
 /// Checkpoints that a run keeps.
 const CHECKPOINTS: f64 = 3.0;
 
-/// What training will cost at most.
+/// The maximum cost of a training run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Steps of training.
     pub steps: u64,
-    /// CPU hours: if all of it goes as fast as the fastest phase that was measured, and as slow as the slowest.
+    /// CPU hours, if the whole run is as fast as the fastest measured phase, and if it is as slow as the
+    /// slowest.
     pub cpu_hours: [f64; 2],
-    /// Threads that share them.
+    /// Number of threads.
     pub workers: usize,
-    /// Memory and disk in MB, where they are more than a few hundred and a few.
+    /// Memory and disk in MB, if they exceed a few hundred MB and a few MB.
     pub megabytes: Option<[f64; 2]>,
 }
 
 impl Cost {
-    /// What `config` will cost at most, with an agent of these tensors; `None` if its world was not measured.
+    /// The maximum cost of `config` with an agent of these tensors; `None` if its world was not measured.
     pub fn of(config: &TrainConfig, tensors: &[TensorShape]) -> Option<Self> {
         let speeds = WORLDS.get(&config.env.id)?.speeds;
         let speed = speeds.iter().find(|(picture, _)| *picture == config.env.picture)?.1;
@@ -55,7 +56,7 @@ impl Cost {
         })
     }
 
-    /// What to tell before a training begins that takes more than an hour.
+    /// The message before a training run of more than an hour.
     pub fn warning(&self) -> Option<String> {
         let Cost { steps, cpu_hours: [low, high], workers, megabytes } = *self;
         if high <= WORTH_SAYING_HOURS {
@@ -77,7 +78,7 @@ impl Cost {
     }
 }
 
-/// Steps of all starts of a stage, when every episode takes its whole time.
+/// Steps of all starts of a stage, if every episode has full length.
 fn most_steps(stage: &Stage, max_steps: u64) -> u64 {
     let population = stage.options.get("population").and_then(toml::Value::as_integer);
     let population = population.and_then(|n| u64::try_from(n).ok());
@@ -87,7 +88,7 @@ fn most_steps(stage: &Stage, max_steps: u64) -> u64 {
     stage.steps.min(generations.unwrap_or(u64::MAX)).saturating_mul(stage.starts as u64)
 }
 
-/// Two digits are all that an estimate knows.
+/// Rounds to two digits, the precision of the estimate.
 fn hours(hours: f64) -> String {
     match hours {
         0.0..9.5 => format!("{hours:.1}"),

@@ -3,12 +3,11 @@
 use foveate_explain::charts::{LearningCurve, learning_curve};
 use foveate_train::{Curve, Event};
 
-/// More points than pixels would only make the file larger.
+/// More points than pixels would only enlarge the file.
 const POINTS: usize = 760;
 
-/// Draws returns over training steps: what the population reached (mean and best of each generation, thinned out to
-/// the mean of neighbours), what the mean weights reached on the validation tracks and on those of the evaluations, and the
-/// final report.
+/// Draws returns over training steps: the population (mean and best of each generation, reduced to means of
+/// neighbours), the mean weights on the validation and evaluation tracks, and the final report.
 pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
     let curve = Curve::of(events);
     learning_curve(
@@ -81,7 +80,7 @@ mod tests {
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("a &lt;run&gt; &amp; its curve"));
         assert!(svg.len() < 40_000, "{} bytes", svg.len());
-        // Half of the steps is the middle of the plot; 750 of -500..5000 is where it should be.
+        // Half of the steps is the middle of the plot; checks the height of 750 in the range -500..5000.
         let y = PLOT[3] - (PLOT[3] - PLOT[1]) * (750.0 + 500.0) / 5500.0;
         assert!(
             svg.contains(&format!("<circle cx=\"{:.0}\" cy=\"{y:.2}\"", f64::midpoint(PLOT[0], PLOT[2]))),
@@ -92,7 +91,7 @@ mod tests {
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
     }
 
-    /// What the horizontal lines are called, from the bottom up.
+    /// The labels of the horizontal lines, from the bottom up.
     fn labels(svg: &str) -> Vec<&str> {
         let ends = svg.split("text-anchor=\"end\">").skip(1);
         ends.filter_map(|rest| rest.split_once('<')).map(|(label, _)| label).collect()
@@ -119,7 +118,7 @@ mod tests {
             svg("a run", &[event, report])
         };
         for (best, worst, report, expect) in [
-            // CarRacing looks as it always did.
+            // The plot of CarRacing is unchanged.
             (912.0, -62.0, &[880.0, 902.0][..], &["-100", "0", "100", "200"][..]),
             (-110.0, -200.0, &[-120.0, -130.0], &["-200", "-180", "-160"]),
             (-200.0, -200.0, &[-200.0], &["-200", "-180", "-160"]),
@@ -129,7 +128,7 @@ mod tests {
             let svg = curve(best, worst, report);
             assert_eq!(&labels(&svg)[..expect.len()], expect, "{best} {worst}");
             assert!(svg.contains(">10,000<") && svg.contains(">40,000<") && !svg.contains("NaN"), "{svg}");
-            // Everything lies within the plot.
+            // All points lie within the plot.
             for circle in svg.split("cy=\"").skip(1).filter_map(|rest| rest.split_once('"')) {
                 let y: f64 = circle.0.parse().expect("a number");
                 assert!((PLOT[1]..=PLOT[3]).contains(&y), "{y}: {svg}");

@@ -1,7 +1,8 @@
-//! What can go wrong outside of worlds and agents.
+//! Errors outside of worlds and agents.
 //!
-//! Every message is one whole line: what happened, where, with which numbers, and after the semicolon what to do next.
-//! A source is already part of its wrapper's message, so print the outermost error and nothing below it.
+//! Every message is one complete line: what happened, where, with which numbers, and after the semicolon what
+//! to do next. A source's message is already part of its wrapper's message, so print only the outermost
+//! error.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::npz::NpzError;
 use crate::tensors::TensorsError;
 use crate::weights::WeightsError;
 
-/// What can go wrong in this crate.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -24,26 +25,26 @@ pub enum RunError {
     Io {
         /// What was being done, as a verb: `read`, `write`, `create`.
         doing: &'static str,
-        /// To which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A broken or foreign npz file.
+    /// A broken or unsupported npz file.
     #[error("{}: {source}", path.display())]
     Npz {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         source: NpzError,
     },
-    /// A request that cannot be met.
+    /// A request that cannot be fulfilled.
     #[error("{why}")]
     BadRequest {
         /// What is wrong and what to do instead.
         why: String,
     },
-    /// A run folder that is broken, or none of ours.
+    /// A run folder that is broken, or not a run folder of this program.
     #[error("{}: {why}", folder.display())]
     BadRun {
         /// The folder.
@@ -51,7 +52,8 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// A file asks for a world that may run code, and the command line does not; see [`crate::trust`].
+    /// A file requests a world that may run code, and the command line does not accept it; see
+    /// [`crate::trust`].
     #[error(
         "{file} asks for the world {what}, which is Python code that would run with your rights; if you trust it, {remedy}"
     )]
@@ -63,14 +65,14 @@ pub enum RunError {
         /// The flags that accept it.
         remedy: String,
     },
-    /// A run that could not go on, and can once the reason is gone.
+    /// A run that failed, and can be resumed once the reason is fixed.
     #[error("{source}, then go on with `foveate train --resume {}{trust}`", folder.display())]
     Halted {
         /// Its folder.
         folder: PathBuf,
         /// The flag that its world needs, see [`crate::trust::flag_for`].
         trust: &'static str,
-        /// Why it could not go on.
+        /// Why it failed.
         source: Box<RunError>,
     },
     /// A rollout of a run failed.
@@ -79,9 +81,9 @@ pub enum RunError {
          gone go on with `foveate train --resume`", when(*purpose), file.display()
     )]
     Failed {
-        /// What the rollout was for.
+        /// The purpose of the rollout.
         purpose: Purpose,
-        /// The generation that was under way, or after which weights were judged.
+        /// The current generation, or the one after which weights were tested.
         generation: u64,
         /// What happened, to which genome, in which episode and step.
         source: Box<EvaluateError>,
@@ -90,23 +92,23 @@ pub enum RunError {
         /// The flag that its world needs, see [`crate::trust::flag_for`].
         trust: &'static str,
     },
-    /// A broken or foreign SafeTensors file.
+    /// A broken or unsupported SafeTensors file.
     #[error("{}: {source}", path.display())]
     Tensors {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         source: TensorsError,
     },
-    /// A weight file that holds no agent of ours, or a broken one.
+    /// A weight file that is broken, or holds no agent of this program.
     #[error("{}: {source}", path.display())]
     Weights {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         source: WeightsError,
     },
-    /// Published weights that are not those of the agent.
+    /// Published weights that do not belong to the agent.
     #[error("{}: {why}", path.display())]
     Import {
         /// The file.
@@ -114,7 +116,7 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// A line of recorded actions that cannot be played.
+    /// A line of recorded actions that cannot be replayed.
     #[error("{name} line {line}: {why}; write one action of this world per line")]
     Actions {
         /// The file.
@@ -124,13 +126,13 @@ pub enum RunError {
         /// What is wrong with it.
         why: String,
     },
-    /// Whoever takes the output takes no more.
+    /// The reader of the output has closed it, or it cannot be written.
     #[error("cannot write the output: {source}; {}", remedy(source, "write"))]
     Output {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A broken picture, or a folder of pictures that cannot be used.
+    /// A broken picture, or an unusable folder of pictures.
     #[error("{}: {why}", path.display())]
     Picture {
         /// The file or folder.
@@ -138,7 +140,7 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// A configuration that makes no sense.
+    /// An invalid configuration.
     #[error("{from}: {why}")]
     Config {
         /// The file or option.
@@ -146,42 +148,42 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// A picture or film could not be made.
+    /// A picture or video could not be made.
     #[error("{}: {source}", path.display())]
     Film {
-        /// The file it was meant for.
+        /// The file to be written.
         path: PathBuf,
         /// Why not.
         source: foveate_film::FilmError,
     },
-    /// What a world is made of failed.
+    /// A resource of a world failed.
     #[error("{source}")]
     World {
         /// What happened.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An environment of Gymnasium cannot be used.
+    /// A Gymnasium environment cannot be used.
     #[error(transparent)]
     Gym(#[from] foveate_gym::GymError),
-    /// A world refused.
+    /// An error of a world.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// An agent refused.
+    /// An error of an agent.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A recipe or a learner refused.
+    /// An error of a recipe or a learner.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// A learner refused.
+    /// An error of a learner.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// An evolution strategy refused.
+    /// An error of an evolution strategy.
     #[error(transparent)]
     Evolve(#[from] EvolveError),
     /// A rollout failed.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    /// An episode failed that was driven with weights of their own, which are no genome of a population.
+    /// An episode failed whose weights are not a genome of a population.
     #[error("{}", source.about(weights))]
     Episode {
         /// Where the weights came from.
@@ -205,7 +207,7 @@ impl From<WorldError> for RunError {
 }
 
 impl RunError {
-    /// For `map_err`: whose rollout failed. A wish to stop stays what it is.
+    /// For `map_err`: adds whose rollout failed. A stop request is passed through.
     pub fn of_weights(weights: &str) -> impl Fn(RunError) -> RunError + use<'_> {
         let weights = if weights.is_empty() { "the weights" } else { weights };
         move |error| match error {
@@ -217,21 +219,21 @@ impl RunError {
         }
     }
 
-    /// For `map_err`: what was being done (a verb) and to which path.
+    /// For `map_err`: adds what was being done (a verb) and the path.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunError + use<> {
         let path = path.to_path_buf();
         move |source| RunError::Io { doing, path, source }
     }
 }
 
-/// Longest line in characters that [`one_line`] makes, but for the words in its middle.
+/// Longest line in characters that [`one_line`] makes, without the note in its middle.
 const MAX_LINE: usize = 2000;
-/// How much of that is the end, where the remedy stands.
+/// Length of the part at the end, where the remedy stands.
 const END: usize = 700;
 
-/// `text` as one line that a person can read and a terminal can take, whatever came into it with a name or a value of a
-/// stranger: line breaks become spaces, other control characters and those that turn the direction of writing are
-/// escaped, and of a very long text the beginning and the end are kept.
+/// Formats `text` as one line that is safe to print, even if it contains names or values from a stranger:
+/// line breaks become spaces, other control characters and those that change the direction of writing are
+/// escaped, and only the beginning and the end of a very long text are kept.
 pub fn one_line(text: &str) -> String {
     let line = escaped(text);
     let count = line.chars().count();
@@ -258,7 +260,7 @@ fn escaped(text: &str) -> String {
     line
 }
 
-/// What precedes a generation's number in a message.
+/// The words before a generation's number in a message.
 fn when(purpose: Purpose) -> String {
     if purpose.trains() { String::new() } else { format!("{} after ", purpose.label()) }
 }
@@ -294,7 +296,7 @@ mod tests {
         let line = one_line(&long);
         let (head, tail) = ("x.toml line 3: é\\u{1b}é", "é\\u{1b}; correct it");
         assert!(line.starts_with(head) && line.ends_with(tail), "{line}");
-        // Each pair is seven characters by now.
+        // Each pair has seven characters after escaping.
         assert!(line.contains(" … [348027 characters left out] … "), "{line}");
         assert_eq!(line.chars().count(), MAX_LINE + " … [348027 characters left out] … ".chars().count());
     }

@@ -1,7 +1,7 @@
 //! Held-out evaluation and its statistics.
 //!
-//! An evaluation plays whole episodes, without the cut of training rollouts, and reports every one of them. Its digits
-//! are the same for any number of workers.
+//! An evaluation runs whole episodes, without the early cut of training rollouts, and reports all of them.
+//! Its results are the same for any number of workers.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,17 +22,18 @@ use crate::clock::ProcessCpu;
 use crate::error::RunError;
 use crate::workers::{Stop, Workers};
 
-/// Which episodes.
+/// The episodes of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seeds {
-    /// The world is seeded once and its random stream goes on from episode to episode, as in the papers' test scripts.
+    /// The world is seeded once and its random stream continues from episode to episode, as in the papers'
+    /// test scripts.
     Stream {
         /// The seed.
         seed: u64,
         /// How many episodes.
         episodes: usize,
     },
-    /// Every episode has a seed of its own.
+    /// Every episode has its own seed.
     Each(Range<u64>),
 }
 
@@ -67,13 +68,13 @@ impl FromStr for Seeds {
     }
 }
 
-/// More than anyone can wait for; keeps a typing error from asking for all the memory there is.
+/// Upper limit of episodes; it prevents that a typing error requests all the memory.
 pub(crate) const MAX_EPISODES: u64 = 1_000_000;
 
 /// Checks that there are not too many episodes.
 ///
 /// # Errors
-/// When there are.
+/// When there are too many.
 pub(crate) fn check_episodes(episodes: usize) -> Result<(), RunError> {
     if episodes as u64 > MAX_EPISODES {
         let why =
@@ -89,17 +90,17 @@ pub struct EvalRequest<'a> {
     pub env: &'a dyn Env,
     /// The agent with its weights; it is copied.
     pub agent: &'a dyn Agent,
-    /// What to call them in the report.
+    /// Their names in the report.
     pub labels: Labels,
     /// Which episodes.
     pub seeds: Seeds,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long.
+    /// Steps after which an episode is truncated, unless the world ends it earlier.
     pub max_steps: Option<u64>,
 }
 
-/// What an evaluation found. Serialises to the object that `foveate eval --json` prints.
+/// The result of an evaluation. Serialises to the object that `foveate eval --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvalReport {
     /// The world.
@@ -112,16 +113,17 @@ pub struct EvalReport {
     pub weights: String,
     /// The seed of the stream, or the range of seeds as text.
     pub seed: SeedLabel,
-    /// What the returns come to.
+    /// Statistics of the returns.
     #[serde(flatten)]
     pub summary: Summary,
     /// Sum of rewards of every episode.
     pub returns: Vec<f64>,
     /// Steps of every episode.
     pub lengths: Vec<u64>,
-    /// Whether the task itself ended the episode (for CarRacing: the lap was done or the field left).
+    /// Whether the task itself ended the episode (for CarRacing: the lap was complete or the car left the
+    /// field).
     pub terminated: Vec<bool>,
-    /// Steps by the CPU time of all threads together, resets included; the one number that differs from run to run.
+    /// Steps per CPU second over all threads, resets included; the only number that differs between runs.
     pub steps_per_cpu_second: f64,
 }
 
@@ -129,16 +131,16 @@ pub struct EvalReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SeedLabel {
-    /// Of a stream.
+    /// The seed of a stream.
     Stream(u64),
-    /// `0..20`.
+    /// A range of seeds, `0..20`.
     Each(String),
 }
 
 /// Runs an evaluation.
 ///
 /// # Errors
-/// When there are no episodes to run, a rollout fails, or someone asked to stop.
+/// When there are no episodes to run, a rollout fails, or the user asked to stop.
 pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunError> {
     let EvalRequest { env, agent, labels, seeds, workers, max_steps } = request;
     if seeds.count() == 0 {
@@ -167,7 +169,7 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
             SeedLabel::Each(format!("{}..{}", range.start, range.end))
         }
     };
-    // Worlds in other processes tell of their time when they are dropped.
+    // Worlds in other processes report their CPU time when they are dropped.
     drop(pool);
     let results = experience.episodes;
     let seconds = cpu.elapsed().as_secs_f64();
@@ -210,7 +212,7 @@ pub fn evaluate_each(
     Ok(experience.episodes)
 }
 
-/// For people.
+/// Formats the report for people.
 impl fmt::Display for EvalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Summary { n, median, q25, q75, ci95, .. } = self.summary;
@@ -276,7 +278,7 @@ mod tests {
         let json = serde_json::to_value(&report).expect("plain numbers");
         assert!(json["std"].is_null() && json["ci95"].is_null(), "{json}");
         assert_eq!(serde_json::from_value::<EvalReport>(json.clone()).expect("its own"), report);
-        // As older builds wrote it.
+        // The format of older builds.
         let mut old = json;
         (old["std"], old["ci95"]) = (0.0.into(), vec![mean, mean].into());
         assert_eq!(serde_json::from_value::<EvalReport>(old).expect("an older one"), report);

@@ -1,8 +1,8 @@
-//! Explanations put to the test: one report on what an agent looks at, and on whether that is what it acts on.
+//! Explanation reports with tests: what an agent attends to, and whether its actions depend on it.
 //!
-//! Episodes are played and watched; decisions are taken again on pictures that were changed, each from the very state
-//! in which it was taken; episodes are driven again with the change in every step. What comes out is a folder with one
-//! page that needs nothing else, and every figure with its data.
+//! The report runs episodes and records the agent's attention; it repeats decisions on modified pictures,
+//! each from the same state as the original decision; and it runs whole episodes with the modification in
+//! every step. The result is a folder with one self-contained page, and every figure with its data.
 
 mod files;
 mod jobs;
@@ -23,7 +23,7 @@ use crate::workers::{Stop, check_count, default_workers};
 use files::Folder;
 use jobs::Crew;
 
-/// A report to be made.
+/// A request for a report.
 pub struct ExplainRequest<'a> {
     /// The world; it is copied.
     pub env: &'a dyn Env,
@@ -31,35 +31,35 @@ pub struct ExplainRequest<'a> {
     pub agent: &'a dyn Agent,
     /// Names of world and agent.
     pub labels: Labels,
-    /// The world is seeded once with this; the report shows the first episode of that stream.
+    /// The world is seeded once with this seed; the report shows the first episode of that stream.
     pub seed: u64,
-    /// Episodes that the statistics are over.
+    /// Number of episodes for the statistics.
     pub episodes: usize,
-    /// Decisions per episode that are put to the test.
+    /// Decisions per episode that are tested.
     pub decisions: usize,
-    /// Steps after which an episode is truncated; `None` to leave that to the world.
+    /// Steps after which an episode is truncated; `None` for the world's own limit.
     pub max_steps: Option<usize>,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,
-    /// The folder to make; an older report there is replaced.
+    /// The output folder; an older report there is replaced.
     pub out: &'a Path,
 }
 
-/// More decisions in all would take more memory than a laptop has to spare.
+/// More decisions in total would need more memory than a laptop has to spare.
 const MOST_DECISIONS: usize = 5000;
 
-/// What an episode holds until the report is written, in bytes: 4.3 MB were measured with CarRacing's `exact` picture,
-/// whose copies are the largest, 1.1 MB with `fast`.
+/// Memory of an episode until the report is written, in bytes: 4.3 MB were measured with CarRacing's `exact`
+/// picture, whose copies are the largest, 1.1 MB with `fast`.
 const EPISODE: u64 = 5 << 20;
 
-/// What a decision holds: 0.3 MB were measured with 529 patches.
+/// Memory of a decision in bytes: 0.3 MB were measured with 529 patches.
 const DECISION: u64 = 1 << 19;
 
-/// Makes the report, calling `progress` now and then.
+/// Makes the report; calls `progress` repeatedly.
 ///
 /// # Errors
-/// When the world shows no picture, an episode fails, someone asks to stop, or the folder cannot be made. What was at its
-/// place is then untouched.
+/// When the world shows no picture, an episode fails, the user asks to stop, or the folder cannot be made. An
+/// older report is then untouched.
 pub fn run(
     request: &ExplainRequest<'_>,
     stop: &Stop,

@@ -1,4 +1,4 @@
-//! `ask` and `tell` of CMA-ES at the size of an agent.
+//! Time of `ask` and `tell` of CMA-ES for the parameter count of an agent.
 
 use foveate_core::{EvolveError, Evolver, Seed};
 use foveate_evolve::{CmaEs, CmaEsConfig, Form};
@@ -6,31 +6,32 @@ use serde::Serialize;
 
 use crate::clock::ThreadCpu;
 
-/// σ at the start; the work does not depend on it.
+/// Initial σ; it does not affect the amount of work.
 const SIGMA: f64 = 0.1;
 
-/// CPU time and memory of a strategy.
+/// CPU time and memory of an evolution strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvolveTiming {
-    /// Which root of the covariance matrix.
+    /// The form of the covariance matrix's root.
     pub form: Form,
     /// Parameters of a genome.
     pub params: usize,
     /// Genomes of a generation.
     pub population: usize,
-    /// Generations from one factorisation of the covariance matrix to the next.
+    /// Generations between two factorisations of the covariance matrix.
     pub interval: u64,
     /// CPU seconds of `ask` and `tell` together per generation, over a whole interval, one thread, the fastest of
     /// several intervals.
     pub cpu_s: f64,
-    /// Megabytes (2²⁰ bytes) of memory that this process ever held so far, where the system tells.
+    /// Peak memory of this process so far in megabytes (2²⁰ bytes), where the system reports it.
     pub peak_mb: Option<f64>,
 }
 
-/// Times CMA-ES on a sphere around the origin, from a place beside it, after one interval to warm up.
+/// Measures the time of CMA-ES on a sphere function around the origin, from a start point near it, after one
+/// warm-up interval.
 ///
 /// # Errors
-/// When a setting makes no sense, or this build has not got the form.
+/// When a setting is invalid, or this build does not include the form.
 pub fn evolve(
     form: Form,
     params: usize,
@@ -63,7 +64,7 @@ pub fn evolve(
     Ok(EvolveTiming { form, params, population, interval, cpu_s: best, peak_mb: peak_mb() })
 }
 
-/// The high-water mark of this process, as Linux tells it.
+/// Peak memory of this process as Linux reports it.
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

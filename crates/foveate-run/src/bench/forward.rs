@@ -1,4 +1,4 @@
-//! Decisions of the champion, on frames of a lap.
+//! Time of the bundled agent's decisions on frames of a lap.
 
 use std::path::Path;
 
@@ -13,11 +13,12 @@ use crate::{RunError, atomic};
 use super::{drives, frames};
 
 const WORLD: &str = "car-racing";
-/// Every how many steps of a lap a frame is taken, and how many at most.
+/// Steps between two frames of a lap, and the largest number of frames.
 const EVERY: usize = 15;
 const FRAMES: usize = 60;
 
-/// What is decided on: the champion's weights and frames of a lap of the world's own expert, in the picture `exact`.
+/// Inputs of the measurement: the bundled agent's weights and frames of a lap of the world's own expert, in
+/// the picture `exact`.
 #[derive(Debug, Clone)]
 pub struct Decisions {
     config: AttentionAgentConfig,
@@ -34,15 +35,16 @@ pub struct ForwardTiming {
     pub us: f64,
     /// Frames in a pass.
     pub frames: usize,
-    /// The sum of the indices of all patches that a pass chose: equal sums say that two programs chose the same.
+    /// The sum of the indices of all patches that a pass selected: two programs with equal sums selected the
+    /// same patches.
     pub chosen_sum: u64,
 }
 
 impl Decisions {
-    /// Drives the lap and keeps its frames.
+    /// Runs the lap and keeps its frames.
     ///
     /// # Errors
-    /// When the champion is no `AttentionAgent`.
+    /// When the bundled agent is not an `AttentionAgent`.
     pub fn of_the_champion() -> Result<Self, RunError> {
         let (file, title) = champion(WORLD)?;
         let config: AttentionAgentConfig = serde_json::from_value(file.config().clone())
@@ -52,11 +54,11 @@ impl Decisions {
         Ok(Decisions { config, params: file.params().to_vec(), frames })
     }
 
-    /// Writes `frames.u8` (`[frames, 96, 96, 3]`) and `params.f32` (little-endian, in the order of the weight file)
-    /// into `folder`, for another program to decide on the same.
+    /// Writes `frames.u8` (`[frames, 96, 96, 3]`) and `params.f32` (little-endian, in the order of the weight
+    /// file) into `folder`, as inputs for another program.
     ///
     /// # Errors
-    /// When the folder does not exist or cannot be written to.
+    /// When the folder does not exist or is not writable.
     pub fn write(&self, folder: &Path) -> Result<(), RunError> {
         let pixels: Vec<u8> = self.frames.iter().flat_map(|frame| frame.as_image().rgb()).copied().collect();
         let params: Vec<u8> = self.params.iter().flat_map(|param| param.to_le_bytes()).collect();
@@ -64,7 +66,8 @@ impl Decisions {
         atomic::write(folder.join("params.f32"), params)
     }
 
-    /// Times the decisions on every instruction set of this machine, `passes` times over all frames.
+    /// Measures the time of the decisions on every instruction set of this machine, `passes` times over all
+    /// frames.
     ///
     /// # Errors
     /// When the frames have another size than the agent was built for.

@@ -1,4 +1,4 @@
-//! Training end to end: world, picture, agent and evolution, as `foveate train` runs them.
+//! Time of training end to end: world, picture, agent and evolution, as in `foveate train`.
 
 use foveate_agents::registry;
 use foveate_core::{Executor, Experience};
@@ -13,29 +13,29 @@ use crate::config::TrainConfig;
 use crate::initial;
 use crate::workers::{Stop, Workers};
 
-/// What a measured training begins with.
+/// The initial weights of a measured training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Fresh weights: rollouts are short, resets weigh most.
+    /// Fresh weights: rollouts are short, resets dominate.
     Fresh,
-    /// The champion's weights: rollouts are long.
+    /// The bundled agent's weights: rollouts are long.
     Trained,
 }
 
 /// CPU time of real generations of training, on one thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainTiming {
-    /// What the training began with: `fresh` or `trained`.
+    /// The initial weights: `fresh` or `trained`.
     pub start: &'static str,
-    /// Generations driven and learnt from.
+    /// Completed generations.
     pub generations: usize,
     /// Rollouts in them.
     pub rollouts: usize,
     /// Steps in them.
     pub steps: u64,
-    /// CPU seconds of everything.
+    /// CPU seconds in total.
     pub cpu_s: f64,
-    /// CPU seconds of it outside of rollouts: asking for genomes and learning from returns.
+    /// CPU seconds outside of rollouts: `ask` and `tell` of the evolution strategy.
     pub evolution_cpu_s: f64,
 }
 
@@ -46,13 +46,14 @@ impl TrainTiming {
     }
 }
 
-/// Times `generations` generations of the first stage of the preset `laptop` with its seed, on this thread.
+/// Measures `generations` generations of the first stage of the preset `laptop` with its seed, on this
+/// thread.
 ///
 /// # Errors
 /// When a rollout fails.
 pub fn train(start: Start, generations: usize) -> Result<TrainTiming, RunError> {
     let mut config = TrainConfig::load("laptop", None, &[] as &[&str])?;
-    // Nothing but generations is to be measured: no start may end, and none be validated, within them.
+    // Only generations are measured: no start may end within them, and no validation may run.
     config.recipe.stages.truncate(1);
     config.recipe.stages[0].steps = u64::from(u32::MAX);
     config.recipe.selection.every = Interval::Steps(u64::from(u32::MAX));
@@ -112,7 +113,8 @@ mod tests {
             let timing = train(start, 2).expect("it trains");
             assert_eq!((timing.start, timing.generations), (name, 2));
             assert_eq!(timing.rollouts, 64, "no validation in between");
-            // No rollout is cut before its 21st step; the champion's weights, shaken, still drive a while.
+            // No rollout is cut before its 21st step; the perturbed weights of the bundled agent still drive
+            // a while.
             assert!(timing.steps >= least * timing.rollouts as u64, "{timing:?}");
             assert!(timing.cpu_s > timing.evolution_cpu_s && timing.evolution_cpu_s > 0.0, "{timing:?}");
         }

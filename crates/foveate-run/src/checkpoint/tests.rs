@@ -17,7 +17,7 @@ fn new_run(dir: &TempDir) -> RunFolder {
     RunFolder::create(&dir.path().join("runs"), "car", "seed = 1\n").expect("writable")
 }
 
-/// A run with five checkpoints, one after each line of the log, closed again.
+/// Creates a run with five checkpoints, one after each line of the log, and closes it.
 fn five(dir: &TempDir) -> PathBuf {
     let mut folder = new_run(dir);
     for i in 0..5 {
@@ -99,7 +99,7 @@ fn change_log(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 fn the_log_is_cut_to_the_checkpoint() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let path = five(&dir);
-    // A kill inside a write of the log, or a page that never reached the disk.
+    // A kill during a write of the log, or a page that was not written to disk.
     for rest in ["{\"line\":5}\n{\"line\":6}\n{\"li", "{\"line\":5}", "\n\n\n", "\0\0\0\0", "\u{fffd}", ""] {
         change_log(&path, |log| log.extend(rest.as_bytes()));
         let mut folder = RunFolder::open(&path).expect("a run");
@@ -119,7 +119,7 @@ fn a_broken_log_falls_back_to_where_it_was_whole() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let path = five(&dir);
     let line = "{\"line\":0}\n".len();
-    // The line that is broken, and the checkpoint that comes before it.
+    // The damaged line, and the checkpoint before it.
     for (broken, lines) in [(4, 4), (3, 3)] {
         change_log(&path, |log| log[broken * line + 3] ^= 1);
         let found = latest(&RunFolder::open(&path).expect("a run"));
@@ -129,7 +129,7 @@ fn a_broken_log_falls_back_to_where_it_was_whole() {
         );
         assert!(found.notes[0].contains("log.jsonl is not the one"), "{:?}", found.notes);
     }
-    // None comes before the third.
+    // There is no checkpoint before the third.
     change_log(&path, |log| log[2 * line + 3] ^= 1);
     let mut folder = RunFolder::open(&path).expect("a run");
     let found = latest(&folder);
@@ -138,10 +138,10 @@ fn a_broken_log_falls_back_to_where_it_was_whole() {
     folder.log("{}").expect("writable");
     folder.save(&found.checkpoint.state).expect("writable");
     assert_eq!(fs::read_to_string(path.join("log.jsonl")).expect("text"), "{}\n");
-    // The new checkpoint counts, although its log is shorter.
+    // The new checkpoint is used, although its log is shorter.
     let found = latest(&folder);
     assert_eq!((found.checkpoint.lines, found.log_fits), (1, true));
-    // A log that is shorter than it was, or gone.
+    // A log that is shorter than recorded, or missing.
     for length in [2, 0] {
         change_log(&path, |log| log.truncate(length));
         assert!(!latest(&folder).log_fits);
@@ -185,7 +185,7 @@ fn every_cut_and_every_flipped_bit_is_noticed() {
 fn a_new_run_has_its_name_only_once_it_is_whole() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let runs = dir.path().join("runs");
-    // Killed while it was made; the second is being made by another process.
+    // The first was killed during creation; another process is creating the second.
     for (name, locked) in [(".car.1-0.foveate-tmp", false), (".car.2-0.foveate-tmp", true)] {
         fs::create_dir_all(runs.join(name)).expect("writable");
         let lock = Lock::take(&FolderHandle::open(&runs.join(name)).expect("there")).expect("free");

@@ -1,4 +1,4 @@
-//! The report's folder, which is whole or absent.
+//! The report's folder, which is complete or absent.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::RunError;
 use crate::folder::{FolderHandle, parent};
 
-/// The file by which a folder is known to be a report of ours.
+/// The file that identifies a folder as a report of this program.
 const MARK: &str = foveate_explain::study::REPORT_FILE;
-/// How the name of a report ends that is making way for another.
+/// Suffix of the name of an older report while it is being replaced.
 const OLD: &str = ".foveate-old";
 
 /// A folder being written under a hidden name.
 pub(super) struct Folder {
-    /// Where it lies.
+    /// The parent folder.
     beside: FolderHandle,
     handle: FolderHandle,
     hidden: OsString,
@@ -24,17 +24,18 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes the hidden folder beside `target`, and removes what killed processes left there.
+    /// Creates the hidden folder beside `target`, and removes hidden folders that killed processes left
+    /// there.
     ///
     /// # Errors
-    /// When there is something at `target` that is no report of ours, or nothing can be made beside it.
+    /// When `target` exists and is not a report of this program, or nothing can be created beside it.
     pub(super) fn create(target: &Path) -> Result<Self, RunError> {
         let refused = |what: &str| {
             Err(RunError::BadRequest {
                 why: format!("{} {what}; choose another --out or move it away", target.display()),
             })
         };
-        // The user may name a link to the folder that is meant.
+        // The user may name a link to the folder.
         let whole = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         let (Some(name), true) = (whole.file_name(), target.file_name().is_some()) else {
             return refused("is no name for a folder");
@@ -57,7 +58,7 @@ impl Folder {
         Ok(Folder { beside, handle, hidden, name: name.to_owned(), target: target.to_path_buf() })
     }
 
-    /// Adds a file; `name` may have one folder in it.
+    /// Adds a file; `name` may contain one folder.
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
         match name.split_once('/') {
             Some((folder, name)) => self.handle.make_folder(folder)?.write(name, bytes),
@@ -65,7 +66,7 @@ impl Folder {
         }
     }
 
-    /// Gives the folder its name; an older report makes way.
+    /// Renames the folder to its name; an older report is replaced.
     pub(super) fn commit(self) -> Result<(), RunError> {
         let Folder { beside, hidden, name, target, .. } = &self;
         let done = if beside.has(&name.to_string_lossy()) {
@@ -74,31 +75,31 @@ impl Folder {
             beside.rename(hidden, name)
         };
         done.map_err(RunError::io("write", target))
-        // What was there has the hidden name now, and goes with it.
+        // The older report has the hidden name now, and is removed with it.
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // After a first commit there is nothing of this name any more.
+        // After a first commit nothing has this name.
         let _ = self.beside.remove_tree(&self.hidden);
     }
 }
 
-/// Puts `hidden` in the place of `name` where a file system cannot exchange the two: there is a moment with neither,
-/// which [`restore`] knows.
+/// Replaces `name` by `hidden` where the file system cannot exchange the two: neither exists for a moment,
+/// which [`restore`] handles.
 fn replace(beside: &FolderHandle, hidden: &OsStr, name: &OsStr) -> io::Result<()> {
     let old = old_name(name);
     beside.rename(name, &old)?;
     if let Err(error) = beside.rename(hidden, name) {
-        // Back to how it was; if that fails too, the next call does it.
+        // Undoes the first rename; if that fails too, the next call does it.
         let _ = beside.rename(&old, name);
         return Err(error);
     }
     beside.remove_tree(&old)
 }
 
-/// Gives a report its name back that was making way when its successor was killed.
+/// Restores the name of an older report if the replacing process was killed.
 fn restore(beside: &FolderHandle, name: &OsStr) -> io::Result<()> {
     let old = old_name(name);
     if beside.has(&old.to_string_lossy()) && !beside.rename_folder(&old, name)? {
@@ -168,19 +169,19 @@ mod tests {
         };
         let read = || fs::read_to_string(target.join(MARK)).expect("there");
         report("one").commit().expect("writable");
-        // Without an exchange.
+        // Without an atomic exchange.
         let folder = report("two");
         replace(&folder.beside, &folder.hidden, name).expect("writable");
         drop(folder);
         assert_eq!((read().as_str(), names(dir.path())), ("two", vec!["report".to_owned()]));
-        // Killed between its two steps, or after them.
+        // Killed between the two steps, or after them.
         fs::rename(&target, &old).expect("writable");
         drop(Folder::create(&target).expect("a report"));
         assert_eq!((read().as_str(), names(dir.path())), ("two", vec!["report".to_owned()]));
         fs::create_dir_all(old.join("figures")).expect("writable");
         drop(Folder::create(&target).expect("a report"));
         assert_eq!((read().as_str(), names(dir.path())), ("two", vec!["report".to_owned()]));
-        // Killed before: what is locked stays, what nobody writes any more goes.
+        // Killed earlier: a locked folder stays, an abandoned one is removed.
         let under_way = report("three");
         fs::create_dir(dir.path().join(".report.1-new.foveate-tmp")).expect("writable");
         fs::write(dir.path().join(".report.1-new.foveate-tmp/index.html"), "x").expect("writable");

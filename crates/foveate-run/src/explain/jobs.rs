@@ -1,4 +1,4 @@
-//! Work on all cores whose results come in order.
+//! Parallel work whose results arrive in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -10,7 +10,7 @@ use foveate_explain::study::{Scheduler, StudyError};
 
 use crate::workers::Stop;
 
-/// Threads of this machine.
+/// The threads that share the work.
 pub(super) struct Crew<'a> {
     /// How many, at least 1.
     pub(super) workers: usize,
@@ -43,7 +43,7 @@ impl Scheduler for Crew<'_> {
                     }
                 };
                 if let Err(error) = thread::Builder::new().spawn_scoped(scope, serve) {
-                    // Those that there are do it all.
+                    // If the system refuses further threads, the existing ones do all the work.
                     if number > 0 {
                         break;
                     }

@@ -1,4 +1,4 @@
-//! The whole report on toys of which the truth is known.
+//! Tests of the whole report on toy agents with a known ground truth.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn grid() -> PatchGrid {
     PatchGrid::tile(SIDE, SIDE, PATCH, PATCH).expect("fits")
 }
 
-/// Black and white noise, with one chequered patch that is somewhere else at every step; 30 steps.
+/// Black and white noise with one chequered patch that moves in every step; 30 steps.
 #[derive(Clone)]
 struct Sparks {
     spec: EnvSpec,
@@ -100,19 +100,19 @@ impl Env for Sparks {
     }
 }
 
-/// What a toy says of where it looks.
+/// What a toy reports as its attention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Says {
     /// The truth: the patch that fits its template best.
     Truth,
-    /// A patch drawn from the sum of all pixels, which has nothing to do with what it does.
+    /// A patch computed from the sum of all pixels, unrelated to the action.
     Nonsense,
     /// Always the patch in the middle.
     Middle,
     Nothing,
 }
 
-/// Steers by the column of the patch that fits its template best, and remembers nothing.
+/// Steers by the column of the patch that fits its template best; has no memory.
 #[derive(Debug, Clone)]
 struct Toy {
     says: Says,
@@ -121,7 +121,7 @@ struct Toy {
 }
 
 impl Toy {
-    /// Looks for the chequered patch.
+    /// A toy that looks for the chequered patch.
     fn new(says: Says) -> Self {
         let chequered =
             (0..PATCH * PATCH).map(|i| if (i % PATCH + i / PATCH).is_multiple_of(2) { 1.0 } else { -1.0 });
@@ -249,7 +249,7 @@ fn check(says: Says, episodes: usize, expect: &str) {
     for control in &report.claims[2..5] {
         assert_ne!(control.verdict, Some(Conclusion::Supported), "{says:?}: {control:?}");
     }
-    // A blind agent does not react at all.
+    // A blind agent does not react.
     assert_eq!((report.claims[4].blur.value, report.claims[4].mean.value), (0.0, 0.0));
 }
 
@@ -282,10 +282,11 @@ fn bytes_do_not_depend_on_the_workers() {
     }
 }
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 4] = ["meta", "input", "br", "img"];
 
-/// Checks that every element ends where it should, and gives the values of all attributes that may point elsewhere.
+/// Checks that every element is closed correctly, and returns the values of all attributes that may contain
+/// an address.
 #[track_caller]
 fn addresses(name: &str, text: &str) -> Vec<String> {
     let (mut open, mut found, mut rest) = (Vec::new(), Vec::new(), text);
@@ -310,7 +311,7 @@ fn addresses(name: &str, text: &str) -> Vec<String> {
             open.push(element.clone());
         }
         if raw {
-            // What is in here is no markup.
+            // The contents of these elements are not markup.
             let end = rest
                 .find(&format!("</{element}"))
                 .unwrap_or_else(|| panic!("{name}: {element} does not end"));
@@ -335,7 +336,7 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
             assert!(files.contains_key(&address), "{address} is not there");
         }
     }
-    // The one address in the page is the name of SVG's own language, which nothing fetches.
+    // The only address in the page is the namespace of SVG, which is never fetched.
     let rest = page.replace("http://www.w3.org/2000/svg", "");
     for forbidden in
         ["http://", "https://", "//cdn", "import(", "fetch(", "XMLHttpRequest", "WebSocket", "@import"]
@@ -377,7 +378,7 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
         }
     }
     assert!(figures >= 14, "{figures}");
-    // What the faithfulness figure is drawn from is what the report says.
+    // The faithfulness figure is drawn from the numbers of the report.
     let drawn: Vec<serde_json::Value> =
         serde_json::from_str(&text("figures/faithfulness.json")).expect("rows");
     assert_eq!(drawn[0]["mean"].as_f64(), Some(report.claims[0].blur.value));
@@ -441,14 +442,14 @@ fn requests_that_cannot_be_met() {
     }
 }
 
-/// A number of a text with what it may be rounded by; per cents are parts again.
+/// A number in a text with its rounding error; percentages become fractions.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     value: f64,
     within: f64,
 }
 
-/// The numbers of a text, as people read them.
+/// The numbers of a text.
 fn numbers(text: &str) -> Vec<Said> {
     let text: Vec<char> = text.replace('−', "-").replace("&#39;", "'").chars().collect();
     let (mut found, mut i) = (vec![], 0);
@@ -474,12 +475,12 @@ fn numbers(text: &str) -> Vec<Said> {
     found
 }
 
-/// Every number in some JSON, those within texts as well.
+/// Every number in a JSON value, including those within strings.
 fn leaves(json: &serde_json::Value, out: &mut Vec<f64>) {
     match json {
         serde_json::Value::Number(number) => out.extend(number.as_f64()),
         serde_json::Value::String(text) => {
-            // Actions of a row, and names as `random:7`.
+            // Actions of a row, and names such as `random:7`.
             let words = text.split([' ', ':', '-', '@', '=']).filter_map(|word| word.parse::<f64>().ok());
             out.extend(words);
             out.extend(numbers(text).iter().map(|said| said.value));
@@ -495,7 +496,7 @@ fn leaves(json: &serde_json::Value, out: &mut Vec<f64>) {
     }
 }
 
-/// Numbers of `text` that `json` has not.
+/// Numbers of `text` that `json` does not have.
 fn missing(text: &str, json: &serde_json::Value) -> Vec<f64> {
     let mut known = vec![];
     leaves(json, &mut known);
@@ -503,7 +504,7 @@ fn missing(text: &str, json: &serde_json::Value) -> Vec<f64> {
     numbers(text).into_iter().filter(unknown).map(|said| said.value).collect()
 }
 
-/// What stands between the tags of `html`.
+/// The text between the tags of `html`.
 fn visible(html: &str) -> String {
     let mut out = String::new();
     for part in html.split('<').skip(1) {
@@ -513,8 +514,8 @@ fn visible(html: &str) -> String {
     out
 }
 
-/// The drawings of a page by the name of their figure, what they say without the ticks of axes; and the page without
-/// drawings, scripts and what the player is made of.
+/// The drawings of a page by the name of their figure, with their text but without axis ticks; and the page
+/// without drawings, scripts and the player.
 fn parts(page: &str) -> (Vec<(String, String)>, String) {
     let body = page.split_once("<header>").expect("a header").1;
     let (before, after) = body.split_once("<div class=\"player\"").expect("a player");
@@ -566,7 +567,7 @@ fn every_number_of_the_page_is_in_the_report() {
         if says != Says::Truth {
             continue;
         }
-        // This test would see what is not there.
+        // This test detects missing numbers.
         for key in ["regions", "interventions", "claims", "importance"] {
             let mut less = report.clone();
             less.as_object_mut().and_then(|fields| fields.remove(key)).expect(key);
