@@ -1,6 +1,6 @@
-//! Native worlds, one folder per world.
+//! Native worlds: one folder per world.
 //!
-//! **Invariant:** no file, clock or thread is touched here; a world knows nothing of agents.
+//! **Invariant:** this crate uses no file, clock or thread; a world does not depend on agents.
 
 pub mod car_racing;
 pub mod random;

@@ -1,7 +1,8 @@
-//! What a world is, for whoever lists worlds, makes them by name, trains in them or reports on them.
+//! World descriptors and requests: what other crates need to list worlds, build them by name, train in them
+//! and report on them.
 //!
-//! A world is a folder of this crate with its [`WorldDescriptor`]; the list of all of them is `foveate_registry::WORLDS`,
-//! for some worlds need more than this crate has.
+//! Each world is a folder of this crate with its [`WorldDescriptor`]; the list of all worlds is
+//! `foveate_registry::WORLDS`, because some worlds depend on other crates.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,34 +12,35 @@ use foveate_core::{Descriptor, Env, EnvError, EnvSpec, ImageBuf};
 
 pub use crate::car_racing::variants::{Parameter, VariantInfo};
 
-/// What a user asks for.
+/// A request for a world.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EnvRequest {
     /// Name of the world.
     pub id: String,
-    /// Name of the picture; `None` for the world's own.
+    /// Name of the picture; `None` for the world's default.
     pub picture: Option<String>,
-    /// Variants of the looks, each a name or several as in `bar+color:amplitude=0.1`.
+    /// Visual variants; each text names one variant or several, as in `bar+color:amplitude=0.1`.
     pub variants: Vec<String>,
     /// Options by name.
     pub options: BTreeMap<String, String>,
-    /// Shifts of what is seen and done, each as [`Plan`](crate::shift::Plan) reads it, as in `hue:2+noise:4@200`.
+    /// Shifts of observations and actions, each in the syntax of [`Plan`](crate::shift::Plan), as in
+    /// `hue:2+noise:4@200`.
     pub shifts: Vec<String>,
-    /// Pictures for a variant that shows a video, which only whoever may read files can load.
+    /// Images for a variant that shows a video; only crates that may read files can load them.
     pub video: Option<Arc<Vec<ImageBuf>>>,
 }
 
-/// A name that can be chosen, and what it stands for.
+/// A named choice and its description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// What users type.
+    /// The name that users type.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub about: &'static str,
 }
 
 impl Choice {
-    /// Choices from pairs of name and meaning.
+    /// Choices from pairs of name and description.
     pub const fn all<const N: usize>(pairs: [(&'static str, &'static str); N]) -> [Choice; N] {
         let mut choices = [Choice { name: "", about: "" }; N];
         let mut i = 0;
@@ -50,7 +52,7 @@ impl Choice {
     }
 }
 
-/// A world, described: all that anything outside of the world's own folder knows of it.
+/// The descriptor of a world: everything that code outside of the world's folder knows about it.
 ///
 /// ```
 /// use foveate_envs::car_racing;
@@ -70,11 +72,11 @@ impl Choice {
 pub struct WorldDescriptor {
     /// Its name, as in `--env`.
     pub name: &'static str,
-    /// Of a descriptor for many worlds: what their names have in common.
+    /// For a descriptor of many worlds: the common part of their names.
     pub family: Option<Family>,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub summary: &'static str,
-    /// What differs from episode to episode, for texts: `track`; with an `s` for several.
+    /// A singular noun for what varies between episodes, such as `track`; texts append `s` for the plural.
     pub instance: &'static str,
     /// Its pictures, the default first.
     pub pictures: &'static [Choice],
@@ -82,58 +84,59 @@ pub struct WorldDescriptor {
     pub variants: &'static [VariantInfo],
     /// Its options.
     pub options: &'static [Choice],
-    /// What the numbers of its action mean, in their order; empty when the world does not say.
+    /// The meanings of the action's numbers, in order; empty when the world does not define them.
     pub actions: &'static [&'static str],
-    /// The training presets that suit it, the usual one first.
+    /// The training presets for it, the default first.
     pub presets: &'static [&'static str],
-    /// The mean return from which on it counts as solved, where there is an agreement.
+    /// The mean return that counts as solved, if there is an established value.
     pub solved_at: Option<f64>,
-    /// What was published about agents in it.
+    /// Published scores of agents in it.
     pub published: Option<Published>,
-    /// Steps per CPU second of training with each picture, a low and a high estimate.
+    /// Steps per CPU second of training with each picture: a low and a high estimate.
     pub speeds: &'static [(&'static str, [f64; 2])],
-    /// Negative rewards in a row that a training rollout survives where the recipe does not say it; `None` for all.
+    /// Number of consecutive negative rewards that a training rollout tolerates by default; `None` for no
+    /// limit.
     pub patience: Option<u32>,
-    /// Whether it has an expert to learn from.
+    /// Whether it has a scripted expert.
     pub has_expert: bool,
-    /// Whether every copy of it may have a process of its own.
+    /// Whether copies of it may need a separate process each.
     pub has_process: bool,
-    /// Whether its name or its options choose code that runs with the user's rights, so that a file alone may not ask
-    /// for it.
+    /// Whether its name or its options select code that runs with the user's rights. A file alone may then
+    /// not request it.
     pub runs_code: bool,
-    /// Of a world that [runs code](Self::runs_code): the options that a file may set all the same.
+    /// For a world that [runs code](Self::runs_code): the options that a file may set nevertheless.
     pub file_options: &'static [&'static str],
-    /// Whether the defaults of agents were made for it, so that they need not be fitted.
+    /// Whether agents' default settings fit it without adaptation.
     pub default_agents_fit: bool,
-    /// The picture for agents that see one, when the default shows numbers or nothing.
+    /// The picture for agents that need one, when the default observation is numbers or nothing.
     pub fallback_picture: Option<&'static str>,
-    /// The weight file of the trained agent that comes with Foveate.
+    /// The weight file of the trained agent included in Foveate.
     pub champion: Option<&'static [u8]>,
-    /// The folder of pictures that a request needs and that have not been loaded yet.
+    /// Returns the folder of images that a request needs and that are not loaded yet.
     pub missing_pictures: fn(&EnvRequest) -> Result<Option<String>, EnvError>,
-    /// Its shape without making it, where that is much cheaper.
+    /// Returns its spec without building it, for worlds where that is much cheaper.
     pub spec: Option<fn(&EnvRequest) -> Result<EnvSpec, EnvError>>,
-    /// Makes it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request before.
+    /// Builds it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request first.
     pub make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError>,
 }
 
-/// Worlds whose names begin alike.
+/// Worlds whose names have a common prefix.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// How their names begin, as `gym:`.
+    /// The prefix, such as `gym:`.
     pub prefix: &'static str,
-    /// What they are, as `any environment of Gymnasium`.
+    /// What the members are, such as `any environment of Gymnasium`.
     pub members: &'static str,
-    /// What they need that Foveate does not bring, as `Python`.
+    /// A dependency that is not included in Foveate, such as `Python`.
     pub needs: &'static str,
-    /// The member that a name without the prefix most likely stands for.
+    /// Suggests the member for a name without the prefix.
     pub suggest: fn(&str) -> Option<String>,
 }
 
 /// Published scores of an agent in a world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// Who measured them, with what.
+    /// The publication, and how the scores were measured.
     pub source: &'static str,
     /// The scores.
     pub scores: &'static [PublishedScore],
@@ -142,7 +145,7 @@ pub struct Published {
 /// A published score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedScore {
-    /// The variant; `original` is the world as it is.
+    /// The variant; `original` is the unchanged world.
     pub variant: &'static str,
     /// Mean return.
     pub mean: f64,
@@ -151,7 +154,7 @@ pub struct PublishedScore {
 }
 
 impl WorldDescriptor {
-    /// A world of which no more is known; set other fields with `..WorldDescriptor::new(…)`.
+    /// A descriptor with default values; set other fields with `..WorldDescriptor::new(…)`.
     pub const fn new(
         name: &'static str,
         summary: &'static str,
@@ -184,11 +187,11 @@ impl WorldDescriptor {
         }
     }
 
-    /// Makes the world that `request` describes, without wrappers and shifts.
+    /// Builds the world that `request` describes, without wrappers and shifts.
     ///
     /// # Errors
-    /// [`EnvError::UnknownOption`] with the known names when it has no such picture, variant or option,
-    /// [`EnvError::BadOption`] for values that do not fit or do not go together; when it cannot be made.
+    /// [`EnvError::UnknownOption`], which lists the known names, when it has no such picture, variant or
+    /// option; [`EnvError::BadOption`] for invalid values or combinations; an error when it cannot be built.
     pub fn build(&self, request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
         self.check(request)?;
         (self.make)(request)
@@ -205,7 +208,7 @@ impl WorldDescriptor {
         if let Some(picture) = request.picture.as_deref().filter(|name| !is_in(name, self.pictures)) {
             return unknown("picture", picture, self.pictures);
         }
-        // What the members of a family have differs.
+        // The members of a family differ in their options and variants.
         if self.family.is_some() {
             return Ok(());
         }
@@ -229,20 +232,20 @@ impl Descriptor for WorldDescriptor {
     }
 }
 
-/// Why a world cannot be made.
+/// Why a world cannot be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
-    /// What was asked for makes no sense.
+    /// The request is invalid.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// What it is made of failed.
+    /// A component of the world failed.
     #[error(transparent)]
     Source(Box<dyn Error + Send + Sync>),
 }
 
 impl WorldError {
-    /// Wraps the error of what a world is made of.
+    /// Wraps the error of a component.
     pub fn source_of(error: impl Error + Send + Sync + 'static) -> Self {
         WorldError::Source(Box::new(error))
     }

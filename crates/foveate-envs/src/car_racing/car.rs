@@ -1,4 +1,4 @@
-//! The car: how gas, brake and steering become forces on four wheels. Gymnasium's `car_dynamics.py`, in f64.
+//! The car: converts gas, brake and steering to forces on four wheels. Gymnasium's `car_dynamics.py`, in f64.
 
 use super::scene::{WHEEL_RADIUS, Wheel};
 use super::solver::Island;
@@ -20,25 +20,25 @@ const WHEEL_OFFSETS: [[f64; 2]; 4] = [
     [55.0 * SIZE, -82.0 * SIZE],
 ];
 
-/// What the driver does.
+/// The controls.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Controls {
-    /// Target of the front wheels' joints; positive turns left.
+    /// Target angle of the front wheels' joints; positive turns left.
     pub(super) steer: f64,
     /// Throttle; values outside 0 to 1 are clipped.
     pub(super) gas: f64,
-    /// Brake; 0.9 and more lock the wheels. Not clipped.
+    /// Brake; values of 0.9 and above lock the wheels. Not clipped.
     pub(super) brake: f64,
 }
 
-/// The car on its wheels.
+/// The car.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Car {
     /// Its five bodies.
     pub(super) island: Island,
-    /// How far each wheel has rolled, radians.
+    /// Rotation angle of each wheel, radians.
     pub(super) phase: [f64; 4],
-    /// How fast each wheel rolls, radians per second.
+    /// Angular velocity of each rolling wheel, radians per second.
     pub(super) omega: [f64; 4],
     /// Whether the wheel touches the road.
     pub(super) on_road: [bool; 4],
@@ -53,12 +53,12 @@ impl Car {
         Car { island: Island::place([start.x, start.y], start.beta, &WHEEL_OFFSETS), ..Car::default() }
     }
 
-    /// Wheel `i` as pictures see it.
+    /// Wheel `i` for drawing.
     pub(super) fn wheel(&self, i: usize) -> Wheel {
         Wheel { body: self.island.wheels[i].body, phase: self.phase[i], omega: self.omega[i] }
     }
 
-    /// Takes the driver's wishes; throttle opens by 0.1 a step at most and closes at once.
+    /// Sets the controls; the throttle opens by at most 0.1 per step and closes immediately.
     pub(super) fn control(&mut self, controls: &Controls) {
         self.steer = controls.steer;
         let gas = controls.gas.clamp(0.0, 1.0);
@@ -72,7 +72,8 @@ impl Car {
         self.brake = controls.brake;
     }
 
-    /// Force on each wheel's centre and target speed of each steering joint, from the state before the step.
+    /// Computes the force on each wheel's centre and the target speed of each steering joint, from the state
+    /// before the step.
     pub(super) fn drive(&mut self) -> ([[f32; 2]; 4], [f32; 4]) {
         let mut forces = [[0.0; 2]; 4];
         let mut speeds = [0.0; 4];
@@ -88,7 +89,7 @@ impl Car {
     fn wheel_force(&mut self, i: usize) -> [f32; 2] {
         let body = &self.island.wheels[i].body;
         let friction_limit = if self.on_road[i] { FRICTION_LIMIT } else { GRASS_FRICTION };
-        // World vectors of (0, 1) and (1, 0), turned in f32 with all terms so that zeros keep their sign.
+        // World vectors of (0, 1) and (1, 0), rotated in f32 with all terms, so that zeros keep their sign.
         let along = [body.cos * 0.0 - body.sin * 1.0, body.sin * 0.0 + body.cos * 1.0].map(f64::from);
         let side = [body.cos * 1.0 - body.sin * 0.0, body.sin * 1.0 + body.cos * 0.0].map(f64::from);
         let velocity = body.velocity.map(f64::from);

@@ -1,4 +1,4 @@
-//! What a CarRacing is made of.
+//! The configuration of a CarRacing world.
 
 use foveate_core::EnvError;
 
@@ -16,28 +16,30 @@ use crate::registry::Choice;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CarRacingConfig {
-    /// Whose tracks and rules.
+    /// Which reference's tracks and rules to use.
     pub seeding: Seeding,
-    /// What the agent sees.
+    /// The picture of the observation.
     pub picture: PictureKind,
-    /// Steering, gas and brake as numbers; otherwise five choices: nothing, right, left, gas, brake.
+    /// Continuous actions (steering, gas and brake) if true; else five choices: nothing, right, left, gas,
+    /// brake.
     pub continuous: bool,
-    /// New colours of road and ground at every reset.
+    /// Random colours of road and ground at every reset.
     pub domain_randomize: bool,
-    /// Share of tiles after which tile 0 ends the lap. As in the reference this rule never acts at its default of 0.95:
-    /// it looks only at the first visit of tile 0, which the reset itself makes. Old Gym has no such rule.
+    /// Share of tiles after which tile 0 ends the lap. As in the reference, this rule never applies at its
+    /// default of 0.95: it checks only the first visit of tile 0, which happens in the reset itself. Old Gym
+    /// does not have this rule.
     pub lap_complete_percent: f64,
     /// Steps after which an episode is truncated.
     pub max_steps: Option<usize>,
-    /// Whether the picture `classic` writes the score, which it does only nearly as the original did; the others always
-    /// write it.
+    /// Whether the `classic` picture shows the score, which only approximates the original text; the other
+    /// pictures always show it.
     pub label: bool,
-    /// Changes of the looks.
+    /// Visual variants.
     pub variants: Variants,
 }
 
 impl Default for CarRacingConfig {
-    /// Gymnasium's `CarRacing-v3`, to the byte.
+    /// Gymnasium's `CarRacing-v3`, byte for byte.
     fn default() -> Self {
         CarRacingConfig {
             seeding: Seeding::Gymnasium,
@@ -53,7 +55,7 @@ impl Default for CarRacingConfig {
 }
 
 impl CarRacingConfig {
-    /// Gym 0.15.3's `CarRacing-v0`, which AttentionAgent was trained in: its seeding, its rules, its picture.
+    /// Gym 0.15.3's `CarRacing-v0`, in which AttentionAgent was trained: its seeding, its rules, its picture.
     pub fn classic() -> Self {
         CarRacingConfig {
             seeding: Seeding::Gym0153,
@@ -80,31 +82,31 @@ impl CarRacingConfig {
     }
 }
 
-/// Whose random stream makes the tracks, and whose rules end the episode.
+/// The reference for the random stream of the tracks and for the rules that end the episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seeding {
-    /// Gymnasium's `CarRacing-v3`. Actions are rounded to f32 first, as its action space is f32.
+    /// Gymnasium's `CarRacing-v3`. Actions are first rounded to f32, because its action space is f32.
     Gymnasium,
-    /// Gym 0.15.3's `CarRacing-v0`: the same seed gives another track, and only visiting every tile ends a lap. Actions
-    /// are taken as they are.
+    /// Gym 0.15.3's `CarRacing-v0`: the same seed gives another track, and only visiting every tile ends a
+    /// lap. Actions are not rounded.
     Gym0153,
 }
 
-/// What the agent sees.
+/// The picture of the observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureKind {
     /// Gymnasium's frames, byte for byte.
     Exact,
-    /// Nearly Gymnasium's frames, drawn straight at 96 × 96, for training.
+    /// Approximately Gymnasium's frames, drawn directly at 96 × 96, for training.
     Fast,
-    /// Gym 0.15.3's frames: point samples, camera along the velocity.
+    /// Gym 0.15.3's frames: point-sampled, with the camera along the velocity.
     Classic,
-    /// A black frame, for whoever needs the physics alone.
+    /// A black frame, for uses that need only the physics.
     None,
 }
 
 impl PictureKind {
-    /// All of them, in the order of `foveate list`.
+    /// All pictures, in the order of `foveate list`.
     pub const ALL: [PictureKind; 4] =
         [PictureKind::Exact, PictureKind::Fast, PictureKind::Classic, PictureKind::None];
 
@@ -118,7 +120,7 @@ impl PictureKind {
         }
     }
 
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub const fn about(self) -> &'static str {
         match self {
             PictureKind::Exact => "Gymnasium's CarRacing-v3 frames, byte for byte",
@@ -128,7 +130,7 @@ impl PictureKind {
         }
     }
 
-    /// Name and meaning.
+    /// Its name and description.
     pub(crate) const fn choice(self) -> Choice {
         Choice { name: self.name(), about: self.about() }
     }

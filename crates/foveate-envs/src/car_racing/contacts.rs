@@ -1,22 +1,23 @@
-//! Who touches which tile: a grid of tiles and Box2D 2.3's overlap test between convex polygons.
+//! Contacts between wheels and tiles: a grid of tiles and Box2D 2.3's overlap test between convex polygons.
 //!
-//! Tiles are sensors, so only *whether* they touch matters. Box2D's broad phase keeps boxes that always contain the
-//! shapes, so a pair touches exactly when the overlap test says so; any index that finds all candidates will do.
+//! Tiles are sensors, so only *whether* they touch matters. The boxes of Box2D's broad phase always contain
+//! the shapes, so a pair touches exactly when the overlap test is true; any index that finds all candidates
+//! is sufficient.
 
 use super::scene::{Body, RoadQuad};
 use super::shape::gift_wrap_each;
 
 /// Side of a grid cell.
 const CELL: f32 = 8.0;
-/// The grid reaches from `-REACH` to `REACH`; what lies outside is kept in the cells at the edge.
+/// The grid covers `-REACH` to `REACH`; objects outside are stored in the cells at the edge.
 const REACH: f32 = 360.0;
 const COLUMNS: usize = (2.0 * REACH / CELL) as usize;
-/// Two skins of 0.01 and the tolerance of the overlap test, with room for rounding.
+/// Two skins of 0.01 and the tolerance of the overlap test, with a margin for rounding.
 const MARGIN: f32 = 0.022;
-/// Box2D's skin around polygons, both of them.
+/// The skins that Box2D adds around both polygons.
 const SKINS: f32 = 0.01 + 0.01;
 
-/// A tile as Box2D holds it: a convex polygon in world coordinates.
+/// A tile in Box2D's form: a convex polygon in world coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Tile {
     corners: [[f32; 2]; 4],
@@ -40,7 +41,7 @@ impl Tile {
         &self.corners[..self.count]
     }
 
-    /// Whether `polygon`, carried by `body`, touches the tile.
+    /// Whether `polygon`, attached to `body`, touches the tile.
     pub(super) fn touches(&self, body: &Body, polygon: &[[f32; 2]], bounds: &Bounds) -> bool {
         self.bounds.near(bounds) && overlap(self.corners(), polygon, body)
     }
@@ -54,19 +55,19 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The smallest box around `points`.
+    /// The bounding box of `points`.
     pub(super) fn of(points: &[[f32; 2]]) -> Self {
         let nothing = Bounds { low: [f32::MAX; 2], high: [f32::MIN; 2] };
         points.iter().fold(nothing, |bounds, &p| bounds.with(&Bounds { low: p, high: p }))
     }
 
-    /// The smallest box around `polygon` where `body` carries it.
+    /// The bounding box of `polygon`, transformed by `body`.
     pub(super) fn of_body(body: &Body, polygon: &[[f32; 2]]) -> Self {
         let nothing = Bounds { low: [f32::MAX; 2], high: [f32::MIN; 2] };
         polygon.iter().map(|&p| body.to_world(p)).fold(nothing, |b, p| b.with(&Bounds { low: p, high: p }))
     }
 
-    /// The smallest box around both.
+    /// The bounding box of both.
     #[must_use]
     pub(super) fn with(&self, other: &Bounds) -> Self {
         let each = |k: usize| (self.low[k].min(other.low[k]), self.high[k].max(other.high[k]));
@@ -86,7 +87,7 @@ impl Bounds {
     }
 }
 
-/// The tiles of a track, found by place.
+/// A spatial index of a track's tiles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Grid {
     /// The tiles in order.
@@ -109,7 +110,7 @@ impl Grid {
                 self.starts[cell] += 1;
             }
         }
-        // Running ends, which become starts as the entries are put in from the back.
+        // End offsets; they become start offsets as the entries are inserted from the back.
         let mut end = 0;
         for start in &mut self.starts {
             end += *start;
@@ -125,7 +126,8 @@ impl Grid {
         }
     }
 
-    /// Calls `each` with every tile that may be near `bounds`, some more than once, until it returns false.
+    /// Calls `each` with every tile that may be near `bounds` until it returns false; a tile may be passed
+    /// more than once.
     pub(super) fn near(&self, bounds: &Bounds, mut each: impl FnMut(usize, &Tile) -> bool) {
         for cell in bounds.cells() {
             let range = usize::from(self.starts[cell])..usize::from(self.starts[cell + 1]);
@@ -161,7 +163,7 @@ fn cross(a: [f32; 2], b: [f32; 2]) -> f32 {
     a[0] * b[1] - a[1] * b[0]
 }
 
-/// The vertex farthest along `direction`, the first of equals.
+/// The vertex farthest along `direction`; on a tie, the first one.
 fn support(polygon: &[[f32; 2]], direction: [f32; 2]) -> usize {
     let mut best = 0;
     let mut far = dot(polygon[0], direction);
@@ -175,8 +177,9 @@ fn support(polygon: &[[f32; 2]], direction: [f32; 2]) -> usize {
     best
 }
 
-/// `b2TestOverlap` of a polygon at rest in world coordinates and one carried by `body`: the GJK distance of Box2D 2.3,
-/// started at vertex 0 of both and without the exit for lack of progress, which that version does not take.
+/// `b2TestOverlap` of a static polygon in world coordinates and one attached to `body`: the GJK distance of
+/// Box2D 2.3, started at vertex 0 of both polygons. The early exit for lack of progress is left out, because
+/// that version never takes it.
 fn overlap(fixed: &[[f32; 2]], carried: &[[f32; 2]], body: &Body) -> bool {
     let vertex = |i: usize, j: usize| {
         let (a, b) = (fixed[i], body.to_world(carried[j]));
@@ -233,11 +236,11 @@ fn overlap(fixed: &[[f32; 2]], carried: &[[f32; 2]], body: &Body) -> bool {
     };
     let apart = sub(witness(|v| v.a), witness(|v| v.b));
     let distance = dot(apart, apart).sqrt();
-    // Without its skins, less than the tolerance of `b2TestOverlap`.
+    // The distance without the skins is below the tolerance of `b2TestOverlap`.
     distance <= SKINS || distance - SKINS < 10.0 * f32::EPSILON
 }
 
-/// Reduces a segment to what is closest to the origin; the number of vertices left.
+/// Reduces a segment to the part closest to the origin; returns the number of remaining vertices.
 fn closest_on_segment(simplex: &mut [Vertex; 3]) -> usize {
     let (w1, w2) = (simplex[0].w, simplex[1].w);
     let e12 = sub(w2, w1);
@@ -258,7 +261,8 @@ fn closest_on_segment(simplex: &mut [Vertex; 3]) -> usize {
     2
 }
 
-/// Reduces a triangle to what is closest to the origin; the number of vertices left, 3 when the origin is inside.
+/// Reduces a triangle to the part closest to the origin; returns the number of remaining vertices, 3 when the
+/// origin is inside.
 fn closest_on_triangle(simplex: &mut [Vertex; 3]) -> usize {
     let [w1, w2, w3] = [simplex[0].w, simplex[1].w, simplex[2].w];
     let e12 = sub(w2, w1);

@@ -1,40 +1,43 @@
-//! A scripted driver that knows the track: pure pursuit along the centre line, and no faster than the bends ahead allow.
+//! A scripted driver that knows the track: pure pursuit of the centre line, at a speed that the bends ahead
+//! allow.
 //!
-//! It is an expert to learn from and a yardstick, not an agent: it sees the world's state instead of its picture. The
-//! way it steers is Coulter's ("Implementation of the pure pursuit path tracking algorithm", 1992): towards the point of
-//! the centre line that lies some way ahead, further at speed. Its numbers are chosen to be easy to learn from, with
-//! room to spare in every bend; faster ones would finish sooner and leave a pupil no room for error.
+//! It is an expert for imitation and a reference score, not an agent: it uses the world's state instead of
+//! the picture. It steers by Coulter's method ("Implementation of the pure pursuit path tracking algorithm",
+//! 1992): towards the point of the centre line at some distance ahead, further at higher speed. Its
+//! parameters are chosen to be easy to imitate, with a safety margin in every bend; a faster driver would
+//! finish sooner but leave a learner no margin for error.
 
 use std::f64::consts::{PI, TAU};
 
 use super::scene::Body;
 use super::track::TrackPoint;
 
-/// How the driver drives.
+/// The driver's parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Style {
-    /// Distance of the point it steers to at rest, units; and how much further per unit per second.
+    /// Distance of the target point at rest, units; and its increase per unit per second of speed.
     pub(super) look_ahead: [f64; 2],
-    /// Steering per radian that the point lies off the nose, and against every radian per second that the car turns.
+    /// Steering per radian between heading and target point, and counter-steering per radian per second of
+    /// rotation.
     pub(super) steer: [f64; 2],
     /// Speed on straights, units per second.
     pub(super) top_speed: f64,
-    /// Acceleration to the side that bends are taken with, units per second squared.
+    /// Lateral acceleration in bends, units per second squared.
     pub(super) side_grip: f64,
-    /// Deceleration that it trusts in before a bend, units per second squared.
+    /// Deceleration assumed before a bend, units per second squared.
     pub(super) slow_down: f64,
-    /// How far ahead it looks for bends, units: a little less than a picture shows.
+    /// Look-ahead distance for bends, units: slightly less than a picture shows.
     pub(super) sight: f64,
-    /// Gas per unit per second that it is too slow, and the most it gives.
+    /// Gas per unit per second below the target speed, and the maximum gas.
     pub(super) gas: [f64; 2],
-    /// Share of the gas that full steering takes away.
+    /// Share of the gas that full steering removes.
     pub(super) ease_off: f64,
-    /// Brake per unit per second that it is too fast, after so many that it puts up with.
+    /// Brake per unit per second above the target speed, and the excess speed at which braking starts.
     pub(super) brake: [f64; 2],
 }
 
 impl Style {
-    /// The driver that agents learn from.
+    /// The driver used as the expert.
     pub(super) const TEACHER: Style = Style {
         look_ahead: [6.0, 0.2],
         steer: [2.5, 0.05],
@@ -48,25 +51,26 @@ impl Style {
     };
 }
 
-/// Speed, units per second, while this far from the centre line, units: off the road.
+/// Speed, units per second, when further than this from the centre line, units: off the road.
 const OFF_ROAD: (f64, f64) = (35.0, 7.0);
-/// Speed while the point to steer to lies this far off the nose, radians: it has to turn round.
+/// Speed when the target point lies this far off the heading, radians: the car has to turn round.
 const TURNED: (f64, f64) = (20.0, 1.0);
-/// Tiles behind and ahead of the last nearest one among which the next is looked for: a track may pass close to itself.
+/// Number of tiles behind and ahead of the last nearest one that are searched for the next: a track may pass
+/// close to itself.
 const NEAR: (usize, usize) = (6, 25);
-/// The most it brakes; from 0.9 on the wheels would lock.
+/// The maximum brake; the wheels lock at 0.9.
 const MOST_BRAKE: f64 = 0.8;
 
-/// The driver at the wheel, with what it remembers of the episode.
+/// The driver with its state during the episode.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Driver {
-    /// The tile it was nearest to, if it drove before.
+    /// The nearest tile in the previous step, if any.
     nearest: Option<usize>,
 }
 
 impl Driver {
-    /// Steering (−1 full left to 1 full right), gas and brake for the car with this hull on this track of at least one
-    /// point.
+    /// Returns steering (−1 full left to 1 full right), gas and brake for a car with this hull, on a track of
+    /// at least one point.
     pub(super) fn act(&mut self, style: &Style, hull: &Body, track: &[TrackPoint]) -> [f64; 3] {
         let line = Line(track);
         let position = hull.position.map(f64::from);
@@ -90,22 +94,22 @@ impl Driver {
     }
 }
 
-/// The centre line of a track, a closed one.
+/// The closed centre line of a track.
 struct Line<'a>(&'a [TrackPoint]);
 
 impl Line<'_> {
-    /// Point `i` of as many rounds as it takes.
+    /// Point `i`, modulo the length of the track.
     fn point(&self, i: usize) -> [f64; 2] {
         let TrackPoint { x, y, .. } = self.0[i % self.0.len()];
         [x, y]
     }
 
-    /// Where the line leads to from point `i`.
+    /// Direction of the line at point `i`.
     fn heading(&self, i: usize) -> f64 {
         heading(self.point(i), self.point(i + 1))
     }
 
-    /// The point nearest to `position` and its distance: of those around `last`, or of all.
+    /// The point nearest to `position` and its distance; searches around `last`, or all points without it.
     fn nearest(&self, position: [f64; 2], last: Option<usize>) -> (usize, f64) {
         let n = self.0.len();
         let among = last.map_or(0..n, |last| {
@@ -116,7 +120,7 @@ impl Line<'_> {
         among.map(of).fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
     }
 
-    /// The place `length` along the line from point `from`.
+    /// The position at distance `length` along the line from point `from`.
     fn ahead(&self, from: usize, length: f64) -> [f64; 2] {
         let mut left = length;
         for i in from..from + self.0.len() {
@@ -131,8 +135,8 @@ impl Line<'_> {
         self.point(from)
     }
 
-    /// The speed from which every bend in sight can still be slowed down for: v² = grip / curvature in the bend, and
-    /// 2 · deceleration · distance more before it.
+    /// The highest speed that still allows slowing down for every visible bend: v² = grip / curvature in the
+    /// bend, plus 2 · deceleration · distance before it.
     fn safe_speed(&self, from: usize, style: &Style) -> f64 {
         let n = self.0.len();
         let (mut speed, mut way) = (style.top_speed, 0.0);
@@ -140,7 +144,8 @@ impl Line<'_> {
             if way >= style.sight {
                 break;
             }
-            // Over three pieces of the line, as single ones are noisy; the one behind counts.
+            // Measured over three segments of the line, because single ones are noisy; the segment behind is
+            // included.
             let bend = turn(self.heading(i + 2) - self.heading(i + n - 1)).abs();
             let length: f64 =
                 (i + n - 1..i + n + 2).map(|j| distance(self.point(j), self.point(j + 1))).sum();
@@ -161,7 +166,7 @@ fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
     (bx - ax).hypot(by - ay)
 }
 
-/// An angle as the shortest turn, −π to π.
+/// Normalises an angle to −π to π.
 fn turn(angle: f64) -> f64 {
     let rest = angle.rem_euclid(TAU);
     if rest > PI { rest - TAU } else { rest }

@@ -20,14 +20,16 @@ use super::world::World;
 /// A car on a random closed track, seen from above; after Gymnasium's `car_racing.py`.
 ///
 /// * observation: `[96, 96, 3]` bytes
-/// * action: steering (−1 full left to 1 full right), gas (0 to 1) and brake (0 to 1); or, when not continuous, one of
-///   nothing, right, left, gas, brake. Values outside are taken as they are, except that gas is clipped. With
-///   Gymnasium's seeding every number is first rounded to f32, because Gymnasium's action space is f32.
-/// * reward: −0.1 per step, 1000 / tiles for every tile visited first; −100 instead when the car leaves the field
-/// * end: terminated when every tile was visited or the car left the field, truncated after `max_steps`; both at once is
-///   possible, as in Gymnasium
+/// * action: steering (−1 full left to 1 full right), gas (0 to 1) and brake (0 to 1); or, if discrete, one
+///   of nothing, right, left, gas, brake. Values outside these ranges are used unchanged, except that gas is
+///   clipped. With Gymnasium's seeding every number is first rounded to f32, because Gymnasium's action space
+///   is f32.
+/// * reward: −0.1 per step, 1000 / tiles for the first visit of every tile; −100 instead when the car leaves
+///   the field
+/// * end: terminated when every tile was visited or the car left the field, truncated after `max_steps`; both
+///   can happen in the same step, as in Gymnasium
 ///
-/// A reset without a seed goes on in the random stream; the stream of a world that never got a seed is that of
+/// A reset without a seed continues the random stream; a world that never got a seed uses
 /// [`DEFAULT_SEED`](super::DEFAULT_SEED).
 #[derive(Debug, Clone)]
 pub struct CarRacing {
@@ -77,7 +79,7 @@ impl CarRacing {
     /// Builds a world; it must be reset before the first step.
     ///
     /// # Errors
-    /// [`EnvError::BadOption`] when options do not go together.
+    /// [`EnvError::BadOption`] for an invalid combination of options.
     pub fn new(config: CarRacingConfig) -> Result<Self, EnvError> {
         config.check()?;
         let action = if config.continuous {
@@ -107,7 +109,7 @@ impl CarRacing {
         })
     }
 
-    /// How it was built.
+    /// The configuration it was built with.
     pub const fn config(&self) -> &CarRacingConfig {
         &self.config
     }
@@ -117,13 +119,13 @@ impl CarRacing {
         &self.world.track
     }
 
-    /// This instant, ready to draw; before the first reset an empty one.
+    /// The current scene, ready to draw; empty before the first reset.
     pub fn scene(&self) -> Scene<'_> {
         self.world.scene()
     }
 
-    /// Like [`Env::reset`], with Gymnasium's option `randomize`: with domain randomisation, `Some(false)` keeps the
-    /// colours there are.
+    /// Like [`Env::reset`], with Gymnasium's option `randomize`: with domain randomisation, `Some(false)`
+    /// keeps the current colours.
     pub fn reset_with(&mut self, seed: Option<u64>, randomize: Option<bool>) {
         self.world.reset(seed, randomize.unwrap_or(true));
         self.driver = Driver::default();
@@ -154,7 +156,7 @@ impl CarRacing {
                         Seeding::Gymnasium => f64::from(value as f32),
                         Seeding::Gym0153 => value,
                     };
-                    // A number too large for f32 counts as infinite where numbers are rounded to f32.
+                    // With rounding to f32, a number too large for f32 counts as infinite.
                     if taken.is_finite() {
                         Ok(taken)
                     } else {
@@ -212,9 +214,9 @@ impl Env for CarRacing {
         Ok(())
     }
 
-    /// `hull` and `wheels` as Box2D holds them (f32, widened): position of the body's origin, angle, velocity of the
-    /// centre of mass, angular velocity; `tiles_visited`; and what else decides the future: time, score, how the wheels
-    /// roll, the angles of the joints.
+    /// `hull` and `wheels` as in Box2D (f32, widened): position of the body's origin, angle, velocity of the
+    /// centre of mass, angular velocity; `tiles_visited`; and the rest of the state: time, score, the wheels'
+    /// rotation, the angles of the joints.
     fn state(&self) -> Fact {
         let car = &self.world.car;
         let numbers = |values: [f64; 4]| Fact::List(values.map(Fact::Number).to_vec());
@@ -231,7 +233,8 @@ impl Env for CarRacing {
         ])
     }
 
-    /// A driver that knows the track: pure pursuit of the centre line, as fast as the bends in sight allow.
+    /// A scripted driver that uses the world's state: pure pursuit of the centre line, at the highest speed
+    /// that the visible bends allow.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         if !self.config.continuous {
             return Err(EnvError::NoExpert { env: format!("{ID} with discrete actions") });

@@ -1,11 +1,12 @@
 //! CarRacing: a car on a random closed track, seen from above.
 //!
-//! [`CarRacing`] is Gymnasium's `CarRacing-v3` (and, with [`CarRacingConfig::classic`], gym 0.15.3's `CarRacing-v0`):
-//! the same tracks per seed, the same physics, rewards and ends, to the bit on platforms whose `sin`, `cos` and `atan2`
-//! are glibc's. A world knows its [`Scene`](scene::Scene); [`picture`] knows how to draw one.
+//! [`CarRacing`] reproduces Gymnasium's `CarRacing-v3` (and, with [`CarRacingConfig::classic`], gym 0.15.3's
+//! `CarRacing-v0`): the same tracks per seed, physics, rewards and episode ends, bit-identical on platforms
+//! that use glibc's `sin`, `cos` and `atan2`. A world produces its [`Scene`](scene::Scene); [`picture`] draws
+//! it.
 //!
-//! One step goes through the modules in this order: `car` (pedals to forces), `contacts` (who touches which tile),
-//! `solver` (Box2D's island solver), then the picture, then the rules in `world`.
+//! One step runs these modules in order: `car` (pedals to forces), `contacts` (which wheel touches which
+//! tile), `solver` (Box2D's island solver), then the picture, then the rules in `world`.
 
 mod car;
 mod config;

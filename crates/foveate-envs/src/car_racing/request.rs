@@ -1,4 +1,4 @@
-//! From what a user typed to a [`CarRacing`].
+//! Builds a [`CarRacing`] from a user's request.
 
 use foveate_core::{Env, EnvError};
 
@@ -7,7 +7,7 @@ use super::variants::{self, Variants};
 use super::{CarRacing, ID};
 use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
-/// Options by name: default and meaning.
+/// Options by name: default and description.
 const OPTIONS: [(&str, &str); 6] = [
     (
         "seeding",
@@ -49,16 +49,16 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
             score("noise", -58.0, 12.0),
         ],
     }),
-    // `fast` was measured at both ends (docs/runs.md: the first generations of preset `paper`; README: around trained
-    // weights), and `classic` and `none`, whose worlds are faster, are taken to be no slower. `exact` is derived from the
-    // README's speed of the world alone and of the agent.
+    // `fast` was measured at both ends (docs/runs.md: the first generations of preset `paper`; README: around
+    // trained weights). `classic` and `none` are faster worlds, and are assumed to be at least as fast.
+    // `exact` is derived from the README's speeds of the world alone and of the agent.
     speeds: &[
         ("fast", [8800.0, 14500.0]),
         ("classic", [8800.0, 14500.0]),
         ("none", [8800.0, 14500.0]),
         ("exact", [3500.0, 4000.0]),
     ],
-    patience: Some(20), // as AttentionAgent was trained
+    patience: Some(20), // as in AttentionAgent's training
     has_expert: true,
     default_agents_fit: true,
     champion: Some(include_bytes!("../../../../champions/car-racing.safetensors")),
@@ -74,7 +74,7 @@ const fn score(variant: &'static str, mean: f64, std: f64) -> PublishedScore {
     PublishedScore { variant, mean, std }
 }
 
-/// The folder of a video that has not been loaded. Without a folder the world itself says what is missing.
+/// The folder of a video that is not loaded yet. If no folder is given, building the world reports the error.
 fn missing_pictures(request: &EnvRequest) -> Result<Option<String>, EnvError> {
     if request.video.is_some() {
         return Ok(None);

@@ -1,37 +1,37 @@
-//! What a picture may know of the world: one instant, ready to draw.
+//! The interface between world and pictures: one instant, ready to draw.
 //!
-//! The world fills a [`Scene`]; the pictures in [`super::picture`] and the view for people read nothing else.
+//! The world fills a [`Scene`]; the pictures in [`super::picture`] and the view for people use no other data.
 //! Lengths are world units, angles radians, x to the right, y up; Box2D's f32 values stay f32.
 
-/// One instant of the world.
+/// The state of the world at one instant, for drawing.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     /// Road tiles and kerbs in draw order, each kerb right after its tile.
     pub road: &'a [RoadQuad],
-    /// A number that no other reset in this process has, so that a picture can keep an index of the road for as long as
-    /// it stays the same.
+    /// A number that is unique to a reset in this process, so that a picture can keep an index of the road
+    /// until it changes.
     pub track_id: u64,
-    /// Time since the start of the episode in seconds, as the world counts it (0.02 after reset).
+    /// Time since the start of the episode in seconds, as the world counts it (0.02 after the reset).
     pub t: f64,
-    /// The car's body.
+    /// The hull.
     pub hull: Body,
     /// Wheels: front left, front right, rear left, rear right.
     pub wheels: [Wheel; 4],
     /// Angle of the front left wheel's joint.
     pub steering_angle: f32,
-    /// The running total that the score text shows.
+    /// The score shown in the picture.
     pub score: f64,
     /// Colours of road and ground.
     pub colors: Colors,
-    /// What the ground shows instead of grass, if anything.
+    /// The image shown instead of the ground, if any.
     pub backdrop: Option<Backdrop<'a>>,
-    /// Black bars at the left and right edge: their width in thousandths of the picture's width; 0 for none.
+    /// Black bars at the left and right edge: width in thousandths of the picture's width; 0 for none.
     pub side_bars: f64,
     /// A square fixed to the hull, in hull coordinates, drawn just before the hull's last polygon.
     pub blob: Option<Blob>,
 }
 
-/// A rigid body as Box2D holds it.
+/// A rigid body, with Box2D's values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Body {
     /// Position of the body's origin.
@@ -60,9 +60,9 @@ impl Body {
 pub struct Wheel {
     /// Its body.
     pub body: Body,
-    /// How far it has rolled, radians.
+    /// Rotation angle, radians.
     pub phase: f64,
-    /// How fast it rolls, radians per second.
+    /// Angular velocity of the rolling wheel, radians per second.
     pub omega: f64,
 }
 
@@ -71,11 +71,11 @@ pub struct Wheel {
 pub struct RoadQuad {
     /// Corners in the order of the reference: `[l1, r1, r2, l2]`.
     pub corners: [[f64; 2]; 4],
-    /// What it is painted with.
+    /// Its paint.
     pub paint: Paint,
 }
 
-/// What a piece of road is painted with.
+/// The paint of a piece of road.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
     /// Road of stripe `i mod 3` for tile `i`; once touched, stripe 0.
@@ -87,11 +87,11 @@ pub enum Paint {
     White,
     /// A red kerb.
     Red,
-    /// A colour of its own (the fake lane).
+    /// A custom colour (the fake lane).
     Rgb([u8; 3]),
 }
 
-/// Colours of road and ground, 0 to 255 before rounding, as the reference holds them.
+/// Colours of road and ground, 0 to 255 before rounding, with the reference's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Colors {
     /// Road, stripe 0.
@@ -103,19 +103,19 @@ pub struct Colors {
 }
 
 impl Default for Colors {
-    /// The colours of every undisturbed world.
+    /// The colours of the unchanged world.
     fn default() -> Self {
         Colors { road: [102.0; 3], field: [102.0, 204.0, 102.0], grass: [102.0, 230.0, 102.0] }
     }
 }
 
-/// A picture that replaces field and grass: one texel per world unit, centred on the world's origin, row 0 on top
-/// (largest y).
+/// An image that replaces field and grass: one texel per world unit, centred on the world's origin, row 0 on
+/// top (largest y).
 #[derive(Debug, Clone, Copy)]
 pub struct Backdrop<'a> {
-    /// Texels from left to right.
+    /// Width in texels.
     pub width: usize,
-    /// Texels from top to bottom.
+    /// Height in texels.
     pub height: usize,
     /// `[height, width, 3]` bytes.
     pub rgb: &'a [u8],
@@ -132,7 +132,7 @@ pub struct Blob {
     pub rgb: [u8; 3],
 }
 
-/// Side of the field: it reaches from `-PLAYFIELD` to `PLAYFIELD` in x and y.
+/// Half the side of the field: it extends from `-PLAYFIELD` to `PLAYFIELD` in x and y.
 pub const PLAYFIELD: f64 = 2000.0 / 6.0;
 /// Side of a square of grass.
 pub const GRASS_DIM: f64 = PLAYFIELD / 20.0;
@@ -141,7 +141,7 @@ pub const WHEEL_HALF_WIDTH: f64 = 14.0 * 0.02;
 /// Radius of a wheel.
 pub const WHEEL_RADIUS: f64 = 27.0 * 0.02;
 
-/// How a picture looks at the world: window coordinates of the 1000 × 800 canvas, y up.
+/// The camera: it maps the world to window coordinates of the 1000 × 800 canvas, y up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {
     /// Canvas pixels per world unit.
@@ -151,7 +151,7 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// Zoom in canvas pixels per world unit: the first second zooms in from afar.
+    /// Zoom in canvas pixels per world unit: during the first second the camera zooms in.
     pub fn zoom_at(t: f64) -> f64 {
         0.1 * 6.0 * (1.0 - t).max(0.0) + 2.7 * 6.0 * t.min(1.0)
     }

@@ -1,4 +1,4 @@
-//! The car's polygons, as Box2D holds and weighs them.
+//! The car's polygons and masses, as in Box2D.
 
 use std::sync::LazyLock;
 
@@ -20,8 +20,8 @@ pub static HULL: LazyLock<[Polygon; 4]> = LazyLock::new(|| {
 pub static WHEEL: LazyLock<Polygon> =
     LazyLock::new(|| polygon(&[(-14, 27), (14, 27), (14, -27), (-14, -27)]));
 
-/// Vertices in units of 0.02, through Box2D's gift-wrapping hull: from the right-most (ties: lowest) vertex
-/// counter-clockwise, the farther of collinear candidates.
+/// Vertices in units of 0.02, ordered by Box2D's gift wrapping: counter-clockwise from the rightmost (on a
+/// tie, lowest) vertex, taking the farther of collinear candidates.
 fn polygon(vertices: &[(i32, i32)]) -> Polygon {
     let points: Vec<[f32; 2]> =
         vertices.iter().map(|&(x, y)| [(f64::from(x) * 0.02) as f32, (f64::from(y) * 0.02) as f32]).collect();
@@ -67,7 +67,7 @@ pub(super) fn gift_wrap_each(points: &[[f32; 2]], mut take: impl FnMut([f32; 2])
     }
 }
 
-/// What a body weighs.
+/// The mass properties of a body.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Mass {
     /// One over its mass.
@@ -112,7 +112,7 @@ fn weigh(polygon: &[[f32; 2]], density: f32) -> (f32, [f32; 2], f32) {
     (mass, [x, y], about_origin)
 }
 
-/// A body of several polygons, summed as Box2D does: the last one first.
+/// The mass of a body with several polygons, summed in Box2D's order: the last one first.
 fn body_mass(polygons: &[Polygon], density: f32) -> (Mass, f32, f32) {
     let (mut mass, mut inertia, mut center) = (0.0_f32, 0.0_f32, [0.0_f32; 2]);
     for polygon in polygons.iter().rev() {

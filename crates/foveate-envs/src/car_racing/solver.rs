@@ -1,13 +1,14 @@
-//! One step of Box2D 2.3's island solver, for the one island there is: a hull and four wheels on revolute joints.
+//! One step of Box2D 2.3's island solver, for a single island: a hull and four wheels on revolute joints.
 //!
-//! Everything is f32, every operation in Box2D's order, so results are equal to the bit. What Box2D recomputes in each
-//! of its 180 velocity iterations although it cannot change is computed once; and when an iteration leads back to an
-//! earlier state, the rest is known and skipped. Wheel anchors are the wheels' centres, so terms with the wheel's lever
-//! arm vanish and are left out. Joints are solved last wheel first, the order in which Box2D walks its list.
+//! All arithmetic is f32 in Box2D's order, so results are bit-identical. Values that Box2D recomputes in each
+//! of its 180 velocity iterations although they are constant are computed once; when an iteration returns to
+//! an earlier state, the remaining iterations are known and skipped. Wheel anchors are the wheels' centres,
+//! so terms with the wheel's lever arm vanish and are omitted. Joints are solved last wheel first, the order
+//! of Box2D's list.
 //!
-//! Erin Catto's Box2D (zlib licence) is the reference for the method; this is a rewrite for one special case.
+//! The method is that of Erin Catto's Box2D (zlib licence); this is a rewrite for one special case.
 
-#![allow(clippy::needless_range_loop)] // wheel, joint and impulse number i belong together
+#![allow(clippy::needless_range_loop)] // wheel, joint and impulse share the index i
 
 use super::scene::Body;
 use super::shape::{HULL_MASS, Mass, WHEEL_MASS};
@@ -27,7 +28,7 @@ const LOWER_ANGLE: f32 = -0.4;
 const UPPER_ANGLE: f32 = 0.4;
 const MAX_MOTOR_TORQUE: f32 = (180.0 * 900.0 * 0.02 * 0.02) as f32;
 
-/// A rigid body: what [`Body`] shows, plus its centre of mass.
+/// A rigid body: a [`Body`] and its centre of mass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Rigid {
     /// Position, angle, velocities and transform.
@@ -70,7 +71,7 @@ impl Rigid {
         body.position[1] = self.center[1] - (body.sin * mass.center[0] + body.cos * mass.center[1]);
     }
 
-    /// Counts the time at rest.
+    /// Updates the time at rest.
     fn rest(&mut self) -> f32 {
         let [x, y] = self.body.velocity;
         if self.body.spin * self.body.spin > ANGULAR_SLOP * ANGULAR_SLOP
@@ -114,7 +115,7 @@ pub(super) struct Island {
     joints: [Joint; 4],
 }
 
-/// What a joint needs during the velocity iterations; none of it changes there.
+/// The constants of a joint during the velocity iterations.
 #[derive(Clone, Copy, Default)]
 struct Prepared {
     arm: [f32; 2],
@@ -128,16 +129,16 @@ struct Prepared {
     inverse2: f32,
     /// One over the determinant of the 3 × 3 matrix.
     inverse3: f32,
-    /// Cross product of its second and third column.
+    /// Cross product of the second and third column.
     cross: [f32; 3],
     motor_mass: f32,
     motor_speed: f32,
     limit: Limit,
 }
 
-/// Everything that one velocity iteration reads and writes and that decides the next.
+/// The state that one velocity iteration reads and writes, and that determines the next.
 ///
-/// The accumulated x and y impulses are not in it: they are sums that nothing reads before the next step.
+/// It excludes the accumulated x and y impulses: they are sums that are not read before the next step.
 #[derive(Clone, Copy, PartialEq, Default)]
 struct Velocities {
     hull: [f32; 3],
@@ -147,7 +148,7 @@ struct Velocities {
 }
 
 impl Velocities {
-    /// Equality of bits, so that a zero that changed its sign is a change.
+    /// Bitwise equality, so that a zero with another sign differs.
     fn same(&self, other: &Self) -> bool {
         let bits =
             |a: &[f32], b: &[f32]| a.iter().zip(b).fold(0, |diff, (a, b)| diff | (a.to_bits() ^ b.to_bits()));
@@ -160,9 +161,10 @@ impl Velocities {
 }
 
 impl Island {
-    /// A car at rest; `wheel_offsets` are the wheels' places in hull coordinates in units of length.
+    /// A car at rest; `wheel_offsets` are the wheels' positions in hull coordinates in units of length.
     ///
-    /// As in the reference the offsets are *not* turned by `angle`: the joints pull the wheels in during the first steps.
+    /// As in the reference, the offsets are *not* rotated by `angle`: the joints pull the wheels into place
+    /// during the first steps.
     pub(super) fn place(position: [f64; 2], angle: f64, wheel_offsets: &[[f64; 2]; 4]) -> Self {
         let hull_mass = &*HULL_MASS;
         let angle = angle as f32;
@@ -177,12 +179,13 @@ impl Island {
         }
     }
 
-    /// Angle of wheel `i` against the hull.
+    /// Angle of wheel `i` relative to the hull.
     pub(super) fn joint_angle(&self, i: usize) -> f32 {
         self.wheels[i].body.angle - self.hull.body.angle
     }
 
-    /// Advances 0.02 s; `forces` act on the wheels' centres, `motor_speeds` are the joints' targets.
+    /// Advances 0.02 s; `forces` act on the wheels' centres, `motor_speeds` are the target speeds of the
+    /// joints.
     pub(super) fn step(&mut self, forces: &[[f32; 2]; 4], motor_speeds: &[f32; 4]) {
         let masses = (*HULL_MASS, *WHEEL_MASS);
         self.solve_velocities(&masses, forces, motor_speeds);
@@ -197,7 +200,7 @@ impl Island {
         }
         let rested = self.wheels.iter_mut().fold(self.hull.rest(), |least, wheel| least.min(wheel.rest()));
         if rested >= TIME_TO_SLEEP && settled {
-            // The next step's motors wake everything, so all that is left of the sleep is the standstill.
+            // The next step's motors wake all bodies, so the only effect of sleep is to stop them.
             for rigid in std::iter::once(&mut self.hull).chain(&mut self.wheels) {
                 rigid.body.velocity = [0.0; 2];
                 rigid.body.spin = 0.0;
@@ -268,7 +271,7 @@ impl Island {
         }
     }
 
-    /// Pulls the wheels back into their places; whether they got there.
+    /// Corrects the positions of the wheels; returns whether the error is within tolerance.
     fn solve_positions(&mut self, (hull, wheel): &(Mass, Mass)) -> bool {
         let (ma, ia) = (hull.per_unit_force, hull.per_unit_torque);
         let (mb, ib) = (wheel.per_unit_force, wheel.per_unit_torque);
@@ -325,7 +328,7 @@ impl Island {
     }
 }
 
-/// Box2D leaves a zero determinant as it is.
+/// Like Box2D, keeps a zero determinant at zero.
 fn invert(determinant: f32) -> f32 {
     if determinant == 0.0 { 0.0 } else { 1.0 / determinant }
 }
@@ -357,7 +360,7 @@ impl Prepared {
         }
     }
 
-    /// The impulse (x, y, angle) that brings `off` to zero: Cramer's rule as `b2Mat33::Solve33` writes it.
+    /// The impulse (x, y, angle) that cancels `off`: Cramer's rule in the form of `b2Mat33::Solve33`.
     fn solve3(&self, off: [f32; 3]) -> [f32; 3] {
         let Prepared { k11, k12, k22, k13, k23, k33, inverse3, cross, .. } = *self;
         let [x, y, z] = off;
@@ -401,7 +404,7 @@ impl Prepared {
             let [px, py, pz] = self.solve3([off_x, off_y, wheel[2] - hull[2]]);
             let total = *limit_sum + pz;
             if (self.limit == Limit::Lower && total < 0.0) || (self.limit == Limit::Upper && total > 0.0) {
-                // The limit would have to pull; it only pushes.
+                // The limit can only push; here it would have to pull.
                 let held = *limit_sum;
                 *limit_sum = 0.0;
                 let [px, py] = self.solve2(-off_x + held * self.k13, -off_y + held * self.k23);
@@ -426,10 +429,10 @@ impl Prepared {
     }
 }
 
-/// How many earlier states are kept to find the iterations going round in circles.
+/// Number of earlier states kept to detect a cycle of the iterations.
 const MEMORY: usize = 3;
 
-/// All velocity iterations; `sums` are the joints' accumulated x and y impulses.
+/// Runs all velocity iterations; `sums` are the joints' accumulated x and y impulses.
 fn iterate(joints: &[Prepared; 4], masses: [f32; 4], now: &mut Velocities, sums: &mut [[f32; 2]; 4]) {
     let mut earlier = [Velocities { hull: [f32::NAN; 3], ..Velocities::default() }; MEMORY];
     let mut given = [[[0.0_f32; 2]; 4]; MEMORY];
@@ -454,7 +457,8 @@ fn iterate(joints: &[Prepared; 4], masses: [f32; 4], now: &mut Velocities, sums:
         if !look {
             continue;
         }
-        // `back` iterations ago the state was the same: from here on every round of `back` iterations repeats the last.
+        // The state equals that of `back` iterations ago: from here on the iterations repeat with period
+        // `back`.
         let Some(back) = (1..=MEMORY).find(|&back| now.same(&earlier[(done + MEMORY - back) % MEMORY]))
         else {
             continue;
@@ -477,7 +481,7 @@ mod tests {
     use super::*;
     use foveate_core::{Rng, Seed};
 
-    /// All iterations, one by one.
+    /// Runs all iterations, one by one.
     fn iterate_plainly(
         joints: &[Prepared; 4],
         masses: [f32; 4],
@@ -506,7 +510,7 @@ mod tests {
         let (hull, wheel) = (*HULL_MASS, *WHEEL_MASS);
         let masses = [hull.per_unit_force, hull.per_unit_torque, wheel.per_unit_force, wheel.per_unit_torque];
         for round in 0..2000 {
-            // From nearly at rest, where states repeat at once, to wild.
+            // From nearly at rest, where states repeat at once, to very fast.
             let size = 10_f64.powf(rng.uniform(-6.0, 2.0));
             let mut now = Velocities { hull: three(&mut rng, size), ..Velocities::default() };
             let mut joints = [Prepared::default(); 4];

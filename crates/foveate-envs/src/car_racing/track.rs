@@ -1,4 +1,5 @@
-//! A random closed track: Gymnasium's `car_racing.py`, `_create_track`, draw for draw and operation for operation.
+//! Random closed tracks: Gymnasium's `car_racing.py`, `_create_track`, with the same random draws and
+//! operations in the same order.
 
 use super::scene::{Paint, RoadQuad};
 use crate::random::Stream;
@@ -27,21 +28,21 @@ pub struct TrackPoint {
     pub y: f64,
 }
 
-/// A closed track and the quadrilaterals it is drawn with.
+/// A closed track and its quadrilaterals for drawing.
 #[derive(Debug, Clone, Default)]
 pub struct Track {
     /// Centre line; the car starts at point 0.
     pub points: Vec<TrackPoint>,
     /// Tiles in order, each followed by its kerb where it has one.
     pub road: Vec<RoadQuad>,
-    /// Where tile `i` is in `road`.
+    /// Index of tile `i` in `road`.
     pub tiles: Vec<u32>,
     walk: Vec<TrackPoint>,
     kerbs: Vec<bool>,
 }
 
 impl Track {
-    /// Draws tracks from `stream` until one closes.
+    /// Generates tracks from `stream` until one is closed.
     pub fn create(&mut self, stream: &mut Stream) {
         while !self.try_create(stream) {}
     }
@@ -113,7 +114,8 @@ struct Checkpoint {
     y: f64,
 }
 
-/// The checkpoints and the angle at which a lap starts. Every checkpoint takes its two draws, the fixed ones too.
+/// The checkpoints and the angle at which a lap starts. Every checkpoint uses two draws, including the fixed
+/// ones.
 fn checkpoints(stream: &mut Stream) -> ([Checkpoint; CHECKPOINTS], f64) {
     let count = CHECKPOINTS as f64;
     let points = std::array::from_fn(|c| {
@@ -133,7 +135,7 @@ fn checkpoints(stream: &mut Stream) -> ([Checkpoint; CHECKPOINTS], f64) {
     (points, 2.0 * PI * -0.5 / count)
 }
 
-/// Walks from checkpoint to checkpoint for five laps, or until it has taken too many steps.
+/// Walks from checkpoint to checkpoint for five laps, or until the maximum number of steps.
 fn walk(checkpoints: &[Checkpoint; CHECKPOINTS], track: &mut Vec<TrackPoint>) {
     track.clear();
     let (mut x, mut y, mut beta) = (1.5 * TRACK_RAD, 0.0_f64, 0.0_f64);
@@ -190,7 +192,7 @@ fn walk(checkpoints: &[Checkpoint; CHECKPOINTS], track: &mut Vec<TrackPoint>) {
     }
 }
 
-/// The last whole lap, between the last two crossings of `start_alpha`, less one point.
+/// The last complete lap, between the last two crossings of `start_alpha`, without its last point.
 fn closed_lap(track: &[TrackPoint], start_alpha: f64) -> Option<std::ops::Range<usize>> {
     let mut crossings =
         (1..track.len()).rev().filter(|&i| track[i].alpha > start_alpha && track[i - 1].alpha <= start_alpha);
@@ -199,7 +201,8 @@ fn closed_lap(track: &[TrackPoint], start_alpha: f64) -> Option<std::ops::Range<
     Some(begin..end - 1)
 }
 
-/// Kerbs stand where the last four turns were hard and to the same side, and on the three points before.
+/// Places kerbs where the last four turns were sharp and in the same direction, and on the three points
+/// before.
 fn flag_kerbs(track: &[TrackPoint], kerbs: &mut Vec<bool>) {
     let n = track.len();
     let back = |i: usize, k: usize| (i + n - k % n) % n;
@@ -214,7 +217,8 @@ fn flag_kerbs(track: &[TrackPoint], kerbs: &mut Vec<bool>) {
         }
         hard && side.abs() == BORDER_MIN_COUNT as f64
     }));
-    // In place and in increasing order, as the reference does it: a flag that wraps to the end spreads again there.
+    // In place and in increasing order, as in the reference: a flag that wraps to the end spreads again
+    // there.
     for i in 0..n {
         for k in 0..BORDER_MIN_COUNT {
             let before = back(i, k);

@@ -1,9 +1,9 @@
-//! Variants of the world as data: what is painted differently, never how the car drives.
+//! Visual variants of the world as data: they change what is drawn, never the physics.
 //!
-//! A [`Variants`] value is a list of [`Variant`]s that a user names, tunes and combines in one line of text:
-//! `bar`, `bar:width=50`, `color+blob:side=4:x=10`. [`VariantState`] is the part that lives in a world: it draws what
-//! must be drawn afresh and fills the fields of a [`Scene`](super::scene::Scene), so that every picture shows the
-//! variants without knowing their names.
+//! A [`Variants`] value is a list of [`Variant`]s that a user names, configures and combines in one line of
+//! text: `bar`, `bar:width=50`, `color+blob:side=4:x=10`. [`VariantState`] is the run-time part in a world:
+//! it draws the random numbers and sets the fields of a [`Scene`](super::scene::Scene), so that every picture
+//! shows the variants without knowing their names.
 //!
 //! Sources: Tang, Nguyen and Ha, "Neuroevolution of Self-Interpretable Agents" (2020), its published environments
 //! `CarRacingColor-v0`, `CarRacingBar-v0`, `CarRacingBlob-v0`, and its later extension package (color3, noise, video).
@@ -22,10 +22,10 @@ pub use state::VariantState;
 
 use super::scene::Blob;
 
-/// The name that errors give to this world.
+/// The name of this world in errors.
 const ENV: &str = "car-racing";
 
-/// One change of the world's looks, with its parameters.
+/// One visual change of the world, with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Variant {
     /// Road and dark grass each brightened or darkened by one random number per episode.
@@ -45,23 +45,23 @@ pub enum Variant {
     },
     /// A square that moves with the car.
     Blob(Blob),
-    /// Random texels in place of the ground, new ones every frame.
+    /// Random texels in place of the ground, redrawn every frame.
     Noise {
         /// Texels along each side, one per world unit.
         size: usize,
     },
-    /// A sequence of pictures in place of the ground, one per frame, over and over.
+    /// A sequence of images in place of the ground, one per frame, in a loop.
     Video {
-        /// Where the pictures come from; whoever may read files fills `frames` from here.
+        /// The folder of the images; crates that may read files fill `frames` from it.
         folder: String,
-        /// The pictures.
+        /// The images.
         frames: Arc<Vec<ImageBuf>>,
     },
-    /// A second lane beside the road that no wheel can feel.
+    /// A second lane beside the road that has no physical effect.
     FakeLane(FakeLane),
 }
 
-/// Where a fake lane lies and what it looks like.
+/// Position and colour of a fake lane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FakeLane {
     /// On which side of the road, in driving direction.
@@ -98,20 +98,21 @@ impl Variant {
     }
 }
 
-/// Variants that are on together; none is the world as it was published.
+/// A combination of variants; an empty one is the published world.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Variants(Vec<Variant>);
 
 impl Variants {
-    /// The world as it was published.
+    /// No variants: the published world.
     pub const fn none() -> Self {
         Variants(Vec::new())
     }
 
-    /// Puts variants together.
+    /// Combines variants.
     ///
     /// # Errors
-    /// When two of them change the same thing: the same variant twice, `color` with `color3`, `noise` with `video`.
+    /// When two of them change the same property: the same variant twice, `color` with `color3`, `noise` with
+    /// `video`.
     pub fn new(list: Vec<Variant>) -> Result<Self, EnvError> {
         for (i, a) in list.iter().enumerate() {
             for b in &list[..i] {
@@ -124,22 +125,22 @@ impl Variants {
         Ok(Variants(list))
     }
 
-    /// Reads `bar`, `color+bar:width=50`, `blob,noise`; `original` and the empty text are no variant at all.
+    /// Parses `bar`, `color+bar:width=50`, `blob,noise`; `original` and the empty text mean no variant.
     ///
-    /// Variants are separated by `+` or `,`, their parameters by `:`. The parameter `folder` of `video` takes the rest
-    /// of the text, whatever is in it, so it comes last.
+    /// Variants are separated by `+` or `,`, their parameters by `:`. The parameter `folder` of `video` takes
+    /// the rest of the text with any characters, so it must come last.
     ///
     /// # Errors
-    /// [`EnvError::UnknownOption`] with the known names for a variant or parameter that does not exist,
-    /// [`EnvError::BadOption`] for a value out of range or variants that do not go together.
+    /// [`EnvError::UnknownOption`], which lists the known names, for a variant or parameter that does not
+    /// exist; [`EnvError::BadOption`] for a value out of range or for incompatible variants.
     pub fn parse(text: &str) -> Result<Self, EnvError> {
         Self::parse_all(&[text])
     }
 
-    /// Reads several texts, each as [`Variants::parse`] would, into one combination.
+    /// Parses several texts, each in the syntax of [`Variants::parse`], into one combination.
     ///
     /// # Errors
-    /// As [`Variants::parse`].
+    /// Those of [`Variants::parse`].
     pub fn parse_all<S: AsRef<str>>(texts: &[S]) -> Result<Self, EnvError> {
         let mut list = Vec::new();
         for text in texts {
@@ -158,10 +159,10 @@ impl Variants {
         self.0.is_empty()
     }
 
-    /// Whether `picture` shows all of them.
+    /// Checks that `picture` shows all of them.
     ///
     /// # Errors
-    /// [`EnvError::BadOption`] naming the variant and the pictures that show it.
+    /// [`EnvError::BadOption`], which names the variant and the pictures that show it.
     pub fn check_picture(&self, picture: &str) -> Result<(), EnvError> {
         for variant in &self.0 {
             let info = catalogue::info(variant);
@@ -176,7 +177,7 @@ impl Variants {
         Ok(())
     }
 
-    /// The folder that `video` still needs its pictures from, if it does.
+    /// The folder of `video` when its images are not loaded yet.
     pub fn missing_video(&self) -> Option<&str> {
         self.0.iter().find_map(|variant| match variant {
             Variant::Video { folder, frames } if frames.is_empty() => Some(folder.as_str()),
@@ -184,7 +185,7 @@ impl Variants {
         })
     }
 
-    /// Gives `video` its pictures; without a `video` it does nothing.
+    /// Sets the images of `video`; without a `video` it does nothing.
     pub fn set_video(&mut self, images: &Arc<Vec<ImageBuf>>) {
         for variant in &mut self.0 {
             if let Variant::Video { frames, .. } = variant {
@@ -194,7 +195,7 @@ impl Variants {
     }
 }
 
-/// What two variants would both change.
+/// The property that both variants change, if any.
 fn clash(a: &Variant, b: &Variant) -> Option<&'static str> {
     let what = |v: &Variant| match v {
         Variant::Color { .. } | Variant::Color3 { .. } => "the colours of road and grass",
@@ -206,18 +207,19 @@ fn clash(a: &Variant, b: &Variant) -> Option<&'static str> {
     (what(a) == what(b)).then(|| what(a))
 }
 
-/// Options that exist but are wrong.
+/// The error for options that exist but are invalid.
 fn bad(why: String) -> EnvError {
     EnvError::BadOption { env: ENV.into(), why }
 }
 
-/// Writes what [`Variants::parse`] reads: names in order, with every parameter that is not at its default.
+/// Writes the syntax of [`Variants::parse`]: names in order, with every parameter that differs from its
+/// default.
 impl fmt::Display for Variants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("original");
         }
-        // The folder of a video takes the rest of the text when it is read back, so the video goes last.
+        // The folder of a video extends to the end of the text when it is parsed, so the video comes last.
         let is_video = |v: &&Variant| matches!(v, Variant::Video { .. });
         let rest = self.0.iter().filter(|v| !is_video(v)).chain(self.0.iter().filter(is_video));
         for (i, variant) in rest.enumerate() {

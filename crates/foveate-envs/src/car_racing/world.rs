@@ -11,10 +11,10 @@ use super::track::Track;
 use super::variants::VariantState;
 use crate::random::{Mt19937, Pcg64, Stream};
 
-/// The seed of a world that never got one.
+/// The seed of a world that was never given one.
 pub const DEFAULT_SEED: u64 = 0;
 
-/// Everything that moves, and the rules.
+/// The moving parts and the rules.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     seeding: Seeding,
@@ -23,11 +23,11 @@ pub(super) struct World {
     stream: Stream,
     seed: u64,
     resets: u64,
-    /// The seed that the last reset was given, if any, and whether colours were drawn then.
+    /// The seed given to the last reset, if any, and whether it drew colours.
     made_by: Option<(u64, bool)>,
     pub(super) variants: VariantState,
     pub(super) track: Track,
-    /// Quads that pictures draw: the fake lane, if any, then the track's.
+    /// Quads for the pictures: the fake lane, if any, then the track's.
     road: Vec<RoadQuad>,
     grid: Grid,
     visited: Vec<bool>,
@@ -41,7 +41,7 @@ pub(super) struct World {
     new_lap: bool,
 }
 
-/// What a step brought, before any time limit.
+/// The outcome of a step, before any time limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outcome {
     pub(super) reward: f64,
@@ -81,10 +81,10 @@ impl World {
         world
     }
 
-    /// Builds a track and puts the car on it, then lets one step pass, as the reference does.
+    /// Builds a track and places the car on it, then takes one step, as in the reference.
     ///
-    /// A reset with the seed of the reset before it finds the track, its index, the colours and the random stream as it
-    /// would make them, for an episode changes none of these.
+    /// A reset with the same seed as the previous reset reuses the track, its index, the colours and the
+    /// random stream, because an episode changes none of these.
     pub(super) fn reset(&mut self, seed: Option<u64>, randomize: bool) {
         let made_by = seed.map(|seed| (seed, randomize));
         let again = made_by.is_some() && self.made_by == made_by;
@@ -95,7 +95,7 @@ impl World {
         self.variants.on_reset(self.seed, self.resets);
         self.resets += 1;
         if !again {
-            // Should anything below panic, there is no whole track.
+            // If the code below panics, the track is incomplete and must not be reused.
             self.made_by = None;
             self.make_track(seed, randomize);
             self.made_by = made_by;
@@ -115,9 +115,9 @@ impl World {
         self.advance();
     }
 
-    /// Draws colours, if asked to, and a track.
+    /// Draws colours, if requested, and a track.
     fn make_track(&mut self, seed: Option<u64>, randomize: bool) {
-        // Pictures keep an index of the road by this number, so no two tracks may share it.
+        // Pictures index the road by this number, so no two tracks may share it.
         static TRACKS: AtomicU64 = AtomicU64::new(1);
         if let Some(seed) = seed {
             self.stream.reseed(seed);
@@ -131,7 +131,8 @@ impl World {
         self.grid.build(tiles.iter().map(|&at| &road[at as usize]));
     }
 
-    /// Road three draws, field three, and one channel of the grass brighter by 20.
+    /// Draws the random colours: three draws for the road, three for the field; the grass is the field with
+    /// one channel brighter by 20.
     fn draw_colors(&mut self) {
         let Stream::Gymnasium(stream) = &mut self.stream else { return };
         let mut three = || [(); 3].map(|()| 0.0 + 210.0 * stream.next_f64());
@@ -141,7 +142,7 @@ impl World {
         self.colors = Colors { road, field, grass };
     }
 
-    /// Car, contacts, bodies, time: everything before the picture is taken.
+    /// Car, contacts, bodies, time: everything before the picture is drawn.
     pub(super) fn advance(&mut self) {
         let (forces, motor_speeds) = self.car.drive();
         self.touch();
@@ -149,10 +150,10 @@ impl World {
         self.t += DT;
     }
 
-    /// Sensor contacts, with the places from before the bodies move.
+    /// Sensor contacts, with the positions before the bodies move.
     ///
-    /// Box2D reports new contacts of one step in the order of its proxies, last tile first while the world is new; the
-    /// only rule that could tell is the lap rule at tile 0, which therefore looks after all others.
+    /// Box2D reports the new contacts of one step in the order of its proxies, last tile first in a new
+    /// world; the order matters only to the lap rule at tile 0, which is therefore checked after all others.
     fn touch(&mut self) {
         let World { car, grid, visited, road, track, .. } = self;
         let lane = road.len() - track.road.len();
@@ -181,7 +182,7 @@ impl World {
             self.new_lap = self.tiles_visited as f64 / visited.len() as f64 > self.lap_complete_percent;
         }
 
-        // The hull gains nothing, but it too wipes the stripes off the road.
+        // The hull gains no reward, but it also removes the stripes of the road.
         let body = car.island.hull.body;
         let bounds = HULL.each_ref().map(|polygon| Bounds::of_body(&body, polygon));
         let around = bounds[1..].iter().fold(bounds[0], |all, b| all.with(b));
@@ -196,13 +197,14 @@ impl World {
         });
     }
 
-    /// One step of the episode up to the moment of the picture.
+    /// The part of a step before the picture.
     pub(super) fn drive(&mut self, controls: &Controls) {
         self.car.control(controls);
         self.advance();
     }
 
-    /// Reward and end of the step, after the picture: its score does not yet have this step's 0.1 taken off.
+    /// Reward and end of the step, after the picture: the score in the picture does not include this step's
+    /// −0.1 yet.
     pub(super) fn judge(&mut self) -> Outcome {
         self.score -= 0.1;
         let mut reward = self.score - self.score_before;
@@ -216,7 +218,7 @@ impl World {
         Outcome { reward, terminated }
     }
 
-    /// This instant, ready to draw.
+    /// The current scene, ready to draw.
     pub(super) fn scene(&self) -> Scene<'_> {
         let mut scene = Scene {
             road: &self.road,

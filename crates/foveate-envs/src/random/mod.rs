@@ -1,8 +1,8 @@
-//! The random streams of other libraries, number for number.
+//! The random streams of other libraries, with bit-identical numbers.
 //!
-//! A world that promises the same tracks as its reference has to draw the same numbers: [`Pcg64`] is what Gymnasium
-//! gets from NumPy's `default_rng`, [`Mt19937`] what old Gym got from `RandomState`. For everything else there is
-//! [`foveate_core::Rng`].
+//! A world that reproduces the tracks of its reference must draw the same numbers: [`Pcg64`] is the generator
+//! that Gymnasium gets from NumPy's `default_rng`, [`Mt19937`] the one that old Gym gets from `RandomState`.
+//! Use [`foveate_core::Rng`] for everything else.
 
 mod mt19937;
 mod pcg64;
@@ -20,7 +20,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Starts the same kind of stream afresh from `seed`, without allocating.
+    /// Restarts the same kind of stream from `seed`, without allocating.
     pub fn reseed(&mut self, seed: u64) {
         match self {
             Stream::Gymnasium(stream) => *stream = Pcg64::seeded(seed),
@@ -36,7 +36,7 @@ impl Stream {
         }
     }
 
-    /// Uniform in `low..high`, rounded as both libraries do.
+    /// Uniform in `low..high`, with the rounding of both libraries.
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.next_f64()
     }

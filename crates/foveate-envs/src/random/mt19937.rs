@@ -1,4 +1,5 @@
-//! The Mersenne twister (Matsumoto and Nishimura 1998) as Gym 0.15 to 0.19 seeded NumPy's `RandomState`.
+//! The Mersenne twister (Matsumoto and Nishimura 1998), seeded as Gym 0.15 to 0.19 seeded NumPy's
+//! `RandomState`.
 
 use sha2::{Digest, Sha512};
 
@@ -13,7 +14,7 @@ pub struct Mt19937 {
 }
 
 impl Mt19937 {
-    /// Gym's way: the first eight bytes of the SHA-512 of the seed's decimal digits are the key.
+    /// Seeds as Gym does: the key is the first eight bytes of the SHA-512 of the seed's decimal digits.
     pub fn gym_seeded(seed: u64) -> Self {
         let mut digits = [0; 20];
         let mut first = digits.len();
@@ -28,11 +29,11 @@ impl Mt19937 {
         bytes.copy_from_slice(&digest[..8]);
         let hash = u64::from_le_bytes(bytes);
         let key = [hash as u32, (hash >> 32) as u32];
-        // Gym writes the number as 32-bit digits, so a high word of zero is not there.
+        // Gym writes the number as 32-bit digits, so a high word of zero is omitted.
         Mt19937::keyed(if key[1] == 0 { &key[..1] } else { &key })
     }
 
-    /// `init_by_array`; `key` is neither empty nor longer than the state.
+    /// `init_by_array`; `key` is not empty and not longer than the state.
     fn keyed(key: &[u32]) -> Self {
         let mut words = [0_u32; N];
         words[0] = 19_650_218;
@@ -40,7 +41,8 @@ impl Mt19937 {
             words[i] =
                 1_812_433_253_u32.wrapping_mul(words[i - 1] ^ words[i - 1] >> 30).wrapping_add(i as u32);
         }
-        // Two rounds over words 1 to 623: N steps mix the key in, N - 1 more mix on, each where the last one stopped.
+        // Two passes over words 1 to 623: N steps mix in the key, N − 1 further steps mix the state; each
+        // pass starts where the previous one stopped.
         for step in 0..2 * N - 1 {
             let i = 1 + step % (N - 1);
             let before = words[i - 1] ^ words[i - 1] >> 30;
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_authors_own_key_gives_their_numbers() {
-        // First outputs printed by the reference program for init_by_array({0x123, 0x234, 0x345, 0x456}).
+        // First outputs of the reference program for init_by_array({0x123, 0x234, 0x345, 0x456}).
         let mut stream = Mt19937::keyed(&[0x123, 0x234, 0x345, 0x456]);
         let first = [(); 5].map(|()| stream.next_u32());
         assert_eq!(first, [1_067_595_299, 955_945_823, 477_289_528, 4_107_218_783, 4_228_976_476]);

@@ -13,12 +13,12 @@ const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 pub struct Pcg64 {
     state: u128,
     increment: u128,
-    /// The high half of a word whose low half was the last 32-bit draw.
+    /// The unused high half of a word, after a 32-bit draw returned its low half.
     half: Option<u32>,
 }
 
 impl Pcg64 {
-    /// The stream that `numpy.random.default_rng(seed)` gives.
+    /// The stream of `numpy.random.default_rng(seed)`.
     pub fn seeded(seed: u64) -> Self {
         let words = seed_sequence(seed);
         let pair = |i: usize| u128::from(words[i]) << 64 | u128::from(words[i + 1]);
@@ -39,7 +39,8 @@ impl Pcg64 {
         ((self.state >> 64) as u64 ^ self.state as u64).rotate_right((self.state >> 122) as u32)
     }
 
-    /// The next 32 bits: one word serves two draws, low half first; other draws leave the kept half alone.
+    /// The next 32 bits: one word gives two draws, the low half first; other draws do not change the stored
+    /// half.
     pub fn next_u32(&mut self) -> u32 {
         if let Some(half) = self.half.take() {
             return half;

@@ -1,18 +1,18 @@
-//! The list of variants that users see.
+//! The list of variants for users.
 
 use super::{FakeLane, Side, Variant};
 use crate::car_racing::scene::Blob;
 
-/// One variant, described.
+/// The description of one variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariantInfo {
     /// The name that users type.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub about: &'static str,
-    /// What can be tuned.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Where it was published, or that it is ours.
+    /// The publication, or that it is ours.
     pub source: &'static str,
     /// The pictures that show it.
     pub pictures: &'static [&'static str],
@@ -23,28 +23,28 @@ pub struct VariantInfo {
 pub struct Parameter {
     /// The name that users type before `=`.
     pub name: &'static str,
-    /// The value as published, in the form that users type; empty when one must be given.
+    /// The published value, in the syntax that users type; empty when a value must be given.
     pub default: &'static str,
-    /// What it means, with its range.
+    /// Its meaning, with the range.
     pub about: &'static str,
 }
 
-/// Every variant, in the order of `foveate list`.
+/// All variants, in the order of `foveate list`.
 pub const fn catalogue() -> &'static [VariantInfo] {
     &CATALOGUE
 }
 
-/// The line of the catalogue that describes `variant`.
+/// The entry that describes `variant`.
 pub(super) fn info(variant: &Variant) -> &'static VariantInfo {
     find(variant.name()).expect("every variant has its line in the catalogue; a test checks it")
 }
 
-/// The line of the catalogue called `name`.
+/// The entry called `name`.
 pub(super) fn find(name: &str) -> Option<&'static VariantInfo> {
     CATALOGUE.iter().find(|info| info.name == name)
 }
 
-/// The variant called `name` as it was published.
+/// The variant called `name` with its published parameters.
 pub(super) fn published(name: &str) -> Option<Variant> {
     Some(match name {
         "color" => Variant::Color { amplitude: 0.2 },

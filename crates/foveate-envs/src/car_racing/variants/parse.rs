@@ -1,4 +1,4 @@
-//! Variants as text: `bar:width=50+color`.
+//! Variants in text form: `bar:width=50+color`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use foveate_core::EnvError;
 use super::catalogue::{catalogue, find, published};
 use super::{ENV, Side, Variant, bad};
 
-/// Reads `text` and appends its variants to `list`.
+/// Parses `text` and appends its variants to `list`.
 pub(super) fn parse(text: &str, list: &mut Vec<Variant>) -> Result<(), EnvError> {
     let mut rest = text.trim();
     while !rest.is_empty() {
         let (name, after) = split(rest, &['+', ',', ':']);
         rest = after;
         if name == "original" {
-            // The published name of "no variant"; with parameters it is no variant that we know.
+            // The published name of "no variant"; with parameters it is an unknown variant.
             if rest.starts_with(':') {
                 return Err(unknown(name));
             }
@@ -66,7 +66,7 @@ fn unknown(given: &str) -> EnvError {
     EnvError::UnknownOption { env: ENV.into(), what: "variant", given: given.into(), known: known.join(", ") }
 }
 
-/// Sets the parameter `key`, known to exist, to what `value` says.
+/// Sets the existing parameter `key` to `value`.
 fn set(variant: &mut Variant, key: &str, value: &str) -> Result<(), EnvError> {
     let name = variant.name();
     let number = |low: f64, high: f64| number(name, key, value, low, high);
@@ -110,7 +110,7 @@ fn number(name: &str, key: &str, value: &str, low: f64, high: f64) -> Result<f64
     })
 }
 
-/// A length: nothing larger is of use, and nothing thinner than a thousandth can be seen.
+/// A length from 0.001 to 100: a larger one is of no use, and a smaller one is not visible.
 fn above_zero(name: &str, key: &str, value: &str) -> Result<f64, EnvError> {
     number(name, key, value, 0.001, 100.0)
 }
@@ -124,7 +124,7 @@ fn rgb(name: &str, value: &str) -> Result<[u8; 3], EnvError> {
     })
 }
 
-/// Writes `variant` as [`parse`] reads it.
+/// Writes `variant` in the syntax of [`parse`].
 pub(super) fn write(variant: &Variant, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(variant.name())?;
     let usual = published(variant.name());

@@ -1,4 +1,4 @@
-//! The part of the variants that lives in a world.
+//! The run-time state of the variants in a world.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use foveate_core::{EnvError, ImageBuf, Seed};
 use super::{FakeLane, Side, Variant, Variants, bad};
 use crate::car_racing::scene::{Backdrop, Blob, Camera, Colors, Paint, RoadQuad, Scene};
 
-/// Variants at work: colours drawn for this episode, texels drawn for this frame.
+/// Active variants: the colours of this episode and the texels of this frame.
 ///
-/// Everything random here comes from seed paths of its own, `env seed / "variant" n / …` for the `n`-th reset since
-/// that seed, so that the track never depends on the variants. (The published environments drew from NumPy's global
-/// generator, which nothing seeded.)
+/// All random numbers here come from separate seed paths, `env seed / "variant" n / …` for the `n`-th reset
+/// since that seed, so the track never depends on the variants. (The published environments drew from NumPy's
+/// global generator, which was not seeded.)
 #[derive(Debug, Clone)]
 pub struct VariantState {
     variants: Variants,
@@ -39,10 +39,10 @@ enum Ground {
 }
 
 impl VariantState {
-    /// Gets `variants` ready.
+    /// Prepares `variants`.
     ///
     /// # Errors
-    /// [`EnvError::BadOption`] when `video` has no pictures.
+    /// [`EnvError::BadOption`] when `video` has no images.
     pub fn new(variants: Variants) -> Result<Self, EnvError> {
         if let Some(folder) = variants.missing_video() {
             return Err(bad(if folder.is_empty() {
@@ -84,12 +84,12 @@ impl VariantState {
         Ok(state)
     }
 
-    /// The variants at work.
+    /// The active variants.
     pub const fn variants(&self) -> &Variants {
         &self.variants
     }
 
-    /// Draws what lasts an episode: number `resets` since the world was seeded with `env_seed`.
+    /// Draws the random numbers of an episode: number `resets` since the world was seeded with `env_seed`.
     pub fn on_reset(&mut self, env_seed: u64, resets: u64) {
         self.episode = Seed::root(env_seed).child("variant", resets);
         let Some(ColorRange { amplitude, per_channel }) = self.color else { return };
@@ -101,10 +101,10 @@ impl VariantState {
         }
     }
 
-    /// Puts the fake lane, if there is one, on `lane`, which must be empty: one quad per tile of `road`, to be drawn
-    /// before the road so that it passes below it.
+    /// Writes the fake lane, if there is one, to `lane`, which must be empty: one quad per tile of `road`, to
+    /// be drawn before the road so that it lies below.
     ///
-    /// `road` holds the tiles and kerbs of this episode; only the tiles, painted [`Paint::Road`], are looked at.
+    /// `road` holds the tiles and kerbs of this episode; only the tiles, painted [`Paint::Road`], are used.
     pub fn lay_lane(&self, road: &[RoadQuad], lane: &mut Vec<RoadQuad>) {
         let Some(fake) = self.lane else { return };
         for tile in road.iter().filter(|quad| matches!(quad.paint, Paint::Road { .. })) {
@@ -112,14 +112,16 @@ impl VariantState {
         }
     }
 
-    /// How many quads [`VariantState::lay_lane`] puts beside a track of `tiles` tiles.
+    /// The number of quads that [`VariantState::lay_lane`] writes for a track of `tiles` tiles.
     pub const fn lane_quads(&self, tiles: usize) -> usize {
         if self.lane.is_some() { tiles } else { 0 }
     }
 
-    /// Draws what lasts a frame: `step` counts from 0 at the reset, `hull` and `t` are as in the [`Scene`].
+    /// Draws the random numbers of a frame: `step` counts from 0 at the reset, `hull` and `t` are as in the
+    /// [`Scene`].
     ///
-    /// Noise is drawn only as far as any picture can see; each texel depends on seed, episode, step and place alone.
+    /// Noise is drawn only where a picture can show it; each texel depends only on seed, episode, step and
+    /// place.
     pub fn on_frame(&mut self, step: u64, hull: [f32; 2], t: f64) {
         match &mut self.ground {
             Ground::Grass => {}
@@ -132,7 +134,7 @@ impl VariantState {
         }
     }
 
-    /// Fills the fields of `scene` that the variants change.
+    /// Sets the fields of `scene` that the variants change.
     pub fn dress<'a>(&'a self, scene: &mut Scene<'a>) {
         if self.color.is_some() {
             let Colors { road, field, .. } = &mut scene.colors;
@@ -177,9 +179,10 @@ impl FakeLane {
     }
 }
 
-/// Fills the texels within sight of `hull` with random bytes.
+/// Fills the texels visible around `hull` with random bytes.
 fn draw_noise(size: usize, rgb: &mut [u8], seed: u64, hull: [f32; 2], t: f64) {
-    // The far corners of the 1000 x 800 canvas are 781 canvas pixels from the car, those of a wide film 1100.
+    // The far corners of the 1000 x 800 canvas are 781 canvas pixels from the car, those of a wide video
+    // 1100.
     let reach = 1120.0 / Camera::zoom_at(t) + 2.0;
     let half = size as f64 / 2.0;
     let range = |centre: f64| {

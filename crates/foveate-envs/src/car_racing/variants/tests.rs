@@ -62,7 +62,7 @@ fn the_catalogue_is_complete_and_true() {
         assert_eq!(catalogue::info(&variant), info);
         assert!(!info.about.is_empty() && !info.source.is_empty() && !info.pictures.is_empty());
         for parameter in info.parameters.iter().filter(|p| !p.default.is_empty()) {
-            // Every default, typed out, is the variant as published.
+            // With every default written out, the text gives the published variant.
             let text = format!("{}:{}={}", info.name, parameter.name, parameter.default);
             assert_eq!(Variants::parse(&text).unwrap().list(), std::slice::from_ref(&variant), "{text}");
         }
@@ -168,11 +168,11 @@ fn noise_depends_on_seed_reset_step_and_place() {
     for other in [frame(2, 0, 5, [10.0, 20.0]), frame(1, 1, 5, [10.0, 20.0]), frame(1, 0, 6, [10.0, 20.0])] {
         assert_ne!(one, other);
     }
-    // Seen from two places, a texel within sight of both is the same.
+    // A texel visible from two places is the same.
     let moved = frame(1, 0, 5, [13.0, 20.0]);
     let at = |x: usize, y: usize| ((333 - y) * 666 + 333 + x) * 3;
     assert_eq!(one[at(12, 21)..at(14, 21)], moved[at(12, 21)..at(14, 21)]);
-    // Every byte value comes up within sight.
+    // Every byte value occurs among the visible texels.
     let mut seen = [false; 256];
     for &byte in &one {
         seen[usize::from(byte)] = true;
