@@ -1,27 +1,27 @@
-//! Turning accumulated coverage into bytes: the inner loops of a coverage renderer.
+//! Converts accumulated coverage to bytes: the inner loops of a coverage renderer.
 //!
-//! A row is a number of blocks of [`BLOCK`] cells; a mask says which blocks to work on, bit 0 the first. Vector paths and
-//! the portable one use the same operations in the same order on every number (no fused multiply-add), so they give the
-//! same bytes.
+//! A row is a number of blocks of [`BLOCK`] cells. A mask selects the blocks to process; bit 0 is the first
+//! block. The vector paths and the portable path use the same operations in the same order on every number
+//! (no fused multiply-add), so they produce identical bytes.
 
 /// Cells in a block.
 pub const BLOCK: usize = 8;
 
-/// What lies under the layers of a cell: colour = `base + lift * share`, R, G, B from 0 to 255.
+/// Background of a cell: colour = `base + lift * share`, with R, G, B from 0 to 255.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ground {
-    /// Colour where the share is 0.
+    /// Colour at share 0.
     pub base: [f32; 3],
-    /// What a share of 1 adds.
+    /// Added to `base` at share 1.
     pub lift: [f32; 3],
 }
 
-/// Coverage beyond this is more than rounding: polygons overlap.
+/// Coverage above this is more than rounding error: polygons overlap.
 const FULL: f32 = 1.001;
-/// 2^23: adding it rounds to the nearest integer and leaves that in the low bits.
+/// 2^23: adding it rounds to the nearest integer, which is then in the low bits.
 const ROUND: f32 = 8_388_608.0;
 
-/// Adds `deltas` to `sums` and zeroes `deltas`, in the blocks of `mask`. Both are `[blocks]`.
+/// Adds `deltas` to `sums` and zeroes `deltas`, in the blocks selected by `mask`. Both are `[blocks]`.
 pub fn take<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas: &mut [[[f32; N]; BLOCK]]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -32,7 +32,7 @@ pub fn take<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas: &
     take_blocks(mask, sums, deltas);
 }
 
-/// [`take`], for whatever the caller is compiled for.
+/// [`take`], compiled for the target features of the caller.
 #[inline(always)]
 fn take_blocks<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas: &mut [[[f32; N]; BLOCK]]) {
     for block in ones(mask) {
@@ -47,17 +47,18 @@ fn take_blocks<const N: usize>(mask: u16, sums: &mut [[[f32; N]; BLOCK]], deltas
     }
 }
 
-/// Lays premultiplied colours over the ground and writes bytes, in the blocks of `mask`.
+/// Composes premultiplied colours over the ground and writes bytes, in the blocks selected by `mask`.
 ///
-/// * `ground`, `shares`: the two-coloured ground and how much of the second colour is in each cell, `[blocks, BLOCK]`
-/// * `over`: `[blocks, BLOCK]` cells of R, G, B (0 to 255, premultiplied) and coverage; where coverage exceeds 1, the
-///   colours share the cell in proportion
-/// * `bias`: subtracted before rounding to the nearest integer; negative results become 0, results stay below 256 if
-///   the colours do
+/// * `ground`, `shares`: the two-coloured ground and the share of the second colour in each cell,
+///   `[blocks, BLOCK]`
+/// * `over`: `[blocks, BLOCK]` cells of R, G, B (0 to 255, premultiplied) and coverage; where coverage
+///   exceeds 1, the colours divide the cell in proportion
+/// * `bias`: subtracted before rounding to the nearest integer; negative results become 0, results stay below
+///   256 if the colours do
 /// * `out`: `[blocks * BLOCK, 3]` bytes
 ///
 /// # Panics
-/// When `mask` names a block that `shares`, `over` or `out` does not have.
+/// When `mask` selects a block outside `shares`, `over` or `out`.
 pub fn blend(
     mask: u16,
     ground: &Ground,
@@ -89,7 +90,7 @@ fn ones(mut mask: u16) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The bytes of a block.
+/// The bytes of one block.
 #[inline(always)]
 fn block_bytes(out: &mut [u8], block: usize) -> &mut [u8; BLOCK * 3] {
     let at = block * BLOCK * 3;
@@ -148,8 +149,8 @@ mod sse2 {
                 (shares[block].as_flattened(), over[block].as_flattened(), block_bytes(out, block));
             let mut pixels = [0u32; BLOCK];
             for at in [0, 4] {
-                // SAFETY: `shares` has 8 floats and `over` 32, and `at` is 0 or 4: both pointers come from the whole
-                // slice, and four floats from `at`, as 16 from `4 * at`, are in bounds.
+                // SAFETY: `shares` has 8 floats and `over` 32, and `at` is 0 or 4: both pointers come from
+                // the whole slice, and four floats from `at`, as 16 from `4 * at`, are in bounds.
                 let (share, cells) = unsafe {
                     let cell = |i: usize| _mm_loadu_ps(over.as_ptr().add(4 * (at + i)));
                     (_mm_loadu_ps(shares.as_ptr().add(at)), [cell(0), cell(1), cell(2), cell(3)])
@@ -293,11 +294,12 @@ mod tests {
         }
     }
 
-    /// Every path gives the portable bytes, on covered, bare and crowded cells, and leaves other blocks alone.
+    /// Every path produces the same bytes as the portable one on covered, bare and crowded cells, and leaves
+    /// other blocks unchanged.
     #[track_caller]
     fn check(path: Blend) {
         let mut next = random();
-        // Miri interprets: a few rounds take as long there.
+        // Miri is an interpreter: a few rounds take as long there.
         for round in 0..if cfg!(miri) { 24 } else { 3000_u16 } {
             let base = [next() * 255.0, next() * 255.0, 0.0];
             let ground = Ground { base, lift: [next() * (255.0 - base[0]), -next() * base[1], 0.0] };

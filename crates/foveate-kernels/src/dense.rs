@@ -4,7 +4,7 @@ use crate::Level;
 use crate::lanes::{Block, Isa, Lanes, Task};
 use crate::project::Linear;
 
-/// A linear layer, packed: y = W x + b, each sum running over the inputs in order.
+/// A linear layer with packed weights: y = W x + b; each sum adds the inputs in order.
 #[derive(Debug, Clone)]
 pub struct Dense {
     inputs: usize,
@@ -16,7 +16,7 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// A layer of zeros.
+    /// A layer with all weights zero.
     pub fn new(inputs: usize, outputs: usize) -> Self {
         let blocks = outputs.div_ceil(16);
         Dense {
@@ -27,7 +27,7 @@ impl Dense {
         }
     }
 
-    /// Takes new weights.
+    /// Sets the weights.
     ///
     /// # Panics
     /// When a slice has the wrong length.
@@ -54,7 +54,7 @@ impl Dense {
         level.run(Apply { layer: self, x, y });
     }
 
-    /// Sixteen outputs: the bias, then what each input adds, in order.
+    /// Computes sixteen outputs: the bias, then the contribution of each input, in order.
     #[inline(always)]
     pub(crate) fn sums<I: Isa>(&self, isa: I, block: usize, x: &[f32]) -> I::V16 {
         let mut sum = isa.load16(&self.bias[block].0);
@@ -86,7 +86,7 @@ impl Task for Apply<'_> {
     }
 }
 
-/// Replaces every number by its hyperbolic tangent, to a relative error of 5e-7.
+/// Replaces every number by its hyperbolic tangent, with a relative error of at most 5e-7.
 pub fn tanh(level: Level, xs: &mut [f32]) {
     level.run(Tanh(xs));
 }

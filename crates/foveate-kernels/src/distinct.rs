@@ -1,24 +1,24 @@
-//! Rows of queries and keys that are equal to the bit, found by hashing: pictures have large areas of one colour.
+//! Finds bit-identical rows of queries and keys by hashing: pictures have large areas of one colour.
 
 use crate::lanes::Eight;
 
-/// The different rows of an [`Embedded`](crate::Embedded).
+/// The distinct rows of an [`Embedded`](crate::Embedded).
 #[derive(Debug, Clone)]
 pub(crate) struct Distinct {
-    /// Hash table from a row to its number among the distinct ones, plus one; 0 is empty.
+    /// Hash table from a row to its index among the distinct rows, plus one; 0 means empty.
     slots: Vec<u32>,
-    /// `[patches]`: which distinct row a patch has.
+    /// `[patches]`: index of each patch's distinct row.
     pub(crate) group: Vec<u32>,
-    /// How many different rows there are.
+    /// Number of distinct rows.
     pub(crate) count: usize,
     /// `[count]`: the first patch with this row.
     pub(crate) first: Vec<u32>,
-    /// `[count]`: patches with this row.
+    /// `[count]`: number of patches with this row.
     pub(crate) multiplicity: Vec<f32>,
 }
 
 impl Distinct {
-    /// Room for `patches` rows.
+    /// Allocates space for `patches` rows.
     pub(crate) fn new(patches: usize) -> Self {
         Distinct {
             slots: vec![0; (2 * patches).next_power_of_two()],
@@ -29,7 +29,8 @@ impl Distinct {
         }
     }
 
-    /// Finds the distinct rows of `embedded`, `per_row` groups of eight each, numbered in order of appearance.
+    /// Finds the distinct rows of `embedded`, each `per_row` groups of eight, numbered in order of
+    /// appearance.
     #[inline(always)]
     pub(crate) fn find(&mut self, embedded: &[Eight], per_row: usize) {
         let (slots, group) = (self.slots.as_mut_slice(), self.group.as_mut_slice());
@@ -41,8 +42,8 @@ impl Distinct {
         for (patch, (row, group)) in embedded.chunks_exact(per_row).zip(group).enumerate() {
             let mut slot = hash(row) as usize & mask;
             loop {
-                // Whether a row is new cannot be predicted, so there is no branch on it: an empty slot leads to the
-                // row itself, which equals itself.
+                // Whether a row is new is unpredictable, so there is no branch on it: an empty slot refers to
+                // the row itself, which equals itself.
                 let entry = slots[slot] as usize;
                 let new = entry == 0;
                 let known = first[entry.saturating_sub(1)] as usize;
@@ -63,10 +64,10 @@ impl Distinct {
     }
 }
 
-/// Mixes the bits of a row.
+/// Hashes the bits of a row.
 #[inline(always)]
 fn hash(row: &[Eight]) -> u64 {
-    // Odd constants with well-mixed bits; the best bits of a product are its highest.
+    // Odd constants with well-mixed bits. The highest bits of a product are mixed best.
     const K: [u64; 4] =
         [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
     let mut hash = 0_u64;
@@ -80,7 +81,7 @@ fn hash(row: &[Eight]) -> u64 {
     hash >> 32
 }
 
-/// Whether two rows are equal to the bit.
+/// Whether two rows are bit-identical.
 #[inline(always)]
 fn same(a: &[Eight], b: &[Eight]) -> bool {
     a.iter().zip(b).all(|(a, b)| {

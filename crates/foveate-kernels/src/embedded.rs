@@ -2,14 +2,14 @@
 
 use crate::lanes::Eight;
 
-/// Queries and keys beyond ± this saturate, so that their products stay finite whatever the weights.
+/// Queries and keys saturate at ± this, so that their products stay finite for any weights.
 pub(crate) const LIMIT: f32 = 1e15;
 
 /// A query and a key of `dim` numbers each for every patch.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     dim: usize,
-    /// `[patches, per_row, 8]`: the query, the key, and zeros to fill up.
+    /// `[patches, per_row, 8]`: the query, the key, and zero padding.
     rows: Vec<Eight>,
 }
 
@@ -23,7 +23,7 @@ impl Embedded {
         Embedded { dim, rows: vec![Eight::default(); patches * (2 * dim).div_ceil(8)] }
     }
 
-    /// Patches.
+    /// Number of patches.
     pub const fn patches(&self) -> usize {
         self.rows.len() / self.per_row()
     }
@@ -33,10 +33,10 @@ impl Embedded {
         self.dim
     }
 
-    /// Sets query and key of `patch`; numbers beyond ±1e15 and NaN saturate.
+    /// Sets the query and the key of `patch`; numbers beyond ±1e15 and NaN saturate.
     ///
     /// # Panics
-    /// When there is no such patch, or a slice has not `dim` numbers.
+    /// When `patch` is out of range, or a slice does not have `dim` numbers.
     pub fn set(&mut self, patch: usize, query: &[f32], key: &[f32]) {
         assert_eq!((query.len(), key.len()), (self.dim, self.dim), "lengths of query and key");
         let per_row = self.per_row();
@@ -46,7 +46,7 @@ impl Embedded {
         }
     }
 
-    /// Groups of eight numbers per patch.
+    /// Number of groups of eight numbers per patch.
     pub(crate) const fn per_row(&self) -> usize {
         (2 * self.dim).div_ceil(8)
     }

@@ -1,13 +1,13 @@
-//! Which instruction set to use.
+//! Selection of the instruction set.
 
 use std::fmt;
 
 use crate::lanes::{Portable, Task};
 
-/// An instruction set that this processor has.
+/// An instruction set that this processor supports.
 ///
-/// A value is proof: there is no way to make a `Level` that the processor lacks, so kernels take one and need no
-/// further check. All levels give the same bits; they differ in speed alone.
+/// A value is proof of support: a `Level` that the processor lacks cannot be constructed, so kernels take one
+/// and need no further check. All levels produce bit-identical results; they differ only in speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(Kind);
 
@@ -23,21 +23,21 @@ enum Kind {
 }
 
 impl Level {
-    /// Plain Rust, on every processor. Slow: fused multiply-adds are computed in double precision.
+    /// Plain Rust, available on every processor. Slow: fused multiply-adds are computed in double precision.
     pub const PORTABLE: Level = Level(Kind::Portable);
 
     /// The fastest level of this processor.
     pub fn best() -> Level {
-        // Detection is cached by the standard library.
+        // The standard library caches the detection.
         Self::all().rev().find(|level| level.is_here()).unwrap_or(Level::PORTABLE)
     }
 
-    /// Every level of this processor, slowest first.
+    /// All levels that this processor supports, slowest first.
     pub fn available() -> impl Iterator<Item = Level> {
         Self::all().filter(|level| level.is_here())
     }
 
-    /// The level called `portable`, `avx2`, `avx512` or `neon`, if this processor has it.
+    /// The level called `portable`, `avx2`, `avx512` or `neon`, if this processor supports it.
     pub fn named(name: &str) -> Option<Level> {
         Self::available().find(|level| level.name() == name)
     }
@@ -55,7 +55,7 @@ impl Level {
         }
     }
 
-    /// Levels that this program knows, slowest first, whatever the processor.
+    /// All levels that this program knows, slowest first, whether or not the processor supports them.
     fn all() -> impl DoubleEndedIterator<Item = Level> {
         [
             Kind::Portable,
@@ -93,13 +93,14 @@ impl Level {
     pub(crate) fn run<T: Task>(self, task: T) -> T::Out {
         match self.0 {
             Kind::Portable => task.run(Portable),
-            // SAFETY: a `Level` of this kind is only handed out by `is_here`, which saw avx2 and fma.
+            // SAFETY: a `Level` of this kind is only handed out by `is_here`, which detected avx2 and fma.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { crate::lanes::run_avx2(task) },
-            // SAFETY: a `Level` of this kind is only handed out by `is_here`, which saw avx2, fma, avx512f, avx512vl and avx512dq.
+            // SAFETY: a `Level` of this kind is only handed out by `is_here`, which detected avx2, fma,
+            // avx512f, avx512vl and avx512dq.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { crate::lanes::run_avx512(task) },
-            // SAFETY: a `Level` of this kind is only handed out by `is_here`, which saw neon.
+            // SAFETY: a `Level` of this kind is only handed out by `is_here`, which detected neon.
             #[cfg(target_arch = "aarch64")]
             Kind::Neon => unsafe { crate::lanes::run_neon(task) },
         }

@@ -1,26 +1,29 @@
-//! The hot loops: SIMD chosen at run time, the same bits on every instruction set.
+//! Compute kernels: SIMD selected at run time, bit-identical results on every instruction set.
 //!
-//! * [`Level`]: an instruction set that this processor has. [`Level::best`] is what everybody uses; tests and benches
-//!   walk through [`Level::available`].
-//! * [`project`]: a picture of bytes to the query and the key of every patch, an [`Embedded`].
-//! * [`vote`]: softmax attention summed over its rows, without ever storing the N × N matrix.
-//! * [`near_vote`]: the same within a bound on the error, for many patches.
-//! * [`kernel_vote`]: attention by other kernels, most of them in time linear in the number of patches.
-//! * [`top_k`]: the most important patches, ties in order of the index.
-//! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, to train it.
-//! * [`coverage`]: accumulated coverage to the bytes of a picture.
-//! * [`pixels`]: small windows of pixels shrunk to one.
-//! * [`matrix`]: linear algebra in double precision, whose bits differ between processors with and without fused
-//!   multiply-adds.
+//! * [`Level`]: an instruction set that this processor supports. Programs use [`Level::best`]; tests and
+//!   benches iterate over [`Level::available`].
+//! * [`project`]: computes the query and the key of every patch from the bytes of a picture, as an
+//!   [`Embedded`].
+//! * [`vote`]: softmax attention summed over its rows, without storing the N × N matrix.
+//! * [`near_vote`]: an approximation of these sums for many patches, with a bound on the error.
+//! * [`kernel_vote`]: attention with other kernels, most of them in time linear in the number of patches.
+//! * [`top_k`]: the most important patches; ties are ordered by index.
+//! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, for training.
+//! * [`coverage`]: converts accumulated coverage to the bytes of a picture.
+//! * [`pixels`]: shrinks small windows of pixels to one pixel.
+//! * [`matrix`]: linear algebra in double precision. Its results differ in the last bits between processors
+//!   with and without fused multiply-adds.
 //!
-//! The agent's kernels are written once, over vectors of 16 lanes. Every operation is exact IEEE arithmetic in an order
-//! that does not depend on the register width, fused multiply-adds included, so portable code, AVX2, AVX-512 and NEON
-//! agree to the bit. That is what makes a run on one machine a run on all.
+//! The agent's kernels are written once, over vectors of 16 lanes. Every operation, including fused
+//! multiply-adds, is exact IEEE arithmetic in an order that does not depend on the register width, so
+//! portable code, AVX2, AVX-512 and NEON produce bit-identical results. This makes runs reproducible across
+//! machines.
 //!
-//! One thread does it all unless scratch space is made `with_threads`: for a single large picture, that is. The bits are
-//! the same for any number of threads.
+//! All work runs on one thread unless the scratch space is made `with_threads`, which is meant for a single
+//! large picture. Results are bit-identical for any number of threads.
 //!
-//! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor features.
+//! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor
+//! features.
 
 pub mod coverage;
 pub mod dense;

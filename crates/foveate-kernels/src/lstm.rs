@@ -4,7 +4,7 @@
 use crate::Level;
 use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
 
-/// The cell's weights, packed.
+/// The packed weights of the cell.
 #[derive(Debug, Clone)]
 pub struct Cell {
     inputs: usize,
@@ -15,7 +15,7 @@ pub struct Cell {
     bias: Vec<[Block; 4]>,
 }
 
-/// The cell's weights as PyTorch keeps them, borrowed. Rows are gate blocks i, f, g, o of `hidden` each.
+/// The cell's weights in PyTorch's layout, borrowed. Rows are gate blocks i, f, g, o of `hidden` each.
 #[derive(Debug, Clone, Copy)]
 pub struct CellWeights<'a> {
     /// `[4 * hidden, inputs]`
@@ -28,7 +28,7 @@ pub struct CellWeights<'a> {
     pub bias_hh: &'a [f32],
 }
 
-/// What the cell remembers.
+/// The cell's state.
 #[derive(Debug, Clone)]
 pub struct CellState {
     hidden: usize,
@@ -38,31 +38,31 @@ pub struct CellState {
 }
 
 impl CellState {
-    /// Zeros.
+    /// A state of zeros.
     pub fn new(hidden: usize) -> Self {
         let zeros = vec![Block::default(); hidden.div_ceil(16)];
         CellState { hidden, h: zeros.clone(), c: zeros.clone(), next: zeros }
     }
 
-    /// Back to zeros.
+    /// Resets the state to zeros.
     pub fn reset(&mut self) {
         self.h.fill(Block::default());
         self.c.fill(Block::default());
     }
 
-    /// The output, `[hidden]`.
+    /// The output h, `[hidden]`.
     pub fn h(&self) -> &[f32] {
         &flat(&self.h)[..self.hidden]
     }
 
-    /// The memory, `[hidden]`.
+    /// The memory c, `[hidden]`.
     pub fn c(&self) -> &[f32] {
         &flat(&self.c)[..self.hidden]
     }
 }
 
 impl Cell {
-    /// A cell of zeros.
+    /// A cell with all weights zero.
     pub fn new(inputs: usize, hidden: usize) -> Self {
         let blocks = hidden.div_ceil(16);
         Cell {
@@ -73,7 +73,7 @@ impl Cell {
         }
     }
 
-    /// Takes new weights.
+    /// Sets the weights.
     ///
     /// # Panics
     /// When a slice has the wrong length.
@@ -97,7 +97,7 @@ impl Cell {
         }
     }
 
-    /// One step on input `x`.
+    /// Advances one step with input `x`.
     ///
     /// # Panics
     /// When `x` or `state` has the wrong size.
@@ -107,7 +107,7 @@ impl Cell {
         level.run(Step { cell: self, x, state });
     }
 
-    /// One step on input `x`.
+    /// Advances one step with input `x`.
     #[inline(always)]
     pub(crate) fn advance<I: Isa>(&self, isa: I, x: &[f32], state: &mut CellState) {
         for block in 0..self.bias.len() {
@@ -120,7 +120,7 @@ impl Cell {
         std::mem::swap(&mut state.h, &mut state.next);
     }
 
-    /// z of sixteen units, gates i, f, g, o: both biases, then what `x` and `h` add, in order.
+    /// z of sixteen units, gates i, f, g, o: both biases, then the contributions of `x` and `h`, in order.
     #[inline(always)]
     pub(crate) fn gates<I: Isa>(&self, isa: I, block: usize, x: &[f32], h: &[f32]) -> [I::V16; 4] {
         let all = self.inputs + self.hidden;
@@ -156,7 +156,7 @@ impl Task for Step<'_> {
 mod tests {
     use super::*;
 
-    /// The definition, in double precision.
+    /// Direct implementation of the definition, in double precision.
     fn slow(w: CellWeights<'_>, x: &[f64], h: &mut [f64], c: &mut [f64]) {
         let n = h.len();
         let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());

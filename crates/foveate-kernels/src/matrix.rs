@@ -1,24 +1,25 @@
-//! Dense linear algebra in double precision on one thread: products, rank-k updates, Cholesky factors and triangular
-//! systems.
+//! Dense linear algebra in double precision on one thread: products, rank-k updates, Cholesky factors and
+//! triangular systems.
 //!
-//! Matrices are column-major. [`Mat`] borrows a matrix or its transpose, [`MatMut`] one to write to. Every algorithm
-//! divides its matrix into halves down to blocks of [`BLOCK`], so that nearly all the work is in [`multiply`], which is
-//! `matrixmultiply::dgemm`.
+//! Matrices are column-major. [`Mat`] borrows a matrix or its transpose for reading, [`MatMut`] borrows one
+//! for writing. Every algorithm divides its matrix into halves down to blocks of [`BLOCK`], so that nearly
+//! all the work is in [`multiply`], which is `matrixmultiply::dgemm`.
 //!
 //! # Rounding
 //!
-//! The same input gives the same bits wherever it lies in memory and however often it is computed: one thread, a fixed
-//! order of operations, block sizes that are constants. An element of a product is the sum over `k` in ascending order,
-//! in pieces of 256 terms; each piece begins at zero and is then added to the element.
+//! The same input gives bit-identical results at any place in memory and in every call: one thread, a fixed
+//! order of operations, constant block sizes. An element of a product is the sum over `k` in ascending order,
+//! in pieces of 256 terms; each piece starts at zero and is then added to the element.
 //!
-//! Bits differ only between processors that fuse a multiplication with an addition within a piece and those that do
-//! not. On `x86_64`, AVX-512 and AVX2 with FMA fuse and agree with each other to the bit; older processors do not fuse.
-//! Outside of products nothing is fused.
+//! Results differ only between processors that fuse a multiplication with an addition within a piece and
+//! those that do not. On `x86_64`, AVX-512 and AVX2 with FMA fuse and are bit-identical to each other; older
+//! processors do not fuse. Nothing is fused outside of products.
 //!
-//! # Numbers that are not finite
+//! # Non-finite numbers
 //!
-//! They spread to every element that depends on them, and beyond: triangles are multiplied with explicit zeros within
-//! blocks of [`BLOCK`], and `0 · ∞` is NaN. [`cholesky`] reports every matrix whose factor is not finite.
+//! They propagate to every element that depends on them, and further: triangles are multiplied with explicit
+//! zeros within blocks of [`BLOCK`], and `0 · ∞` is NaN. [`cholesky`] returns an error for every matrix whose
+//! factor is not finite.
 
 use std::fmt;
 
@@ -28,10 +29,11 @@ pub const BLOCK: usize = 32;
 /// Rows of a panel that are solved together: with `BLOCK` columns they fit the first-level cache.
 const STRIP: usize = 64;
 
-/// A matrix to read, `[rows, cols]`, of any layout.
+/// A matrix for reading, `[rows, cols]`, in any layout.
 #[derive(Debug, Clone, Copy)]
 pub struct Mat<'a> {
-    /// Element `(i, j)` lies at `i * row_stride + j * col_stride`, which is below `data.len()` for all of them.
+    /// Element `(i, j)` is at `i * row_stride + j * col_stride`, which is below `data.len()` for all
+    /// elements.
     data: &'a [f64],
     rows: usize,
     cols: usize,
@@ -39,17 +41,18 @@ pub struct Mat<'a> {
     col_stride: usize,
 }
 
-/// A column-major matrix to write, `[rows, cols]`.
+/// A column-major matrix for writing, `[rows, cols]`.
 #[derive(Debug)]
 pub struct MatMut<'a> {
-    /// Element `(i, j)` lies at `i + j * stride`, which is below `data.len()` for all of them; `stride >= rows`.
+    /// Element `(i, j)` is at `i + j * stride`, which is below `data.len()` for all elements;
+    /// `stride >= rows`.
     data: &'a mut [f64],
     rows: usize,
     cols: usize,
     stride: usize,
 }
 
-/// Numbers from the first element of a column-major matrix to its last.
+/// Length of the slice from the first element of a column-major matrix to its last.
 fn extent(rows: usize, cols: usize, stride: usize) -> usize {
     assert!(stride >= rows, "columns of {rows} numbers begin every {stride}");
     if rows == 0 || cols == 0 {
@@ -62,7 +65,7 @@ impl<'a> Mat<'a> {
     /// The column-major matrix `[rows, cols]` whose column `j` begins at `data[j * stride]`.
     ///
     /// # Panics
-    /// When `stride` is below `rows`, or `data` too short.
+    /// When `stride` is below `rows`, or `data` is too short.
     pub fn new(data: &'a [f64], rows: usize, cols: usize, stride: usize) -> Self {
         let extent = extent(rows, cols, stride);
         assert!(data.len() >= extent, "{} numbers for a matrix that takes {extent}", data.len());
@@ -76,15 +79,15 @@ impl<'a> Mat<'a> {
         Mat { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
     }
 
-    /// Its rows from `row` on, and its columns from `col` on, `[rows, cols]`.
+    /// The part of `rows` rows from `row` on and `cols` columns from `col` on, `[rows, cols]`.
     ///
     /// # Panics
-    /// When there are not as many.
+    /// When the matrix has fewer rows or columns.
     #[must_use]
     pub fn part(self, (row, rows): (usize, usize), (col, cols): (usize, usize)) -> Self {
         assert!(row <= self.rows && rows <= self.rows - row, "rows");
         assert!(col <= self.cols && cols <= self.cols - col, "columns");
-        // An empty part may begin behind the last element.
+        // The start of an empty part may be past the last element.
         let begin = row.saturating_mul(self.row_stride).saturating_add(col.saturating_mul(self.col_stride));
         let begin = begin.min(self.data.len());
         Mat { data: &self.data[begin..], rows, cols, ..self }
@@ -101,24 +104,24 @@ impl<'a> MatMut<'a> {
     /// The matrix `[rows, cols]` whose column `j` begins at `data[j * stride]`.
     ///
     /// # Panics
-    /// When `stride` is below `rows`, or `data` too short.
+    /// When `stride` is below `rows`, or `data` is too short.
     pub fn new(data: &'a mut [f64], rows: usize, cols: usize, stride: usize) -> Self {
         let extent = extent(rows, cols, stride);
         assert!(data.len() >= extent, "{} numbers for a matrix that takes {extent}", data.len());
         MatMut { data, rows, cols, stride }
     }
 
-    /// The same matrix, to read.
+    /// The same matrix, for reading.
     pub fn as_ref(&self) -> Mat<'_> {
         Mat { data: self.data, rows: self.rows, cols: self.cols, row_stride: 1, col_stride: self.stride }
     }
 
-    /// The same matrix, for a shorter time.
+    /// The same matrix, with a shorter lifetime.
     pub fn reborrow(&mut self) -> MatMut<'_> {
         MatMut { data: self.data, rows: self.rows, cols: self.cols, stride: self.stride }
     }
 
-    /// Its first `cols` columns, and the others.
+    /// Splits the matrix into its first `cols` columns and the others.
     fn split_cols(self, cols: usize) -> (Self, Self) {
         assert!(cols <= self.cols, "columns");
         let at = cols.saturating_mul(self.stride).min(self.data.len());
@@ -130,7 +133,7 @@ impl<'a> MatMut<'a> {
         )
     }
 
-    /// `rows` rows from `row` on.
+    /// The `rows` rows from `row` on.
     fn rows(self, row: usize, rows: usize) -> Self {
         assert!(row <= self.rows && rows <= self.rows - row, "rows");
         let begin = row.min(self.data.len());
@@ -144,24 +147,26 @@ impl<'a> MatMut<'a> {
     }
 }
 
-/// `C = beta C + alpha A B`, of `[m, n]`, `[m, k]` and `[k, n]`. Where `beta` is 0, what C holds is not read.
+/// `C = beta C + alpha A B`, of `[m, n]`, `[m, k]` and `[k, n]`. If `beta` is 0, the content of C is not
+/// read.
 ///
 /// Allocates up to 2.3 MB and frees it again.
 ///
 /// # Panics
-/// When the sizes do not fit.
+/// When the sizes do not match.
 #[allow(clippy::needless_pass_by_value, reason = "a mutable view is given away, as a slice is")]
 pub fn multiply(beta: f64, c: MatMut<'_>, alpha: f64, a: Mat<'_>, b: Mat<'_>) {
     let (m, k, n) = (a.rows, a.cols, b.cols);
     assert_eq!((c.rows, c.cols, b.rows), (m, n, k), "C, A and B do not fit");
-    // SAFETY: `dgemm` reads A and B and reads and writes C at the elements below the given sizes, nothing else.
-    // - They lie within the slices: that is the invariant of `Mat` and `MatMut`, which only `new` (checked against the
-    //   slice), `transposed` (the same elements), `part`, `split_cols` and `rows` (a subset of them) make. An offset
-    //   within a slice of f64 fits `isize`, so does each stride that is multiplied with an index above 0; with no such
-    //   index a stride that does not fit is never used.
+    // SAFETY: `dgemm` reads A and B and reads and writes C at the elements below the given sizes, and
+    // accesses nothing else.
+    // - They lie within the slices: that is the invariant of `Mat` and `MatMut`, which only `new` (checked
+    //   against the slice), `transposed` (the same elements), `part`, `split_cols` and `rows` (a subset of
+    //   them) make. An offset within a slice of f64 fits `isize`, so does each stride that is multiplied with
+    //   an index above 0; with no such index a stride that does not fit is never used.
     // - Elements of C are distinct: its strides are 1 and `stride >= rows`.
     // - C is borrowed mutably, so neither A nor B overlaps it.
-    // - The processor's features are detected by `dgemm` itself.
+    // - `dgemm` detects the processor's features itself.
     unsafe {
         matrixmultiply::dgemm(
             m,
@@ -182,15 +187,15 @@ pub fn multiply(beta: f64, c: MatMut<'_>, alpha: f64, a: Mat<'_>, b: Mat<'_>) {
     }
 }
 
-/// Where to divide `n`: at a multiple of [`BLOCK`] near the middle, below `n` when that is above [`BLOCK`].
+/// Where to divide `n`: at a multiple of [`BLOCK`] near the middle; less than `n` if `n` exceeds [`BLOCK`].
 const fn half(n: usize) -> usize {
     (n / 2).next_multiple_of(BLOCK)
 }
 
-/// `C += alpha V Vᵀ`, of `[n, n]` and `[n, k]`; the lower triangle alone is read and written.
+/// `C += alpha V Vᵀ`, of `[n, n]` and `[n, k]`; only the lower triangle is read and written.
 ///
 /// # Panics
-/// When the sizes do not fit.
+/// When the sizes do not match.
 pub fn add_outer(c: MatMut<'_>, alpha: f64, v: Mat<'_>) {
     let n = v.rows;
     assert_eq!((c.rows, c.cols), (n, n), "C does not fit V");
@@ -214,10 +219,10 @@ pub fn add_outer(c: MatMut<'_>, alpha: f64, v: Mat<'_>) {
     }
 }
 
-/// `Y = L Z`, of `[n, k]`, `[n, n]` and `[n, k]`; of L the lower triangle alone is read.
+/// `Y = L Z`, of `[n, k]`, `[n, n]` and `[n, k]`; only the lower triangle of L is read.
 ///
 /// # Panics
-/// When the sizes do not fit.
+/// When the sizes do not match.
 pub fn lower_times(y: MatMut<'_>, l: Mat<'_>, z: Mat<'_>) {
     let n = l.rows;
     assert_eq!((l.cols, y.rows, z.rows, y.cols), (n, n, n, z.cols), "Y, L and Z do not fit");
@@ -242,12 +247,12 @@ fn add_lower_times(beta: f64, mut y: MatMut<'_>, l: Mat<'_>, z: Mat<'_>) {
     multiply(beta, y, 1.0, Mat::new(&block, n, n, n), z);
 }
 
-/// Replaces Y by the X of `L X = Y`, of `[n, k]` and `[n, n]`; of L the lower triangle alone is read.
+/// Replaces Y by the solution X of `L X = Y`, of `[n, k]` and `[n, n]`; only the lower triangle of L is read.
 ///
-/// Allocates about half as much as Y takes.
+/// Allocates about half the size of Y.
 ///
 /// # Panics
-/// When the sizes do not fit.
+/// When the sizes do not match.
 pub fn solve_lower(l: Mat<'_>, y: MatMut<'_>) {
     let n = l.rows;
     assert_eq!((l.cols, y.rows), (n, n), "L and Y do not fit");
@@ -259,7 +264,8 @@ fn solve_with(l: Mat<'_>, mut y: MatMut<'_>, scratch: &mut Vec<f64>) {
     if n > BLOCK {
         let h = half(n);
         solve_with(l.part((0, h), (0, h)), y.reborrow().rows(0, h), scratch);
-        // Rows of one column lie beside each other: what is read while others are written is a copy.
+        // Rows of one column are adjacent in memory, so the rows read while others are written are copied
+        // first.
         scratch.clear();
         for j in 0..k {
             scratch.extend_from_slice(&y.col(j)[..h]);
@@ -297,12 +303,13 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl std::error::Error for NotPositiveDefinite {}
 
-/// Replaces the lower triangle of A, `[n, n]`, by the L of `A = L Lᵀ`; the upper triangle is neither read nor written.
+/// Replaces the lower triangle of A, `[n, n]`, by the L of `A = L Lᵀ`; the upper triangle is neither read nor
+/// written.
 ///
-/// L is finite with a diagonal above 0, whatever A holds.
+/// L is finite with a diagonal above 0, for any content of A.
 ///
 /// # Errors
-/// When A is not positive definite, within rounding; A then holds neither itself nor L.
+/// When A is not positive definite, within rounding; the content of A is then unspecified.
 ///
 /// # Panics
 /// When A is not square.
@@ -311,7 +318,7 @@ pub fn cholesky(a: MatMut<'_>) -> Result<(), NotPositiveDefinite> {
     factor(a, 0)
 }
 
-/// As [`cholesky`], of the part of a matrix that begins at `first`.
+/// [`cholesky`] of the part of a matrix that begins at `first`.
 fn factor(mut a: MatMut<'_>, first: usize) -> Result<(), NotPositiveDefinite> {
     let n = a.rows;
     if n > BLOCK {
@@ -333,7 +340,7 @@ fn factor(mut a: MatMut<'_>, first: usize) -> Result<(), NotPositiveDefinite> {
                 *c -= x * l;
             }
         }
-        // A NaN is not above 0 either. Whatever is not finite in a row makes the pivot of that row −∞ or NaN.
+        // A NaN is not above 0 either. A non-finite number in a row makes the pivot of that row −∞ or NaN.
         if !(column[0] > 0.0 && column[0].is_finite()) {
             return Err(NotPositiveDefinite { column: first + j });
         }
@@ -344,8 +351,8 @@ fn factor(mut a: MatMut<'_>, first: usize) -> Result<(), NotPositiveDefinite> {
     Ok(())
 }
 
-/// The rows of A from `top` on, `[m, n]`, become the X of `X Lᵀ = A`, where L is the lower triangle of the first n rows
-/// of A.
+/// Replaces the rows of A from `top` on, `[m, n]`, by the solution X of `X Lᵀ = A`, where L is the lower
+/// triangle of the first n rows of A.
 fn solve_transposed(mut a: MatMut<'_>, top: usize) {
     let (rows, n) = (a.rows, a.cols);
     if n > BLOCK {

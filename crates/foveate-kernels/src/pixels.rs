@@ -1,12 +1,13 @@
-//! Shrinking small windows of pixels in 14-bit fixed point.
+//! Shrinks small windows of pixels in 14-bit fixed point.
 //!
-//! A window holds 12 × 10 pixels, of which the first in each direction and the last ones count in part. Sums and
-//! truncations are those of an image shrink that goes row by row, then down the columns: part of a pixel is
-//! `(4 * value * weight) >> 16`, a sum is multiplied by a reciprocal and divided by 2^16.
+//! A window has 12 × 10 pixels; the first and the last ones in each direction count in part. Sums and
+//! truncations are those of an image shrink that processes the rows first and then the columns: the
+//! contribution of a partial pixel is `(4 * value * weight) >> 16`; a sum is multiplied by a reciprocal and
+//! divided by 2^16.
 
-/// Pixels of a window in x.
+/// Width of a window in pixels.
 pub const WIDTH: usize = 12;
-/// Rows of a window.
+/// Height of a window in pixels.
 pub const HEIGHT: usize = 10;
 /// Weight of a whole pixel.
 pub const ONE: u16 = 1 << 14;
@@ -14,7 +15,7 @@ pub const ONE: u16 = 1 << 14;
 /// Weights of a window's pixels along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
-    /// One weight for each pixel (each row), four times over: once for every byte of a pixel.
+    /// One weight for each pixel (or row), repeated four times: once for every byte of a pixel.
     lanes: [[u16; 4]; 12],
 }
 
@@ -43,12 +44,12 @@ impl Weights {
     }
 }
 
-/// The two reciprocals: of the pixels in a row, of the rows.
+/// The two reciprocals: of the number of pixels in a row, and of the number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reciprocals {
-    /// Across.
+    /// For the horizontal direction.
     pub x: u16,
-    /// Down.
+    /// For the vertical direction.
     pub y: u16,
 }
 
@@ -69,7 +70,8 @@ pub fn narrow(row: &[u32; WIDTH], weights: &Weights, recip: u16) -> [u16; 4] {
     sum
 }
 
-/// Shrinks the window whose first pixel is `pixels[0]` and whose rows lie `stride` pixels apart to one pixel.
+/// Shrinks a window to one pixel. The first pixel of the window is `pixels[0]`; its rows are `stride` pixels
+/// apart.
 ///
 /// # Panics
 /// If `pixels` ends before the window does.
@@ -80,7 +82,7 @@ pub fn shrink(pixels: &[u32], stride: usize, x: &Weights, y: &Weights, recip: Re
     );
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: AVX2 was just detected, and the assertion above holds all that is read.
+        // SAFETY: AVX2 was just detected, and the assertion above covers all pixels that are read.
         return unsafe { avx2::shrink(pixels, stride, x, y, recip) };
     }
     portable(pixels, stride, x, y, recip)
@@ -98,7 +100,7 @@ fn portable(pixels: &[u32], stride: usize, x: &Weights, y: &Weights, recip: Reci
     sum.map(|s| high(s, recip.y) as u8)
 }
 
-/// Upper half of a product.
+/// The upper half of a product.
 #[inline(always)]
 fn high(a: u16, b: u16) -> u16 {
     ((u32::from(a) * u32::from(b)) >> 16) as u16
@@ -111,7 +113,8 @@ mod avx2 {
     use super::{Reciprocals, Weights};
 
     /// # Safety
-    /// AVX2 must be there, and `pixels` must reach to the window's end: `(HEIGHT - 1) * stride + WIDTH` pixels.
+    /// AVX2 must be available, and `pixels` must reach to the window's end: `(HEIGHT - 1) * stride + WIDTH`
+    /// pixels.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn shrink(
         pixels: &[u32],
@@ -122,8 +125,8 @@ mod avx2 {
     ) -> [u8; 4] {
         let across = _mm256_set1_epi16(recip.x as i16);
         let (x, y) = (x.lanes.as_ptr().cast::<__m256i>(), y.lanes.as_ptr().cast::<__m256i>());
-        // SAFETY: weights are 12 times four u16, three times 32 bytes; all three are read at most. Rows 0 to 9 of 12
-        // pixels each lie within `pixels`, as the caller promised for the last one.
+        // SAFETY: weights are 12 times four u16, three times 32 bytes; all three are read at most. Rows 0 to
+        // 9 of 12 pixels each lie within `pixels`, as the caller promised for the last one.
         let sum = unsafe {
             let (first, last) = (_mm256_loadu_si256(x), _mm256_loadu_si256(x.add(2)));
             let at = |i: usize| pixels.as_ptr().wrapping_add(i * stride);
@@ -146,7 +149,7 @@ mod avx2 {
     /// A row's pixels as four partial sums of four channels.
     ///
     /// # Safety
-    /// AVX2 must be there and 12 pixels at `at`.
+    /// AVX2 must be available, and 12 pixels must be readable at `at`.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn row(at: *const u32, first: __m256i, last: __m256i) -> __m256i {
@@ -159,7 +162,7 @@ mod avx2 {
         _mm256_add_epi16(_mm256_add_epi16(a, _mm256_cvtepu8_epi16(b)), c)
     }
 
-    /// Four rows, each shrunk to one pixel and weighted.
+    /// Shrinks each of four rows to one pixel and applies the row weights.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn four(a: __m256i, b: __m256i, c: __m256i, d: __m256i, across: __m256i, weights: __m256i) -> __m256i {
@@ -185,7 +188,7 @@ mod tests {
             (state >> 32) as u32
         };
         for stride in [12, 13, 40] {
-            // Miri interprets: a few rounds take as long there.
+            // Miri is an interpreter: a few rounds take as long there.
             for _ in 0..if cfg!(miri) { 4 } else { 500 } {
                 let pixels: Vec<u32> = (0..9 * stride + 12).map(|_| random()).collect();
                 let mut weight = || (random() % (u32::from(ONE) + 1)) as u16;

@@ -1,4 +1,4 @@
-//! From a picture of bytes to the query and the key of every patch.
+//! Computes the query and the key of every patch from a picture of bytes.
 
 use foveate_core::Threads;
 
@@ -16,19 +16,19 @@ pub struct Linear<'a> {
     pub bias: &'a [f32],
 }
 
-/// What queries and keys are multiplied by.
+/// Factors that queries and keys are multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scales {
-    /// Every query.
+    /// Factor of every query.
     pub query: f64,
-    /// Every key.
+    /// Factor of every key.
     pub key: f64,
 }
 
-/// Two linear layers over every patch of a picture of bytes, which are divided by 255 along the way. A pixel has three
-/// channels, or as many as [`Projector::with_channels`] says.
+/// Two linear layers applied to every patch of a picture of bytes, which are divided by 255. A pixel has
+/// three channels, or as many as [`Projector::with_channels`] sets.
 ///
-/// A patch is flattened row by row, pixel by pixel, channel by channel.
+/// A patch is flattened in the order row, pixel, channel.
 #[derive(Debug, Clone)]
 pub struct Projector {
     width: usize,
@@ -43,7 +43,7 @@ pub struct Projector {
     bias: Vec<Eight>,
 }
 
-/// Scratch space of [`Projector::project`]: the pixel rows under one row of patches, for every thread.
+/// Scratch space of [`Projector::project`]: for every thread, the pixel rows covered by one row of patches.
 #[derive(Debug, Clone)]
 pub struct Strip {
     /// `[threads]`
@@ -51,12 +51,12 @@ pub struct Strip {
     threads: Threads,
 }
 
-/// Fewest products of a pixel with its weights that are worth a thread.
+/// Minimum number of products of a pixel with its weights that is worth a thread.
 const LEAST: usize = 1 << 19;
 
 impl Projector {
-    /// A projector with zero weights for pictures of `width` × `height`, patches of side `patch` every `stride`
-    /// pixels, to `dim` numbers each for query and key.
+    /// A projector with zero weights for pictures of `width` × `height`, with square patches of side `patch`
+    /// every `stride` pixels. Queries and keys have `dim` numbers each.
     ///
     /// # Panics
     /// When a size is zero or the patch does not fit.
@@ -76,7 +76,8 @@ impl Projector {
         }
     }
 
-    /// The same for pixels of `channels` bytes, as four for colours and a depth. Zero weights again.
+    /// The same projector for pixels of `channels` bytes, for example four for colour and depth. Resets the
+    /// weights to zero.
     ///
     /// # Panics
     /// When `channels` is zero.
@@ -87,28 +88,28 @@ impl Projector {
         Projector { channels, taps, ..self }
     }
 
-    /// Room for the result of [`Projector::project`].
+    /// Allocates the result of [`Projector::project`].
     pub fn embedded(&self) -> Embedded {
         Embedded::new(self.rows() * self.columns(), self.dim)
     }
 
-    /// Scratch space for [`Projector::project`].
+    /// Allocates the scratch space of [`Projector::project`].
     pub fn strip(&self) -> Strip {
         self.strip_for(&Threads::one())
     }
 
-    /// The same for `threads`, which share the rows of patches.
+    /// Scratch space for `threads` threads, which divide the rows of patches among them.
     pub fn strip_for(&self, threads: &Threads) -> Strip {
         let threads = threads.at_most(self.rows());
         Strip { parts: vec![vec![Block::default(); self.patch * self.pitch()]; threads.count()], threads }
     }
 
-    /// Blocks per pixel row in the strip.
+    /// Number of blocks per pixel row in the strip.
     const fn pitch(&self) -> usize {
         (self.width * self.channels).div_ceil(16)
     }
 
-    /// Takes new weights for pixels in 0 ..= 1; queries and keys are multiplied by their scales besides.
+    /// Sets the weights, for pixels in 0 ..= 1. Queries and keys are also multiplied by their scales.
     ///
     /// # Panics
     /// When a slice has the wrong length.
@@ -158,7 +159,7 @@ impl Projector {
 struct Project<'a> {
     with: &'a Projector,
     pixels: &'a [u8],
-    /// Row of patches with which `out` begins.
+    /// The row of patches with which `out` begins.
     first: usize,
     strip: &'a mut [Block],
     out: &'a mut [Eight],
@@ -169,7 +170,7 @@ impl Task for Project<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        // A stride known at compile time makes the addresses of neighbours constants apart.
+        // With a stride known at compile time, addresses of neighbouring patches differ by constants.
         match self.with.stride {
             4 if self.with.channels == 3 => project::<I, 4>(isa, self),
             _ => project::<I, 0>(isa, self),
@@ -185,13 +186,14 @@ fn project<I: Isa, const S: usize>(isa: I, Project { with, pixels, first, strip,
         (with.columns(), with.bias.len(), with.pitch(), width * with.channels);
     let mut converted = 0;
     for (row, out) in out.chunks_exact_mut(columns * per_row).enumerate() {
-        // Pixel row y lies in line y % patch of the strip; rows shared with the patches above are there already.
+        // Pixel row y is stored in line y % patch of the strip; rows shared with the patches above are
+        // already there.
         let top = (first + row) * stride;
         let end = top + patch;
         for y in top.max(converted)..end {
             let bytes = &pixels[y * line..(y + 1) * line];
             let to = &mut strip[y % patch * pitch..][..pitch];
-            // Sixteen at a time without a question, then what is left of the line.
+            // Full groups of sixteen without bounds checks, then the remainder of the line.
             let (whole, rest) = bytes.as_chunks::<16>();
             let (whole_to, rest_to) = to.split_at_mut(whole.len());
             for (to, bytes) in whole_to.iter_mut().zip(whole) {
@@ -206,8 +208,8 @@ fn project<I: Isa, const S: usize>(isa: I, Project { with, pixels, first, strip,
         for eight in 0..per_row {
             let mut column = 0;
             while column < columns {
-                // As many as fit the registers. The last ones take their neighbours to the left along once more: that
-                // is cheaper than one by one.
+                // As many patches as fit the registers. The last group repeats some neighbours to its left,
+                // which is cheaper than processing its patches one by one.
                 let left = columns - column;
                 if left > 8 && columns >= 12 {
                     some::<I, 12, S>(isa, with, strip, top, eight, column.min(columns - 12), out);
@@ -224,8 +226,8 @@ fn project<I: Isa, const S: usize>(isa: I, Project { with, pixels, first, strip,
     }
 }
 
-/// Eight outputs of `P` neighbouring patches, the first in `column`, their first pixel row being `top`. Each sum runs
-/// over the taps in order, so that it does not matter which patches are taken together.
+/// Computes eight outputs of `P` neighbouring patches, the first in `column`, with `top` as their first pixel
+/// row. Each sum adds the taps in order, so the result does not depend on how patches are grouped.
 #[inline(always)]
 fn some<I: Isa, const P: usize, const S: usize>(
     isa: I,
@@ -236,7 +238,7 @@ fn some<I: Isa, const P: usize, const S: usize>(
     column: usize,
     out: &mut [Eight],
 ) {
-    // Channels are three wherever the stride is known, so that distances are constants there.
+    // There are three channels whenever the stride is known, so that distances are constants in that case.
     let (stride, channels) = if S == 0 { (with.stride, with.channels) } else { (S, 3) };
     let (line, taps) = (with.pitch() * 16, with.patch * channels);
     let weights = &with.taps[eight * with.patch * taps..(eight + 1) * with.patch * taps];

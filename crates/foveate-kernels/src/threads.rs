@@ -1,12 +1,12 @@
-//! How the work on one large picture is split, so that results do not depend on the number of threads.
+//! Splits the work on one large picture so that results do not depend on the number of threads.
 
 use foveate_core::Threads;
 
 use crate::lanes::Block;
 
-/// Sums in panels: `work` writes the sums of panel 0, 1 … up to `number`, each to a place of its own, and these are added
-/// up in order in `sums`. With scratch space for every thread, panels have places as long as `sums` each; with one scratch
-/// space one place is enough.
+/// Computes sums in panels. `work` writes the sums of panel 0, 1 … up to `number`, each to a place of its
+/// own; these are then added in order to `sums`. With scratch space for every thread, each panel has a place
+/// as long as `sums`; with a single scratch space, one place is enough.
 pub(crate) fn in_panels<S: Send>(
     threads: &Threads,
     number: usize,
@@ -39,7 +39,7 @@ pub(crate) fn in_panels<S: Send>(
     }
 }
 
-/// Adds the sums of a panel to those of the panels before.
+/// Adds the sums of one panel to those of the panels before.
 fn add(sums: &mut [Block], panel: &[Block], first: bool) {
     if first {
         sums.copy_from_slice(panel);
@@ -52,8 +52,8 @@ fn add(sums: &mut [Block], panel: &[Block], first: bool) {
     }
 }
 
-/// The size of the parts of `all`, a multiple of `unit`, when up to `threads` threads share them and none should have
-/// less than `least`.
+/// Size of the parts into which up to `threads` threads divide `all`: a multiple of `unit`, and at least
+/// `least` per thread.
 pub(crate) fn share(all: usize, threads: usize, least: usize, unit: usize) -> usize {
     let parts = (all / least.max(1)).clamp(1, threads.max(1));
     all.div_ceil(parts).next_multiple_of(unit).max(unit)

@@ -1,11 +1,11 @@
-//! The most important patches.
+//! Finds the most important patches.
 
-/// Up to this many are found by insertion, in one pass; beyond, sorting wins.
+/// Up to this many are found by insertion, in one pass; for more, sorting is faster.
 const BY_INSERTION: usize = 32;
 
-/// Fills `best` with the indices of the largest `values`, largest first; of equal values the lower index comes first.
+/// Fills `best` with the indices of the largest `values`, largest first; equal values are ordered by index.
 ///
-/// `scratch` is overwritten; it allocates only when its capacity is below `values.len()`.
+/// `scratch` is overwritten; the function allocates only if its capacity is below `values.len()`.
 ///
 /// # Panics
 /// When `best` is longer than `values`.
@@ -30,7 +30,7 @@ pub fn top_k(values: &[f32], best: &mut [u32], scratch: &mut Vec<u32>) {
     let mut sizes = [0.0_f32; BY_INSERTION];
     let mut held = 0;
     for (chunk, of_chunk) in values.chunks(16).enumerate() {
-        // Most chunks hold nothing of interest, and that is quickly seen.
+        // Most chunks contain no candidate, and this check is fast.
         if held == k && of_chunk.iter().all(|&value| value <= sizes[k - 1]) {
             continue;
         }

@@ -1,17 +1,19 @@
-//! Softmax attention summed over its rows: how many votes each patch gets.
+//! Softmax attention summed over its rows: the number of votes for each patch.
 //!
-//! Patch i spreads one vote over all patches j in proportion to 2^(qᵢ·kⱼ); the importance of j is the sum over i. The
-//! N × N matrix is never stored: rows are worked on a few at a time, and memory is O(N · d).
+//! Patch i distributes one vote over all patches j in proportion to 2^(qᵢ·kⱼ); the importance of j is the sum
+//! over i. The N × N matrix is never stored: rows are processed a few at a time, and memory is O(N · d).
 //!
-//! Two things make it fast. Patches with equal queries and keys, bit for bit, are merged first: a row of m patches
-//! casts m votes, a column of m patches takes part in the row sums m times (log2 m is added to its logits), and each of
-//! its patches gets an m-th of the column's votes. And the row maximum is only sought for where |qᵢ| · max |kⱼ| says
-//! that a power of two might overflow; elsewhere the softmax needs none.
+//! Two optimisations make it fast. First, patches with bit-identical queries and keys are merged: a row of m
+//! patches casts m votes; a column of m patches counts m times in the row sums (log2 m is added to its
+//! logits), and each of its patches gets an m-th of the column's votes. Second, the row maximum is computed
+//! only where |qᵢ| · max |kⱼ| indicates that a power of two might overflow; elsewhere the softmax does not
+//! need it.
 //!
-//! Equal bits on every instruction set: a row's sum has sixteen parts, one per lane, added up in a fixed tree; a
-//! column's sum takes the rows one after the other; so the rows worked on together do not show. Only where there are
-//! more than [`PANEL`] rows, each column has a sum for every panel of rows, and these are added up in order: threads
-//! take panels, and do not show either.
+//! Results are bit-identical on every instruction set: a row's sum has sixteen parts, one per lane, added in
+//! a fixed tree; a column's sum adds the rows one after the other; so the grouping of rows does not affect
+//! the result. If there are more than [`PANEL`] rows, each column has a sum for every panel of rows, and
+//! these are added in order. Threads process panels, so the number of threads does not affect the result
+//! either.
 
 use std::ops::Range;
 
@@ -23,11 +25,11 @@ use crate::embedded::Embedded;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2_by_table};
 use crate::threads::in_panels;
 
-/// Largest |logit| that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and its reciprocal is a
-/// normal number.
+/// Largest |logit| that needs no row maximum: with 2^20 patches a row sum stays below 2^120, and its
+/// reciprocal is a normal number.
 const SAFE: f32 = 98.0;
 
-/// Most patches that [`Votes`] takes.
+/// Largest number of patches that [`Votes`] supports.
 pub const MAX_PATCHES: usize = 1 << 20;
 
 /// Scratch space for [`Votes::compute`].
@@ -38,9 +40,10 @@ pub struct Votes {
     rows: Distinct,
     /// `[patches + 1]`: binary logarithms of whole numbers.
     logarithms: Vec<f32>,
-    /// `[distinct / 16, 1 + dim, 16]`: the logarithm of the multiplicity and the key; [`ABSENT`] and zeros to fill up.
+    /// `[distinct / 16, 1 + dim, 16]`: logarithm of the multiplicity and the key, padded with [`ABSENT`] and
+    /// zeros.
     keys: Vec<Block>,
-    /// Square of the length of the longest key.
+    /// Squared length of the longest key.
     longest: f32,
     /// `[threads]`
     scratch: Vec<Scratch>,
@@ -51,25 +54,25 @@ pub struct Votes {
     columns: Vec<Block>,
 }
 
-/// What a thread works with, `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
+/// Scratch space of one thread, `[distinct / 16, ROWS, 16]`: a few rows of the attention matrix.
 type Scratch = Vec<Block>;
 
-/// Fewest rows of a panel.
+/// Minimum number of rows of a panel.
 pub const PANEL: usize = 1024;
 
-/// Most panels.
+/// Maximum number of panels.
 const MOST_PANELS: usize = 32;
 
-/// Rows of a panel when there are `distinct` of them.
+/// Number of rows of a panel when there are `distinct` rows.
 const fn panel(distinct: usize) -> usize {
     let rows = distinct.div_ceil(MOST_PANELS).next_multiple_of(MOST_ROWS);
     if rows > PANEL { rows } else { PANEL }
 }
 
-/// Stands for the logarithm of a multiplicity of zero: against a row sum above 2^-98, 2^-123 is next to nothing.
+/// Replaces the logarithm of a multiplicity of zero: 2^-123 is negligible against a row sum above 2^-98.
 const ABSENT: f32 = -123.0;
 
-/// Most rows of the attention matrix that any instruction set works on together.
+/// Largest number of rows of the attention matrix that any instruction set processes together.
 const MOST_ROWS: usize = 4;
 
 impl Votes {
@@ -95,8 +98,8 @@ impl Votes {
         }
     }
 
-    /// The same for `threads`, in O(threads · patches) besides O(patches · dim) of memory. They share rows
-    /// in panels of [`PANEL`] at least, so less patches than two of these gain nothing.
+    /// Allocates scratch space for `threads`: O(threads · patches) memory in addition to O(patches · dim).
+    /// Threads process panels of at least [`PANEL`] rows, so fewer patches than two panels gain nothing.
     #[must_use]
     pub fn with_threads(mut self, threads: &Threads) -> Self {
         let blocks = self.columns.len();
@@ -108,16 +111,16 @@ impl Votes {
         self
     }
 
-    /// How many different rows the last [`Votes::compute`] found.
+    /// Number of distinct rows found by the last [`Votes::compute`].
     pub const fn distinct(&self) -> usize {
         self.rows.count
     }
 
-    /// Counts the votes, queries being pre-multiplied so that a vote is 2^(q·k); `importance` is `[patches]` and sums
-    /// to the number of patches.
+    /// Counts the votes. Queries must be scaled so that a vote is 2^(q·k). `importance` is `[patches]` and
+    /// sums to the number of patches.
     ///
     /// # Panics
-    /// When `embedded` or `importance` is for another number of patches, or another length of queries.
+    /// When `embedded` or `importance` has another number of patches, or queries have another length.
     pub fn compute(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
         assert_eq!(embedded.patches(), self.patches, "patches");
         assert_eq!(embedded.dim(), self.dim, "length of a query");
@@ -151,7 +154,8 @@ impl Votes {
             let rows = panel * size..distinct.min((panel + 1) * size);
             level.run(Count { table, rows, scratch, votes });
         });
-        // Each patch of a column gets its part; the multiplicities have served their turn.
+        // Each patch of a column gets an equal part. The multiplicities are no longer needed and are
+        // overwritten.
         for (number, share) in rows.multiplicity[..distinct].iter_mut().enumerate() {
             *share = columns[number / 16].0[number % 16] / *share;
         }
@@ -160,13 +164,13 @@ impl Votes {
         }
     }
 
-    /// Groups of eight numbers per patch.
+    /// Number of groups of eight numbers per patch.
     #[inline(always)]
     const fn per_row<const D: usize>(&self) -> usize {
         if D == 0 { (2 * self.dim).div_ceil(8) } else { (2 * D).div_ceil(8) }
     }
 
-    /// Lays the distinct keys out for the kernel.
+    /// Stores the distinct keys in the layout of the kernel.
     #[inline(always)]
     fn lay_out<I: Isa, const D: usize>(&mut self, isa: I, embedded: &[Eight]) {
         let dim = if D == 0 { self.dim } else { D };
@@ -199,8 +203,8 @@ impl Votes {
     }
 }
 
-/// log2 of a whole number, 0 for 0, from the four basic operations: a library's logarithm would differ between
-/// machines.
+/// log2 of a whole number, 0 for 0, computed with the four basic operations: a library's logarithm would
+/// differ between machines.
 fn log2(n: u32) -> f32 {
     let Some(whole) = n.checked_ilog2() else { return 0.0 };
     // n = 2^whole · f with f in 1 ..= 2, and ln f = 2 artanh s with s in 0 ..= 1/3.
@@ -215,7 +219,7 @@ fn log2(n: u32) -> f32 {
 }
 
 /// `D` is the dimension when it is known at compile time, else 0.
-/// Finds the distinct rows and lays their keys out.
+/// Finds the distinct rows and stores their keys in the kernel's layout.
 struct LayOut<'a, const D: usize> {
     votes: &'a mut Votes,
     embedded: &'a [Eight],
@@ -232,7 +236,7 @@ impl<const D: usize> Task for LayOut<'_, D> {
     }
 }
 
-/// Who votes for whom.
+/// The queries and keys of the votes.
 #[derive(Clone, Copy)]
 struct Table<'a, const D: usize> {
     rows: &'a Distinct,
@@ -267,8 +271,8 @@ impl<const D: usize> Task for Count<'_, D> {
     }
 }
 
-/// Goes through some of the distinct rows, `R` at a time. Sums run over columns in blocks of 16 and over rows one after the
-/// other, so `R` does not show in the result.
+/// Processes some of the distinct rows, `R` at a time. Sums add columns in blocks of 16 and rows one after
+/// the other, so the result does not depend on `R`.
 #[inline(always)]
 fn count<I: Isa, const D: usize, const R: usize>(
     isa: I,
@@ -284,7 +288,7 @@ fn count<I: Isa, const D: usize, const R: usize>(
 
     let end = rows.end;
     for start in rows.step_by(R) {
-        // Beyond the last row, the last row again, with no vote.
+        // After the last row, the last row is repeated with no vote.
         let mut queries: [&[Eight]; R] = [&[]; R];
         let mut splats = [[zero; D]; R];
         let mut large = [false; R];
@@ -299,19 +303,20 @@ fn count<I: Isa, const D: usize, const R: usize>(
                     splats[r][t] = isa.splat16(q);
                 }
             }
-            // Whatever is not known to be small, an infinite bound too, counts as large.
+            // Everything not known to be small counts as large, including an infinite bound.
             let small = square * longest <= SAFE * SAFE;
             large[r] = !small;
         }
 
         let mut sums = [zero; R];
         if large.contains(&true) {
-            // Logits first, to find their maximum; where the row needs none, it is taken as 0, which changes nothing.
+            // Computes the logits first, to find their maximum. A row that needs none uses 0, which does not
+            // change the result.
             let mut peaks = [isa.splat16(f32::MIN); R];
             for (keys, out) in keys.chunks_exact(1 + dim).zip(matrix.iter_mut()) {
                 let (bias, keys) = (isa.load16(&keys[0].0), &keys[1..]);
-                // What is absent must not be the maximum. A row without one gets the same numbers as on the other path:
-                // which rows share a block must not show.
+                // Absent columns must not be the maximum. A row that needs no maximum gets the same numbers
+                // as on the other path: the result must not depend on which rows share a block.
                 let below_all = bias.select_lt(zero, isa.splat16(-1e38), bias);
                 for r in 0..R {
                     let bias = if large[r] { below_all } else { bias };

@@ -1,9 +1,10 @@
-//! What the random features estimate: expectation and mean squared error by Gauss–Hermite quadrature over our own
-//! estimates, against exp(x·y) and Theorem 4.1 of "Unlocking Pixels for Reinforcement Learning via Implicit Attention".
+//! Statistics of the random features: expectation and mean squared error of our estimates by Gauss–Hermite
+//! quadrature, against exp(x·y) and Theorem 4.1 of "Unlocking Pixels for Reinforcement Learning via Implicit
+//! Attention".
 //!
-//! Vectors lie in a plane, so that a direction ω is two normal numbers and the expectation a sum over a grid of nodes.
-//! Hyperplanes are equally spaced angles, which find the angle between x and y exactly where it is a multiple of the
-//! spacing.
+//! Vectors are in a plane, so that a direction ω is two normal numbers and the expectation a sum over a grid
+//! of nodes. Hyperplanes have equally spaced angles, which measure the angle between x and y exactly where it
+//! is a multiple of the spacing.
 
 #[allow(dead_code, reason = "other tests need the rest")]
 mod common;
@@ -13,8 +14,8 @@ use std::f64::consts::PI;
 use common::{Case, Kernel, compute};
 use foveate_kernels::kernel_vote::KernelVotes;
 
-/// Nodes and weights for E f(g) with a standard normal g: zeros of the Hermite polynomial of degree `n`, by Newton's
-/// method between those of degree n − 1.
+/// Nodes and weights for E f(g) with a standard normal g: zeros of the Hermite polynomial of degree `n`, by
+/// Newton's method between those of degree n − 1.
 fn gauss_hermite(n: usize) -> Vec<(f64, f64)> {
     // He_n normalised by √n!, and its derivative √n · He_(n−1).
     let hermite = |n: usize, x: f64| {
@@ -51,7 +52,7 @@ fn gauss_hermite(n: usize) -> Vec<(f64, f64)> {
 fn estimate(kernel: Kernel, omega: &[f32], planes: &[f32], x: &[f32], y: &[f32]) -> f64 {
     let case = Case { kernel, dim: 2, omega: omega.to_vec(), planes: planes.to_vec(), same_length: None };
     let rows = vec![(x.to_vec(), y.to_vec())];
-    // One level: their equality is tested elsewhere.
+    // A single level: another test compares the levels.
     let mut importance = [0.0];
     KernelVotes::new(&case.map())
         .compute(foveate_kernels::Level::best(), &common::embed(&rows), None, &mut importance)
@@ -67,7 +68,7 @@ fn plane(i: usize) -> [f32; 2] {
     [angle.cos() as f32, angle.sin() as f32]
 }
 
-/// All ways to choose `n` of `of`, one after the other with repetition.
+/// All ways to choose `n` of `of` in order, with repetition.
 fn choices(of: usize, n: usize) -> impl Iterator<Item = Vec<usize>> {
     (0..of.pow(n as u32)).map(move |mut code| {
         (0..n)
@@ -144,7 +145,7 @@ fn check(kernel: Kernel, (m, n, nodes): (usize, usize, usize), lengths: (f64, f6
     let what =
         format!("{kernel:?} m = {m} n = {n}, lengths {lengths:?}, angle {step}/{ANGLES} of the circle");
     assert!((mean - truth).abs() < 3e-6 * truth, "{what}: on average {mean}, the kernel is {truth}");
-    // Single precision leaves a squared error of about (1e-6)².
+    // Single precision limits the squared error to about (1e-6)².
     assert!(
         (error - want).abs() < 2e-5 * want + 1e-11,
         "{what}: mean squared error {error}, by theorem {want}"
@@ -166,7 +167,7 @@ fn unbiased_and_as_wrong_as_theorem_4_1_says() {
     }
 }
 
-/// Equal lengths: no error at all where x = y (trigonometric and hybrid) or x = −y (positive and hybrid).
+/// Equal lengths: no error where x = y (trigonometric and hybrid) or x = −y (positive and hybrid).
 #[test]
 fn exact_at_both_ends() {
     let mut numbers = common::numbers(4);
@@ -187,14 +188,14 @@ fn exact_at_both_ends() {
             let planes = if hybrid { planes.as_slice() } else { &[] };
             for (exact, y, truth) in [(same, &x, square.exp()), (other, &opposite, (-square).exp())] {
                 let error = (estimate(kernel, &omega, planes, &x, y) - truth).abs();
-                // The parts that cancel are as large as the estimates that they belong to.
+                // The terms that cancel are as large as the estimates that they belong to.
                 assert!(!exact || error < 2e-5 * (truth + 1.0), "{kernel:?} at {x:?}, {y:?}: off by {error}");
             }
         }
     }
 }
 
-/// The quadrature itself: moments of a normal number.
+/// Checks the quadrature itself: moments of a normal number.
 #[test]
 fn quadrature_knows_normal_moments() {
     for n in [9, 16, 24] {
@@ -205,7 +206,7 @@ fn quadrature_knows_normal_moments() {
     }
 }
 
-/// `compute` of the helper is used by the other tests; here its levels agree on one estimate as well.
+/// Other tests use the helper `compute`; this one also checks that its levels agree on one estimate.
 #[test]
 fn estimates_are_equal_on_all_levels() {
     let omega: Vec<f32> = common::numbers(8).take(16).collect();

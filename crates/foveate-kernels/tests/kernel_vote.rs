@@ -1,4 +1,5 @@
-//! Votes by kernels against the definition in double precision and quadratic order, on every instruction set.
+//! Compares votes by kernels to the definition in double precision and quadratic time, on every instruction
+//! set.
 
 mod common;
 
@@ -6,7 +7,8 @@ use common::{Case, Kernel, Rows, compute, dot, numbers, on_all_levels};
 use foveate_kernels::kernel_vote::{KernelVotes, PairVotes, Side, VoteError};
 use proptest::prelude::*;
 
-/// A case and rows within ±`amplitude`, drawn from `seed`; projections and hyperplanes as the kernel needs them.
+/// A case and rows within ±`amplitude`, drawn from `seed`; with the projections and hyperplanes that the
+/// kernel needs.
 fn draw(
     kernel: Kernel,
     (dim, m, n): (usize, usize, usize),
@@ -28,7 +30,7 @@ fn draw(
     (case, rows)
 }
 
-/// Importances against `Σ_j c_j Φ_Q(q_i)·Φ_K(k_j)`, every term by itself.
+/// Compares importances to `Σ_j c_j Φ_Q(q_i)·Φ_K(k_j)`, computed term by term.
 #[track_caller]
 fn check(case: &Case, rows: &Rows, c: Option<&[f32]>) {
     let mut votes = KernelVotes::new(&case.map());
@@ -38,9 +40,9 @@ fn check(case: &Case, rows: &Rows, c: Option<&[f32]>) {
     assert_eq!(case.map().features(), queries[0].len(), "features of {case:?}");
     let longest = rows.iter().flat_map(|(q, k)| [q, k]).map(|z| case.scaled(z)).map(|z| dot(&z, &z));
     let longest = longest.fold(0.0, f64::max);
-    // A sum is as wrong as its terms are large, an exponential as its exponent.
+    // The error of a sum is proportional to the size of its terms, that of an exponential to its exponent.
     let tolerance = 5e-6 + 1e-6 * longest;
-    // A linear feature is as wrong as the terms that cancel in it.
+    // The error of a linear feature is proportional to the terms that cancel in it.
     let linear = matches!(case.kernel, Kernel::Relu(_) | Kernel::Elu1);
     let rest = if linear { 2.0 * longest.sqrt() * (case.dim as f64).sqrt() } else { 0.0 };
     for (i, query) in queries.iter().enumerate() {
@@ -88,7 +90,8 @@ proptest! {
         check(&case, &rows, weighted.then_some(&c));
     }
 
-    /// Lengths at which powers of e leave the range of f32, though their products with what was factored out do not.
+    /// Lengths at which powers of e leave the range of f32, but not their products with the factored-out
+    /// constants.
     #[test]
     fn long_vectors_share_one_power_of_two(
         kernel in kernel(), dim in 1..=5_usize, amplitude in 5.0_f32..12.0, seed in any::<u64>(),
@@ -128,7 +131,7 @@ proptest! {
     ) {
         let (mut case, mut rows) = draw(Kernel::Exp, (dim, 0, 0), patches, amplitude, seed);
         case.same_length = same_length;
-        // Some patches are alike.
+        // Some patches are equal.
         for i in 0..patches / 3 {
             rows[i] = rows[patches - 1 - i].clone();
         }
@@ -162,7 +165,7 @@ fn check_pairs(case: &Case, rows: &Rows, c: Option<&[f32]>) {
     }
 }
 
-/// All kernels with sizes of the paper, `dim` 4.
+/// All kernels with the sizes of the paper, `dim` 4.
 fn all(seed: u64) -> impl Iterator<Item = (Case, Rows)> {
     Kernel::ALL.into_iter().map(move |kernel| draw(kernel, (4, 8, 7), 20, 1.0, seed))
 }
@@ -200,7 +203,7 @@ fn same_length_of_the_tiniest_and_the_largest() {
             check(&case, &rows, None);
             continue;
         }
-        // Which side of a plane something shorter than f32 can multiply lies on is nobody's business.
+        // The side of a plane is undefined for vectors too short to multiply in f32.
         let importance = compute(&mut KernelVotes::new(&case.map()), &rows, None).expect("in range");
         assert!(importance.iter().all(|x| x.is_finite()), "{importance:?}");
     }
@@ -228,7 +231,7 @@ fn too_long_is_an_error_that_says_which() {
             }
             other => panic!("{case:?}: {other:?}"),
         }
-        // The scratch space is as good as new.
+        // The scratch space can be used again after an error.
         rows[13].1 = vec![1.0; 4];
         rows[17].1 = vec![1.0; 4];
         check(&case, &rows, None);
@@ -295,7 +298,7 @@ fn pairs_know_their_limits() {
     assert!(matches!(outcome, Err(VoteError::Overflow { .. })), "{outcome:?}");
 }
 
-/// Rows are worked on in blocks: whether a neighbour needs its maximum must not show in a bit.
+/// Rows are processed in blocks: the result must not depend on whether a neighbour needs its maximum.
 #[test]
 fn neighbours_in_a_block_do_not_disturb_each_other() {
     let mut rows: Rows =

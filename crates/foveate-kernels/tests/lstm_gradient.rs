@@ -1,4 +1,5 @@
-//! The gradient of the controller against its definition in double precision, and the same bits on every level.
+//! Compares the gradient of the controller to its definition in double precision, and the bits on every
+//! level.
 
 use foveate_kernels::Level;
 use foveate_kernels::dense::{self, Dense};
@@ -6,10 +7,10 @@ use foveate_kernels::lstm::{Cell, CellState, CellWeights};
 use foveate_kernels::lstm_gradient::{Gradient, Learner};
 use foveate_kernels::project::Linear;
 
-/// Inputs, hidden units, actions; steps of burn-in and steps; every how many weights one is checked.
+/// Inputs, hidden units, actions; steps of burn-in and steps; every n-th weight is checked.
 struct Case(usize, usize, usize, usize, usize, usize);
 
-/// A few sizes below, at and above sixteen; steps below and above a chunk.
+/// Sizes below, at and above sixteen; steps below and above a chunk.
 const CASES: [Case; 8] = [
     Case(1, 1, 1, 0, 1, 1),
     Case(2, 3, 2, 0, 9, 1),
@@ -21,7 +22,7 @@ const CASES: [Case; 8] = [
     Case(3, 40, 17, 2, 7, 17),
 ];
 
-/// Numbers in −1 ..= 1 that look drawn.
+/// Pseudo-random numbers in −1 ..= 1.
 fn numbers(n: usize, salt: usize) -> Vec<f32> {
     let mut state = salt as u64;
     let next = |_| {
@@ -31,7 +32,7 @@ fn numbers(n: usize, salt: usize) -> Vec<f32> {
     (0..n).map(next).collect()
 }
 
-/// The five learned tensors and `bias_hh`, one behind the other.
+/// The five learned tensors and `bias_hh`, concatenated.
 struct Weights {
     flat: Vec<f32>,
     ends: [usize; 6],
@@ -46,7 +47,7 @@ impl Weights {
             end += len;
             end
         });
-        // Weights of a usual size: sums stay where the functions bend.
+        // Weights of a usual size: sums stay where the functions are nonlinear.
         let size = 2.0 / (hidden as f32).sqrt();
         Weights { flat: numbers(end, salt).into_iter().map(|w| w * size).collect(), ends }
     }
@@ -68,7 +69,7 @@ impl Weights {
         learner
     }
 
-    /// The error, and its gradient added to `flat`.
+    /// Returns the error and adds its gradient to `flat`.
     fn study(&self, learner: &mut Learner, level: Level, x: &[f32], wanted: &[f32], flat: &mut [f32]) -> f64 {
         let [a, b, c, d, e, _] = self.ends;
         let places = [0..a, a..b, b..c, c..d, d..e];
@@ -79,7 +80,7 @@ impl Weights {
     }
 }
 
-/// The definition, in double precision.
+/// Direct implementation of the definition, in double precision.
 struct Slow {
     inputs: usize,
     ends: [usize; 6],
@@ -88,7 +89,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// One step; gives the action.
+    /// Advances one step; returns the action.
     fn step(&mut self, flat: &[f64], x: &[f32]) -> Vec<f64> {
         let [of_x, of_h, bias_ih, of_action, bias, bias_hh] = Weights::tensors(flat, self.ends);
         let n = self.h.len();
@@ -107,7 +108,7 @@ impl Slow {
         bias.iter().enumerate().map(|(a, bias)| (bias + dot(of_action, &self.h, a)).tanh()).collect()
     }
 
-    /// The error of a piece that starts with this memory.
+    /// The error of a sequence that starts with this state.
     fn error(&self, flat: &[f64], x: &[f32], wanted: &[f32], actions: usize) -> f64 {
         let mut run = Slow { inputs: self.inputs, ends: self.ends, h: self.h.clone(), c: self.c.clone() };
         x.chunks_exact(self.inputs)
@@ -127,7 +128,7 @@ fn check(index: usize, case: &Case) {
     let mut gradient = vec![0.0; weights.flat.len()];
     let error = weights.study(&mut learner, Level::best(), &x, &wanted, &mut gradient);
 
-    // What the burn-in leaves in the memory does not change with the weights: no gradient flows into it.
+    // The state after the burn-in does not change with the weights: no gradient flows into it.
     let mut flat: Vec<f64> = weights.flat.iter().map(|&w| f64::from(w)).collect();
     let mut slow = Slow { inputs, ends: weights.ends, h: vec![0.0; hidden], c: vec![0.0; hidden] };
     let (before, x) = x.split_at(burn_in * inputs);
@@ -169,7 +170,7 @@ fn every_level_gives_the_same_bits_and_adds_them() {
         let mut first: Option<(u64, Vec<u32>)> = None;
         for level in Level::available() {
             let mut learner = weights.learner(case);
-            // What an earlier, longer piece left in the scratch space must not show.
+            // The result must not depend on what an earlier, longer sequence left in the scratch space.
             let mut other = vec![0.0; weights.flat.len()];
             let (long, more) = (numbers((steps + 40) * inputs, 8), numbers((steps + 40) * actions, 9));
             weights.study(&mut learner, level, &long, &more, &mut other);

@@ -1,19 +1,19 @@
-//! Dense linear algebra against plain loops, with the error bounds of the textbook.
+//! Compares dense linear algebra to plain loops, with the error bounds of the textbook.
 
 use foveate_kernels::matrix::{
     Mat, MatMut, NotPositiveDefinite, add_outer, cholesky, lower_times, multiply, solve_lower,
 };
 use proptest::prelude::*;
 
-/// Around the sizes where blocks and vectors end.
+/// Sizes around the ends of blocks and vectors.
 const SIZES: [usize; 14] = [0, 1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 129, 300];
 /// Half the distance from 1 to the next number.
 const ROUNDING: f64 = f64::EPSILON / 2.0;
 
-/// What a matrix does not own, and what nobody may read.
+/// Marks memory that does not belong to a matrix and must not be read.
 const FOREIGN: f64 = f64::NAN;
 
-/// Numbers within −1 and 1.
+/// Pseudo-random numbers between −1 and 1.
 struct Numbers(u64);
 
 impl Numbers {
@@ -23,7 +23,7 @@ impl Numbers {
     }
 }
 
-/// A column-major matrix with foreign memory around it.
+/// A column-major matrix surrounded by foreign memory.
 #[derive(Debug, Clone)]
 struct Owned {
     data: Vec<f64>,
@@ -55,7 +55,7 @@ impl Owned {
         Owned::new(rows, cols, at, |_, _| numbers.next())
     }
 
-    /// A triangle whose inverse is small; nothing above it.
+    /// A lower triangle whose inverse is small; the elements above the diagonal are foreign.
     fn triangle(n: usize, at: (usize, usize), seed: u64) -> Self {
         let mut numbers = Numbers(seed);
         Owned::new(n, n, at, |i, j| {
@@ -68,7 +68,7 @@ impl Owned {
         })
     }
 
-    /// `L Lᵀ`, its lower triangle.
+    /// The lower triangle of `L Lᵀ`.
     fn squared(&self) -> Self {
         Owned::new(self.rows, self.rows, (self.stride - self.rows, self.begin), |i, j| {
             if i < j { FOREIGN } else { (0..=j).map(|k| self.at(i, k) * self.at(j, k)).sum() }
@@ -98,7 +98,7 @@ impl Owned {
             .collect()
     }
 
-    /// Compares every element that `told` gives a value and an error for; everything else must be foreign still.
+    /// Compares every element for which `told` gives a value and an error; all others must still be foreign.
     #[track_caller]
     fn check(&self, what: &str, told: impl Fn(usize, usize) -> Option<(f64, f64)>) {
         let mut owned = 0;
@@ -121,12 +121,12 @@ impl Owned {
     }
 }
 
-/// The error that a sum of `terms` products may have, as a multiple of the sum of their sizes.
+/// Error bound of a sum of `terms` products, as a multiple of the sum of their magnitudes.
 fn bound(terms: usize) -> f64 {
     (terms as f64 + 4.0) * ROUNDING
 }
 
-/// `Σ a b` and the sum of its terms' sizes.
+/// `Σ a b` and the sum of the magnitudes of its terms.
 fn dot(terms: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     terms.fold((0.0, 0.0), |(sum, size), (a, b)| (sum + a * b, size + (a * b).abs()))
 }
@@ -175,7 +175,7 @@ fn products_are_those_of_three_loops() {
     }
 }
 
-/// The order of operations that the documentation promises.
+/// Checks the documented order of operations.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn an_element_of_a_product_is_summed_in_order_in_pieces_of_256() {
@@ -227,7 +227,7 @@ fn check_solve(n: usize, k: usize, at: (usize, usize)) {
     let (l, y) = (Owned::triangle(n, at, 8), Owned::random(n, k, at, 9));
     let mut x = y.clone();
     solve_lower(l.view(), x.view_mut());
-    // Backwards: L X is Y, up to the rounding of its own terms.
+    // Check by multiplication: L X is Y, up to the rounding of its own terms.
     let back = Owned::new(n, k, at, |i, j| dot((0..=i).map(|p| (l.at(i, p), x.at(p, j)))).0);
     back.check(&format!("{n} with {k}"), |i, j| {
         let size = dot((0..=i).map(|p| (l.at(i, p), x.at(p, j)))).1;
@@ -236,7 +236,7 @@ fn check_solve(n: usize, k: usize, at: (usize, usize)) {
     x.check("in place", |i, j| Some((x.at(i, j), 0.0)));
 }
 
-/// `|A − L Lᵀ| ≤ γ |L| |L|ᵀ`, element by element: it holds for any condition and any scales.
+/// `|A − L Lᵀ| ≤ γ |L| |L|ᵀ`, element by element: this holds for any condition number and any scales.
 #[track_caller]
 fn check_factor(what: &str, a: &Owned) -> Owned {
     let mut l = a.clone();
@@ -267,7 +267,7 @@ fn triangles_are_those_of_plain_loops() {
             check_add_outer(n, 300, 0.25, at);
             let made = Owned::triangle(n, at, 10);
             let found = check_factor(&format!("{n}"), &made.squared());
-            // Well conditioned: the factor itself is found again.
+            // Well conditioned: the factor itself is recovered.
             found.check("the factor", |i, j| (i >= j).then(|| (made.at(i, j), 1e-11)));
         }
     }
@@ -275,7 +275,7 @@ fn triangles_are_those_of_plain_loops() {
 
 #[test]
 fn factors_do_not_depend_on_scales() {
-    // 1e-150 to 1e150 on the diagonal's roots: whatever can be represented is factored.
+    // Square roots on the diagonal from 1e-150 to 1e150: everything that can be represented is factored.
     for n in [7, 33, 129] {
         let plain = Owned::triangle(n, (0, 0), 11).squared();
         let scale = |i: usize| 10_f64.powi((i * 61 % 301) as i32 - 150);
@@ -290,7 +290,7 @@ fn factors_do_not_depend_on_scales() {
             );
         check_factor(&format!("{n}, scaled"), &scaled);
     }
-    // Hilbert's matrix, condition 1e16 at 12.
+    // Hilbert's matrix: condition number 1e16 at size 12.
     check_factor(
         "Hilbert",
         &Owned::new(12, 12, (0, 0), |i, j| if i < j { FOREIGN } else { 1.0 / (i + j + 1) as f64 }),

@@ -1,4 +1,5 @@
-//! Near votes: within their bound of the definition in double precision, on every instruction set alike.
+//! Approximate votes are within their bound of the definition in double precision, identically on every
+//! instruction set.
 
 #[allow(dead_code, reason = "other tests need the rest")]
 mod common;
@@ -8,7 +9,7 @@ use foveate_kernels::near_vote::{Method, NearVotes};
 use foveate_kernels::top_k::top_k;
 use foveate_kernels::vote::Votes;
 
-/// Importances by definition, in double precision.
+/// Importances from the definition, in double precision.
 fn define(rows: &Rows) -> Vec<f64> {
     let mut importance = vec![0.0; rows.len()];
     for (query, _) in rows {
@@ -26,7 +27,7 @@ fn define(rows: &Rows) -> Vec<f64> {
     importance
 }
 
-/// Whether votes are counted nearly, and within `error` if so.
+/// Checks whether votes are approximate, and if so that they are within `error`.
 #[track_caller]
 fn check(what: &str, rows: &Rows, error: f64, near: bool) {
     let (patches, dim) = (rows.len(), rows[0].0.len());
@@ -41,7 +42,7 @@ fn check(what: &str, rows: &Rows, error: f64, near: bool) {
     let worst =
         got.iter().zip(&want).map(|(&got, want)| (f64::from(got) / want - 1.0).abs()).fold(0.0, f64::max);
     assert!(worst <= error, "{what}, {:?}: off by {worst}, allowed is {error}", votes.method());
-    // The patches that matter most are the same, but for those that are equal within the error.
+    // The most important patches are the same, except for those that are equal within the error.
     let (mut ours, mut theirs) = (vec![0; 10.min(patches)], vec![0; 10.min(patches)]);
     let want32: Vec<f32> = want.iter().map(|&x| x as f32).collect();
     top_k(&got, &mut ours, &mut Vec::new());
@@ -56,7 +57,7 @@ fn check(what: &str, rows: &Rows, error: f64, near: bool) {
 fn rows(count: usize, dim: usize, seed: u64, scale: impl Fn(usize) -> f32) -> Rows {
     let mut numbers = numbers(seed);
     let mut take = || -> Vec<f32> {
-        // The sum of three is nearly normal.
+        // The sum of three is approximately normal.
         (0..dim).map(|i| scale(i) * numbers.by_ref().take(3).sum::<f32>()).collect()
     };
     (0..count).map(|_| (take(), take())).collect()

@@ -1,11 +1,12 @@
-//! Queries and keys of patches, through votes, against the definition from pixels on; every shape, every level.
+//! Compares queries and keys of patches, through votes, to the definition, starting from pixels; every shape
+//! and level.
 
 use foveate_kernels::Level;
 use foveate_kernels::project::{Linear, Projector, Scales};
 use foveate_kernels::vote::Votes;
 use proptest::prelude::*;
 
-/// A small world: picture size, patch, stride, length of a query, and a seed for pixels and weights.
+/// A small case: picture size, patch, stride, length of a query, and a seed for pixels and weights.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     width: usize,

@@ -1,4 +1,4 @@
-//! How many threads share the work on a picture does not show, to the bit.
+//! Results are bit-identical for any number of threads.
 
 #[allow(dead_code, reason = "other tests need the rest")]
 mod common;
@@ -16,7 +16,7 @@ use spawned::threads as up_to;
 
 const DIM: usize = 4;
 
-/// More than can share anything, too.
+/// Includes more threads than can share the work.
 const THREADS: [usize; 5] = [2, 3, 5, 16, 1000];
 
 /// `patches` rows of numbers within ± `scale`, a tenth of them equal to another.
@@ -33,7 +33,7 @@ fn embedded(patches: usize, scale: f32) -> Embedded {
     embedded
 }
 
-/// That `compute` writes the same for any number of threads as for one.
+/// Checks that `compute` writes the same for any number of threads as for one.
 #[track_caller]
 fn check(what: &str, patches: usize, mut compute: impl FnMut(&Threads, &mut [f32])) {
     let mut run = |threads| {
@@ -61,7 +61,7 @@ fn softmax() {
 
 #[test]
 fn more_rows_than_panels_of_the_usual_size() {
-    // Panels are as many as there may be, and larger than usual.
+    // The number of panels is at its maximum, and each panel is larger than usual.
     let patches = 33 * PANEL;
     let embedded = embedded(patches, 0.1);
     let (mut one, mut two) = (vec![0.0; patches], vec![0.0; patches]);
@@ -100,7 +100,7 @@ fn pairs() {
 
 #[test]
 fn features() {
-    // 34,000 patches share their queries, 150,000 their keys as well.
+    // 34,000 patches share the queries among threads, 150,000 also the keys.
     for patches in [529, 34_000, 150_000] {
         let embedded = embedded(patches, 1.0);
         for kernel in [Kernel::Relu(0.001), Kernel::Hybrid] {
@@ -152,7 +152,7 @@ fn queries_and_keys() {
         let mut noise = numbers(8);
         let pixels: Vec<u8> =
             (0..width * height * 3).map(|_| (noise.next().expect("endless").abs() * 255.0) as u8).collect();
-        // Seen through votes of one feature, which tell keys and queries of all patches.
+        // Observed through votes with one feature, which depend on keys and queries of all patches.
         let patches = projector.embedded().patches();
         let map =
             Case { kernel: Kernel::Relu(0.0), dim: DIM, omega: vec![], planes: vec![], same_length: None };

@@ -1,4 +1,4 @@
-//! Votes against the definition in double precision, on every instruction set.
+//! Compares votes to the definition in double precision, on every instruction set.
 
 use foveate_kernels::vote::Votes;
 use foveate_kernels::{Embedded, Level};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// Rows of a query and a key.
 type Rows = Vec<(Vec<f32>, Vec<f32>)>;
 
-/// The importance of every row, which must come out the same to the bit on all levels, and how many rows differ.
+/// The importance of every row, bit-identical on all levels, and the number of distinct rows.
 #[track_caller]
 fn compute(rows: &Rows) -> (Vec<f32>, usize) {
     let dim = rows[0].0.len();
@@ -19,7 +19,7 @@ fn compute(rows: &Rows) -> (Vec<f32>, usize) {
     let mut portable = vec![f32::NAN; rows.len()];
     votes.compute(Level::PORTABLE, &embedded, &mut portable);
     for level in Level::available() {
-        // Twice with the same scratch space: nothing of the first may show in the second.
+        // Computed twice with the same scratch space: the second result must not depend on the first.
         for _ in 0..2 {
             let mut importance = vec![f32::NAN; rows.len()];
             votes.compute(level, &embedded, &mut importance);
@@ -31,7 +31,7 @@ fn compute(rows: &Rows) -> (Vec<f32>, usize) {
     (portable, votes.distinct())
 }
 
-/// The definition, in double precision, with the largest |logit| that went into it.
+/// Direct implementation of the definition, in double precision, with the largest |logit| that occurs.
 fn define(rows: &Rows) -> (Vec<f64>, f64) {
     let mut importance = vec![0.0; rows.len()];
     let mut largest = 0.0_f64;
@@ -59,7 +59,8 @@ fn check(rows: &Rows) {
     keys.sort();
     keys.dedup();
     assert_eq!(distinct, keys.len(), "rows that differ");
-    // f32 logits are off by a few units in the last place of the largest, and a vote by as much relatively.
+    // The error of f32 logits is a few units in the last place of the largest, and the relative error of a
+    // vote is as large.
     let tolerance = 5e-6 + largest * 5e-7;
     for (i, (got, want)) in got.iter().zip(&want).enumerate() {
         let error = (f64::from(*got) - want).abs();
@@ -98,7 +99,7 @@ proptest! {
         check(&rows);
     }
 
-    /// Beyond what f32 can resolve, votes still add up, are finite, and are equal on all levels.
+    /// Beyond the resolution of f32, votes still add up, are finite, and are equal on all levels.
     #[test]
     fn absurd_logits(rows in rows(f32::MAX)) {
         let (got, _) = compute(&rows);
@@ -131,8 +132,8 @@ fn one_row_far_above_the_others() {
     assert!(got[1..].iter().all(|&v| v < 1e-30), "{:?}", &got[1..]);
 }
 
-/// Rows are worked on in blocks of two or four: whether a neighbour needs its maximum must not show in a bit, not even
-/// where the logits are as small as they get without it.
+/// Rows are processed in blocks of two or four: the result must not depend on whether a neighbour needs its
+/// maximum, not even for small logits that need none themselves.
 #[test]
 fn neighbours_in_a_block_do_not_disturb_each_other() {
     let mut rows: Rows =

@@ -1,4 +1,4 @@
-//! Votes by features: keys are summed up once, then every query is multiplied with the sums.
+//! Votes computed from features: keys are summed once, then every query is multiplied with the sums.
 
 use std::f32::consts::{LN_2, LOG2_E};
 use std::ops::Range;
@@ -14,27 +14,28 @@ use crate::lanes::{Block, Isa, Lanes, Task};
 use crate::threads::{in_panels, share};
 use crate::{Embedded, Level};
 
-/// A feature map and the scratch space to vote with it: O(M), whatever the number of patches.
+/// A feature map and its scratch space: O(M), independent of the number of patches.
 #[derive(Debug, Clone)]
 pub struct KernelVotes {
     map: FeatureMap,
     /// `[threads]`
     scratch: Vec<Scratch>,
     threads: Threads,
-    /// `[panels, base_features, 1 + hyperplanes, 16]` with threads, else `[1, …]`: features of a panel's keys summed,
-    /// alone and times each side.
+    /// `[panels, base_features, 1 + hyperplanes, 16]` with threads, else `[1, …]`: sums of the features of a
+    /// panel's keys, alone and multiplied by each hyperplane's sign.
     panels: Vec<Block>,
-    /// `[base_features, 1 + hyperplanes, 16]`: the same of all keys.
+    /// `[base_features, 1 + hyperplanes, 16]`: the same sums over all keys.
     sums: Vec<Block>,
-    /// `[base_features, 1 + hyperplanes]`: what a query's features are multiplied with.
+    /// `[base_features, 1 + hyperplanes]`: factors of a query's features.
     totals: Vec<f32>,
-    /// For queries and for keys, `[1 + base_features]`: binary exponents factored out; see [`FeatureMap::raise_peaks`].
+    /// For queries and for keys, `[1 + base_features]`: binary exponents factored out; see
+    /// [`FeatureMap::raise_peaks`].
     constants: [Vec<f32>; 2],
     exponent: f32,
     vanished: usize,
 }
 
-/// What a thread works with.
+/// Scratch space of one thread.
 #[derive(Debug, Clone)]
 struct Scratch {
     /// `[dim, 16]`: queries or keys of sixteen patches.
@@ -45,23 +46,23 @@ struct Scratch {
     sides: Vec<Block>,
 }
 
-/// Blocks of sixteen keys that have a sum of their own, where there are more of them.
+/// Number of blocks of sixteen keys per panel; more keys than this are summed in several panels.
 const PANEL: usize = 2048;
 
-/// Most panels.
+/// Maximum number of panels.
 const MOST_PANELS: usize = 64;
 
-/// Blocks of a panel when there are `blocks` of them.
+/// Number of blocks of a panel when there are `blocks` blocks.
 const fn panel(blocks: usize) -> usize {
     let size = blocks.div_ceil(MOST_PANELS);
     if size > PANEL { size } else { PANEL }
 }
 
-/// Fewest blocks of sixteen queries that are worth a thread.
+/// Minimum number of blocks of sixteen queries that is worth a thread.
 const LEAST: usize = 1024;
 
 impl KernelVotes {
-    /// Scratch space to vote by `map`.
+    /// Scratch space for votes with `map`.
     pub fn new(map: &FeatureMap) -> Self {
         let (base, planes) = (map.base_features(), map.hyperplanes());
         KernelVotes {
@@ -72,7 +73,7 @@ impl KernelVotes {
                 sides: vec![Block::default(); planes],
             }],
             panels: vec![Block::default(); base * (1 + planes)],
-            // The peaks of the exponents are found in the same space.
+            // The same space is used to find the peaks of the exponents.
             sums: vec![Block::default(); (base * (1 + planes)).max(1 + base)],
             totals: vec![0.0; base * (1 + planes)],
             constants: [vec![0.0; 1 + base], vec![0.0; 1 + base]],
@@ -82,8 +83,8 @@ impl KernelVotes {
         }
     }
 
-    /// The same for `threads`, in O(threads · M) of memory: they share the queries, 16,384 each at least,
-    /// and keys in panels of 32,768, so that there is something to gain from 32,768 patches on.
+    /// Allocates scratch space for `threads`, O(threads · M) memory. Threads share the queries, at least
+    /// 16,384 each, and keys in panels of 32,768, so several threads help from 32,768 patches on.
     #[must_use]
     pub fn with_threads(mut self, threads: &Threads) -> Self {
         let count = threads.count();
@@ -95,32 +96,33 @@ impl KernelVotes {
         self
     }
 
-    /// The kernel.
+    /// The feature map.
     pub const fn map(&self) -> &FeatureMap {
         &self.map
     }
 
-    /// The importances of the last [`KernelVotes::compute`] times 2 to this power are the sums of the definition. 0 unless
-    /// queries and keys are so long that powers of e would overflow.
+    /// The importances of the last [`KernelVotes::compute`] times 2 to this power are the sums of the
+    /// definition. It is 0 unless queries and keys are so long that powers of e would overflow.
     pub const fn exponent(&self) -> f32 {
         self.exponent
     }
 
-    /// How many importances of the last [`KernelVotes::compute`] are 0 for being more than 2^126 times smaller than the
-    /// largest could be. Their order among each other is lost; it is for the caller to say whether it matters.
+    /// Number of importances of the last [`KernelVotes::compute`] that are 0 because they are more than 2^126
+    /// times smaller than the largest could be. Their order is lost; the caller decides whether this matters.
     pub const fn vanished(&self) -> usize {
         self.vanished
     }
 
-    /// Writes `φ(q_i) · Σ_j c_j φ(k_j)` to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
+    /// Writes `φ(q_i) · Σ_j c_j φ(k_j)` to `importance`, `[patches]`. Without `c`, `[patches]`, every key
+    /// counts once.
     ///
     /// # Errors
-    /// When a query or key is too long for single precision, a weight is not finite, or a result is not. `importance`
-    /// is then of no use.
+    /// When a query or key is too long for single precision, a weight is not finite, or a result is not. The
+    /// content of `importance` is then unspecified.
     ///
     /// # Panics
-    /// When `embedded`, `c` and `importance` are for different numbers of patches, there is no patch, or queries have
-    /// another length than the map's.
+    /// When `embedded`, `c` and `importance` have different numbers of patches, there is no patch, or queries
+    /// have another length than the map expects.
     pub fn compute(
         &mut self,
         level: Level,
@@ -186,7 +188,7 @@ impl KernelVotes {
     }
 }
 
-/// That there is a finite weight for each of the patches.
+/// Checks that there is one finite weight for each patch.
 pub(super) fn check_weights(c: Option<&[f32]>, patches: usize) -> Result<(), VoteError> {
     let Some(c) = c else { return Ok(()) };
     assert_eq!(c.len(), patches, "weights");
@@ -197,8 +199,8 @@ pub(super) fn check_weights(c: Option<&[f32]>, patches: usize) -> Result<(), Vot
 }
 
 impl KernelVotes {
-    /// Gives the totals all constant factors: those under the features' roots, the hybrid's, and the powers of two that
-    /// were factored out.
+    /// Multiplies the totals by all constant factors: the normalisation of the features, the factors of the
+    /// hybrid map, and the powers of two that were factored out.
     fn weigh_sums(&mut self) {
         let votes = self;
         let (base, planes) = (votes.map.base_features(), votes.map.hyperplanes());
@@ -210,7 +212,7 @@ impl KernelVotes {
                 (if trigonometric { 2 * m } else { 0 }, per_power * m)
             }
         };
-        // Waves share the constant of the lengths; a power has its own.
+        // Sines and cosines share the constant of the lengths; each exponential has its own.
         let [queries, keys] = &votes.constants;
         let power = |feature: usize| {
             let i = if feature < waves { 0 } else { 1 + feature - waves };
@@ -233,7 +235,7 @@ impl KernelVotes {
     }
 }
 
-/// Chooses what to factor out of the features.
+/// Chooses the factors to take out of the features.
 struct FindConstants<'a, const D: usize> {
     votes: &'a mut KernelVotes,
     vectors: Vectors<'a, D>,
@@ -247,8 +249,8 @@ impl<const D: usize> Task for FindConstants<'_, D> {
         let FindConstants { votes, vectors } = self;
         let direction = votes.map.longest();
         let quadratic = matches!(votes.map.base, Base::Random { .. });
-        // The largest binary exponent of a vector of length x is at most (x direction + x² / 2) log2 e, the square only
-        // where there is one.
+        // The largest binary exponent of a vector of length x is at most (x direction + x² / 2) log2 e; the
+        // square is present only for some maps.
         let limit = if quadratic {
             (direction * direction + 2.0 * LN_2 * LARGEST).sqrt() - direction
         } else {
@@ -274,7 +276,7 @@ impl<const D: usize> Task for FindConstants<'_, D> {
                 map.raise_peaks(isa, z, peaks);
             }
             for (constant, peak) in constants.iter_mut().zip(&*peaks) {
-                // Whole, so that dividing by their powers rounds nothing.
+                // Whole numbers, so that dividing by their powers of two rounds nothing.
                 *constant = isa.load16(&peak.0).largest().ceil();
             }
         }
@@ -329,7 +331,7 @@ impl<const D: usize> Task for Longest<'_, D> {
     }
 }
 
-/// `Σ_j c_j φ(k_j)` over some blocks of keys.
+/// Computes `Σ_j c_j φ(k_j)` over some blocks of keys.
 struct SumKeys<'a, const D: usize> {
     map: &'a FeatureMap,
     vectors: Vectors<'a, D>,
@@ -382,7 +384,7 @@ impl Task for Total<'_> {
     }
 }
 
-/// `φ(q_i)` times the totals, for as many queries as there is room for importances, from block `first` on.
+/// Multiplies `φ(q_i)` by the totals, for as many queries as `importance` holds, from block `first` on.
 struct Multiply<'a, const D: usize> {
     map: &'a FeatureMap,
     vectors: Vectors<'a, D>,
@@ -417,7 +419,7 @@ impl<const D: usize> Task for Multiply<'_, D> {
                 }
                 score = isa.load16(&feature.0).mul_add(total, score);
             }
-            // 0 times a finite number is 0, anything else becomes NaN and stays so.
+            // 0 times a finite number is 0; everything else becomes NaN and stays NaN.
             broken = score.mul_add(zero, broken);
             let mut scores = [0.0; 16];
             score.store(&mut scores);
@@ -427,7 +429,7 @@ impl<const D: usize> Task for Multiply<'_, D> {
     }
 }
 
-/// What the keys of sixteen patches count: 1 or their weight, and 0 beyond the last patch.
+/// Weights of the keys of sixteen patches: 1 or the given weight, and 0 after the last patch.
 #[inline(always)]
 fn weights<I: Isa>(isa: I, c: Option<&[f32]>, block: usize, patches: usize) -> I::V16 {
     let count = (patches - block * 16).min(16);

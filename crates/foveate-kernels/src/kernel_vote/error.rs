@@ -1,45 +1,45 @@
-//! What can go wrong when kernels vote.
+//! Errors of votes with kernels.
 
 use std::fmt;
 
-/// Which of its two vectors a patch is looked at with.
+/// The query or the key of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// What it seeks.
+    /// What the patch attends to.
     Query,
-    /// What it offers.
+    /// What the patch offers to others.
     Key,
 }
 
-/// Why there are no votes.
+/// The error that prevents the votes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum VoteError {
     /// The longest query or key is so long that e to such a power has no correct digit in single precision.
     TooLong {
-        /// The longest query, or the longest key.
+        /// Whether it is the longest query or the longest key.
         side: Side,
-        /// Its patch.
+        /// Index of its patch.
         patch: usize,
         /// Its length, after scaling.
         norm: f32,
-        /// The longest that this kernel takes.
+        /// The largest length that this kernel supports.
         limit: f32,
     },
-    /// A number that votes are weighted with is infinite or NaN.
+    /// A weight of the votes is infinite or NaN.
     Weight {
-        /// The patch that it weights.
+        /// Index of the weighted patch.
         patch: usize,
-        /// The number.
+        /// The weight.
         value: f32,
     },
-    /// An importance left the range of single precision.
+    /// An importance exceeds the range of single precision.
     Overflow {
-        /// The first patch without one.
+        /// The first patch concerned.
         patch: usize,
-        /// The longest query, after scaling.
+        /// Length of the longest query, after scaling.
         query_norm: f32,
-        /// The longest key, after scaling.
+        /// Length of the longest key, after scaling.
         key_norm: f32,
     },
 }

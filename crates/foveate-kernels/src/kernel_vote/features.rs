@@ -7,8 +7,8 @@ use super::vectors::{products, squares};
 use crate::lanes::{Block, Isa, Lanes, exp2, sin_cos};
 
 impl FeatureMap {
-    /// Raises `peaks`, `[1 + base_features, 16]`, to the binary exponents of sixteen patches `z`, `[dim, 16]`: first that
-    /// of e^(|z|²/2), then those of the features that are exponentials.
+    /// Raises `peaks`, `[1 + base_features, 16]`, to at least the binary exponents of sixteen patches `z`,
+    /// `[dim, 16]`: first that of e^(|z|²/2), then those of the exponential features.
     #[inline(always)]
     pub(super) fn raise_peaks<I: Isa>(&self, isa: I, z: &[Block], peaks: &mut [Block]) {
         let log2_e = isa.splat16(LOG2_E);
@@ -42,8 +42,9 @@ impl FeatureMap {
         }
     }
 
-    /// Writes the features of sixteen patches `z`, `[dim, 16]`, to `out`, `[base_features, 16]`: without the constant
-    /// under the root, and divided by 2^constants, which are in the order of [`FeatureMap::raise_peaks`].
+    /// Writes the features of sixteen patches `z`, `[dim, 16]`, to `out`, `[base_features, 16]`: without the
+    /// constant under the root, and divided by 2^constants, which are in the order of
+    /// [`FeatureMap::raise_peaks`].
     #[inline(always)]
     pub(super) fn write_features<I: Isa>(&self, isa: I, z: &[Block], constants: &[f32], out: &mut [Block]) {
         match self.base {
@@ -86,7 +87,8 @@ impl FeatureMap {
         }
     }
 
-    /// On which side of each hyperplane sixteen patches `z`, `[dim, 16]`, lie: `out`, `[hyperplanes, 16]`, is 1 or −1.
+    /// The side of each hyperplane on which sixteen patches `z`, `[dim, 16]`, are: `out`,
+    /// `[hyperplanes, 16]`, is 1 or −1.
     #[inline(always)]
     pub(super) fn sides<I: Isa>(&self, isa: I, z: &[Block], out: &mut [Block]) {
         let (zero, one) = (isa.splat16(0.0), isa.splat16(1.0));

@@ -1,24 +1,24 @@
-//! Which kernel: the feature maps φ with 𝒦(u, v) = E[φ(u)·φ(v)].
+//! Feature maps φ of the kernels, with 𝒦(u, v) = E[φ(u)·φ(v)].
 
 /// A map from a query or a key z of `dim` numbers to features, for [`KernelVotes`](super::KernelVotes).
 ///
-/// Random maps are built from directions ω, `[m, dim]` row-major, that somebody else has drawn; expectations are those
-/// over ω with standard normal rows. Formulas and their errors: Choromanski et al. 2021, "Unlocking Pixels for
-/// Reinforcement Learning via Implicit Attention", with the maps of Rethinking Attention with Performers (2020) and
-/// Hybrid Random Features (2021).
+/// Random maps are built from directions ω, `[m, dim]` row-major, that the caller has drawn; expectations are
+/// over ω with standard normal rows. Formulas and their errors: Choromanski et al. 2021, "Unlocking Pixels
+/// for Reinforcement Learning via Implicit Attention", with the maps of Rethinking Attention with Performers
+/// (2020) and Hybrid Random Features (2021).
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureMap {
     pub(super) dim: usize,
     pub(super) base: Base,
-    /// `[m, dim]`, empty where nothing is projected.
+    /// `[m, dim]`, empty if nothing is projected.
     pub(super) omega: Vec<f32>,
-    /// `[n, dim]`, empty but for the hybrid.
+    /// `[n, dim]`, empty except for the hybrid map.
     pub(super) planes: Vec<f32>,
-    /// Every query and key is brought to this length first.
+    /// If set, every query and key is first scaled to this length.
     pub(super) same_length: Option<f32>,
 }
 
-/// What is done to the projections.
+/// The function applied to the projections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Base {
     Elementwise(Elementwise),
@@ -29,7 +29,7 @@ pub(super) enum Base {
     },
 }
 
-/// A function of one number, for maps whose kernel is their own: they estimate nothing.
+/// An elementwise function, for maps that define their own kernel: they do not estimate another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Elementwise {
     /// max(u, 0) + epsilon.
@@ -43,7 +43,7 @@ pub enum Elementwise {
     Elu1,
 }
 
-/// The two maps of positive features for exp(x·y).
+/// The two maps with positive features for exp(x·y).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Positive {
     /// FAVOR+: e^(ω·z), m features.
@@ -52,15 +52,15 @@ pub enum Positive {
     Hyperbolic,
 }
 
-/// Longest direction that a map takes, so that angles ω·z stay within what sine and cosine can resolve.
+/// Largest length of a direction, so that sine and cosine can resolve the angles ω·z.
 const LONGEST: f32 = 1e4;
 
 impl FeatureMap {
-    /// φ(z) = f(z) number by number, or f(ω z) / √m after a projection.
+    /// φ(z) = f(z) elementwise, or f(ω z) / √m after a projection.
     ///
     /// # Panics
-    /// When `dim` is 0, epsilon is negative or not finite, or the projection is not `[m, dim]` with m above 0 and rows
-    /// no longer than 10^4.
+    /// When `dim` is 0, epsilon is negative or not finite, or the projection is not `[m, dim]` with m above 0
+    /// and row lengths of at most 10^4.
     pub fn elementwise(dim: usize, f: Elementwise, projection: Option<&[f32]>) -> Self {
         if let Elementwise::Relu { epsilon } = f {
             assert!((0.0..=1e15).contains(&epsilon), "epsilon {epsilon}");
@@ -68,33 +68,35 @@ impl FeatureMap {
         FeatureMap::new(dim, Base::Elementwise(f), projection)
     }
 
-    /// φ(z) = e^(|z|²/2) / √m · (cos ω·z, sin ω·z): exp(x·y) on average, exactly where x = y.
+    /// φ(z) = e^(|z|²/2) / √m · (cos ω·z, sin ω·z): estimates exp(x·y) without bias, exactly where x = y.
     ///
     /// # Panics
-    /// When `omega` is not `[m, dim]` with m and `dim` above 0 and rows no longer than 10^4.
+    /// When `omega` is not `[m, dim]` with m and `dim` above 0 and row lengths of at most 10^4.
     pub fn trigonometric(dim: usize, omega: &[f32]) -> Self {
         FeatureMap::new(dim, Base::Random { trigonometric: true, positive: None }, Some(omega))
     }
 
-    /// φ(z) = e^(−|z|²/2) / √m · e^(ω·z), or its hyperbolic sister: exp(x·y) on average, exactly where x = −y.
+    /// φ(z) = e^(−|z|²/2) / √m · e^(ω·z), or its hyperbolic variant: estimates exp(x·y) without bias, exactly
+    /// where x = −y.
     ///
     /// # Panics
-    /// When `omega` is not `[m, dim]` with m and `dim` above 0 and rows no longer than 10^4.
+    /// When `omega` is not `[m, dim]` with m and `dim` above 0 and row lengths of at most 10^4.
     pub fn positive(dim: usize, omega: &[f32], kind: Positive) -> Self {
         FeatureMap::new(dim, Base::Random { trigonometric: false, positive: Some(kind) }, Some(omega))
     }
 
-    /// (1 − λ) times the trigonometric estimate plus λ times the positive one, where λ is the part of the hyperplanes
-    /// with normals `planes`, `[n, dim]`, that separate x from y: on average their angle over π.
+    /// (1 − λ) times the trigonometric estimate plus λ times the positive one. λ is the fraction of the
+    /// hyperplanes with normals `planes`, `[n, dim]`, that separate x from y: in expectation their angle
+    /// divided by π.
     ///
     /// # Panics
-    /// When `omega` or `planes` is not `[m, dim]` with m and `dim` above 0 and rows no longer than 10^4.
+    /// When `omega` or `planes` is not `[m, dim]` with m and `dim` above 0 and row lengths of at most 10^4.
     pub fn hybrid(dim: usize, omega: &[f32], kind: Positive, planes: &[f32]) -> Self {
         let base = Base::Random { trigonometric: true, positive: Some(kind) };
         FeatureMap { planes: matrix(dim, planes), ..FeatureMap::new(dim, base, Some(omega)) }
     }
 
-    /// The same map of queries and keys brought to length `tau`; zeros stay zeros.
+    /// The same map, with queries and keys scaled to length `tau`; zero vectors stay zero.
     ///
     /// # Panics
     /// When `tau` is not in 0 ..= 1000.
@@ -104,12 +106,12 @@ impl FeatureMap {
         FeatureMap { same_length: Some(tau), ..self }
     }
 
-    /// Length of a query and of a key.
+    /// Length of a query and of a key, in numbers.
     pub const fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Numbers that a query or a key is mapped to: M.
+    /// Number of features M of a query or a key.
     pub fn features(&self) -> usize {
         self.base_features() * if self.planes.is_empty() { 1 } else { 1 + self.hyperplanes() }
     }
@@ -120,12 +122,12 @@ impl FeatureMap {
         FeatureMap { dim, base, omega, planes: Vec::new(), same_length: None }
     }
 
-    /// Projections, or numbers where nothing is projected.
+    /// Number of projections, or of elements if nothing is projected.
     pub(super) fn projections(&self) -> usize {
         if self.omega.is_empty() { self.dim } else { self.omega.len() / self.dim }
     }
 
-    /// Features before they are multiplied with the sides of hyperplanes.
+    /// Number of features before they are multiplied by the signs of the hyperplanes.
     pub(super) fn base_features(&self) -> usize {
         let per_projection = match self.base {
             Base::Elementwise(_) => 1,
@@ -150,7 +152,7 @@ impl FeatureMap {
         matches!(self.base, Base::Elementwise(Elementwise::Exp) | Base::Random { .. })
     }
 
-    /// A bound on the length of a direction.
+    /// An upper bound on the length of a direction.
     pub(super) fn longest(&self) -> f32 {
         let longest = self.omega.chunks_exact(self.dim).map(length).fold(0.0, f32::max);
         if self.omega.is_empty() { 1.0 } else { longest }

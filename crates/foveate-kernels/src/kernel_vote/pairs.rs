@@ -1,4 +1,4 @@
-//! exp(q·k) for every pair: what random features estimate, in quadratic time.
+//! exp(q·k) for every pair, in quadratic time: the kernel that random features estimate.
 
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -16,10 +16,10 @@ use crate::{Embedded, Level};
 /// Largest |logit| that needs no row maximum: sums over 2^20 patches stay finite.
 const SMALL: f32 = 60.0;
 
-/// What is this far below the maximum of its row is as good as 0.
+/// Logits this far below the maximum of their row contribute practically 0.
 const LOWEST: f32 = -123.0;
 
-/// Queries worked on together.
+/// Number of queries processed together.
 const ROWS: usize = 4;
 
 /// Scratch space for [`PairVotes::compute`]: O(patches · dim).
@@ -29,11 +29,11 @@ pub struct PairVotes {
     dim: usize,
     same_length: Option<f32>,
     rows: Distinct,
-    /// `[distinct / 16, dim, 16]`, times log2 e; after the last one, the last one again.
+    /// `[distinct / 16, dim, 16]`, times log2 e, padded with the last query.
     queries: Vec<Block>,
     /// `[distinct / 16, dim, 16]`
     keys: Vec<Block>,
-    /// `[distinct / 16, 16]`: what equal keys count together; 0 after the last one.
+    /// `[distinct / 16, 16]`: total weight of equal keys, padded with 0.
     weights: Vec<Block>,
     /// `[distinct]`: sums, divided by 2^peaks.
     sums: Vec<f32>,
@@ -44,11 +44,12 @@ pub struct PairVotes {
     threads: Threads,
 }
 
-/// Fewest queries that are worth a thread.
+/// Minimum number of queries that is worth a thread.
 const LEAST: usize = 512;
 
 impl PairVotes {
-    /// Scratch space for `patches` patches with queries of `dim` numbers, all brought to `same_length` if there is one.
+    /// Scratch space for `patches` patches with queries of `dim` numbers, all scaled to length `same_length`
+    /// if it is set.
     ///
     /// # Panics
     /// When `dim` or `patches` is 0, there are more than 2^20 patches, or the length is not in 0 ..= 1000.
@@ -74,32 +75,32 @@ impl PairVotes {
         }
     }
 
-    /// The same for `threads`, which share the queries.
+    /// Allocates scratch space for `threads`, which share the queries.
     #[must_use]
     pub fn with_threads(self, threads: &Threads) -> Self {
         PairVotes { threads: threads.clone(), ..self }
     }
 
-    /// The importances of the last [`PairVotes::compute`] times 2 to this power are the sums of the definition. 0 unless
-    /// a power of e would overflow.
+    /// The importances of the last [`PairVotes::compute`] times 2 to this power are the sums of the
+    /// definition. It is 0 unless a power of e would overflow.
     pub const fn exponent(&self) -> f32 {
         self.exponent
     }
 
-    /// How many importances of the last [`PairVotes::compute`] are 0 for being more than 2^126 times smaller than the
-    /// largest.
+    /// Number of importances of the last [`PairVotes::compute`] that are 0 because they are more than 2^126
+    /// times smaller than the largest.
     pub const fn vanished(&self) -> usize {
         self.vanished
     }
 
-    /// Writes `Σ_j c_j exp(q_i·k_j)` to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts once.
-    /// Patches with equal queries and keys are merged first.
+    /// Writes `Σ_j c_j exp(q_i·k_j)` to `importance`, `[patches]`. Without `c`, `[patches]`, every key counts
+    /// once. Patches with equal queries and keys are merged first.
     ///
     /// # Errors
     /// When queries and keys are too long for single precision, a weight is not finite, or a result is not.
     ///
     /// # Panics
-    /// When `embedded`, `c` or `importance` is for another number of patches, or another length of queries.
+    /// When `embedded`, `c` or `importance` has another number of patches, or queries have another length.
     pub fn compute(
         &mut self,
         level: Level,
@@ -129,7 +130,7 @@ impl PairVotes {
         let norms = level.run(LayOut::<D> { votes, embedded, c });
         let [(query_norm, query_patch), (key_norm, key_patch)] = norms;
         if query_norm * key_norm * LOG2_E > LARGEST {
-            // The longer one is to blame; neither can be 0.
+            // The error names the longer one; neither can be 0.
             let product = LARGEST * LN_2;
             return Err(if query_norm >= key_norm {
                 VoteError::TooLong {
@@ -151,7 +152,7 @@ impl PairVotes {
         let distinct = rows.count;
         let (dim, blocks) = (if D == 0 { *dim } else { D }, distinct.div_ceil(16));
         let (keys, weights) = (&keys[..blocks * dim], &weights[..blocks]);
-        // Whole blocks, so that a part has queries of its own.
+        // Whole blocks, so that no two parts share a block of queries.
         let size = share(distinct, threads.count(), LEAST, 16);
         let (sums, peaks) = (&mut sums[..distinct], &mut peaks[..distinct]);
         let parts = sums.chunks_mut(size).zip(peaks.chunks_mut(size)).zip(queries.chunks(size / 16 * dim));
@@ -193,8 +194,8 @@ impl<const D: usize> Task for LayOut<'_, D> {
     }
 }
 
-/// Finds the distinct rows and lays them out; returns the length of the longest query and of the longest key, with
-/// their patches.
+/// Finds the distinct rows and stores them in the kernel's layout; returns the length of the longest query
+/// and of the longest key, with their patches.
 #[inline(always)]
 fn lay_out<I: Isa, const D: usize>(
     isa: I,
@@ -248,7 +249,7 @@ fn lay_out<I: Isa, const D: usize>(
 /// The sums of some of the distinct queries.
 struct Sum<'a, const D: usize> {
     dim: usize,
-    /// Theirs and maybe others after them.
+    /// The blocks of these queries, possibly followed by others.
     queries: &'a [Block],
     keys: &'a [Block],
     weights: &'a [Block],
@@ -266,7 +267,7 @@ impl<const D: usize> Task for Sum<'_, D> {
     }
 }
 
-/// A few queries at a time.
+/// Processes a few queries at a time.
 #[inline(always)]
 fn sum<I: Isa, const D: usize>(isa: I, of: Sum<'_, D>) {
     let Sum { dim, queries: all, keys, weights, key_norm, sums: all_sums, peaks: all_peaks } = of;
@@ -296,7 +297,7 @@ fn sum<I: Isa, const D: usize>(isa: I, of: Sum<'_, D>) {
         if large.contains(&true) {
             let mut largest = [isa.splat16(-2.0 * LARGEST); ROWS];
             for (keys, weight) in keys.chunks_exact(dim).zip(weights) {
-                // What counts nothing must not be the maximum.
+                // Keys with weight 0 must not be the maximum.
                 let counts = isa.load16(&weight.0).copy_sign(isa.splat16(1.0));
                 for r in 0..ROWS {
                     let x = zero.select_lt(
@@ -308,7 +309,8 @@ fn sum<I: Isa, const D: usize>(isa: I, of: Sum<'_, D>) {
                 }
             }
             for r in 0..ROWS {
-                // Where a row needs none it is 0, which changes nothing: neighbours must not show.
+                // A row that needs no maximum uses 0, which does not change the result: it must not depend on
+                // neighbours.
                 peaks[r] = if large[r] { largest[r].largest().ceil() } else { 0.0 };
             }
             for (keys, weight) in keys.chunks_exact(dim).zip(weights) {

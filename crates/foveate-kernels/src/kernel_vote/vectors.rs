@@ -1,16 +1,16 @@
-//! Queries or keys of sixteen patches, one number per vector of lanes.
+//! Queries or keys of sixteen patches, with one vector of lanes per element.
 
 use super::Side;
 use crate::lanes::{Block, Eight, Isa, Lanes};
 
-/// Where to find queries and keys. `D` is their length when it is known at compile time, else 0.
+/// Location of queries and keys. `D` is their length when it is known at compile time, else 0.
 #[derive(Clone, Copy)]
 pub(super) struct Vectors<'a, const D: usize> {
     /// `[patches, per_row, 8]`
     pub(super) embedded: &'a [Eight],
     pub(super) patches: usize,
     pub(super) dim: usize,
-    /// The length that all are brought to.
+    /// The length to which all vectors are scaled, if set.
     pub(super) same_length: Option<f32>,
 }
 
@@ -20,14 +20,14 @@ impl<const D: usize> Vectors<'_, D> {
         if D == 0 { self.dim } else { D }
     }
 
-    /// Writes `side` of the patches 16 `block` .. 16 `block` + 16 to `to`, `[dim, 16]`; beyond the last patch, the last
-    /// one again.
+    /// Writes `side` of the patches 16 `block` .. 16 `block` + 16 to `to`, `[dim, 16]`, padded with the last
+    /// patch.
     #[inline(always)]
     pub(super) fn load<I: Isa>(&self, isa: I, side: Side, block: usize, to: &mut [Block]) {
         let row = self.per_row();
         let mut rows = [&[] as &[Eight]; 16];
         if let Some(all) = self.embedded.get(block * 16 * row..(block + 1) * 16 * row) {
-            // Slicing once spares a check per row.
+            // Slicing once avoids a bounds check per row.
             for lane in 0..16 {
                 rows[lane] = &all[lane * row..(lane + 1) * row];
             }
@@ -39,7 +39,7 @@ impl<const D: usize> Vectors<'_, D> {
         self.columns(isa, side, &rows, to);
     }
 
-    /// Writes `side` of the patches `which` to `to`, `[dim, 16]`; if there are less than 16, the last one again.
+    /// Writes `side` of the patches `which` to `to`, `[dim, 16]`, padded with the last patch.
     #[inline(always)]
     pub(super) fn gather<I: Isa>(&self, isa: I, side: Side, which: &[u32], to: &mut [Block]) {
         let mut rows = [&[] as &[Eight]; 16];
@@ -49,7 +49,7 @@ impl<const D: usize> Vectors<'_, D> {
         self.columns(isa, side, &rows, to);
     }
 
-    /// Groups of eight numbers per patch.
+    /// Number of groups of eight numbers per patch.
     #[inline(always)]
     const fn per_row(&self) -> usize {
         (2 * self.dim()).div_ceil(8)
@@ -84,11 +84,11 @@ impl<const D: usize> Vectors<'_, D> {
     }
 }
 
-/// Brings every column of `vectors`, `[dim, 16]`, to `length`; zeros stay zeros.
+/// Scales every column of `vectors`, `[dim, 16]`, to `length`; zero vectors stay zero.
 #[inline(always)]
 fn rescale<I: Isa>(isa: I, length: f32, vectors: &mut [Block]) {
     let (zero, one) = (isa.splat16(0.0), isa.splat16(1.0));
-    // Divided by the largest number first, nothing overflows or vanishes when squared.
+    // Dividing by the largest number first prevents overflow and underflow of the squares.
     let mut largest = zero;
     for x in vectors.iter() {
         largest = isa.load16(&x.0).copy_sign(one).max(largest);
@@ -107,7 +107,7 @@ fn rescale<I: Isa>(isa: I, length: f32, vectors: &mut [Block]) {
     }
 }
 
-/// The squares of the lengths of `vectors`, `[dim, 16]`.
+/// The squared lengths of `vectors`, `[dim, 16]`.
 #[inline(always)]
 pub(super) fn squares<I: Isa>(isa: I, vectors: &[Block]) -> I::V16 {
     let mut square = isa.splat16(0.0);

@@ -1,9 +1,9 @@
-//! What a lane can do: sixteen (or eight) floats at a time, on whatever registers there are.
+//! Vector operations: sixteen (or eight) floats at a time, on any register width.
 //!
 //! A [`Task`] is a kernel written once over an [`Isa`]. An `Isa` value is proof that the processor has the
-//! instructions, and vectors can only be made from one, so everything below the few `unsafe` lines of the instruction
-//! set files is safe code. All operations are exact IEEE operations and reductions follow one fixed tree: every
-//! instruction set gives the same bits.
+//! instructions, and vectors can only be made from one, so all code outside the few `unsafe` lines of the
+//! instruction set files is safe. All operations are exact IEEE operations and reductions use one fixed tree:
+//! every instruction set produces bit-identical results.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -20,12 +20,12 @@ pub(crate) use sin_cos::sin_cos;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{run_avx2, run_avx512};
 
-/// A kernel, to be compiled for every instruction set. Implementations are `#[inline(always)]`, so that they take on
-/// the target features of the function that they are inlined into.
+/// A kernel that is compiled for every instruction set. Implementations are `#[inline(always)]`, so that they
+/// get the target features of the function that they are inlined into.
 pub(crate) trait Task {
-    /// What it returns.
+    /// The kernel's result.
     type Out;
-    /// Does the work.
+    /// Runs the kernel.
     fn run<I: Isa>(self, isa: I) -> Self::Out;
 }
 
@@ -35,25 +35,26 @@ pub(crate) trait Isa: Copy {
     type V16: Lanes<16>;
     /// Eight lanes.
     type V8: Lanes<8>;
-    /// Rows of the attention matrix worked on together: as many as the registers hold.
+    /// Number of rows of the attention matrix processed together: as many as the registers hold.
     const ROWS: usize;
 
-    /// Sixteen times the same.
+    /// Sixteen copies of `x`.
     fn splat16(self, x: f32) -> Self::V16;
-    /// Eight times the same.
+    /// Eight copies of `x`.
     fn splat8(self, x: f32) -> Self::V8;
     /// Loads sixteen lanes.
     fn load16(self, from: &[f32; 16]) -> Self::V16;
     /// Loads eight lanes.
     fn load8(self, from: &[f32; 8]) -> Self::V8;
-    /// In every lane, the entry `n mod 16` of `table`, its bits plus `n * 2^19`, where `sixteenths` is `n / 16 + 1.5 *
-    /// 2^19`. With `i * 2^19` taken off the bits of entry i, that is the entry times 2^⌊n / 16⌋.
+    /// In every lane, looks up the entry `n mod 16` of `table` and adds `n * 2^19` to its bits; `sixteenths`
+    /// is `n / 16 + 1.5 * 2^19`. If `i * 2^19` was subtracted from the bits of entry i, the result is the
+    /// entry times 2^⌊n / 16⌋.
     fn look_up16(self, table: Self::V16, sixteenths: Self::V16) -> Self::V16;
-    /// Rows to columns: lane i of result t is lane t of row i.
+    /// Transposes rows to columns: lane i of result t is lane t of row i.
     fn transpose(self, rows: [Self::V8; 16]) -> [Self::V16; 8];
 }
 
-/// `N` floats. Comparisons treat NaN as x86 does, which the other sets imitate.
+/// `N` floats. Comparisons treat NaN as x86 does; the other instruction sets imitate it.
 pub(crate) trait Lanes<const N: usize>: Copy {
     /// Writes the lanes.
     fn store(self, to: &mut [f32; N]);
@@ -81,30 +82,31 @@ pub(crate) trait Lanes<const N: usize>: Copy {
     fn negate_if_odd(self, magic: Self) -> Self;
     /// `self * 2^n`, where `magic` is `n + 1.5 * 2^23` and the result is a normal number.
     fn scale_by_magic(self, magic: Self) -> Self;
-    /// The sum of all lanes as a tree: lane i with lane i + N/2, and so on down to one.
+    /// The sum of all lanes in a fixed tree: lane i plus lane i + N/2, and so on down to one.
     fn sum(self) -> f32;
-    /// The largest lane, as the same tree of `max`.
+    /// The largest lane, with `max` in the same tree.
     fn largest(self) -> f32;
 }
 
-/// Sixteen floats on a cache line of their own.
+/// Sixteen floats, aligned to a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Block(pub(crate) [f32; 16]);
 
-/// Blocks as one slice of numbers.
+/// Views blocks as one slice of numbers.
 pub(crate) fn flat(blocks: &[Block]) -> &[f32] {
-    // SAFETY: `Block` is `repr(C)` with 64 bytes of f32 and alignment 64, so there is no padding: n blocks are 16 n
-    // consecutive f32, and the slice borrows them for as long.
+    // SAFETY: `Block` is `repr(C)` with 64 bytes of f32 and alignment 64, so there is no padding: n blocks
+    // are 16 n consecutive f32, and the slice borrows them for as long.
     unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), blocks.len() * 16) }
 }
 
-/// Eight floats in half a cache line.
+/// Eight floats, aligned to half a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C, align(32))]
 pub(crate) struct Eight(pub(crate) [f32; 8]);
 
-/// Added to a number of magnitude below 2^22, this rounds it to an integer, found in the low bits of the sum.
+/// Adding it to a number of magnitude below 2^22 rounds that to an integer, which is in the low bits of the
+/// sum.
 const MAGIC: f32 = 12_582_912.0; // 1.5 * 2^23
 
 /// 2^x for x in −126 ..= 126, relative error below 2e-7; exactly 1 at 0.
@@ -124,13 +126,15 @@ pub(crate) fn exp2<I: Isa>(isa: I, x: I::V16) -> I::V16 {
     p.scale_by_magic(rounded)
 }
 
-/// Added to a number of magnitude below 2^18, this rounds it to sixteenths, whose number is found in the low bits.
+/// Adding it to a number of magnitude below 2^18 rounds that to sixteenths; their count is in the low bits of
+/// the sum.
 const MAGIC_16: f32 = 786_432.0; // 1.5 * 2^19
 
 /// 2^x for x in −123 ..= 123, relative error below 1e-6: less work than [`exp2`].
 ///
-/// x is a multiple of 1/16, whose power comes from a table, plus a rest. For |rest| ≤ 1/32, 2^rest is within 7e-7 of a
-/// · ((rest + c)² + b); that the best c is so close to 23/16 saves an operation, for adding it costs none.
+/// x is a multiple of 1/16, whose power comes from a table, plus a remainder. For |remainder| ≤ 1/32,
+/// 2^remainder is within 7e-7 of a · ((remainder + c)² + b). The best c is close to 23/16, which saves an
+/// operation: adding that constant is free.
 #[inline(always)]
 pub(crate) fn exp2_by_table<I: Isa>(isa: I, x: I::V16) -> I::V16 {
     const TABLE: [f32; 16] = {
@@ -184,7 +188,7 @@ pub(crate) fn sigmoid<I: Isa>(isa: I, x: I::V16) -> I::V16 {
 #[inline(always)]
 pub(crate) fn tanh<I: Isa>(isa: I, x: I::V16) -> I::V16 {
     let one = isa.splat16(1.0);
-    // Beyond ±10 it is ±1 in f32. NaN becomes 10, on every processor alike, whatever its sign.
+    // Beyond ±10 the result is ±1 in f32. NaN becomes 10 on every processor, whatever its sign.
     let x = x.min(isa.splat16(10.0)).max(isa.splat16(-10.0));
     let size = x.copy_sign(one);
     // Far from zero: 1 - 2 / (e^2|x| + 1).
@@ -240,7 +244,8 @@ mod tests {
         (0..=160_015).map(|i| low + (high - low) * (i as f32 / 160_015.0)).collect()
     }
 
-    /// Worst error of function `which` over `xs` against double precision, equal bits on all levels demanded.
+    /// The largest error of function `which` over `xs` against double precision; asserts equal bits on all
+    /// levels.
     fn worst(which: u8, xs: &[f32], truth: fn(f64) -> f64, relative: bool) -> f64 {
         let portable = Level::PORTABLE.run(Run { xs, which });
         for level in Level::available() {

@@ -1,8 +1,8 @@
-//! NEON, four lanes a register.
+//! NEON, four lanes per register.
 //!
-//! **Why the `unsafe` below is sound.** [`Neon`] has a private field and is made in `run_neon` alone, whose caller
-//! promises the feature. [`Quad`] is made from that token or from another `Quad`. So wherever a method on either runs,
-//! the processor has the instruction.
+//! **Why the `unsafe` below is sound.** [`Neon`] has a private field and is only made in `run_neon`, whose
+//! caller guarantees the feature. [`Quad`] is made from that token or from another `Quad`. So wherever a
+//! method on either runs, the processor has the instruction.
 
 use std::arch::aarch64::*;
 
@@ -66,7 +66,7 @@ impl Isa for Neon {
             // SAFETY: `self` proves neon.
             unsafe {
                 let n = vreinterpretq_u32_f32(n.0);
-                // Four bytes make an entry: bytes 4 i to 4 i + 3.
+                // An entry has four bytes: bytes 4 i to 4 i + 3.
                 let i = vandq_u32(n, vdupq_n_u32(15));
                 let at = vmlaq_u32(vdupq_n_u32(0x0302_0100), i, vdupq_n_u32(0x0404_0404));
                 let entry = vreinterpretq_u32_u8(vqtbl4q_u8(table, vreinterpretq_u8_u32(at)));
@@ -91,14 +91,14 @@ impl Isa for Neon {
     }
 }
 
-/// Four rows to eight columns. No closures: they would not take on the caller's target features.
+/// Transposes four rows to eight columns. No closures: they would not get the caller's target features.
 #[inline(always)]
 fn transpose4(a: Pair<Quad>, b: Pair<Quad>, c: Pair<Quad>, d: Pair<Quad>) -> [Quad; 8] {
     let (low, high) = (quarters(a.0, b.0, c.0, d.0), quarters(a.1, b.1, c.1, d.1));
     [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]
 }
 
-/// Four rows to four columns.
+/// Transposes four rows to four columns.
 #[inline(always)]
 fn quarters(a: Quad, b: Quad, c: Quad, d: Quad) -> [Quad; 4] {
     // SAFETY: a `Quad` proves neon.
@@ -116,12 +116,12 @@ fn quarters(a: Quad, b: Quad, c: Quad, d: Quad) -> [Quad; 4] {
     }
 }
 
-/// Four lanes. Exists only where `neon` does.
+/// Four lanes. A value exists only where `neon` is available.
 #[derive(Clone, Copy)]
 pub(crate) struct Quad(float32x4_t);
 
 impl Quad {
-    /// Lanes 2 and 3 in places 0 and 1.
+    /// Moves lanes 2 and 3 to positions 0 and 1.
     #[inline(always)]
     fn upper(self) -> Self {
         // SAFETY: `self` proves neon.
@@ -169,7 +169,7 @@ impl Lanes<4> for Quad {
     }
     #[inline(always)]
     fn min(self, b: Self) -> Self {
-        // NEON's own minimum passes NaN on; a comparison and a selection do as x86 does.
+        // NEON's own minimum propagates NaN; a comparison and a selection behave as on x86.
         self.select_lt(b, self, b)
     }
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Two registers as one.
+//! Two registers used as one.
 
 use super::Lanes;
 
@@ -6,7 +6,7 @@ use super::Lanes;
 #[derive(Clone, Copy)]
 pub(crate) struct Pair<T>(pub(crate) T, pub(crate) T);
 
-/// Implements [`Lanes<$wide>`] for a pair of `Lanes<$half>`; stable Rust cannot say "half of N".
+/// Implements [`Lanes<$wide>`] for a pair of `Lanes<$half>`; stable Rust cannot express "half of N".
 macro_rules! pair {
     ($wide:literal, $half:literal) => {
         impl<T: Lanes<$half>> Lanes<$wide> for Pair<T> {

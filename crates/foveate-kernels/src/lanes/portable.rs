@@ -2,7 +2,7 @@
 
 use super::{Isa, Lanes};
 
-/// Every processor has this.
+/// The portable instruction set, available on every processor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Portable;
 
@@ -40,7 +40,7 @@ impl Isa for Portable {
     }
 }
 
-/// Lanes in an array; the compiler makes of it what it can.
+/// Lanes in an array; the compiler vectorises where it can.
 #[derive(Clone, Copy)]
 pub(crate) struct Array<const N: usize>([f32; N]);
 
@@ -126,11 +126,11 @@ impl<const N: usize> Lanes<N> for Array<N> {
     }
 }
 
-/// `a * b + c` rounded once, without the instruction for it.
+/// `a * b + c` rounded once, without a fused instruction.
 ///
-/// The product of two f32 is exact in f64. Its sum with `c` is rounded *to odd* (an inexact result gets an odd last
-/// bit), after which rounding to f32 cannot err twice (Boldo and Melquiond 2008). The library's `fmaf` does the same
-/// through the floating-point environment, which does not vectorise.
+/// The product of two f32 is exact in f64. Its sum with `c` is rounded *to odd* (an inexact result gets an
+/// odd last bit); rounding that to f32 is then correct (Boldo and Melquiond 2008). The library's `fmaf` does
+/// the same through the floating-point environment, which does not vectorise.
 #[inline(always)]
 fn fused(a: f32, b: f32, c: f32) -> f32 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
@@ -138,11 +138,11 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
     }
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
     let sum = product + c;
-    // Knuth's two-sum: `error` is exactly what the addition lost, NaN when something was infinite.
+    // Knuth's two-sum: `error` is exactly the rounding error of the addition, NaN if an operand was infinite.
     let back = sum - product;
     let error = (product - (sum - back)) + (c - back);
     let bits = sum.to_bits();
-    // Toward the error: one unit up in magnitude when it has the sign of the sum, else one down.
+    // Moves toward the error: one unit up in magnitude if it has the sign of the sum, else one down.
     let odd = if (error > 0.0) == (sum > 0.0) { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
     let inexact = error.abs() > 0.0; // false for NaN
     f64::from_bits(if inexact && bits & 1 == 0 { odd } else { bits }) as f32
@@ -187,7 +187,7 @@ mod tests {
                 }
             }
         }
-        // Any bits at all, then sums that cancel, where rounding twice would show.
+        // Arbitrary bits, then sums that cancel, where double rounding would be visible.
         let mut state = 1_u64;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

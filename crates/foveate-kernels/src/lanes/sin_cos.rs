@@ -1,13 +1,13 @@
-//! Sine and cosine together.
+//! Sine and cosine, computed together.
 
 use std::f32::consts::FRAC_1_PI;
 
 use super::{Isa, Lanes, MAGIC};
 
-/// Sine and cosine of x, |x| ≤ 2e6: off by less than 2e-7 up to 1e5, by less than 2e-6 beyond.
+/// Sine and cosine of x, |x| ≤ 2e6: the error is below 2e-7 for |x| up to 1e5, and below 2e-6 beyond.
 ///
-/// x is n π plus a rest r in −π/2 ..= π/2, where both functions are (−1)^n times those of r. π is taken off in three
-/// parts of 24 bits, each product rounded once (Cody and Waite).
+/// x is n π plus a remainder r in −π/2 ..= π/2, where both functions are (−1)^n times those of r. π is
+/// subtracted in three parts of 24 bits, each product rounded once (Cody and Waite).
 #[inline(always)]
 pub(crate) fn sin_cos<I: Isa>(isa: I, x: I::V16) -> (I::V16, I::V16) {
     let magic = isa.splat16(MAGIC);

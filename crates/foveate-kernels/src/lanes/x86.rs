@@ -1,8 +1,9 @@
 //! AVX2 with FMA, and AVX-512.
 //!
-//! **Why the `unsafe` below is sound.** [`Avx2`] and [`Avx512`] have private fields and are made in `run_avx2` and
-//! `run_avx512` alone, whose callers promise the features. [`Ymm`] and [`Zmm`] are made from those tokens or from each
-//! other. So wherever a method on a token or a vector runs, the processor has the instruction.
+//! **Why the `unsafe` below is sound.** [`Avx2`] and [`Avx512`] have private fields and are only made in
+//! `run_avx2` and `run_avx512`, whose callers guarantee the features. [`Ymm`] and [`Zmm`] are made from those
+//! tokens or from each other. So wherever a method on a token or a vector runs, the processor has the
+//! instruction.
 
 use std::arch::x86_64::*;
 
@@ -65,7 +66,7 @@ impl Isa for Avx2 {
                 let n = _mm256_castps_si256(n.0);
                 let (low, high) =
                     (_mm256_permutevar8x32_ps(table.0.0, n), _mm256_permutevar8x32_ps(table.1.0, n));
-                // Bit 3 chooses the half, as the sign.
+                // Bit 3 selects the half, as the sign.
                 let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(n));
                 let entry = _mm256_castps_si256(_mm256_blendv_ps(low, high, half));
                 Ymm(_mm256_castsi256_ps(_mm256_add_epi32(entry, _mm256_slli_epi32::<19>(n))))
@@ -86,7 +87,7 @@ impl Isa for Avx2 {
     }
 }
 
-/// Eight rows to eight columns. No closures: they would not take on the caller's target features.
+/// Transposes eight rows to eight columns. No closures: they would not get the caller's target features.
 #[inline(always)]
 fn transpose8([a, b, c, d, e, f, g, h]: [Ymm; 8]) -> [Ymm; 8] {
     let (left, right) = (quarters8([a, b, c, d]), quarters8([e, f, g, h]));
@@ -101,7 +102,8 @@ fn transpose8([a, b, c, d, e, f, g, h]: [Ymm; 8]) -> [Ymm; 8] {
     columns
 }
 
-/// Four rows to, in the first half of the lanes, their columns 0 to 3, in the other half their columns 4 to 7.
+/// Transposes four rows: their columns 0 to 3 are in the first half of the lanes, columns 4 to 7 in the other
+/// half.
 #[inline(always)]
 fn quarters8([a, b, c, d]: [Ymm; 4]) -> [Ymm; 4] {
     // SAFETY: a `Ymm` proves avx2.
@@ -174,15 +176,15 @@ impl Isa for Avx512 {
     }
 }
 
-/// Two halves as one. Both were loaded by an [`Avx512`].
+/// Joins two halves. Both were loaded by an [`Avx512`].
 #[inline(always)]
 fn both(low: Ymm, high: Ymm) -> Zmm {
     // SAFETY: the only caller is `Avx512::transpose`, whose token proves avx512f and avx512dq.
     Zmm(unsafe { _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low.0), high.0) })
 }
 
-/// Four rows, rows i and i + 4 in one register, to columns t in the first and third quarter of the lanes and columns 4 + t
-/// in the others.
+/// Transposes four rows, with rows i and i + 4 in one register, to columns t in the first and third quarter
+/// of the lanes and columns 4 + t in the others.
 #[inline(always)]
 fn quarters16([a, b, c, d]: [Zmm; 4]) -> [Zmm; 4] {
     // SAFETY: a `Zmm` proves avx512f.
@@ -200,7 +202,7 @@ fn quarters16([a, b, c, d]: [Zmm; 4]) -> [Zmm; 4] {
     }
 }
 
-/// Eight lanes. Exists only where `avx2` and `fma` do.
+/// Eight lanes. A value exists only where `avx2` and `fma` are available.
 #[derive(Clone, Copy)]
 pub(crate) struct Ymm(__m256);
 
@@ -299,12 +301,12 @@ impl Lanes<8> for Ymm {
     }
 }
 
-/// Sixteen lanes. Exists only where `avx512f`, `avx512dq`, `avx2` and `fma` do.
+/// Sixteen lanes. A value exists only where `avx512f`, `avx512dq`, `avx2` and `fma` are available.
 #[derive(Clone, Copy)]
 pub(crate) struct Zmm(__m512);
 
 impl Zmm {
-    /// The halves.
+    /// The low and the high half.
     #[inline(always)]
     fn halves(self) -> (Ymm, Ymm) {
         // SAFETY: `self` proves avx512f and avx512dq.

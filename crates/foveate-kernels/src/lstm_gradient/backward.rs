@@ -1,10 +1,10 @@
-//! From the last step to the first.
+//! The backward pass, from the last step to the first.
 
 use super::{CHUNK, Learner, MOST_ROWS, Tape};
 use crate::lanes::{Block, Isa, Lanes, flat};
 
 impl Learner {
-    /// Leaves the gradient of what was last run forward in the tape's sums.
+    /// Computes the gradient of the last forward pass and stores it in the tape's sums.
     #[inline(always)]
     pub(super) fn backward<I: Isa>(&mut self, isa: I, steps: usize) {
         let (units, pulls, told_len) = (self.units(), self.actions.div_ceil(16), self.told());
@@ -21,7 +21,7 @@ impl Learner {
             let Tape { told, pull, dz, cell_sums, output_sums, output_bias_sums, .. } = &mut self.tape;
             let dz = dz[..(end - start) * units * 4].chunks_exact(units * 4);
             let here = told[start * told_len..end * told_len].chunks_exact(told_len);
-            // h of a step lies in the next.
+            // h of a step is stored with the next step.
             let next = told[(start + 1) * told_len..(end + 1) * told_len].chunks_exact(told_len);
             let pull = pull[start * pulls..end * pulls].chunks_exact(pulls);
             if I::ROWS == MOST_ROWS {
@@ -39,8 +39,9 @@ impl Learner {
         }
     }
 
-    /// One step back: from the derivatives by h and c, which later steps left, to those by z, and by h and c before.
-    /// Those by z go to place `at` of the chunk.
+    /// One backward step: from the derivatives with respect to h and c, which later steps computed, to those
+    /// with respect to z, and to h and c of the step before. Those with respect to z are stored at place `at`
+    /// of the chunk.
     #[inline(always)]
     fn step_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) {
         let (units, pulls) = (self.units(), self.actions.div_ceil(16));
@@ -66,7 +67,7 @@ impl Learner {
             pulled.mul(tanh_c.mul(o).mul(one.sub(o))).store(&mut dz[3].0);
         }
         for (dh, back) in dh.iter_mut().zip(self.back.chunks_exact(units * 64)) {
-            // Four sums, for one would wait for itself.
+            // Four independent sums, because each addition to a single sum would wait for the one before.
             let mut sums = [isa.splat16(0.0); 4];
             for (dz, back) in flat(dz).as_chunks::<4>().0.iter().zip(back.as_chunks::<4>().0) {
                 for n in 0..4 {
@@ -80,9 +81,9 @@ impl Learner {
 
 /// Adds left ⊗ right of every step to `sums`, `[rows, width, 16]`, in the order of the steps.
 ///
-/// A step has a number per row on the left, zeros behind them, and blocks on the right, of which the first `width` count.
-/// `R` rows of `W` blocks are summed in registers together; rows are a multiple of R, and `width` of W. The sums do not
-/// depend on either.
+/// The left side of a step has one number per row, zero-padded; the right side has blocks, of which the first
+/// `width` count. `R` rows of `W` blocks are summed in registers together; the number of rows is a multiple
+/// of R, and `width` of W. The sums depend on neither.
 #[allow(clippy::needless_pass_by_value, reason = "an iterator is walked more than once by cloning it")]
 #[inline(always)]
 fn outer<'a, I: Isa, const R: usize, const W: usize>(

@@ -1,16 +1,17 @@
-//! The gradient of the small controller, [`lstm`](crate::lstm) and [`dense`](crate::dense) with tanh on top, by
+//! Gradient of the small controller, [`lstm`](crate::lstm) followed by [`dense`](crate::dense) and tanh, by
 //! backpropagation through time (Werbos 1990).
 //!
-//! With a = tanh(W h + b) and the error E = Σ (a − a*)² over steps and actions, the derivatives of E by the four gates'
-//! sums z follow from the last step to the first:
+//! With a = tanh(W h + b) and the error E = Σ (a − a*)² over steps and actions, the derivatives of E with
+//! respect to the sums z of the four gates are computed from the last step to the first:
 //!
 //! * `δh = W (2 (a − a*) (1 − a²)) + W_hh δz` of the next step;
 //! * δc = δh o (1 − tanh² c) + δc f of the next step;
-//! * `δz_i = δc g i (1 − i)`, `δz_f = δc c₋ f (1 − f)`, `δz_g = δc i (1 − g²)`, `δz_o = δh tanh(c) o (1 − o)`, c₋ being the c of
-//!   the step before.
+//! * `δz_i = δc g i (1 − i)`, `δz_f = δc c₋ f (1 − f)`, `δz_g = δc i (1 − g²)`,
+//!   `δz_o = δh tanh(c) o (1 − o)`, where c₋ is the c of the step before.
 //!
-//! The gradient by a weight is the sum over steps of δz times what the weight was multiplied with. That sum is most of
-//! the work; it is a matrix product, taken over a few dozen steps at a time with the sums in registers.
+//! The gradient with respect to a weight is the sum over steps of δz times the input of that weight. That sum
+//! is most of the work; it is a matrix product, computed over a few dozen steps at a time with the sums in
+//! registers.
 
 mod backward;
 
@@ -20,8 +21,8 @@ use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
 use crate::lstm::{Cell, CellState, CellWeights};
 use crate::project::Linear;
 
-/// An LSTM, a linear layer and tanh, whose gradient can be had. Holds its scratch space, which grows with the longest
-/// piece.
+/// An LSTM followed by a linear layer and tanh, with its gradient. Contains its scratch space, which grows
+/// with the longest sequence.
 #[derive(Debug, Clone)]
 pub struct Learner {
     inputs: usize,
@@ -29,17 +30,17 @@ pub struct Learner {
     actions: usize,
     cell: Cell,
     output: Dense,
-    /// `[hidden / 16, hidden / 16, 4 gates, 16 units, 16]`: from the units of the second block, through z, back to the
-    /// h of the first.
+    /// `[hidden / 16, hidden / 16, 4 gates, 16 units, 16]`: from the units of the second block, through z,
+    /// back to the h of the first.
     back: Vec<Block>,
     /// `[actions, hidden / 16, 16]`: `output.weight`.
     output_rows: Vec<Block>,
     tape: Tape,
 }
 
-/// Where a gradient is added, tensor for tensor as PyTorch keeps the weights.
+/// Tensors to which a gradient is added, each in the layout of PyTorch's weights.
 ///
-/// There is no `bias_hh`: it is only ever added to `bias_ih`, so one of them is enough to learn, and that is `bias_ih`.
+/// There is no `bias_hh`: it is only ever added to `bias_ih`, so training one of them, `bias_ih`, is enough.
 #[derive(Debug)]
 pub struct Gradient<'a> {
     /// `[4 * hidden, inputs]`
@@ -54,25 +55,25 @@ pub struct Gradient<'a> {
     pub output_bias: &'a mut [f32],
 }
 
-/// What the way forward leaves for the way back.
+/// Intermediate results of the forward pass for the backward pass.
 #[derive(Debug, Clone)]
 struct Tape {
-    /// The memory before the first step.
+    /// The state before the first step.
     start: CellState,
-    /// `[steps + 1, Learner::told, 16]`: what the weights of a step are multiplied with, that is h of the step before
-    /// in blocks, x, and 1. Of the last only h counts.
+    /// `[steps + 1, Learner::told, 16]`: the inputs of the cell's weights at a step, that is h of the step
+    /// before in blocks, x, and 1. Of the last entry only h is used.
     told: Vec<Block>,
-    /// `[steps + 1, hidden / 16]`. Of the last only c counts.
+    /// `[steps + 1, hidden / 16]`. Of the last entry only c is used.
     kept: Vec<Kept>,
-    /// `[steps, actions / 16, 16]`: derivative of the error by the linear layer's result.
+    /// `[steps, actions / 16, 16]`: derivative of the error with respect to the output of the linear layer.
     pull: Vec<Block>,
-    /// `[CHUNK, hidden / 16, 4 gates, 16]`: derivative by z.
+    /// `[CHUNK, hidden / 16, 4 gates, 16]`: derivative with respect to z.
     dz: Vec<Block>,
-    /// `[hidden / 16, 16]`: derivative by h, from the next step.
+    /// `[hidden / 16, 16]`: derivative with respect to h, from the next step.
     dh: Vec<Block>,
-    /// `[hidden / 16, 16]`: derivative by c, from the next step.
+    /// `[hidden / 16, 16]`: derivative with respect to c, from the next step.
     dc: Vec<Block>,
-    /// `[what it is multiplied with, hidden / 16, 4 gates, 16]`: gradient of the cell's weights.
+    /// `[input of the weight, hidden / 16, 4 gates, 16]`: gradient of the cell's weights.
     cell_sums: Vec<Block>,
     /// `[actions, hidden / 16, 16]`: gradient of `output.weight`.
     output_sums: Vec<Block>,
@@ -80,7 +81,7 @@ struct Tape {
     output_bias_sums: Vec<Block>,
 }
 
-/// Of sixteen units at one step: the gates, c before the step, and tanh of c after it.
+/// Sixteen units at one step: the gates, c before the step, and tanh of c after it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kept {
     i: Block,
@@ -91,13 +92,13 @@ struct Kept {
     tanh_c: Block,
 }
 
-/// Steps whose δz are gathered before they go into the gradient: as many as stay in the nearest cache.
+/// Steps whose δz are collected before they are added to the gradient: as many as fit the first-level cache.
 const CHUNK: usize = 32;
-/// Rows of sums are padded to a multiple of this, the most that are summed together.
+/// Rows of sums are padded to a multiple of this, the largest number summed together.
 const MOST_ROWS: usize = 4;
 
 impl Learner {
-    /// A learner of zeros.
+    /// A learner with all weights zero.
     ///
     /// # Panics
     /// When a size is 0.
@@ -132,7 +133,7 @@ impl Learner {
         }
     }
 
-    /// Takes new weights.
+    /// Sets the weights.
     ///
     /// # Panics
     /// When a slice has the wrong length.
@@ -154,13 +155,14 @@ impl Learner {
         }
     }
 
-    /// Adds the gradient of Σ (a − `wanted`)² to `gradient`, and gives that sum.
+    /// Adds the gradient of Σ (a − `wanted`)² to `gradient`, and returns that sum.
     ///
-    /// * `x`: `[burn_in + steps, inputs]`. Memory is zero before the first; as many steps as there are more of `x` than
-    ///   of `wanted` come first, fill the memory, and do nothing else: no gradient flows into them.
+    /// * `x`: `[burn_in + steps, inputs]`. The state is zero before the first step. If `x` has more steps
+    ///   than `wanted`, the additional steps come first and only set the state: no gradient flows into them.
     /// * `wanted`: `[steps, actions]`, in −1 ..= 1.
     ///
-    /// Allocates nothing unless there are more steps than ever before. All levels give the same bits.
+    /// Allocates only if there are more steps than in every call before. All levels produce bit-identical
+    /// results.
     ///
     /// # Panics
     /// When a slice has the wrong length.
@@ -182,17 +184,17 @@ impl Learner {
         error
     }
 
-    /// Blocks of hidden units.
+    /// Number of blocks of hidden units.
     fn units(&self) -> usize {
         self.hidden.div_ceil(16)
     }
 
-    /// Blocks of what the cell's weights are multiplied with.
+    /// Number of blocks of inputs of the cell's weights.
     fn told(&self) -> usize {
         self.units() + (self.inputs + 1).div_ceil(16)
     }
 
-    /// Brings the sums into PyTorch's order.
+    /// Converts the sums to PyTorch's layout and adds them.
     fn add_to(&self, gradient: Gradient<'_>) {
         let (inputs, hidden, units) = (self.inputs, self.hidden, self.units());
         assert_eq!(gradient.weight_ih.len(), 4 * hidden * inputs, "weight_ih");
@@ -208,7 +210,7 @@ impl Learner {
             let mut sums =
                 tape.cell_sums.chunks_exact(units * 4).map(|all| all[unit / 16 * 4 + gate].0[unit % 16]);
             h.iter_mut().zip(&mut sums).for_each(|(to, sum)| *to += sum);
-            // Lanes behind the last unit.
+            // Skips the lanes after the last unit.
             let mut sums = sums.skip(units * 16 - hidden);
             x.iter_mut().zip(&mut sums).for_each(|(to, sum)| *to += sum);
             *bias += sums.next().unwrap_or_default();
@@ -246,7 +248,7 @@ impl Task for Study<'_> {
 }
 
 impl Learner {
-    /// From the memory's start through all steps; gives the error.
+    /// The forward pass, from the initial state through all steps; returns the error.
     #[inline(always)]
     fn forward<I: Isa>(&mut self, isa: I, x: &[f32], wanted: &[f32]) -> f64 {
         let (units, pulls, told) = (self.units(), self.actions.div_ceil(16), self.told());
@@ -268,7 +270,7 @@ impl Learner {
             rest[inputs / 16].0[inputs % 16] = 1.0;
             let (kept, next) = all_kept[t * units..(t + 2) * units].split_at_mut(units);
             for block in 0..units {
-                // As in `Cell::advance`, to the bit.
+                // As in `Cell::advance`, bit for bit.
                 let [i, f, g, o] = cell.gates(isa, block, x, &flat(h)[..hidden]);
                 let (i, f, g, o) = (sigmoid(isa, i), sigmoid(isa, f), tanh(isa, g), sigmoid(isa, o));
                 let kept = &mut kept[block];

@@ -1,4 +1,4 @@
-//! Axes along which queries and keys spread equally.
+//! Axes along which queries and keys have equal spread.
 
 #![expect(clippy::needless_range_loop, reason = "formulas of matrices are read by their indices")]
 
@@ -14,8 +14,9 @@ pub(super) struct Axes {
 }
 
 impl Axes {
-    /// The axes for `count` rows, whose number i is `number(row, i)`: `dim` numbers of a query, then `dim` of a key. In
-    /// double precision, from the four basic operations and square roots, so that machines agree.
+    /// The axes for `count` rows. Element i of a row is `number(row, i)`: `dim` numbers of a query, then
+    /// `dim` of a key. Computed in double precision with the four basic operations and square roots, so that
+    /// all machines agree.
     #[inline(always)]
     pub(super) fn balance(dim: usize, count: usize, number: impl Fn(usize, usize) -> f64) -> Axes {
         let query = covariance(dim, count, &number);
@@ -23,13 +24,13 @@ impl Axes {
         axes(dim, &query, &key)
     }
 
-    /// A query along the axes.
+    /// Coordinates of a query along the axes.
     #[inline(always)]
     pub(super) fn query(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_AXES] {
         along(&self.query, self.dim, number)
     }
 
-    /// A key along the axes.
+    /// Coordinates of a key along the axes.
     #[inline(always)]
     pub(super) fn key(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_AXES] {
         along(&self.key, self.dim, number)
@@ -77,10 +78,10 @@ fn covariance(dim: usize, count: usize, number: impl Fn(usize, usize) -> f64) ->
     sums
 }
 
-/// With `S_q = L Lᵀ` and `Lᵀ S_k L = U diag(λ) Uᵀ`, queries times L⁻ᵀ U λ^¼ and keys times L U λ^−¼ have the same diagonal
-/// covariance λ^½.
+/// With `S_q = L Lᵀ` and `Lᵀ S_k L = U diag(λ) Uᵀ`, queries times L⁻ᵀ U λ^¼ and keys times L U λ^−¼ have the
+/// same diagonal covariance λ^½.
 fn axes(dim: usize, query: &Matrix, key: &Matrix) -> Axes {
-    // A direction without any spread gets a little, so that there is an inverse.
+    // A direction without any spread gets a little, so that the inverse exists.
     let trace: f64 = (0..dim).map(|i| query[i][i]).sum();
     let little = trace * 1e-9 / dim as f64 + 1e-30;
     let mut l = [[0.0; MOST_AXES]; MOST_AXES];

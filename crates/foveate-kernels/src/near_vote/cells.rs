@@ -1,52 +1,53 @@
-//! Cutting queries, or keys, into cells that a grid can stand for.
+//! Divides queries, or keys, into cells that a grid can represent.
 
 use super::series::{Chebyshev, MOST_NODES, error};
 use super::{MOST_AXES, Point};
 use crate::lanes::Block;
 
-/// Cells with less points than this are not cut further.
+/// Cells with fewer points than this are not divided further.
 const SMALL: usize = 24;
 
-/// Most cuts between all points and a cell.
+/// Largest depth of the divisions.
 const DEEPEST: usize = 20;
 
-/// What a node costs, next to one point's part in one node: two meetings with about a thousand nodes of the other side.
+/// Cost of a node, relative to one point's part in one node: it is combined twice with about a thousand nodes
+/// of the other side.
 const NODE: usize = 5000;
 
-/// What looking for a cut costs per point, in the same units.
+/// Cost of the search for a division, per point, in the same unit.
 const LOOK: usize = 800;
 
-/// Most nodes of a cell.
+/// Maximum number of nodes of a cell.
 const MOST_OF_CELL: usize = 2000;
 
-/// One side of the votes: its points, and the cells and nodes that stand for them.
+/// One side of the votes: its points, and the cells and nodes that represent them.
 #[derive(Debug, Clone)]
 pub(super) struct Side {
     pub(super) dim: usize,
-    /// `[distinct]`: along the axes, from the middle.
+    /// `[distinct]`: coordinates along the axes, relative to the middle.
     pub(super) points: Vec<Point>,
     count: usize,
     /// Largest distance from the middle, along each axis.
     reach: [f32; MOST_AXES],
-    /// Points cell by cell.
+    /// Indices of the points, grouped by cell.
     pub(super) order: Vec<u32>,
     pub(super) cells: Vec<Cell>,
     nodes: usize,
-    /// Points that may still be looked at to find cells.
+    /// Number of points that may still be examined in the search for cells.
     patience: usize,
     /// `[nodes / 16, dim, 16]`
     pub(super) grid: Vec<Block>,
 }
 
-/// Points that lie close together.
+/// A group of points that are close together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    /// Its points in `order`.
+    /// Start of its points in `order`.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Its first node.
+    /// Index of its first node.
     pub(super) node: usize,
-    /// Nodes along each axis; 0 where the points themselves are the nodes.
+    /// Number of nodes along each axis; 0 if the points themselves are the nodes.
     pub(super) shape: [u8; MOST_AXES],
     pub(super) centre: [f32; MOST_AXES],
     pub(super) half: [f32; MOST_AXES],
@@ -61,7 +62,7 @@ impl Cell {
         self.shape[0] == 0
     }
 
-    /// What it costs.
+    /// Its cost.
     fn work(&self, dim: usize) -> usize {
         let points = if self.is_direct() { 0 } else { self.end - self.start };
         self.nodes(dim) * (NODE + points)
@@ -73,7 +74,7 @@ fn count(shape: &[u8]) -> usize {
 }
 
 impl Side {
-    /// Room for `patches` points of `dim` numbers.
+    /// Allocates space for `patches` points of `dim` numbers.
     pub(super) fn new(patches: usize, dim: usize) -> Self {
         Side {
             dim,
@@ -81,7 +82,8 @@ impl Side {
             count: 0,
             reach: [0.0; MOST_AXES],
             order: vec![0; patches],
-            // Cells are at least half as large as what is not cut, but for rare lopsided cuts.
+            // A cell has at least half as many points as the smallest one that may be divided, except after
+            // rare uneven divisions.
             cells: Vec::with_capacity(patches / 2 + 64),
             nodes: 0,
             patience: 0,
@@ -89,7 +91,7 @@ impl Side {
         }
     }
 
-    /// Takes `count` points; returns the middle between the extremes of each axis, from which they are counted now.
+    /// Sets `count` points; returns the middle between the extremes of each axis, which is the new origin.
     #[inline(always)]
     pub(super) fn place(
         &mut self,
@@ -137,15 +139,16 @@ impl Side {
         &self.grid[..self.nodes.div_ceil(16) * self.dim]
     }
 
-    /// Points times the nodes of their cells.
+    /// Total over the cells of points times nodes.
     pub(super) fn work(&self) -> f64 {
         let grids = self.cells.iter().filter(|cell| !cell.is_direct());
         grids.map(|cell| (cell.nodes(self.dim) * (cell.end - cell.start)) as f64).sum()
     }
 
-    /// Cuts the points into cells, and places their nodes, so that interpolation against anything within `other` along
-    /// each axis has a relative error of at most `bound`. Returns what is left of `patience`, the points that may be
-    /// looked at; `None` where that is not enough, or there would be too many cells.
+    /// Divides the points into cells and places their nodes, so that interpolation against any vector within
+    /// `other` along each axis has a relative error of at most `bound`. Returns the rest of `patience`, the
+    /// number of points that may be examined; `None` if that is not enough, or if there would be too many
+    /// cells.
     pub(super) fn cut(
         &mut self,
         bound: f64,
@@ -161,7 +164,7 @@ impl Side {
         self.cut_range(0, self.count, bound, other, 0)?;
         let mut node = 0;
         let dim = self.dim;
-        // What is left of the last block must be harmless.
+        // The unused rest of the last block is set to zeros.
         for cell in &mut self.cells {
             cell.node = node;
             let mut put = |x: &dyn Fn(usize) -> f32| {
@@ -200,7 +203,7 @@ impl Side {
         Some(self.patience)
     }
 
-    /// Adds the cheapest cells for the points `start` .. `end` of the order; returns what they cost.
+    /// Adds the cheapest cells for the points `start` .. `end` of the order; returns their cost.
     fn cut_range(
         &mut self,
         start: usize,
@@ -229,7 +232,7 @@ impl Side {
         let mut widest = 0;
         for axis in 0..self.dim {
             cell.centre[axis] = f32::midpoint(low[axis], high[axis]);
-            // From the rounded centre, rounded up, and never zero, for it is divided by.
+            // Measured from the rounded centre, rounded up, and never zero, because it is a divisor.
             let half = (high[axis] - cell.centre[axis]).max(cell.centre[axis] - low[axis]);
             cell.half[axis] = half * 1.000_001 + 1e-20;
             reach[axis] = f64::from(cell.half[axis]) * f64::from(other[axis]) * std::f64::consts::LN_2;
@@ -242,7 +245,7 @@ impl Side {
         }
         let work = cell.work(self.dim);
         let cells = self.cells.len();
-        // Where little can be won, there is no looking for it.
+        // If the possible gain is small, the search is skipped.
         if end - start >= SMALL && depth < DEEPEST && work > LOOK * (end - start) {
             let middle = self.part(start, end, widest, cell.centre[widest]);
             if middle > start && middle < end {
@@ -261,13 +264,13 @@ impl Side {
         Some(work)
     }
 
-    /// Brings the points below `limit` on `axis` to the front; returns where the others start.
+    /// Moves the points below `limit` on `axis` to the front; returns where the others start.
     fn part(&mut self, start: usize, end: usize, axis: usize, limit: f32) -> usize {
         let mut middle = start;
         for i in start..end {
             let below = self.points[self.order[i] as usize].0[axis] < limit;
             self.order.swap(i, middle);
-            // Without a branch, which nobody could predict.
+            // Branch-free, because the branch would be unpredictable.
             if !below {
                 self.order.swap(i, middle);
             }
@@ -277,7 +280,7 @@ impl Side {
     }
 }
 
-/// The smallest grid whose errors along all axes come to no more than `bound`.
+/// The smallest grid whose errors along all axes add up to at most `bound`.
 fn shape(reach: &[f64], bound: f64) -> Option<[u8; MOST_AXES]> {
     let mut shape = [0; MOST_AXES];
     let mut errors = [0.0; MOST_AXES];

@@ -1,4 +1,4 @@
-//! From points to the nodes of their cells and back.
+//! Conversion between points and the nodes of their cells.
 
 use super::MOST_AXES;
 use super::cells::{Cell, Side};
@@ -8,11 +8,12 @@ use crate::lanes::{Block, Isa, Lanes};
 /// Chebyshev polynomials of sixteen points, axis by axis.
 type Polynomials = [[Block; MOST_NODES]; MOST_AXES];
 
-/// Most accumulators of a cell; see `MOST_OF_CELL`.
+/// Maximum number of accumulators of a cell; see `MOST_OF_CELL`.
 const MOST: usize = 2000;
 
 impl Side {
-    /// Weights of points, `[distinct]`, to weights of nodes: every polynomial has the same sum over both.
+    /// Converts weights of points, `[distinct]`, to weights of nodes: every polynomial has the same weighted
+    /// sum over both.
     #[allow(clippy::large_stack_arrays, reason = "128 kB, so that nothing is allocated")]
     #[inline(always)]
     pub(super) fn gather<I: Isa>(&self, isa: I, chebyshev: &Chebyshev, points: &[f32], nodes: &mut [Block]) {
@@ -58,7 +59,7 @@ impl Side {
         }
     }
 
-    /// Values at nodes to values at points, `[distinct]`, by the polynomials through them.
+    /// Converts values at nodes to values at points, `[distinct]`, with the interpolating polynomials.
     #[inline(always)]
     pub(super) fn spread<I: Isa>(&self, isa: I, chebyshev: &Chebyshev, nodes: &[Block], points: &mut [f32]) {
         let mut coefficients = [0.0; MOST];
@@ -98,13 +99,13 @@ impl Side {
         }
     }
 
-    /// The last axis and its nodes.
+    /// The last axis and its number of nodes.
     #[inline(always)]
     fn inner(&self, cell: &Cell) -> (usize, usize) {
         (self.dim - 1, usize::from(cell.shape[self.dim - 1]))
     }
 
-    /// `T_0`, `T_1`, … of up to sixteen points along each axis.
+    /// Evaluates `T_0`, `T_1`, … at up to sixteen points along each axis.
     #[inline(always)]
     fn polynomials<I: Isa>(&self, isa: I, cell: &Cell, which: &[u32], all: &mut Polynomials) {
         for axis in 0..self.dim {
@@ -125,7 +126,7 @@ impl Side {
     }
 }
 
-/// Products of one polynomial per axis, but for the last axis, in the order of a grid.
+/// Enumerates products of one polynomial per axis, except the last axis, in the order of a grid.
 struct Odometer<V> {
     index: [u8; MOST_AXES],
     /// Products over the axes up to this one.

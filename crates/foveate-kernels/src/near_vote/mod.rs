@@ -1,23 +1,24 @@
-//! Softmax votes as in [`vote`](crate::vote), nearly: within a relative error that the caller chooses, in time that
-//! grows hardly faster than the number of patches.
+//! An approximation of the softmax votes of [`vote`](crate::vote): within a relative error that the caller
+//! chooses, in time that grows almost linearly with the number of patches.
 //!
-//! Queries and keys have few numbers each, so 2^(q·k) is a smooth function of few variables. Where queries lie close
-//! together, what they see of all keys is known from its values at a small grid of Chebyshev nodes; where keys lie close
-//! together, they act like weights on such a grid. So both are cut into cells, each cell stands as a grid (or as its
-//! own few points, where these are less), and only grids meet: two products with the matrix 2^(node·node) instead of
-//! the N × N one.
+//! Queries and keys have few elements, so 2^(q·k) is a smooth function of few variables. For queries that are
+//! close together, their votes for all keys can be interpolated from the values at a small grid of Chebyshev
+//! nodes; keys that are close together act like weights on such a grid. So both are divided into cells; each
+//! cell is represented by a grid (or by its own points, if these are fewer), and only grids are combined: two
+//! products with the matrix 2^(node·node) instead of the N × N one.
 //!
-//! **The bound is proved**, up to rounding. 2^(x·y) is the product of one exponential per axis, and interpolating on a
-//! tensor grid interpolates each of these by itself. With n nodes on an axis where |x·y| reaches r in natural units, the
-//! relative error is at most e = r^n e^(2 r) / (2^(n − 1) n!). Over all axes and both sides every entry of the matrix is
-//! off by a factor within 1 ± E, 1 + E = Π (1 + e); row sums are as well, for entries are positive; and so importances
-//! are within (1 + E) / (1 − E). Grids are as fine as that needs. In single precision about 1e-5 comes on top.
+//! **The bound is proved**, up to rounding. 2^(x·y) is the product of one exponential per axis, and
+//! interpolation on a tensor grid interpolates each of these separately. With n nodes on an axis where |x·y|
+//! is at most r in natural units, the relative error is at most e = r^n e^(2 r) / (2^(n − 1) n!). Over all
+//! axes and both sides, every entry of the matrix is within a factor 1 ± E of its exact value, with 1 + E = Π
+//! (1 + e). Row sums are too, because entries are positive, and so importances are within (1 + E) / (1 − E).
+//! Grids are as fine as that requires. Single precision adds about 1e-5.
 //!
-//! Axes are chosen so that queries and keys spread equally along each (the eigenvectors of the product of their
-//! covariances): mostly all but one or two are short then, and need two or three nodes.
+//! Axes are chosen so that queries and keys have equal spread along each (the eigenvectors of the product of
+//! their covariances). All but one or two axes are then usually short, and need two or three nodes.
 //!
-//! Where cells would not pay (few patches, long vectors, many axes) the exact votes are computed. Equal bits on every
-//! instruction set, as there.
+//! If cells do not pay off (few patches, long vectors, many axes), the exact votes are computed. Results are
+//! bit-identical on every instruction set, as in [`vote`](crate::vote).
 
 mod balance;
 mod cells;
@@ -36,26 +37,26 @@ use crate::threads::share;
 use crate::vote::Votes;
 use crate::{Embedded, Level};
 
-/// Relative errors that may be chosen: below, single precision has not enough digits.
+/// Possible relative errors: for smaller ones, single precision does not have enough digits.
 pub const POSSIBLE: std::ops::RangeInclusive<f64> = 3e-5..=0.1;
 
-/// Most numbers of a query.
+/// Maximum number of elements of a query.
 const MOST_AXES: usize = 8;
 
-/// Fewer different rows than this are quicker compared one by one.
+/// For fewer distinct rows than this, the pairwise computation is faster.
 const FEWEST: usize = 2000;
 
-/// Points that may be looked at for each pair, to find cells: a point takes 15 ns and a pair 0.2, so that giving up costs no more than
-/// a third of what follows then.
+/// Number of points that may be examined for each pair in the search for cells. A point takes 15 ns and a
+/// pair 0.2 ns, so giving up costs at most a third of the exact computation that follows.
 const PATIENCE: f64 = 0.004;
 
 /// Largest binary exponent: products of two powers and sums over 2^20 patches stay finite and normal.
 const SAFE: f32 = 40.0;
 
-/// What is left of the wanted error for rounding.
+/// Part of the requested error that is reserved for rounding.
 const ROUNDING: f64 = 2e-5;
 
-/// Fewest blocks of sixteen targets times blocks of sources that are worth a thread: about 0.2 ms.
+/// Minimum number of blocks of sixteen targets times blocks of sources that is worth a thread: about 0.2 ms.
 const LEAST: usize = 4000;
 
 /// Scratch space for [`NearVotes::compute`]: O(patches · dim).
@@ -67,7 +68,7 @@ pub struct NearVotes {
     chebyshev: Chebyshev,
     queries: Side,
     keys: Side,
-    /// `[distinct]`: what a key counts, then what a query does, then importances.
+    /// `[distinct]`: first the weight of a key, then that of a query, then importances.
     values: Vec<f32>,
     /// `[distinct]`: 2^(centre of the queries · key).
     factors: Vec<f32>,
@@ -79,26 +80,26 @@ pub struct NearVotes {
     threads: Threads,
 }
 
-/// How votes were counted.
+/// The method used to count the votes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
-    /// Pair by pair.
+    /// Exactly, pair by pair.
     Exact,
-    /// Over grids with this many nodes.
+    /// Approximately, over grids with this many nodes.
     Near {
-        /// Nodes that stand for the queries.
+        /// Number of nodes that represent the queries.
         queries: usize,
-        /// Nodes that stand for the keys.
+        /// Number of nodes that represent the keys.
         keys: usize,
     },
 }
 
 impl NearVotes {
-    /// Scratch space for `patches` patches with queries of `dim` numbers; importances will be within a factor of
-    /// 1 ± `error`.
+    /// Scratch space for `patches` patches with queries of `dim` numbers; importances will be within a factor
+    /// of 1 ± `error`.
     ///
     /// # Panics
-    /// When `dim` is 0, `patches` is 0 or above 2^20, or `error` is not [`POSSIBLE`].
+    /// When `dim` is 0, `patches` is 0 or above 2^20, or `error` is outside [`POSSIBLE`].
     pub fn new(patches: usize, dim: usize, error: f64) -> Self {
         assert!(POSSIBLE.contains(&error), "a relative error of {error}, possible is {POSSIBLE:?}");
         let blocks = patches.div_ceil(16) + 1;
@@ -119,22 +120,23 @@ impl NearVotes {
         }
     }
 
-    /// The same for `threads`, which share the meeting of nodes, and the rows where votes are exact.
+    /// Allocates scratch space for `threads`, which share the products of nodes, and the rows where votes are
+    /// exact.
     #[must_use]
     pub fn with_threads(self, threads: &Threads) -> Self {
         NearVotes { exact: self.exact.with_threads(threads), threads: threads.clone(), ..self }
     }
 
-    /// How the last [`NearVotes::compute`] counted.
+    /// The method of the last [`NearVotes::compute`].
     pub const fn method(&self) -> Method {
         self.last
     }
 
-    /// Counts the votes, queries being pre-multiplied so that a vote is 2^(q·k); `importance` is `[patches]` and sums
-    /// to the number of patches, nearly.
+    /// Counts the votes. Queries must be scaled so that a vote is 2^(q·k). `importance` is `[patches]` and
+    /// sums to approximately the number of patches.
     ///
     /// # Panics
-    /// When `embedded` or `importance` is for another number of patches, or another length of queries.
+    /// When `embedded` or `importance` has another number of patches, or queries have another length.
     pub fn compute(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) {
         assert_eq!(embedded.patches(), self.values.len(), "patches");
         assert_eq!(importance.len(), self.values.len(), "patches");
@@ -144,7 +146,7 @@ impl NearVotes {
         }
     }
 
-    /// `None` where votes had better be counted exactly.
+    /// `None` if the exact method is better.
     fn compute_near(&mut self, level: Level, embedded: &Embedded, importance: &mut [f32]) -> Option<Method> {
         let dim = embedded.dim();
         level.run(Prepare { votes: self, embedded })?;
@@ -158,7 +160,7 @@ impl NearVotes {
     }
 }
 
-/// From queries and keys to the weights of the keys' nodes.
+/// Computes the weights of the keys' nodes from queries and keys.
 struct Prepare<'a> {
     votes: &'a mut NearVotes,
     embedded: &'a Embedded,
@@ -181,30 +183,32 @@ impl Task for Prepare<'_> {
             f64::from(rows[votes.rows.first[row] as usize * embedded.per_row() + i / 8].0[i % 8])
         };
 
-        // Axes along which queries and keys spread alike, the middle of each as the origin.
+        // Axes along which queries and keys have equal spread, with the middle of each as the origin.
         let axes = Axes::balance(dim, distinct, number);
         let middle = queries.place(distinct, |row| axes.query(|i| number(row, i)));
         keys.place(distinct, |row| axes.key(|i| number(row, dim + i)));
         let reach = queries.reach().iter().zip(keys.reach()).map(|(q, k)| q * k).sum::<f32>();
         let aside: f32 = middle.iter().zip(keys.reach()).map(|(q, k)| (*q as f32).abs() * k).sum();
-        // Infinite or not a number counts as too far.
+        // Infinity and NaN count as too far.
         if !(reach <= SAFE && aside <= SAFE) {
             return None;
         }
 
-        // Error of an importance: about twice that of an entry, which has a part from each side.
+        // The error of an importance is about twice that of an entry, to which each side contributes a part.
         let part = (votes.error - ROUNDING).max(votes.error / 3.0) / 4.2;
         let patience = (PATIENCE * (distinct as f64).powi(2)) as usize;
         let patience = queries.cut(part, keys.reach(), chebyshev, patience)?;
         keys.cut(part, queries.reach(), chebyshev, patience)?;
         let (n, m) = (queries.nodes(), keys.nodes());
-        // Two products between nodes, points to nodes and back twice, against one comparison of all pairs.
+        // Two products between nodes and four conversions between points and nodes, against one product over
+        // all pairs.
         let work = 2.0 * n as f64 * m as f64 + 0.4 * (queries.work() + keys.work()) + 300.0 * distinct as f64;
         if work > 1.2 * (distinct as f64).powi(2) {
             return None;
         }
 
-        // Moving the origin of the keys multiplies rows, which softmax undoes; that of the queries multiplies columns.
+        // Moving the origin of the keys multiplies rows, which softmax cancels; moving that of the queries
+        // multiplies columns.
         for (row, factor) in votes.factors[..distinct].iter_mut().enumerate() {
             let key = keys.point(row);
             *factor = middle.iter().zip(key).map(|(q, &k)| q * f64::from(k)).sum::<f64>() as f32;
@@ -220,7 +224,7 @@ impl Task for Prepare<'_> {
     }
 }
 
-/// From the sums at the queries' nodes to their weights.
+/// Computes the weights of the queries' nodes from the sums at them.
 struct Turn<'a> {
     votes: &'a mut NearVotes,
 }
@@ -247,7 +251,7 @@ impl Task for Turn<'_> {
     }
 }
 
-/// From the sums at the keys' nodes to importances.
+/// Computes importances from the sums at the keys' nodes.
 struct Finish<'a> {
     votes: &'a mut NearVotes,
     importance: &'a mut [f32],
@@ -271,7 +275,7 @@ impl Task for Finish<'_> {
     }
 }
 
-/// 2^x of every number.
+/// Replaces every number x by 2^x.
 #[inline(always)]
 fn powers<I: Isa>(isa: I, xs: &mut [f32]) {
     for xs in xs.chunks_mut(16) {
@@ -282,7 +286,8 @@ fn powers<I: Isa>(isa: I, xs: &mut [f32]) {
     }
 }
 
-/// `sums` of every target: Σ weight · 2^(target · source). Both are `[nodes / 16, dim, 16]`; threads share the targets.
+/// Computes `sums` of every target: Σ weight · 2^(target · source). Both are `[nodes / 16, dim, 16]`; threads
+/// share the targets.
 fn meet(
     level: Level,
     threads: &Threads,
@@ -293,7 +298,7 @@ fn meet(
     sums: &mut [Block],
 ) {
     let blocks = targets.len() / dim;
-    // Blocks of targets that are worth a thread.
+    // Number of blocks of targets that is worth a thread.
     let least = LEAST.div_ceil((sources.len() / dim).max(1));
     let size = share(blocks, threads.count(), least, 1);
     threads.for_each(targets.chunks(size * dim).zip(sums[..blocks].chunks_mut(size)), |(targets, sums)| {
@@ -314,7 +319,7 @@ impl Task for Meet<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        /// Targets at a time.
+        /// Number of targets processed together.
         const ROWS: usize = 4;
         let Meet { targets, sources, dim, weights, sums } = self;
         for (targets, sums) in targets.chunks_exact(dim).zip(sums) {
@@ -338,5 +343,5 @@ impl Task for Meet<'_> {
     }
 }
 
-/// A point's numbers, in single precision.
+/// The coordinates of a point, in single precision.
 type Point = Eight;

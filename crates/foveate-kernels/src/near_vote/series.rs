@@ -1,14 +1,14 @@
-//! Chebyshev nodes and how wrong interpolation between them is.
+//! Chebyshev nodes and the error of interpolation between them.
 
-/// Most nodes along an axis.
+/// Maximum number of nodes along an axis.
 pub(super) const MOST_NODES: usize = 14;
 
-/// Nodes and the change between values at them and Chebyshev coefficients.
+/// The nodes, and the conversion between values at them and Chebyshev coefficients.
 #[derive(Debug, Clone)]
 pub(super) struct Chebyshev {
     /// For n nodes, the matrix `(2 − δ_k0) / n · T_k(node g)`, `[n][g][k]`.
     change: Vec<[[f64; MOST_NODES]; MOST_NODES]>,
-    /// For n nodes, where they are, in −1 ..= 1.
+    /// For n nodes, their positions in −1 ..= 1.
     nodes: Vec<[f64; MOST_NODES]>,
 }
 
@@ -35,8 +35,9 @@ impl Chebyshev {
         &self.nodes[n][..n]
     }
 
-    /// Values at the nodes of a tensor grid, the last axis fastest, to the coefficients of the polynomial through them;
-    /// or, transposed, sums of weights times polynomials to weights at the nodes.
+    /// Converts values at the nodes of a tensor grid, with the last axis fastest, to the coefficients of the
+    /// interpolating polynomial; if transposed, converts weighted sums of polynomials to weights at the
+    /// nodes.
     pub(super) fn change(&self, grid: &[u8], values: &mut [f32], transposed: bool) {
         let mut inner = 1;
         for &n in grid.iter().rev() {
@@ -61,7 +62,8 @@ impl Chebyshev {
     }
 }
 
-/// Relative error of interpolating e^(r s), −1 ≤ s ≤ 1, at n Chebyshev nodes: r^n e^(2 r) / (2^(n − 1) n!) is a bound.
+/// Bound on the relative error of interpolating e^(r s), −1 ≤ s ≤ 1, at n Chebyshev nodes: r^n e^(2 r) /
+/// (2^(n − 1) n!).
 pub(super) fn error(r: f64, n: usize) -> f64 {
     let mut error = 2.0 * exp(2.0 * r);
     for i in 1..=n {
@@ -70,9 +72,9 @@ pub(super) fn error(r: f64, n: usize) -> f64 {
     error
 }
 
-/// e^x for 0 ≤ x ≤ 1000 or so, not below: a library's might differ between machines.
+/// e^x for 0 ≤ x ≤ 1000 or so, never too small: a library's function might differ between machines.
 fn exp(x: f64) -> f64 {
-    // (e^(x / 1024))^1024, a series of six terms, and a little more for what it leaves out.
+    // (e^(x / 1024))^1024 with a series of six terms, plus a little more than the truncated rest.
     let y = x / 1024.0;
     let mut sum = 1.0;
     for i in (1..=6).rev() {
@@ -107,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The polynomial through the nodes is never further off than the bound says, and the bound is not loose.
+    /// The error of the interpolating polynomial never exceeds the bound, and the bound is not loose.
     #[test]
     fn the_bound_holds() {
         let chebyshev = Chebyshev::new();

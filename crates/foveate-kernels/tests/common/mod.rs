@@ -1,4 +1,4 @@
-//! Kernels in double precision, straight from their formulas: slow, and nothing is factored.
+//! Kernels in double precision, directly from their formulas: slow, without factoring.
 
 use foveate_kernels::kernel_vote::{FeatureMap, KernelVotes, VoteError};
 use foveate_kernels::{Embedded, Level};
@@ -6,7 +6,7 @@ use foveate_kernels::{Embedded, Level};
 /// Rows of a query and a key.
 pub(crate) type Rows = Vec<(Vec<f32>, Vec<f32>)>;
 
-/// A kernel to be tested, with all that its map was made from.
+/// A kernel under test, with all data from which its map was made.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) kernel: Kernel,
@@ -66,7 +66,7 @@ impl Case {
         if let Some(tau) = self.same_length { map.with_same_length(tau) } else { map }
     }
 
-    /// Brings a vector to the same length.
+    /// Scales a vector to the fixed length, if the kernel has one.
     pub(crate) fn scaled(&self, z: &[f32]) -> Vec<f64> {
         let z: Vec<f64> = z.iter().map(|&x| f64::from(x)).collect();
         let norm = dot(&z, &z).sqrt();
@@ -76,7 +76,7 @@ impl Case {
         }
     }
 
-    /// Features of a query (`+1`) or a key (`−1`, the sign of the last quarter of the hybrid's).
+    /// Features of a query (`+1`) or a key (`−1`, the sign of the last quarter of the hybrid map).
     pub(crate) fn features(&self, z: &[f32], sign: f64) -> Vec<f64> {
         let sides: Vec<f64> = self.planes.chunks_exact(self.dim).map(|row| side(row, z)).collect();
         let z = self.scaled(z);
@@ -121,7 +121,8 @@ impl Case {
     }
 }
 
-/// On which side of a hyperplane z lies, in single precision: double precision could disagree within rounding.
+/// The side of a hyperplane on which z is, in single precision: double precision could disagree within
+/// rounding.
 fn side(row: &[f32], z: &[f32]) -> f64 {
     if row.iter().zip(z).fold(0.0, |sum, (&w, &x)| x.mul_add(w, sum)) < 0.0 { -1.0 } else { 1.0 }
 }
@@ -138,7 +139,7 @@ pub(crate) fn embed(rows: &Rows) -> Embedded {
     embedded
 }
 
-/// What the votes come to, which must be the same to the bit on all levels.
+/// The votes, which must be bit-identical on all levels.
 #[track_caller]
 pub(crate) fn compute(
     votes: &mut KernelVotes,
@@ -148,7 +149,7 @@ pub(crate) fn compute(
     on_all_levels(rows, |level, embedded, importance| votes.compute(level, embedded, c, importance))
 }
 
-/// Calls `compute` twice on every level, with the same scratch space: all must agree to the bit.
+/// Calls `compute` twice on every level, with the same scratch space: all results must be bit-identical.
 #[track_caller]
 pub(crate) fn on_all_levels(
     rows: &Rows,
@@ -160,7 +161,7 @@ pub(crate) fn on_all_levels(
     for level in Level::available().chain(Level::available()) {
         let mut importance = vec![f32::NAN; rows.len()];
         let here = compute(level, &embedded, &mut importance);
-        // As text, where NaN equals itself.
+        // Compared as text, because NaN does not equal itself.
         assert_eq!(format!("{here:?}"), format!("{outcome:?}"), "{level}");
         if outcome.is_ok() {
             for (i, (a, b)) in importance.iter().zip(&portable).enumerate() {

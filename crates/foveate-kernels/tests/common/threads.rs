@@ -1,4 +1,4 @@
-//! Threads for tests and examples: started for each computation, as `foveate-run` does it.
+//! Threads for tests and examples, started for each computation as in `foveate-run`.
 
 use std::sync::Arc;
 use std::thread;
