@@ -42,7 +42,8 @@ fn documents() -> Vec<String> {
     for folder in ["", "docs/", "champions/"] {
         for entry in fs::read_dir(root().join(folder)).expect("a folder") {
             let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
-            found.extend(name.ends_with(".md").then(|| format!("{folder}{name}")));
+            let text = Path::new(&name).extension().is_some_and(|ending| ending == "md");
+            found.extend(text.then(|| format!("{folder}{name}")));
         }
     }
     found.sort();

@@ -69,6 +69,7 @@ impl Choice {
 /// # Ok::<(), foveate_envs::registry::WorldError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct WorldDescriptor {
     /// Its name, as in `--env`.
     pub name: &'static str,
@@ -114,13 +115,16 @@ pub struct WorldDescriptor {
     pub champion: Option<&'static [u8]>,
     /// Returns the folder of images that a request needs and that are not loaded yet.
     pub missing_pictures: fn(&EnvRequest) -> Result<Option<String>, EnvError>,
-    /// Returns its spec without building it, for worlds where that is much cheaper.
-    pub spec: Option<fn(&EnvRequest) -> Result<EnvSpec, EnvError>>,
-    /// Builds it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request first.
+    /// Its shape without making it, where that is much cheaper.
+    pub spec: Option<SpecOf>,
+    /// Makes it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request before.
     pub make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError>,
 }
 
-/// Worlds whose names have a common prefix.
+/// The shape of the world that a request describes, without making it.
+pub type SpecOf = fn(&EnvRequest) -> Result<EnvSpec, EnvError>;
+
+/// Worlds whose names begin alike.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     /// The prefix, such as `gym:`.

@@ -207,10 +207,8 @@ fn request(id: &str, picture: &str, options: &[(&str, &str)]) -> EnvRequest {
 fn worlds_in_this_process_keep_their_promises() {
     let mut asked = 0;
     for world in WORLDS.iter().filter(|world| !world.has_process) {
-        let short: &[(&str, &str)] = match world.options.iter().any(|option| option.name == "max_steps") {
-            true => &[("max_steps", "60")],
-            false => &[],
-        };
+        let limited = world.options.iter().any(|option| option.name == "max_steps");
+        let short: &[(&str, &str)] = if limited { &[("max_steps", "60")] } else { &[] };
         for picture in world.pictures {
             check(world, &request(world.name, picture.name, short));
             asked += 1;

@@ -8,6 +8,8 @@
 //! 903 steps, return 909.70
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the output of the example")]
+
 use foveate::{Action, Error, World};
 
 fn main() -> Result<(), Error> {

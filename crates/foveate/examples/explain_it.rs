@@ -9,6 +9,8 @@
 //! 40 decisions in 5 episodes, mean score 88.0
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the output of the example")]
+
 use std::path::Path;
 
 use foveate::run::workers::Stop;

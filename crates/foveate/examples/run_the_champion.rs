@@ -8,6 +8,8 @@
 //! random weights of seed 7: mean -31.9 of [-23.6, -40.7, -31.4]
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the output of the example")]
+
 use foveate::run::evaluate::Seeds;
 use foveate::{Error, Evaluation, LoadedAgent, World};
 

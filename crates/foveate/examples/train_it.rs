@@ -8,6 +8,8 @@
 //! linear: 3 parameters, -5.6 on 100 test episodes
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the output of the example")]
+
 #[path = "your_agent.rs"]
 mod your_agent;
 

@@ -8,6 +8,8 @@
 //! weights [-1.0, 1.0, 0.0]: return -1.43
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the output of the example")]
+
 #[path = "your_world.rs"]
 pub(crate) mod your_world;
 

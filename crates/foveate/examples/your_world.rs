@@ -7,6 +7,8 @@
 //! line: random actions score -36.1 on average
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the output of the example")]
+
 use foveate::core::{ActionSpace, EnvError, EnvSpec, ObservationSpace, Rng};
 use foveate::{
     Action, Env, Evaluation, LoadedAgent, Observation, Seed, Step, WORLDS, World, WorldDescriptor,

@@ -43,7 +43,7 @@ fn they_are_listed_and_found_like_all_others() {
     assert!(WORLDS.names().contains(&WORLD) && AGENTS.names().contains(&AGENT));
     assert!(LEARNERS.names().contains(&"scratch-search"));
     assert!(WORLDS.register(world::DESCRIPTOR).is_err() && AGENTS.register(agent::DESCRIPTOR).is_err());
-    let said = World::named("scratch-lmap").spec(&World::named("scratch-lmap").own()).err().expect("unknown");
+    let said = World::named("scratch-lmap").spec(&World::named("scratch-lmap").own()).expect_err("unknown");
     assert!(said.to_string().contains("did you mean scratch-lamp?"), "{said}");
     // The default agent for this observation fits the world, too.
     let world = World::named(WORLD);

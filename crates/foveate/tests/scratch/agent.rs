@@ -114,9 +114,13 @@ impl Policy for Brightness {
         }
         // A softmax over the cells with learned sharpness.
         let sharpness = self.params.get("attention.weight")[0] * 10.0;
-        weights.iter_mut().for_each(|weight| *weight = (*weight * sharpness).exp());
+        for weight in weights.iter_mut() {
+            *weight = (*weight * sharpness).exp();
+        }
         let sum: f32 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= sum);
+        for weight in weights.iter_mut() {
+            *weight /= sum;
+        }
         let mean = |place: &dyn Fn(usize) -> usize| -> f32 {
             let share = |i: usize| (place(i) as f32 + 0.5) / CELLS as f32 * 2.0 - 1.0;
             weights.iter().enumerate().map(|(i, weight)| weight * share(i)).sum()

@@ -17,6 +17,7 @@ pub(crate) const DESCRIPTOR: WorldDescriptor = WorldDescriptor {
 const SIDE: usize = 32;
 const STEPS: usize = 20;
 
+#[expect(clippy::unnecessary_wraps, reason = "a builder may fail")]
 fn make(_: &EnvRequest) -> Result<Box<dyn Env>, foveate::registry::WorldError> {
     let spec = EnvSpec {
         id: DESCRIPTOR.name.into(),
