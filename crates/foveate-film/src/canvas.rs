@@ -1,4 +1,4 @@
-//! Shapes laid on a picture.
+//! Drawing of shapes on a picture.
 
 use foveate_core::{Image, ImageBuf};
 
@@ -16,14 +16,14 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// Whether it lies in a picture of `width` × `height`.
+    /// Whether it is inside a picture of `width` × `height`.
     pub fn fits(&self, width: usize, height: usize) -> bool {
         self.x.checked_add(self.width).is_some_and(|end| end <= width)
             && self.y.checked_add(self.height).is_some_and(|end| end <= height)
     }
 }
 
-/// Mixes `alpha` / 255 of `color` into the pixel `under`.
+/// Blends `color` into the pixel `under` with weight `alpha` / 255.
 pub(crate) fn blend(under: &mut [u8], color: [u8; 3], alpha: u8) {
     for (byte, top) in under.iter_mut().zip(color) {
         let (below, top, alpha) = (u32::from(*byte), u32::from(top), u32::from(alpha));
@@ -31,7 +31,7 @@ pub(crate) fn blend(under: &mut [u8], color: [u8; 3], alpha: u8) {
     }
 }
 
-/// Fills a rectangle given in fractions of pixels, its edges smoothed; `opacity` in 0.0..=1.0.
+/// Fills a rectangle given in fractions of pixels, with antialiased edges; `opacity` in 0.0..=1.0.
 pub(crate) fn fill(
     image: &mut ImageBuf,
     x: f32,
@@ -72,7 +72,8 @@ pub(crate) fn fill_round(image: &mut ImageBuf, rect: Rect, radius: f32, color: [
     }
 }
 
-/// Paints what lies outside the rounded corners of `rect`, so that a picture put there seems to have them.
+/// Paints the area outside the rounded corners of `rect`, so that a picture placed there appears to have
+/// round corners.
 pub(crate) fn round_off(image: &mut ImageBuf, rect: Rect, radius: f32, outside: [u8; 3]) {
     let reach = (radius.ceil() as usize).min(rect.width / 2).min(rect.height / 2);
     for dy in 0..reach {
@@ -94,7 +95,7 @@ pub(crate) fn round_off(image: &mut ImageBuf, rect: Rect, radius: f32, outside: 
     }
 }
 
-/// How much of the pixel (`x`, `y`) of a rounded rectangle is inside, in 0.0..=1.0.
+/// Fraction of the pixel (`x`, `y`) that is inside a rounded rectangle, in 0.0..=1.0.
 fn round_coverage(rect: Rect, radius: f32, x: usize, y: usize) -> f32 {
     let into_corner = |at: usize, len: usize| {
         let centre = at as f32 + 0.5;
@@ -103,7 +104,7 @@ fn round_coverage(rect: Rect, radius: f32, x: usize, y: usize) -> f32 {
     (radius - into_corner(x, rect.width).hypot(into_corner(y, rect.height)) + 0.5).clamp(0.0, 1.0)
 }
 
-/// A frame around the rectangle at (`x`, `y`), `thick` pixels wide, drawn inside it.
+/// Draws a frame along the inside of the rectangle at (`x`, `y`), `thick` pixels wide.
 pub(crate) fn frame(
     image: &mut ImageBuf,
     [x, y, width, height]: [f32; 4],
@@ -118,7 +119,7 @@ pub(crate) fn frame(
     fill(image, x + width - thick, y + thick, thick, inner, color, opacity);
 }
 
-/// Puts `picture` into `rect` of `image`, each pixel as the nearest one of `picture`.
+/// Scales `picture` into `rect` of `image` by nearest-neighbour sampling.
 pub(crate) fn put(image: &mut ImageBuf, rect: Rect, picture: Image<'_>) {
     if !rect.fits(image.width(), image.height()) || picture.width() == 0 || picture.height() == 0 {
         return;
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!(row(2), row(1));
         assert_eq!(row(3), [0, 30, 30, 40, 40, 0]);
         assert_eq!(row(5), [0; 6]);
-        // A rectangle that does not fit is left alone.
+        // A rectangle that does not fit changes nothing.
         let before = image.clone();
         put(&mut image, Rect { x: 3, y: 0, width: 4, height: 4 }, small);
         assert_eq!(image, before);

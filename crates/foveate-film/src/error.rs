@@ -1,19 +1,19 @@
-//! What can go wrong with a film.
+//! Errors of films.
 
-/// What can go wrong with a film.
+/// Errors of films.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilmError {
-    /// A picture of this size cannot be composed or encoded.
+    /// The size is unsupported for a composed or encoded picture.
     #[error(
         "{format} pictures are {min_width}x{min_height} to {max_width}x{max_height} pixels, {width}x{height} was asked for; choose another size"
     )]
     Size {
-        /// What was to be made.
+        /// Format or picture to be made.
         format: &'static str,
-        /// Width asked for.
+        /// Requested width.
         width: usize,
-        /// Height asked for.
+        /// Requested height.
         height: usize,
         /// Smallest width.
         min_width: usize,
@@ -24,7 +24,7 @@ pub enum FilmError {
         /// Largest height.
         max_height: usize,
     },
-    /// A frame of another size than the film's.
+    /// The size of a frame differs from that of the film.
     #[error("a frame of {width}x{height} pixels does not fit a film of {film_width}x{film_height}")]
     FrameSize {
         /// Width of the frame.
@@ -36,16 +36,16 @@ pub enum FilmError {
         /// Height of the film.
         film_height: usize,
     },
-    /// A frame rate that no player shows.
+    /// The frame rate is outside the range that players support.
     #[error("{fps} frames per second cannot be filmed; choose 1 to 240")]
     FrameRate {
-        /// The rate asked for.
+        /// Requested frame rate.
         fps: f64,
     },
-    /// A film without a frame.
+    /// The film has no frames.
     #[error("the film has no frame; take at least one before finishing it")]
     Empty,
-    /// A film that its format cannot hold.
+    /// The film exceeds the limits of its format.
     #[error(
         "the film exceeds the 4 GiB that this {format} file can hold, after {frames} frames; film fewer steps or a smaller size"
     )]

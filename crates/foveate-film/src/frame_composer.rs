@@ -1,4 +1,4 @@
-//! One frame of a film: the world, what the agent sees, what it does and how it fares.
+//! Composes one frame of a film: the world, the agent's observation, its action and its score.
 
 mod layout;
 mod readout;
@@ -17,27 +17,27 @@ pub(crate) const TEXT: [u8; 3] = [230, 234, 240];
 pub(crate) const MUTED: [u8; 3] = [134, 144, 158];
 pub(crate) const AMBER: [u8; 3] = [255, 182, 77];
 
-/// What stays the same throughout a film.
+/// Settings that stay the same throughout a film.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameSettings {
     /// Width of a frame in pixels, 320..=3840, even.
     pub width: usize,
     /// Height of a frame in pixels, 160..=2160, even.
     pub height: usize,
-    /// Written above the world: its name, picture, variant and seed.
+    /// Title above the world: its name, picture, variant and seed.
     pub title: String,
-    /// Written above what the agent sees.
+    /// Title above the agent's observation.
     pub seen_title: String,
-    /// One per action dimension.
+    /// One dial per action dimension.
     pub dials: Vec<Dial>,
-    /// Steps after which the episode ends, if known.
+    /// Number of steps after which the episode ends, if known.
     pub max_steps: Option<usize>,
 }
 
-/// How one action dimension is shown.
+/// How to show one action dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dial {
-    /// Written beside it.
+    /// Label beside the dial.
     pub name: String,
     /// Lower bound.
     pub low: f64,
@@ -45,14 +45,15 @@ pub struct Dial {
     pub high: f64,
 }
 
-/// One moment of an episode.
+/// The content of one frame: one moment of an episode.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameContent<'a> {
-    /// The world as people see it, best of the size that [`FrameComposer::world_size`] names; `None` without such a picture.
+    /// The rendered world, best at the size given by [`FrameComposer::world_size`]; `None` if the world
+    /// cannot be rendered.
     pub world: Option<Image<'a>>,
-    /// What the agent sees.
+    /// The agent's observation.
     pub seen: AgentView<'a>,
-    /// What it decided on seeing that, one number per dial; empty when it did not decide any more.
+    /// The action chosen for this observation, one number per dial; empty if the agent did not act.
     pub action: &'a [f64],
     /// Sum of rewards so far.
     pub score: f64,
@@ -62,23 +63,23 @@ pub struct FrameContent<'a> {
     pub time_s: f64,
 }
 
-/// An observation as it is shown.
+/// An observation in a form that can be shown.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentView<'a> {
-    /// A picture, with frames around what was looked at.
+    /// A picture, with frames around the attended parts.
     Picture(Image<'a>, &'a [Mark]),
     /// Numbers, drawn as bars.
     Numbers(&'a [f32]),
-    /// How much each of some named things was attended to, drawn as bars beside the names.
+    /// Attention weights of named inputs, drawn as bars beside the names.
     Attended {
-        /// The names.
+        /// Names of the inputs.
         names: &'a [String],
-        /// One number for each.
+        /// One weight per name.
         weights: &'a [f32],
     },
 }
 
-/// A rectangle of the observation to be framed.
+/// A rectangle of the observation that is framed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mark {
     /// Left edge in pixels of the observation.
@@ -89,7 +90,7 @@ pub struct Mark {
     pub width: f32,
     /// Height in pixels of the observation.
     pub height: f32,
-    /// 0.0 is invisible, 1.0 is solid.
+    /// From 0.0 (invisible) to 1.0 (solid).
     pub opacity: f32,
 }
 
@@ -97,7 +98,7 @@ pub struct Mark {
 pub struct FrameComposer {
     settings: FrameSettings,
     layout: Layout,
-    /// Everything that does not move.
+    /// The parts that do not change.
     backdrop: ImageBuf,
     frame: ImageBuf,
     label: Face,
@@ -107,10 +108,11 @@ pub struct FrameComposer {
 }
 
 impl FrameComposer {
-    /// The size that the proportions were drawn for; both sides are multiples of 16, which films compress best.
+    /// The size for which the layout was designed; both sides are multiples of 16, which video codecs
+    /// compress best.
     pub const SIZE: (usize, usize) = (layout::WIDTH, layout::HEIGHT);
 
-    /// Prepares frames with these settings.
+    /// Creates a composer with these settings.
     ///
     /// # Errors
     /// When the size is out of range or odd.
@@ -141,17 +143,17 @@ impl FrameComposer {
         Ok(composer)
     }
 
-    /// The size at which the world is shown, (width, height); render it at this size.
+    /// Size of the world in the frame, (width, height); render the world at this size.
     pub fn world_size(&self) -> (usize, usize) {
         (self.layout.world.width, self.layout.world.height)
     }
 
-    /// Remembers the score of a moment that gets no frame, for the curve of the score.
+    /// Adds the score of a moment without a frame to the score curve.
     pub fn skip_frame(&mut self, step: usize, score: f64) {
         self.curve.take(step, score);
     }
 
-    /// The frame for one moment; `content.step` should not go back.
+    /// Composes the frame of one moment; `content.step` should not decrease.
     pub fn compose(&mut self, content: &FrameContent<'_>) -> &ImageBuf {
         self.frame.rgb_mut().copy_from_slice(self.backdrop.rgb());
         let radius = self.layout.radius;
@@ -181,7 +183,7 @@ impl FrameComposer {
         let across = rect.width as f32 / picture.width() as f32;
         let down = rect.height as f32 / picture.height() as f32;
         let thick = (1.5 * self.layout.scale).max(1.0);
-        // The most important one last, so that it lies on top.
+        // The most important mark is drawn last, on top of the others.
         for mark in marks.iter().rev() {
             let outline = [
                 rect.x as f32 + mark.x * across,
@@ -195,7 +197,7 @@ impl FrameComposer {
     }
 }
 
-/// The largest rectangle of the proportions `width` : `height` in the middle of `within`.
+/// The largest rectangle with the aspect ratio `width` : `height`, centred in `within`.
 fn fitted(within: Rect, width: usize, height: usize) -> Rect {
     if width == 0 || height == 0 {
         return within;
@@ -263,7 +265,7 @@ mod tests {
         let first = frame(&names(3), &[0.1, 0.8, 0.1]);
         assert_ne!(first, frame(&names(3), &[0.8, 0.1, 0.1]));
         assert_ne!(first, frame(&["a", "b", "c"].map(String::from), &[0.1, 0.8, 0.1]));
-        // Any number of them, and any numbers.
+        // Any number of marks and values.
         frame(&[], &[]);
         frame(&names(5000), &vec![f32::NAN; 5000]);
     }

@@ -1,4 +1,4 @@
-//! Films as GIF: plays everywhere, 255 colours.
+//! Films as GIF: supported everywhere, 255 colours.
 
 use std::borrow::Cow;
 
@@ -7,23 +7,23 @@ use foveate_core::{Image, ImageBuf};
 use crate::FilmError;
 use crate::palette::{Histogram, Palette};
 
-/// Frames that the palette is chosen from, and the bytes they may take.
+/// Number of frames from which the palette is chosen, and the limit of their size in bytes.
 const LOOK_AHEAD_FRAMES: usize = 24;
 const LOOK_AHEAD_BYTES: usize = 64 << 20;
-/// Colours in a palette; the 256th index means "as before".
+/// Number of colours in a palette; the 256th index means "unchanged".
 const COLORS: usize = 255;
 const AS_BEFORE: u8 = 255;
 
-/// A GIF film being made: give it frames, take the bytes.
+/// A GIF encoder: takes frames, produces bytes.
 ///
-/// One palette serves the whole film; it is chosen from the first 24 frames. Only what changes between two frames is
-/// stored. The GIF clock counts hundredths of a second, and browsers slow down what shows faster than 50 frames a
-/// second, so a film of 50 frames a second keeps every second frame.
+/// One palette is used for the whole film; it is chosen from the first 24 frames. Only the changes between
+/// two frames are stored. GIF delays are hundredths of a second, and browsers slow down films with more than
+/// 50 frames a second, so a film at 50 frames a second stores every second frame.
 pub struct GifFilm {
     width: usize,
     height: usize,
     every: usize,
-    /// Hundredths of a second per kept frame.
+    /// Hundredths of a second per stored frame.
     pace: f64,
     offered: usize,
     kept: usize,
@@ -39,7 +39,7 @@ struct Running {
 }
 
 impl GifFilm {
-    /// A film of `width` × `height` pixels that is offered `fps` frames a second.
+    /// A film of `width` × `height` pixels that receives `fps` frames a second.
     ///
     /// # Errors
     /// When the size or the rate is out of range.
@@ -64,10 +64,10 @@ impl GifFilm {
         Ok(GifFilm { width, height, every, pace, offered: 0, kept: 0, waiting: Vec::new(), running: None })
     }
 
-    /// Takes the next frame and appends the bytes that are ready to `out`.
+    /// Adds the next frame and appends the bytes that are ready to `out`.
     ///
     /// # Errors
-    /// When the frame has not the film's size.
+    /// When the frame does not have the film's size.
     pub fn frame(&mut self, frame: Image<'_>, out: &mut Vec<u8>) -> Result<(), FilmError> {
         let (width, height) = (frame.width(), frame.height());
         if (width, height) != (self.width, self.height) {
@@ -95,10 +95,10 @@ impl GifFilm {
         Ok(())
     }
 
-    /// Ends the film, appending what is left to `out`.
+    /// Finishes the film and appends the remaining bytes to `out`.
     ///
     /// # Errors
-    /// When no frame was taken.
+    /// When the film has no frame.
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<(), FilmError> {
         if self.running.is_none() {
             self.start(out)?;
@@ -110,7 +110,7 @@ impl GifFilm {
         Ok(())
     }
 
-    /// Chooses the palette and encodes the frames that waited for it.
+    /// Chooses the palette and encodes the buffered frames.
     fn start(&mut self, out: &mut Vec<u8>) -> Result<(), FilmError> {
         if self.waiting.is_empty() {
             return Err(FilmError::Empty);
@@ -146,7 +146,7 @@ impl GifFilm {
         } else {
             changed(&running.shown, &running.next, width)
         };
-        // A frame without a change still takes its time: one pixel that says "as before".
+        // A frame without a change still needs a delay: it is stored as one unchanged pixel.
         let (left, top, across, down) = area.unwrap_or((0, 0, 1, 1));
         let mut buffer = Vec::with_capacity(across * down);
         for y in top..top + down {
@@ -159,7 +159,7 @@ impl GifFilm {
             }
         }
         std::mem::swap(&mut running.shown, &mut running.next);
-        // Differences of rounded times do not drift away from the true time.
+        // Differences of rounded times do not accumulate rounding errors.
         let due = |frames: usize| (frames as f64 * self.pace).round();
         let delay = (due(self.kept + 1) - due(self.kept)).max(2.0) as u16;
         self.kept += 1;
@@ -179,7 +179,7 @@ impl GifFilm {
     }
 }
 
-/// The smallest (left, top, width, height) that holds every difference; `None` when there is none.
+/// The smallest rectangle (left, top, width, height) that contains every difference; `None` if there is none.
 fn changed(before: &[u8], now: &[u8], width: usize) -> Option<(usize, usize, usize, usize)> {
     let rows = || before.chunks_exact(width).zip(now.chunks_exact(width));
     let top = rows().position(|(a, b)| a != b)?;
@@ -199,7 +199,7 @@ fn changed(before: &[u8], now: &[u8], width: usize) -> Option<(usize, usize, usi
 mod tests {
     use super::*;
 
-    /// A bright square that moves over a dark ground, `step` pixels a frame.
+    /// A bright square that moves over a dark ground, by `step` pixels a frame.
     fn moving(frames: usize, step: usize) -> Vec<ImageBuf> {
         (0..frames)
             .map(|t| {
@@ -225,7 +225,7 @@ mod tests {
         file
     }
 
-    /// Plays a GIF as a viewer would: every shown picture with its time in hundredths of a second.
+    /// Decodes a GIF as a viewer would: every picture shown, with its delay in hundredths of a second.
     fn play(file: &[u8]) -> Vec<(Vec<u8>, u16)> {
         let mut options = gif::DecodeOptions::new();
         options.set_color_output(gif::ColorOutput::Indexed);
@@ -264,9 +264,9 @@ mod tests {
     fn a_viewer_sees_every_kept_frame() {
         check(1, 1, 20.0, 1, &[5]);
         check(40, 1, 20.0, 1, &[5]); // longer than the look-ahead
-        check(40, 0, 20.0, 1, &[5]); // nothing moves
+        check(40, 0, 20.0, 1, &[5]); // no motion
         check(40, 3, 50.0, 2, &[4]);
-        check(30, 3, 30.0, 1, &[3, 4, 3]); // a third of a hundredth is made up for
+        check(30, 3, 30.0, 1, &[3, 4, 3]); // rounding of a third of a hundredth is compensated
         check(5, 3, 100.0, 4, &[4]);
     }
 

@@ -1,13 +1,15 @@
-//! Pictures and films, encoded to bytes.
+//! Composes and encodes pictures and films.
 //!
-//! * [`FrameComposer`] composes one frame: the world as people see it, beside what the agent sees, with score and action.
-//! * [`encode_png`] turns a frame into a PNG file.
-//! * [`GifFilm`] and [`Mp4Film`] turn a sequence of frames into a film, frame by frame, holding only a few at a time.
+//! * [`FrameComposer`] composes one frame: the rendered world beside the agent's observation, with score and
+//!   action.
+//! * [`encode_png`] encodes a frame as a PNG file.
+//! * [`GifFilm`] and [`Mp4Film`] encode a sequence of frames as a film, frame by frame, with only a few
+//!   frames in memory.
 //!
-//! Nothing but Rust is needed to build it: the H.264 encoder behind [`Mp4Film`] is its own.
+//! Building needs only Rust: the crate contains its own H.264 encoder for [`Mp4Film`].
 //!
-//! **Invariant:** pictures come in, bytes go out; no file and no clock is touched here, and the same frames give the
-//! same bytes on every machine.
+//! **Invariant:** the input is pictures, the output is bytes. The crate accesses no file and no clock, and
+//! the same frames produce the same bytes on every machine.
 
 mod canvas;
 mod error;

@@ -1,26 +1,27 @@
-//! The MP4 container around coded pictures (ISO/IEC 14496-12 and -15).
+//! The MP4 container of coded pictures (ISO/IEC 14496-12 and -15).
 
 use crate::h264::{Format, PROFILE, PROFILE_FLAGS};
 
-/// What the head of the file says about the samples that follow it.
+/// Data of the file's head about the samples that follow it.
 pub(crate) struct Index<'a> {
     pub(crate) format: Format,
     /// Parameter sets as NAL units.
     pub(crate) sequence: &'a [u8],
     pub(crate) picture: &'a [u8],
-    /// Bytes of every sample, one picture each.
+    /// Size of every sample in bytes; a sample is one picture.
     pub(crate) sizes: &'a [u32],
-    /// Which samples are key pictures, counted from 1.
+    /// Numbers of the samples that are key pictures, starting from 1.
     pub(crate) keys: &'a [u32],
 }
 
 impl Index<'_> {
-    /// Everything that stands before the samples. It comes first so that a browser can start at once.
+    /// Everything before the samples. It comes first so that a browser can start playing at once.
     ///
-    /// `None` when the file would need more than 32 bits for its length.
+    /// `None` if the file would need more than 32 bits for its length.
     pub(crate) fn head(&self) -> Option<Vec<u8>> {
         let samples: u64 = self.sizes.iter().map(|&size| u64::from(size)).sum();
-        // The place of the first sample depends on the length of the head, which does not depend on the place.
+        // The offset of the first sample depends on the length of the head, which does not depend on the
+        // offset.
         let length = self.boxes(0, 0).len();
         let place = u32::try_from(length).ok()?;
         let data = u32::try_from(samples + 8).ok()?;
@@ -57,7 +58,7 @@ impl Index<'_> {
         });
         boxed(out, *b"trak", |b| {
             boxed(b, *b"tkhd", |b| {
-                ints(b, &[3, 0, 0, 1, 0, self.duration()]); // shown; track 1
+                ints(b, &[3, 0, 0, 1, 0, self.duration()]); // enabled; track 1
                 ints(b, &[0, 0, 0, 0]);
                 unit_matrix(b);
                 ints(b, &[(self.format.width as u32) << 16, (self.format.height as u32) << 16]);
@@ -65,7 +66,7 @@ impl Index<'_> {
             boxed(b, *b"mdia", |b| {
                 boxed(b, *b"mdhd", |b| {
                     ints(b, &[0, 0, 0, self.format.ticks_per_second, self.duration()]);
-                    short(b, 0x55c4); // language "und"
+                    short(b, 0x55c4); // language "und" (undetermined)
                     short(b, 0);
                 });
                 boxed(b, *b"hdlr", |b| {
@@ -117,10 +118,10 @@ impl Index<'_> {
         short(out, 1); // one picture per sample
         out.extend([0; 32]); // no compressor name
         short(out, 24);
-        short(out, 0xffff); // no palette
+        short(out, 0xffff); // no colour table
         boxed(out, *b"avcC", |b| {
             b.extend([1, PROFILE, PROFILE_FLAGS, self.format.level()]);
-            b.push(0xff); // NAL units carry their length in four bytes
+            b.push(0xff); // lengths of NAL units have four bytes
             b.push(0xe1); // one sequence parameter set
             short(b, self.sequence.len() as u16);
             b.extend(self.sequence);
@@ -134,12 +135,12 @@ impl Index<'_> {
             for _ in 0..3 {
                 short(b, 1); // ITU-R BT.709
             }
-            b.push(0); // black is 16 and white is 235
+            b.push(0); // video range: black is 16 and white is 235
         });
     }
 }
 
-/// Appends a box: its length, its name, its content.
+/// Appends a box: its length, name and content.
 fn boxed(out: &mut Vec<u8>, name: [u8; 4], content: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     int(out, 0);

@@ -1,4 +1,4 @@
-//! Films as MP4 with H.264: what browsers and phones play.
+//! Films as MP4 with H.264, which browsers and phones can play.
 
 use foveate_core::Image;
 
@@ -6,13 +6,13 @@ use crate::FilmError;
 use crate::h264::{Encoder, Format};
 use crate::mp4::Index;
 
-/// Pictures from one that players can jump to, to the next.
+/// Number of pictures from one seekable picture to the next.
 const KEY_EVERY: u32 = 250;
 
-/// An MP4 film being made: give it frames, take the bytes.
+/// An MP4 encoder: takes frames, produces bytes.
 ///
-/// The bytes that [`Mp4Film::frame`] gives are the *body* of the file, and [`Mp4Film::finish`] gives the *head* that
-/// belongs before it; with the head first, a browser can start to play before all has arrived.
+/// [`Mp4Film::frame`] produces the *body* of the file, and [`Mp4Film::finish`] produces the *head* that must
+/// precede it. With the head first, a browser can start to play before it has received the whole file.
 pub struct Mp4Film {
     format: Format,
     encoder: Encoder,
@@ -23,7 +23,7 @@ pub struct Mp4Film {
 }
 
 impl Mp4Film {
-    /// A film of `width` × `height` pixels, both even and from 16 to 4096, of `fps` frames a second.
+    /// A film of `width` × `height` pixels, both even and from 16 to 4096, at `fps` frames a second.
     ///
     /// # Errors
     /// When the size or the rate is out of range.
@@ -33,10 +33,10 @@ impl Mp4Film {
         Ok(Mp4Film { format, encoder, sizes: Vec::new(), keys: Vec::new(), body: 0, unit: Vec::new() })
     }
 
-    /// Takes the next frame and appends its part of the body to `out`.
+    /// Adds the next frame and appends its part of the body to `out`.
     ///
     /// # Errors
-    /// When the frame has not the film's size, or the file would exceed 4 GiB.
+    /// When the frame does not have the film's size, or the file would exceed 4 GiB.
     pub fn frame(&mut self, frame: Image<'_>, out: &mut Vec<u8>) -> Result<(), FilmError> {
         let (width, height) = (frame.width(), frame.height());
         let Format { width: film_width, height: film_height, .. } = self.format;
@@ -47,7 +47,7 @@ impl Mp4Film {
         let key = self.encoder.encode(frame, &mut self.unit);
         let size = self.unit.len() as u64 + 4;
         self.body += size;
-        // A generous allowance for the head, whose tables take at most eight bytes a frame.
+        // An upper bound on the head, whose tables take at most eight bytes per frame.
         if self.body + 8 * self.sizes.len() as u64 + 4096 > u64::from(u32::MAX) {
             return Err(FilmError::TooLong { format: "MP4", frames: self.sizes.len() });
         }
@@ -60,10 +60,10 @@ impl Mp4Film {
         Ok(())
     }
 
-    /// Ends the film; gives the head of the file.
+    /// Finishes the film; returns the head of the file.
     ///
     /// # Errors
-    /// When no frame was taken.
+    /// When the film has no frame.
     pub fn finish(self) -> Result<Vec<u8>, FilmError> {
         if self.sizes.is_empty() {
             return Err(FilmError::Empty);

@@ -1,16 +1,17 @@
-//! 255 colours for a film that may hold no more.
+//! Chooses 255 colours for a film with a limited palette.
 
 use foveate_core::Image;
 
-/// Bits per channel that colours are counted with.
+/// Bits per channel of the colour histogram.
 const BITS: usize = 5;
 const CELLS: usize = 1 << (3 * BITS);
-/// Steps of the coarse cube that every palette contains, so that a colour first met late in a film has a neighbour.
+/// Steps per channel of the coarse cube in every palette, so that a colour that first appears late in a film
+/// has a near match.
 const CUBE: usize = 4;
 
-/// How often colours occur.
+/// A histogram of colours.
 pub(crate) struct Histogram {
-    /// Per cell of the colour cube: how many pixels, and the sums of their channels.
+    /// For each cell of the colour cube: number of pixels, and sums of their channels.
     cells: Vec<(u64, [u64; 3])>,
 }
 
@@ -29,7 +30,7 @@ impl Histogram {
         }
     }
 
-    /// At most `limit` colours that come close to all that were counted, among them a coarse cube of all colours.
+    /// At most `limit` colours close to all counted ones, including a coarse cube of all colours.
     pub(crate) fn palette(&self, limit: usize) -> Palette {
         let cube = CUBE * CUBE * CUBE;
         let mut colors = self.median_cut(limit.saturating_sub(cube));
@@ -43,7 +44,8 @@ impl Histogram {
         Palette::new(colors)
     }
 
-    /// Median cut (Heckbert 1982): halve the box with the largest spread times its square-rooted weight.
+    /// Median cut (Heckbert 1982): divides the box with the largest product of spread and square root of
+    /// weight.
     fn median_cut(&self, limit: usize) -> Vec<[u8; 3]> {
         let mut points: Vec<(u64, [u64; 3])> = self.cells.iter().copied().filter(|c| c.0 > 0).collect();
         let mut boxes = vec![(0, points.len())];
@@ -62,7 +64,8 @@ impl Histogram {
             let (start, end) = boxes[index];
             let part = &mut points[start..end];
             part.sort_by(|a, b| mean(a)[channel].total_cmp(&mean(b)[channel]).then(a.1.cmp(&b.1)));
-            // Cut at the middle of the range rather than of the weight: a few kerb pixels keep their red that way.
+            // Cuts at the middle of the range, not of the weight: this preserves rare colours, such as the
+            // red of a few kerb pixels.
             let middle = f64::midpoint(mean(&part[0])[channel], mean(&part[part.len() - 1])[channel]);
             let cut = part.iter().position(|p| mean(p)[channel] > middle).unwrap_or(part.len() / 2).max(1);
             boxes[index] = (start, start + cut);
@@ -96,7 +99,7 @@ fn mean(point: &(u64, [u64; 3])) -> [f64; 3] {
     point.1.map(|sum| sum as f64 / point.0 as f64)
 }
 
-/// The channel in which `points` lie farthest apart, and how far.
+/// The channel in which `points` have the largest range, and that range.
 fn spread(points: &[(u64, [u64; 3])]) -> (usize, f64) {
     let mut widest = (0, -1.0);
     for channel in 0..3 {
@@ -109,23 +112,23 @@ fn spread(points: &[(u64, [u64; 3])]) -> (usize, f64) {
     widest
 }
 
-/// Colours, and which of them stands for any colour.
+/// Colours, and for any colour the index of its match.
 pub(crate) struct Palette {
     pub(crate) colors: Vec<[u8; 3]>,
-    /// Per cell of the colour cube: the nearest colour.
+    /// For each cell of the colour cube: the nearest colour.
     nearest: Vec<u8>,
 }
 
 impl Palette {
     fn new(colors: Vec<[u8; 3]>) -> Self {
-        // A colour of the palette stands for its own cell even where another one is nearer to the cell's middle.
+        // A colour of the palette represents its own cell even if another one is nearer to the cell's centre.
         let mut nearest: Vec<u8> = (0..CELLS)
             .map(|index| {
                 let channel =
                     |shift: usize| (index >> shift & ((1 << BITS) - 1)) << (8 - BITS) | 1 << (7 - BITS);
                 let middle = [channel(2 * BITS), channel(BITS), channel(0)];
                 let distance = |color: &[u8; 3]| {
-                    // Weights of the eye's sensitivity, roughly.
+                    // Weights approximate the sensitivity of the eye.
                     let d = |i: usize| (middle[i] as i64 - i64::from(color[i])).pow(2);
                     3 * d(0) + 6 * d(1) + d(2)
                 };
@@ -138,7 +141,7 @@ impl Palette {
         Palette { colors, nearest }
     }
 
-    /// The colour that stands for `pixel`.
+    /// Index of the colour that represents `pixel`.
     pub(crate) fn index(&self, pixel: &[u8]) -> u8 {
         self.nearest[cell(pixel)]
     }

@@ -1,10 +1,10 @@
-//! Still pictures.
+//! Still pictures as PNG.
 
 use foveate_core::Image;
 
 use crate::FilmError;
 
-/// `image` as a PNG file, compressed well rather than fast.
+/// Encodes `image` as a PNG file, optimised for size, not speed.
 ///
 /// # Errors
 /// When the picture is empty.
@@ -14,7 +14,7 @@ pub fn encode_png(image: Image<'_>) -> Result<Vec<u8>, FilmError> {
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::High);
-    // What the bytes mean: the colours of an ordinary screen.
+    // The colour space of the bytes: sRGB.
     encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
     let mut writer = encoder.write_header()?;
     writer.write_image_data(image.rgb())?;

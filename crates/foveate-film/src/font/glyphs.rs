@@ -1,8 +1,9 @@
-//! The letters: ASCII 32 to 126 as pen strokes, drawn for this project.
+//! The glyphs of ASCII 32 to 126 as pen strokes, drawn for this project.
 //!
-//! A glyph is drawn on a grid with the baseline at y = 20: capitals reach up to 0, small letters to 6, descenders
-//! down to 26. `M x y` lifts the pen and sets it down, `L x y` draws a line, `Q cx cy x y` a quadratic curve; a
-//! command holds for all the numbers that follow it. Digits are equally wide, so that running numbers stand still.
+//! A glyph is drawn on a grid with the baseline at y = 20: capitals reach up to 0, small letters to 6,
+//! descenders down to 26. `M x y` moves the pen without drawing, `L x y` draws a line, `Q cx cy x y` a
+//! quadratic curve; a command applies to all numbers that follow it. Digits have equal widths, so that
+//! changing numbers do not move.
 
 /// A drawn character.
 pub(crate) struct Glyph {
@@ -16,7 +17,7 @@ const fn glyph(width: f32, strokes: &'static str) -> Glyph {
     Glyph { width, strokes }
 }
 
-/// Code of the first glyph.
+/// Character code of the first glyph.
 pub(crate) const FIRST: u8 = b' ';
 
 /// The glyphs of ASCII 32 to 126.

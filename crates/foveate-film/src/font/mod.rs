@@ -1,4 +1,4 @@
-//! A typeface of our own at any size.
+//! A built-in typeface, available at any size.
 
 mod glyphs;
 
@@ -14,7 +14,7 @@ const BELOW_UNITS: f32 = 8.0;
 /// Space between two glyphs, in units.
 const SPACING_UNITS: f32 = 5.6;
 
-/// A typeface at one size and weight: every glyph as a mask of coverage, ready to be laid on a picture.
+/// A typeface at one size and weight: every glyph as a coverage mask, ready to be drawn on a picture.
 #[derive(Debug, Clone)]
 pub struct Face {
     masks: Vec<Mask>,
@@ -33,9 +33,9 @@ struct Mask {
 }
 
 impl Face {
-    /// A face whose capitals are `cap_px` pixels high, written with a round pen `pen_px` pixels wide.
+    /// A face whose capitals are `cap_px` pixels high, drawn with a round pen `pen_px` pixels wide.
     ///
-    /// Sizes are taken between 3 and 400 pixels, pens between half a pixel and half a capital.
+    /// Sizes are clamped to 3 to 400 pixels, pens to between half a pixel and half a capital.
     pub fn new(cap_px: f32, pen_px: f32) -> Self {
         let cap_px = cap_px.clamp(3.0, 400.0);
         let pen_px = pen_px.clamp(0.5, cap_px / 2.0);
@@ -74,9 +74,10 @@ impl Face {
         text.chars().map(|c| self.mask(c).advance_px + self.tracking_px).sum()
     }
 
-    /// Writes `text` in `color` onto `image`: its first letter starts at `x`, its capitals reach up to `y`.
+    /// Draws `text` in `color` onto `image`: its first letter starts at `x`, the top of its capitals is at
+    /// `y`.
     ///
-    /// What lies outside the picture is cut off; characters that the face lacks become `?`.
+    /// Parts outside the picture are clipped; characters missing in the face become `?`.
     pub fn write(&self, image: &mut ImageBuf, x: f32, y: f32, text: &str, color: [u8; 3]) {
         let mut pen = x;
         for c in text.chars() {
@@ -86,7 +87,7 @@ impl Face {
         }
     }
 
-    /// [`Face::write`] with `x` where the text ends.
+    /// [`Face::write`], with `x` as the end of the text.
     pub fn write_right(&self, image: &mut ImageBuf, x: f32, y: f32, text: &str, color: [u8; 3]) {
         self.write(image, x - self.width(text), y, text, color);
     }
@@ -114,7 +115,7 @@ impl Face {
     }
 }
 
-/// A straight piece of a stroke.
+/// A straight segment of a stroke.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Segment {
     from: (f32, f32),
@@ -136,7 +137,7 @@ impl Segment {
     }
 }
 
-/// Coverage of every pixel by a round pen along `segments`.
+/// Coverage of every pixel by a round pen that follows `segments`.
 fn cover(segments: &[Segment], columns: usize, rows: usize, pen_px: f32) -> Vec<u8> {
     let mut coverage = vec![0; columns * rows];
     for row in 0..rows {
@@ -150,10 +151,10 @@ fn cover(segments: &[Segment], columns: usize, rows: usize, pen_px: f32) -> Vec<
     coverage
 }
 
-/// Straight pieces per curve; at 400 px capitals still finer than a pixel's bend.
+/// Segments per curve; enough for capitals of 400 px.
 const CURVE_PIECES: u16 = 10;
 
-/// Reads strokes in the notation of [`glyphs`].
+/// Parses strokes in the notation of [`glyphs`].
 fn segments(strokes: &str) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut tokens = strokes.split_whitespace().peekable();
@@ -223,7 +224,7 @@ mod tests {
         let face = Face::new(20.0, 2.0);
         let mut image = ImageBuf::black(40, 40);
         face.write(&mut image, 10.0, 8.0, "I", [200, 100, 50]);
-        // Left bearing 2.8 px: the pen runs from y = 8 to y = 28 around x = 12.8.
+        // Left side bearing 2.8 px: the pen runs from y = 8 to y = 28 around x = 12.8.
         for (x, y, lit) in [
             (12, 18, true),
             (13, 18, true),

@@ -1,24 +1,24 @@
-//! Where everything is.
+//! Positions of all parts of a frame.
 
 use crate::{FilmError, Rect};
 
-/// The size that the proportions are given for.
+/// The frame size for which the layout is defined.
 pub(super) const WIDTH: usize = 1072;
 pub(super) const HEIGHT: usize = 544;
 
 const MIN: (usize, usize) = (320, 160);
 const MAX: (usize, usize) = (3840, 2160);
 
-/// Places in pixels of the frame.
+/// Positions in pixels of the frame.
 pub(super) struct Layout {
-    /// Pixels per unit of the proportions.
+    /// Pixels per unit of the layout.
     pub(super) scale: f32,
     /// Radius of the corners.
     pub(super) radius: f32,
     pub(super) world: Rect,
     pub(super) seen: Rect,
     pub(super) curve: Rect,
-    /// The box that the dials share.
+    /// The box shared by all dials.
     pub(super) dials: Rect,
     /// Top of the capitals of the titles.
     pub(super) title_y: f32,
@@ -29,7 +29,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Spreads the proportions over a frame, leaving bands of ground where the frame has others.
+    /// Scales the layout to a frame; a frame with another aspect ratio gets empty margins.
     pub(super) fn new(width: usize, height: usize) -> Result<Self, FilmError> {
         let in_range = (MIN.0..=MAX.0).contains(&width) && (MIN.1..=MAX.1).contains(&height);
         if !in_range || width % 2 == 1 || height % 2 == 1 {

@@ -1,4 +1,4 @@
-//! Numbers of a moment: score, time, step, the curve of the score, the action.
+//! Draws the numbers of a moment: score, time, step, score curve, action.
 
 use foveate_core::ImageBuf;
 
@@ -9,11 +9,11 @@ use crate::canvas::{self, Rect};
 /// Colours of the first dials; they repeat after that.
 const DIAL_COLORS: [[u8; 3]; 5] =
     [[108, 182, 255], [96, 203, 140], [240, 113, 120], [199, 146, 234], [255, 203, 107]];
-/// Up to this many dials each have a row with name and number; more become a row of columns.
+/// Up to this many dials get a row each, with name and number; more are drawn as one row of columns.
 const MAX_ROWS: usize = 4;
 
 impl FrameComposer {
-    /// Draws the names that stay onto the backdrop.
+    /// Draws the constant names onto the backdrop.
     pub(super) fn draw_names(&mut self) {
         let s = self.layout.scale;
         for (name, x) in readout_columns() {
@@ -81,7 +81,7 @@ impl FrameComposer {
         }
     }
 
-    /// Where the bar of a dial may grow: (x, y, width, height).
+    /// Area in which the bar of a dial is drawn: (x, y, width, height).
     fn dial_place(&self, index: usize, count: usize) -> [f32; 4] {
         if count <= MAX_ROWS {
             let row = self.row(index, count);
@@ -108,12 +108,13 @@ struct Row {
     bar_height: f32,
 }
 
-/// The readouts under the world and how far right each starts.
+/// The readouts under the world, with the horizontal position of each.
 fn readout_columns() -> [(&'static str, f32); 3] {
     [("score", 0.0), ("time", 108.0), ("step", 212.0)]
 }
 
-/// The part of a bar that `value` fills, in 0.0..=1.0: from zero where the range has one, else from its lower end.
+/// The filled part of a dial's bar for `value`, in 0.0..=1.0: starts at zero if the range contains it, else
+/// at the lower end.
 fn filled(dial: &Dial, value: f64) -> (f32, f32) {
     let range = dial.high - dial.low;
     if !range.is_finite() || range <= 0.0 || value.is_nan() {
@@ -124,11 +125,11 @@ fn filled(dial: &Dial, value: f64) -> (f32, f32) {
     (zero.min(to), zero.max(to))
 }
 
-/// The score so far, as a curve.
+/// The score so far, drawn as a curve.
 pub(super) struct Curve {
     rect: Rect,
     max_steps: Option<usize>,
-    /// (step, score), thinned out when there are too many.
+    /// (step, score), thinned out if there are too many.
     points: Vec<(usize, f64)>,
     every: usize,
 }
@@ -143,7 +144,7 @@ impl Curve {
         if fresh && score.is_finite() {
             self.points.push((step, score));
         }
-        // Twice as many points as columns are enough to look continuous.
+        // Two points per column are enough for a continuous curve.
         if self.points.len() > 2 * self.rect.width.max(2) {
             self.every *= 2;
             let mut index = 0;
@@ -171,7 +172,8 @@ impl Curve {
         };
         let floor = (self.rect.y + self.rect.height) as f32 - inset;
         let thick = 1.6 * scale;
-        // One smoothed column after the other, so that columns already drawn look the same in the next frame.
+        // Draws one antialiased column after the other, so that columns already drawn look the same in the
+        // next frame.
         let mut points = self.points.iter().map(place);
         let Some(mut from) = points.next() else { return };
         for to in points {
@@ -209,7 +211,7 @@ pub(super) fn bars(image: &mut ImageBuf, rect: Rect, numbers: &[f32]) {
     }
 }
 
-/// Draws a bar for each weight with its name above, from the top; names only where there is room for them.
+/// Draws a bar for each weight with its name above, from the top; omits names if there is no room for them.
 pub(super) fn named_bars(image: &mut ImageBuf, rect: Rect, face: &Face, names: &[String], weights: &[f32]) {
     let largest = weights.iter().filter(|v| v.is_finite()).fold(1e-6_f32, |m, v| m.max(*v));
     let cap = face.cap_px();

@@ -1,6 +1,6 @@
-//! Bits, Exp-Golomb codes and NAL units (ITU-T H.264, 7.2, 7.4.1 and 9.1).
+//! Bit writer, Exp-Golomb codes and NAL units (ITU-T H.264, 7.2, 7.4.1 and 9.1).
 
-/// Bits collected into bytes, most significant first.
+/// Collects bits into bytes, most significant first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BitWriter {
     bytes: Vec<u8>,
@@ -15,7 +15,7 @@ impl BitWriter {
         (self.pending, self.count) = (0, 0);
     }
 
-    /// The low `count` bits of `value`; `count` is at most 32.
+    /// Writes the low `count` bits of `value`; `count` is at most 32.
     pub(crate) fn bits(&mut self, value: u32, count: u32) {
         debug_assert!(count == 32 || value >> count == 0, "{value} has more than {count} bits");
         self.pending = self.pending << count | u64::from(value);
@@ -30,19 +30,19 @@ impl BitWriter {
         self.bits(u32::from(value), 1);
     }
 
-    /// `ue(v)`: an unsigned Exp-Golomb code.
+    /// Writes `ue(v)`: an unsigned Exp-Golomb code.
     pub(crate) fn ue(&mut self, value: u32) {
         let length = (value + 1).ilog2();
         self.bits(0, length);
         self.bits(value + 1, length + 1);
     }
 
-    /// `se(v)`: a signed Exp-Golomb code, 0, 1, -1, 2, -2, …
+    /// Writes `se(v)`: a signed Exp-Golomb code, in the order 0, 1, -1, 2, -2, …
     pub(crate) fn se(&mut self, value: i32) {
         self.ue(signed_code(value));
     }
 
-    /// Ends a NAL unit's payload: a one and zeros up to the byte.
+    /// Writes the trailing bits of a NAL unit: a one, then zeros up to the next byte.
     pub(crate) fn trail(&mut self) {
         self.bits(1, 1);
         if self.count > 0 {
@@ -50,7 +50,7 @@ impl BitWriter {
         }
     }
 
-    /// What was written; whole bytes only.
+    /// The bytes written; whole bytes only.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         debug_assert_eq!(self.count, 0, "trail first");
         &self.bytes
@@ -62,12 +62,12 @@ fn signed_code(value: i32) -> u32 {
     if value > 0 { value as u32 * 2 - 1 } else { value.unsigned_abs() * 2 }
 }
 
-/// Bits that `se(v)` takes.
+/// Number of bits of `se(v)`.
 pub(crate) fn signed_bits(value: i32) -> u32 {
     2 * (signed_code(value) + 1).ilog2() + 1
 }
 
-/// Appends a NAL unit, its header byte first. Where the payload would look like a start code, a 3 is put in between.
+/// Appends a NAL unit, its header byte first. Inserts a byte 3 where the payload would contain a start code.
 pub(crate) fn nal(header: u8, payload: &[u8], out: &mut Vec<u8>) {
     out.push(header);
     let mut zeros = 0;
@@ -83,7 +83,7 @@ pub(crate) fn nal(header: u8, payload: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 impl BitWriter {
-    /// The bits as zeros and ones.
+    /// The bits as text of zeros and ones.
     pub(crate) fn to_text(&self) -> String {
         let bit = |byte: u8, i: u32| if byte >> (7 - i) & 1 == 1 { '1' } else { '0' };
         self.as_bytes().iter().flat_map(|&byte| (0..8).map(move |i| bit(byte, i))).collect()

@@ -1,16 +1,16 @@
-//! Coefficients to bits: context-adaptive variable-length coding (ITU-T H.264, 9.2).
+//! Encodes coefficients as bits: context-adaptive variable-length coding (ITU-T H.264, 9.2).
 
 use super::bits::BitWriter;
 use super::tables::{Code, Tables};
 
-/// The largest level that the code of the baseline profile holds for certain.
+/// The largest level that the code of the baseline profile can always represent.
 pub(crate) const MAX_LEVEL: i32 = 2063;
 
-/// Writes the coefficients of one block, lowest frequency first; returns how many are not zero.
+/// Writes the coefficients of one block, lowest frequency first; returns the number of nonzero ones.
 ///
-/// `context` is the mean count of the neighbours' coefficients, or -1 for chroma DC.
+/// `context` is the mean coefficient count of the neighbouring blocks, or -1 for chroma DC.
 pub(crate) fn residual(writer: &mut BitWriter, tables: &Tables, levels: &[i32], context: i32) -> usize {
-    // Highest frequency first: the levels, and the zeros before each.
+    // Highest frequency first: the levels, and the number of zeros before each.
     let mut found = [(0_i32, 0_usize); 16];
     let mut total = 0;
     let mut zeros = 0;
@@ -75,7 +75,7 @@ fn put(writer: &mut BitWriter, code: Code) {
     writer.bits(u32::from(code.bits), u32::from(code.len));
 }
 
-/// A level's code: a prefix of zeros ended by a one, and a suffix.
+/// Writes the code of a level: a prefix of zeros terminated by a one, and a suffix.
 fn put_level(writer: &mut BitWriter, code: u32, suffix: u32) {
     let (prefix, bits, len) = if suffix == 0 && code < 14 {
         (code, 0, 0)

@@ -1,4 +1,4 @@
-//! Pictures to coded pictures, macroblock by macroblock.
+//! Encodes pictures, macroblock by macroblock.
 
 use foveate_core::Image;
 
@@ -11,56 +11,57 @@ use super::residue::{Counts, Quantisers, Residue};
 use super::tables::Tables;
 use super::transform::{Quantiser, chroma_qp};
 
-/// Quantiser parameter of blocks with edges, where every 6 more double the step; slices start from it.
+/// Quantiser parameter of blocks with edges; the step doubles every 6. Slices use it as their initial value.
 pub(crate) const QP: i32 = 30;
-/// Finer quantisers for calmer blocks, by how far apart their brightest and darkest luma may lie. Drawn worlds have
-/// large areas of one colour, in which the eye finds any stain, and to keep them clean costs little.
+/// Finer quantisers for blocks with little contrast: largest luma difference in the block, quantiser
+/// parameter. Rendered worlds have large areas of one colour, where artefacts are very visible and a finer
+/// quantiser costs little.
 const CALM: [(u8, i32); 2] = [(3, 13), (24, 21)];
 
 /// Encodes a film; see the [module](super).
 pub(crate) struct Encoder {
     format: Format,
     tables: Tables,
-    /// The picture to code, the picture as coded, and the one before as coded.
+    /// The picture to encode, its reconstruction, and the reconstruction of the picture before.
     source: Picture,
     coded: Picture,
     before: Picture,
     counts: Counts,
-    /// Per macroblock of the present and of the last picture; `None` for intra.
+    /// For each macroblock of the current and of the last picture; `None` for intra.
     motions: Vec<Option<Motion>>,
     last_motions: Vec<Option<Motion>>,
     writer: BitWriter,
     residue: Residue,
     half: HalfPixels,
-    /// What the last coded macroblock was quantised with.
+    /// Quantiser parameter of the last coded macroblock.
     qp: i32,
-    /// By grade; see [`grade`].
+    /// One entry per grade; see [`grade`].
     inter: [Quantisers; GRADES],
     intra: [Quantisers; GRADES],
-    /// Pictures coded, and how many since the last key picture.
+    /// Number of coded pictures, and number since the last key picture.
     pictures: u32,
     since_key: u32,
     key_every: u32,
 }
 
-/// A macroblock under way.
+/// The macroblock being encoded.
 struct Block {
     column: usize,
     row: usize,
-    /// How calm it is, for the choice of the quantiser.
+    /// Grade of its contrast, which selects the quantiser.
     grade: usize,
     luma: [u8; 256],
     chroma: [[u8; 64]; 2],
 }
 
-/// Predictions of a macroblock, to which the residue is then added.
+/// Prediction of a macroblock, to which the residue is then added.
 struct Guess {
     luma: [u8; 256],
     chroma: [[u8; 64]; 2],
 }
 
 impl Encoder {
-    /// An encoder that starts afresh every `key_every` pictures, so that players can jump there.
+    /// An encoder that inserts a key picture every `key_every` pictures, so that players can seek to it.
     pub(crate) fn new(format: Format, key_every: u32) -> Self {
         let (columns, rows) = (format.columns(), format.rows());
         let picture = Picture::new(columns, rows);
@@ -85,7 +86,8 @@ impl Encoder {
         }
     }
 
-    /// Codes the next picture, of the film's size, and appends it as one NAL unit; returns whether it is a key picture.
+    /// Encodes the next picture, which must have the film's size, and appends it as one NAL unit; returns
+    /// whether it is a key picture.
     pub(crate) fn encode(&mut self, image: Image<'_>, out: &mut Vec<u8>) -> bool {
         let key = self.since_key == 0;
         self.source.convert(image);
@@ -110,7 +112,7 @@ impl Encoder {
         key
     }
 
-    /// The last picture as a decoder shows it: planes of luma, blue and red difference, without cropping.
+    /// The last picture as decoded: planes of luma, blue and red difference, without cropping.
     #[cfg(test)]
     pub(crate) fn shown(&self) -> &Picture {
         &self.before
@@ -123,16 +125,16 @@ impl Encoder {
         w.ue(0); // picture parameter set
         w.bits(self.since_key % (1 << FRAME_NUMBER_BITS), FRAME_NUMBER_BITS);
         if key {
-            // Two key pictures in a row must differ in this number.
+            // This number must differ between two consecutive key pictures.
             w.ue(self.pictures / self.key_every % 2);
             w.flag(false);
             w.flag(false);
         } else {
             w.flag(false); // one reference
-            w.flag(false); // in the usual order
-            w.flag(false); // references slide on
+            w.flag(false); // default order of references
+            w.flag(false); // sliding window of references
         }
-        w.se(0); // the quantiser of the parameter set
+        w.se(0); // quantiser of the parameter set, unchanged
         self.qp = QP;
         w.ue(1); // no deblocking
     }
@@ -161,7 +163,7 @@ impl Encoder {
                 let skip = around.skip();
                 let mut guess = Guess { luma: [0; 256], chroma: [[0; 64]; 2] };
 
-                // Often the block has moved just like its neighbours and nothing needs to be said.
+                // Often the block has moved like its neighbours, and the macroblock can be skipped.
                 let luma_plane = &self.before.planes[0];
                 let skippable = motion::in_reach(luma_plane, x, y, skip);
                 if skippable {
@@ -211,7 +213,7 @@ impl Encoder {
                 }
                 self.writer.ue(skipped);
                 skipped = 0;
-                self.writer.ue(0); // one motion for all 16 x 16
+                self.writer.ue(0); // one motion vector for all 16 x 16
                 self.writer.se(found.motion.x - predicted.x);
                 self.writer.se(found.motion.y - predicted.y);
                 let pattern = self.residue.pattern();
@@ -233,7 +235,8 @@ impl Encoder {
         }
     }
 
-    /// Codes a macroblock from its neighbours; `base` is where the intra types start in this kind of slice.
+    /// Encodes a macroblock predicted from its neighbours; `base` is the first code of the intra types in
+    /// this kind of slice.
     fn write_intra(&mut self, block: &Block, mode: intra::Mode, luma: [u8; 256], base: u32) {
         let (column, row) = (block.column, block.row);
         let q = self.intra[block.grade];
@@ -246,7 +249,7 @@ impl Encoder {
         let kind = u32::from(self.residue.chroma_kind);
         let all = u32::from(self.residue.quadrants != 0);
         self.writer.ue(base + 1 + mode as u32 + 4 * kind + 12 * all);
-        self.writer.ue(0); // chroma by means
+        self.writer.ue(0); // chroma predicted by means
         self.writer.se(q.qp - self.qp);
         self.qp = q.qp;
         self.residue.write(&mut self.writer, &self.tables, &mut self.counts, column, row);
@@ -280,7 +283,7 @@ impl Encoder {
         self.residue.take_chroma([a, b], [c, d], q);
     }
 
-    /// Puts the macroblock, as a decoder will have it, into the coded picture.
+    /// Writes the reconstructed macroblock into the coded picture.
     fn put(&mut self, block: &Block, guess: &Guess) {
         let [luma, blue, red] = &mut self.coded.planes;
         luma.set::<16>(block.column * 16, block.row * 16, &guess.luma);
@@ -290,16 +293,16 @@ impl Encoder {
     }
 }
 
-/// Differences above this are no candidates for skipping; below, the quantiser decides.
+/// A macroblock with a larger difference is not skipped; for a smaller one the quantiser decides.
 const SKIP_LIMIT: u32 = 1200;
-/// Matches cheaper than this many bits are taken without a look at intra prediction.
+/// Matches that cost less than this many bits are used without trying intra prediction.
 const INTRA_LIMIT: u32 = 300;
-/// What an intra macroblock costs more in bits, roughly.
+/// Approximate additional cost of an intra macroblock, in bits.
 const INTRA_BITS: u32 = 24;
 
 const GRADES: usize = CALM.len() + 1;
 
-/// The quantisers of every grade.
+/// The quantisers of all grades.
 fn quantisers(intra: bool) -> [Quantisers; GRADES] {
     std::array::from_fn(|grade| {
         let qp = CALM.get(grade).map_or(QP, |(_, qp)| *qp);
@@ -307,14 +310,15 @@ fn quantisers(intra: bool) -> [Quantisers; GRADES] {
             qp,
             luma: Quantiser::new(qp, intra),
             chroma: Quantiser::new(chroma_qp(qp), intra),
-            // The usual law: 2^((qp - 12) / 6).
+            // The usual formula: 2^((qp - 12) / 6).
             weight: 2_f64.powf(f64::from(qp - 12) / 6.0).round() as u32,
             frugal: qp == QP,
         }
     })
 }
 
-/// How calm a block is: the first entry of [`CALM`] that holds for it, or one more.
+/// Contrast grade of a block: the index of the first entry of [`CALM`] that it satisfies, or the number of
+/// entries.
 fn grade(luma: &[u8; 256]) -> usize {
     let (low, high) = luma.iter().fold((u8::MAX, u8::MIN), |(low, high), &v| (low.min(v), high.max(v)));
     CALM.iter().position(|(range, _)| high - low <= *range).unwrap_or(CALM.len())
@@ -324,7 +328,7 @@ fn difference(a: &[u8; 256], b: &[u8; 256]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()
 }
 
-/// A macroblock beside the present one.
+/// A macroblock next to the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Neighbour {
     /// Outside the picture.
@@ -339,7 +343,7 @@ impl Neighbour {
     }
 }
 
-/// The macroblocks around one: left, above, above to the right (else to the left).
+/// The macroblocks to the left, above, and above to the right (or above to the left if there is none).
 struct Neighbours([Neighbour; 3]);
 
 impl Neighbours {
@@ -355,12 +359,12 @@ impl Neighbours {
         Neighbours([at(column > 0, 2, 0), at(row > 0, 1, 1), corner])
     }
 
-    /// All three, zero where there is none.
+    /// The motion of all three, zero if there is none.
     fn candidates(&self) -> [Motion; 3] {
         self.0.map(Neighbour::motion)
     }
 
-    /// What the standard predicts (8.4.1.3).
+    /// The motion predicted by the standard (8.4.1.3).
     fn predicted(&self) -> Motion {
         let [left, above, corner] = self.0;
         let none = Neighbour::Missing;
@@ -376,7 +380,7 @@ impl Neighbours {
         Motion { x: median(a.x, b.x, c.x), y: median(a.y, b.y, c.y) }
     }
 
-    /// What a skipped macroblock does (8.4.1.1).
+    /// The motion of a skipped macroblock (8.4.1.1).
     fn skip(&self) -> Motion {
         let [left, above, _] = self.0;
         let stands = |n| n == Neighbour::Missing || n == Neighbour::Moved(Motion::ZERO);

@@ -5,15 +5,15 @@ use super::picture::{Picture, Plane};
 /// How a 16 x 16 luma block is predicted; the numbers are those of the standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Every column continues downwards.
+    /// Every column repeats the pixel above the block.
     Vertical = 0,
-    /// Every row continues to the right.
+    /// Every row repeats the pixel to the left of the block.
     Horizontal = 1,
-    /// The mean of the neighbours.
+    /// The mean of the neighbouring pixels.
     Mean = 2,
 }
 
-/// The best of the modes that (x, y) allows, by absolute difference: (mode, difference).
+/// The best mode available at (x, y), by sum of absolute differences: (mode, difference).
 pub(crate) fn best(
     plane: &Plane,
     block: &[u8; 256],
@@ -64,7 +64,7 @@ fn luma(plane: &Plane, x: usize, y: usize, mode: Mode, out: &mut [u8; 256]) {
     }
 }
 
-/// The mean prediction of an 8 x 8 chroma block: every quarter from the neighbours that touch it.
+/// Mean prediction of an 8 x 8 chroma block: each quarter is predicted from the neighbours adjacent to it.
 pub(crate) fn chroma_means(picture: &Picture, plane: usize, x: usize, y: usize, out: &mut [u8; 64]) {
     let plane = &picture.planes[plane];
     let top = |i: usize| {
@@ -80,7 +80,8 @@ pub(crate) fn chroma_means(picture: &Picture, plane: usize, x: usize, y: usize, 
         })
     };
     for (j, i) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-        // Off the diagonal, one side alone counts if it is there: above for the right, left for the lower quarter.
+        // Off the diagonal, one side is used if it exists: above for the right quarter, left for the lower
+        // quarter.
         let (first, second) = match (j, i) {
             (0, 1) => (top(1).or_else(|| side(0)), None),
             (1, 0) => (side(1).or_else(|| top(0)), None),

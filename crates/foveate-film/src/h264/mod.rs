@@ -1,12 +1,12 @@
-//! An H.264 encoder for films of drawn worlds: constrained baseline profile, one slice per picture, written for this
-//! project after ITU-T Recommendation H.264.
+//! An H.264 encoder for films of rendered worlds: constrained baseline profile, one slice per picture,
+//! written for this project from ITU-T Recommendation H.264.
 //!
-//! What it uses: intra 16x16 prediction (vertical, horizontal, mean), inter 16x16 prediction from the picture before
-//! to the quarter pixel, skipped macroblocks, CAVLC. What it leaves out: everything else, the deblocking filter
-//! included; at the quality aimed for it has little to do.
+//! Supported: intra 16x16 prediction (vertical, horizontal, mean), inter 16x16 prediction from the previous
+//! picture with quarter-pixel precision, skipped macroblocks, CAVLC. Everything else is omitted, including
+//! the deblocking filter, which has little effect at the chosen quality.
 //!
-//! The encoder keeps the same picture that a decoder will have, bit for bit, and predicts from that: errors do not add
-//! up. [`Encoder::shown`] gives it to whoever wants to compare.
+//! The encoder keeps the decoded picture, bit for bit, and predicts from it, so errors do not accumulate.
+//! [`Encoder::shown`] returns it for comparison.
 
 mod bits;
 mod cavlc;

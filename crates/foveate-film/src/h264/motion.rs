@@ -1,4 +1,4 @@
-//! Where a block was in the picture before: search and interpolation (ITU-T H.264, 8.4.2.2).
+//! Motion estimation: search and interpolation in the previous picture (ITU-T H.264, 8.4.2.2).
 
 use super::bits::signed_bits;
 use super::picture::{MARGIN, Plane};
@@ -17,18 +17,19 @@ impl Motion {
         Motion { x, y }
     }
 
-    /// The nearest whole pixel, in quarter pixels.
+    /// Rounded to whole pixels, in quarter pixels.
     fn whole(self) -> Self {
         Motion::of((self.x + 2) >> 2 << 2, (self.y + 2) >> 2 << 2)
     }
 
-    /// Bits to code it as a difference from `predicted`.
+    /// Number of bits of the difference from `predicted`.
     fn bits(self, predicted: Motion) -> u32 {
         signed_bits(self.x - predicted.x) + signed_bits(self.y - predicted.y)
     }
 }
 
-/// Whether a 16 x 16 block at (x, y), displaced and with what interpolation needs around it, lies in the margins.
+/// Whether a 16 x 16 block at (x, y), displaced and including the pixels needed for interpolation, lies in
+/// the margins.
 pub(crate) fn in_reach(plane: &Plane, x: usize, y: usize, motion: Motion) -> bool {
     let room = MARGIN as i32 - 6;
     let fits = |at: usize, shift: i32, len: usize| {
@@ -50,10 +51,10 @@ fn difference(block: &[u8; 256], other: &[u8], stride: usize) -> u32 {
 
 /// Side of the interpolated region: a block and one pixel around it.
 const SIDE: usize = 18;
-/// Side of what that is interpolated from.
+/// Side of the region from which it is interpolated.
 const WIDE: usize = SIDE + 5;
 
-/// The region around a block at full and at half pixels; quarter pixels are means of two of them.
+/// The region around a block at full and half-pixel positions; quarter pixels are means of two of these.
 pub(crate) struct HalfPixels {
     /// Full pixels; half a pixel to the right; half a pixel down; both.
     planes: [[u8; SIDE * SIDE]; 4],
@@ -64,7 +65,7 @@ impl HalfPixels {
         HalfPixels { planes: [[0; SIDE * SIDE]; 4] }
     }
 
-    /// Interpolates around the block at (x, y), whole pixels, one pixel further on every side.
+    /// Interpolates around the block at (x, y), in whole pixels, including one more pixel on every side.
     fn fill(&mut self, plane: &Plane, x: isize, y: isize) {
         let mut source = [[0_i16; WIDE]; WIDE];
         for (row, to) in source.iter_mut().enumerate() {
@@ -103,7 +104,7 @@ impl HalfPixels {
         }
     }
 
-    /// The block displaced by (x, y) quarter pixels, both in -4..4, from where the region was filled.
+    /// The block displaced by (x, y) quarter pixels, both in -4..4, relative to the filled region.
     fn block(&self, x: i32, y: i32, out: &mut [u8; 256]) {
         let origin = (1 + (y >> 2)) as usize * SIDE + (1 + (x >> 2)) as usize;
         let [first, second] = SOURCES[(y & 3) as usize][(x & 3) as usize];
@@ -120,10 +121,10 @@ impl HalfPixels {
     }
 }
 
-/// A half-pixel plane, with pixels to the right and down.
+/// A half-pixel plane, with an offset in pixels to the right and down.
 type Source = (usize, usize, usize);
 
-/// By the fractions of y and x: the two sources whose mean it is.
+/// Indexed by the fractions of y and x: the two sources whose mean is used.
 const SOURCES: [[[Source; 2]; 4]; 4] = {
     const G: Source = (0, 0, 0);
     const G_RIGHT: Source = (0, 1, 0);
@@ -141,7 +142,7 @@ const SOURCES: [[[Source; 2]; 4]; 4] = {
     ]
 };
 
-/// The luma block at (x, y) of `plane`, displaced.
+/// The displaced luma block at (x, y) of `plane`.
 pub(crate) fn luma(
     plane: &Plane,
     x: usize,
@@ -162,7 +163,7 @@ pub(crate) fn luma(
     }
 }
 
-/// The 8 x 8 chroma block at (x, y) of `plane`, displaced by luma's motion.
+/// The displaced 8 x 8 chroma block at (x, y) of `plane`, with luma's motion.
 pub(crate) fn chroma(plane: &Plane, x: usize, y: usize, motion: Motion, out: &mut [u8; 64]) {
     let (left, top) = (x as isize + (motion.x >> 3) as isize, y as isize + (motion.y >> 3) as isize);
     let (fx, fy) = ((motion.x & 7) as u32, (motion.y & 7) as u32);
@@ -180,18 +181,18 @@ pub(crate) fn chroma(plane: &Plane, x: usize, y: usize, motion: Motion, out: &mu
     }
 }
 
-/// A match: where the block was, and what it costs to say so and to correct it.
+/// A match: the motion of a block, and the cost of coding it and the remaining difference.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Match {
     pub(crate) motion: Motion,
-    /// Absolute difference plus bits of the motion, weighed.
+    /// Absolute difference plus weighted number of bits of the motion.
     pub(crate) cost: u32,
 }
 
-/// Searches where `block`, at (x, y) of its picture, was in `plane`.
+/// Searches the position of `block`, at (x, y) of its picture, in `plane`.
 ///
-/// Starts from the best of `guesses`, walks downhill over whole pixels, then over halves and quarters. `weight` is
-/// what a bit costs in units of absolute difference.
+/// Starts from the best of `guesses`, descends over whole pixels, then over halves and quarters. `weight` is
+/// the cost of a bit in units of absolute difference.
 pub(crate) fn search(
     plane: &Plane,
     block: &[u8; 256],
@@ -221,7 +222,7 @@ pub(crate) fn search(
             consider(guess, &mut best);
         }
     }
-    // Large steps find far matches, small ones exact ones.
+    // Large steps find distant matches, small steps refine them.
     for step in [16, 4] {
         for _ in 0..MAX_WALK {
             let centre = best.motion;
@@ -233,7 +234,7 @@ pub(crate) fn search(
             }
         }
     }
-    // A perfect match cannot be improved on.
+    // A perfect match cannot be improved.
     let centre = best.motion;
     if best.cost <= weight * centre.bits(predicted) {
         return best;
@@ -257,7 +258,7 @@ pub(crate) fn search(
     best
 }
 
-/// Steps that a search walks before it settles for what it has.
+/// Maximum number of steps of a search.
 const MAX_WALK: usize = 12;
 
 #[cfg(test)]
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
     use foveate_core::ImageBuf;
 
-    /// A smooth landscape of hills, moved by (dx, dy) pixels.
+    /// A smooth landscape of hills, shifted by (dx, dy) pixels.
     fn hills(dx: f64, dy: f64) -> Picture {
         let mut image = ImageBuf::black(64, 64);
         for (i, pixel) in image.rgb_mut().chunks_exact_mut(3).enumerate() {

@@ -1,12 +1,12 @@
-//! What a decoder must know before the first picture (ITU-T H.264, 7.3.2 and annexes A and E).
+//! Parameter sets, which a decoder needs before the first picture (ITU-T H.264, 7.3.2 and annexes A and E).
 
 use super::bits::{BitWriter, nal};
 use crate::FilmError;
 
-/// Baseline profile, and that its extras are not used: what every decoder understands.
+/// Constrained baseline profile, which every decoder supports.
 pub(crate) const PROFILE: u8 = 66;
 pub(crate) const PROFILE_FLAGS: u8 = 0b1100_0000;
-/// `frame_num` counts modulo 2 to this.
+/// `frame_num` counts modulo 2 to the power of this.
 pub(crate) const FRAME_NUMBER_BITS: u32 = 8;
 
 /// Level, macroblocks per second, macroblocks per picture (table A-1).
@@ -28,12 +28,12 @@ const LEVELS: [(u8, u64, u64); 15] = [
     (62, 16_711_680, 139_264),
 ];
 
-/// A film's fixed properties.
+/// Constant properties of a film.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Format {
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// Clock ticks per second and per frame.
+    /// Clock ticks per second, and per frame.
     pub(crate) ticks_per_second: u32,
     pub(crate) ticks_per_frame: u32,
 }
@@ -71,11 +71,11 @@ impl Format {
         self.height.div_ceil(16)
     }
 
-    /// The lowest level that allows the size and the rate.
+    /// The lowest level that allows the size and the frame rate.
     pub(crate) fn level(&self) -> u8 {
         let picture = (self.columns() * self.rows()) as u64;
         let second = picture * u64::from(self.ticks_per_second) / u64::from(self.ticks_per_frame);
-        // A side may be at most the root of eight times the largest picture.
+        // A side may be at most the square root of eight times the largest picture.
         let longest = self.columns().max(self.rows()) as u64;
         LEVELS
             .iter()
@@ -89,14 +89,14 @@ impl Format {
         w.bits(u32::from(PROFILE), 8);
         w.bits(u32::from(PROFILE_FLAGS), 8);
         w.bits(u32::from(self.level()), 8);
-        w.ue(0); // its number
+        w.ue(0); // id of the parameter set
         w.ue(FRAME_NUMBER_BITS - 4);
-        w.ue(2); // pictures are shown in the order in which they are coded
+        w.ue(2); // output order is coding order
         w.ue(1); // one reference picture
         w.flag(false); // no gaps in frame_num
         w.ue(self.columns() as u32 - 1);
         w.ue(self.rows() as u32 - 1);
-        w.flag(true); // frames, no fields
+        w.flag(true); // frames only, no fields
         w.flag(true); // direct_8x8_inference, required with frames only
         let (right, bottom) = (self.columns() * 16 - self.width, self.rows() * 16 - self.height);
         w.flag(right + bottom > 0);
@@ -106,56 +106,56 @@ impl Format {
             w.ue(0);
             w.ue(bottom as u32 / 2);
         }
-        w.flag(true); // what the numbers mean follows
+        w.flag(true); // VUI parameters follow
         w.flag(true);
         w.bits(1, 8); // square pixels
         w.flag(false); // nothing on overscan
         w.flag(true);
-        w.bits(5, 3); // no particular video system
-        w.flag(false); // black is 16 and white is 235
+        w.bits(5, 3); // unspecified video format
+        w.flag(false); // video range: black is 16 and white is 235
         w.flag(true);
         for _ in 0..3 {
             w.bits(1, 8); // primaries, transfer and matrix of ITU-R BT.709
         }
-        w.flag(false); // chroma lies where it usually does
+        w.flag(false); // default chroma location
         w.flag(true);
         w.bits(self.ticks_per_frame, 32);
-        w.bits(2 * self.ticks_per_second, 32); // the clock counts fields, two a frame
-        w.flag(true); // at a fixed rate
+        w.bits(2 * self.ticks_per_second, 32); // the clock counts fields, two per frame
+        w.flag(true); // fixed frame rate
         w.flag(false); // no buffer model
         w.flag(false);
         w.flag(false); // no picture structure
         w.flag(true);
-        w.flag(true); // motion may point beyond the edges
-        w.ue(0); // no promise on bytes per picture
-        w.ue(0); // nor on bits per macroblock
+        w.flag(true); // motion vectors may point outside the picture
+        w.ue(0); // no limit on bytes per picture
+        w.ue(0); // no limit on bits per macroblock
         w.ue(10); // motion vectors below 2^10 quarter pixels
         w.ue(10);
-        w.ue(0); // nothing is reordered
-        w.ue(1); // one picture is kept
+        w.ue(0); // no reordering
+        w.ue(1); // one picture is buffered
         w.trail();
         let mut unit = Vec::new();
         nal(0x67, w.as_bytes(), &mut unit);
         unit
     }
 
-    /// The picture parameter set as a NAL unit; `qp` is what slices start from.
+    /// The picture parameter set as a NAL unit; `qp` is the initial quantiser parameter of slices.
     pub(crate) fn picture(qp: i32) -> Vec<u8> {
         let mut w = BitWriter::default();
-        w.ue(0); // its number
-        w.ue(0); // the sequence's number
+        w.ue(0); // id of the parameter set
+        w.ue(0); // id of the sequence parameter set
         w.flag(false); // CAVLC
         w.flag(false); // no bottom fields
         w.ue(0); // one slice group
-        w.ue(0); // one reference
+        w.ue(0); // one reference picture
         w.ue(0);
         w.flag(false); // no weighted prediction
         w.bits(0, 2);
         w.se(qp - 26);
         w.se(0);
         w.se(0); // chroma quantised like luma
-        w.flag(true); // slices say whether they are deblocked
-        w.flag(false); // intra blocks may lean on inter blocks
+        w.flag(true); // slices control deblocking
+        w.flag(false); // intra prediction may use inter blocks
         w.flag(false); // no redundant pictures
         w.trail();
         let mut unit = Vec::new();

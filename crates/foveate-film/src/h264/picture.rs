@@ -1,8 +1,8 @@
-//! Pictures as luma and half-size chroma, with a margin that motion may point into.
+//! Pictures as luma and half-size chroma planes, with a margin for motion vectors that point outside.
 
 use foveate_core::Image;
 
-/// Pixels around a luma plane; chroma has half of it.
+/// Width of the margin around a luma plane in pixels; that of chroma is half as wide.
 pub(crate) const MARGIN: usize = 32;
 
 /// One plane of bytes with a margin on all sides.
@@ -21,13 +21,13 @@ impl Plane {
         Plane { width, height, margin, stride, bytes: vec![0; stride * (height + 2 * margin)] }
     }
 
-    /// Index of the byte at (x, y), which may lie in the margin.
+    /// Index of the byte at (x, y), which may be in the margin.
     pub(crate) fn at(&self, x: isize, y: isize) -> usize {
         let margin = self.margin as isize;
         ((y + margin) * self.stride as isize + x + margin) as usize
     }
 
-    /// Copies an N x N block into `out`.
+    /// Returns an N x N block.
     pub(crate) fn block<const N: usize, const NN: usize>(&self, x: usize, y: usize) -> [u8; NN] {
         let mut out = [0; NN];
         for (row, to) in out.chunks_exact_mut(N).enumerate() {
@@ -45,7 +45,7 @@ impl Plane {
         }
     }
 
-    /// Repeats the border pixels into the margin.
+    /// Repeats the border pixels in the margin.
     pub(crate) fn extend(&mut self) {
         let (width, height, margin) = (self.width as isize, self.height as isize, self.margin);
         for y in 0..height {
@@ -77,8 +77,8 @@ impl Picture {
         Picture { planes: [Plane::new(columns * 16, rows * 16, MARGIN), chroma.clone(), chroma] }
     }
 
-    /// Converts `image` (ITU-R BT.709, black at 16, white at 235; chroma is the mean of four pixels) and repeats its last
-    /// column and row up to whole macroblocks.
+    /// Converts `image` (ITU-R BT.709, black at 16, white at 235; chroma is the mean of four pixels) and
+    /// repeats its last column and row up to whole macroblocks.
     pub(crate) fn convert(&mut self, image: Image<'_>) {
         let (width, height) = (image.width(), image.height());
         let [luma, blue, red] = &mut self.planes;
@@ -135,7 +135,8 @@ fn luma_of(r: u8, g: u8, b: u8) -> u8 {
     ((weighted + (16 << 16) + (1 << 15)) >> 16) as u8
 }
 
-/// Blue and red difference from sums of four pixels: 128 + 224 (B - Y) / 1.8556 / 255 and 128 + 224 (R - Y) / 1.5748 / 255.
+/// Blue and red difference from sums of four pixels: 128 + 224 (B - Y) / 1.8556 / 255 and 128 + 224 (R - Y) /
+/// 1.5748 / 255.
 fn chroma_of(r: i32, g: i32, b: i32) -> (u8, u8) {
     let blue = -6596 * r - 22189 * g + 28785 * b;
     let red = 28785 * r - 26145 * g - 2640 * b;

@@ -1,4 +1,4 @@
-//! What prediction leaves over, quantised: from pixels to levels and back, and to bits.
+//! The residue of prediction: quantisation of pixels to levels, reconstruction, and coding as bits.
 
 use super::bits::BitWriter;
 use super::cavlc;
@@ -11,13 +11,13 @@ pub(crate) const BLOCK_ORDER: [usize; 16] = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 1
 /// How a macroblock is quantised.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quantisers {
-    /// Luma's parameter.
+    /// Quantiser parameter of luma.
     pub(crate) qp: i32,
     pub(crate) luma: Quantiser,
     pub(crate) chroma: Quantiser,
-    /// What a bit is worth in absolute difference.
+    /// Cost of a bit in units of absolute difference.
     pub(crate) weight: u32,
-    /// Whether levels that cost more bits than they give quality are dropped.
+    /// Whether to drop levels that cost more bits than they improve the quality.
     pub(crate) frugal: bool,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct Residue {
     luma_means: [i32; 16],
     chroma: [[[i32; 16]; 4]; 2],
     chroma_means: [[i32; 4]; 2],
-    /// The means are coded apart: intra 16 x 16.
+    /// Whether DC coefficients are coded separately, as in intra 16 x 16.
     apart: bool,
-    /// Which quadrants of luma have levels, one bit each.
+    /// Bit mask of the luma quadrants that have levels.
     pub(crate) quadrants: u8,
-    /// 0: chroma has no levels, 1: means only, 2: others too.
+    /// 0: no chroma levels, 1: only DC, 2: DC and AC.
     pub(crate) chroma_kind: u8,
 }
 
@@ -48,12 +48,12 @@ impl Residue {
         }
     }
 
-    /// `coded_block_pattern`.
+    /// The value of `coded_block_pattern`.
     pub(crate) fn pattern(&self) -> u8 {
         self.chroma_kind << 4 | self.quadrants
     }
 
-    /// Quantises luma that was predicted from another picture.
+    /// Quantises luma predicted from another picture.
     pub(crate) fn take_inter(&mut self, block: &[u8; 256], guess: &[u8; 256], q: &Quantisers) {
         self.apart = false;
         self.quadrants = 0;
@@ -65,7 +65,7 @@ impl Residue {
                 scores[i / 8 * 2 + i % 4 / 2] += worth(levels, 0);
             }
         }
-        // A few stray ones cost more bits than they give quality.
+        // A few isolated levels cost more bits than they improve the quality.
         let total: u32 = scores.iter().sum();
         for (quadrant, score) in scores.into_iter().enumerate() {
             if score > 0 && (!q.frugal || score >= QUADRANT_WORTH && total >= BLOCK_WORTH) {
@@ -78,7 +78,7 @@ impl Residue {
         }
     }
 
-    /// Quantises luma that was predicted from its neighbours.
+    /// Quantises luma predicted from its neighbours.
     pub(crate) fn take_intra(&mut self, block: &[u8; 256], guess: &[u8; 256], quantiser: &Quantiser) {
         self.apart = true;
         let mut any = false;
@@ -124,7 +124,7 @@ impl Residue {
         }
     }
 
-    /// Adds restored luma to its prediction.
+    /// Adds reconstructed luma to its prediction.
     pub(crate) fn add_luma(&self, guess: &mut [u8; 256], quantiser: &Quantiser) {
         let mut means = self.luma_means;
         if self.apart {
@@ -146,7 +146,7 @@ impl Residue {
         }
     }
 
-    /// Adds restored chroma to its prediction.
+    /// Adds reconstructed chroma to its prediction.
     pub(crate) fn add_chroma(&self, plane: usize, guess: &mut [u8; 64], quantiser: &Quantiser) {
         if self.chroma_kind == 0 {
             return;
@@ -163,7 +163,7 @@ impl Residue {
         }
     }
 
-    /// Writes all levels, in the order of the standard (7.3.5.3), and notes the counts for the neighbours.
+    /// Writes all levels in the order of the standard (7.3.5.3), and stores the counts for the neighbours.
     pub(crate) fn write(
         &self,
         writer: &mut BitWriter,
@@ -205,12 +205,12 @@ impl Residue {
     }
 }
 
-/// Less than this in a quadrant, a macroblock or a chroma plane is dropped.
+/// Levels with a smaller total value are dropped, per quadrant, macroblock or chroma plane.
 const QUADRANT_WORTH: u32 = 4;
 const BLOCK_WORTH: u32 = 6;
 const CHROMA_WORTH: u32 = 7;
 
-/// How much a block's levels are worth: a one at a high frequency little, anything above one a lot.
+/// Value of a block's levels: low for a one at a high frequency, high for any level above one.
 fn worth(levels: &[i32; 16], first: usize) -> u32 {
     let mut worth = 0;
     let mut zeros = 0;
@@ -232,7 +232,7 @@ fn worth(levels: &[i32; 16], first: usize) -> u32 {
     worth
 }
 
-/// Differences of a 4 x 4 block at (x, y) in blocks of N x N.
+/// Differences of the 4 x 4 block at (x, y) in blocks of N x N.
 fn subtract<const N: usize>(block: &[u8], guess: &[u8], x: usize, y: usize, out: &mut [i32; 16]) {
     for (row, to) in out.chunks_exact_mut(4).enumerate() {
         let at = (y + row) * N + x;
@@ -251,7 +251,7 @@ fn add<const N: usize>(guess: &mut [u8], x: usize, y: usize, values: &[i32; 16])
     }
 }
 
-/// How many levels every 4 x 4 block of a picture has: the context of its neighbours.
+/// Number of levels of every 4 x 4 block of a picture: the coding context of its neighbours.
 pub(crate) struct Counts {
     pub(crate) luma: Grid,
     pub(crate) chroma: [Grid; 2],
@@ -271,7 +271,7 @@ impl Counts {
     }
 }
 
-/// Counts of one plane.
+/// The counts of one plane.
 pub(crate) struct Grid {
     width: usize,
     counts: Vec<u8>,
@@ -286,7 +286,7 @@ impl Grid {
         self.counts[y * self.width + x] = total as u8;
     }
 
-    /// The mean of the blocks to the left and above, as far as there are any.
+    /// The mean of the blocks to the left and above, as far as they exist.
     fn context(&self, x: usize, y: usize) -> i32 {
         let left = (x > 0).then(|| i32::from(self.counts[y * self.width + x - 1]));
         let above = (y > 0).then(|| i32::from(self.counts[(y - 1) * self.width + x]));

@@ -1,23 +1,23 @@
-//! The variable-length codes of CAVLC, as the tables of the standard print them (ITU-T H.264, 9.1.2 and 9.2).
+//! The variable-length codes of CAVLC, as printed in the standard (ITU-T H.264, 9.1.2 and 9.2).
 
-/// A code word: its bits and how many they are.
+/// A code word: its bits and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Code {
     pub(crate) bits: u16,
     pub(crate) len: u8,
 }
 
-/// All tables, read once.
+/// All tables, parsed once.
 pub(crate) struct Tables {
     /// `coeff_token`: `[context][total coefficients][trailing ones]`; contexts 0 to 2, and 3 for chroma DC.
     tokens: [[[Code; 4]; 17]; 4],
     /// `total_zeros`: `[total coefficients - 1][zeros]`, for blocks of 15 or 16.
     zeros: [[Code; 16]; 15],
-    /// The same for chroma DC, blocks of 4.
+    /// The same for chroma DC, with blocks of 4.
     chroma_zeros: [[Code; 16]; 3],
     /// `run_before`: `[zeros left - 1, at most 6][run]`.
     runs: [[Code; 16]; 7],
-    /// `coded_block_pattern` of inter macroblocks to code number.
+    /// Code number of each `coded_block_pattern` of inter macroblocks.
     pub(crate) inter_pattern: [u8; 48],
 }
 
@@ -44,14 +44,14 @@ impl Tables {
         }
     }
 
-    /// `coeff_token` where the neighbours have `context` coefficients; -1 for chroma DC.
+    /// Code of `coeff_token` if the neighbours have `context` coefficients; -1 for chroma DC.
     pub(crate) fn token(&self, context: i32, total: usize, ones: usize) -> Code {
         let table = match context {
             -1 => 3,
             0 | 1 => 0,
             2 | 3 => 1,
             4..8 => 2,
-            // From 8 coefficients on, six plain bits.
+            // From 8 coefficients on, a fixed-length code of six bits.
             _ => {
                 let bits = if total == 0 { 3 } else { (total - 1) << 2 | ones };
                 return Code { bits: bits as u16, len: 6 };
@@ -60,18 +60,18 @@ impl Tables {
         self.tokens[table][total][ones]
     }
 
-    /// `total_zeros` of a block of `size` coefficients, `total` of them not zero.
+    /// Code of `total_zeros` for a block of `size` coefficients, `total` of them nonzero.
     pub(crate) fn zeros(&self, size: usize, total: usize, zeros: usize) -> Code {
         if size == 4 { self.chroma_zeros[total - 1][zeros] } else { self.zeros[total - 1][zeros] }
     }
 
-    /// `run_before` where `left` zeros (at least one) are still to be placed.
+    /// Code of `run_before` if `left` zeros (at least one) remain to be placed.
     pub(crate) fn run(&self, left: usize, run: usize) -> Code {
         self.runs[left.min(7) - 1][run]
     }
 }
 
-/// Code words separated by spaces; `-` where there is none.
+/// Parses code words separated by spaces; `-` if there is none.
 fn codes(row: &str) -> impl Iterator<Item = Code> + '_ {
     row.split_whitespace().map(|word| {
         if word == "-" {
@@ -92,7 +92,7 @@ fn rows<const N: usize>(table: &[&str; N]) -> [[Code; 16]; N] {
     })
 }
 
-/// Table 9-5. One line per total (0 to 16), in it the codes for 0 to 3 trailing ones.
+/// Table 9-5. One line per total (0 to 16), with the codes for 0 to 3 trailing ones.
 const COEFF_TOKEN: [&str; 4] = [
     "1 - - -
     000101 01 - -
@@ -152,7 +152,7 @@ const COEFF_TOKEN: [&str; 4] = [
     000010 00000011 00000010 0000000",
 ];
 
-/// Tables 9-7 and 9-8. One line per total (1 to 15), in it the codes for 0, 1, … zeros.
+/// Tables 9-7 and 9-8. One line per total (1 to 15), with the codes for 0, 1, … zeros.
 const TOTAL_ZEROS: [&str; 15] = [
     "1 011 010 0011 0010 00011 00010 000011 000010 0000011 0000010 00000011 00000010 000000011 000000010 000000001",
     "111 110 101 100 011 0101 0100 0011 0010 00011 00010 000011 000010 000001 000000",
@@ -174,7 +174,7 @@ const TOTAL_ZEROS: [&str; 15] = [
 /// Table 9-9 (a).
 const CHROMA_DC_TOTAL_ZEROS: [&str; 3] = ["1 01 001 000", "1 01 00", "1 0"];
 
-/// Table 9-10. One line per zeros left (1 to 6, then more), in it the codes for runs of 0, 1, …
+/// Table 9-10. One line per number of zeros left (1 to 6, then more), with the codes for runs of 0, 1, …
 const RUN_BEFORE: [&str; 7] = [
     "1 0",
     "1 01 00",
@@ -195,7 +195,8 @@ const INTER_PATTERNS: [u8; 48] = [
 mod tests {
     use super::*;
 
-    /// No word begins another one; returns how full the code space is, in units of 2^-16.
+    /// Checks that no code word is a prefix of another; returns the used part of the code space, in units of
+    /// 2^-16.
     #[track_caller]
     fn check_prefix_free(name: &str, words: &[Code]) -> u32 {
         let words: Vec<Code> = words.iter().copied().filter(|c| c.len > 0).collect();
@@ -220,7 +221,7 @@ mod tests {
         }
         for (i, row) in tables.zeros.iter().enumerate() {
             assert_eq!(row.iter().filter(|c| c.len > 0).count(), 16 - i, "total_zeros {i}");
-            // All but the first leave no bit pattern unused.
+            // All rows except the first use every bit pattern.
             let full = check_prefix_free("total_zeros", row);
             assert_eq!(full, if i == 0 { (1 << 16) - (1 << 7) } else { 1 << 16 }, "total_zeros {i}");
         }

@@ -1,6 +1,6 @@
 //! The 4x4 integer transform and its quantiser (ITU-T H.264, 8.5; Malvar et al. 2003).
 //!
-//! Blocks are row-major; frequencies too, until [`ZIGZAG`] orders them for coding.
+//! Blocks are row-major, and so are frequencies until [`ZIGZAG`] orders them for coding.
 
 use super::cavlc::MAX_LEVEL;
 
@@ -16,22 +16,22 @@ const QUANT: [[i32; 3]; 6] = [
     [8192, 3355, 5243],
     [7282, 2893, 4559],
 ];
-/// Step sizes by `qp % 6`, likewise.
+/// Step sizes by `qp % 6`, for the same kinds of positions.
 const DEQUANT: [[i32; 3]; 6] =
     [[10, 16, 13], [11, 18, 14], [13, 20, 16], [14, 23, 18], [16, 25, 20], [18, 29, 23]];
 /// Kind of each position: both frequencies even, both odd, mixed.
 const KIND: [usize; 16] = [0, 2, 0, 2, 2, 1, 2, 1, 0, 2, 0, 2, 2, 1, 2, 1];
 
-/// Chroma's quantiser for luma's 30 to 51; below 30 they are equal.
+/// Chroma quantiser parameter for luma parameters 30 to 51; below 30 the two are equal.
 const CHROMA_QP: [i32; 22] =
     [29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39];
 
-/// The quantiser parameter of chroma that goes with luma's.
+/// The chroma quantiser parameter that belongs to a luma parameter.
 pub(crate) fn chroma_qp(qp: i32) -> i32 {
     if qp < 30 { qp } else { CHROMA_QP[(qp - 30) as usize] }
 }
 
-/// A quantiser: one parameter, intra or inter rounding.
+/// A quantiser for one parameter, with intra or inter rounding.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quantiser {
     multiply: [i32; 16],
@@ -55,7 +55,8 @@ impl Quantiser {
         }
     }
 
-    /// Quantises frequencies to levels in place; returns whether any is left. From `first` on (1 leaves the mean out).
+    /// Quantises frequencies to levels in place, from index `first` on (1 omits DC); returns whether any
+    /// level is nonzero.
     pub(crate) fn quantise(&self, block: &mut [i32; 16], first: usize) -> bool {
         let mut any = 0;
         for (value, multiply) in block.iter_mut().zip(&self.multiply).skip(first) {
@@ -66,7 +67,7 @@ impl Quantiser {
         any != 0
     }
 
-    /// Quantises means, whose transform has scaled them up once more.
+    /// Quantises DC coefficients, which their transform has scaled once more.
     pub(crate) fn quantise_means(&self, means: &mut [i32]) -> bool {
         let mut any = 0;
         for mean in means {
@@ -78,14 +79,14 @@ impl Quantiser {
         any != 0
     }
 
-    /// Levels back to frequencies.
+    /// Converts levels back to frequencies.
     pub(crate) fn restore(&self, block: &mut [i32; 16], first: usize) {
         for (value, step) in block.iter_mut().zip(&self.step).skip(first) {
             *value = (*value * step) << self.octave;
         }
     }
 
-    /// Luma means after [`hadamard4`] back to frequencies.
+    /// Converts luma DC levels back to frequencies, after [`hadamard4`].
     pub(crate) fn restore_luma_means(&self, means: &mut [i32; 16]) {
         let scale = 16 * self.step[0];
         for mean in means {
@@ -97,7 +98,7 @@ impl Quantiser {
         }
     }
 
-    /// Chroma means after [`hadamard2`] back to frequencies.
+    /// Converts chroma DC levels back to frequencies, after [`hadamard2`].
     pub(crate) fn restore_chroma_means(&self, means: &mut [i32; 4]) {
         for mean in means {
             *mean = ((*mean * 16 * self.step[0]) << self.octave) >> 5;
@@ -105,7 +106,7 @@ impl Quantiser {
     }
 }
 
-/// Differences to frequencies.
+/// Transforms differences to frequencies.
 pub(crate) fn forward(block: &mut [i32; 16]) {
     let pass = |[a, b, c, d]: [i32; 4]| {
         let (s0, s1, d0, d1) = (a + d, b + c, a - d, b - c);
@@ -114,7 +115,7 @@ pub(crate) fn forward(block: &mut [i32; 16]) {
     rows_then_columns(block, pass);
 }
 
-/// Frequencies to differences, rounded.
+/// Transforms frequencies to differences, rounded.
 pub(crate) fn inverse(block: &mut [i32; 16]) {
     let pass = |[a, b, c, d]: [i32; 4]| {
         let (s, t, u, v) = (a + c, a - c, (b >> 1) - d, b + (d >> 1));
@@ -126,7 +127,7 @@ pub(crate) fn inverse(block: &mut [i32; 16]) {
     }
 }
 
-/// The transform of the sixteen means of an intra macroblock; its own inverse up to a factor.
+/// Transform of the sixteen DC coefficients of an intra macroblock; its own inverse up to a factor.
 pub(crate) fn hadamard4(means: &mut [i32; 16]) {
     let pass = |[a, b, c, d]: [i32; 4]| {
         let (s0, s1, d0, d1) = (a + b, c + d, a - b, c - d);
@@ -135,7 +136,7 @@ pub(crate) fn hadamard4(means: &mut [i32; 16]) {
     rows_then_columns(means, pass);
 }
 
-/// The transform of the four means of a chroma macroblock; its own inverse up to a factor.
+/// Transform of the four DC coefficients of a chroma macroblock; its own inverse up to a factor.
 pub(crate) fn hadamard2(means: &mut [i32; 4]) {
     let [a, b, c, d] = *means;
     *means = [a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d];
@@ -168,7 +169,7 @@ mod tests {
     fn what_comes_back_is_within_the_quantiser_step() {
         for qp in 10..=51 {
             let quantiser = Quantiser::new(qp, true);
-            // The quantiser step doubles every six: 0.625 at qp 0.
+            // The quantiser step is 0.625 at qp 0 and doubles every six.
             let step = 0.625 * 2_f64.powf(f64::from(qp) / 6.0);
             for seed in 0..50 {
                 let block = noise(255.0, seed);
@@ -197,7 +198,7 @@ mod tests {
                 quantiser.quantise_means(&mut back);
                 hadamard4(&mut back);
                 quantiser.restore_luma_means(&mut back);
-                // In units of a restored mean, 64 of which are one level of brightness.
+                // In units of a reconstructed DC coefficient; 64 of them are one level of brightness.
                 for (before, after) in means.iter().zip(back) {
                     let error = f64::from(before * 4 - after).abs() / 64.0;
                     assert!(error <= step + 1.0, "qp {qp}, seed {seed}: {error} against {step}");

@@ -10,7 +10,7 @@ fn have(program: &str) -> bool {
     Command::new(program).arg("-version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Encodes `frames`; gives the file and what the encoder says a decoder shows.
+/// Encodes `frames`; returns the file and the encoder's reconstructed pictures.
 fn encode(frames: &[ImageBuf], fps: f64) -> (Vec<u8>, Vec<Planes>) {
     let (width, height) = (frames[0].width(), frames[0].height());
     let mut film = Mp4Film::new(width, height, fps).expect("in range");
@@ -31,7 +31,7 @@ fn encode(frames: &[ImageBuf], fps: f64) -> (Vec<u8>, Vec<Planes>) {
     (file, shown)
 }
 
-/// Decodes with `FFmpeg`, which must not complain; gives its pictures as they are coded.
+/// Decodes with `FFmpeg`, which must not report errors; returns its pictures as coded.
 fn decode(file: &[u8], width: usize, height: usize) -> Vec<Planes> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("film.mp4");
@@ -78,7 +78,7 @@ fn noise(width: usize, height: usize, amplitude: u64, rng: &mut Rng) -> ImageBuf
     image
 }
 
-/// A turning and moving board of soft squares over a still frame: something like a driving film.
+/// A rotating and moving board of soft squares over a still frame, similar to a driving film.
 fn drive(width: usize, height: usize, t: usize) -> ImageBuf {
     let mut image = ImageBuf::black(width, height);
     let (sin, cos) = (t as f64 * 0.02).sin_cos();
@@ -112,7 +112,7 @@ fn a_decoder_shows_what_the_encoder_says() {
     check("nothing moves", &vec![black; 12]);
     check("a size of no whole macroblocks", &(0..8).map(|t| drive(150, 74, t)).collect::<Vec<_>>());
     check("driving", &(0..40).map(|t| drive(320, 176, t)).collect::<Vec<_>>());
-    // Noise of all amplitudes reaches every code of the tables, levels beyond their last entry included.
+    // Noise of all amplitudes reaches every code of the tables, including levels beyond their last entry.
     for amplitude in [3, 8, 16, 30, 60, 120, 255] {
         let frames: Vec<_> = (0..6).map(|_| noise(64, 64, amplitude, &mut rng)).collect();
         check(&format!("noise of {amplitude}"), &frames);
