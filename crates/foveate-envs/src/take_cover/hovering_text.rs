@@ -1,29 +1,29 @@
-//! The variant with a text over the screen.
+//! The variant with text over the screen.
 
 use foveate_core::{Image, ImageBuf};
 
-/// Width and height of the text's picture.
+/// Width and height of the text image.
 pub const SIZE: [usize; 2] = [360, 80];
-/// Where its upper left corner lies, on a screen of 640 × 480.
+/// Position of its upper left corner on a screen of 640 × 480.
 const CORNER: [usize; 2] = [150, 30];
-/// The screen that the corner is meant for.
+/// The screen size for that position.
 const SCREEN: [usize; 2] = [640, 480];
 const BACKGROUND: [u8; 3] = [0, 0, 255];
 const LETTERS: [u8; 3] = [0, 255, 255];
 
-/// A text in cyan on a blue box, as the published variant has it: what is exactly black in the picture of the text becomes
-/// background, all else, also what is nearly black at the edges of letters, becomes letter.
+/// Cyan text on a blue box, as in the published variant: exactly black pixels of the text image become
+/// background; all other pixels, including the nearly black ones at the edges of letters, become letter.
 ///
-/// On a smaller screen the box lies at the same place and as large in proportion; of every pixel of the screen the middle
-/// counts.
+/// On a smaller screen, position and size of the box scale with the screen; every screen pixel takes the
+/// value at its centre.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoveringText {
-    /// `[80, 360]`: whether it is part of a letter.
+    /// `[80, 360]`: whether a pixel is part of a letter.
     letter: Vec<bool>,
 }
 
 impl HoveringText {
-    /// The text that `picture` shows in white on black; `None` when it is not [`SIZE`].
+    /// The text in `picture`, white on black; `None` when its size is not [`SIZE`].
     pub fn new(picture: Image<'_>) -> Option<Self> {
         if [picture.width(), picture.height()] != SIZE {
             return None;
@@ -35,7 +35,7 @@ impl HoveringText {
     /// Draws the text over `screen`.
     pub fn draw(&self, screen: &mut ImageBuf) {
         let (width, height) = (screen.width(), screen.height());
-        // The middle of a pixel of the screen, in pixels of the text.
+        // The centre of a screen pixel, in pixels of the text image.
         let at = |i: usize, size: usize, axis: usize| {
             let middle = (2 * i + 1) * SCREEN[axis] / (2 * size);
             middle.checked_sub(CORNER[axis]).filter(|&at| at < SIZE[axis])
@@ -56,7 +56,7 @@ impl HoveringText {
 mod tests {
     use super::*;
 
-    /// A text of one letter: an upright stroke in columns 10 to 19 with grey edges.
+    /// A text of one letter: a vertical stroke in columns 10 to 19 with grey edges.
     fn stroke() -> HoveringText {
         let mut picture = ImageBuf::black(SIZE[0], SIZE[1]);
         for row in picture.rgb_mut().chunks_exact_mut(SIZE[0] * 3) {

@@ -1,8 +1,9 @@
-//! DoomTakeCover: a corridor of monsters whose fireballs the player dodges, the second world of AttentionAgent.
+//! DoomTakeCover: a corridor with monsters whose fireballs the player must dodge; the second world of
+//! AttentionAgent.
 //!
-//! [`TakeCover`] is what an agent meets: the screen of the game made smaller to 96 × 96, and one number for an action. The
-//! game itself, [ViZDoom](https://vizdoom.farama.org), runs in another process and is some other [`Env`] that whoever
-//! makes this one hands in. Changed worlds are changed maps ([`wad`], [`textmap`]) or a text over the screen
+//! [`TakeCover`] is the world as agents use it: the game's screen scaled down to 96 × 96, and one number per
+//! action. The game itself, [ViZDoom](https://vizdoom.farama.org), runs in another process; the caller passes
+//! it in as another [`Env`]. Variants change the map ([`wad`], [`textmap`]) or draw text over the screen
 //! ([`hovering_text`]).
 //!
 //! Sources: Tang, Nguyen and Ha, "Neuroevolution of Self-Interpretable Agents" (2020), and its published environment.
@@ -28,34 +29,35 @@ pub const ID: &str = "take-cover";
 
 /// Steps after which an episode is truncated.
 pub const MAX_STEPS: usize = 2100;
-/// Sides of the picture that agents see.
+/// Side of the agents' picture, in pixels.
 const SIDE: usize = 96;
-/// Beyond this, to either side, a button is pressed.
+/// An action beyond this threshold, in either direction, presses a button.
 const THRESHOLD: f64 = 0.3333;
-/// Tics of the game in a second, one for every step.
+/// Game tics per second; one tic per step.
 const FPS: f64 = 35.0;
 
-/// The game as agents meet it.
+/// The game as a world for agents.
 ///
-/// The action is one number: above 0.3333 the player moves to the right, below −0.3333 to the left, else not at all. Every
-/// step is worth 1, also the one in which the player dies, so that the return is the number of steps, at most
-/// [`MAX_STEPS`].
+/// The action is one number: above 0.3333 the player moves right, below −0.3333 left, otherwise not at all.
+/// Every step gives a reward of 1, including the one in which the player dies, so the return is the number of
+/// steps, at most [`MAX_STEPS`].
 pub struct TakeCover {
     game: Box<dyn Env>,
     spec: EnvSpec,
     text: Option<HoveringText>,
     resize: Bilinear,
-    /// The screen with the text, `[height, width, 3]`; its size.
+    /// The screen with the text, `[height, width, 3]`.
     screen: ImageBuf,
     /// `[96, 96, 3]`
     small: Vec<u8>,
 }
 
 impl TakeCover {
-    /// Agents' view of `game`, whose choices are: do nothing, right, left. With `text`, that is over its screen.
+    /// The agents' view of `game`, whose choices must be: do nothing, right, left. `text` is drawn over its
+    /// screen.
     ///
     /// # Errors
-    /// When `game` shows no picture or has other choices.
+    /// When `game` has no RGB picture or other choices.
     pub fn new(game: Box<dyn Env>, text: Option<HoveringText>) -> Result<Self, EnvError> {
         let bad = |why: String| EnvError::BadOption { env: ID.into(), why };
         let picture = game.spec().observation.image().filter(|shape| shape.channels == 3);
@@ -75,7 +77,7 @@ impl TakeCover {
         })
     }
 
-    /// Takes over what the game shows.
+    /// Copies the game's screen, draws the text and scales the picture down.
     fn look(&mut self) {
         if let Some(screen) = self.game.observation().picture() {
             self.screen.rgb_mut().copy_from_slice(screen.rgb());
@@ -87,7 +89,7 @@ impl TakeCover {
     }
 }
 
-/// The shape of the world, which is the same for all its pictures and variants.
+/// The spec of the world, which is the same for all its pictures and variants.
 pub fn spec() -> EnvSpec {
     EnvSpec {
         id: ID.into(),
@@ -98,7 +100,7 @@ pub fn spec() -> EnvSpec {
     }
 }
 
-/// The choice that an action stands for.
+/// The game's choice for an action.
 const fn choice(action: f64) -> usize {
     if action > THRESHOLD {
         1
@@ -140,7 +142,7 @@ impl Env for TakeCover {
         self.game.state()
     }
 
-    /// That of the game, which knows where the fireballs fly; only the buttons at their ends: −1, 0, 1.
+    /// The game's expert, which knows the fireballs' positions. It uses only the values −1, 0 and 1.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         let given = action.len();
         let [action] = action else {

@@ -1,4 +1,4 @@
-//! What a user may ask for.
+//! Builds the configuration from a user's request.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,39 @@ use super::ID;
 use super::variants::{self, Variants};
 use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
-/// Options by name: default and meaning; they are for the process that the game runs in.
+/// Options by name: default and description; they configure the process that runs the game.
 const OPTIONS: [(&str, &str); 3] = [
     ("timeout", "seconds until a game that does not answer counts as hung (default: 60)"),
     ("start_timeout", "seconds until a game that does not begin counts as hung (default: 180)"),
     ("memory", "megabytes that a game may use before it is replaced (default: 4000)"),
 ];
 
-/// How to make the world.
+/// The configuration of the world.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TakeCoverConfig {
-    /// How large the game draws its screen.
+    /// The size of the game's screen.
     pub picture: PictureKind,
-    /// What is changed.
+    /// The variants.
     pub variants: Variants,
-    /// Options of the process that the game runs in.
+    /// Options of the process that runs the game.
     pub process: BTreeMap<String, String>,
 }
 
-/// How large the game draws its screen before it is made smaller to 96 × 96. All of them show the same part of the world;
-/// sizes are chosen by what they cost and how near they come to the published picture, mostly in the status bar, whose
-/// parts the engine scales by whole numbers on some screens only.
+/// The size of the game's screen before it is scaled down to 96 × 96. All sizes show the same part of the
+/// world. They differ in speed and in similarity to the published picture, mostly in the status bar, which
+/// the engine scales by whole numbers on some screens only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureKind {
-    /// As published.
+    /// The published size.
     Exact,
-    /// Nearly the same picture from a small screen.
+    /// Nearly the same picture from a smaller screen.
     Near,
-    /// A little less like it, from a smaller one.
+    /// A less similar picture from the smallest screen.
     Fast,
 }
 
 impl PictureKind {
-    /// All of them, the default first.
+    /// All sizes, the default first.
     pub const ALL: [PictureKind; 3] = [PictureKind::Exact, PictureKind::Near, PictureKind::Fast];
 
     /// The name that users type.
@@ -52,7 +52,7 @@ impl PictureKind {
         }
     }
 
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub const fn about(self) -> &'static str {
         match self {
             PictureKind::Exact => "a screen of 640x480, as published, made smaller to 96x96",
@@ -61,7 +61,7 @@ impl PictureKind {
         }
     }
 
-    /// Name and meaning.
+    /// Its name and description.
     const fn choice(self) -> Choice {
         Choice { name: self.name(), about: self.about() }
     }
@@ -76,10 +76,10 @@ impl PictureKind {
     }
 }
 
-/// Reads what a user asks for.
+/// Parses a user's request.
 ///
 /// # Errors
-/// When there is no such picture, variant or option.
+/// When the picture, a variant or an option does not exist.
 pub fn config(request: &EnvRequest) -> Result<TakeCoverConfig, EnvError> {
     let unknown = |what, given: &str, known: Vec<&str>| EnvError::UnknownOption {
         env: ID.into(),
@@ -101,8 +101,8 @@ pub fn config(request: &EnvRequest) -> Result<TakeCoverConfig, EnvError> {
     Ok(TakeCoverConfig { picture, variants, process: request.options.clone() })
 }
 
-/// All of its entry in the registry of worlds but how to make it: its game runs in another process, which nothing here
-/// starts.
+/// Its entry in the registry of worlds, with `make` from the caller: the game runs in another process, and
+/// this crate starts none.
 pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError>) -> WorldDescriptor {
     WorldDescriptor {
         pictures: &PICTURES,
@@ -121,7 +121,7 @@ pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError
                 PublishedScore { variant: "hovering-text", mean: 1035.0, std: 627.0 },
             ],
         }),
-        // The high ends are measured (docs/take-cover.md), the low ends are those less a tenth.
+        // The high ends are measured (docs/take-cover.md); the low ends are about a tenth lower.
         speeds: &[("fast", [1900.0, 2068.0]), ("near", [1400.0, 1516.0]), ("exact", [290.0, 302.0])],
         has_expert: true,
         has_process: true,
@@ -137,7 +137,7 @@ pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError
 const PICTURES: [Choice; 3] =
     [PictureKind::Exact.choice(), PictureKind::Near.choice(), PictureKind::Fast.choice()];
 
-/// Its shape, which needs no game.
+/// Its spec, without starting the game.
 fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
     config(request)?;
     Ok(super::spec())

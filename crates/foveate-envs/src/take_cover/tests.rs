@@ -1,6 +1,6 @@
 use super::*;
 
-/// A game whose screen tells of the seed, the last choice and the step.
+/// A game whose screen encodes the seed, the last choice and the step.
 #[derive(Clone)]
 struct Toy {
     spec: EnvSpec,
@@ -114,7 +114,7 @@ fn what_the_game_shows_and_says_comes_through() {
     assert_eq!((seen(&*copy), copy.state()), ([0, 1, 2], Fact::Count(2)));
     copy.step(Action::Continuous(&[-0.5])).expect("it goes on");
     assert_eq!(seen(&*copy), [0, 2, 3]);
-    // People see the whole screen, in its own proportions.
+    // The view for people shows the whole screen with its aspect ratio.
     let mut view = ImageBuf::black(64, 100);
     env.render(&mut view).expect("there is always a screen");
     assert_eq!(view.as_image().pixel(32, 50), [0, 1, 5]);
@@ -137,7 +137,8 @@ fn an_expert_s_choice_becomes_one_number() {
 
 #[test]
 fn the_screen_is_made_smaller_as_pillow_does() {
-    // 640 to 96 columns: a black half beside a white one is blurred over one target pixel to either side.
+    // 640 to 96 columns: the edge between a black and a white half is blurred over one target pixel on either
+    // side.
     let mut game = Toy::new(640, 480);
     for row in game.screen.rgb_mut().chunks_exact_mut(640 * 3) {
         row[320 * 3..].fill(255);

@@ -1,30 +1,30 @@
-//! A map in text (UDMF), of which one field is changed and everything else kept to the byte.
+//! Changes one field of a text map (UDMF) and keeps all other bytes.
 //!
-//! Such a map is a list of `name = value;` and of blocks `name { name = value; … }`; comments are those of C. Nothing is
-//! built up in memory: the text is walked through, and the value is replaced where it stands.
+//! Such a map is a list of `name = value;` and of blocks `name { name = value; … }`; comments are those of C.
+//! The text is scanned without building a tree, and the value is replaced in place.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What is wrong with a map.
+/// Errors in a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// The text breaks off or has something where nothing of the kind may be.
+    /// The text ends early or has a syntax error.
     #[error("byte {at}: {what}; is it a map in text?")]
     Syntax {
-        /// Where.
+        /// Its position.
         at: usize,
-        /// What is there or missing.
+        /// The unexpected or missing item.
         what: &'static str,
     },
-    /// There is no such block, or more than one.
+    /// The number of sectors is not one.
     #[error("it has {count} sectors, one is due; which of them should change?")]
     Sectors {
         /// How many there are.
         count: usize,
     },
-    /// The block lacks the field, or has it more than once.
+    /// The sector does not have the field exactly once.
     #[error("its sector has {count} fields called {name}, one is due; is it the map of take_cover?")]
     Fields {
         /// The field.
@@ -52,10 +52,11 @@ impl fmt::Display for Field {
     }
 }
 
-/// `map` with another value of the field `name` of its only sector.
+/// Returns `map` with another value of the field `name` of its only sector.
 ///
 /// # Errors
-/// When the text is no map, has another number of sectors than one, or the sector another number of such fields.
+/// When the text is not a map, when the number of its sectors is not one, or when the sector does not have
+/// the field exactly once.
 pub fn set_sector_field(map: &[u8], name: &str, value: &Field) -> Result<Vec<u8>, MapError> {
     let (mut sectors, mut found) = (0, vec![]);
     let mut walk = Walk { text: map, at: 0 };
@@ -89,7 +90,7 @@ pub fn set_sector_field(map: &[u8], name: &str, value: &Field) -> Result<Vec<u8>
     Ok([&map[..place.start], value.to_string().as_bytes(), &map[place.end..]].concat())
 }
 
-/// Where someone is in a text.
+/// A position in a text.
 struct Walk<'a> {
     text: &'a [u8],
     at: usize,
@@ -104,7 +105,7 @@ impl Walk<'_> {
         &self.text[self.at..]
     }
 
-    /// Goes on to what is neither space nor comment.
+    /// Skips white space and comments.
     fn skip(&mut self) -> Result<(), MapError> {
         loop {
             let rest = self.rest();
@@ -121,7 +122,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A name, if the text goes on.
+    /// Reads a name; `None` at the end of the text.
     fn word(&mut self) -> Result<Option<Range<usize>>, MapError> {
         self.skip()?;
         let is_part = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
@@ -135,7 +136,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether this comes next; if so it is passed.
+    /// Skips `mark` if it comes next; returns whether it did.
     fn take(&mut self, mark: u8) -> Result<bool, MapError> {
         self.skip()?;
         let there = self.rest().first() == Some(&mark);
@@ -143,7 +144,7 @@ impl Walk<'_> {
         Ok(there)
     }
 
-    /// A value, and the semicolon after it, which is not part of it.
+    /// Reads a value and the semicolon after it; returns the range of the value.
     fn value(&mut self) -> Result<Range<usize>, MapError> {
         self.skip()?;
         let from = self.at;
@@ -230,7 +231,7 @@ mod tests {
             }
             for text in [map, noise] {
                 if let Ok(changed) = set_sector_field(&text, "a", &Field::Number(5)) {
-                    // A second change finds what the first one wrote.
+                    // A second change finds the value that the first one wrote.
                     let again = set_sector_field(&changed, "a", &Field::Number(5)).expect("still a map");
                     prop_assert_eq!(again, changed);
                 }

@@ -1,7 +1,7 @@
-//! Changed worlds as data: `higher-walls`, `floor-texture:texture=CRATOP1`, `higher-walls+hovering-text`.
+//! Variants as data: `higher-walls`, `floor-texture:texture=CRATOP1`, `higher-walls+hovering-text`.
 //!
-//! Two of them change one field each of the map's only sector, which is all that the published maps differ in; the third
-//! writes over the screen.
+//! Two of them change one field each of the map's only sector, which is the only difference of the published
+//! maps; the third draws text over the screen.
 
 use foveate_core::EnvError;
 
@@ -45,27 +45,28 @@ static CATALOGUE: [VariantInfo; 3] = [
     },
 ];
 
-/// Every variant, in the order of `foveate list`.
+/// All variants, in the order of `foveate list`.
 pub const fn catalogue() -> &'static [VariantInfo] {
     &CATALOGUE
 }
 
-/// Variants that are on together.
+/// A combination of variants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Variants {
     /// Height of the ceiling.
     pub higher_walls: Option<u32>,
     /// Name of the floor's texture.
     pub floor_texture: Option<String>,
-    /// Words over the screen.
+    /// Whether text is drawn over the screen.
     pub hovering_text: bool,
 }
 
 impl Variants {
-    /// Reads texts as `--variant` takes them: names with parameters, separated by `+` or `,`; `original` is none.
+    /// Parses texts as `--variant` takes them: names with parameters, separated by `+` or `,`; `original`
+    /// means none.
     ///
     /// # Errors
-    /// When a name or a parameter is not known, a value makes no sense, or a variant is named twice.
+    /// When a name or a parameter is unknown, a value is invalid, or a variant is named twice.
     pub fn parse_all<S: AsRef<str>>(texts: &[S]) -> Result<Self, EnvError> {
         let mut variants = Variants::default();
         for text in texts {
@@ -130,15 +131,16 @@ impl Variants {
         Ok(())
     }
 
-    /// Whether the map is another one.
+    /// Whether they change the map.
     pub const fn change_map(&self) -> bool {
         self.higher_walls.is_some() || self.floor_texture.is_some()
     }
 
-    /// The map in the file `wad`, changed; all that is not changed stays as it was to the byte.
+    /// Returns the map file `wad` with the changes; everything else stays the same byte for byte.
     ///
     /// # Errors
-    /// When the file is no WAD, has no map of one sector in text, or the sector lacks what is to be changed.
+    /// When the file is not a WAD, when it has no text map with one sector, or when the sector lacks a field
+    /// to change.
     pub fn apply(&self, wad: &[u8]) -> Result<Vec<u8>, WadError> {
         let mut file = Wad::read(wad)?;
         let map = file.find_mut("TEXTMAP")?;

@@ -1,45 +1,46 @@
-//! Doom's container of named lumps, read and written: a header, the lumps, a directory.
+//! Reads and writes WAD files, Doom's container of named lumps: a header, the lumps, a directory.
 //!
-//! Bytes in, bytes out, and whatever comes in is hostile: nothing is copied before its size is known to lie in the file, and
-//! all lumps together are no larger than the file.
+//! Works on bytes in memory. Input is untrusted: nothing is copied before its size is known to lie in the
+//! file, and all lumps together may not be larger than the file.
 //!
-//! Layout after Doom's own files: `IWAD` or `PWAD`, number of lumps and place of the directory (`i32`, little-endian); for
-//! each lump its place, its size and its name of eight bytes, padded by zeros.
+//! The layout is that of Doom's files: `IWAD` or `PWAD`, number of lumps and position of the directory
+//! (`i32`, little-endian); for each lump its position, its size and its name of eight bytes, padded with
+//! zeros.
 
-/// Bytes of the header.
+/// Size of the header in bytes.
 const HEADER: usize = 12;
-/// Bytes of a line of the directory.
+/// Size of a directory entry in bytes.
 const LINE: usize = 16;
 
-/// What is wrong with a file.
+/// Errors in a WAD file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WadError {
-    /// It is too short to be one.
+    /// It is too short.
     #[error("{bytes} bytes are no WAD, its header alone is {HEADER}; is it the right file?")]
     TooShort {
         /// Its length.
         bytes: usize,
     },
-    /// It begins with something else.
+    /// It does not begin with IWAD or PWAD.
     #[error("it begins with {found:?} instead of IWAD or PWAD; is it the right file?")]
     Magic {
         /// The first four bytes.
         found: String,
     },
-    /// Its directory does not lie in it.
+    /// Its directory lies outside the file.
     #[error(
         "its directory of {lumps} lumps at byte {at} does not lie within its {bytes} bytes; the file is broken"
     )]
     Directory {
-        /// Lumps that the header speaks of.
+        /// Number of lumps in the header.
         lumps: i64,
-        /// Where it says that the directory is.
+        /// Position of the directory in the header.
         at: i64,
         /// Length of the file.
         bytes: usize,
     },
-    /// A lump does not lie in it.
+    /// A lump lies outside the file.
     #[error(
         "lump {index} ({name}), {size} bytes at byte {at}, does not lie within its {bytes} bytes; the file is broken"
     )]
@@ -55,23 +56,23 @@ pub enum WadError {
         /// Length of the file.
         bytes: usize,
     },
-    /// Its lumps lie over each other.
+    /// Its lumps overlap.
     #[error("its lumps up to {index} are {sum} bytes, the file has {bytes}; the file is broken")]
     TooMuch {
-        /// The lump with which they became too many.
+        /// The lump at which their total size exceeded the file's.
         index: usize,
-        /// Bytes of all lumps up to there.
+        /// Total size of all lumps up to there.
         sum: usize,
         /// Length of the file.
         bytes: usize,
     },
-    /// It has become too large to be written.
+    /// It is too large to be written.
     #[error("{bytes} bytes are more than a WAD can hold, 2147483647")]
     TooLarge {
-        /// What it would be.
+        /// Its size.
         bytes: usize,
     },
-    /// There is no such lump, or more than one.
+    /// The number of lumps with this name is not one.
     #[error("it has {count} lumps called {name}, one is due; is it a map in text?")]
     Count {
         /// The name.
@@ -84,7 +85,7 @@ pub enum WadError {
     Map(#[from] super::textmap::MapError),
 }
 
-/// A file's lumps.
+/// The lumps of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wad {
     magic: [u8; 4],
@@ -96,7 +97,7 @@ impl Wad {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it is none, or its directory or a lump lies outside of it.
+    /// When it is not a WAD, or when its directory or a lump lies outside the file.
     pub fn read(file: &[u8]) -> Result<Self, WadError> {
         let bytes = file.len();
         let Some((head, _)) = file.split_first_chunk::<HEADER>() else {
@@ -117,7 +118,7 @@ impl Wad {
         for (index, line) in directory.as_chunks::<LINE>().0.iter().enumerate() {
             let (at, size) = (number(line, 0), number(line, 4));
             let name = *line.last_chunk::<8>().expect("a line is longer");
-            // Marks have no content, and their place means nothing.
+            // Marker lumps have no content, so their position is ignored.
             let data = if size == 0 { Some(&[][..]) } else { part(file, at, size) };
             let data = data.ok_or_else(|| WadError::Lump { index, name: readable(name), at, size, bytes })?;
             sum += data.len();
@@ -129,11 +130,11 @@ impl Wad {
         Ok(Wad { magic, lumps: found })
     }
 
-    /// Writes the lumps one after the other, then the directory. A file that was laid out like that, as maps are, comes out
-    /// as it was read to the byte.
+    /// Writes the lumps one after the other, then the directory. A file with this layout (as map files have)
+    /// is reproduced byte for byte.
     ///
     /// # Errors
-    /// When it is larger than its own numbers can say.
+    /// When a size or position does not fit the format's 32-bit numbers.
     pub fn write(&self) -> Result<Vec<u8>, WadError> {
         let content: usize = self.lumps.iter().map(|(_, data)| data.len()).sum();
         let bytes = HEADER + content + self.lumps.len() * LINE;
@@ -156,7 +157,7 @@ impl Wad {
         Ok(file)
     }
 
-    /// Names of the lumps, in order.
+    /// The names of the lumps, in order.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.lumps.iter().map(|(name, _)| readable(*name))
     }
@@ -164,7 +165,7 @@ impl Wad {
     /// The content of the one lump called `name`.
     ///
     /// # Errors
-    /// When there is none, or more than one.
+    /// When no lump or more than one has this name.
     pub fn find_mut(&mut self, name: &str) -> Result<&mut Vec<u8>, WadError> {
         let is = |lump: &[u8; 8]| lump.iter().take_while(|b| **b != 0).eq(name.as_bytes());
         let count = self.lumps.iter().filter(|(lump, _)| is(lump)).count();
@@ -176,7 +177,7 @@ impl Wad {
     }
 }
 
-/// The whole number at byte `at`.
+/// The 32-bit integer at byte `at`.
 fn number(bytes: &[u8], at: usize) -> i64 {
     let four = bytes[at..].first_chunk::<4>().expect("callers know the length");
     i32::from_le_bytes(*four).into()
@@ -199,14 +200,14 @@ mod tests {
 
     use super::*;
 
-    /// A file of three lumps: a mark, five bytes, and nothing.
+    /// A file of three lumps: a marker, five bytes, and an empty one.
     fn sample() -> Vec<u8> {
         let lump = |name: &[u8; 8], data: &[u8]| (*name, data.to_vec());
         let lumps = vec![lump(b"MAP01\0\0\0", b""), lump(b"TEXTMAP\0", b"a = 1"), lump(b"ENDMAP\0\0", b"")];
         Wad { magic: *b"PWAD", lumps }.write().expect("small")
     }
 
-    /// `file` with a number of four bytes replaced.
+    /// `file` with a four-byte number replaced.
     fn with(mut file: Vec<u8>, at: usize, number: i32) -> Vec<u8> {
         file[at..at + 4].copy_from_slice(&number.to_le_bytes());
         file
@@ -246,9 +247,9 @@ mod tests {
         check(&with(sample(), line, -5), "lump 1 (TEXTMAP), 5 bytes at byte -5");
         check(&with(sample(), line + 4, -5), "lump 1 (TEXTMAP), -5 bytes");
         check(&with(sample(), line + 4, i32::MAX), "lump 1 (TEXTMAP), 2147483647 bytes");
-        // A mark may lie anywhere.
+        // A marker may have any position.
         assert!(Wad::read(&with(sample(), directory, i32::MAX)).is_ok());
-        // Lumps that all are the whole file would become more than the file.
+        // Lumps that each span the whole file would together be larger than the file.
         let all = (0..3).fold(sample(), |file, i| {
             let line = directory + i * LINE;
             with(with(file, line, 0), line + 4, bytes as i32)

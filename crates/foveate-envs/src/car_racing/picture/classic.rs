@@ -1,8 +1,8 @@
 //! The picture of Gym 0.15.3's `CarRacing-v0`, which the published agents of 2018 to 2020 saw.
 //!
-//! That version drew a window of 1000 × 800 units through OpenGL straight into 96 × 96 pixels, without smoothing: each
-//! pixel has the colour of the one point at its centre. Its camera looks along the velocity, not along the hull, and the
-//! indicators are always drawn. See [`ClassicPicture`].
+//! That version rendered a window of 1000 × 800 units through OpenGL directly into 96 × 96 pixels, without
+//! anti-aliasing: each pixel has the colour at its centre. Its camera follows the velocity, not the hull, and
+//! the indicators are always drawn. See [`ClassicPicture`].
 //!
 //! Sources: `car_racing.py` and `car_dynamics.py` of Gym 0.15.3; the fill rule is OpenGL's: a pixel belongs to a
 //! polygon when its centre lies inside, and to exactly one of two polygons that share an edge.
@@ -26,11 +26,11 @@ use crate::car_racing::shape::{HULL, WHEEL};
 const PER_X: f64 = SIDE as f64 / 1000.0;
 /// Pixels per window unit, from top to bottom.
 const PER_Y: f64 = SIDE as f64 / 800.0;
-/// Where the hull appears, in pixels from the top left: the window's (500, 200), counted from below.
+/// Position of the hull, in pixels from the top left: the window's (500, 200), counted from below.
 const HULL_AT: Point = [500.0 * PER_X, (800.0 - 200.0) * PER_Y];
 /// Rows above the indicators, whose panel is 100 window units high.
 const WORLD_ROWS: usize = 84;
-/// A step of the indicators' layout in window units: a 40th of the window.
+/// Horizontal unit of the indicators' layout in window units: a 40th of the window.
 const STEP_X: f64 = 1000.0 / 40.0;
 const STEP_Y: f64 = 800.0 / 40.0;
 
@@ -40,15 +40,15 @@ const RED: u32 = rgb([255, 0, 0]);
 const HULL_RED: u32 = rgb([204, 0, 0]);
 const STRIPE_GREY: u32 = rgb([77; 3]);
 
-/// Draws what `CarRacing-v0` of Gym 0.15.3 showed.
+/// Draws the picture of Gym 0.15.3's `CarRacing-v0`.
 ///
-/// It keeps the canvas and an index of the road between frames, and draws without allocating once it has seen its
-/// longest road.
+/// It keeps the canvas and an index of the road between frames, and does not allocate once its buffers fit
+/// the longest road.
 #[derive(Debug, Clone, Default)]
 pub struct ClassicPicture {
-    /// Whether the running total is written at the bottom left. Off by default: the original used a system font shrunk
-    /// to about 12 × 5 pixels, which no two machines drew alike; this one has digits of its own, so it is an
-    /// approximation. The published weights drive about as well with and without.
+    /// Whether to draw the score at the bottom left. Off by default: the original used a system font scaled
+    /// down to about 12 × 5 pixels, which looked different on every machine; this label has its own digits,
+    /// so it is an approximation. The published weights score about the same with and without it.
     pub label: bool,
     canvas: Canvas,
     road: RoadIndex,
@@ -78,7 +78,7 @@ impl ClassicPicture {
         self.canvas.write(frame);
     }
 
-    /// Field and lighter squares, or what is shown in their place; black beyond.
+    /// Draws field and grass squares, or the backdrop in their place; black outside.
     fn draw_ground(&mut self, scene: &Scene<'_>, view: &View) {
         let seen = view.world_box();
         let inside = |half: [f64; 2]| (0..2).all(|i| seen[0][i] > -half[i] && seen[1][i] < half[i]);
@@ -100,7 +100,7 @@ impl ClassicPicture {
             self.canvas.clear(BLACK);
             self.canvas.fill(&field(half), rgb(dark.map(round)));
         }
-        // Squares from even x and even y only, -20 to 18.
+        // Squares at even x and even y only, from -20 to 18.
         let grass = rgb(grass.map(round));
         let range = |i: usize| {
             let even = |x: f64| (x / (2.0 * GRASS_DIM)).floor().clamp(-11.0, 10.0) as i32;
@@ -142,7 +142,7 @@ impl ClassicPicture {
         }
     }
 
-    /// The panel, the side bars and the seven indicators.
+    /// Draws the panel, the side bars and the seven indicators.
     fn draw_indicators(&mut self, scene: &Scene<'_>) {
         let canvas = &mut self.canvas;
         canvas.fill_rows(WORLD_ROWS..SIDE, BLACK);
@@ -172,7 +172,7 @@ impl ClassicPicture {
     }
 }
 
-/// How the world lies in the picture: `pixel = HULL_AT + matrix * (world - hull)`, y down.
+/// The mapping from world to picture: `pixel = HULL_AT + matrix * (world - hull)`, y down.
 struct View {
     hull: Point,
     /// Rows of the matrix.
@@ -203,7 +203,7 @@ impl View {
         [x[0] * dx + x[1] * dy + HULL_AT[0], y[0] * dx + y[1] * dy + HULL_AT[1]]
     }
 
-    /// The same for a point of a body.
+    /// The same for a point of a body, in f32.
     fn pixel_f32(&self, world: [f32; 2]) -> Point {
         self.pixel(world.map(f64::from))
     }
@@ -215,7 +215,7 @@ impl View {
         [self.hull[0] + cos * u - sin * v, self.hull[1] - sin * u - cos * v]
     }
 
-    /// Lower and upper corner of a box in the world that holds everything visible.
+    /// Lower and upper corner of a box in the world that contains everything visible.
     fn world_box(&self) -> [Point; 2] {
         let [right, low] = [SIDE as f64, WORLD_ROWS as f64];
         let corners = [[0.0, 0.0], [right, 0.0], [0.0, low], [right, low]].map(|corner| self.world(corner));
@@ -229,7 +229,7 @@ impl View {
 /// The colour of a piece of road.
 fn paint(paint: Paint, colors: &Colors) -> u32 {
     match paint {
-        // The published colour of stripe i is 0.01 i above the road's.
+        // The published colour of stripe i is the road's colour plus 0.01 i.
         Paint::Road { stripe } => rgb(colors.road.map(|c| round(c + 2.55 * f64::from(stripe)))),
         Paint::White => WHITE,
         Paint::Red => RED,
@@ -242,13 +242,14 @@ fn round(channel: f64) -> u8 {
     (channel.clamp(0.0, 255.0) + 0.5) as u8
 }
 
-/// The grey stripe that shows how far a wheel has turned, in wheel coordinates; `None` while it is below.
+/// The grey stripe that shows the rotation of a wheel, in wheel coordinates; `None` while it is on the lower
+/// side.
 fn stripe(wheel: &Wheel) -> Option<[[f32; 2]; 4]> {
     let ends = [wheel.phase, wheel.phase + 1.2].map(|angle| (angle.sin() > 0.0, angle.cos()));
     if ends[0].0 && ends[1].0 {
         return None;
     }
-    // An end that has gone below shows at the rim.
+    // An end on the lower side is drawn at the rim.
     let sign = |c: f64| if c == 0.0 { 0.0 } else { c.signum() };
     let [y1, y2] = ends.map(|(below, cos)| (27.0 * if below { sign(cos) } else { cos } * 0.02) as f32);
     let x = WHEEL_HALF_WIDTH as f32;
@@ -261,13 +262,14 @@ fn window_rectangle(canvas: &mut Canvas, a: Point, b: Point, color: u32) {
     canvas.fill_rectangle(pixel(a), pixel(b), color);
 }
 
-/// The picture that takes the place of the ground, between the corners `outline`.
+/// Draws the image that replaces the ground, between the corners `outline`.
 ///
-/// Texels are blended as OpenGL's linear filter does it, which the published code had by pyglet's defaults.
+/// Texels are interpolated like OpenGL's linear filter, which the published code used through pyglet's
+/// defaults.
 fn draw_backdrop(backdrop: &Backdrop<'_>, outline: &[Point; 4], view: &View, canvas: &mut Canvas) {
     let (width, height) = (backdrop.width, backdrop.height);
     if width == 0 || height == 0 || backdrop.rgb.len() < width * height * 3 {
-        return; // nothing to show
+        return; // empty backdrop
     }
     let origin = view.world([0.5, 0.5]);
     let [right, down] = [view.world([1.5, 0.5]), view.world([0.5, 1.5])];
@@ -277,7 +279,7 @@ fn draw_backdrop(backdrop: &Backdrop<'_>, outline: &[Point; 4], view: &View, can
         let (column, row) = (column as f64, row as f64);
         let x = origin[0] + column * per_column[0] + row * per_row[0];
         let y = origin[1] + column * per_column[1] + row * per_row[1];
-        // In texels, from the centre of the first one.
+        // In texels, relative to the centre of the first one.
         let u = (x + width as f64 / 2.0 - 0.5).clamp(0.0, (width - 1) as f64);
         let v = (height as f64 / 2.0 - y - 0.5).clamp(0.0, (height - 1) as f64);
         let (left, top) = (u as usize, v as usize);

@@ -1,13 +1,13 @@
-//! The pictures of the world: three that an agent may see, one for people.
+//! The pictures of the world: three for agents, one for people.
 //!
-//! Each takes a [`Scene`](super::scene::Scene) and fills a frame; none knows physics.
+//! Each draws a [`Scene`](super::scene::Scene) into a frame; none depends on the physics.
 
 pub mod classic;
 pub mod exact;
 pub mod fast;
 pub mod view;
 
-/// Side of the square picture that an agent sees, in pixels.
+/// Side of the agents' square picture, in pixels.
 pub const SIDE: usize = 96;
-/// Bytes of that picture: `[96, 96, 3]`, rows from the top, R, G, B.
+/// Size of that picture in bytes: `[96, 96, 3]`, rows from the top, R, G, B.
 pub const FRAME_BYTES: usize = SIDE * SIDE * 3;

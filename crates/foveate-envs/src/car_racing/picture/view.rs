@@ -1,9 +1,9 @@
-//! The world as people like to see it: any size, smooth edges, square pixels.
+//! The world rendered for people: any size, smooth edges, square pixels.
 //!
-//! Camera and motion are those of Gymnasium's `CarRacing-v3`; colours are calmer, the road has painted lines, the car a
-//! shadow and a driver, and a dark strip holds the instruments: the score, the speed (marks every 25 units per second),
-//! how fast the wheels turn (front blue, rear violet), the steering (green) and the spin (red), right to the right.
-//! Nothing an agent sees is drawn here.
+//! The camera is that of Gymnasium's `CarRacing-v3`. The colours are softer, the road has painted lines, the
+//! car a shadow and a driver, and a dark strip holds the instruments: the score, the speed (marks every 25
+//! units per second), the wheel speeds (front blue, rear violet), the steering (green) and the spin (red);
+//! both point right for a right turn. Agents never receive this picture.
 
 mod canvas;
 mod car;
@@ -17,7 +17,7 @@ use lens::Lens;
 
 use crate::car_racing::scene::Scene;
 
-/// Draws `scene` over all of `view`, whatever its size. Small pictures have no instruments.
+/// Draws `scene` into all of `view`, at any size. Small pictures have no instruments.
 pub fn draw(scene: &Scene<'_>, view: &mut ImageBuf) {
     if view.width() == 0 || view.height() == 0 {
         return;

@@ -1,4 +1,4 @@
-//! The 96 × 96 canvas and the filling of convex polygons, sampled at pixel centres.
+//! The 96 × 96 canvas; fills convex polygons, sampled at pixel centres.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use crate::car_racing::picture::SIDE;
 /// Pixels from the left, pixels from the top.
 pub(super) type Point = [f64; 2];
 
-/// A colour as the canvas holds it.
+/// Packs a colour into the canvas format.
 pub(super) const fn rgb([r, g, b]: [u8; 3]) -> u32 {
     u32::from_le_bytes([r, g, b, 0])
 }
 
-/// Pixels being painted, rows from the top.
+/// The pixels, rows from the top.
 #[derive(Debug, Clone)]
 pub(super) struct Canvas {
     /// `[96, 96]`, each [`rgb`].
     pixels: Vec<u32>,
-    /// First column right of each edge, per row: of the edges going up and of those going down.
+    /// First column right of each edge, per row: for the upward and for the downward edges.
     crossings: [[u8; SIDE]; 2],
 }
 
@@ -39,7 +39,7 @@ impl Canvas {
         self.pixels[rows.start * SIDE..rows.end * SIDE].fill(color);
     }
 
-    /// Paints a convex polygon, above the indicators only.
+    /// Fills a convex polygon, above the indicators only.
     pub(super) fn fill(&mut self, polygon: &[Point], color: u32) {
         for row in self.trace(polygon) {
             let (start, end) = self.span(row);
@@ -47,7 +47,7 @@ impl Canvas {
         }
     }
 
-    /// Gives each pixel of a convex polygon the colour that `color(column, row)` says.
+    /// Gives each pixel of a convex polygon the colour `color(column, row)`.
     pub(super) fn shade(&mut self, polygon: &[Point], color: impl Fn(usize, usize) -> u32) {
         for row in self.trace(polygon) {
             let (start, end) = self.span(row);
@@ -57,7 +57,7 @@ impl Canvas {
         }
     }
 
-    /// Paints a rectangle with sides along the picture's, anywhere.
+    /// Fills an axis-aligned rectangle, anywhere.
     pub(super) fn fill_rectangle(&mut self, a: Point, b: Point, color: u32) {
         let [left, right] = [cell(a[0]).min(cell(b[0])), cell(a[0]).max(cell(b[0]))];
         for row in cell(a[1]).min(cell(b[1]))..cell(a[1]).max(cell(b[1])) {
@@ -70,9 +70,10 @@ impl Canvas {
         self.pixels[row * SIDE + column] = color;
     }
 
-    /// Notes where the edges of a convex polygon cross the centres of the rows; returns the rows it touches.
+    /// Stores where the edges of a convex polygon cross the centres of the rows; returns the rows it touches.
     ///
-    /// An edge is always followed from its upper end, so that two polygons with a common edge agree on every pixel.
+    /// An edge is always traced from its upper end, so that two polygons with a common edge agree on every
+    /// pixel.
     fn trace(&mut self, polygon: &[Point]) -> Range<usize> {
         let (mut first, mut last) = (WORLD_ROWS, 0);
         let Some(&(mut a)) = polygon.last() else { return 0..0 };
@@ -93,7 +94,7 @@ impl Canvas {
         first..last
     }
 
-    /// The pixels of `row` between the crossings noted last.
+    /// The pixels of `row` between the crossings of the last polygon.
     fn span(&self, row: usize) -> (usize, usize) {
         let [a, b] = [usize::from(self.crossings[0][row]), usize::from(self.crossings[1][row])];
         (row * SIDE + a.min(b), row * SIDE + a.max(b))
@@ -101,7 +102,7 @@ impl Canvas {
 
     /// Copies the canvas into `frame`, `[96, 96, 3]` bytes.
     pub(super) fn write(&self, frame: &mut [u8]) {
-        // Eight pixels of three bytes fill three words.
+        // Eight pixels of three bytes fit three words.
         for (pixels, bytes) in self.pixels.chunks_exact(8).zip(frame.chunks_exact_mut(24)) {
             let p = |i: usize| u64::from(pixels[i]);
             bytes[..8].copy_from_slice(&(p(0) | p(1) << 24 | p(2) << 48).to_le_bytes());
@@ -113,8 +114,8 @@ impl Canvas {
 
 /// The first of the 96 columns (or rows) whose centre is at or beyond `x`; 96 when there is none.
 fn cell(x: f64) -> usize {
-    // Adding 1.5 * 2^52 leaves the nearest whole number in the low bits. A centre exactly on the line counts as
-    // beyond, which the small shift decides; it is far below what the corners are known to.
+    // Adding 1.5 * 2^52 leaves the nearest integer in the low bits. A centre exactly on the line counts as
+    // beyond, because of the small shift; it is far below the accuracy of the corners.
     const WHOLE: f64 = 6_755_399_441_055_744.0;
     const TIE: f64 = 1e-12;
     // Written so that NaN becomes 0.

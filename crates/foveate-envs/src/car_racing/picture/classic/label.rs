@@ -1,14 +1,14 @@
-//! The score label: an approximation with digits of our own.
+//! The score label: an approximation with our own digits.
 //!
-//! The original printed the total as `%04i` in a system font of 36 points (48 window units), its left edge at x = 20,
-//! its middle at y = 50, all in window units; four digits cover about 12 × 5 pixels.
+//! The original printed the total as `%04i` in a system font of 36 points (48 window units), with its left
+//! edge at x = 20 and its centre at y = 50, in window units; four digits cover about 12 × 5 pixels.
 
 use super::canvas::{Canvas, rgb};
 use super::{PER_X, PER_Y};
 
-/// Width of a character with the gap after it, in window units.
+/// Width of a character including the gap after it, in window units.
 const ADVANCE: f64 = 30.0;
-/// Width of the strokes' grid within it.
+/// Width of the dot grid within a character.
 const WIDTH: f64 = 25.0;
 /// Height of a digit.
 const HEIGHT: f64 = 36.0;
@@ -34,7 +34,7 @@ const MINUS: usize = 10;
 /// Samples per pixel in each direction.
 const SAMPLES: usize = 4;
 
-/// Writes `score`, cut to a whole number and filled with zeros to four characters.
+/// Draws `score`, truncated to an integer and padded with zeros to four characters.
 pub(super) fn draw(score: f64, canvas: &mut Canvas) {
     let (glyphs, length) = glyphs(score);
     let top = MIDDLE + HEIGHT / 2.0;
@@ -63,7 +63,7 @@ fn pixels(low: f64, high: f64, per: f64) -> std::ops::Range<usize> {
     (low * per) as usize..(high * per).ceil() as usize
 }
 
-/// The characters, and how many there are.
+/// The characters and their number.
 fn glyphs(score: f64) -> ([usize; 8], usize) {
     let whole = score.clamp(-999_999.0, 999_999.0) as i32;
     let mut digits = [0; 8];

@@ -1,17 +1,17 @@
-//! What a picture remembers of the road while the track stays: where each piece is.
+//! Index of the road: positions of all pieces, computed once per track.
 
 use super::canvas::{Canvas, Point};
 use super::{View, WORLD_ROWS, paint};
 use crate::car_racing::picture::SIDE;
 use crate::car_racing::scene::{RoadQuad, Scene};
 
-/// Centres and extents of the pieces of the road.
+/// Centres and extents of the road's pieces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoadIndex {
-    /// Which road this is: number of the reset, number of pieces, and a corner.
+    /// Identifies the road: number of the reset, number of pieces, and one corner.
     track: Option<(u64, usize, [u64; 2])>,
     pieces: Vec<Piece>,
-    /// Largest distance of a corner from its centre.
+    /// Largest distance of a corner from its piece's centre.
     reach: f64,
 }
 
@@ -22,7 +22,7 @@ struct Piece {
 }
 
 impl RoadIndex {
-    /// Makes sure that the index is that of the scene's road.
+    /// Rebuilds the index when the scene has another road.
     pub(super) fn update(&mut self, scene: &Scene<'_>) {
         let corner = scene.road.last().map_or([0; 2], |quad| quad.corners[0].map(f64::to_bits));
         let track = Some((scene.track_id, scene.road.len(), corner));
@@ -43,7 +43,7 @@ impl RoadIndex {
         }
     }
 
-    /// Draws the pieces that can be seen, in their order.
+    /// Draws the visible pieces, in order.
     pub(super) fn draw(&self, scene: &Scene<'_>, view: &View, canvas: &mut Canvas) {
         let margin = view.scale.map(|scale| scale * self.reach);
         for (quad, piece) in scene.road.iter().zip(&self.pieces) {
@@ -65,7 +65,8 @@ fn draw_quad(quad: &RoadQuad, convex: bool, scene: &Scene<'_>, view: &View, canv
     if convex {
         canvas.fill(&[a, b, c, d], color);
     } else {
-        // OpenGL leaves open what becomes of such a quad; drivers cut it along one diagonal, Mesa along this one.
+        // OpenGL does not define the result for such a quad; drivers split it along a diagonal, Mesa along
+        // this one.
         canvas.fill(&[a, b, d], color);
         canvas.fill(&[b, c, d], color);
     }

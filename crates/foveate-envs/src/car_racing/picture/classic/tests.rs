@@ -1,11 +1,11 @@
-//! The picture against a painter that asks, for every pixel, which polygons hold its centre.
+//! Compares the picture with a slow painter that tests, for every pixel, which polygons contain its centre.
 
 use foveate_core::{Rng, Seed};
 
 use super::*;
 use crate::car_racing::scene::{Blob, Body, RoadQuad};
 
-/// A scene that owns what it shows.
+/// A scene with owned data.
 #[derive(Clone)]
 struct Owned {
     road: Vec<RoadQuad>,
@@ -59,7 +59,7 @@ fn body(position: [f64; 2], angle: f64, rng: &mut Rng) -> Body {
     }
 }
 
-/// A winding closed road with kerbs and a few pieces as no track should have, and a car somewhere on it.
+/// A winding closed road with kerbs and a few invalid pieces, and a car somewhere on it.
 fn random_scene(seed: u64) -> Owned {
     let mut rng = Seed::root(seed).rng();
     let rng = &mut rng;
@@ -89,7 +89,7 @@ fn random_scene(seed: u64) -> Owned {
     let (angle, [x, y]) = point(at);
     let mut near = |spread: f64| [x + rng.uniform(-spread, spread), y + rng.uniform(-spread, spread)];
     for paint in [[255, 255, 0], [0, 255, 255], [90, 0, 90], [0, 0, 1]] {
-        // Corners in any order: dented, crossed, or without area.
+        // Corners in any order: concave, crossed, or without area.
         let first = near(30.0);
         let corners = [first, near(30.0), if paint == [0, 0, 1] { first } else { near(30.0) }, near(30.0)];
         road.push(RoadQuad { corners, paint: Paint::Rgb(paint) });
@@ -166,7 +166,7 @@ impl<'a> Painter<'a> {
         polygon.iter().map(|&corner| self.window(corner)).collect()
     }
 
-    /// World to window, as the reference writes it: a translation, a rotation, a scale.
+    /// World to window, in the reference's order: a translation, a rotation, a scale.
     fn window(&self, [x, y]: Point) -> Point {
         let (sin, cos) = self.angle.sin_cos();
         let [sx, sy] = self.scene.hull.position.map(f64::from);
@@ -205,7 +205,7 @@ impl<'a> Painter<'a> {
         (if light { grass } else { field }).map(|c| c.round().clamp(0.0, 255.0) as u8)
     }
 
-    /// Bilinear weights over all texels around.
+    /// Bilinear interpolation over all neighbouring texels.
     fn texel(&self, backdrop: &Backdrop<'_>, p: Point) -> [u8; 3] {
         let (sin, cos) = self.angle.sin_cos();
         let d = [(p[0] - 500.0) / self.zoom, (p[1] - 200.0) / self.zoom];
@@ -298,7 +298,7 @@ fn holds(polygon: &[Point], p: Point) -> bool {
         left |= side > 0.0;
         right |= side < 0.0;
     }
-    // Edges without length or extension say nothing, so one side must be seen.
+    // Edges of zero length, and centres exactly on an edge, give no side, so at least one side must be found.
     left != right
 }
 
@@ -318,7 +318,7 @@ fn draw(picture: &mut ClassicPicture, owned: &Owned, track_id: u64) -> Vec<u8> {
     frame
 }
 
-/// Compares every pixel; texels may round differently by one.
+/// Compares every pixel; texels may differ by one because of rounding.
 #[track_caller]
 fn check_scene(seed: u64, owned: &Owned, frame: &[u8]) {
     let painter = Painter::new(&owned.scene(0));
@@ -356,7 +356,7 @@ fn copies_and_fresh_pictures_draw_the_same() {
     let mut picture = ClassicPicture::new();
     for seed in 100..110 {
         let owned = random_scene(seed);
-        // The number of the reset stays the same: the road itself must tell that it is another one.
+        // The number of the reset stays the same: the road data itself must show that the road changed.
         let frame = draw(&mut picture, &owned, 3);
         assert_eq!(frame, draw(&mut ClassicPicture::new(), &owned, 9));
         assert_eq!(frame, draw(&mut picture.clone(), &owned, 3));

@@ -1,20 +1,20 @@
-//! Anti-aliased polygons on a picture of any size.
+//! Anti-aliased polygons on an image of any size.
 
 use foveate_core::ImageBuf;
 
 /// A point in pixels, x to the right, y down.
 pub(super) type Point = [f32; 2];
 
-/// A picture being painted, with room for one polygon's coverage.
+/// An image with a buffer for one polygon's coverage.
 pub(super) struct Canvas<'a> {
     width: usize,
     height: usize,
     rgb: &'a mut [u8],
-    /// `[height, width + 1]`: how coverage changes along each row; zero between polygons.
+    /// `[height, width + 1]`: the change of coverage along each row; zero between polygons.
     changes: Vec<f32>,
 }
 
-/// A colour and how much of it covers what is below, 0 to 1.
+/// A colour and its opacity, 0 to 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ink {
     pub(super) rgb: [f32; 3],
@@ -42,7 +42,7 @@ impl<'a> Canvas<'a> {
         [self.width as f32, self.height as f32]
     }
 
-    /// Sets every pixel from its centre.
+    /// Sets every pixel to the colour at its centre.
     pub(super) fn paint_all(&mut self, color: impl Fn(Point) -> [u8; 3]) {
         for (i, pixel) in self.rgb.chunks_exact_mut(3).enumerate() {
             let at = [(i % self.width) as f32 + 0.5, (i / self.width) as f32 + 0.5];
@@ -50,8 +50,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Fills a polygon: the exact share of every pixel that it covers. Polygons may be concave and reach beyond the
-    /// picture, but must not cross themselves.
+    /// Fills a polygon, weighted by the exact area of every pixel that it covers. Polygons may be concave and
+    /// extend beyond the image, but must not cross themselves.
     pub(super) fn fill(&mut self, points: &[Point], ink: Ink) {
         if points.iter().flatten().any(|v| !v.is_finite()) {
             return;
@@ -113,7 +113,8 @@ impl<'a> Canvas<'a> {
         self.fill(&points, ink);
     }
 
-    /// Adds an edge: in every row it crosses, the pixels to its right gain (downward) or lose coverage.
+    /// Adds an edge: in every row that it crosses, the pixels to its right gain (downward) or lose (upward)
+    /// coverage.
     fn edge(&mut self, from: Point, to: Point) {
         let [width, height] = self.size();
         let (a, b, sign) = if from[1] < to[1] { (from, to, 1.0) } else { (to, from, -1.0) };
@@ -124,7 +125,7 @@ impl<'a> Canvas<'a> {
         let (top, bottom) = (a[1].max(0.0), b[1].min(height));
         for row in top as usize..(bottom.ceil() as usize).min(self.height) {
             let (y0, y1) = (top.max(row as f32), bottom.min(row as f32 + 1.0));
-            // Left of the picture counts as its left edge; right of it, nothing is left to cover.
+            // Points left of the image are moved to its left edge; points right of it have no effect.
             let x0 = (a[0] + (y0 - a[1]) * slope).clamp(0.0, width);
             let x1 = (a[0] + (y1 - a[1]) * slope).clamp(0.0, width);
             let changes = &mut self.changes[row * (self.width + 1)..(row + 1) * (self.width + 1)];
@@ -133,7 +134,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Adds the change that an edge from `x0` to `x1`, `height` high, makes in one row.
+/// Adds the coverage change in one row of an edge from `x0` to `x1` with height `height`.
 fn spread(changes: &mut [f32], x0: f32, x1: f32, height: f32) {
     let last = changes.len() - 1;
     let first = (x0 as usize).min(last);
@@ -149,7 +150,7 @@ fn spread(changes: &mut [f32], x0: f32, x1: f32, height: f32) {
         add(first + 1, height - covered);
         return;
     }
-    // Coverage grows quadratically in the first and last pixel and linearly between.
+    // Coverage grows quadratically in the first and last pixel and linearly between them.
     let per_pixel = height / (x1 - x0);
     let into = first as f32 + 1.0 - x0;
     let mut done = 0.5 * per_pixel * into * into;

@@ -1,4 +1,4 @@
-//! The car as people see it: the shapes that the physics has, with a shadow, a cockpit and a helmet.
+//! The car rendered for people: the shapes of the physics, with a shadow, a cockpit and a helmet.
 
 use super::canvas::{Canvas, Ink, Point};
 use super::lens::Lens;
@@ -15,7 +15,7 @@ const COCKPIT: Ink = Ink::new([38, 12, 16]);
 const HELMET: Ink = Ink::new([250, 206, 74]);
 const SHADOW: Ink = Ink::new([0, 0, 0]).at(0.11);
 
-/// Paints it; a blob comes just before the rear wing, the hull's last polygon.
+/// Draws the car; a blob comes just before the rear wing, the hull's last polygon.
 pub(super) fn draw(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     shadow(scene, lens, canvas);
     for wheel in &scene.wheels {
@@ -42,7 +42,7 @@ pub(super) fn draw(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     polygon(hull, &helmet, HELMET, lens, canvas);
 }
 
-/// A soft shadow, a little to the right and below in the picture.
+/// A soft shadow, slightly to the right and below in the picture.
 fn shadow(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     for grow in [0.16, 0.08, 0.0] {
         let mut cast = |body: &Body, [half_width, front, rear]: [f32; 3]| {

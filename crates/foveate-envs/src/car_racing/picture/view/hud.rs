@@ -12,18 +12,18 @@ const REAR: Ink = Ink::new([156, 122, 255]);
 const STEERING: Ink = Ink::new([78, 214, 128]);
 const SPIN: Ink = Ink::new([255, 106, 84]);
 
-/// Smallest height of a strip in which something can be told apart.
+/// Smallest height of a strip with distinguishable content.
 const LEAST_HEIGHT: f32 = 7.0;
 /// Smallest height of a legible digit.
 const LEAST_DIGIT: f32 = 6.0;
 
-/// Height of the strip for a picture of this size.
+/// Height of the strip for an image of this size.
 pub(super) fn strip_height([width, height]: [f32; 2]) -> f32 {
     let strip = 46.0 * unit([width, height]);
     if strip < LEAST_HEIGHT { 0.0 } else { strip }
 }
 
-/// The length that is one pixel at 600 × 400.
+/// The length of one pixel at 600 × 400, scaled to this size.
 fn unit([width, height]: [f32; 2]) -> f32 {
     (width / 600.0).min(height / 400.0)
 }
@@ -36,7 +36,7 @@ pub(super) fn draw(scene: &Scene<'_>, canvas: &mut Canvas<'_>) {
     }
     let (u, top) = (unit(size), size[1] - strip);
     canvas.fill(&[[0.0, top], [size[0], top], size, [0.0, size[1]]], STRIP);
-    // The strip's contents are 560 units wide and centred.
+    // The content of the strip is 560 units wide and centred.
     let left = 0.5 * size[0] - 280.0 * u;
     let at = |x: f32, y: f32| [left + x * u, top + y * u];
 
@@ -62,7 +62,7 @@ pub(super) fn draw(scene: &Scene<'_>, canvas: &mut Canvas<'_>) {
         let ink = if i < 2 { FRONT } else { REAR };
         canvas.round_rectangle(at(x, 37.0 - 28.0 * full), at(x + 8.0, 37.0), 3.0 * u, ink);
     }
-    // To the right is to the right: angles grow to the left.
+    // A right turn points to the right, so the sign is inverted: angles grow to the left.
     let turns = [(11.0, scene.steering_angle / -0.84, STEERING), (27.0, scene.hull.spin / -8.0, SPIN)];
     for (y, value, ink) in turns {
         bar(canvas, 390.0, y, 170.0, 0.5, 0.5 + value, ink);
@@ -74,7 +74,7 @@ pub(super) fn draw(scene: &Scene<'_>, canvas: &mut Canvas<'_>) {
 /// Segments of each digit, bit 0 on top, then clockwise, bit 6 in the middle.
 const SEGMENTS: [u8; 10] = [0x3f, 0x06, 0x5b, 0x4f, 0x66, 0x6d, 0x7d, 0x07, 0x7f, 0x6f];
 const MINUS: u8 = 0x40;
-/// Where segments start and end, in a digit 1 wide and 2 high.
+/// Start and end of the segments, in a digit 1 wide and 2 high.
 const ENDS: [[[f32; 2]; 2]; 7] = [
     [[0.0, 0.0], [1.0, 0.0]],
     [[1.0, 0.0], [1.0, 1.0]],
@@ -103,7 +103,7 @@ fn score(score: f64, [left, top]: [f32; 2], height: f32, canvas: &mut Canvas<'_>
             if segments & (1 << i) == 0 {
                 continue;
             }
-            // Digits lean a little, as on instruments.
+            // Digits are slightly slanted, as on instruments.
             let place = |[px, py]: [f32; 2]| {
                 let lean = 0.09 * tall * (1.0 - py * 0.5);
                 [x + px * wide + lean, top + thick + py * 0.5 * tall]
@@ -114,7 +114,7 @@ fn score(score: f64, [left, top]: [f32; 2], height: f32, canvas: &mut Canvas<'_>
     }
 }
 
-/// A bar with pointed ends, a little short of both.
+/// A bar with pointed ends, slightly shorter than the distance between its end points.
 fn segment(a: [f32; 2], b: [f32; 2], thick: f32, canvas: &mut Canvas<'_>) {
     let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
     let length = dx.hypot(dy);

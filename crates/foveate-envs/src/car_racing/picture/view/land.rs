@@ -1,17 +1,17 @@
-//! Ground and road as people see them.
+//! Ground and road rendered for people.
 
 use super::canvas::{Canvas, Ink, Point};
 use super::lens::Lens;
 use crate::car_racing::scene::{Backdrop, GRASS_DIM, PLAYFIELD, Paint, Scene};
 
-/// What lies beyond the field.
+/// The colour beyond the field.
 const NOTHING: [u8; 3] = [16, 18, 22];
 const KERB_WHITE: Ink = Ink::new([232, 232, 226]);
 const KERB_RED: Ink = Ink::new([204, 46, 44]);
 /// The painted line along the edge of the road.
 const LINE: Ink = Ink::new([236, 236, 228]).at(0.75);
 
-/// Paints field and grass, or the backdrop.
+/// Draws field and grass, or the backdrop.
 pub(super) fn ground(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     if let Some(backdrop) = &scene.backdrop {
         canvas.paint_all(|at| texel(backdrop, lens.world(at)));
@@ -31,12 +31,12 @@ pub(super) fn ground(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Paints road and kerbs.
+/// Draws road and kerbs.
 pub(super) fn road(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     let stripes = [0.0, 1.0, 2.0].map(|i| soft(scene.colors.road.map(|c| c + 2.55 * i), 0.66));
     for quad in scene.road {
         let [a, b, c, d] = quad.corners.map(|corner| lens.pixel(corner));
-        // Every piece reaches a pixel under the one before, so that no seam shows.
+        // Every piece extends one pixel below the previous one, so that no seam is visible.
         let (c, d) = (beyond(b, c, 1.0), beyond(a, d, 1.0));
         match quad.paint {
             Paint::Road { stripe } => {
@@ -47,7 +47,7 @@ pub(super) fn road(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
                     canvas.fill(&line, LINE);
                 }
             }
-            // Kerbs lie on the road's edge.
+            // Kerbs lie on the edge of the road.
             Paint::White => canvas.fill(&[beyond(b, a, 0.8), b, c, beyond(c, d, 0.8)], KERB_WHITE),
             Paint::Red => canvas.fill(&[beyond(b, a, 0.8), b, c, beyond(c, d, 0.8)], KERB_RED),
             Paint::Rgb(rgb) => canvas.fill(&[a, b, c, d], soft(rgb.map(f64::from), 0.66)),
@@ -55,13 +55,13 @@ pub(super) fn road(scene: &Scene<'_>, lens: &Lens, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// A colour of the world, calmer: half as loud and `light` times as bright.
+/// A softer colour: half the saturation and `light` times the brightness.
 fn soft(rgb: [f64; 3], light: f64) -> Ink {
     let grey = 0.3 * rgb[0] + 0.59 * rgb[1] + 0.11 * rgb[2];
     Ink::new(rgb.map(|c| ((0.62 * c + 0.38 * grey) * light).clamp(0.0, 255.0) as u8))
 }
 
-/// The point `by` pixels beyond `to`, coming from `from`.
+/// The point `by` pixels beyond `to` on the line from `from`.
 fn beyond(from: Point, to: Point, by: f32) -> Point {
     let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
     let scale = by / dx.hypot(dy).max(1e-3);
@@ -72,7 +72,7 @@ fn between(a: Point, b: Point, share: f32) -> Point {
     [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share]
 }
 
-/// The backdrop at a point of the world, between texels; black beside it.
+/// The backdrop at a point of the world, interpolated between texels; black outside the backdrop.
 fn texel(backdrop: &Backdrop<'_>, [x, y]: [f64; 2]) -> [u8; 3] {
     let (width, height) = (backdrop.width as f64, backdrop.height as f64);
     let (u, v) = (x + 0.5 * width, 0.5 * height - y);

@@ -1,8 +1,8 @@
-//! Where things of the world appear in a view of any size.
+//! Maps the world to a view of any size.
 
 use crate::car_racing::scene::{Camera, Scene};
 
-/// The camera: turned with the hull, the car below the middle.
+/// The camera: rotated with the hull, which appears below the centre.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lens {
     /// Pixels per world unit.
@@ -14,10 +14,10 @@ pub(super) struct Lens {
 }
 
 impl Lens {
-    /// A camera for `[width, height]` pixels of which the lowest `strip` hold instruments.
+    /// A camera for `[width, height]` pixels, with instruments in the lowest `strip` pixels.
     pub(super) fn new(scene: &Scene<'_>, [width, height]: [f32; 2], strip: f32) -> Self {
         let [width, height] = [width, height].map(f64::from);
-        // As much of the world as Gymnasium's 800 pixels show, unless the picture is narrow.
+        // The same part of the world as in Gymnasium's 800 pixels of height, unless the image is narrow.
         let scale = (height / 800.0).min(width / 700.0);
         let (sin, cos) = (-f64::from(scene.hull.angle)).sin_cos();
         Lens {
