@@ -1,12 +1,13 @@
-//! The picture for training: what Gymnasium shows, computed directly at 96 × 96.
+//! The picture for training: approximates Gymnasium's frames, computed directly at 96 × 96.
 //!
-//! Gymnasium paints 1000 × 800 pixels and shrinks them. This picture asks instead how much of each cell every polygon
-//! covers: exact areas, polygons widened by the half pixel that the original's fill and outline add, vertices on the
-//! same whole canvas pixels. It differs from the exact picture by less than 0.1 of 255 on average, mostly at kerbs.
+//! Gymnasium draws 1000 × 800 pixels and scales them down. This picture instead computes the exact area that
+//! every polygon covers in each cell: polygons are widened by the half pixel that the original's fill and
+//! outline add, and vertices lie on the same whole canvas pixels. It differs from the exact picture by less
+//! than 0.1 of 255 on average, mostly at kerbs.
 //!
-//! [`FastPicture::draw`] works on rows from the top, in blocks of eight cells; a block that no edge touches is a copy of
-//! the one above. Apart from the platform's sine and cosine, all arithmetic is plain and in a fixed order, so equal scenes
-//! give equal bytes whatever instructions the processor has.
+//! [`FastPicture::draw`] works on rows from the top, in blocks of eight cells; a block that no edge touches
+//! is copied from the row above. Except for the platform's sine and cosine, all arithmetic is plain and in a
+//! fixed order, so equal scenes give equal bytes on every processor.
 
 mod backdrop;
 mod car;
@@ -29,7 +30,7 @@ use layer::{BLOCKS, Layer, ROWS};
 use lens::{CELL_WIDTH, Lens};
 use road::RoadIndex;
 
-/// Draws the fast picture. Holds buffers and the index of the current track, nothing that shows in a frame.
+/// Draws the fast picture. Holds buffers and the index of the current track; neither affects the result.
 #[derive(Debug, Clone)]
 pub struct FastPicture {
     grass: Layer<1>,
@@ -48,7 +49,7 @@ impl Default for FastPicture {
 }
 
 impl FastPicture {
-    /// A picture without history.
+    /// A picture that has drawn nothing yet.
     pub fn new() -> Self {
         FastPicture {
             grass: Layer::new(),
@@ -85,7 +86,7 @@ impl FastPicture {
         self.score.draw(scene.score, frame);
     }
 
-    /// Sums the layers up, row by row, and writes the world's part of the frame.
+    /// Adds up the layers, row by row, and writes the world's part of the frame.
     fn resolve(&mut self, scene: &Scene<'_>, lens: &Lens, bounded: bool, frame: &mut [u8]) {
         let sampler = scene.backdrop.map(|backdrop| (Sampler::new(lens, &backdrop), backdrop));
         let blob = scene.blob.map(|blob| (blob.rgb.map(f32::from), self.car.tail()));
@@ -102,7 +103,7 @@ impl FastPicture {
         let mut field = [[[0.0; 1]; BLOCK]; BLOCKS];
         let mut road = [[[0.0; 4]; BLOCK]; BLOCKS];
         let mut spot = [[[0.0; 1]; BLOCK]; BLOCKS];
-        // Of the road and what lies above it; in blocks that are not fresh it means nothing.
+        // The road and the layers above it; only valid in fresh blocks.
         let mut over = [[[0.0; 4]; BLOCK]; BLOCKS];
         for row in 0..ROWS {
             let (above, here) = frame.split_at_mut(row * SIDE * 3);
@@ -170,16 +171,16 @@ impl FastPicture {
 /// Every block of a row.
 const ALL_BLOCKS: u16 = u16::MAX >> (16 - BLOCKS);
 
-/// Shrinking cuts twice, so a flat colour loses exactly 2; half a level of this is the rounding to the nearest.
+/// The scaling truncates twice, so a flat colour loses exactly 2; the remaining half level rounds to nearest.
 const BIAS: f32 = 1.502;
 
-/// The byte that the reference's shrinking leaves of a value.
+/// The byte value after the reference's scaling.
 fn tone(value: f32) -> u8 {
     // Adding 2^23 rounds to the nearest integer and leaves it in the low bits.
     ((value - BIAS).max(0.0) + 8_388_608.0).to_bits() as u8
 }
 
-/// Where the track runs over itself, quads share the cell.
+/// Normalises cells where quads overlap because the track crosses itself.
 fn share_out(over: &mut [[f32; 4]]) {
     for cell in over {
         if cell[3] > 1.001 {
@@ -189,7 +190,7 @@ fn share_out(over: &mut [[f32; 4]]) {
     }
 }
 
-/// Lays one colour over what is there.
+/// Blends one colour over the current content.
 fn lay_over(over: &mut [[[f32; 4]; BLOCK]; BLOCKS], shares: &[[[f32; 1]; BLOCK]; BLOCKS], color: [f32; 3]) {
     for (cell, &[share]) in over.as_flattened_mut().iter_mut().zip(shares.as_flattened()) {
         let ([r, g, b, cover], keep) = (*cell, 1.0 - share);
@@ -198,7 +199,7 @@ fn lay_over(over: &mut [[[f32; 4]; BLOCK]; BLOCKS], shares: &[[[f32; 1]; BLOCK];
     }
 }
 
-/// Black bars, `width` cells wide, at both sides.
+/// Draws black bars, `width` cells wide, at both sides.
 fn side_bars(width: f32, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
     let cells = over.as_flattened_mut();
     for i in 0..cells.len() {
@@ -209,7 +210,7 @@ fn side_bars(width: f32, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
     }
 }
 
-/// Black where the field does not reach.
+/// Makes cells outside the field black.
 fn beyond_the_field(over: &mut [[f32; 4]; BLOCK], field: &[[f32; 1]; BLOCK], color: [f32; 3]) {
     for (cell, &[field]) in over.iter_mut().zip(field) {
         let missing = (1.0 - field) * (1.0 - cell[3]);

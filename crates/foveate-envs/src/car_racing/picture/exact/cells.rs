@@ -1,7 +1,7 @@
-//! The cells of the small picture's upper part on the canvas: one colour each, or mixed.
+//! The cells of the small picture's upper part: each has a single colour or a mix of pixels.
 //!
-//! A cell that one polygon covers entirely is one flat colour, and what the shrink makes of it is known beforehand.
-//! Only the cells that an edge crosses need canvas pixels; those of the other cells are never read.
+//! A cell that one polygon covers entirely has a single colour, and its scaled value is precomputed. Only
+//! cells that an edge crosses need canvas pixels; the pixels of other cells are never read.
 
 use foveate_kernels::pixels::{self, Reciprocals, Weights};
 
@@ -13,20 +13,20 @@ use crate::car_racing::scene::Backdrop;
 
 /// Rows of cells above the bar of indicators.
 pub(super) const BANDS: usize = 84;
-/// Canvas columns to the left and right of the visible ones, so that a pixel just beside them needs no test.
+/// Canvas columns left and right of the visible ones, so that a pixel just outside needs no bounds check.
 pub(super) const PAD: i32 = 24;
 const STRIDE: usize = (CANVAS_W + 2 * PAD) as usize;
-/// One row above, and as many below as the last cells' window reaches.
+/// One row above, and as many rows below as the window of the last cells needs.
 const ROWS: usize = WORLD_H as usize + 12;
-/// State of a cell whose pixels differ.
+/// State of a cell with pixels of different colours.
 pub(super) const MIXED: u8 = 255;
 
-/// Where the cells of an axis lie.
+/// The extent of all cells along an axis.
 #[derive(Debug)]
 pub(super) struct Grid<const PIXELS: usize> {
     /// First and last pixel of a cell, including those that it shares with its neighbours.
     pub(super) extent: [[i32; 2]; SIDE],
-    /// First and last cell that a pixel belongs to.
+    /// First and last cell that contains a pixel.
     pub(super) of: [[u8; 2]; PIXELS],
 }
 
@@ -42,7 +42,7 @@ impl<const PIXELS: usize> Grid<PIXELS> {
         while i < SIDE {
             let Cell { head, start, end, .. } = axis.cells[i];
             if start >= PIXELS {
-                break; // It may own a part of the last pixel, but one too small to show.
+                break; // It may contain a part of the last pixel, but too small to be visible.
             }
             let mut pixel = if head > 0 { start - 1 } else { start };
             grid.extent[i] = [pixel as i32, end as i32];
@@ -58,13 +58,13 @@ impl<const PIXELS: usize> Grid<PIXELS> {
         grid
     }
 
-    /// The cells that pixels `a..=b` touch; the range is cut to the canvas first. None if it lies outside.
+    /// The cells that pixels `a..=b` touch, after clipping to the canvas. `None` when the range is outside.
     pub(super) fn touched(&self, a: i32, b: i32) -> Option<[usize; 2]> {
         let (a, b) = (a.max(0), b.min(PIXELS as i32 - 1));
         (a <= b).then(|| [usize::from(self.of[a as usize][0]), usize::from(self.of[b as usize][1])])
     }
 
-    /// The cells that lie wholly within pixels `a..=b`, `[first, end)`.
+    /// The cells that lie completely within pixels `a..=b`, `[first, end)`.
     pub(super) fn covered(&self, a: i32, b: i32) -> [usize; 2] {
         let last = PIXELS as i32 - 1;
         if a > b || a > last || b < 0 {
@@ -86,10 +86,10 @@ impl<const PIXELS: usize> Grid<PIXELS> {
     }
 }
 
-/// Canvas and cells.
+/// The canvas and the state of the cells.
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
-    /// What each cell shows: a number of the palette, or [`MIXED`].
+    /// The content of each cell: an index of the palette, or [`MIXED`].
     pub(super) state: Vec<[u8; SIDE]>,
     pixels: Vec<u32>,
 }
@@ -101,7 +101,7 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// Makes all of one colour.
+    /// Sets all cells to one colour.
     pub(super) fn clear(&mut self, state: u8) {
         self.state.fill([state; SIDE]);
     }
@@ -116,12 +116,12 @@ impl Cells {
         }
     }
 
-    /// Where column 0 of a row lies.
+    /// Index of column 0 of a row.
     fn at(row: i32) -> usize {
         (row + 1) as usize * STRIDE + PAD as usize
     }
 
-    /// Paints columns `a..=b` of a row.
+    /// Fills columns `a..=b` of a row.
     pub(super) fn fill(&mut self, row: i32, a: i32, b: i32, color: u32) {
         if a <= b {
             let at = Self::at(row);
@@ -129,25 +129,25 @@ impl Cells {
         }
     }
 
-    /// Blends a colour into a pixel. Columns just beside the canvas are allowed.
+    /// Blends a colour into a pixel. Columns just outside the canvas are allowed.
     #[inline]
     pub(super) fn blend(&mut self, row: i32, x: i32, over: Over) {
         let pixel = &mut self.pixels[Self::at(row).wrapping_add_signed(x as isize)];
         *pixel = over.blend(*pixel);
     }
 
-    /// Whether any of the cells has pixels.
+    /// Whether any of the cells is mixed.
     pub(super) fn any_mixed(&self, bands: [usize; 2], columns: [usize; 2]) -> bool {
         (bands[0]..=bands[1]).any(|band| self.state[band][columns[0]..=columns[1]].contains(&MIXED))
     }
 
-    /// Gives a flat cell its pixels.
+    /// Converts a single-colour cell to pixels.
     pub(super) fn mix(&mut self, band: usize, column: usize, color: u32) {
         self.state[band][column] = MIXED;
         let [y0, y1] = BAND_ROWS.extent[band];
         let [x0, x1] = COLUMNS.extent[column];
         let mut at = Self::at(y0) + x0 as usize;
-        // Lengths known when compiling are faster.
+        // Lengths known at compile time are faster.
         let wide = x1 - x0 == 11;
         for _ in y0..=y1 {
             if wide {
@@ -159,7 +159,7 @@ impl Cells {
         }
     }
 
-    /// Shrinks everything into the upper rows of `frame`.
+    /// Scales all cells into the upper rows of `frame`.
     pub(super) fn shrink(&self, palette: &Palette, frame: &mut [u8]) {
         let (rows, _) = frame.as_chunks_mut::<{ SIDE * 3 }>();
         for (band, (states, row)) in self.state.iter().zip(rows).enumerate() {
@@ -174,7 +174,7 @@ impl Cells {
         }
     }
 
-    /// What the shrink makes of a mixed cell.
+    /// The scaled colour of a mixed cell.
     fn shrunk(&self, band: usize, column: usize) -> [u8; 3] {
         let first = Axis::Y.cells[band].start * STRIDE + Axis::X.cells[column].start + PAD as usize - 1;
         let [r, g, b, _] =
@@ -187,7 +187,7 @@ const RECIPROCALS: Reciprocals = Reciprocals { x: Axis::X.recip as u16, y: Axis:
 static WEIGHTS_X: [Weights; SIDE] = weights_x();
 static WEIGHTS_Y: [Weights; SIDE] = weights_y();
 
-/// A cell has 9 or 10 whole pixels in x, 7 or 8 in y; only those that are always whole go without a weight.
+/// A cell has 9 or 10 whole pixels in x, 7 or 8 in y; only the pixels that are always whole need no weight.
 const fn weights(cell: Cell, plain: usize) -> [u16; 3] {
     let n = cell.end - cell.start;
     assert!(n == plain || n == plain + 1);
@@ -220,7 +220,7 @@ const fn weights_y() -> [Weights; SIDE] {
     all
 }
 
-/// A row of one column's pixels, shrunk to one.
+/// Scales a row of one column's pixels to one value.
 pub(super) fn narrow_cell(row: &[u32; pixels::WIDTH], column: usize) -> [u16; 4] {
     pixels::narrow(row, &WEIGHTS_X[column], RECIPROCALS.x)
 }
@@ -230,7 +230,7 @@ pub(super) fn high(a: u16, b: u16) -> u16 {
     ((u32::from(a) * u32::from(b)) >> 16) as u16
 }
 
-/// A colour that is laid over others, with some opacity.
+/// A colour to blend over others, with an opacity.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Over {
     weighted: u64,

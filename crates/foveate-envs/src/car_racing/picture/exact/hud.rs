@@ -1,4 +1,4 @@
-//! The bars at the bottom.
+//! The indicators at the bottom.
 
 use super::cells::{BANDS, COLUMNS, high, narrow_cell};
 use super::palette::pixel;
@@ -7,7 +7,7 @@ use super::shrink::{Axis, Cell};
 use crate::car_racing::picture::SIDE;
 use crate::car_racing::scene::Scene;
 
-/// The bar of black and the indicators on it, in canvas pixels with y **down** from the top row.
+/// The black bar and its indicators, in canvas pixels with y **down** from the top row.
 pub(super) fn bars(scene: &Scene<'_>) -> impl Iterator<Item = Shape> {
     const W: f64 = CANVAS_W as f64;
     const H: f64 = CANVAS_H as f64;
@@ -44,11 +44,11 @@ pub(super) fn bars(scene: &Scene<'_>) -> impl Iterator<Item = Shape> {
     .map(|(_, corners, color)| Shape::cut(&corners, color, false))
 }
 
-/// Pixels to the left and right of the canvas that a window of pixels may reach over.
+/// Pixels left and right of the canvas that a window of pixels may extend over.
 const PAD: usize = 16;
 const BARS: usize = 8;
 
-/// A bar: columns and rows, first and last.
+/// A bar: first and last column, first and last row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Bar {
     x: [i32; 2],
@@ -56,7 +56,7 @@ struct Bar {
     color: u32,
 }
 
-/// Shrinks the rows of the bar of indicators straight into the frame.
+/// Scales the rows of the indicator bar directly into the frame.
 #[derive(Debug, Clone)]
 pub(super) struct Hud {
     pixels: [u32; CANVAS_W as usize + 2 * PAD],
@@ -70,12 +70,12 @@ impl Default for Hud {
 }
 
 impl Hud {
-    /// Draws the lowest rows of `frame`. All bars are rectangles, so a row differs from the one above only where a bar
-    /// begins or ends.
+    /// Draws the lowest rows of `frame`. All bars are rectangles, so a row differs from the one above only
+    /// where a bar begins or ends.
     pub(super) fn draw(&mut self, scene: &Scene<'_>, frame: &mut [u8]) {
         let mut bars = [Bar::default(); BARS];
         let mut n = 0;
-        // The first is the black ground.
+        // The first shape is the black background.
         for shape in self::bars(scene).skip(1) {
             let (mut x, mut y) = ([i32::MAX, i32::MIN], [i32::MAX, i32::MIN]);
             for &[cx, cy] in shape.corners() {
@@ -96,7 +96,7 @@ impl Hud {
             for bar in bars.iter().filter(|b| b.y[0] == y || b.y[1] + 1 == y) {
                 self.update(bar.x, y, bars);
             }
-            // A row belongs to one cell, or is split between one and the next.
+            // A row belongs to one cell, or is split between two consecutive cells.
             let Cell { end, tail, .. } = Axis::Y.cells[cell];
             if (y as usize) < end {
                 add(&mut sum, &self.narrow);
@@ -117,7 +117,7 @@ impl Hud {
         }
     }
 
-    /// Paints columns `x` anew as they are in row `y`.
+    /// Redraws columns `x` as they are in row `y`.
     fn update(&mut self, x: [i32; 2], y: i32, bars: &[Bar]) {
         self.pixels[PAD + x[0] as usize..=PAD + x[1] as usize].fill(0);
         for bar in bars.iter().filter(|b| b.y[0] <= y && y <= b.y[1]) {

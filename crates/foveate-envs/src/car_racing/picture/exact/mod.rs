@@ -1,17 +1,18 @@
-//! The picture of Gymnasium 1.4.0's CarRacing-v3 with pygame-ce 2.5.8, to the byte.
+//! The picture of Gymnasium 1.4.0's CarRacing-v3 with pygame-ce 2.5.8, byte for byte.
 //!
-//! The reference paints 1000 × 800 pixels bottom up, turns them over, adds the bars and the score and shrinks all to
-//! 96 × 96. So do we, but for pixels that nobody needs: `place` projects every polygon to whole canvas pixels, `spans`
-//! and `outline` say which of them it colours, and `painter` paints those pixels only in the cells of the small picture
-//! that an edge crosses; a cell of one colour has a known result (`palette`). `cells` and `shrink` hold the shrink,
-//! `hud` the bars, `text` the score's few pixels, and `reference` (in tests) the plain way through every pixel.
+//! The reference draws 1000 × 800 pixels bottom up, flips them, adds the bars and the score, and scales
+//! everything to 96 × 96. This module does the same but skips pixels that do not affect the result: `place`
+//! projects every polygon to whole canvas pixels, `spans` and `outline` compute which of them it covers, and
+//! `painter` draws those pixels only in cells of the small picture that an edge crosses; the result of a cell
+//! with one colour is known (`palette`). `cells` and `shrink` contain the scaling, `hud` the bars, `text` the
+//! score's few pixels, and `reference` (in tests) the plain algorithm over all pixels.
 //!
-//! Equality with the reference was tested on x86-64 Linux with glibc; elsewhere `sin` and `cos` may differ in the last
-//! bit, which now and then moves a corner by a pixel of the canvas.
+//! Equality with the reference was tested on x86-64 Linux with glibc; elsewhere `sin` and `cos` may differ in
+//! the last bit, which occasionally moves a corner by one canvas pixel.
 //!
-//! What the reference does not have: a backdrop takes the place of field and grass, each canvas pixel showing the texel
-//! under its centre and black beside the backdrop; a blob is a polygon of the car, before the hull's last one; side
-//! bars are black columns of the canvas, drawn over the car and above the bar of indicators.
+//! Three elements are not in the reference: a backdrop replaces field and grass (each canvas pixel shows the
+//! texel under its centre, black outside the backdrop); a blob is a polygon of the car, before the hull's
+//! last one; side bars are black columns of the canvas, drawn over the car and above the bar of indicators.
 
 mod cells;
 mod hud;
@@ -64,7 +65,7 @@ impl ExactPicture {
         for shape in &self.placed.shapes {
             self.painter.paint(shape, &mut self.palette, &mut self.cells);
         }
-        // A bar may reach into the world.
+        // A bar may extend into the world.
         for bar in hud::bars(scene).skip(1).map(place::Shape::turned_over) {
             self.painter.paint(&bar, &mut self.palette, &mut self.cells);
         }

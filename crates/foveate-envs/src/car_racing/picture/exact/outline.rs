@@ -1,8 +1,8 @@
-//! The anti-aliased outline that ground and road get before they are filled.
+//! The anti-aliased outline that the reference draws around ground and road before filling them.
 
 use super::place::{CANVAS_H, CANVAS_W};
 
-/// One edge, cut to the canvas.
+/// One edge, clipped to the canvas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Edge {
     /// The pixel that is drawn solid first.
@@ -14,8 +14,8 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    /// The part of the edge on the canvas, if any. Whole-pixel corners are cut with single-precision slopes and
-    /// whole-pixel steps, so the cut edge may lean differently from the full one.
+    /// The part of the edge on the canvas, if any. The reference clips integer corners with single-precision
+    /// slopes and integer steps, so the clipped edge may have a slightly different slope.
     pub(super) fn cut(mut a: [i32; 2], mut b: [i32; 2]) -> Option<Edge> {
         const RIGHT: i32 = CANVAS_W - 1;
         const TOP: i32 = CANVAS_H - 1;
@@ -44,14 +44,15 @@ impl Edge {
         Some(Edge { first: a, low, high })
     }
 
-    /// The columns that the edge's pixels in rows `y0..=y1`, all of them rows of the edge, may lie in.
+    /// The range of columns that may contain the edge's pixels in rows `y0..=y1`; all of them must be rows of
+    /// the edge.
     pub(super) fn reach(&self, y0: i32, y1: i32) -> [i32; 2] {
         let ([x0, low], [x1, high]) = (self.low, self.high);
         let (dx, dy, side) = ((x1 - x0).abs(), high - low, if x1 < x0 { -1 } else { 1 });
         if dx == 0 || dy == 0 {
             return [x0.min(x1), x0.max(x1)];
         }
-        // One pixel to spare on either side, and the far pixel of a step.
+        // With a margin of one pixel on either side, and the far pixel of a step.
         let at = |k: i32| x0 + side * (i64::from(k) * i64::from(dx) / i64::from(dy)) as i32;
         let slack = 2 + dx / dy;
         let (a, b) = (at(y0 - low), at(y1 - low));
@@ -59,7 +60,7 @@ impl Edge {
         [a.max(x0.min(x1) - 1), b.min(x0.max(x1) + 1)]
     }
 
-    /// How the pixels of the edge follow each other.
+    /// The kind of the edge.
     pub(super) fn course(&self) -> Course {
         let ([x0, y0], [x1, y1]) = (self.low, self.high);
         let (dx, dy, side) = ((x1 - x0).abs(), y1 - y0, if x1 < x0 { -1 } else { 1 });
@@ -72,8 +73,8 @@ impl Edge {
         if dy > dx { Course::Steep(line) } else { Course::Shallow(line) }
     }
 
-    /// Calls `dot(x, y, alpha)` for every pixel in drawing order; alpha 255 is solid. Pixels may lie just off the
-    /// canvas.
+    /// Calls `dot(x, y, alpha)` for every pixel in drawing order; alpha 255 is opaque. Pixels may lie just
+    /// outside the canvas.
     pub(super) fn dots(&self, mut dot: impl FnMut(i32, i32, u32)) {
         let ([x0, y0], [x1, y1]) = (self.low, self.high);
         let course = self.course();
@@ -103,11 +104,11 @@ impl Edge {
 /// The kinds of edges.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Course {
-    /// Along an axis: every pixel solid.
+    /// Horizontal or vertical: every pixel opaque.
     Straight,
-    /// Two pixels in every row but the first and the last one.
+    /// Two pixels in every row except the first and the last one.
     Steep(Line),
-    /// Two pixels in every column but the first and the last one.
+    /// Two pixels in every column except the first and the last one.
     Shallow(Line),
 }
 
@@ -122,7 +123,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// After `k` steps: how far the line has come along the other axis, and the opacities there and one further.
+    /// After `k` steps: the offset along the other axis, and the opacities there and one pixel further.
     #[inline]
     pub(super) fn at(&self, k: i32) -> (i32, u32, u32) {
         let total = k as u64 * self.step;
@@ -131,7 +132,7 @@ impl Line {
     }
 }
 
-/// On which side of the canvas a pixel lies, per axis.
+/// The side of the canvas on which a pixel lies, per axis.
 fn outside([x, y]: [i32; 2]) -> [i32; 2] {
     let side = |v: i32, size: i32| i32::from(v >= size) - i32::from(v < 0);
     [side(x, CANVAS_W), side(y, CANVAS_H)]

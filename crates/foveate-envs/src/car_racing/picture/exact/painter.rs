@@ -1,10 +1,11 @@
-//! Paints polygons into the cells.
+//! Draws polygons into the cells.
 //!
-//! For every band of rows a polygon says which cells it covers entirely (they become its colour) and which only in
-//! part (they get pixels, unless it is of their colour already); pixels are then painted in the latter alone.
+//! For every band of rows, the painter determines which cells a polygon covers entirely (they get its colour)
+//! and which only in part (they get pixels, unless they already have its colour); pixels are then drawn only
+//! in the latter.
 //!
-//! An outline's pixels within the polygon are overwritten by its fill, so it matters not what becomes of them here; and
-//! pixels of cells of one colour are never read.
+//! Outline pixels inside the polygon are overwritten by its fill, so they need not be drawn; pixels of
+//! single-colour cells are never read.
 
 use super::cells::{BAND_ROWS, BANDS, COLUMNS, Cells, MIXED, Over, PAD};
 use super::outline::{Course, Edge, Line};
@@ -12,12 +13,12 @@ use super::palette::{Palette, pixel};
 use super::place::{CANVAS_H, CANVAS_W, MAX_CORNERS, Shape, WORLD_H};
 use super::spans;
 
-/// Scratch space of the painter.
+/// Buffers of the painter.
 #[derive(Debug, Clone)]
 pub(super) struct Painter {
     /// First and last filled column of each row of the polygon, from its top.
     spans: Vec<[i32; 2]>,
-    /// What the polygon does to each band.
+    /// The polygon's coverage of each band.
     bands: [Band; BANDS],
 }
 
@@ -27,27 +28,27 @@ impl Default for Painter {
     }
 }
 
-/// What a polygon does to a band, in columns; empty where the first exceeds the second.
+/// A polygon's coverage of a band, in columns; empty when the first exceeds the second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Band {
-    /// Columns of which some row is painted.
+    /// Columns with at least one painted row.
     touched: [i32; 2],
     /// Columns that are filled in all rows.
     covered: [i32; 2],
-    /// Cells that are touched, first and last.
+    /// Cells that are touched: first and last.
     cells: Option<[usize; 2]>,
-    /// Cells that are covered, first and end.
+    /// Cells that are covered: first and end.
     whole: [usize; 2],
 }
 
-/// A polygon under way.
+/// A polygon being drawn.
 struct Job<'a> {
     shape: &'a Shape,
     /// First and last row from the top, on the canvas above the bar of indicators.
     rows: [i32; 2],
     /// First and last band.
     bands: [usize; 2],
-    /// Whether every row has just one span.
+    /// Whether every row has exactly one span.
     simple: bool,
     edges: [Option<Edge>; MAX_CORNERS],
     number: Option<u8>,
@@ -55,7 +56,7 @@ struct Job<'a> {
 }
 
 impl Painter {
-    /// Paints a polygon over what is there.
+    /// Draws a polygon over the current content.
     pub(super) fn paint(&mut self, shape: &Shape, palette: &mut Palette, cells: &mut Cells) {
         let (low, high) = spans::rows(shape);
         let rows @ [top, bottom] = [(CANVAS_H - 1 - high).max(0), (CANVAS_H - 1 - low).min(WORLD_H - 1)];
@@ -82,17 +83,18 @@ impl Painter {
         }
     }
 
-    /// Finds out what the polygon does to each of its bands.
+    /// Determines the polygon's coverage of each of its bands.
     fn survey(&mut self, job: &Job<'_>) {
         let &Job { rows: [top, bottom], bands: [first, last], .. } = job;
         if !job.simple {
-            // Whatever lies within the bounds counts as touched.
+            // All columns within the bounds count as touched.
             let xs = job.shape.corners().iter().map(|c| c[0]);
             let touched = [xs.clone().min().unwrap_or(0) - 1, xs.max().unwrap_or(0) + 1];
             self.bands[first..=last].fill(Band { touched, covered: [1, 0], ..Band::default() });
             return;
         }
-        // Between corners both sides of the polygon are monotonous, so the first and the last row tell all.
+        // Between corners both sides of the polygon are monotonic, so the first and the last row are
+        // sufficient.
         let mut bent = [false; BANDS];
         for corner in job.shape.corners() {
             let row = CANVAS_H - 1 - corner[1];
@@ -128,7 +130,7 @@ impl Painter {
         }
     }
 
-    /// Gives covered cells the polygon's colour, and cells that it touches pixels.
+    /// Sets covered cells to the polygon's colour, and converts partly covered cells to pixels.
     fn claim(&mut self, job: &Job<'_>, palette: &Palette, cells: &mut Cells) {
         for band in job.bands[0]..=job.bands[1] {
             let on = &mut self.bands[band];
@@ -150,7 +152,7 @@ impl Painter {
         }
     }
 
-    /// Draws an edge's pixels, at least those that lie outside the polygon's own span in cells with pixels.
+    /// Draws an edge's pixels, at least those that lie outside the polygon's own span in mixed cells.
     fn outline(&self, edge: &Edge, job: &Job<'_>, cells: &mut Cells) {
         let over = Over::spread(job.color);
         let mut dot = |x: i32, y: i32, alpha: u32| {
@@ -172,7 +174,7 @@ impl Painter {
         }
     }
 
-    /// The first and last column that the polygon fills in a row, if that is known.
+    /// The first and last column that the polygon fills in a row, if known.
     #[inline]
     fn span(&self, row: i32, job: &Job<'_>) -> [i32; 2] {
         if job.simple { self.spans[(row - job.rows[0]) as usize] } else { [i32::MAX, i32::MAX] }
@@ -185,7 +187,7 @@ impl Painter {
         let base = CANVAS_H - 1 - y0;
         let mut k = (base - (WORLD_H - 1)).max(1);
         while k < line.major {
-            // On to the first row of the band, which it may share with the band above.
+            // Skip to the first row of the band, which the band above may share.
             let [above, band] = BAND_ROWS.of[(base - k) as usize].map(usize::from);
             let end = (base - BAND_ROWS.extent[above][0] + 1).min(line.major);
             let ends = [x0 + line.side * line.at(k).0, x0 + line.side * (line.at(end - 1).0 + 1)];
@@ -217,7 +219,7 @@ impl Painter {
         let base = CANVAS_H - 1 - y0;
         let mut k = 1;
         while k < line.major {
-            // On to the end of the cell in the direction of the line.
+            // Skip to the end of the cell in the direction of the line.
             let [before, after] = COLUMNS.of[(x0 + line.side * k) as usize].map(usize::from);
             let end =
                 if line.side > 0 { COLUMNS.extent[after][1] - x0 } else { x0 - COLUMNS.extent[before][0] };
@@ -248,7 +250,7 @@ impl Painter {
         }
     }
 
-    /// Fills the parts of the spans that lie in cells with pixels.
+    /// Fills the parts of the spans that lie in mixed cells.
     fn fill(&self, job: &Job<'_>, cells: &mut Cells) {
         let &Job { rows: [top, bottom], bands: [first, last], color, .. } = job;
         for band in first..=last {
@@ -270,7 +272,7 @@ impl Painter {
     }
 }
 
-/// A polygon's edges as far as they lie on the canvas.
+/// The parts of a polygon's edges that lie on the canvas.
 fn edges(shape: &Shape) -> [Option<Edge>; MAX_CORNERS] {
     let mut edges = [None; MAX_CORNERS];
     let corners = shape.corners();
@@ -282,5 +284,5 @@ fn edges(shape: &Shape) -> [Option<Edge>; MAX_CORNERS] {
     edges
 }
 
-/// An outline's pixels may lie one column beside the canvas.
+/// Outline pixels may lie one column outside the canvas.
 const _: () = assert!(PAD >= 2);

@@ -1,16 +1,16 @@
-//! The colours of a frame, and what the shrink makes of each where nothing else is.
+//! The colours of a frame, and the scaled value of each in a single-colour cell.
 
 use super::cells::BANDS;
 use super::shrink::{Axis, Cell, part};
 use crate::car_racing::picture::SIDE;
 
-/// Colours are forgotten when there are more.
+/// The palette is cleared when it has more colours than this.
 const MOST: usize = 64;
 
 /// `[84, 96, 3]` bytes.
 type Flat = Box<[[[u8; 3]; SIDE]]>;
 
-/// Colours seen so far; it keeps them from frame to frame.
+/// The colours seen so far, kept between frames.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Palette {
     colors: Vec<[u8; 3]>,
@@ -18,7 +18,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// Begins a frame: the one moment at which old colours may be forgotten.
+    /// Begins a frame: the only time at which old colours may be removed.
     pub(super) fn begin(&mut self) {
         if self.colors.len() > MOST {
             self.colors.clear();
@@ -26,7 +26,7 @@ impl Palette {
         }
     }
 
-    /// The number of a colour, if there is room for it.
+    /// The index of a colour, if there is room for it.
     pub(super) fn number(&mut self, color: [u8; 3]) -> Option<u8> {
         if let Some(at) = self.colors.iter().position(|&c| c == color) {
             return Some(at as u8);
@@ -44,7 +44,7 @@ impl Palette {
         pixel(self.colors[usize::from(number)])
     }
 
-    /// The shrunken canvas of nothing but this colour.
+    /// The scaled canvas in this colour alone.
     pub(super) fn flat(&self, number: u8) -> &[[[u8; 3]; SIDE]] {
         &self.flats[usize::from(number)]
     }

@@ -1,4 +1,4 @@
-//! From the world to whole canvas pixels: what the camera makes of every polygon.
+//! Projects all polygons of the world to whole canvas pixels.
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
@@ -8,7 +8,7 @@ use crate::car_racing::scene::{
 };
 use crate::car_racing::shape;
 
-/// Width of the canvas on which the reference paints.
+/// Width of the reference's canvas.
 pub(super) const CANVAS_W: i32 = 1000;
 /// Its height.
 pub(super) const CANVAS_H: i32 = 800;
@@ -21,7 +21,7 @@ const HULL_COLOR: [u8; 3] = [204, 0, 0]; // int(0.8 * 255)
 const KERB_WHITE: [u8; 3] = [255, 255, 255];
 const KERB_RED: [u8; 3] = [255, 0, 0];
 
-/// Most corners of a polygon that the picture has.
+/// Maximum number of corners of a polygon in the picture.
 pub(super) const MAX_CORNERS: usize = 8;
 
 /// A polygon in canvas pixels, y up from the bottom row.
@@ -31,7 +31,8 @@ pub(super) struct Shape {
     n: usize,
     /// Its colour.
     pub(super) color: [u8; 3],
-    /// Whether it is drawn as ground and road are (outline, then fill) or as the car is (fill of another rule).
+    /// Whether it is drawn like ground and road (outline, then fill) or like the car (fill with another
+    /// rule).
     pub(super) outlined: bool,
 }
 
@@ -41,13 +42,13 @@ impl Shape {
         &self.corners[..self.n]
     }
 
-    /// The same polygon with y counted from the other end of the canvas.
+    /// The same polygon with y counted from the opposite end of the canvas.
     pub(super) fn turned_over(mut self) -> Shape {
         self.corners[..self.n].iter_mut().for_each(|c| c[1] = CANVAS_H - 1 - c[1]);
         self
     }
 
-    /// A polygon whose corners are cut off to whole pixels, toward zero.
+    /// A polygon with its corners truncated to whole pixels, toward zero.
     pub(super) fn cut(corners: &[[f64; 2]], color: [u8; 3], outlined: bool) -> Shape {
         let mut shape = Shape { corners: [[0; 2]; MAX_CORNERS], n: corners.len(), color, outlined };
         for (cut, &[x, y]) in shape.corners.iter_mut().zip(corners) {
@@ -65,10 +66,10 @@ pub(super) struct View {
     shift: [f64; 2],
 }
 
-/// A rotation as pygame's vectors do it.
+/// A rotation with the arithmetic of pygame's vectors.
 #[derive(Debug, Clone, Copy, Default)]
 enum Turn {
-    /// By so many right angles, exactly.
+    /// An exact multiple of a right angle.
     Right(u8),
     /// By an angle: its sine and cosine.
     By(f64, f64),
@@ -111,13 +112,13 @@ impl View {
         View { turn, zoom, shift: [f64::from(CANVAS_W) / 2.0 + dx, f64::from(CANVAS_H) / 4.0 + dy] }
     }
 
-    /// A point of the world on the canvas.
+    /// Maps a point of the world to the canvas.
     pub(super) fn project(&self, point: [f64; 2]) -> [f64; 2] {
         let [x, y] = self.turn.apply(point);
         [x * self.zoom + self.shift[0], y * self.zoom + self.shift[1]]
     }
 
-    /// The point of the world under a point of the canvas.
+    /// Maps a point of the canvas to the world.
     #[cfg(test)]
     pub(super) fn unproject(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let (x, y) = ((x - self.shift[0]) / self.zoom, (y - self.shift[1]) / self.zoom);
@@ -131,13 +132,13 @@ impl View {
     }
 }
 
-/// The backdrop under the pixels of the canvas: [`texel`] for all of them, with the divisions and products that a row
-/// or a column has in common taken once. The sums are the same, in the same order.
+/// The backdrop under the pixels of the canvas: [`texel`] for all of them, with the common divisions and
+/// products of a row or a column computed once. The sums are the same, in the same order.
 #[derive(Debug)]
 pub(super) struct Texels<'a> {
     backdrop: &'a Backdrop<'a>,
     view: &'a View,
-    /// What the column of a pixel adds to its place in the world.
+    /// Contribution of a pixel's column to its world position.
     columns: [[f64; 2]; CANVAS_W as usize],
 }
 
@@ -156,7 +157,7 @@ impl<'a> Texels<'a> {
         Texels { backdrop, view, columns }
     }
 
-    /// The colours of row `y`, counted up from the bottom; black beside the backdrop.
+    /// The colours of row `y`, counted up from the bottom; black outside the backdrop.
     pub(super) fn row(&self, y: i32, to: &mut [u32]) {
         let &Texels { backdrop, view, columns } = &self;
         let y = (f64::from(y) + 0.5 - view.shift[1]) / view.zoom;
@@ -171,8 +172,8 @@ impl<'a> Texels<'a> {
         let (half_width, half_height) = (width / 2.0, height / 2.0);
         for (to, [x, y]) in to.iter_mut().zip(columns) {
             let (right, down) = (x + along + half_width, half_height - (across + y));
-            // Not below zero, so truncation is the floor; the ceiling, less one, is one less for whole numbers alone. A
-            // side of a backdrop fits i32, whose conversions are cheap.
+            // The values are not negative, so truncation is the floor; the ceiling minus one differs from it
+            // only for integers. A side of a backdrop fits i32, whose conversions are fast.
             *to = if right >= 0.0 && right < width && down > 0.0 && down <= height {
                 let whole = down as i32;
                 let row = whole - i32::from(f64::from(whole) == down);
@@ -185,7 +186,7 @@ impl<'a> Texels<'a> {
     }
 }
 
-/// The backdrop's texel under a canvas pixel (y up from the bottom row); black beside it.
+/// The backdrop's texel under a canvas pixel (y up from the bottom row); black outside the backdrop.
 #[cfg(test)]
 pub(super) fn texel(backdrop: &Backdrop<'_>, view: &View, [x, y]: [i32; 2]) -> [u8; 3] {
     let [x, y] = view.unproject([f64::from(x) + 0.5, f64::from(y) + 0.5]);
@@ -198,22 +199,23 @@ pub(super) fn texel(backdrop: &Backdrop<'_>, view: &View, [x, y]: [i32; 2]) -> [
     backdrop.rgb.get(at..at + 3).map_or([0; 3], |rgb| [rgb[0], rgb[1], rgb[2]])
 }
 
-/// Everything of a scene that lies on the canvas, in drawing order.
+/// All polygons of a scene that lie on the canvas, in drawing order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Placed {
     /// The polygons.
     pub(super) shapes: Vec<Shape>,
-    /// The camera they were placed with.
+    /// The camera that placed them.
     pub(super) view: View,
 }
 
 impl Placed {
-    /// Places a scene's polygons; those that cannot touch the visible rows are left out.
+    /// Places a scene's polygons; those outside the visible rows are omitted.
     pub(super) fn place(&mut self, scene: &Scene<'_>) {
         self.shapes.clear();
         self.view = View::new(scene);
         let [x, y] = scene.hull.position.map(f64::from);
-        // From the hull at (500, 200) to the farthest visible corner of the canvas it is 781 pixels.
+        // The distance from the hull at (500, 200) to the farthest visible corner of the canvas is 781
+        // pixels.
         let sight = 785.0 / self.view.zoom;
         if scene.backdrop.is_none() {
             let b = PLAYFIELD;
@@ -301,14 +303,14 @@ impl Placed {
             (x0, x1) = (x0.min(x), x1.max(x));
             (y0, y1) = (y0.min(y), y1.max(y));
         }
-        // An outline reaches one pixel beyond its corners.
+        // An outline extends one pixel beyond its corners.
         if x1 >= -1 && x0 <= CANVAS_W && y1 >= CANVAS_H - WORLD_H - 1 && y0 <= CANVAS_H {
             self.shapes.push(shape);
         }
     }
 }
 
-/// A wheel's white stripe at a phase: where along the wheel it begins and ends, or that it is out of sight.
+/// The white stripe of a wheel at a phase: its start and end along the wheel; `None` when it is not visible.
 fn stripe(phase: f64) -> Option<[f64; 2]> {
     let (a1, a2) = (phase, phase + 1.2);
     let (s1, s2) = (a1.sin(), a2.sin());
@@ -316,7 +318,7 @@ fn stripe(phase: f64) -> Option<[f64; 2]> {
         return None;
     }
     let end = |sin: f64, cos: f64| if sin > 0.0 { sign(cos) } else { cos };
-    // 27 * c * 0.02 in this order, as the reference multiplies.
+    // 27 * c * 0.02, multiplied in the reference's order.
     Some([27.0 * end(s1, a1.cos()) * 0.02, 27.0 * end(s2, a2.cos()) * 0.02])
 }
 
@@ -349,7 +351,7 @@ mod tests {
         let turns = [0, 1, 2, 3].map(Turn::Right).into_iter();
         for turn in turns.chain([Turn::Unset, Turn::By(0.6, 0.8), Turn::By(-0.6, -0.8), Turn::new(2.1)]) {
             let mut seen = 0;
-            // At the whole zoom of the second view, pixel centres fall on the edges of texels.
+            // With the integer zoom of the second view, pixel centres fall on the edges of texels.
             for (zoom, shift) in [(16.2, [497.3, 201.9]), (4.0, [500.5, 200.5]), (1.3, [33.0, 590.0])] {
                 let view = View { turn, zoom, shift };
                 let rows = Texels::new(&backdrop, &view);

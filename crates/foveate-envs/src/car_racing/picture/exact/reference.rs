@@ -1,4 +1,4 @@
-//! The plain way: every pixel of the canvas, in order. The fast way is held against it.
+//! The plain algorithm: every pixel of the canvas, in order. The tests compare the optimised one with it.
 
 use super::place::{CANVAS_H, CANVAS_W, Placed, Shape};
 use super::shrink::{Axis, part};
@@ -10,13 +10,13 @@ use crate::car_racing::scene::{Backdrop, Blob, Body, Colors, Paint, RoadQuad, Sc
 struct Canvas(Vec<[u8; 3]>);
 
 impl Canvas {
-    /// The pixel at `x`, `y` rows from the top, if there is one.
+    /// The pixel at `x`, `y` rows from the top, if it exists.
     fn at(&mut self, x: i32, y: i32) -> Option<&mut [u8; 3]> {
         let inside = (0..CANVAS_W).contains(&x) && (0..CANVAS_H).contains(&y);
         inside.then(|| &mut self.0[(y * CANVAS_W + x) as usize])
     }
 
-    /// Paints a polygon; `row` maps its rows to the canvas'.
+    /// Draws a polygon; `row` maps its rows to the canvas'.
     fn paint(&mut self, shape: &Shape, row: impl Fn(i32) -> i32) {
         let corners = shape.corners();
         if shape.outlined {
@@ -45,7 +45,7 @@ impl Canvas {
     }
 }
 
-/// A channel under a colour of some alpha.
+/// Blends a channel with a colour of some alpha.
 fn blend(under: u8, over: u8, alpha: u32) -> u8 {
     if alpha == 255 {
         over
@@ -95,7 +95,7 @@ fn line(axis: &Axis, pixel: impl Fn(usize) -> [u8; 3]) -> [[u8; 3]; SIDE] {
     })
 }
 
-/// What the plain way makes of a scene, but for the score.
+/// The plain algorithm's frame of a scene, without the score.
 fn plain(scene: &Scene<'_>) -> Vec<u8> {
     let mut placed = Placed::default();
     placed.place(scene);
@@ -104,7 +104,7 @@ fn plain(scene: &Scene<'_>) -> Vec<u8> {
     frame
 }
 
-/// Numbers from 0 to 1.
+/// Random numbers from 0 to 1.
 struct Random(u64);
 
 impl Random {
@@ -130,7 +130,7 @@ fn body(random: &mut Random, near: [f32; 2], spread: f64) -> Body {
     }
 }
 
-/// Quads of any shape, crossed ones among them, around a point; some are rectangles along the axes.
+/// Quads of any shape around a point, including crossed ones; some are axis-aligned rectangles.
 fn quads(random: &mut Random, near: [f32; 2], n: usize) -> Vec<RoadQuad> {
     let near = near.map(f64::from);
     let any = |random: &mut Random| {
@@ -161,7 +161,7 @@ fn cells_show_what_the_whole_canvas_shows() {
     for round in 0..160 {
         let wide = if round % 4 == 0 { 360.0 } else { 30.0 };
         let hull = Body { ..body(&mut random, [0.0; 2], wide) };
-        // Angles at which nothing is rounded come up in the reference's first steps.
+        // The reference's first steps have angles without rounding.
         let hull = if round % 5 == 0 { Body { angle: 0.0, sin: 0.0, cos: 1.0, ..hull } } else { hull };
         let road = quads(&mut random, hull.position, 60);
         let mut wheel = || Wheel {

@@ -1,9 +1,9 @@
-//! The way from 1000 × 800 canvas pixels to 96 × 96: running sums in 14-bit fixed point.
+//! Scales 1000 × 800 canvas pixels to 96 × 96: running sums in 14-bit fixed point.
 
 use super::place::{CANVAS_H, CANVAS_W};
 use crate::car_racing::picture::SIDE;
 
-/// How the pixels of one axis fall into cells.
+/// The assignment of one axis' pixels to cells.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     /// `[96]`
@@ -12,8 +12,8 @@ pub(super) struct Axis {
     pub(super) recip: u32,
 }
 
-/// The pixels of one cell: `head` of pixel `start - 1` is left over from the cell before, pixels `start..end` lie
-/// inside, `tail` of pixel `end` belongs here; parts are in units of 2^-14.
+/// The pixels of one cell: `head` of pixel `start - 1` is left over from the previous cell, pixels
+/// `start..end` lie inside, `tail` of pixel `end` belongs to this cell; parts are in units of 2^-14.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Cell {
     pub(super) head: u32,
@@ -37,7 +37,7 @@ impl Axis {
         let mut pixel = 0;
         let mut head = 0;
         while i < SIDE {
-            // A pixel is split when no more than one pixel's worth of room is left.
+            // A pixel is split when at most one pixel's worth of room is left.
             let room = space - head;
             let whole = (room - 1) / ONE;
             let tail = room - whole * ONE;

@@ -1,4 +1,4 @@
-//! Which pixels of a row a polygon fills: one rule for ground and road, another for the car and the bars.
+//! The pixels of a row that a polygon fills: one rule for ground and road, another for the car and the bars.
 
 use super::place::{CANVAS_H, MAX_CORNERS, Shape};
 
@@ -83,12 +83,12 @@ pub(super) fn round16(x: i32) -> i32 {
     (x >> 16) + ((x & 0x8000) >> 15)
 }
 
-/// Fills in the spans of an outlined polygon whose every row has just one: `spans[i]` is row `top + i` from the top.
-/// False if it is not of that kind, or if it is of no height.
+/// Computes the spans of an outlined polygon with one span per row: `spans[i]` is row `top + i` from the top.
+/// Returns false when the polygon has other rows or no height.
 pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
     let corners = shape.corners();
     let n = corners.len();
-    // One chain of edges goes up and one goes down if the direction changes just twice on the way around.
+    // One chain of edges goes up and one goes down if the direction changes exactly twice per round.
     let mut turns = 0;
     let mut heading = 0;
     for i in (0..n).chain(0..n) {
@@ -98,7 +98,7 @@ pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
             heading = dy;
         }
     }
-    // Twice around: three turns if it begins at one, four otherwise.
+    // In two rounds there are three turns if it begins at one, four otherwise.
     if heading == 0 || turns > 4 {
         return false;
     }
@@ -117,7 +117,7 @@ pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
         if from > to {
             continue;
         }
-        // Quotient and remainder of 65536 * (y - y1) / dy, one row after another.
+        // Quotient and remainder of 65536 * (y - y1) / dy, computed incrementally row by row.
         let (step, more) = (65536 / dy, 65536 % dy);
         let (mut quotient, mut rest) = (65536 * (from - y1) / dy, 65536 * (from - y1) % dy);
         let mut at = (CANVAS_H - 1 - top - from) as usize;
@@ -139,11 +139,11 @@ pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
         let (a, b) = (round16(a.wrapping_add(1)), round16(b.wrapping_sub(1)));
         *span = [a.min(b), a.max(b)];
     }
-    // Chains that cross would make the spans narrower between two corners than at either.
+    // With crossing chains, the spans between two corners would be narrower than at either corner.
     !(forth && back)
 }
 
-/// Fills in the spans of a polygon of the car, as [`ground`] does for the others.
+/// Computes the spans of a polygon of the car, like [`ground`] does for the others.
 pub(super) fn car(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
     for (i, span) in spans.iter_mut().enumerate() {
         let row = fill(shape, CANVAS_H - 1 - top - i as i32);

@@ -1,10 +1,11 @@
-//! The score's text, as little of it as the small picture shows.
+//! The score text: only the pixels that are visible in the small picture.
 //!
-//! The reference writes the score with a 42-pixel bold font onto the canvas; of that, some sixty pixels of the shrunken
-//! picture remain. No letter form is kept here: `score_cells.bin` holds what those pixels were **measured** to be, for
-//! every case of a cell and the one or two digits that touch it which the scores -2000 to 1100 bring forth.
-//! `oracle/score_cells.py` measures it anew. Where a digit stands follows from its advance and the pair kerning below,
-//! measured likewise. A score beyond that range shows single digits where two would touch one cell.
+//! The reference writes the score with a 42-pixel bold font on the canvas; about sixty pixels of the scaled
+//! picture remain of it. No glyph outline is stored here: `score_cells.bin` holds the **measured** values of
+//! those pixels, for every combination of a cell and the one or two digits touching it that occurs in the
+//! scores from -2000 to 1100. `oracle/score_cells.py` repeats the measurement. The position of a digit
+//! follows from its advance and the pair kerning below, measured in the same way. A score outside that range
+//! shows a single digit where two would touch one cell.
 
 use std::io::Write;
 
@@ -17,12 +18,12 @@ const RECORD: usize = 9;
 const FIRST_ROW: usize = 87;
 const ROWS: usize = 5;
 const COLUMNS: usize = 12;
-/// Middle of the text on the canvas.
+/// Horizontal centre of the text on the canvas.
 const CENTRE_X: i32 = 60;
-/// Longest text that is drawn.
+/// Maximum length of the text.
 const MAX_CHARS: usize = 12;
 
-/// Extra space between two digits in 1/64 canvas pixel: rows by the left one, columns by the right one.
+/// Extra space between two digits in 1/64 canvas pixel: rows for the left one, columns for the right one.
 const KERNING: [[i32; 10]; 10] = [
     [156, 0, 196, 202, 0, 212, 0, 0, 175, 215],
     [0, -228, 0, 0, 0, 0, 0, -175, 0, 0],
@@ -35,10 +36,10 @@ const KERNING: [[i32; 10]; 10] = [
     [175, 0, 185, 218, 0, 228, 164, 0, 191, 231],
     [0, 0, 188, 175, 0, 185, 0, 0, 0, 188],
 ];
-/// Number of the minus sign among the characters.
+/// Index of the minus sign among the characters.
 const MINUS: usize = 10;
 
-/// The text of one score as grey levels; kept until the text changes.
+/// The text of one score as grey levels; cached until the text changes.
 #[derive(Debug, Clone, Default)]
 pub(in crate::car_racing::picture) struct ScoreText {
     chars: [u8; MAX_CHARS],
@@ -46,7 +47,7 @@ pub(in crate::car_racing::picture) struct ScoreText {
 }
 
 impl ScoreText {
-    /// Writes the score over the lower left corner of `frame`.
+    /// Draws the score over the lower left corner of `frame`.
     pub(in crate::car_racing::picture) fn draw(&mut self, score: f64, frame: &mut [u8]) {
         let mut chars = [0; MAX_CHARS];
         // Longer text is cut off.
@@ -63,7 +64,7 @@ impl ScoreText {
     }
 }
 
-/// A digit (or minus) and where its pen stands on the canvas.
+/// A digit (or minus) and the position of its origin on the canvas.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     char: usize,

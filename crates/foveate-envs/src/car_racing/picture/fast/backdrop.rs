@@ -1,18 +1,19 @@
-//! A picture in place of field and grass.
+//! An image in place of field and grass.
 
 use super::layer::BLOCKS;
 use super::lens::{CELL_HEIGHT, CELL_WIDTH, Lens};
 use crate::car_racing::scene::Backdrop;
 use foveate_kernels::coverage::BLOCK;
 
-/// Samples of the backdrop, the same number in every cell. Texel coordinates are in 2^-32 texels.
+/// Sample positions in the backdrop, the same number in every cell. Texel coordinates are in units of 2^-32
+/// texels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sampler {
     /// The first sample.
     origin: [i64; 2],
-    /// From a sample to the next one to the right.
+    /// Offset to the next sample on the right.
     right: [i64; 2],
-    /// From a sample to the next one below.
+    /// Offset to the next sample below.
     down: [i64; 2],
     /// Samples per cell, in each direction.
     side: i64,
@@ -20,7 +21,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     pub(super) fn new(lens: &Lens, backdrop: &Backdrop<'_>) -> Self {
-        // A cell is half a texel wide once the camera is close; from afar it holds many.
+        // A cell is half a texel wide when the camera is close; from far away it contains many texels.
         let side = (2.0 * f64::from(CELL_WIDTH) / lens.zoom).ceil().clamp(3.0, 8.0);
         let texel = |x: f64, y: f64| {
             let [x, y] = lens.world([x * f64::from(CELL_WIDTH) / side, y * f64::from(CELL_HEIGHT) / side]);
@@ -32,7 +33,7 @@ impl Sampler {
         Sampler { origin: origin.map(fixed), right: step(right), down: step(down), side: side as i64 }
     }
 
-    /// Adds row `row` of the backdrop where `over` leaves it visible; beside it is black.
+    /// Adds row `row` of the backdrop where `over` leaves it visible; outside the backdrop is black.
     pub(super) fn lay_under(
         &self,
         row: usize,

@@ -1,8 +1,8 @@
-//! The car: whole canvas pixels in a small window, then a box filter.
+//! The car: drawn at whole canvas pixels in a small window, then box-filtered.
 //!
-//! The car is small, so its cells are all edges, and smooth coverage would miss the reference's rounding. One bit per
-//! canvas pixel and colour is cheap: a row of the window is a word. Only where bits change along a row is there
-//! anything to add up.
+//! The car is small, so all its cells contain edges, and exact coverage would not reproduce the reference's
+//! rounding. One bit per canvas pixel and colour is cheap: a row of the window is one word. Only changes of
+//! bits along a row need additions.
 
 use super::layer::BLOCKS;
 use super::lens::{CELL_HEIGHT, CELL_WIDTH, Lens};
@@ -13,29 +13,29 @@ use foveate_kernels::coverage::BLOCK;
 
 /// Left edge of the window, canvas pixels.
 const LEFT: i32 = 468;
-/// Pixels of a row: one bit of the word stays free for the end of a run.
+/// Pixels per row: one bit of the word stays free for the end of a run.
 const WIDTH: i32 = 63;
 /// Upper edge of the window, canvas pixels, y down.
 const TOP: i32 = 536;
 /// Rows of the window.
 const HEIGHT: usize = 128;
-/// First column of cells that the window reaches.
+/// First column of cells that the window touches.
 const FIRST_COLUMN: usize = 44;
-/// First row of cells that the window reaches.
+/// First row of cells that the window touches.
 pub(super) const FIRST_ROW: usize = 64;
 /// Columns of cells.
 const COLUMNS: usize = 8;
 /// Rows of cells.
 const ROWS: usize = 16;
-/// The blocks of columns that the window reaches.
+/// The blocks of columns that the window touches.
 pub(super) const BLOCKS_MASK: u16 = 1 << (FIRST_COLUMN / BLOCK) | 1 << ((FIRST_COLUMN + COLUMNS - 1) / BLOCK);
 
-/// One colour's pixels: per row of the window a word, bit 0 on the left.
+/// The pixels of one colour: one word per row of the window, bit 0 on the left.
 type Mask = [u64; HEIGHT];
-/// One colour's coverage: per cell the change from its left neighbour; the last column takes what lies beyond.
+/// The coverage of one colour: per cell, the change from its left neighbour; the last column takes the rest.
 type Changes = [[f32; COLUMNS + 2]; ROWS];
 const NO_CHANGES: Changes = [[0.0; COLUMNS + 2]; ROWS];
-/// A row of cells: per cell R, G, B to add and the share of the ground that stays visible.
+/// A row of cells: per cell R, G, B to add, and the share of the ground that stays visible.
 pub(super) type Row = [[f32; 4]; COLUMNS];
 
 /// The car of one frame.
@@ -45,11 +45,11 @@ pub(super) struct Car {
     black: Mask,
     grey: Mask,
     cells: [Row; ROWS],
-    /// Which rows of cells hold anything.
+    /// Bit mask of the rows that are not empty.
     rows: u32,
 }
 
-/// The hull's pixels. They follow from its corners' pixels, which stand still while the camera does not zoom.
+/// The hull's pixels. They depend on its corners' pixels, which do not move while the camera does not zoom.
 #[derive(Debug, Clone)]
 struct Hull {
     corners: [[[i32; 2]; 8]; 4],
@@ -63,7 +63,7 @@ impl Car {
         Car { hull, black: [0; HEIGHT], grey: [0; HEIGHT], cells: [[[0.0; 4]; COLUMNS]; ROWS], rows: 0 }
     }
 
-    /// Paints wheels, stripes and hull and filters them.
+    /// Draws wheels, stripes and hull, and filters them.
     pub(super) fn draw(&mut self, scene: &Scene<'_>, lens: &Lens) {
         self.black = [0; HEIGHT];
         self.grey = [0; HEIGHT];
@@ -85,13 +85,13 @@ impl Car {
         self.filter();
     }
 
-    /// What of the car lies in row `row` of the picture.
+    /// The car's cells in row `row` of the picture.
     pub(super) fn row(&self, row: usize) -> Option<&Row> {
         let row = row.checked_sub(FIRST_ROW)?;
         self.cells.get(row).filter(|_| self.rows & (1 << row) != 0)
     }
 
-    /// What of the hull's last polygon, which lies over a blob, is in each cell; same layout as the car's rows.
+    /// Coverage of the hull's last polygon, which lies above a blob; same layout as the car's rows.
     pub(super) fn tail(&self) -> [Row; ROWS] {
         let mut mask = [0; HEIGHT];
         paint(&self.hull.corners[3][..4], |row, span| mask[row] |= span);
@@ -108,7 +108,7 @@ impl Car {
         })
     }
 
-    /// Shares of the colours in every cell.
+    /// Computes the share of each colour in every cell.
     fn filter(&mut self) {
         let (mut black, mut grey) = (NO_CHANGES, NO_CHANGES);
         for row in 0..HEIGHT {
@@ -137,7 +137,7 @@ impl Car {
     }
 }
 
-/// Lays a row of the car over what is there: R, G, B (premultiplied) and coverage.
+/// Blends a row of the car over the current content: R, G, B (premultiplied) and coverage.
 pub(super) fn cover(row: &Row, over: &mut [[[f32; 4]; BLOCK]; BLOCKS]) {
     for (over, &[r, g, b, keep]) in window(over).iter_mut().zip(row) {
         let [or, og, ob, cover] = *over;
@@ -172,11 +172,11 @@ impl Hull {
     }
 }
 
-/// Whole canvas pixels of a polygon's corners, y up.
+/// Corners of a polygon in whole canvas pixels, y up.
 fn corners(body: &Body, polygon: &[[f32; 2]], lens: &Lens) -> [[i32; 2]; 8] {
     let mut ends = [[0; 2]; 8];
     for (end, &corner) in ends.iter_mut().zip(polygon) {
-        // A body that is nowhere near the hull is out of the window in any case.
+        // A body far from the hull is outside the window in any case.
         *end = lens.canvas(body.to_world(corner).map(f64::from)).map(|v| v.clamp(-1e6, 1e6) as i32);
     }
     ends
@@ -193,7 +193,7 @@ fn paint(ends: &[[i32; 2]], mut set: impl FnMut(usize, u64)) {
     });
 }
 
-/// Adds what a row of pixels contributes to the one or two rows of cells it falls into.
+/// Adds the contribution of a row of pixels to the one or two rows of cells that it overlaps.
 fn add_row(changes: &mut Changes, row: usize, mask: u64) {
     let Place { cell, near, far } = DOWN[row];
     let mut ends = mask ^ (mask << 1);
@@ -213,7 +213,7 @@ fn add_row(changes: &mut Changes, row: usize, mask: u64) {
     }
 }
 
-/// Where something of the window falls among the cells.
+/// Maps a position in the window to cells.
 #[derive(Clone, Copy)]
 struct Place {
     cell: usize,
@@ -221,8 +221,8 @@ struct Place {
     far: f32,
 }
 
-/// For a run that starts at pixel `i`: its first cell, the part of that cell right of the start, and the rest, which the
-/// next cell has more.
+/// For a run that starts at pixel `i`: its first cell, the part of that cell right of the start, and the
+/// remainder, which is added to the next cell.
 const ACROSS: [Place; 64] = {
     let mut places = [Place { cell: 0, near: 0.0, far: 0.0 }; 64];
     let mut i = 0;
@@ -235,7 +235,7 @@ const ACROSS: [Place; 64] = {
     places
 };
 
-/// For row `i`: its first row of cells, its share of that, and its share of the next one.
+/// For row `i`: its first row of cells, its share of that row, and its share of the next one.
 const DOWN: [Place; HEIGHT] = {
     let mut places = [Place { cell: 0, near: 0.0, far: 0.0 }; HEIGHT];
     let mut i = 0;
@@ -244,7 +244,7 @@ const DOWN: [Place; HEIGHT] = {
         let cell = top as usize;
         let height = 1.0 / CELL_HEIGHT;
         let room = (cell + 1) as f32 - top;
-        // A sliver below is rounding, not a second row.
+        // A tiny remainder is a rounding error, not a second row.
         let far = if room + 1e-4 < height { height - room } else { 0.0 };
         places[i] = Place { cell, near: height - far, far };
         i += 1;
@@ -252,7 +252,7 @@ const DOWN: [Place; HEIGHT] = {
     places
 };
 
-/// The light stripe of a wheel that rolls, in wheel coordinates, when it is on the upper side (`Car.draw`).
+/// The light stripe of a rolling wheel, in wheel coordinates, when it is on the upper side (`Car.draw`).
 pub(in crate::car_racing::picture) fn stripe(wheel: &Wheel) -> Option<[[f32; 2]; 4]> {
     let (a1, a2) = (wheel.phase, wheel.phase + 1.2);
     let (s1, mut c1) = a1.sin_cos();

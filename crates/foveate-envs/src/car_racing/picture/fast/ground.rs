@@ -4,16 +4,16 @@ use super::layer::Layer;
 use super::lens::{Lens, Reach, grow};
 use crate::car_racing::scene::{Blob, Body, GRASS_DIM, PLAYFIELD};
 
-/// Corners of what the picture shows of the world, canvas pixels, y down.
+/// Corners of the visible area of the world, canvas pixels, y down.
 const VIEW: [[f64; 2]; 4] = [[0.0, 0.0], [1000.0, 0.0], [1000.0, 700.0], [0.0, 700.0]];
 
-/// Adds the squares of grass that may show.
+/// Adds the grass squares that may be visible.
 pub(super) fn grass(lens: &Lens, layer: &mut Layer<1>) {
     let view = VIEW.map(|corner| lens.world(corner));
     let range = |k: usize| {
         let low = view.iter().fold(f64::INFINITY, |m, p| m.min(p[k]));
         let high = view.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p[k]));
-        // Squares start at the even multiples of their side from -20 to 18.
+        // Squares start at even multiples of their side, from -20 to 18.
         let first = ((low / GRASS_DIM - 1.2) * 0.5).ceil().clamp(-10.0, 10.0) as i32;
         let last = ((high / GRASS_DIM + 0.2) * 0.5).floor().clamp(-11.0, 9.0) as i32;
         first..last + 1
@@ -48,7 +48,7 @@ pub(super) fn field(lens: &Lens, layer: &mut Layer<1>) {
     }
 }
 
-/// Adds the blob. It turns with the camera, so its edges run along rows and columns.
+/// Adds the blob. It rotates with the camera, so its edges are parallel to rows and columns.
 pub(super) fn blob(blob: &Blob, hull: &Body, lens: &Lens, layer: &mut Layer<1>) {
     let ([x, y], side) = (blob.corner, blob.side);
     let corners = [[x, y], [x + side, y], [x + side, y + side], [x, y + side]];

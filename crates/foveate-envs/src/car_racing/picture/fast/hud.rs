@@ -1,4 +1,4 @@
-//! Instruments: the black bar with speed, wheels, steering, spin, and the score.
+//! Instruments: a black bar with speed, wheels, steering, spin and the score.
 
 use super::lens::{CELL_HEIGHT, CELL_WIDTH};
 use crate::car_racing::picture::SIDE;
@@ -7,11 +7,12 @@ use crate::car_racing::scene::Scene;
 /// First row of the instruments.
 const FIRST_ROW: usize = 84;
 
-/// Paints the rows below the world.
+/// Draws the rows below the world.
 pub(super) fn draw(scene: &Scene<'_>, frame: &mut [u8]) {
     let bar = &mut frame[FIRST_ROW * SIDE * 3..];
     bar.fill(0);
-    // Whole-number rectangles on the 1000 x 800 canvas, both ends included, later ones on top.
+    // Integer rectangles on the 1000 x 800 canvas, both ends included; later ones are drawn over earlier
+    // ones.
     let speed = f64::from(scene.hull.velocity[0]).hypot(f64::from(scene.hull.velocity[1]));
     let mut vertical = |place: f64, scale: f64, value: f64, color: [u8; 3]| {
         if value.abs() > 1e-4 {
@@ -55,7 +56,7 @@ fn rectangle(bar: &mut [u8], x: [f64; 2], y: [f64; 2], color: [u8; 3]) {
             let cover = down * share(left, right, column);
             let at = ((row - FIRST_ROW) * SIDE + column) * 3;
             for (byte, color) in bar[at..at + 3].iter_mut().zip(color) {
-                // What lies below was already shifted down by the shrinking; lift it before blending.
+                // The content below was already darkened by the scaling; undo this before blending.
                 let below = if *byte == 0 { 0.0 } else { f32::from(*byte) + 2.0 };
                 let value = below + (f32::from(color) - below) * cover;
                 *byte = super::tone(value);

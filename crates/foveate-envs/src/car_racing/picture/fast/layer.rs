@@ -1,24 +1,24 @@
-//! Exact area coverage of polygons, accumulated as differences down each column.
+//! Exact area coverage of polygons, accumulated as differences along each column.
 //!
-//! An edge adds, to the cells it crosses and the ones just below, how much the area under it grows from one row to the
-//! next. A running sum down a column then yields the coverage of every cell, and rows that no edge touched need no work
-//! at all: they equal the row above. Signed-area accumulation is how font rasterisers work; here it runs along columns
-//! so that a whole row of sums advances at once.
+//! For each cell it crosses and the one below, an edge adds the change of the area under the edge from one
+//! row to the next. A running sum along a column then gives the coverage of every cell. Rows that no edge
+//! touches need no work: they equal the row above. Font rasterisers use the same signed-area accumulation;
+//! here it runs along columns, so that a whole row of sums advances at once.
 
 use crate::car_racing::picture::SIDE;
 use foveate_kernels::coverage::{BLOCK, take};
 
-/// Rows that show the world; the twelve below show the instruments.
+/// Rows that show the world; the twelve rows below show the instruments.
 pub(super) const ROWS: usize = 84;
-/// Blocks in a row.
+/// Blocks per row.
 pub(super) const BLOCKS: usize = SIDE / BLOCK;
 
-/// `N` quantities per cell: differences down the columns.
+/// `N` quantities per cell: differences along the columns.
 #[derive(Debug, Clone)]
 pub(super) struct Layer<const N: usize> {
     /// `[ROWS + 2, SIDE]`; all zero between frames.
     cells: Vec<[f32; N]>,
-    /// Per row, which blocks are not zero.
+    /// Per row, a bit mask of the blocks that are not zero.
     touched: [u16; ROWS + 2],
 }
 
@@ -27,14 +27,15 @@ impl<const N: usize> Layer<N> {
         Layer { cells: vec![[0.0; N]; (ROWS + 2) * SIDE], touched: [0; ROWS + 2] }
     }
 
-    /// Adds the differences of `row` to `sums` (`[BLOCKS, BLOCK]` cells), zeroes them, and says which blocks changed.
+    /// Adds the differences of `row` to `sums` (`[BLOCKS, BLOCK]` cells), sets them to zero, and returns
+    /// which blocks changed.
     pub(super) fn take(&mut self, row: usize, sums: &mut [[[f32; N]; BLOCK]; BLOCKS]) -> u16 {
         let (deltas, _) = self.cells[row * SIDE..(row + 1) * SIDE].as_chunks_mut::<BLOCK>();
         take(self.touched[row], sums, deltas);
         self.touched[row]
     }
 
-    /// Zeroes what lies below the last row and the record of what changed.
+    /// Sets everything below the last row, and the record of changed blocks, to zero.
     pub(super) fn finish(&mut self) {
         for row in ROWS..ROWS + 2 {
             if self.touched[row] != 0 {
@@ -44,8 +45,8 @@ impl<const N: usize> Layer<N> {
         self.touched = [0; ROWS + 2];
     }
 
-    /// Adds a closed polygon. `points` are in cells, x to the right, y down. Clockwise polygons count
-    /// `weight`, others its opposite.
+    /// Adds a closed polygon. `points` are in cells, x to the right, y down. Clockwise polygons count with
+    /// `weight`, others with its negative.
     pub(super) fn polygon(&mut self, points: &[[f32; 2]], weight: [f32; N]) {
         let mut from = points[points.len() - 1];
         for &to in points {
@@ -54,7 +55,7 @@ impl<const N: usize> Layer<N> {
         }
     }
 
-    /// Adds the area below the edge, positive when it runs to the right.
+    /// Adds the area below the edge, positive when the edge runs to the right.
     pub(super) fn edge(&mut self, from: [f32; 2], to: [f32; 2], weight: [f32; N]) {
         let (mut a, mut b, weight) = if from[0] < to[0] {
             (from, to, weight)
@@ -75,7 +76,7 @@ impl<const N: usize> Layer<N> {
         if b[0] > width {
             b = [width, b[1] + (width - b[0]) * slope];
         }
-        // What lies above the picture covers its columns from the first row on.
+        // Parts above the picture cover their columns from the first row on.
         if a[1] < 0.0 || b[1] < 0.0 {
             if a[1] <= 0.0 && b[1] <= 0.0 {
                 self.flat(a[0], b[0], weight);
@@ -104,14 +105,14 @@ impl<const N: usize> Layer<N> {
         self.inside(a, b, weight);
     }
 
-    /// An edge along the top of the picture from `x0` to `x1`.
+    /// Adds an edge along the top of the picture from `x0` to `x1`.
     fn flat(&mut self, x0: f32, x1: f32, weight: [f32; N]) {
         if x1 > x0 {
             self.inside([x0, 0.0], [x1, 0.0], weight);
         }
     }
 
-    /// An edge within the picture, `a` left of `b`.
+    /// Adds an edge within the picture, with `a` left of `b`.
     #[inline]
     fn inside(&mut self, a: [f32; 2], b: [f32; 2], weight: [f32; N]) {
         let run = b[0] - a[0];
@@ -143,8 +144,8 @@ impl<const N: usize> Layer<N> {
         }
     }
 
-    /// The piece of an edge within one column, `d` wide, that runs between `low` in row `first` and `high` in a later
-    /// row `last`.
+    /// Adds the part of an edge within one column, `d` wide, that runs between `low` in row `first` and
+    /// `high` in a later row `last`.
     #[inline]
     fn steep(
         &mut self,
@@ -154,7 +155,7 @@ impl<const N: usize> Layer<N> {
         [first, last]: [usize; 2],
         weight: [f32; N],
     ) {
-        // Area under the edge, row by row: quadratic in the first and last row, linear between.
+        // Area under the edge, row by row: quadratic in the first and last row, linear between them.
         let per_row = d / (high - low);
         let into = 1.0 - (low - first as f32);
         let mut done = 0.5 * per_row * into * into;
@@ -180,7 +181,7 @@ impl<const N: usize> Layer<N> {
         }
     }
 
-    /// To a cell and the one below it.
+    /// Adds to a cell and to the one below it.
     #[inline]
     fn add_both(&mut self, row: usize, column: usize, amounts: [f32; 2], weight: [f32; N]) {
         let cells = &mut self.cells[row * SIDE + column..=(row + 1) * SIDE + column];

@@ -1,4 +1,4 @@
-//! From world units to canvas pixels and cells, as the reference computes them.
+//! Maps world units to canvas pixels and cells, with the reference's arithmetic.
 
 use crate::car_racing::scene::{Camera, Scene};
 
@@ -25,7 +25,7 @@ impl Lens {
         Lens { zoom, sin, cos, offset: [500.0 + (x * cos - y * sin), 200.0 + (x * sin + y * cos)] }
     }
 
-    /// Canvas coordinates (y up) of a world point, before they are cut to integers.
+    /// Canvas coordinates (y up) of a world point, before truncation to integers.
     #[inline]
     pub(super) fn canvas(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         [
@@ -34,8 +34,7 @@ impl Lens {
         ]
     }
 
-    /// The whole pixel that the reference puts a world point on (cut toward zero), as the centre of that pixel,
-    /// y down.
+    /// Centre of the whole pixel to which the reference moves a world point (truncated toward zero), y down.
     #[inline]
     pub(super) fn pixel(&self, point: [f64; 2]) -> [f32; 2] {
         let [x, y] = self.canvas(point);
@@ -49,18 +48,19 @@ impl Lens {
     }
 }
 
-/// How far the reference's polygons reach beyond their outline: [`push`] to the outside or to the inside.
+/// How far the reference's polygons extend beyond their outline: [`push`] outwards or inwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Half a pixel more: the fill includes the pixels at both ends, the outline smooths one more.
+    /// Half a pixel outwards: the fill includes the pixels at both ends, and the smooth outline adds one
+    /// more.
     Out,
-    /// Half a pixel less: a neighbour drawn later reaches in.
+    /// Half a pixel inwards: a neighbour drawn later extends into the polygon.
     In,
 }
 
-/// Moves the edges of a quadrilateral (pixel centres, y down) by what the fill and the smoothed outline of the reference
-/// add, and changes from pixels to cells. Returns the corners and whether they run clockwise (1) or not (-1); `None` when
-/// nothing of it shows.
+/// Moves the edges of a quadrilateral (pixel centres, y down) by the amount that the reference's fill and
+/// smooth outline add, and converts pixels to cells. Returns the corners and the orientation (1 for
+/// clockwise, -1 otherwise); `None` when it is not visible.
 #[inline]
 pub(super) fn grow(corners: [[f32; 2]; 4], reach: [Reach; 4]) -> Option<([[f32; 2]; 4], f32)> {
     let low = |k: usize| corners.iter().fold(f32::INFINITY, |m, c| m.min(c[k]));

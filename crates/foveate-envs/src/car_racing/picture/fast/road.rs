@@ -1,44 +1,45 @@
-//! Road tiles and kerbs: one layer in which they add up.
+//! Road tiles and kerbs, added up in one layer.
 //!
-//! Neighbours share their edges exactly, so coverages sum to one and no seam shows. Where two quads share an edge, the one
-//! drawn later reaches half a pixel into the other; everywhere else they reach out over the grass.
+//! Neighbours share their edges exactly, so coverages sum to one and no seam is visible. Where two quads
+//! share an edge, the one drawn later extends half a pixel into the other; all other edges extend outwards
+//! over the grass.
 
 use super::layer::Layer;
 use super::lens::{Lens, Reach, grow};
 use crate::car_racing::scene::{Colors, Paint, RoadQuad, Scene};
 
-/// What follows from the track alone, built once per track.
+/// Data that depends on the track only, built once per track.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoadIndex {
     built: Option<(u64, usize)>,
     /// Centre and radius of each quad.
     circles: Vec<[f32; 3]>,
-    /// Which edges of each quad a later quad covers.
+    /// The edges of each quad that a later quad covers.
     reach: Vec<[Reach; 4]>,
-    /// The earlier quad whose first edge is this one's third, as in a chain of tiles or kerbs.
+    /// The earlier quad whose first edge is this quad's third, as in a chain of tiles or kerbs.
     before: Vec<Option<u32>>,
     visible: Vec<u32>,
-    /// Of each quad, its place among the pieces of this frame.
+    /// For each quad, its index among the pieces of this frame.
     places: Vec<u32>,
     pieces: Vec<Piece>,
 }
 
-/// A quad as it appears in this frame.
+/// A visible quad of this frame.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     /// Corners in cells.
     corners: [[f32; 2]; 4],
     weight: [f32; 4],
-    /// Third edge: it is the first edge of an earlier piece, which takes care of it.
+    /// Whether the third edge is the first edge of an earlier piece, which then draws it.
     joined: bool,
-    /// First edge: what it weighs, the joined piece deducted.
+    /// Weight of the first edge, minus that of the joined piece.
     front: [f32; 4],
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 impl RoadIndex {
-    /// Adds the quads that may show.
+    /// Adds the quads that may be visible.
     pub(super) fn draw(&mut self, scene: &Scene<'_>, lens: &Lens, layer: &mut Layer<4>) {
         if self.built != Some((scene.track_id, scene.road.len())) {
             self.build(scene.road);
@@ -59,10 +60,10 @@ impl RoadIndex {
         }
     }
 
-    /// Turns visible quads into pieces. Two that follow each other share one edge with the difference of their colours;
-    /// where the colour is the same, nothing is left to draw.
+    /// Converts visible quads to pieces. Two consecutive pieces share one edge, weighted with the difference
+    /// of their colours; with equal colours the edge is not drawn.
     fn place(&mut self, scene: &Scene<'_>, lens: &Lens) {
-        /// Corners that are apart by less than this share of a cell are one.
+        /// Corners closer than this share of a cell count as one corner.
         const NEAR: f32 = 0.05;
         let palette = Palette::new(&scene.colors);
         self.pieces.clear();
@@ -109,7 +110,7 @@ impl RoadIndex {
             let radius =
                 quad.corners.iter().map(|c| (c[0] - centre[0]).hypot(c[1] - centre[1])).fold(0.0, f64::max);
             self.circles.push([centre[0] as f32, centre[1] as f32, radius as f32 + 0.01]);
-            // Neighbours follow closely in draw order; the last ones close the loop with the first.
+            // Neighbours are close in draw order; the last ones close the loop with the first.
             let near = i + 1..(i + 6).min(road.len());
             let later = near.clone().chain(road.len().saturating_sub(3).max(near.end)..road.len());
             let mut reach = [Reach::Out; 4];
@@ -128,7 +129,7 @@ impl RoadIndex {
         }
     }
 
-    /// Lists the quads whose circle meets the view, in draw order.
+    /// Lists the quads whose circle overlaps the view, in draw order.
     fn cull(&mut self, lens: &Lens) {
         let scale = lens.zoom as f32;
         let (a, b) = (lens.cos as f32 * scale, lens.sin as f32 * scale);
@@ -143,14 +144,14 @@ impl RoadIndex {
     }
 }
 
-/// Colours as the road layer adds them: R, G, B, coverage.
+/// Colours in the format of the road layer: R, G, B, coverage.
 struct Palette {
     stripes: [[f32; 4]; 3],
 }
 
 impl Palette {
     fn new(colors: &Colors) -> Self {
-        // The reference adds 2.55 per stripe and cuts to integers when it draws.
+        // The reference adds 2.55 per stripe and truncates to integers when it draws.
         let stripe = |i: f64| {
             let [r, g, b] = colors.road.map(|c| (c + 0.01 * i * 255.0) as u8 as f32);
             [r, g, b, 1.0]

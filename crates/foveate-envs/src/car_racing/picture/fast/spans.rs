@@ -1,10 +1,12 @@
 //! Small polygons as spans of whole canvas pixels.
 
-/// Rows a polygon may have here; more are cut off. The car's largest has a tenth of it.
+/// Maximum number of rows of a polygon; further rows are cut off. The car's largest polygon has a tenth of
+/// it.
 const ROWS: usize = 256;
 
-/// Calls `span(y, first x, last x)` for the pixels of a convex polygon of whole-number corners as `pygame.draw.polygon`
-/// fills it: in every row the first edge met rounds down, the second up, and both ends are included.
+/// Calls `span(y, first x, last x)` for the pixels of a convex polygon with integer corners, with the rule of
+/// `pygame.draw.polygon`: in every row the first edge found rounds down, the second rounds up, and both ends
+/// are included.
 pub(super) fn fill(points: &[[i32; 2]], mut span: impl FnMut(i32, i32, i32)) {
     let mut low = points[0];
     let mut high = points[0];
@@ -31,7 +33,7 @@ pub(super) fn fill(points: &[[i32; 2]], mut span: impl FnMut(i32, i32, i32)) {
         // The topmost row belongs to the edges that end in it.
         let end = (b[1] - bottom) as usize + usize::from(b[1] == top);
         let begin = (a[1] - bottom) as usize;
-        // x = a.x + k dx / dy, kept as a whole part and a remainder in 0..dy.
+        // x = a.x + k dx / dy, stored as an integer part and a remainder in 0..dy.
         let (step, fine) = (dx.div_euclid(dy), dx.rem_euclid(dy));
         let (mut x, mut rest) = (a[0], 0);
         for row in begin..end.min(rows) {
