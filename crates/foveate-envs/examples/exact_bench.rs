@@ -1,9 +1,10 @@
-//! CPU time of the exact picture over recorded scenes.
+//! Measures the CPU time of the exact picture on recorded scenes.
 //!
-//! Usage: `cargo run --release -p foveate-envs --example exact_bench -- RECORDING`, where RECORDING is what
-//! `python oracle/frames.py bench` wrote. Prints microseconds per frame, ours and Gymnasium's whole step.
+//! Usage: `cargo run --release -p foveate-envs --example exact_bench -- RECORDING`, where RECORDING is the
+//! output of `python oracle/frames.py bench`. Prints microseconds per frame for our picture and for
+//! Gymnasium's whole step.
 
-#![allow(clippy::print_stdout)] // its result is for people
+#![allow(clippy::print_stdout)] // prints its result for people
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,13 +12,13 @@ use std::io::BufReader;
 use foveate_envs::car_racing::picture::FRAME_BYTES;
 use foveate_envs::car_racing::picture::exact::ExactPicture;
 
-#[allow(dead_code)] // other programs read the other records
+#[allow(dead_code)] // other programs use the other records
 #[path = "../oracle/frames.rs"]
 mod frames;
 
 use frames::{Frames, Record};
 
-/// CPU time of this thread in seconds, from the scheduler's books.
+/// CPU time of this thread in seconds, from the scheduler's statistics.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux keeps scheduler statistics");
     let nanoseconds: f64 =

@@ -1,4 +1,4 @@
-//! Reads what `frames.py` writes.
+//! Reads the output of `frames.py`.
 
 use std::io::{self, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -8,15 +8,15 @@ use foveate_envs::car_racing::scene::{Body, Colors, Paint, RoadQuad, Scene, Whee
 
 /// One record of the stream.
 pub(crate) enum Record {
-    /// The scene in [`Frames::scene`] and the picture that the environment made of it.
+    /// The scene in [`Frames::scene`] and the environment's picture of it.
     Frame(Vec<u8>),
     /// A score and the 12 × 12 grey levels of the picture's lower left corner.
     Text(f64, Vec<u8>),
-    /// So many steps of the environment took so many seconds of CPU time.
+    /// The number of environment steps, and their CPU time in seconds.
     Cpu(u32, f64),
 }
 
-/// The stream, and the scene as of the last frame.
+/// The stream, and the scene of the last frame.
 pub(crate) struct Frames<R> {
     from: R,
     road: Vec<RoadQuad>,
@@ -29,8 +29,8 @@ pub(crate) struct Frames<R> {
     steering_angle: f32,
 }
 
-/// Starts `frames.py` with the runs that `FOVEATE_FRAMES` names, else `kind`; the child is to be waited for when its
-/// stream is at the end. `None`, with a word to the reader, when there is no Python to start it with.
+/// Starts `frames.py` with the runs in `FOVEATE_FRAMES`, or with `kind` by default; the caller must wait for
+/// the child at the end of its stream. Prints a note and returns `None` when no Python is configured.
 pub(crate) fn start(kind: &str) -> Option<(Child, Frames<BufReader<ChildStdout>>)> {
     let Ok(python) = std::env::var("FOVEATE_PYTHON") else {
         eprintln!("skipped: FOVEATE_PYTHON names no Python with Gymnasium; run cargo xtask test");
@@ -49,7 +49,7 @@ pub(crate) fn start(kind: &str) -> Option<(Child, Frames<BufReader<ChildStdout>>
 }
 
 impl<R: Read> Frames<R> {
-    /// Starts reading.
+    /// Starts reading from `from`.
     pub(crate) fn new(from: R) -> Self {
         Frames {
             from,

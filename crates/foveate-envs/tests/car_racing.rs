@@ -1,4 +1,4 @@
-//! The world against figures from the reference, and its behaviour as an `Env`.
+//! Compares the world with values from the reference, and tests its behaviour as an `Env`.
 
 use foveate_core::{Action, Env, EnvError, Fact, Step};
 use foveate_envs::car_racing::variants::Variants;
@@ -8,7 +8,7 @@ fn build(config: CarRacingConfig) -> CarRacing {
     CarRacing::new(config).expect("the options fit")
 }
 
-/// Drives with the same held actions for the same `seed`.
+/// Steps with a fixed action sequence from the reset with `seed`.
 fn drive(env: &mut dyn Env, seed: u64, steps: usize) -> Vec<Step> {
     let mut rng = foveate_core::Seed::root(seed).rng();
     let mut action = [0.0; 3];
@@ -37,7 +37,7 @@ fn number(fact: &Fact, path: &[&str]) -> f64 {
     }
 }
 
-/// CRC-32 (polynomial 0xedb88320) of what the agent sees.
+/// CRC-32 (polynomial 0xedb88320) of the agent's picture.
 fn frame_crc(env: &dyn Env) -> u32 {
     let Some(image) = env.observation().picture() else { panic!("the world shows pictures") };
     !image.rgb().iter().fold(!0, |crc, &byte| {
@@ -98,7 +98,8 @@ fn a_copy_goes_on_bit_for_bit() {
 /// A reset; the flag is Gymnasium's option `randomize`.
 type Reset = (Option<u64>, bool);
 
-/// What a drive after these resets shows, steps of 40 in each episode before the last; and the last track's number.
+/// The frames, steps and states after these resets, with 40 steps in each episode before the last; and the
+/// last track's number.
 fn shown(config: &CarRacingConfig, resets: &[Reset]) -> (Vec<Vec<u8>>, Vec<Step>, Vec<Fact>, u64) {
     let mut env = build(config.clone());
     for (i, &(seed, randomize)) in resets.iter().enumerate() {
@@ -141,11 +142,11 @@ fn a_seed_that_comes_again_makes_what_a_new_world_makes() {
         };
         check(&[again, again, again], &[again]);
         check(&[again, other, again, again], &[again]);
-        // What comes after it in the random stream.
+        // The next episode of the random stream is the same, too.
         check(&[again, again, next], &[again, next]);
         check(&[again, again, next, next], &[again, next, next]);
         check(&[again, next, again, again], &[again]);
-        // Colours that stay as they are leave more of the stream to the track.
+        // Without new colours, the track uses random numbers from an earlier position of the stream.
         let [kept, another] = [(Some(5), false), (Some(6), false)];
         check(&[again, kept], &[again, another, kept]);
         check(&[again, kept, kept], &[again, another, kept]);
@@ -185,9 +186,9 @@ fn one_seed_names_a_sequence_of_tracks() {
     assert_eq!(tracks(&mut env, Some(9)), (first.clone(), second.clone()));
     assert_ne!(tracks(&mut env, Some(10)).0, first);
 
-    // Without any seed it is that of the default.
+    // A reset without any seed uses the default seed.
     assert_eq!(tracks(&mut build(blind()), None), tracks(&mut env, Some(DEFAULT_SEED)));
-    // Old Gym's stream gives other tracks for the same seed.
+    // Old Gym's random stream gives other tracks for the same seed.
     let old = CarRacingConfig { seeding: Seeding::Gym0153, ..blind() };
     assert_ne!(tracks(&mut build(old), Some(9)).0, first);
 }
@@ -218,7 +219,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     ] {
         assert_eq!(refused(&mut env, action), message);
     }
-    // Beyond f32 is beyond Gymnasium's action space; old Gym took any f64.
+    // Values beyond f32 are outside Gymnasium's action space; old Gym accepted any f64.
     assert!(refused(&mut env, Action::Continuous(&[1e300, 0.0, 0.0])).starts_with("action[0]"));
     assert!(old.step(Action::Continuous(&[1e300, 1e300, 1e300])).is_ok());
     assert_eq!(env.state(), before);

@@ -1,4 +1,5 @@
-//! CarRacing's expert drives, comes back from anywhere, and refuses what it cannot do.
+//! Tests CarRacing's expert: it finishes laps, recovers from any position, and returns errors for invalid
+//! requests.
 
 use foveate_core::{Action, Env, EnvError};
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
@@ -8,7 +9,8 @@ fn world() -> CarRacing {
     CarRacing::new(config).expect("the defaults")
 }
 
-/// Lets `driver` and then, from step `from` on, the expert drive to the end; the return and the steps.
+/// Runs an episode with `driver`'s actions, and with the expert's from step `from` on; returns the return and
+/// the number of steps.
 fn episode(
     env: &mut CarRacing,
     seed: u64,

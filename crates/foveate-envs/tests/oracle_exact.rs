@@ -1,10 +1,10 @@
-//! The exact picture against Gymnasium's own frames, byte for byte.
+//! Compares the exact picture with Gymnasium's frames, byte for byte.
 
 use foveate_envs::car_racing::picture::exact::ExactPicture;
 use foveate_envs::car_racing::picture::{FRAME_BYTES, SIDE};
 use foveate_envs::car_racing::scene::{Body, Colors, Scene, Wheel};
 
-#[allow(dead_code)] // other programs read the other records
+#[allow(dead_code)] // other programs use the other records
 #[path = "../oracle/frames.rs"]
 mod frames;
 
@@ -72,7 +72,7 @@ fn frames_equal_gymnasiums() {
     assert_eq!((differences.bytes, differences.pictures), (0, 0), "differing bytes, in so many pictures");
 }
 
-/// A car at rest on bare grass: nothing but the score moves.
+/// A car at rest on plain grass: only the score changes.
 fn text_scene(score: f64) -> Scene<'static> {
     Scene {
         road: &[],

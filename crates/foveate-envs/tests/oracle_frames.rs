@@ -1,4 +1,4 @@
-//! What the agent sees beside the real Gymnasium, byte for byte, through whole episodes.
+//! Compares the agent's picture with the real Gymnasium, byte for byte, over whole episodes.
 
 mod oracle;
 

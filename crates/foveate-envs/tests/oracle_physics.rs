@@ -1,4 +1,4 @@
-//! Whole episodes beside the real Gymnasium: state, reward and flags after every step.
+//! Compares whole episodes with the real Gymnasium: state, reward and flags after every step.
 
 mod oracle;
 

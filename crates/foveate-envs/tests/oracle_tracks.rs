@@ -1,4 +1,4 @@
-//! Tracks, road and colours beside the real Gymnasium, number for number.
+//! Compares tracks, road and colours with the real Gymnasium, number by number.
 
 mod oracle;
 
@@ -59,7 +59,7 @@ fn compare(oracle: &mut Oracle, env: &CarRacing, report: &mut Report, place: &st
             report.compare(*ours, theirs, || format!("{place}, quad {i}"));
         }
         let color = match quad.paint {
-            // Untouched tiles are brighter by a step that depends on their number.
+            // Unvisited tiles are brighter by a step that depends on their index.
             Paint::Road { stripe } => scene.colors.road.map(|c| c + 0.01 * f64::from(stripe) * 255.0),
             Paint::White => [255.0; 3],
             Paint::Red => [255.0, 0.0, 0.0],

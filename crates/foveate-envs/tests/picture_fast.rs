@@ -1,4 +1,4 @@
-//! The fast picture: close to the exact one, and a function of the scene alone.
+//! Tests that the fast picture is close to the exact one, and depends on the scene only.
 
 use foveate_core::{Action, Env};
 use foveate_envs::car_racing::picture::FRAME_BYTES;
@@ -8,7 +8,7 @@ use foveate_envs::car_racing::scene::{Backdrop, Blob, Scene};
 use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
 
-/// Drives by the given rule and calls `look` after the steps `0, every, 2 * every …`.
+/// Steps with the given rule and calls `look` after the steps `0, every, 2 * every …`.
 fn drive(
     config: CarRacingConfig,
     seed: u64,
@@ -38,7 +38,7 @@ fn mean_error(a: &[u8], b: &[u8]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b))).sum::<f64>() / a.len() as f64
 }
 
-/// Mean error against the exact picture over a drive, and on the worst frame.
+/// Mean error against the exact picture over an episode, and on the worst frame.
 #[track_caller]
 fn check_close(
     name: &str,
@@ -86,7 +86,7 @@ fn close_to_the_exact_picture() {
         |s, draw| draw(&Scene { blob: Some(on_hull), ..s }),
         [0.05, 0.12],
     );
-    // A backdrop is sampled; the exact picture looks at every canvas pixel.
+    // The fast picture samples a backdrop; the exact picture computes every canvas pixel.
     check_close(
         "backdrop",
         plain(),
@@ -125,7 +125,7 @@ fn scenes_without_road_and_far_away_are_drawn() {
         for position in [[0.0, 0.0], [330.0, -330.0], [5000.0, 0.0], [1e9, -1e9], [f32::NAN, 0.0]] {
             let mut scene = Scene { road: &[], track_id: 9, t: 2.0, ..*scene };
             scene.hull.position = position;
-            // Instruments far beyond their bars must do no harm.
+            // Values far beyond the range of the instruments must not cause a panic.
             scene.hull.velocity = position;
             scene.hull.spin = position[0];
             scene.wheels[0].omega = f64::from(position[0]) * 1e300;
@@ -137,8 +137,8 @@ fn scenes_without_road_and_far_away_are_drawn() {
     });
 }
 
-/// Frames of whole episodes, from the first on, whose camera is far away: a digest of all of them. The digests are those
-/// of the picture as it was first published; a change of how it is computed must keep them.
+/// A digest of all frames of whole episodes, including the first frames, whose camera is far away. The
+/// digests are those of the first published version; a change of the algorithm must keep them.
 #[test]
 fn whole_episodes_keep_every_byte() {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
@@ -162,7 +162,7 @@ fn whole_episodes_keep_every_byte() {
         let (mut digest, mut frames) = (0xcbf2_9ce4_8422_2325_u64, 0);
         loop {
             let Some(image) = env.observation().picture() else { panic!("it shows pictures") };
-            // FNV-1a, eight bytes at a time.
+            // FNV-1a, eight bytes per step.
             for bytes in image.rgb().as_chunks().0 {
                 digest = (digest ^ u64::from_le_bytes(*bytes)).wrapping_mul(0x0100_0000_01b3);
             }

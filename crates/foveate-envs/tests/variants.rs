@@ -1,4 +1,5 @@
-//! Variants as a user sees them: which pixels change in which picture, and that nothing else does.
+//! Tests variants through the public interface: which pixels change in which picture, and that nothing else
+//! changes.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
 const SIDE: usize = 96;
 /// Rows above the indicators.
 const WORLD_ROWS: usize = 84;
-/// Long enough to be zoomed in and on the move.
+/// Enough steps to be zoomed in and moving.
 const STEPS: usize = 60;
 
 type Frame = Vec<[u8; 3]>;
@@ -24,13 +25,13 @@ fn build(picture: PictureKind, text: &str) -> CarRacing {
     CarRacing::new(CarRacingConfig { picture, variants, ..base }).expect("the picture shows the variant")
 }
 
-/// A square of one blue, another for each side.
+/// A uniform blue square; the shade depends on the side.
 fn blue(side: usize) -> ImageBuf {
     let rgb = [1, 2, (side / 4) as u8].repeat(side * side);
     ImageBuf::from_rgb(side, side, rgb).expect("the sizes agree")
 }
 
-/// What must be typed to get the variant `name`.
+/// The text that a user types to get the variant `name`.
 fn text(name: &str) -> &str {
     if name == "video" { "video:folder=anywhere" } else { name }
 }
@@ -45,7 +46,7 @@ fn step(env: &mut dyn Env, i: usize) -> Step {
     env.step(Action::Continuous(&[steer, 0.3, 0.0])).expect("the episode goes on")
 }
 
-/// Frames of `STEPS` steps from seed 3, and the rewards.
+/// The frames of `STEPS` steps from seed 3, and the rewards.
 fn episode(env: &mut dyn Env) -> (Vec<Frame>, Vec<f64>) {
     env.reset(Some(3));
     let mut frames = vec![frame(env)];
@@ -59,13 +60,14 @@ fn episode(env: &mut dyn Env) -> (Vec<Frame>, Vec<f64>) {
     (frames, rewards)
 }
 
-/// Which pixels of the classic picture a variant may change, from place and plain colour, and which it must.
+/// The pixels of the classic picture that a variant may change, by position and original colour, and the
+/// minimum number that it must change.
 struct Expect {
     text: &'static str,
     may: fn(usize, usize, [u8; 3]) -> bool,
-    /// The same question for the changed colour.
+    /// Whether a changed pixel may have this new colour.
     becomes: fn([u8; 3]) -> bool,
-    /// Pixels changed in the last frame.
+    /// Minimum number of pixels changed in the last frame.
     at_least: usize,
 }
 
@@ -92,7 +94,7 @@ const TABLE: &[Expect] = &[
         becomes: ANY,
         at_least: 4000,
     },
-    // 14 columns of 84 rows, less what was black before.
+    // 14 columns of 84 rows, minus the pixels that were black before.
     Expect {
         text: "bar",
         may: |x, y, _| y < WORLD_ROWS && !(7..89).contains(&x),
@@ -168,7 +170,7 @@ fn variants_combine() {
     let (all, _) = episode(&mut build(PictureKind::Classic, "fake-lane+blob,bar"));
     for (t, frame) in all.iter().enumerate() {
         for i in 0..SIDE * SIDE {
-            // Later ones lie above earlier ones, whatever the order they were named in.
+            // The layers have a fixed order, independent of the order of the names.
             let layers = [bar[t][i], blob[t][i], lane[t][i]];
             let expected = layers.into_iter().find(|&c| c != plain[t][i]).unwrap_or(plain[t][i]);
             assert_eq!(frame[i], expected, "frame {t}, column {}, row {}", i % SIDE, i / SIDE);
@@ -207,7 +209,7 @@ fn every_catalogue_entry_shows_in_every_picture_it_claims() {
             }
         }
     }
-    // No entry claims a picture that does not exist.
+    // No entry lists a picture that does not exist.
     assert_eq!(claims, catalogue().iter().map(|info| info.pictures.len()).sum::<usize>());
 }
 

@@ -1,11 +1,11 @@
-//! The view for people: any size, the same picture every time, everything in its place.
+//! Tests the view for people: any size, deterministic, with all elements at their places.
 
 use foveate_core::{Action, Env, ImageBuf};
 use foveate_envs::car_racing::picture::view;
 use foveate_envs::car_racing::scene::{Backdrop, Blob, Scene};
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind};
 
-/// A world after some steps straight on.
+/// A world after some steps straight ahead.
 fn world(steps: usize) -> CarRacing {
     let config = CarRacingConfig { picture: PictureKind::None, ..CarRacingConfig::default() };
     let mut env = CarRacing::new(config).expect("a world");
@@ -35,7 +35,7 @@ fn every_size_is_drawn_the_same_way_twice() {
     }
 }
 
-/// What a pixel must look like.
+/// A condition on a pixel's colour.
 type Is = fn([u8; 3]) -> bool;
 
 #[test]
@@ -44,7 +44,7 @@ fn things_are_where_people_expect_them() {
     let road: Is = |[r, g, b]| r < 90 && r.abs_diff(g) < 4 && g.abs_diff(b) < 4;
     let car: Is = |[r, g, b]| r > 180 && g < 90 && b < 90;
     let dark: Is = |[r, g, b]| r < 80 && g < 80 && b < 80;
-    // Place as shares of width and height.
+    // Positions as shares of width and height.
     let table = [
         ("grass on the left", [0.1, 0.5], grass),
         ("grass on the right", [0.9, 0.2], grass),

@@ -1,4 +1,4 @@
-//! Wrappers on native worlds, and resizing beside the real Pillow and `OpenCV`.
+//! Tests wrappers on native worlds, and compares resizing with the real Pillow and `OpenCV`.
 
 mod oracle;
 
@@ -42,7 +42,8 @@ fn resizing_is_pillows_and_opencvs_to_the_byte() {
     assert!(areas > 10);
 }
 
-/// Shows its step number as a shade and as a number; pays it; ends after 50 steps. Its lives go down at 13 and at 31.
+/// A world that shows its step number as a shade and as a number, and returns it as the reward; it ends after
+/// 50 steps and loses a life at 13 and at 31.
 #[derive(Clone)]
 struct Counter {
     spec: EnvSpec,
@@ -66,7 +67,7 @@ impl Counter {
     }
 
     fn shade(t: u64) -> u8 {
-        // Odd steps are bright, as with a light that flickers.
+        // Odd steps are brighter, like a flickering light.
         (t % 2 * 100 + t) as u8
     }
 }
@@ -115,7 +116,7 @@ fn wrap(text: &str, picture: bool, choices: bool) -> Wrapped {
     Wrapped::new(Counter::boxed(picture, choices), wrappers).expect("they fit")
 }
 
-/// What was done in the world so far.
+/// The actions that the world received so far.
 fn did(env: &dyn Env) -> Vec<f64> {
     let Fact::Group(facts) = env.state() else { panic!("facts") };
     let Fact::List(did) = &facts[1].1 else { panic!("a list") };
@@ -240,7 +241,7 @@ fn any_world_with_a_picture_can_be_wrapped() {
     let world = || car_racing::DESCRIPTOR.build(&EnvRequest::default()).expect("it exists");
     let wrappers = "grey+resize:64x64+stack:4".parse().expect("fine");
     let mut env = Wrapped::new(world(), wrappers).expect("they fit");
-    // A third of the bytes that the same pictures have in colours.
+    // A third of the bytes of the same images in colour.
     let shape = PixelShape { frames: 4, height: 64, width: 64, channels: 1 };
     assert_eq!(env.spec().observation, ObservationSpace::Image(shape));
     let mut plain = world();
@@ -258,7 +259,7 @@ fn any_world_with_a_picture_can_be_wrapped() {
         let pixels = env.observation().image().expect("pictures");
         assert_eq!(pixels.shape(), shape);
         if step >= 3 {
-            // As an agent for colours sees them: the last four, one below the other.
+            // As an agent for RGB images receives them: the last four frames, one below the other.
             let mut scratch = vec![];
             let seen = pixels.to_rgb(&mut scratch);
             assert_eq!((seen.width(), seen.height()), (64, 256));

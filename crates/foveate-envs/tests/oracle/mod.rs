@@ -1,7 +1,8 @@
-//! A Python script that runs the real reference, and the pipe it talks through.
+//! Runs a Python script with the real reference, and reads its output through a pipe.
 //!
-//! `FOVEATE_PYTHON` names a Python with the pinned packages; without it the tests say that they were skipped.
-#![allow(dead_code, unreachable_pub)] // every test file uses its part of this
+//! `FOVEATE_PYTHON` names a Python with the pinned packages; without it the tests print that they were
+//! skipped.
+#![allow(dead_code, unreachable_pub)] // every test file uses a part of this module
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -14,7 +15,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Starts `oracle/<script>`; `None`, with a line that says so, when there is no Python for it.
+    /// Starts `oracle/<script>`; prints a note and returns `None` when no Python is configured for it.
     pub fn start(script: &str) -> Option<Oracle> {
         let Some(python) = std::env::var_os("FOVEATE_PYTHON") else {
             eprintln!(
@@ -32,7 +33,7 @@ impl Oracle {
         Some(Oracle { child, pipe })
     }
 
-    /// Fills `bytes`.
+    /// Reads `bytes.len()` bytes.
     pub fn raw(&mut self, bytes: &mut [u8]) {
         if let Err(error) = self.pipe.read_exact(bytes) {
             let status = self.child.wait();
@@ -46,20 +47,20 @@ impl Oracle {
         number
     }
 
-    /// The next number, which is a count.
+    /// The next number as a count.
     pub fn count(&mut self) -> usize {
         let number = self.number();
         assert!(number.fract() == 0.0 && (0.0..1e9).contains(&number), "{number} is not a count");
         number as usize
     }
 
-    /// The next number, which is a seed or less than zero for none.
+    /// The next number as a seed; a negative number means none.
     pub fn seed(&mut self) -> Option<u64> {
         let number = self.number();
         (number >= 0.0).then_some(number as u64)
     }
 
-    /// The next number, which is 0 or 1.
+    /// The next number as a flag: 0 or 1.
     pub fn flag(&mut self) -> bool {
         self.number() != 0.0
     }
@@ -78,7 +79,7 @@ impl Oracle {
         (0..self.count()).map(|_| self.number() as u8 as char).collect()
     }
 
-    /// Waits for the end, which must be a good one.
+    /// Waits for the script to end; panics when it failed.
     pub fn finish(mut self) {
         let mut rest = Vec::new();
         self.pipe.read_to_end(&mut rest).expect("the pipe can be read");
@@ -88,18 +89,18 @@ impl Oracle {
 }
 
 impl Drop for Oracle {
-    /// A test that failed leaves no script behind.
+    /// Stops the script when a test failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Counts what was compared and prints the first differences.
+/// Counts the comparisons and prints the first differences.
 ///
-/// On Linux with glibc, where the reference's wheels are built, numbers must be equal to the bit. Elsewhere `sin`,
-/// `cos` and `atan2` may round otherwise; with another library's, runs of 1,000 steps stayed within 0.0008 units of
-/// place and 0.004 of speed, so numbers may then differ by `TOLERANCE` of their size.
+/// On Linux with glibc, which the reference's wheels are built for, numbers must be bit-identical. Elsewhere
+/// `sin`, `cos` and `atan2` may round differently; with another library, runs of 1,000 steps stayed within
+/// 0.0008 units of position and 0.004 of speed, so there numbers may differ by a relative `TOLERANCE`.
 #[derive(Default)]
 pub struct Report {
     pub compared: u64,
@@ -110,7 +111,7 @@ pub struct Report {
 const TOLERANCE: f64 = if cfg!(all(target_os = "linux", target_env = "gnu")) { 0.0 } else { 0.02 };
 
 impl Report {
-    /// Compares one number; `place` says where it is when it differs.
+    /// Compares one number; `place` describes its position when it differs.
     pub fn compare(&mut self, ours: f64, theirs: f64, place: impl FnOnce() -> String) {
         self.compared += 1;
         if ours.to_bits() == theirs.to_bits() || (ours - theirs).abs() <= TOLERANCE * theirs.abs().max(1.0) {
@@ -123,7 +124,7 @@ impl Report {
         }
     }
 
-    /// Prints the tally; fails when anything differed.
+    /// Prints the counts; panics when anything differed.
     pub fn finish(self, what: &str) {
         let Report { compared, different, largest } = self;
         eprintln!("{what}: {compared} numbers compared, {different} different, by {largest:e} at most");
