@@ -1,7 +1,7 @@
-//! Rollouts that failed, kept so that anyone can see them fail again.
+//! Failed rollouts, stored so that they can be reproduced.
 //!
-//! A rollout depends on its genome and its seed alone, so a file with both is the whole story; the actions are there
-//! for worlds that are looked at without the agent.
+//! A rollout depends only on its genome and its seed, so a file with both reproduces it. The actions are
+//! stored for replays without the agent.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,43 +31,44 @@ const MAX_FILE: u64 = 256 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Says what the file is.
+    /// Identifies the file format.
     format: String,
     /// Version of the program.
     pub version: String,
-    /// What happened.
+    /// The error message.
     pub what: String,
-    /// What the rollout was for.
+    /// The purpose of the rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
-    /// The generation that was under way, or after which weights were judged.
+    /// The current generation, or the one after which weights were tested.
     pub generation: u64,
-    /// Which genome of it.
+    /// Index of the genome.
     pub genome: usize,
-    /// Which of its episodes.
+    /// Index of the genome's episode.
     pub episode: usize,
-    /// The seed that the world was reset with.
+    /// The seed of the world's reset.
     pub env_seed: u64,
-    /// In which step.
+    /// The step of the failure.
     pub step: u64,
-    /// Steps after which the episode would have been over.
+    /// Steps after which the episode would have been truncated.
     pub max_steps: u64,
-    /// Negative rewards in a row that it would have survived.
+    /// Negative rewards in a row after which the rollout would have been cut off.
     pub patience: Option<u32>,
-    /// How it was driven, if it was a demonstration.
+    /// The plan of the demonstration, if it was one.
     #[serde(default, alias = "lesson", skip_serializing_if = "Option::is_none")]
     pub demonstration: Option<DemonstrationPlan>,
     /// The world.
     pub env: EnvSection,
     /// The agent.
     pub agent: AgentSection,
-    /// Its parameters: the hexadecimal bytes of little-endian `f32`, since they may be no numbers.
+    /// Its parameters as hexadecimal bytes of little-endian `f32`, since they may be NaN or infinite.
     pub weights: String,
-    /// What the agent did in every step up to the failure; empty when it did not happen again, or in a demonstration.
+    /// The agent's actions in every step up to the failure; empty when the failure did not recur, or in a
+    /// demonstration.
     pub actions: Vec<Vec<f64>>,
 }
 
-/// A rollout to be recorded.
+/// A failed rollout that is to be recorded.
 pub(crate) struct FailedRollout<'a> {
     pub(crate) generation: u64,
     pub(crate) env: (&'a EnvSection, &'a dyn Env),
@@ -78,7 +79,7 @@ pub(crate) struct FailedRollout<'a> {
     pub(crate) record: Record,
 }
 
-/// How the demonstrations of such a rollout are driven, if it is one.
+/// The plan of the demonstrations of such a rollout, if it is one.
 const fn plan(record: Record) -> Option<DemonstrationPlan> {
     match record {
         Record::Demonstrations(plan) => Some(plan),
@@ -87,8 +88,8 @@ const fn plan(record: Record) -> Option<DemonstrationPlan> {
 }
 
 impl Failure {
-    /// Drives the rollout that `error` is about once more, to record what the agent did; `None` when the error is about
-    /// no rollout.
+    /// Repeats the rollout of `error` to record the agent's actions; `None` when the error does not concern a
+    /// rollout.
     pub(crate) fn record(rollout_of: &FailedRollout<'_>, error: &EvaluateError) -> Option<Self> {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
@@ -97,7 +98,8 @@ impl Failure {
         let mut actions = ActionRecorder::default();
         let again =
             drive(env.1, agent.1, weights, (*rules, demonstration, purpose.mode()), job, &mut actions);
-        // In a demonstration others have a say in what is done, and the agent's own actions would tell another story.
+        // In a demonstration the expert and disturbances act as well, so the agent's own actions would not
+        // reproduce it.
         let same = demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
         Some(Failure {
             format: FORMAT.into(),
@@ -127,7 +129,7 @@ impl Failure {
         format!("{what}-{generation:06}-genome-{genome}-episode-{episode}.json")
     }
 
-    /// Writes its file into `folder`, whole or not at all.
+    /// Writes its file into `folder` atomically.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -141,7 +143,7 @@ impl Failure {
     /// Reads a file that a run wrote.
     ///
     /// # Errors
-    /// When it cannot be read or is none of ours.
+    /// When it cannot be read or is not a file of this format.
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let bad = |why: String| RunError::BadRequest {
             why: format!("{}: {why}; give a file from the folder `failures` of a run", path.display()),
@@ -174,7 +176,8 @@ impl Failure {
         RolloutJob { genome: self.genome, episode: self.episode, env_seed: self.env_seed }
     }
 
-    /// Builds world and agent and drives the rollout again; gives what happens this time, `None` when nothing does.
+    /// Builds world and agent and repeats the rollout; returns the error of this repetition, `None` if it
+    /// succeeds.
     ///
     /// # Errors
     /// When world or agent cannot be built.
@@ -182,21 +185,21 @@ impl Failure {
         let (env, agent) = (self.world()?, self.agent.build()?);
         let weights = self.params().unwrap_or_default();
         let rules = EpisodeRules { max_steps: self.max_steps, patience: self.patience };
-        // Files of before the purpose was written are of training.
+        // Files from before the purpose was recorded are of training.
         let mode = self.purpose.unwrap_or(Purpose::Training).mode();
         let rules = (rules, self.demonstration, mode);
         Ok(drive(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
 
-    /// Whether `error` is what happened then.
+    /// Whether `error` is the recorded failure.
     pub fn is(&self, error: &EvaluateError) -> bool {
         parts(error) == Some((self.job(), self.step, self.what.clone()))
     }
 
-    /// Plays the recorded actions and writes what the world did to `trace`, up to a step that fails.
+    /// Replays the recorded actions and writes the world's results to `trace`, up to the failing step.
     ///
     /// # Errors
-    /// As [`replay::replay`], except for what the failing step itself says.
+    /// As [`replay::replay`], without the error of the failing step itself.
     pub fn trace(&self, trace: &mut dyn Write) -> Result<(), RunError> {
         let mut env = self.world()?;
         let space = &env.spec().action;
@@ -205,7 +208,7 @@ impl Failure {
         let text = text.join("\n");
         let mut play = || replay::replay(&mut *env, self.env_seed, "actions", &mut text.as_bytes(), trace);
         match catch_unwind(AssertUnwindSafe(&mut play)) {
-            // The step that panicked, or that the world refused, was the last.
+            // The step that panicked, or that the world rejected, is the last.
             Err(_) | Ok(Ok(_) | Err(RunError::Actions { .. })) => Ok(()),
             Ok(Err(error)) => Err(error),
         }
@@ -216,17 +219,17 @@ impl Failure {
     }
 }
 
-/// Which rollout an error is about, in which step, and what it says.
+/// The rollout of an error, its step, and its message.
 fn parts(error: &EvaluateError) -> Option<(RolloutJob, u64, String)> {
     error.failed().map(|FailedJob { job, step, what }| (job, step, what))
 }
 
-/// Which genome an error is about.
+/// The genome of an error.
 pub(crate) fn genome(error: &EvaluateError) -> Option<usize> {
     parts(error).map(|(job, ..)| job.genome)
 }
 
-/// Drives one rollout as a worker does, and gives what goes wrong with it; `actions` gets what the agent did.
+/// Runs one rollout as a worker does, and returns its error; `actions` receives the agent's actions.
 fn drive(
     env: &dyn Env,
     agent: &dyn Agent,

@@ -1,8 +1,9 @@
-//! Fits a training configuration to the world that it names.
+//! Adapts a training configuration to its world.
 //!
-//! A native world has a preset of its own. An environment of Gymnasium is made first, and what it shows chooses: numbers
-//! alone → the preset `gymnasium`, a plain controller; a picture → `gymnasium-pictures`, `AttentionAgent`; neither, or
-//! numbers where a picture is wanted → what it draws for people. Whatever the user says comes first.
+//! A native world has its own preset. A Gymnasium environment is created first, and its observation selects
+//! the preset: numbers alone → the preset `gymnasium`, a plain controller; a picture → `gymnasium-pictures`,
+//! `AttentionAgent`; neither, or numbers where a picture is wanted → the environment's rendered picture. The
+//! user's settings override all of this.
 
 use foveate_agents::registry::find;
 use foveate_agents::{AGENTS, AgentDescriptor, Sees};
@@ -18,30 +19,30 @@ use crate::RunError;
 use crate::config::{Said, TrainConfig};
 use crate::worlds;
 
-/// Steps of an episode where neither the world nor the recipe limits them.
+/// Maximum steps of an episode if neither the world nor the recipe limits them.
 const MAX_STEPS: usize = 1000;
 
-/// What a worker says of an environment that shows neither a picture nor numbers.
+/// A worker's message about an environment whose observation has neither a picture nor numbers.
 const SHOWS_NOTHING: &str = "nothing in its observation is a picture or a number";
 
-/// A configuration, and the world that was made to complete it: while it is there, the same world is made anew without
-/// waiting for a new process.
+/// A configuration, and the world that was created to complete it: while it exists, the same world can be
+/// created again without waiting for a new process.
 pub struct Configured {
     /// What to train.
     pub config: TrainConfig,
-    /// The world, if it was made.
+    /// The world, if it was created.
     pub world: Option<Box<dyn Env>>,
 }
 
-/// The complete configuration of a run: a preset, by default the one that suits the world, on top of it what the world
-/// says of itself, and on top of that what the user says.
+/// The complete configuration of a run: a preset, by default the world's usual one, overridden by the world's
+/// own settings, overridden by the user's settings.
 ///
 /// # Errors
-/// When the preset is unknown or does not suit the world, a key does not exist, a value is out of its range, or the world
-/// cannot be made.
+/// When the preset is unknown or does not suit the world, a key does not exist, a value is out of its range,
+/// or the world cannot be created.
 pub fn configure(preset: Option<&str>, said: &Said) -> Result<Configured, RunError> {
     let id = said.world().unwrap_or_else(|| default_world().name.to_owned());
-    // What is wrong with an unknown name is said where it is to be made.
+    // An unknown name is reported when the world is created.
     let world = WORLDS.get(&id).unwrap_or(default_world());
     let usual = usual_preset(world)?;
     let named = preset.map(|name| PRESETS.find(name)).transpose();
@@ -70,16 +71,16 @@ pub fn configure(preset: Option<&str>, said: &Said) -> Result<Configured, RunErr
     Ok(configured)
 }
 
-/// The preset for a world when nobody names one.
+/// The default preset of a world.
 ///
 /// # Errors
-/// When its descriptor names none, or one that does not exist.
+/// When its descriptor names no preset, or one that does not exist.
 pub fn usual_preset(world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
     let name = world.presets.first().copied().unwrap_or_default();
     PRESETS.find(name).map_err(|error| RunError::BadRequest { why: format!("world {}: {error}", world.name) })
 }
 
-/// Makes a world of which only the world itself can say what it shows; gives it with the name of its picture.
+/// Creates a world whose observation is only known afterwards; returns it with the name of its picture.
 fn seen(
     preset: Option<&Preset>,
     said: &Said,
@@ -117,7 +118,8 @@ fn agent(said: &Said) -> Option<String> {
     said.section("agent").get("name").and_then(toml::Value::as_str).map(str::to_owned)
 }
 
-/// The preset of `world` whose agent sees what the world shows, or what the agent that the user names sees.
+/// The preset of `world` whose agent takes the world's observation, or the kind of observation that the
+/// user's agent takes.
 fn suits(env: &dyn Env, said: &Said, world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
     let named = agent(said).map(|name| find(&name)).transpose()?;
     let looks =
@@ -128,7 +130,7 @@ fn suits(env: &dyn Env, said: &Said, world: &WorldDescriptor) -> Result<&'static
     found.map_or_else(|| usual_preset(world), Ok)
 }
 
-/// What presets for many worlds leave to the world.
+/// The settings that presets for many worlds leave to the world.
 fn of_world(spec: &EnvSpec, picture: String) -> Table {
     let table =
         |key: &str, value: toml::Value| toml::Value::Table(Table::from_iter([(key.to_owned(), value)]));
@@ -140,7 +142,7 @@ fn of_world(spec: &EnvSpec, picture: String) -> Table {
 }
 
 impl Configured {
-    /// Fits the agent to the world, where the configuration does not say otherwise: what it sees, and its actions.
+    /// Sets the agent's inputs and actions to those of the world, where the configuration does not set them.
     fn fit_agent(&mut self) -> Result<(), RunError> {
         let Configured { config, world } = self;
         let agent = find(&config.agent.name)?;
@@ -168,12 +170,12 @@ impl Configured {
     }
 }
 
-/// Whether `settings` has every key that was fitted.
+/// Whether `settings` has every key of `fitted`.
 fn is_complete(settings: &Table, fitted: &Value) -> bool {
     fitted.as_object().is_some_and(|fitted| fitted.keys().all(|key| settings.contains_key(key)))
 }
 
-/// Puts what was fitted where `settings` says nothing.
+/// Adds the fitted settings that `settings` does not have.
 fn complete(settings: &mut Table, fitted: Map<String, Value>) {
     for (key, value) in fitted {
         match (settings.get_mut(&key), value) {
@@ -188,10 +190,11 @@ fn complete(settings: &mut Table, fitted: Map<String, Value>) {
     }
 }
 
-/// The settings that fit `agent` to a world: its picture, or the range of every number that it shows, and its actions.
+/// The settings of `agent` for a world: its picture, or the range of every number in its observation, and its
+/// actions.
 ///
 /// # Errors
-/// When the world does not show what the agent sees, or a step of it fails.
+/// When the world does not show what the agent needs, or a step of it fails.
 pub fn settings(agent: &AgentDescriptor, env: &mut dyn Env) -> Result<Value, RunError> {
     let spec = env.spec().clone();
     if agent.sees != Sees::Numbers {
@@ -210,10 +213,10 @@ pub fn settings(agent: &AgentDescriptor, env: &mut dyn Env) -> Result<Value, Run
     Ok((agent.fit)(&spec, &ranges(env, numbers)?))
 }
 
-/// The settings that fit an agent that sees no numbers to a world of this shape.
+/// The settings for a world of this shape, of an agent that takes no numbers.
 ///
 /// # Errors
-/// When the agent sees a picture and the world shows none.
+/// When the agent needs a picture and the world shows none.
 pub fn picture_settings(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<Value, RunError> {
     if agent.sees == Sees::Picture {
         worlds::needs_picture(spec)?;
@@ -221,8 +224,8 @@ pub fn picture_settings(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<Value
     Ok((agent.fit)(spec, &[]))
 }
 
-/// The smallest and the largest value of every number that a world shows while it is driven by random actions, each held
-/// for some steps: always the same ones. A number that does not change gets a range of 2 around it.
+/// The minimum and maximum of every number in a world's observation under random actions, each held for some
+/// steps; the actions are always the same. A number that does not change gets a range of 2 around it.
 fn ranges(env: &mut dyn Env, numbers: usize) -> Result<Vec<[f64; 2]>, RunError> {
     const EPISODES: u64 = 8;
     let mut seen = SeenRanges(vec![[f64::INFINITY, f64::NEG_INFINITY]; numbers]);
@@ -238,7 +241,7 @@ fn ranges(env: &mut dyn Env, numbers: usize) -> Result<Vec<[f64; 2]>, RunError> 
     Ok(all.into_iter().map(range).collect())
 }
 
-/// Acts at random, holding every action for some steps.
+/// Acts at random, and holds every action for some steps.
 struct RandomActor {
     space: ActionSpace,
     rng: Rng,
@@ -260,7 +263,7 @@ impl Actor for RandomActor {
     }
 }
 
-/// The smallest and the largest value of every number that was seen.
+/// The minimum and maximum of every observed number.
 struct SeenRanges(Vec<[f64; 2]>);
 
 impl Observer<RunError> for SeenRanges {
@@ -273,14 +276,14 @@ impl Observer<RunError> for SeenRanges {
     }
 }
 
-/// A range that was seen, in few digits.
+/// An observed range, rounded to few digits.
 fn range([low, high]: [f64; 2]) -> [f64; 2] {
     let short = |x: f64| format!("{x:.2e}").parse::<f64>().unwrap_or(x);
     if !(low.is_finite() && high.is_finite()) {
         return [-1.0, 1.0];
     }
     let [from, to] = [short(low), short(high)];
-    // Narrower than the digits that are kept, or than any noise worth a unit of its own.
+    // Narrower than the digits that are kept, or than meaningful noise.
     if to - from < 1e-6 { [short(low) - 1.0, short(low) + 1.0] } else { [from, to] }
 }
 

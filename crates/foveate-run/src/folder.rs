@@ -1,10 +1,10 @@
-//! A folder by its handle: what is in it is opened by name, and never followed.
+//! Access to a folder by its handle: entries are opened by name, and links are never followed.
 //!
-//! The folder of a run may come from a stranger. A symbolic link in it would lead reads and writes to any other file, a
-//! FIFO would block for ever, a device is no file at all. Through a [`FolderHandle`] only regular files and folders are
-//! opened; anything else is refused with one line that says what it is. The folder itself is opened once, so what is
-//! written lands in it whatever its path means by then. How the user reaches the folder, through a link too, is up to
-//! the user.
+//! The folder of a run may come from a stranger. A symbolic link in it would redirect reads and writes to any
+//! other file, a FIFO would block for ever, and a device is not a file. A [`FolderHandle`] opens only regular
+//! files and folders; everything else is rejected with a one-line error that says what it is. The folder
+//! itself is opened once, so writes go into it even if its path changes later. The user's own path to the
+//! folder may contain links.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -21,24 +21,24 @@ use rustix::io::Errno;
 use crate::atomic::AtomicFile;
 use crate::error::RunError;
 
-/// How the names of files and folders end that are being written. A crash may leave some behind, see
+/// Suffix of files and folders that are being written. A crash may leave some behind, see
 /// [`FolderHandle::sweep`].
 pub(crate) const SUFFIX: &str = ".foveate-tmp";
-/// Names that are tried for a hidden file before giving up: others may stand there.
+/// Number of names tried for a hidden file; some may be in use.
 const TRIES: usize = 1000;
-/// Folders within folders that are removed; what lies deeper is none of ours.
+/// Maximum depth of folders that are removed; deeper ones were not created by this program.
 const DEPTH: usize = 16;
 
 /// An open folder. Copies share the handle.
 #[derive(Debug, Clone)]
 pub struct FolderHandle {
     file: Arc<File>,
-    /// For messages.
+    /// Path for messages.
     path: PathBuf,
 }
 
 impl FolderHandle {
-    /// Opens the folder at `path`; links on the way are followed, as the user named them.
+    /// Opens the folder at `path`; links in the path are followed, since the user named it.
     ///
     /// # Errors
     /// When there is no folder, or it cannot be read.
@@ -53,15 +53,15 @@ impl FolderHandle {
         Ok(FolderHandle { file: Arc::new(File::from(fd)), path: path.to_path_buf() })
     }
 
-    /// Opens the folder at `path`, which is made if it is missing.
+    /// Opens the folder at `path`, and creates it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be made, or something else has its name.
+    /// When it cannot be created, or something else has its name.
     pub fn open_or_create(path: &Path) -> Result<Self, RunError> {
         let create = || {
             let missing: Vec<_> = path.ancestors().take_while(|folder| !folder.is_dir()).collect();
             std::fs::create_dir_all(path)?;
-            // A new name is on the disk once its folder is.
+            // A new name is on disk once its parent folder is synchronised.
             for folder in missing.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
                 Self::open_io(parent(folder))?.file.sync_all()?;
             }
@@ -70,17 +70,17 @@ impl FolderHandle {
         create().map_err(RunError::io("create", path))
     }
 
-    /// Where it was opened.
+    /// The path at which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder has another name by now.
+    /// Records that the folder has been renamed.
     pub(crate) fn renamed(&mut self, path: &Path) {
         self.path = path.to_path_buf();
     }
 
-    /// What `name` is; `None` if there is nothing of that name. A link is a link, wherever it leads.
+    /// The type of `name`; `None` if it does not exist. A link is reported as a link.
     fn kind(&self, name: &OsStr) -> io::Result<Option<FileType>> {
         match rustix::fs::statat(&*self.file, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) => Ok(Some(FileType::from_raw_mode(about.st_mode))),
@@ -89,7 +89,7 @@ impl FolderHandle {
         }
     }
 
-    /// Whether something has this name.
+    /// Whether an entry with this name exists.
     pub fn has(&self, name: &str) -> bool {
         !matches!(self.kind(name.as_ref()), Ok(None))
     }
@@ -103,7 +103,7 @@ impl FolderHandle {
         RunError::io(doing, &self.path.join(name))
     }
 
-    /// Says what stands where a regular file, or nothing, must be.
+    /// Reports an error if `name` exists and is not a regular file.
     fn check_file(&self, doing: &'static str, name: &OsStr) -> Result<(), RunError> {
         match self.kind(name).map_err(self.failed(doing, name))? {
             None | Some(FileType::RegularFile) => Ok(()),
@@ -124,7 +124,7 @@ impl FolderHandle {
 
     fn open_file(&self, doing: &'static str, name: &OsStr, flags: OFlags) -> Result<File, RunError> {
         self.check_file(doing, name)?;
-        // Should something else stand there by now, it neither leads elsewhere nor blocks.
+        // If the entry is replaced in the meantime, opening it neither follows a link nor blocks.
         let safe = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let open = || -> io::Result<(File, std::fs::Metadata)> {
             let file = File::from(rustix::fs::openat(&*self.file, name, flags | safe, CREATED)?);
@@ -149,10 +149,10 @@ impl FolderHandle {
         self.open_file("read", name.as_ref(), OFlags::RDONLY)
     }
 
-    /// Opens the file `name` to read it and to add to its end; it is made if it is missing.
+    /// Opens the file `name` for reading and appending; creates it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be written, is no regular file, or is a file of another folder too.
+    /// When it cannot be written, is not a regular file, or has another hard link.
     pub fn open_to_append(&self, name: &str) -> Result<File, RunError> {
         self.open_file("write", name.as_ref(), OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)
     }
@@ -166,17 +166,18 @@ impl FolderHandle {
         crate::npz::read_open(file, limit).map_err(self.failed("read", name))
     }
 
-    /// Writes `bytes` to the file `name`, whole or not at all.
+    /// Writes `bytes` to the file `name` atomically.
     ///
     /// # Errors
-    /// When it cannot be written, or something else than a file has its name. The old file is then untouched.
+    /// When it cannot be written, or something other than a file has its name. The old file is then
+    /// untouched.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<(), RunError> {
         let mut file = self.create(name)?;
         file.write_all(bytes.as_ref()).map_err(self.failed("write", name))?;
         file.commit()
     }
 
-    /// Begins the file `name`, which has its name once it is whole.
+    /// Starts writing the file `name`, which gets its name when it is complete.
     ///
     /// # Errors
     /// As [`FolderHandle::write`].
@@ -185,7 +186,7 @@ impl FolderHandle {
         AtomicFile::create_in(self, name.as_ref()).map_err(self.failed("write", name))
     }
 
-    /// A new file under a hidden name like `name`, locked for as long as it is open, and its name.
+    /// A new file under a hidden name derived from `name`, locked while it is open, and its name.
     pub(crate) fn create_hidden(&self, name: &OsStr) -> io::Result<(File, OsString)> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..TRIES {
@@ -202,7 +203,7 @@ impl FolderHandle {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// A file without a name, which is gone once it is closed, however that happens.
+    /// An unnamed temporary file, which disappears when it is closed, even after a crash.
     pub(crate) fn scratch(&self) -> io::Result<File> {
         let (file, hidden) = self.create_hidden("body".as_ref())?;
         self.remove_io(&hidden)?;
@@ -212,7 +213,7 @@ impl FolderHandle {
     /// The folder `name` in this one; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read, or is a link or another thing that is neither folder nor file.
+    /// When it cannot be read, or is a link or something else that is neither folder nor file.
     pub fn folder(&self, name: &str) -> Result<Option<FolderHandle>, RunError> {
         match self.kind(name.as_ref()).map_err(self.failed("read", name))? {
             Some(FileType::Directory) => {
@@ -229,10 +230,10 @@ impl FolderHandle {
         Ok(FolderHandle { file: Arc::new(File::from(fd)), path: self.path.join(name) })
     }
 
-    /// The folder `name` in this one, which is made if it is missing.
+    /// Opens the folder `name` in this one, and creates it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be made, or something else has its name.
+    /// When it cannot be created, or something else has its name.
     pub fn make_folder(&self, name: &str) -> Result<FolderHandle, RunError> {
         match rustix::fs::mkdirat(&*self.file, name, CREATED_FOLDER) {
             Ok(()) => self.file.sync_all().map_err(self.failed("create", name))?,
@@ -243,7 +244,7 @@ impl FolderHandle {
         self.folder(name)?.ok_or_else(|| exists(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// A new folder under a hidden name like `name`, locked for as long as its handle is open, and its name.
+    /// A new folder under a hidden name derived from `name`, locked while its handle is open, and its name.
     pub(crate) fn make_hidden_folder(&self, name: &str) -> io::Result<(FolderHandle, OsString)> {
         for _ in 0..TRIES {
             let hidden = hidden(name.as_ref());
@@ -255,7 +256,7 @@ impl FolderHandle {
             match self.folder_io(&hidden) {
                 Ok(folder) if is_ours(&folder.file)? => return Ok((folder, hidden)),
                 Ok(_) => {}
-                // Another process took it for litter before it was locked.
+                // Another process removed it as a leftover before it was locked.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -263,7 +264,7 @@ impl FolderHandle {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// What is in the folder, sorted by name.
+    /// The entries of the folder, sorted by name.
     ///
     /// # Errors
     /// When it cannot be listed.
@@ -293,7 +294,7 @@ impl FolderHandle {
     /// Removes the file or the link `name` itself.
     ///
     /// # Errors
-    /// When it is a folder, is missing, or does not go away.
+    /// When it is a folder, is missing, or cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), RunError> {
         self.remove_io(name.as_ref()).map_err(self.failed("remove", name))
     }
@@ -302,7 +303,7 @@ impl FolderHandle {
         Ok(rustix::fs::unlinkat(&*self.file, name, AtFlags::empty())?)
     }
 
-    /// Removes the folder `name` with all that is in it; links in it go, what they lead to stays.
+    /// Removes the folder `name` with its contents; links in it are removed, their targets are not.
     pub(crate) fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         self.remove_within(name, DEPTH)
     }
@@ -322,21 +323,21 @@ impl FolderHandle {
         Ok(rustix::fs::unlinkat(&*self.file, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Gives `from` the name `to`, in the place of a file of that name, and puts that on the disk.
+    /// Renames `from` to `to`, replaces a file of that name, and synchronises the folder to disk.
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         rustix::fs::renameat(&*self.file, from, &*self.file, to)?;
         self.file.sync_all()
     }
 
-    /// Has `one` and `other` change names at once, and puts that on the disk.
+    /// Exchanges the names of `one` and `other` atomically, and synchronises the folder to disk.
     pub(crate) fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<()> {
         rustix::fs::renameat_with(&*self.file, one, &*self.file, other, RenameFlags::EXCHANGE)?;
         self.file.sync_all()
     }
 
-    /// Gives the folder `from` the name `to`, if nothing has it, and puts that on the disk.
+    /// Renames the folder `from` to `to`, if that name is free, and synchronises the parent to disk.
     pub(crate) fn rename_folder(&self, from: &OsStr, to: &OsStr) -> io::Result<bool> {
-        // A rename would put it in the place of an empty folder.
+        // A rename would replace an empty folder.
         if self.kind(to)?.is_some() {
             return Ok(false);
         }
@@ -349,19 +350,19 @@ impl FolderHandle {
         }
     }
 
-    /// Locks the folder itself, until [`FolderHandle::unlock`] or the end of the process; the error is that of
-    /// [`File::try_lock`].
+    /// Locks the folder itself, until [`FolderHandle::unlock`] or the end of the process; the error is that
+    /// of [`File::try_lock`].
     pub(crate) fn try_lock(&self) -> Result<(), TryLockError> {
         self.file.try_lock()
     }
 
     pub(crate) fn unlock(&self) {
-        // A lock that cannot be let go of goes with the handle.
+        // A lock that cannot be released ends with the handle.
         let _ = self.file.unlock();
     }
 
-    /// Removes what killed processes left behind: files and folders under hidden names of ours that no process holds
-    /// locked. What does not go away now is tried again the next time.
+    /// Removes leftovers of killed processes: files and folders under hidden names of this program that no
+    /// process has locked. An entry that cannot be removed is tried again at the next call.
     pub fn sweep(&self) {
         for entry in self.entries_io().unwrap_or_default() {
             if !is_hidden(&entry.name) {
@@ -384,8 +385,8 @@ impl FolderHandle {
         }
     }
 
-    /// Removes hidden files whoever made them, and links under such names. Call it only on a folder that no other
-    /// process writes to.
+    /// Removes all hidden files, and links under such names, whichever process created them. Call it only on
+    /// a folder that no other process writes to.
     ///
     /// # Errors
     /// When the folder cannot be listed or something cannot be removed.
@@ -400,22 +401,22 @@ impl FolderHandle {
     }
 }
 
-/// Something in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
     pub name: OsString,
-    /// It is a regular file.
+    /// Whether it is a regular file.
     pub is_file: bool,
-    /// It is a folder.
+    /// Whether it is a folder.
     pub is_folder: bool,
 }
 
-/// Permissions of new files and folders, less what the user's mask takes.
+/// Permissions of new files and folders, before the user's umask.
 const CREATED: Mode = Mode::from_raw_mode(0o666);
 const CREATED_FOLDER: Mode = Mode::from_raw_mode(0o777);
 
-/// The folder that `path` lies in.
+/// The parent folder of `path`.
 pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -423,7 +424,7 @@ pub(crate) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Locks what was just made; `false` if another process took it for litter before.
+/// Locks a newly created file; `false` if another process removed it as a leftover before.
 fn is_ours(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -441,7 +442,7 @@ fn hidden(name: &OsStr) -> OsString {
     hidden
 }
 
-/// Whether a name is one that [`hidden`] made, in this process or another.
+/// Whether a name was made by [`hidden`], in this process or another.
 fn is_hidden(name: &OsStr) -> bool {
     let ours = || {
         let rest = name.to_str()?.strip_prefix('.')?.strip_suffix(SUFFIX)?;

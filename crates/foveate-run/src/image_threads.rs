@@ -1,12 +1,12 @@
-//! Threads that share the work on one large picture.
+//! Threads that divide the work on one large picture.
 
 use std::sync::Arc;
 use std::thread;
 
 use foveate_core::{Parallel, Threads};
 
-/// Starts threads for each computation and waits for them. The caller's thread does the first part; it also does the
-/// parts of threads that the system refuses to start.
+/// Starts threads for each computation and waits for them. The caller's thread runs the first part, and also
+/// the parts of threads that the system refuses to start.
 #[derive(Debug)]
 struct Scoped;
 

@@ -1,7 +1,8 @@
-//! Published weights into our own files.
+//! Imports published weights into this program's weight files.
 //!
-//! The publications keep all parameters as one flat vector in an npz file. Which number is which weight is not in the
-//! file: the [`Layout`] says it, and a wrong one gives a broken agent without any error, so it is chosen by hand.
+//! The publications store all parameters as one flat vector in an npz file. The file does not say which
+//! number is which weight: the [`Layout`] does. A wrong layout gives a broken agent without any error, so the
+//! user selects it.
 
 use std::path::Path;
 
@@ -18,12 +19,12 @@ use crate::{npy, npz};
 
 /// Reads the one vector of the npz file at `path` as the parameters of the agent called `agent`.
 ///
-/// `config` is the agent's configuration; what it leaves out is at its default.
+/// `config` is the agent's configuration; omitted settings have their defaults.
 ///
 /// # Errors
-/// When the file is broken, holds another number of arrays than one, the array is no vector of floating-point numbers,
-/// or its length is not the agent's (the error lists the count per tensor), or a number is not finite (the error names
-/// its place in the file and its tensor).
+/// When the file is broken, does not hold exactly one array, the array is not a vector of floating-point
+/// numbers, its length is not the agent's (the error lists the count per tensor), or a number is not finite
+/// (the error gives its index in the file and its tensor).
 pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Result<AgentFile, RunError> {
     let config = registry::full_config(agent, config)?;
     let tensors = registry::tensors(agent, &config)?;
@@ -45,12 +46,13 @@ pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Resul
 /// How many parameters the npz file at `path` holds.
 ///
 /// # Errors
-/// As [`import`], but for what is about the agent.
+/// As [`import`], without the errors about the agent.
 pub fn count(path: &Path) -> Result<usize, RunError> {
     Ok(read(path)?.len())
 }
 
-/// Agents, at their defaults, that have `count` parameters in a native world that fits them, each with that world.
+/// Agents with default settings that have `count` parameters in a native world that suits them, each with
+/// that world.
 pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
     let worlds = || WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name);
     let fits = |agent: &AgentDescriptor, world: &str| {
@@ -64,10 +66,10 @@ pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
     fitting.map(|(agent, world)| (agent.name, world)).collect()
 }
 
-/// Published weights that are of no agent of ours: how many, and whose.
+/// Published weights of agents that Foveate does not have: parameter count and world.
 const NOT_OURS: [(usize, &str); 2] = [(7212, "CarRacing"), (913, "CartPole")];
 
-/// Whose weights `count` parameters may be: the beginning of a remedy, or nothing.
+/// A hint on the origin of `count` parameters: the beginning of a remedy, or an empty text.
 fn whose(count: usize) -> String {
     if let Some((_, world)) = NOT_OURS.iter().find(|(theirs, _)| *theirs == count) {
         return format!(
@@ -98,7 +100,7 @@ fn read(path: &Path) -> Result<Vec<f32>, RunError> {
     vector(&member.array).map_err(&bad)
 }
 
-/// The tensors in the order in which `layout` has them, so that an error names the right one.
+/// The tensors in the order of `layout`, so that an error names the right one.
 fn layout_tensors(layout: Layout, tensors: &[TensorShape]) -> Result<Vec<TensorShape>, PolicyError> {
     let numbered: Vec<f32> = tensors.iter().enumerate().flat_map(|(i, t)| vec![i as f32; t.len()]).collect();
     let mut order: Vec<usize> =
@@ -118,7 +120,7 @@ fn vector(array: &Tensor) -> Result<Vec<f32>, String> {
     match array.data() {
         TensorData::F32(numbers) => Ok(numbers.clone()),
         TensorData::F64(numbers) => {
-            // A number too large for f32 would become infinite without a word.
+            // A number too large for f32 would silently become infinite.
             match numbers.iter().position(|x| x.is_finite() && x.abs() > f64::from(f32::MAX)) {
                 Some(index) => Err(format!(
                     "number {index} is {:e}, too large for f32; is it the right file?",
@@ -179,7 +181,7 @@ mod tests {
 
         let registered = run(&[("params.npy", f4(&counting()))], Layout::Registration).expect("good");
         let mut at = 0;
-        // Where each of our tensors begins in the other layout, counted by hand.
+        // The offsets of our tensors in the other layout, counted by hand.
         let starts = [
             ("query.bias", 54),
             ("query.weight", 0),

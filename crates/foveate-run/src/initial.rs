@@ -1,4 +1,4 @@
-//! The weights that a run begins with, see [`Init`].
+//! The initial weights of a run, see [`Init`].
 
 use std::path::{Path, absolute};
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::error::RunError;
 use crate::weights::{AgentFile, load_weights_or_run};
 
-/// Names the weights of `init` by their content and the file by its whole path, so that a run can be gone on with from
-/// anywhere and never with other weights.
+/// Records the hash of the weights of `init` and the absolute path of the file, so that a run can be resumed
+/// from any folder and never with other weights.
 ///
 /// # Errors
 /// When the file cannot be read or holds no weights.
@@ -24,11 +24,11 @@ pub fn pin(init: &mut Init) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Makes the weights of `init` for the agent called `agent`, from a seed.
+/// Makes the weights of `init` for the agent `agent`, from a seed.
 ///
 /// # Errors
-/// When the agent or its settings make no sense, the file cannot be read, it holds weights of another agent, or not the
-/// ones that the run began with.
+/// When the agent does not exist or its settings are invalid, the file cannot be read, or it holds weights of
+/// another agent or others than those that the run started with.
 pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights, RunError> {
     let published = match init {
         Init::Torch => registry::Init::Torch,
@@ -86,7 +86,7 @@ pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights,
     })
 }
 
-/// Where the tensors of `layers` begin among `wanted`, and what `file` has for them.
+/// The offsets of the tensors of `layers` in `wanted`, and their values in `file`.
 fn taken(
     file: &AgentFile,
     wanted: &[TensorShape],
@@ -127,7 +127,7 @@ fn taken(
 }
 
 fn load(path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
-    // A configuration may come from a stranger: a FIFO would block for ever.
+    // A configuration may come from a stranger: opening a FIFO would block for ever.
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
         let why = format!("init: {} is no file; name a weight file or the folder of a run", path.display());
         return Err(RunError::BadRequest { why });
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(make(&init, &small(), 1), params);
         assert_eq!(make(&init, &small(), 2), params, "every start begins with them");
 
-        // The same weights with other remarks are the same; one bit of a weight is not.
+        // The same weights with other notes are accepted; one changed bit of a weight is not.
         file.clone().note("remark", "copied").save(&path).expect("writable");
         assert_eq!(make(&init, &small(), 1), params);
         let mut other = params.clone();
@@ -219,7 +219,7 @@ mod tests {
             layers: layers.iter().map(|&layer| layer.to_owned()).collect(),
             sha256: None,
         };
-        // Another controller behind the same attention.
+        // Another controller after the same attention.
         let other = serde_json::json!({ "top_k": 3, "hidden": 9 });
         let drawn = make(&Init::Torch, &other, 2);
         let mixed = make(&init(&["query", "key"]), &other, 2);

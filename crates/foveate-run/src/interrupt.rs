@@ -3,10 +3,11 @@
 use crate::error::RunError;
 use crate::workers::Stop;
 
-/// A flag that Ctrl-C (or a polite kill) sets. A second Ctrl-C ends the process at once. Call it once per process.
+/// A flag that Ctrl-C (or SIGTERM) sets. A second Ctrl-C ends the process immediately. Call it once per
+/// process.
 ///
 /// # Errors
-/// When the system takes no handler.
+/// When the system does not accept a handler.
 pub fn stop_on_ctrl_c() -> Result<Stop, RunError> {
     let stop = Stop::default();
     let asked = stop.clone();

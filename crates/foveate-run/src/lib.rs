@@ -1,4 +1,4 @@
-//! Everything of Foveate that touches files, clocks, threads and processes.
+//! All parts of Foveate that use files, clocks, threads and processes.
 
 pub mod atomic;
 pub mod bench;
@@ -44,7 +44,7 @@ pub mod worlds;
 
 pub use error::{RunError, one_line};
 
-/// The build: two programs with the same one give the same digits. A hash of the sources, see `build.rs`.
+/// The build: two programs with the same build give the same results. A hash of the sources, see `build.rs`.
 pub const BUILD: &str = env!("FOVEATE_BUILD");
 /// The version with its build, as in `0.1.0 (build 1a2b3c4d)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (build ", env!("FOVEATE_BUILD"), ")");

@@ -1,7 +1,7 @@
-//! One trainer per folder: a lock that ends with its process, however that ends.
+//! One trainer per folder: a lock that ends with its process, however the process ends.
 //!
-//! What is locked is the folder itself, so that nothing that is done to the files in it lets a second trainer in. The
-//! file `lock` says who the trainer is; it is locked too, for file systems that lock files only.
+//! The lock is on the folder itself, so no change to the files in it admits a second trainer. The file `lock`
+//! names the process that trains; it is locked too, for file systems that only lock files.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Write as _};
@@ -12,19 +12,19 @@ use crate::clock::utc_now;
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 
-/// The file that names the holder. It stays; what counts is whether a process holds the folder locked.
+/// The file that names the holder. It is not removed; only the lock on the folder counts.
 pub(crate) const NAME: &str = "lock";
-/// Longer ones are none of ours.
+/// Longer files are not lock files of this program.
 const MAX_HOLDER: u64 = 4096;
 
-/// A locked folder; free again when dropped.
+/// A locked folder; the lock is released on drop.
 #[derive(Debug)]
 pub(crate) struct Lock {
     folder: FolderHandle,
     file: Option<File>,
 }
 
-/// Who holds a lock.
+/// The process that holds a lock.
 #[derive(Serialize, Deserialize)]
 struct Holder {
     pid: u32,
@@ -36,7 +36,8 @@ impl Lock {
     /// Locks `folder`.
     ///
     /// # Errors
-    /// When another process holds it, who is then named as far as is known, or the file `lock` cannot be made.
+    /// When another process holds it (the error names it as far as known), or the file `lock` cannot be
+    /// created.
     pub(crate) fn take(folder: &FolderHandle) -> Result<Self, RunError> {
         let taken = || {
             let holder = folder.open_to_read(NAME).ok().and_then(|file| holder(&file));
@@ -49,7 +50,7 @@ impl Lock {
             };
             RunError::BadRun { folder: folder.path().to_path_buf(), why }
         };
-        // Some file systems have no locks; training without one beats not training.
+        // Some file systems have no locks; training without a lock is better than no training.
         if let Err(TryLockError::WouldBlock) = folder.try_lock() {
             return Err(taken());
         }
@@ -60,7 +61,7 @@ impl Lock {
         }
         let holder = Holder { pid: std::process::id(), host: host(), since: utc_now() };
         let text = serde_json::to_string(&holder).unwrap_or_default();
-        // It locks without a name too, as on a full disk.
+        // The lock works without the holder's name, too, for example on a full disk.
         let _ = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
         lock.file = Some(file);
         Ok(lock)
@@ -70,14 +71,14 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Nobody trains here any more; the file's own lock goes with it.
+            // Training has ended here; the lock of the file ends with it.
             let _ = file.set_len(0);
         }
         self.folder.unlock();
     }
 }
 
-/// What stands in the file: nothing of ours for a moment, while another process takes the lock.
+/// The contents of the file: invalid for a moment while another process takes the lock.
 fn holder(file: &File) -> Option<Holder> {
     let mut text = String::new();
     file.take(MAX_HOLDER).read_to_string(&mut text).ok()?;
@@ -104,13 +105,13 @@ mod tests {
         for part in [&format!("process {} on {} ", std::process::id(), host()), "since 20", "; wait for it"] {
             assert!(said.contains(part), "{said}");
         }
-        // Whatever stands there.
+        // Any contents of the file are handled.
         for text in [&b""[..], b"{", b"\xff\xfe", br#"{"pid":1,"host":"a\nb","since":"x"}"#] {
             std::fs::write(dir.path().join(NAME), text).expect("writable");
             let said = take().expect_err("taken").to_string();
             assert!(said.contains("another process trains in this folder;"), "{said}");
         }
-        // Whatever is done to the file: what is locked is the folder.
+        // Changes to the file have no effect: the lock is on the folder.
         std::fs::remove_file(dir.path().join(NAME)).expect("ours");
         take().expect_err("taken");
         std::fs::write(dir.path().join("other"), "").expect("writable");
@@ -119,7 +120,7 @@ mod tests {
         drop(first);
         drop(take().expect("free again"));
         assert_eq!(std::fs::read(dir.path().join(NAME)).expect("it stays"), b"");
-        // A trainer that knows the file alone, as on a file system that locks files only.
+        // A trainer that only locks the file, as on a file system that only locks files.
         let older = File::options().append(true).open(dir.path().join(NAME)).expect("there");
         older.lock().expect("free");
         take().expect_err("taken");

@@ -1,38 +1,39 @@
 //! A bounded reader for one NumPy array (`.npy`), the members of an [`npz`](crate::npz) file.
 //!
-//! Read: versions 1 and 2, little-endian `f4`, `f8`, `i4`, `i8` and `u1`, C order, one to four dimensions. Everything
-//! else is refused by name, and no declared size is believed before it is compared with the bytes that are there.
+//! Supported: versions 1 and 2, little-endian `f4`, `f8`, `i4`, `i8` and `u1`, C order, one to four
+//! dimensions. Everything else is rejected with a specific error, and every declared size is compared with
+//! the bytes present.
 
 use foveate_core::{Tensor, TensorData};
 
-/// A header longer than this is refused; NumPy's own limit.
+/// A longer header is rejected; this is NumPy's own limit.
 const MAX_HEADER: usize = 10_000;
 const MAX_DIMS: usize = 4;
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The ways in which an array can be broken or foreign.
+/// The errors of a broken or unsupported array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// It does not begin as an array does.
+    /// It does not start with the magic bytes of an array.
     #[error("it is not a NumPy array (no magic bytes); save it with numpy.save or numpy.savez")]
     NotNpy,
-    /// A version that is not read.
+    /// An unsupported version.
     #[error("it is a .npy of version {major}.{minor}, read are 1.0 and 2.0; save it again with plain dtypes")]
     Version {
-        /// First number.
+        /// Major version.
         major: u8,
-        /// Second number.
+        /// Minor version.
         minor: u8,
     },
-    /// The header says it is longer than the file, or than any real header.
+    /// The declared length of the header exceeds the file, or any real header.
     #[error(
         "its header claims {claimed} bytes where {available} are left (at most {MAX_HEADER}); fetch it again"
     )]
     HeaderLength {
         /// Bytes claimed.
         claimed: usize,
-        /// Bytes there.
+        /// Bytes present.
         available: usize,
     },
     /// The header is not the dictionary that NumPy writes.
@@ -43,13 +44,13 @@ pub enum NpyError {
         /// What was expected.
         why: &'static str,
     },
-    /// A type that is not read.
+    /// An unsupported type.
     #[error("its dtype is {dtype:?}, read are <f4, <f8, <i4, <i8 and |u1; convert it with astype")]
     Dtype {
         /// NumPy's name of the type.
         dtype: String,
     },
-    /// Columns first.
+    /// Fortran order (columns first).
     #[error("it is in Fortran order; save it with numpy.ascontiguousarray")]
     FortranOrder,
     /// Too many dimensions, or none.
@@ -58,30 +59,30 @@ pub enum NpyError {
         /// How many.
         dims: usize,
     },
-    /// The dimensions multiply to more than any memory.
+    /// The product of the dimensions exceeds any memory.
     #[error("its shape {shape:?} is larger than any memory; the file is broken, fetch it again")]
     Overflow {
         /// The dimensions.
         shape: Vec<u64>,
     },
-    /// Fewer numbers than the shape says.
+    /// Fewer bytes than the shape requires.
     #[error("it is truncated: its shape {shape:?} takes {wanted} bytes, {given} are there; fetch it again")]
     Truncated {
         /// The dimensions.
         shape: Vec<usize>,
-        /// Bytes that the shape takes.
+        /// Bytes that the shape requires.
         wanted: usize,
-        /// Bytes there.
+        /// Bytes present.
         given: usize,
     },
-    /// More bytes than the shape says.
+    /// More bytes than the shape requires.
     #[error("it is over-long: its shape {shape:?} takes {wanted} bytes, {given} are there; fetch it again")]
     OverLong {
         /// The dimensions.
         shape: Vec<usize>,
-        /// Bytes that the shape takes.
+        /// Bytes that the shape requires.
         wanted: usize,
-        /// Bytes there.
+        /// Bytes present.
         given: usize,
     },
 }
@@ -89,7 +90,7 @@ pub enum NpyError {
 /// Reads one array from the whole bytes of a `.npy` file.
 ///
 /// # Errors
-/// One variant of [`NpyError`] for each way in which the bytes can lie.
+/// One variant of [`NpyError`] for each kind of invalid input.
 pub fn parse(bytes: &[u8]) -> Result<Tensor, NpyError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(NpyError::NotNpy)?;
     let Some((&[major, minor], rest)) = rest.split_first_chunk() else {
@@ -116,7 +117,7 @@ pub fn parse(bytes: &[u8]) -> Result<Tensor, NpyError> {
     if header.shape.is_empty() || header.shape.len() > MAX_DIMS {
         return Err(NpyError::Dimensions { dims: header.shape.len() });
     }
-    // In one dimension both orders are the same.
+    // In one dimension both orders are equal.
     if header.fortran && header.shape.len() > 1 {
         return Err(NpyError::FortranOrder);
     }
@@ -132,7 +133,7 @@ pub fn parse(bytes: &[u8]) -> Result<Tensor, NpyError> {
     let overflow = || NpyError::Overflow { shape: header.shape.clone() };
     let shape: Vec<usize> =
         header.shape.iter().map(|&d| usize::try_from(d)).collect::<Result<_, _>>().map_err(|_| overflow())?;
-    // Zeros must not hide an overflow: NumPy refuses such shapes too.
+    // A zero dimension must not hide an overflow: NumPy rejects such shapes, too.
     let bytes_of = |dims: &[usize]| dims.iter().try_fold(item, |n, &d| n.checked_mul(d.max(1)));
     let most = bytes_of(&shape).filter(|&n| isize::try_from(n).is_ok()).ok_or_else(overflow)?;
     let wanted = if shape.contains(&0) { 0 } else { most };
@@ -246,7 +247,7 @@ impl Cursor<'_> {
         } else if self.take(b'"') {
             b'"'
         } else {
-            // A structured type is a list where a name is due.
+            // A structured type has a list in place of the name.
             return self.fail("a quoted name expected (structured dtypes are not read)");
         };
         let text = self.run(|&b| (b' '..0x7f).contains(&b) && b != quote && b != b'\\');

@@ -1,8 +1,9 @@
 //! A bounded reader for NumPy's npz: a zip archive of [arrays](crate::npy).
 //!
-//! Files from outside are hostile. Only what NumPy writes is read: members stored or deflated, one after the other
-//! without gaps, the directory behind them and nothing after it. Sizes are compared with the bytes that are there
-//! before anything is allocated, checksums are compared, and each way to lie has its own [`NpzError`].
+//! Files from outside are hostile. The reader accepts only what NumPy writes: members stored or deflated, one
+//! after the other without gaps, followed by the directory and nothing else. Sizes are compared with the
+//! bytes present before anything is allocated, checksums are verified, and each kind of invalid input has its
+//! own [`NpzError`].
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,11 +15,11 @@ use foveate_core::Tensor;
 use crate::error::RunError;
 use crate::npy::{self, NpyError};
 
-/// Larger files are refused.
+/// Larger files are rejected.
 pub const MAX_FILE: u64 = 256 << 20;
-/// Larger arrays are refused; so are all arrays of a file together.
+/// Larger arrays are rejected; the limit also holds for all arrays of a file together.
 pub const MAX_UNPACKED: usize = 512 << 20;
-/// More arrays are refused.
+/// More arrays are rejected.
 pub const MAX_MEMBERS: usize = 256;
 
 const LOCAL: u32 = 0x0403_4b50;
@@ -37,20 +38,20 @@ pub struct Member {
     pub array: Tensor,
 }
 
-/// The ways in which an npz file can be broken or foreign.
+/// The errors of a broken or unsupported npz file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpzError {
-    /// It does not begin as a zip archive.
+    /// It does not start as a zip archive does.
     #[error("this is not an npz file (no zip archive); give a file written by numpy.savez")]
     NotZip,
-    /// Larger than any weights.
+    /// The file is too large.
     #[error("the file has {bytes} bytes, read are at most {MAX_FILE}; is it the right file?")]
     TooLarge {
         /// Its size.
         bytes: u64,
     },
-    /// The archive has no end.
+    /// The archive has no end record.
     #[error("the npz file is truncated: {bytes} bytes and no end of archive; fetch it again")]
     Truncated {
         /// Its size.
@@ -62,7 +63,7 @@ pub enum NpzError {
         /// How many.
         extra: usize,
     },
-    /// The large format, or an archive in several parts.
+    /// The zip64 format, or an archive in several parts.
     #[error("the npz file is a {what} archive, which is not read; save it again with numpy.savez")]
     Unsupported {
         /// What it is.
@@ -74,25 +75,25 @@ pub enum NpzError {
         /// What does not fit.
         why: String,
     },
-    /// More members than any real file.
+    /// More members than in any real file.
     #[error("the npz file claims {count} arrays, read are at most {MAX_MEMBERS}; is it the right file?")]
     TooMany {
         /// How many.
         count: usize,
     },
-    /// Two members with one name.
+    /// Two members have the same name.
     #[error("the npz file holds {name:?} twice; save it again with numpy.savez")]
     Duplicate {
         /// The name.
         name: String,
     },
-    /// A member that is not an array, or has a name that is no text.
+    /// A member that is not an array, or whose name is not valid text.
     #[error("the npz file holds {name:?}, which is no array (*.npy); give a file written by numpy.savez")]
     ForeignMember {
         /// The name.
         name: String,
     },
-    /// A way of packing that NumPy does not use.
+    /// A compression method that NumPy does not use.
     #[error("{name:?} in the npz file is packed with method {method}{}, read are stored and deflated; save it again with numpy.savez", if *encrypted { " and encrypted" } else { "" })]
     Method {
         /// The member.
@@ -102,17 +103,17 @@ pub enum NpzError {
         /// Whether it is encrypted.
         encrypted: bool,
     },
-    /// The header before a member contradicts the directory.
+    /// The local header of a member contradicts the directory.
     #[error("{name:?} in the npz file is broken at byte {at}: {why}; fetch it again")]
     Member {
         /// The member.
         name: String,
-        /// Where its header stands.
+        /// Offset of its header.
         at: usize,
         /// What does not fit.
         why: &'static str,
     },
-    /// It would unpack to more than could ever come out, or than is allowed.
+    /// The declared size exceeds what the packed bytes can produce, or the limit.
     #[error(
         "{name:?} in the npz file claims to unpack {packed} bytes to {unpacked}, at most {allowed} are possible; is it the right file?"
     )]
@@ -126,7 +127,7 @@ pub enum NpzError {
         /// Bytes possible or allowed.
         allowed: usize,
     },
-    /// It does not unpack.
+    /// A member cannot be decompressed.
     #[error("{name:?} in the npz file does not unpack: {why}; fetch it again")]
     Unpack {
         /// The member.
@@ -134,24 +135,24 @@ pub enum NpzError {
         /// Why.
         why: String,
     },
-    /// The checksum does not fit.
+    /// The checksum is wrong.
     #[error(
         "{name:?} in the npz file is damaged: checksum {found:08x} instead of {wanted:08x}; fetch it again"
     )]
     Checksum {
         /// The member.
         name: String,
-        /// As the file says.
+        /// The checksum in the file.
         wanted: u32,
-        /// As it is.
+        /// The computed checksum.
         found: u32,
     },
-    /// The array inside is broken or foreign.
+    /// The array in a member is broken or unsupported.
     #[error("array {name:?}: {source}")]
     Array {
         /// The member.
         name: String,
-        /// What is wrong with it.
+        /// The error of the array.
         source: NpyError,
     },
 }
@@ -174,7 +175,7 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Result<Vec<u8>, u6
     read_open(file, limit).map_err(RunError::io("read", path))
 }
 
-/// As [`read_bounded`], of a file that is open.
+/// As [`read_bounded`], for an open file.
 pub(crate) fn read_open(file: File, limit: u64) -> io::Result<Result<Vec<u8>, u64>> {
     let said = file.metadata()?.len();
     if said > limit {
@@ -188,7 +189,7 @@ pub(crate) fn read_open(file: File, limit: u64) -> io::Result<Result<Vec<u8>, u6
 /// Reads all arrays from the whole bytes of an npz file.
 ///
 /// # Errors
-/// Any [`NpzError`] but [`NpzError::TooLarge`].
+/// Any [`NpzError`] except [`NpzError::TooLarge`].
 pub fn parse(bytes: &[u8]) -> Result<Vec<Member>, NpzError> {
     let entries = directory(bytes)?;
     let mut room = MAX_UNPACKED;
@@ -222,7 +223,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Reads and checks the directory; every entry's header and data lie inside the file and overlap nothing.
+/// Reads and checks the directory; the header and data of every entry lie inside the file and do not overlap.
 fn directory(bytes: &[u8]) -> Result<Vec<Entry>, NpzError> {
     let end = find_end(bytes)?;
     let field = |at| u16_at(bytes, end + at);
@@ -288,7 +289,7 @@ fn directory(bytes: &[u8]) -> Result<Vec<Entry>, NpzError> {
     Ok(entries)
 }
 
-/// The end record must stand at the very end of the file, its comment included.
+/// Finds the end record, which must be at the very end of the file, its comment included.
 fn find_end(bytes: &[u8]) -> Result<usize, NpzError> {
     if !bytes.starts_with(b"PK") {
         return Err(NpzError::NotZip);
@@ -312,14 +313,15 @@ fn find_end(bytes: &[u8]) -> Result<usize, NpzError> {
     })
 }
 
-/// Members must fill the file from byte 0 to the directory, one after the other: nothing hidden, nothing shared.
+/// Checks that the members fill the file from byte 0 to the directory, one after the other, without gaps and
+/// overlaps.
 fn check_layout(entries: &[Entry], bytes: &[u8], directory: usize) -> Result<(), NpzError> {
     let mut order: Vec<&Entry> = entries.iter().collect();
     order.sort_by_key(|e| e.offset);
     let mut free = 0;
     for entry in order {
         let gap = entry.offset.checked_sub(free);
-        // A member written to a pipe is followed by its sizes once more: 12 to 24 bytes.
+        // A member written to a pipe is followed by a copy of its sizes: 12 to 24 bytes.
         if !matches!(gap, Some(0 | 12 | 16 | 20 | 24)) || (free == 0 && gap != Some(0)) {
             return Err(entry.broken("it does not follow the one before it"));
         }
@@ -338,7 +340,7 @@ impl Entry {
         NpzError::Member { name: self.name.clone(), at: self.offset, why }
     }
 
-    /// Where the packed bytes lie, after comparing the local header with the directory.
+    /// The range of the packed bytes, after comparing the local header with the directory.
     fn data(&self, bytes: &[u8], directory: usize) -> Result<std::ops::Range<usize>, NpzError> {
         let before = &bytes[..directory];
         let header = before.get(self.offset..).filter(|h| h.len() >= LOCAL_LEN);
@@ -353,7 +355,8 @@ impl Entry {
         if u16_at(header, 6) != self.flags || u16_at(header, 8) != self.method {
             return Err(self.broken("its method differs from the directory's"));
         }
-        // Sizes may stand elsewhere: in an extra field (NumPy always reserves it) or, for a pipe, after the data.
+        // Sizes may be elsewhere: in an extra field (NumPy always reserves it) or, for a pipe, after the
+        // data.
         let elsewhere = self.flags & 8 != 0;
         for (at, wanted) in [(14, self.crc), (18, self.packed as u32), (22, self.unpacked as u32)] {
             let here = u32_at(header, at);
@@ -367,11 +370,11 @@ impl Entry {
         }
     }
 
-    /// The unpacked bytes, taken off the remaining `room`.
+    /// The unpacked bytes; their number is subtracted from `room`.
     fn unpack(&self, bytes: &[u8], room: &mut usize) -> Result<Vec<u8>, NpzError> {
         let packed = &bytes[self.data(bytes, bytes.len())?];
         let encrypted = self.flags & 1 != 0;
-        // Deflate gives at most 258 bytes for 2 bits.
+        // Deflate produces at most 258 bytes from 2 bits.
         let possible = match self.method {
             0 if !encrypted => self.packed,
             8 if !encrypted => self.packed.saturating_mul(1032),
@@ -399,7 +402,7 @@ impl Entry {
         NpzError::Unpack { name: self.name.clone(), why }
     }
 
-    /// Unpacks into exactly as many bytes as the directory says, from exactly as many as there are.
+    /// Decompresses to exactly the number of bytes in the directory, from exactly the bytes present.
     fn inflate(&self, packed: &[u8]) -> Result<Vec<u8>, NpzError> {
         let mut raw = vec![0; self.unpacked];
         let mut stream = Decompress::new(false);

@@ -1,9 +1,10 @@
-//! Learning from demonstrations on all cores.
+//! Computes the gradients of demonstrations on all cores.
 //!
-//! An update of imitation takes about a millisecond on one thread, too little to begin threads for. So a [`ParallelStudent`]
-//! keeps its threads, each with a copy of the student, as long as the run lasts; they sleep while there is nothing to
-//! study. All take pieces in turn, the caller's thread too, and put the gradient of a piece into a place of its own. The
-//! caller adds these in the order of the pieces, so any number of threads gives the same bits.
+//! An update of imitation takes about a millisecond on one thread, too little to start threads for. So a
+//! [`ParallelStudent`] keeps its threads, each with a copy of the student, during the whole run; they sleep
+//! while there is no work. All threads, the caller's included, take segments in turn and write the gradient
+//! of a segment into its own buffer. The caller adds these in the order of the segments, so the result is
+//! bit-identical for any number of threads.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,82 +16,83 @@ use foveate_core::{Demonstration, Piece, PolicyError, Student};
 
 use crate::workers::message;
 
-/// Pieces between two meetings of all threads, at least; each needs room for a gradient.
+/// Minimum number of segments between two synchronisations of all threads; each needs a buffer for a
+/// gradient.
 pub(crate) const AT_ONCE: usize = 32;
 
-/// An student that shares the pieces of an update among threads; see the [module](self). Copies share the threads,
-/// which end with the last copy.
+/// A student that divides the segments of an update among threads; see the [module](self). Clones share the
+/// threads, which end with the last clone.
 pub struct ParallelStudent {
     /// The caller's own copy.
     replica: Replica,
-    /// `[n_params]`: the weights that were set last.
+    /// `[n_params]`: the most recent weights.
     flat: Vec<f32>,
     crew: Arc<Mutex<Crew>>,
 }
 
-/// An student, and which weights it has.
+/// A student, and the version of its weights.
 struct Replica {
     student: Box<dyn Student>,
-    /// An untouched copy, for after a panic left the other in no one knows what state.
+    /// An unchanged copy, for use after a panic has left the other in an unknown state.
     spare: Box<dyn Student>,
-    /// [`Batch::version`] of its weights; 0 for others.
+    /// [`Batch::version`] of its weights; 0 if they differ from those of any batch.
     version: u64,
 }
 
 /// The threads.
 struct Crew {
     threads: Vec<JoinHandle<()>>,
-    /// Threads at most, the caller's included.
+    /// Maximum number of threads, the caller's included.
     most: usize,
     shared: Arc<Shared>,
 }
 
-/// What all threads see.
+/// State shared by all threads.
 struct Shared {
-    /// Who studies holds it for reading, until the piece is done.
+    /// A thread holds it for reading while it computes a segment.
     batch: RwLock<Batch>,
-    /// The next piece that no one took; changes to 0 while `batch` is held for writing.
+    /// Index of the next free segment; it is set to 0 while `batch` is locked for writing.
     next: AtomicUsize,
     turn: Mutex<Turn>,
-    /// A turn began, or all is over.
+    /// Signals that a turn has started, or that the threads must end.
     begin: Condvar,
-    /// The last piece of a turn is done.
+    /// Signals that the last segment of a turn is complete.
     end: Condvar,
 }
 
-/// What is to be studied, and the answers.
+/// The segments and weights of a turn, and the results.
 #[derive(Default)]
 struct Batch {
     /// `[n_params]`
     flat: Vec<f32>,
-    /// Grows with every change of `flat`.
+    /// Increases with every change of `flat`.
     version: u64,
     learns: Range<usize>,
     pieces: Vec<Piece>,
     burn_in: usize,
-    /// Of each piece of a turn; there may be more.
+    /// One result per segment of a turn; there may be more.
     answers: Vec<Mutex<Answer>>,
 }
 
 #[derive(Default)]
 struct Answer {
-    /// `[n_params]`; zero outside of what learns.
+    /// `[n_params]`; zero outside of the trained parameters.
     gradient: Vec<f32>,
-    /// The squared error, or why there is none; `None` while the piece is not done.
+    /// The squared error, or the reason why there is none; `None` until the segment is complete.
     outcome: Option<Result<f64, String>>,
 }
 
 #[derive(Default)]
 struct Turn {
     number: u64,
-    /// Pieces of this turn that are not done.
+    /// Incomplete segments of this turn.
     left: usize,
     over: bool,
 }
 
 impl ParallelStudent {
-    /// `threads` threads at most (at least one, the caller's), and fewer if the system refuses some. They begin when
-    /// there is something to study, which must be after weights were set.
+    /// Uses at most `threads` threads (at least one, the caller's), and fewer if the system refuses some.
+    /// They start with the first gradients, before which weights must be set.
     pub fn new(student: Box<dyn Student>, threads: usize) -> Self {
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
@@ -111,7 +113,7 @@ impl Replica {
         Replica { student: student.boxed_clone(), spare: student.boxed_clone(), version: 0 }
     }
 
-    /// Studies pieces until none is left.
+    /// Computes segments until none is left.
     fn work(&mut self, shared: &Shared) {
         let batch = shared.read();
         loop {
@@ -142,7 +144,7 @@ impl Replica {
     }
 }
 
-/// Someone studies a piece; says so when it is done, or when its thread dies.
+/// Guard of a thread's segment; on drop it counts the segment as complete, also when the thread panics.
 struct Done<'a>(&'a Shared);
 
 impl Drop for Done<'_> {
@@ -156,7 +158,7 @@ impl Drop for Done<'_> {
 }
 
 impl Batch {
-    /// Takes weights, and makes room for `answers` answers.
+    /// Sets the weights, and allocates `answers` results.
     fn prepare(&mut self, flat: &[f32], learns: Range<usize>, burn_in: usize, answers: usize) {
         self.flat.clear();
         self.flat.extend_from_slice(flat);
@@ -172,36 +174,36 @@ impl Batch {
 }
 
 impl Crew {
-    /// Begins threads until there are enough for `pieces` pieces.
+    /// Starts threads until there are enough for `pieces` segments.
     fn begin_threads(&mut self, replica: &Replica, pieces: usize) {
         while 1 + self.threads.len() < self.most.min(pieces) {
             let (replica, shared) = (Replica::new(&*replica.spare), Arc::clone(&self.shared));
-            // It has served all turns so far.
+            // A new thread starts after all turns so far.
             let served = lock(&shared.turn).number;
             let name = format!("replica {}", 1 + self.threads.len());
             match thread::Builder::new().name(name).spawn(move || shared.serve(replica, served)) {
                 Ok(thread) => self.threads.push(thread),
-                // The system has no more to give.
+                // The system refuses further threads.
                 Err(_) => self.most = 1 + self.threads.len(),
             }
         }
     }
 }
 
-/// Sends the threads home.
+/// Ends the threads.
 impl Drop for Crew {
     fn drop(&mut self) {
         lock(&self.shared.turn).over = true;
         self.shared.begin.notify_all();
         for thread in self.threads.drain(..) {
-            // It catches its panics; there is nothing left to report.
+            // The thread catches its panics; there is nothing left to report.
             let _ = thread.join();
         }
     }
 }
 
 impl Shared {
-    /// A thread's life; `served` turns had begun before it did.
+    /// The main loop of a thread; `served` is the number of turns before it started.
     fn serve(&self, mut replica: Replica, mut served: u64) {
         loop {
             let mut turn = lock(&self.turn);
@@ -213,12 +215,12 @@ impl Shared {
             }
             served = turn.number;
             drop(turn);
-            // Whoever comes too late finds the pieces of the next turn, or none.
+            // A thread that wakes late finds segments of the next turn, or none.
             replica.work(self);
         }
     }
 
-    /// Has `pieces` studied by whoever of the threads has time; their answers are in the batch then.
+    /// Computes `pieces` on all available threads; the results are then in the batch.
     fn turn(&self, mut batch: RwLockWriteGuard<'_, Batch>, pieces: &[Piece], replica: &mut Replica) {
         batch.pieces.clear();
         batch.pieces.extend_from_slice(pieces);
@@ -227,7 +229,7 @@ impl Shared {
         turn.number += 1;
         turn.left = pieces.len();
         drop(turn);
-        // Before this no one can take a piece.
+        // Threads can take segments only after this.
         drop(batch);
         self.begin.notify_all();
         replica.work(self);
@@ -247,8 +249,8 @@ impl Shared {
 }
 
 impl Batch {
-    /// Adds the gradients of a turn whose first piece is number `first`, in order, to `gradient`, and gives the sum of the
-    /// errors.
+    /// Adds the gradients of a turn to `gradient`, in order, and returns the sum of the errors; its first
+    /// segment has the index `first`.
     fn add_to(&self, gradient: &mut [f32], first: usize, mut error: f64) -> Result<f64, PolicyError> {
         let gradient = &mut gradient[self.learns.clone()];
         for (i, answer) in self.answers[..self.pieces.len()].iter().enumerate() {
@@ -297,7 +299,7 @@ impl Student for ParallelStudent {
         self.replica.student.study(demonstration, piece, burn_in, gradient)
     }
 
-    /// A panic while a piece is studied is an error here.
+    /// Converts a panic during a segment into an error.
     fn study_all(
         &mut self,
         pieces: &[Piece],
@@ -310,7 +312,7 @@ impl Student for ParallelStudent {
         let shared = &crew.shared;
         let at_once = AT_ONCE.max(2 * crew.most).min(pieces.len()).max(1);
         if replica.version == 0 {
-            // A copy, or one that a panic left without weights.
+            // A clone, or a student that a panic left without weights.
             replica.student.set_params(flat)?;
         }
         let mut batch = shared.write();
@@ -323,7 +325,7 @@ impl Student for ParallelStudent {
             shared.turn(shared.write(), pieces, replica);
             error = shared.read().add_to(gradient, number * at_once, sum);
         }
-        // Demonstrations are not kept alive.
+        // Releases the demonstrations.
         shared.write().pieces.clear();
         error
     }
@@ -341,7 +343,7 @@ impl Student for ParallelStudent {
     }
 }
 
-/// A lock that outlives panics: a gradient that one left unfinished has no outcome.
+/// Locks in spite of an earlier panic: an incomplete gradient has no outcome.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -366,14 +368,14 @@ mod tests {
         initial_params(AGENT, &Value::Null, Init::Torch, Seed::root(seed)).expect("the defaults are good")
     }
 
-    /// Numbers drawn at random for a learner of this shape.
+    /// Random numbers for a student of this shape.
     fn demonstration(of: &dyn Student, seed: u64, steps: usize) -> Demonstration {
         let mut rng = Seed::root(seed).rng();
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(-0.5, 0.5) as f32).collect() };
         Demonstration { inputs: draw(of.inputs() * steps), actions: draw(of.actions() * steps), steps }
     }
 
-    /// The states after two rounds of imitation; more pieces than are studied at once.
+    /// The states after two rounds of imitation, with more segments than are computed at once.
     fn rounds(learner: Box<dyn Student>) -> Vec<foveate_core::StateDict> {
         let config = ImitationConfig { updates: 3, pieces: AT_ONCE + 8, piece: 20, ..Default::default() };
         let demonstration = |i: u64| demonstration(&*real(), i, 30 + (i % 10) as usize);
@@ -399,7 +401,7 @@ mod tests {
         }
     }
 
-    /// Panics at demonstrations of one step.
+    /// Panics on demonstrations of one step.
     #[derive(Debug, Clone)]
     struct Fragile(ToyStudent);
 
@@ -429,7 +431,7 @@ mod tests {
         ) -> f64 {
             let error = self.0.study(demonstration, piece, burn_in, to);
             if demonstration.steps == 1 {
-                // What a panic leaves is not used again.
+                // The state after a panic is not used again.
                 self.0 = ToyStudent([f32::NAN; 3]);
                 panic!("too short");
             }
@@ -466,7 +468,7 @@ mod tests {
                 let mut gradient = [0.0; 3];
                 assert_eq!(group.study_all(&good, 2, &mut gradient), Ok(error));
                 assert_eq!(gradient, expect, "{threads} threads");
-                // A copy has the weights, and the threads in common.
+                // A clone has the same weights, and shares the threads.
                 let (mut copy, mut gradient) = (group.boxed_clone(), [0.0; 3]);
                 assert_eq!(copy.study_all(&good, 2, &mut gradient), Ok(error));
                 assert_eq!(gradient, expect, "copy with {threads} threads");

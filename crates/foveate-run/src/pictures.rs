@@ -9,11 +9,11 @@ use png::{ColorType, Decoder, Limits, Transformations};
 
 use crate::error::RunError;
 
-/// More pictures are refused.
+/// More pictures are rejected.
 pub const MAX_PICTURES: usize = 10_000;
-/// Pictures wider or higher are refused.
+/// Pictures with a larger width or height are rejected.
 pub const MAX_SIDE: u32 = 8192;
-/// More bytes of pixels in all are refused.
+/// More bytes of pixels in total are rejected.
 pub const MAX_BYTES: usize = 1 << 30;
 
 /// Reads every PNG of `folder`, in the order of the numbers in their names: `2.png` comes before `10.png`.
@@ -67,7 +67,7 @@ fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
 
 fn load(path: &Path, room: usize) -> Result<ImageBuf, String> {
     let said = |error: &dyn std::fmt::Display| format!("{error}; give a good PNG file");
-    // To open a FIFO would wait for ever, and the folder may have been named by a file from anyone.
+    // Opening a FIFO would block for ever, and a file from a stranger may have named the folder.
     if !fs::metadata(path).map_err(|e| said(&e))?.is_file() {
         return Err(said(&"this is no regular file"));
     }

@@ -1,4 +1,4 @@
-//! Live progress of a run: what a user sees while it goes on.
+//! Live progress output of a run.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
@@ -12,25 +12,25 @@ use crate::ticker::{Ticker, clock, stdout_width};
 use crate::workers::Stop;
 use crate::worlds;
 
-/// A line of the log: what happened, and when.
+/// A line of the log: an event and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
-    /// Of a generation: the world's seeds of its tracks.
+    /// For a generation: the world's seeds of its tracks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trained_on: Vec<u64>,
-    /// Of what judges weights: what they reached on every track.
+    /// For validation, evaluation, finals and report: the result on every track.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tracks: Vec<Track>,
-    /// Seconds of wall time that the run has taken so far, without the time it lay stopped.
+    /// Seconds of wall time of the run so far, without the time during which it was stopped.
     pub seconds: f64,
-    /// Seconds of CPU time, all threads together.
+    /// Seconds of CPU time, over all threads.
     pub cpu_seconds: f64,
 }
 
-/// A track that judged.
+/// A track of a validation, an evaluation, the finals or the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Track {
     /// The world's seed.
@@ -38,7 +38,7 @@ pub struct Track {
     /// Sum of rewards.
     #[serde(rename = "return")]
     pub total: f64,
-    /// Steps driven.
+    /// Steps of the episode.
     pub steps: u64,
 }
 
@@ -48,12 +48,12 @@ impl LogLine {
         LogLine { event, trained_on: Vec::new(), tracks: Vec::new(), seconds, cpu_seconds }
     }
 
-    /// Adds which tracks the event is about.
+    /// Adds the tracks of the event.
     #[must_use]
     pub fn on(mut self, jobs: &[RolloutJob], results: &[EpisodeResult]) -> Self {
         match self.event {
             Event::Generation { .. } => {
-                // Most often all genomes drive the same ones.
+                // Usually all genomes run the same tracks.
                 let mut known = BTreeSet::new();
                 let new = jobs.iter().map(|job| job.env_seed).filter(|&seed| known.insert(seed));
                 self.trained_on = new.collect();
@@ -78,41 +78,41 @@ impl LogLine {
 /// How to show progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// For a terminal: a status line that is rewritten every generation and every second, and a lasting line for
-    /// everything else.
+    /// For a terminal: a status line that is rewritten every generation and every second, and a permanent
+    /// line for everything else.
     Live,
-    /// For a pipe or a file: the lasting lines, and once a minute the status.
+    /// For a pipe or a file: the permanent lines, and the status once a minute.
     Plain,
-    /// For programs: every line of the log as it is.
+    /// For programs: every line of the log unchanged.
     Json,
-    /// Nothing.
+    /// No output.
     Silent,
 }
 
-/// Shows progress; see [`Style`]. What cannot be written is not shown, as a closed window must not end a run; at the end
-/// [`Reporter::finish`] says so.
+/// Shows progress; see [`Style`]. Write errors are ignored at first, since a closed window must not end a
+/// run; [`Reporter::finish`] returns the first one.
 pub struct Reporter {
     style: Style,
-    /// Where lines for people go.
+    /// Output for people.
     ticker: Option<Ticker>,
-    /// Where lines for programs go.
+    /// Output for programs.
     out: Option<Box<dyn Write>>,
     /// (seconds, steps) of the last events, for speed and time left.
     recent: VecDeque<(f64, u64)>,
     last_validation: Option<f64>,
-    /// What an episode is called.
+    /// The world's word for an episode.
     instance: &'static str,
-    /// Why something could not be written, the first time.
+    /// The first write error.
     failed: Option<io::Error>,
 }
 
 impl Reporter {
-    /// Shows progress on `out`; a live line is as wide as the terminal of stdout.
+    /// Writes progress to `out`; a live line is as wide as the terminal of stdout.
     pub fn new(style: Style, out: Box<dyn Write + Send>) -> Self {
         let (ticker, out): (_, Option<Box<dyn Write>>) = match style {
             Style::Live => (Some(Ticker::new(out, Some(stdout_width))), None),
             Style::Plain => (Some(Ticker::new(out, None)), None),
-            // People who look at stderr are told when a generation takes minutes.
+            // Users who watch stderr see progress when a generation takes minutes.
             Style::Json => (Some(Ticker::new(Box::new(std::io::stderr()), None)), Some(out)),
             Style::Silent => (None, None),
         };
@@ -127,7 +127,7 @@ impl Reporter {
         }
     }
 
-    /// Shows progress on a terminal that `width` measures.
+    /// Writes progress to a terminal whose width is given by `width`.
     #[cfg(test)]
     fn fitting(out: Box<dyn Write + Send>, width: fn() -> usize) -> Self {
         Reporter {
@@ -143,45 +143,45 @@ impl Reporter {
         self
     }
 
-    /// Says how many rollouts the workers with this [`Stop`] have done, while they drive.
+    /// Shows how many rollouts the workers with this [`Stop`] have completed.
     pub fn count(&self, work: &Stop) {
         if let Some(ticker) = &self.ticker {
             ticker.count(work, "rollouts");
         }
     }
 
-    /// Calls episodes as `world` does, `tracks` in CarRacing; without this they are episodes.
+    /// Uses the word of `world` for episodes, `tracks` in CarRacing; the default is `episodes`.
     pub fn in_world(&mut self, world: &str) {
         self.instance = worlds::instance(world);
     }
 
-    /// What `n` episodes are called, `64 tracks`; with `what` between both, `64 other tracks`.
+    /// The text for `n` episodes, `64 tracks`; with `what` in between, `64 other tracks`.
     pub(crate) fn episodes(&self, n: usize, what: &str) -> String {
         format!("{n} {what}{}{}", self.instance, if n == 1 { "" } else { "s" })
     }
 
-    /// A remark for people.
+    /// Shows a note to people.
     pub fn note(&mut self, text: &str) {
         if matches!(self.style, Style::Live | Style::Plain) {
             self.lasting(text);
         }
     }
 
-    /// A remark that matters to programs as well: beside lines for programs, it goes to stderr.
+    /// Shows a note that matters to programs as well: if the output is for programs, it goes to stderr.
     pub fn warn(&mut self, text: &str) {
         if self.style != Style::Silent {
             self.lasting(&format!("note: {text}"));
         }
     }
 
-    /// Something that happened before a resumed run was stopped.
+    /// Processes an event from before the run was resumed.
     pub fn before(&mut self, event: &Event) {
         if let Event::Validation { summary, .. } = event {
             self.last_validation = Some(summary.mean);
         }
     }
 
-    /// Something happened, after `steps` steps of the run, with about `steps_left` to go.
+    /// Processes an event, after `steps` steps of the run, with about `steps_left` to go.
     pub fn event(&mut self, line: &LogLine, steps: u64, steps_left: u64) {
         self.recent.push_back((line.seconds, steps));
         if self.recent.len() > 40 {
@@ -204,7 +204,7 @@ impl Reporter {
         match event {
             Event::Generation { generation, stage, start, best, mean, .. } => {
                 let (speed, left) = self.pace(steps_left).unzip();
-                // What is first stays longest where the terminal is narrow.
+                // The first parts are kept longest on a narrow terminal.
                 let parts = vec![
                     format!("gen {generation} {stage} {start}: best {} mean {}", brief(*best), brief(*mean)),
                     left.unwrap_or_default(),
@@ -277,7 +277,7 @@ impl Reporter {
         }
     }
 
-    /// Speed and time left, from the last events.
+    /// Speed and remaining time, from the last events.
     fn pace(&self, steps_left: u64) -> Option<(String, String)> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let (seconds, steps) = (last.0 - first.0, last.1.saturating_sub(first.1));
@@ -302,18 +302,18 @@ impl Reporter {
         }
     }
 
-    /// Whether everything was shown.
+    /// Returns the first write error.
     ///
     /// # Errors
-    /// The first reason why something was not.
+    /// The first write error, if there was one.
     pub fn finish(mut self) -> Result<(), RunError> {
-        // What goes to stderr beside lines for programs is no part of the output.
+        // Errors on stderr beside output for programs do not count as errors of the output.
         let people = self.ticker.as_ref().filter(|_| self.style != Style::Json).and_then(Ticker::failure);
         self.failed.take().or(people).map_or(Ok(()), |source| Err(RunError::Output { source }))
     }
 }
 
-/// Mean and standard deviation, in columns; one episode has no standard deviation.
+/// Mean and standard deviation, in columns; no standard deviation for one episode.
 fn spread(Summary { mean, std, .. }: &Summary) -> String {
     let d = decimals(mean.abs().max(std.unwrap_or(0.0)));
     match std {
@@ -322,7 +322,7 @@ fn spread(Summary { mean, std, .. }: &Summary) -> String {
     }
 }
 
-/// A score as short as still says something.
+/// A score in its shortest useful form.
 fn brief(score: f64) -> String {
     let d = decimals(score.abs()) - 1;
     format!("{score:.d$}")
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(shown(Style::Silent), "");
     }
 
-    /// The lines about `returns` in `world`.
+    /// The lines about a validation with `returns` in `world`.
     fn judged(world: &str, returns: &[f64]) -> String {
         let summary = Summary::of(returns);
         let (generation, steps, stage, start) = (7, 40_000, "learn".to_owned(), 1);

@@ -1,7 +1,7 @@
-//! Recorded actions played again, so that anyone can check a run.
+//! Replays recorded actions, so that anyone can check a run.
 //!
-//! Actions come as one JSON array of numbers per line; a world that takes choices reads a bare whole number just as
-//! well. What happened goes out as one JSON object per line: line 0 is the reset, line `t` the step `t`.
+//! The input has one action per line, as a JSON array of numbers; a world with discrete actions also accepts
+//! a bare integer. The output has one JSON object per line: line 0 is the reset, line `t` is step `t`.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -15,10 +15,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::RunError;
 
-/// Longer lines of actions are refused.
+/// Longer lines of actions are rejected.
 const MAX_LINE: u64 = 1 << 16;
 
-/// How a replay went.
+/// The result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Replayed {
     /// Steps played.
@@ -40,7 +40,7 @@ pub enum End {
     Truncated,
 }
 
-/// The recorded actions in the file `path`.
+/// Opens the recorded actions in the file `path`.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -48,13 +48,14 @@ pub fn recorded(path: &Path) -> Result<impl BufRead + use<>, RunError> {
     Ok(BufReader::new(File::open(path).map_err(RunError::io("read", path))?))
 }
 
-/// Resets `env` with `seed`, plays `actions` until they or the episode end, and writes what happened to `trace`.
+/// Resets `env` with `seed`, applies `actions` until they or the episode end, and writes the results to
+/// `trace`.
 ///
-/// `name` is what to call the actions in errors.
+/// `name` is the name of the actions in errors.
 ///
 /// # Errors
-/// When the actions cannot be read, a line is no action of this world (the error names the line), or `trace` takes no
-/// more.
+/// When the actions cannot be read, a line is not an action of this world (the error names the line), or
+/// `trace` cannot be written.
 pub fn replay(
     env: &mut dyn Env,
     seed: u64,
@@ -128,7 +129,7 @@ impl Observer<TraceError> for Trace<'_> {
 
 fn parse(line: &str, discrete: bool) -> Result<ActionBuf, String> {
     if discrete {
-        // A list of one choice is what a program writes that treats all actions alike.
+        // Programs that treat all actions alike write a list of one number.
         let choice = serde_json::from_str::<usize>(line)
             .or_else(|_| serde_json::from_str::<[usize; 1]>(line).map(|[choice]| choice));
         return choice.map(ActionBuf::Discrete).map_err(|_| "a whole number was expected, as in 3".into());
@@ -155,7 +156,7 @@ struct TraceLine<'a> {
 fn write_line(env: &dyn Env, t: u64, step: Step, trace: &mut dyn Write) -> Result<(), RunError> {
     let seen = env.observation();
     let observation = seen.numbers();
-    // In colours, with the depths behind them, if there are any.
+    // RGB, followed by the depths if there are any.
     let frame_sha256 = seen.image().map(|pixels| {
         let depth = seen.depth().map_or(&[][..], |depth| depth.bytes());
         sha256_hex_of([pixels.to_rgb(&mut vec![]).rgb(), depth])
@@ -174,7 +175,7 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     sha256_hex_of([bytes])
 }
 
-/// The SHA-256 of several pieces one behind the other, in hexadecimal.
+/// The SHA-256 of several byte slices in a row, in hexadecimal.
 fn sha256_hex_of<const N: usize>(pieces: [&[u8]; N]) -> String {
     let hash = pieces.iter().fold(Sha256::new(), Digest::chain_update);
     hash.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
@@ -183,7 +184,7 @@ fn sha256_hex_of<const N: usize>(pieces: [&[u8]; N]) -> String {
     })
 }
 
-/// Facts as JSON: numbers in the shortest form that reads back as the same bits.
+/// Facts as JSON: numbers in the shortest form that parses to the same bits.
 pub(crate) struct Facts<'a>(pub(crate) &'a Fact);
 
 impl Serialize for Facts<'_> {

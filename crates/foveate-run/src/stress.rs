@@ -1,8 +1,10 @@
-//! Agents in changed worlds: the papers' generalisation tables, and severity curves for any shift.
+//! Robustness tests: runs agents in modified worlds, for the papers' generalisation tables and severity
+//! curves of any shift.
 //!
-//! [`conditions()`] lists what to change, [`run`] drives every agent through every condition on the same episodes, and the
-//! [`StressTable`] that comes out writes itself as Markdown, CSV, JSON and [plots](plot). Digits do not depend on the number of
-//! workers. With a folder, every finished row is kept there, so that a run that was stopped goes on where it was.
+//! [`conditions()`] lists the modifications, [`run`] runs every agent in every condition on the same
+//! episodes, and the resulting [`StressTable`] is written as Markdown, CSV, JSON and [plots](plot). Results
+//! do not depend on the number of workers. With a folder, every finished row is stored there, so that a
+//! stopped run can be continued.
 
 mod conditions;
 mod keep;
@@ -33,29 +35,29 @@ pub use published::{Published, published};
 pub use sheet::{SheetRequest, sheet};
 pub use table::{AgentColumn, Change, StressRow, StressTable, solved_at};
 
-/// More rows than this, of all agents together, are a slip of the finger.
+/// A larger number of rows, over all agents, is a typing error.
 const MAX_ROWS: usize = 10_000;
-/// Worlds that are held while others are driven; further ones are made again when it is their turn.
+/// Number of worlds that stay open at the same time; others are created again when they are needed.
 const HELD: usize = 64;
 
-/// An agent to be tried.
+/// An agent to be tested.
 #[derive(Debug, Clone)]
 pub struct Contender {
-    /// What to call it at the head of its column.
+    /// The heading of its column.
     pub name: String,
     /// Its weights.
     pub file: AgentFile,
-    /// Where they came from.
+    /// The origin of the weights.
     pub source: String,
 }
 
-/// What to try.
+/// A request for a robustness test.
 pub struct StressRequest<'a> {
     /// The unmodified world.
     pub world: EnvRequest,
-    /// The agents, each a column.
+    /// The agents, one column each.
     pub agents: Vec<Contender>,
-    /// The rows; the first one is what the others are compared with.
+    /// The rows; the first one is the baseline.
     pub conditions: Vec<Condition>,
     /// The seed of the world's random stream.
     pub seed: u64,
@@ -63,43 +65,43 @@ pub struct StressRequest<'a> {
     pub episodes: usize,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,
-    /// Steps after which an episode is over, if the world lets it go on for so long.
+    /// Steps after which an episode is truncated, unless the world ends it earlier.
     pub max_steps: Option<u64>,
-    /// Where finished rows are kept; must exist.
+    /// The folder for finished rows; it must exist.
     pub folder: Option<&'a Path>,
 }
 
-/// A row that is about to be driven.
+/// A row that is about to be run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// Rows done so far, of all agents.
+    /// Completed rows, over all agents.
     pub done: usize,
-    /// Rows in all.
+    /// Rows in total.
     pub of: usize,
-    /// Rows that were done before and are not driven again.
+    /// Rows from an earlier run that are not run again.
     pub kept: usize,
-    /// Whose turn it is.
+    /// The agent.
     pub agent: &'a str,
     /// The row.
     pub condition: &'a str,
 }
 
-/// What driving cost.
+/// The cost of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Effort {
-    /// Steps driven, without those of rows that were kept.
+    /// Environment steps, without those of stored rows.
     pub steps: u64,
-    /// Episodes driven.
+    /// Episodes, without those of stored rows.
     pub episodes: usize,
-    /// CPU time of all threads together, building the tracks included.
+    /// CPU time of all threads, including track generation.
     pub cpu_seconds: f64,
 }
 
-/// Drives every agent through every condition.
+/// Runs every agent in every condition.
 ///
 /// # Errors
-/// When there is nothing to do, a world or an agent refuses, the folder takes nothing, or someone asked to stop: then the
-/// rows that were finished are kept.
+/// When there is nothing to do, a world or an agent reports an error, the folder cannot be written, or the
+/// user asked to stop: the finished rows are then stored.
 pub fn run(
     request: &StressRequest<'_>,
     stop: &Stop,
@@ -123,7 +125,7 @@ pub fn run(
     Need::default()
         .with(format!("the episodes of {rows} rows"), rows as u64, 17 * *episodes as u64, "lower --episodes")
         .fits_memory("this table")?;
-    // Whatever is wrong with a world is said before hours are spent on the others.
+    // Errors of any world are reported before the first row is run.
     let mut held = Vec::new();
     for condition in conditions {
         let env = worlds::make(condition.in_world(world))?;
@@ -171,7 +173,7 @@ pub fn run(
     Ok((StressTable::new(request, columns), effort))
 }
 
-/// One row of one agent.
+/// Runs one row of one agent.
 fn drive(
     request: &StressRequest<'_>,
     contender: &Contender,

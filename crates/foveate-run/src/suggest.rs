@@ -1,4 +1,4 @@
-//! What a user may have meant by the name of a world or of a run.
+//! Suggestions for misspelt names of worlds and runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use foveate_registry::{AGENTS, WORLDS};
 use crate::champion::has_champion;
 use crate::error::RunError;
 
-/// Where runs are by themselves.
+/// The default folder of runs.
 const RUNS: &str = "runs";
 
-/// Names that are compared in a folder of runs.
+/// Maximum number of names that are compared in a folder of runs.
 const MOST_RUNS: usize = 10_000;
 
-/// ` did you mean WORLD?`, or nothing if no world's name is close to `given`.
+/// ` did you mean WORLD?`, or an empty text if no world's name is close to `given`.
 pub fn world(given: &str) -> String {
     match (native(given), member(given)) {
         (Some(native), Some((member, needs))) => {
@@ -28,18 +28,18 @@ pub fn world(given: &str) -> String {
     }
 }
 
-/// The world that `given` may stand for, of those that are no families.
+/// The world that `given` may mean, among those that are not families.
 fn native(given: &str) -> Option<&'static str> {
     near::closest(given, WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name))
 }
 
-/// The member of a family of worlds that `given` names without the family's prefix, and what it needs.
+/// The member of a family of worlds that `given` names without the family's prefix, and its requirement.
 fn member(given: &str) -> Option<(String, &'static str)> {
     let families = WORLDS.iter().filter_map(|world| world.family);
     families.into_iter().find_map(|family| Some(((family.suggest)(given)?, family.needs)))
 }
 
-/// The error about a world's name, with the name that was meant.
+/// The error about a world's name, with a suggestion.
 pub(crate) fn named(error: EnvError) -> RunError {
     let EnvError::UnknownEnv { given, known } = error else { return error.into() };
     let path = Path::new(&given);
@@ -61,11 +61,11 @@ pub(crate) fn named(error: EnvError) -> RunError {
     }
 }
 
-/// Says what was meant when `path`, which is to be weights or a run, does not exist.
+/// Suggests a name when `path`, which should be weights or a run, does not exist.
 ///
 /// # Errors
-/// When it does not exist and another name is likely: that of a run, or that of a world, which has weights only once an
-/// agent was trained in it.
+/// When it does not exist and another name is likely: that of a run, or that of a world, which has weights
+/// only after training.
 pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     missing_run(path)?;
     let Some(given) = path.to_str().filter(|_| fs::symlink_metadata(path).is_err()) else { return Ok(()) };
@@ -92,16 +92,16 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     Err(RunError::BadRequest { why })
 }
 
-/// What may stand where weights are named: random weights, and agents that have none.
+/// Names that are valid in place of weights: random weights, and agents without weights.
 fn without_weights() -> impl Iterator<Item = &'static str> {
     let blind = AGENTS.iter().filter(|agent| agent.sees == Sees::Nothing);
     std::iter::once("random").chain(blind.map(|agent| agent.name))
 }
 
-/// Says which run was meant when `path` does not exist.
+/// Suggests a run when `path` does not exist.
 ///
 /// # Errors
-/// When it does not exist and a run has its name, or nearly.
+/// When it does not exist and a run has the same or a similar name.
 pub fn missing_run(path: &Path) -> Result<(), RunError> {
     if fs::symlink_metadata(path).is_ok() {
         return Ok(());
@@ -116,7 +116,7 @@ pub fn missing_run(path: &Path) -> Result<(), RunError> {
     })
 }
 
-/// The run whose name is closest to that of `path`: in the same folder, and for a bare name in `runs`.
+/// The run whose name is closest to that of `path`: in the same folder, or in `runs` for a bare name.
 fn near_run(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

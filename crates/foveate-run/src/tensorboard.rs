@@ -1,12 +1,14 @@
-//! Event files for TensorBoard: `tensorboard --logdir runs` shows every run's curves over its training steps.
+//! Event files for TensorBoard: `tensorboard --logdir runs` shows the curves of every run over its training
+//! steps.
 //!
-//! An event file is a row of records, each framed by its length and two masked CRC-32C sums (the TFRecord framing); a
-//! record is an `Event` message of protocol buffers, and the ones here hold scalars only, so both are written by hand.
+//! An event file is a sequence of records, each framed by its length and two masked CRC-32C checksums (the
+//! TFRecord framing). A record is an `Event` message of protocol buffers; the ones here only hold scalars, so
+//! this module encodes both by hand.
 //!
-//! The log is the source and the event file follows from it: a resumed run writes the file anew from the log, cut back
-//! to its checkpoint, under a higher number, and empties the old one. So no step stands there twice, and a TensorBoard
-//! that was watching goes over to the new file (it would not from a file that vanished). Times are the start of the run plus the time it took, without the time
-//! it lay stopped.
+//! The event file is derived from the log: a resumed run writes a new file from the log, truncated to its
+//! checkpoint, under a higher number, and empties the old one. So no step occurs twice, and a running
+//! TensorBoard switches to the new file (it would not if the old file vanished). Times are the start of the
+//! run plus its running time, without the time during which it was stopped.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,10 +20,10 @@ use crate::RunError;
 use crate::folder::FolderHandle;
 use crate::progress::LogLine;
 
-/// What every name of an event file begins with; TensorBoard looks for it.
+/// The prefix of an event file's name; TensorBoard looks for it.
 const NAME: &str = "events.out.tfevents.";
 
-/// Bytes of a file's first record, which says its version.
+/// Bytes of a file's first record, which contains its version.
 const VERSION_BYTES: u64 = 40;
 
 /// The event file of a run, being written.
@@ -33,8 +35,8 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Begins an event file in `folder` with what the log holds so far, in place of any that are there. `started` is
-    /// when the run began, in seconds since 1970.
+    /// Creates an event file in `folder` with the events of the log so far, and replaces existing ones.
+    /// `started` is the start of the run, in seconds since 1970.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -67,7 +69,7 @@ impl EventFile {
         Ok(EventFile { file, path, maker })
     }
 
-    /// Adds what a line of the log says.
+    /// Adds a line of the log.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -90,7 +92,7 @@ fn list(folder: &FolderHandle) -> Result<Vec<(u64, String)>, RunError> {
     Ok(found)
 }
 
-/// Makes records of lines.
+/// Converts lines of the log to records.
 #[derive(Debug)]
 struct Maker {
     /// Seconds since 1970.
@@ -100,8 +102,8 @@ struct Maker {
 }
 
 impl Maker {
-    /// The records that an event file begins with: its version, and a start at step 0, after which a TensorBoard that
-    /// watches forgets what an earlier file of this run said.
+    /// The first records of an event file: its version, and a start at step 0, at which a running TensorBoard
+    /// discards the events of an earlier file of this run.
     fn head(&self) -> Vec<u8> {
         let mut version = Message::default();
         version.double(1, self.started);
@@ -128,7 +130,7 @@ impl Maker {
                     ("search/sigma", Some(*sigma)),
                     ("search/norm", Some(*norm)),
                     ("episode/length", Some(*length)),
-                    // A clock that stood still says nothing about speed.
+                    // If no time passed there is no speed.
                     ("speed/steps_per_second", Some(speed).filter(|s| s.is_finite())),
                 ];
                 (*steps, all.into_iter().filter_map(|(tag, value)| Some((tag, value?))).collect())
@@ -140,7 +142,7 @@ impl Maker {
                 (*steps, judged(["evaluation/mean", "evaluation/std"], summary))
             }
             Event::Report { steps, summary, .. } => (*steps, judged(["report/mean", "report/std"], summary)),
-            // Several at the same number of steps: no curve.
+            // Several at the same number of steps: not a curve.
             Event::Chosen { .. } | Event::Final { .. } => return Vec::new(),
         };
         let mut summary = Message::default();
@@ -158,7 +160,7 @@ impl Maker {
     }
 }
 
-/// A message of protocol buffers, field by field.
+/// A message of protocol buffers, written field by field.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -167,7 +169,7 @@ impl Message {
         self.varint(field << 3 | wire_type);
     }
 
-    /// Seven bits a byte, the lowest first; the top bit says that more follow.
+    /// Seven bits per byte, the lowest first; the top bit says that more bytes follow.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -198,14 +200,14 @@ impl Message {
     }
 }
 
-/// Frames a message: its length, the sum of the length, the message, the sum of the message.
+/// Frames a message: its length, the checksum of the length, the message, the checksum of the message.
 fn record(message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u64).to_le_bytes();
     [&length, &masked(crc32c(&length)).to_le_bytes()[..], message, &masked(crc32c(message)).to_le_bytes()]
         .concat()
 }
 
-/// Sums are masked, since the sum of a text that contains its own sum is no good.
+/// Checksums are masked, since a checksum of data that contains its own checksum is weak.
 const fn masked(sum: u32) -> u32 {
     sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -231,7 +233,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// Mean and standard deviation under these tags; one episode has no standard deviation.
+/// Mean and standard deviation under these tags; no standard deviation for one episode.
 fn judged([mean, std]: [&'static str; 2], summary: &Summary) -> Vec<(&'static str, f64)> {
     [(mean, Some(summary.mean)), (std, summary.std)]
         .into_iter()
@@ -293,7 +295,8 @@ mod tests {
 
     #[test]
     fn the_first_record_is_what_every_event_file_begins_with() {
-        // As TensorFlow writes it, but for the time, which is 0 here and then left out there: 24 bytes, their sum.
+        // The bytes that TensorFlow writes, except for the time, which is 0 here and therefore omitted: 24
+        // bytes and their checksum.
         let maker = Maker { started: 0.0, before: (0.0, 0) };
         let head = maker.head();
         assert_eq!(head[..12], [0x18, 0, 0, 0, 0, 0, 0, 0, 0xa3, 0x7f, 0x4b, 0x22]);
@@ -323,7 +326,7 @@ mod tests {
             let mut files = list(&FolderHandle::open(dir.path()).expect("ours")).expect("listable");
             files.sort();
             let (number, name) = files.pop().expect("one");
-            // Of those before, one stays, and says nothing.
+            // One of the earlier files stays, and is empty.
             assert_eq!(files.len() as u64, number.min(1), "{files:?}");
             for (_, old) in files {
                 let bytes = fs::read(dir.path().join(old)).expect("readable");
@@ -337,7 +340,7 @@ mod tests {
         }
         let (number, straight) = only();
         assert_eq!(number, 0);
-        // Killed while it wrote the third line, cut back to the second, and gone on.
+        // Killed while writing the third line, truncated to the second, and resumed.
         fs::write(&file.path, &straight[..straight.len() - 100]).expect("writable");
         let mut file = EventFile::begin(dir.path(), 1_700_000_000, &lines[..2]).expect("writable");
         file.add(&lines[2]).expect("writable");

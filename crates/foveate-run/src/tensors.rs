@@ -1,8 +1,8 @@
 //! A bounded reader and a writer for SafeTensors files: named tensors behind a JSON header.
 //!
-//! Weight files and checkpoints are both such files, so other tools can open them. Read are `F32`, `F64` and `U64`;
-//! sizes are compared with the bytes that are there before anything is allocated, no byte may belong to two tensors or
-//! to none, and each way to lie has its own [`TensorsError`].
+//! Weight files and checkpoints use this format, so other tools can open them. Supported types are `F32`,
+//! `F64` and `U64`. Sizes are compared with the bytes present before anything is allocated, every byte must
+//! belong to exactly one tensor, and each kind of invalid input has its own [`TensorsError`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +14,11 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use crate::error::RunError;
 use crate::npz::read_bounded;
 
-/// Larger files are refused.
+/// Larger files are rejected.
 pub const MAX_FILE: u64 = 1 << 30;
-/// Longer headers are refused.
+/// Longer headers are rejected.
 pub const MAX_HEADER: usize = 4 << 20;
-/// More tensors are refused.
+/// More tensors are rejected.
 pub const MAX_TENSORS: usize = 4096;
 const MAX_DIMS: usize = 8;
 const METADATA: &str = "__metadata__";
@@ -26,54 +26,54 @@ const METADATA: &str = "__metadata__";
 /// The contents of a SafeTensors file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TensorFile {
-    /// Texts by name.
+    /// Metadata: texts by name.
     pub metadata: BTreeMap<String, String>,
-    /// The tensors with their names, in the order of their bytes.
+    /// The tensors with their names, in the order of their data.
     pub tensors: Vec<(String, Tensor)>,
 }
 
-/// The ways in which a SafeTensors file can be broken or foreign.
+/// The errors of a broken or unsupported SafeTensors file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorsError {
-    /// Larger than any weights.
+    /// The file is too large.
     #[error("the file has {bytes} bytes, read are at most {MAX_FILE}; is it the right file?")]
     TooLarge {
         /// Its size.
         bytes: u64,
     },
-    /// It does not begin as a SafeTensors file does.
+    /// It does not start as a SafeTensors file does.
     #[error("this is not a safetensors file; give one that `foveate train` or `foveate import` wrote")]
     NotTensors,
-    /// The header says it is longer than the file, or than any real header.
+    /// The declared length of the header exceeds the file, or any real header.
     #[error(
         "the header claims {claimed} bytes where {available} are left (at most {MAX_HEADER}); the file is truncated or foreign, fetch it again"
     )]
     HeaderLength {
         /// Bytes claimed.
         claimed: u64,
-        /// Bytes there.
+        /// Bytes present.
         available: usize,
     },
-    /// The header is not what the format says.
+    /// The header does not follow the format.
     #[error("the header cannot be read: {why}; the file is broken, fetch it again")]
     Header {
         /// Why.
         why: String,
     },
-    /// A name stands twice.
+    /// A name occurs twice.
     #[error("the header holds {name:?} twice; the file is broken, fetch it again")]
     Duplicate {
         /// The name.
         name: String,
     },
-    /// More tensors than any real file.
+    /// More tensors than in any real file.
     #[error("the header claims {count} tensors, read are at most {MAX_TENSORS}; is it the right file?")]
     TooMany {
         /// How many.
         count: usize,
     },
-    /// A type that is not read.
+    /// An unsupported type.
     #[error("tensor {name:?} is of type {dtype:?}, read are F32, F64 and U64; is it a file of this program?")]
     Dtype {
         /// The tensor.
@@ -81,7 +81,7 @@ pub enum TensorsError {
         /// Its type.
         dtype: String,
     },
-    /// Too many dimensions, or more numbers than any memory holds.
+    /// Too many dimensions, or more values than any memory holds.
     #[error("tensor {name:?} has the impossible shape {shape:?}; the file is broken, fetch it again")]
     Shape {
         /// The tensor.
@@ -89,50 +89,50 @@ pub enum TensorsError {
         /// Its dimensions.
         shape: Vec<u64>,
     },
-    /// The bytes of a tensor are not as many as its shape takes.
+    /// The byte count of a tensor does not match its shape.
     #[error(
         "tensor {name:?} has {given} bytes, its shape takes {wanted}; the file is broken, fetch it again"
     )]
     Size {
         /// The tensor.
         name: String,
-        /// Bytes that the shape takes.
+        /// Bytes that the shape requires.
         wanted: u64,
-        /// Bytes it has.
+        /// Bytes of its data.
         given: u64,
     },
-    /// A tensor does not start where the one before it ends.
+    /// A tensor does not start at the end of the previous one.
     #[error(
         "tensor {name:?} starts at byte {start}, the one before it ends at {free}; the file is broken, fetch it again"
     )]
     Layout {
         /// The tensor.
         name: String,
-        /// Where it starts.
+        /// Its start offset.
         start: u64,
-        /// Where it should.
+        /// The expected offset.
         free: u64,
     },
-    /// The file ends before its tensors do.
+    /// The file ends before the end of its tensors.
     #[error("the file is truncated: its tensors take {wanted} bytes, {given} are there; fetch it again")]
     Truncated {
-        /// Bytes that the tensors take.
+        /// Bytes that the tensors require.
         wanted: u64,
-        /// Bytes there.
+        /// Bytes present.
         given: usize,
     },
     /// Bytes after the last tensor.
     #[error("the file is over-long: its tensors take {wanted} bytes, {given} are there; fetch it again")]
     OverLong {
-        /// Bytes that the tensors take.
+        /// Bytes that the tensors require.
         wanted: u64,
-        /// Bytes there.
+        /// Bytes present.
         given: usize,
     },
 }
 
 impl TensorFile {
-    /// The tensor called `name`.
+    /// The tensor `name`.
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.tensors.iter().find(|t| t.0 == name).map(|t| &t.1)
     }
@@ -151,7 +151,7 @@ impl TensorFile {
     /// Reads the whole bytes of a file.
     ///
     /// # Errors
-    /// Any [`TensorsError`] but [`TensorsError::TooLarge`].
+    /// Any [`TensorsError`] except [`TensorsError::TooLarge`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, TensorsError> {
         let Some((&length, rest)) = bytes.split_first_chunk() else {
             return Err(TensorsError::NotTensors);
@@ -172,7 +172,8 @@ impl TensorFile {
 
     /// The bytes of the file.
     ///
-    /// Types of eight bytes come before those of four, so that every tensor is aligned; otherwise the order stays.
+    /// Types of eight bytes come before those of four, so that every tensor is aligned; otherwise the order
+    /// is kept.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut order: Vec<&(String, Tensor)> = self.tensors.iter().collect();
         order.sort_by_key(|(_, tensor)| std::cmp::Reverse(tensor.data().item_bytes()));
@@ -217,7 +218,7 @@ impl TensorFile {
     }
 }
 
-/// The header as it stands there, before anything in it is believed. Lists, not maps: a map would hide duplicates.
+/// The header as parsed, before any check. Lists, not maps: a map would hide duplicates.
 struct Header {
     metadata: Vec<Pairs<String>>,
     tensors: Vec<(String, Info)>,
@@ -279,7 +280,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 }
 
 impl Header {
-    /// Believes the header as far as `data` bears it out, and takes the tensors.
+    /// Checks the header against `data`, and extracts the tensors.
     fn check(mut self, data: &[u8]) -> Result<TensorFile, TensorsError> {
         if self.tensors.len() > MAX_TENSORS {
             return Err(TensorsError::TooMany { count: self.tensors.len() });
@@ -326,14 +327,14 @@ impl Header {
 }
 
 impl Info {
-    /// How many bytes type and shape take.
+    /// Bytes that type and shape require.
     fn bytes(&self, name: &str) -> Result<u64, TensorsError> {
         let item: u64 = match self.dtype.as_str() {
             "F32" => 4,
             "F64" | "U64" => 8,
             _ => return Err(TensorsError::Dtype { name: name.into(), dtype: self.dtype.clone() }),
         };
-        // A zero must not hide an overflow.
+        // A zero dimension must not hide an overflow.
         let most = self.shape.iter().try_fold(item, |n, &d| n.checked_mul(d.max(1)));
         match most.filter(|&n| isize::try_from(n).is_ok() && self.shape.len() <= MAX_DIMS) {
             Some(most) => Ok(if self.shape.contains(&0) { 0 } else { most }),
@@ -341,7 +342,7 @@ impl Info {
         }
     }
 
-    /// The tensor itself; everything was checked.
+    /// Extracts the tensor; everything has been checked.
     fn take(self, name: String, data: &[u8]) -> (String, Tensor) {
         let bytes = &data[self.data_offsets[0] as usize..self.data_offsets[1] as usize];
         let data = match self.dtype.as_str() {

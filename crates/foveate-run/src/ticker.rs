@@ -1,7 +1,7 @@
-//! A line that says how far something is: on a terminal rewritten every second, in a pipe written once a minute.
+//! A progress line: rewritten every second on a terminal, written once a minute to a pipe.
 //!
-//! A [`Ticker`] has a thread of its own, so that a long episode or generation is no silence. What was written last is
-//! never followed too soon: a pipe gets a line only when it has heard nothing for a minute.
+//! A [`Ticker`] has its own thread, so that progress is also shown during a long episode or generation. A
+//! pipe gets a progress line only if nothing was written for a minute.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,19 +14,19 @@ use rustix::fd::AsFd;
 use crate::clock::Wall;
 use crate::workers::Stop;
 
-/// Columns where no terminal says how many it has.
+/// Columns if no terminal reports its width.
 const USUAL_WIDTH: usize = 80;
 
-/// How often a terminal's line is rewritten.
+/// Interval at which a terminal's line is rewritten.
 const LIVE_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a pipe hears nothing at most, unless [`EVERY`] says otherwise.
+/// Longest time without output to a pipe, unless [`EVERY`] sets another.
 const PIPED_EVERY: Duration = Duration::from_mins(1);
 
-/// The environment variable with the seconds between two lines in a pipe.
+/// The environment variable with the seconds between two lines to a pipe.
 const EVERY: &str = "FOVEATE_PROGRESS_SECONDS";
 
-/// Columns of the terminal that `stream` is, or 80.
+/// Columns of the terminal `stream`; 80 if it is not a terminal.
 pub fn width(stream: impl AsFd) -> usize {
     match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
@@ -44,8 +44,8 @@ pub fn stderr_width() -> usize {
     width(std::io::stderr())
 }
 
-/// Breaks every line of `text` that is longer than `width` between words. What is broken off is indented as far as the
-/// line and two columns more. A word that is too long by itself stays whole.
+/// Wraps every line of `text` that is longer than `width` between words. Continuation lines are indented by
+/// two columns more than the line. A word longer than `width` is not split.
 pub fn wrap(text: &str, width: usize) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| wrap_line(line, width)).collect();
     lines.join("\n")
@@ -56,7 +56,7 @@ fn wrap_line(line: &str, width: usize) -> String {
         return line.to_owned();
     }
     let indent = line.chars().take_while(|c| *c == ' ').count();
-    // Not so far that nothing fits beside it.
+    // Limited, so that text fits beside the indentation.
     let hanging = " ".repeat((indent + 2).min(width / 2));
     let mut wrapped = String::new();
     let mut columns = 0;
@@ -66,7 +66,7 @@ fn wrap_line(line: &str, width: usize) -> String {
             wrapped.push_str(&line[..indent]);
             columns = indent;
         } else if columns + 1 + length > width {
-            // Spaces that line columns up are of no use at the end of a line.
+            // Alignment spaces at the end of a line are removed.
             wrapped.truncate(wrapped.trim_end().len());
             wrapped.push('\n');
             wrapped.push_str(&hanging);
@@ -81,7 +81,7 @@ fn wrap_line(line: &str, width: usize) -> String {
     wrapped
 }
 
-/// As many of `parts` as fit on a line of `width` columns, the first ones first, with commas between them.
+/// As many of `parts` as fit on a line of `width` columns, starting with the first, separated by commas.
 fn fit(parts: &[String], width: usize) -> String {
     let mut line = String::new();
     for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -90,7 +90,7 @@ fn fit(parts: &[String], width: usize) -> String {
             line.push_str(comma);
             line.push_str(part);
         } else if line.is_empty() {
-            // Half a line is better than one that wraps, which cannot be rewritten.
+            // A truncated line is better than a wrapped one, which cannot be rewritten.
             line.extend(part.chars().take(width));
         }
     }
@@ -106,7 +106,7 @@ pub fn clock(seconds: f64) -> String {
     }
 }
 
-/// Says how far something is; see the [module](self).
+/// Shows progress; see the [module](self).
 pub struct Ticker {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -114,37 +114,37 @@ pub struct Ticker {
 
 struct Shared {
     state: Mutex<State>,
-    /// All is over.
+    /// Signals that the thread must end.
     end: Condvar,
 }
 
 struct State {
     out: Box<dyn Write + Send>,
-    /// Of the terminal; `None` for a pipe.
+    /// Returns the columns of the terminal; `None` for a pipe.
     width: Option<fn() -> usize>,
     every: Duration,
     clock: Wall,
-    /// Added to the clock: what a run took before it was stopped.
+    /// Offset of the clock: the running time before the run was stopped.
     before: f64,
-    /// What is being done, the most important first.
+    /// The current activity, the most important part first.
     parts: Vec<String>,
-    /// What the workers do, and what to call that.
+    /// The workers' progress counter, and the name of their jobs.
     work: Option<(Stop, &'static str)>,
-    /// Whether to say how long their batch may take.
+    /// Whether to show the remaining time of the batch.
     count_down: bool,
-    /// How much of their batch was done when someone looked last, and when it began.
+    /// Completed jobs of the batch at the last check, and the start of the batch.
     batch: (usize, Duration),
-    /// When something was written last.
+    /// Time of the last output.
     written: Duration,
-    /// Whether the cursor stands behind a status line.
+    /// Whether the cursor is behind a status line.
     status: bool,
-    /// Why something could not be written, the first time.
+    /// The first write error.
     failed: Option<io::Error>,
     over: bool,
 }
 
 impl Ticker {
-    /// Speaks on `out`: a terminal whose columns `width` tells, or a pipe or file.
+    /// Writes to `out`: a terminal whose columns are given by `width`, or a pipe or file.
     pub fn new(out: Box<dyn Write + Send>, width: Option<fn() -> usize>) -> Self {
         let told = std::env::var(EVERY).ok().and_then(|text| text.parse().ok());
         let piped = told.filter(|s| (0.01..=1e6).contains(s)).map_or(PIPED_EVERY, Duration::from_secs_f64);
@@ -169,39 +169,40 @@ impl Ticker {
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), end: Condvar::new() });
         let theirs = Arc::clone(&shared);
-        // Without a thread the line moves only when something happens.
+        // Without a thread the line is only updated on events.
         let thread = thread::Builder::new().name("progress".into()).spawn(move || theirs.tick()).ok();
         Ticker { shared, thread }
     }
 
-    /// Speaks on stderr, whatever that is.
+    /// Writes to stderr, whether it is a terminal or not.
     pub fn stderr() -> Self {
         let live = std::io::IsTerminal::is_terminal(&std::io::stderr());
         Self::new(Box::new(std::io::stderr()), live.then_some(stderr_width as fn() -> usize))
     }
 
-    /// Says how many of their jobs, called `name`, the workers with this [`Stop`] have done.
+    /// Shows how many of their jobs, called `name`, the workers with this [`Stop`] have completed.
     pub fn count(&self, work: &Stop, name: &'static str) {
         self.shared.lock().work = Some((work.clone(), name));
     }
 
-    /// As [`Ticker::count`], and how long they may take for the rest.
+    /// As [`Ticker::count`], with the remaining time.
     pub fn count_down(&self, work: &Stop, name: &'static str) {
         self.count(work, name);
         self.shared.lock().count_down = true;
     }
 
-    /// Takes a terminal's line away, so that something else may be written there.
+    /// Clears a terminal's status line, so that something else can be written there.
     pub fn clear(&self) {
         self.shared.lock().clear();
     }
 
-    /// Sets what is being done, the most important first: what does not fit is left out.
+    /// Sets the current activity, the most important part first; parts that do not fit are omitted.
     pub fn set(&self, parts: Vec<String>) {
         self.shared.lock().parts = parts;
     }
 
-    /// As [`Ticker::set`], and rewrites the line of a terminal at once. `seconds` have gone by since the run began.
+    /// As [`Ticker::set`], and rewrites the line of a terminal immediately. `seconds` is the time since the
+    /// start of the run.
     pub(crate) fn show(&self, parts: Vec<String>, seconds: f64) {
         let mut state = self.shared.lock();
         state.parts = parts;
@@ -211,17 +212,17 @@ impl Ticker {
         }
     }
 
-    /// Writes a line that stays.
+    /// Writes a permanent line.
     pub fn line(&self, text: &str) {
         self.shared.lock().write_line(text);
     }
 
-    /// Why something could not be written, if so.
+    /// The first write error, if there is one.
     pub(crate) fn failure(&self) -> Option<io::Error> {
         self.shared.lock().failed.take()
     }
 
-    /// Notes that something was written elsewhere, `seconds` after the run began.
+    /// Records that something was written elsewhere, `seconds` after the start of the run.
     pub(crate) fn written(&self, seconds: f64) {
         let mut state = self.shared.lock();
         state.now_is(seconds);
@@ -273,7 +274,7 @@ impl Shared {
 }
 
 impl State {
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     fn seconds(&self) -> f64 {
         self.before + self.clock.elapsed().as_secs_f64()
     }
@@ -282,7 +283,7 @@ impl State {
         self.before = seconds - self.clock.elapsed().as_secs_f64();
     }
 
-    /// Notes when a batch begins.
+    /// Detects the start of a batch.
     fn look(&mut self) {
         let now = self.clock.elapsed();
         if let Some((work, _)) = &self.work {
@@ -294,7 +295,7 @@ impl State {
         }
     }
 
-    /// What is being done; `counted` adds how far the workers are.
+    /// The current activity; `counted` adds the workers' progress.
     fn told(&self, counted: bool) -> Vec<String> {
         let mut parts = self.parts.clone();
         if let Some((work, name)) = self.work.as_ref().filter(|_| counted) {
@@ -317,7 +318,7 @@ impl State {
         let columns = self.width.map_or(USUAL_WIDTH, |width| width());
         // The cursor needs a column, too.
         let line = fit(&self.told(counted), columns.saturating_sub(1));
-        // Back to the start of the line, and clear what was there.
+        // Returns to the start of the line, and clears it.
         self.write(&format!("\r\x1b[2K{line}"));
         self.status = true;
         self.written = self.clock.elapsed();

@@ -1,4 +1,4 @@
-//! A tiny world and a tiny agent, for tests of everything around them.
+//! A tiny world and a tiny agent, for tests of the code around them.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use foveate_core::{
     Observation, ObservationSpace, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, Student, TensorShape,
 };
 
-/// A ball on a line that drifts; the closer the agent keeps it to the middle, the better.
+/// A drifting ball on a line; the closer the agent keeps it to the middle, the higher the reward.
 ///
 /// Reward: `1 − |x|` per step; the world ends when the ball is farther out than 2, or after 60 steps.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl Default for ToyWorld {
 }
 
 impl ToyWorld {
-    /// Pays these rewards, one a step, and then terminates.
+    /// Gives these rewards, one per step, and then terminates.
     pub(crate) fn paying(rewards: &[f64]) -> Self {
         ToyWorld { script: Some(rewards.to_vec()), ..ToyWorld::default() }
     }
@@ -73,7 +73,8 @@ impl Env for ToyWorld {
             self.stream = Seed::root(seed).rng();
             self.seed = seed;
         }
-        // Two draws a reset and none a step, as CarRacing: the stream does not depend on how long anyone drove.
+        // Two random numbers per reset and none per step, as in CarRacing: the stream does not depend on the
+        // length of an episode.
         self.x = self.stream.uniform(-1.0, 1.0);
         self.noise = Seed::root(self.stream.next_u64()).rng();
         (self.t, self.over) = (0, false);
@@ -128,10 +129,10 @@ impl Env for ToyWorld {
 #[derive(Debug, Clone)]
 pub(crate) struct ToyPolicy([f32; 3]);
 
-/// [`ToyPolicy`] in its seat.
+/// [`ToyPolicy`] as an agent.
 pub(crate) type ToyAgent = PolicyAgent<ToyPolicy>;
 
-/// The last action, and what was seen.
+/// The last action, and the last observation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ToyMemory {
     action: [f64; 1],
@@ -191,7 +192,7 @@ pub(crate) fn toy_agent(w: f32) -> ToyAgent {
     PolicyAgent::new(ToyPolicy([w; 3]))
 }
 
-/// [`ToyPolicy`] as one who learns.
+/// [`ToyPolicy`] as a student.
 #[derive(Debug, Clone)]
 pub(crate) struct ToyStudent(pub(crate) [f32; 3]);
 
@@ -223,7 +224,7 @@ impl Student for ToyStudent {
         gradient: &mut [f32],
     ) -> f64 {
         let [a, b, c] = self.0;
-        // The action, and how it changes with the parameters.
+        // The action, and its derivative with respect to the parameters.
         let (mut action, mut slope, mut sum) = (0.0_f32, [0.0_f32; 3], 0.0);
         let mut of_piece = [0.0; 3];
         for t in piece.start.saturating_sub(burn_in)..piece.end {

@@ -1,7 +1,9 @@
-//! The training loop: a [`Training`] driven by [`Workers`](crate::workers::Workers), kept in a [`RunFolder`].
+//! The training loop: runs the work of a [`Training`] on [`Workers`](crate::workers::Workers), and stores it
+//! in a [`RunFolder`].
 //!
-//! A run may be stopped at any moment, politely or not; [`resume`] goes on from its newest checkpoint and ends with the
-//! same weights, to the bit, as if it had never stopped, with any number of workers before and after.
+//! A run may be stopped at any moment, even by a kill; [`resume`] continues from its newest checkpoint. The
+//! final weights are bit-identical to those of an uninterrupted run, with any number of workers before and
+//! after.
 
 mod changes;
 mod drive;
@@ -29,49 +31,50 @@ use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
 use drive::Run;
 
-/// Time between checkpoints: what a crash can cost.
+/// Time between checkpoints: the most that a crash loses.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(5);
 
-/// How a call of [`run`] or [`resume`] ended.
+/// The result of [`run`] or [`resume`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The run's folder.
     pub folder: PathBuf,
-    /// The report on the best weights; `None` when the run was stopped before.
+    /// The report on the best weights; `None` when the run was stopped before it.
     pub report: Option<Event>,
 }
 
-/// A new run.
+/// A request for a new run.
 #[derive(Debug, Clone)]
 pub struct TrainRequest {
-    /// What to do.
+    /// The configuration.
     pub config: TrainConfig,
     /// The folder of all runs.
     pub runs: PathBuf,
-    /// What to call this one; `None` for the name of the world, numbered if need be.
+    /// The name of this run; `None` for the name of the world, numbered if necessary.
     pub name: Option<String>,
 }
 
-/// A run to go on with.
+/// A request to resume a run.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeRequest {
     /// Its folder.
     pub folder: PathBuf,
-    /// The number of threads, if it is not to be that of the configuration; the digits do not depend on it.
+    /// Overrides the number of threads of the configuration; results do not depend on it.
     pub workers: Option<usize>,
-    /// Whether evaluations leave films, if it is not to be as the configuration says.
+    /// Overrides whether evaluations write videos.
     pub videos: Option<bool>,
-    /// Goes on although the configuration, the program's version or the log was changed, and says so in `about.json`.
+    /// Resumes although the configuration, the program's version or the log has changed, and records this in
+    /// `about.json`.
     pub allow_changes: bool,
     /// Whether its world may be one that runs code.
     pub trust: Trust,
 }
 
-/// Starts a run and trains to its end, or until someone asks to stop.
+/// Starts a run and trains to its end, or until the user asks to stop.
 ///
 /// # Errors
-/// When the configuration cannot be met, the folder cannot be made, or a rollout fails. Whatever was learnt until then
-/// is in the folder.
+/// When the configuration is not possible, the folder cannot be created, or a rollout fails. The state up to
+/// then is in the folder.
 pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
     let TrainRequest { config, runs, name } = request;
     let parts = Parts::of(config, runs)?;
@@ -89,7 +92,7 @@ pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Resu
     Run::begin(parts, folder)?.drive(reporter, stop)
 }
 
-/// What is said before a run begins.
+/// The text shown before a run starts.
 fn header(config: &TrainConfig, folder: &Path) -> String {
     format!(
         "training {} on {} (picture {}), {} steps, seed {}; everything goes to {}\nCtrl-C stops safely, `foveate train --resume {}{}` goes on",
@@ -104,10 +107,10 @@ fn header(config: &TrainConfig, folder: &Path) -> String {
     )
 }
 
-/// Goes on with a run, exactly.
+/// Resumes a run, bit-identical to an uninterrupted one.
 ///
 /// # Errors
-/// When the folder is not that of a run, is broken, or its configuration was changed; or as [`run`].
+/// When the folder is not that of a run, is broken, or its configuration has changed; or as [`run`].
 pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
     let folder = RunFolder::open(&request.folder)?;
     let mut config = TrainConfig::of_text(folder.config(), &folder.path().join("config.toml"))?;
@@ -119,7 +122,7 @@ pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> 
     Run::resume(parts, folder, request.allow_changes, reporter)?.drive(reporter, stop)
 }
 
-/// What a run needs from outside.
+/// The parts of a run: world, agent and files.
 struct Parts {
     config: TrainConfig,
     env: Box<dyn Env>,
@@ -130,11 +133,11 @@ struct Parts {
     save: SaveWeights,
 }
 
-/// The bytes of a file with weights, of a generation.
+/// Encodes the weights of a generation as the bytes of a file.
 type SaveWeights = Box<dyn Fn(&[f32], u64) -> Result<Vec<u8>, RunError>>;
 
 impl Parts {
-    /// All of it, if this machine has room for it; the run's folder is, or will be in, `place`.
+    /// Builds all parts, if this machine has room for them; the run's folder is, or will be in, `place`.
     fn of(config: &TrainConfig, place: &Path) -> Result<Self, RunError> {
         let TrainConfig { seed, env: env_section, agent: agent_section, recipe, .. } = config;
         let seed = *seed;
@@ -145,7 +148,7 @@ impl Parts {
         let whole = registry::full_config(&name, &settings)?;
         let tensors = registry::tensors(&name, &settings)?;
         let crew = if config.workers == 0 { default_workers() } else { config.workers };
-        // Before anything of this size is made; then once more with what a demonstration takes.
+        // Checked before large allocations; and again when the size of a demonstration is known.
         let fits =
             |numbers: usize| budget::training(config, (&whole, &tensors), (env.spec(), numbers), crew, place);
         fits(0)?;
@@ -173,13 +176,13 @@ impl Parts {
         })
     }
 
-    /// The agent's parameters.
+    /// The tensors of the agent.
     fn tensors(&self) -> Result<Vec<TensorShape>, RunError> {
         let AgentSection { name, .. } = &self.config.agent;
         Ok(foveate_agents::registry::tensors(name, &self.config.agent.settings()?)?)
     }
 
-    /// Says what of the configuration does not suit this machine.
+    /// Warns about settings that do not suit this machine.
     fn warn(&self, reporter: &mut Reporter) -> Result<(), RunError> {
         let params = self.tensors()?.iter().map(TensorShape::len).sum();
         if let Some(warning) = foveate_train::balance::warning(&self.config.recipe, params, self.workers()) {
@@ -193,7 +196,8 @@ impl Parts {
     }
 }
 
-/// The part of the agent that learns by gradients, on so many threads, if a stage is imitation; the world must have an expert then.
+/// The part of the agent that learns by gradients, on this many threads, if a stage is imitation; the world
+/// must then have an expert.
 fn taught(
     config: &TrainConfig,
     env: &dyn Env,

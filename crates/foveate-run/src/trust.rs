@@ -1,11 +1,12 @@
-//! Which world a file may ask for.
+//! Decides which world a file may request.
 //!
-//! A file is data: weights, a configuration, a run's folder or a kept failure may come from anyone. Each of them may name
-//! a world, and a Gymnasium world is Python code that runs with the user's rights. So a world that a file names is a
-//! [`FileWorld`], which nobody can drive in. [`FileWorld::accept`] is the one way from there to an [`EnvRequest`]: native
-//! worlds pass, anything else passes only if the command line says the same ([`WorldFlags`]) or says `--trust-world`
-//! ([`Trust`]). `AgentFile::world` and `EnvSection::request` go through it, and they are all there is to read a world from
-//! a file; a command that forgets to ask is refused, never obeyed. docs/trust.md says the same to users.
+//! A file is data: weights, a configuration, a run's folder or a recorded failure may come from anyone. Each
+//! of them may name a world, and a Gymnasium world is Python code that runs with the user's rights. So a
+//! world that a file names is a [`FileWorld`], in which no episode can be run. [`FileWorld::accept`] is the
+//! only conversion to an [`EnvRequest`]: native worlds are accepted, any other world only if the command line
+//! names the same world ([`WorldFlags`]) or contains `--trust-world` ([`Trust`]). `AgentFile::world` and
+//! `EnvSection::request` use it, and they are the only ways to read a world from a file; a command that omits
+//! the check gets an error. docs/trust.md explains this to users.
 
 use std::collections::BTreeMap;
 
@@ -15,44 +16,45 @@ use crate::error::RunError;
 use crate::suggest;
 use crate::worlds::{WORLDS, WRAP, default_world};
 
-/// Whether a file may set this option of a world that the command line names: one that chooses no code and opens no file.
+/// Whether a file may set this option of a world that the command line names: an option that selects no code
+/// and opens no file.
 fn is_harmless(world: &str, option: &str) -> bool {
     option == WRAP || WORLDS.get(world).is_some_and(|world| world.file_options.contains(&option))
 }
 
-/// Longer flags are not printed to be repeated.
+/// Longer flags are not printed in hints.
 const MOST_FLAGS: usize = 1500;
 
 /// Whether worlds that files name may run code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Files may name native worlds; any other has to be named on the command line.
+    /// Files may name native worlds; any other world must be named on the command line.
     #[default]
     NativeWorlds,
-    /// `--trust-world`: what a file asks for is taken as it stands.
+    /// `--trust-world`: the world of a file is accepted without checks.
     AnyWorld,
 }
 
-/// What the command line says about the world.
+/// The world's flags of the command line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorldFlags {
     /// Its name.
     pub id: Option<String>,
     /// Its picture.
     pub picture: Option<String>,
-    /// Its variants; none means that nothing is said.
+    /// Its variants; empty if not given.
     pub variants: Vec<String>,
-    /// Its shifts; none means that nothing is said.
+    /// Its shifts; empty if not given.
     pub shifts: Vec<String>,
     /// Options by name, the arguments of a Gymnasium environment as `arg.NAME`.
     pub options: BTreeMap<String, String>,
-    /// Whether `--trust-world` is there.
+    /// Whether `--trust-world` was given.
     pub trust: Trust,
-    /// How a user says more about the world.
+    /// How this command takes a world, for hints.
     pub repeat: Repeat,
 }
 
-/// How the command at hand takes a world, for messages that print the flags to repeat.
+/// How the current command takes a world, for messages that print the flags to repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Repeat {
     /// `--env gym:ID --picture NAME --option KEY=VALUE …`
@@ -60,18 +62,18 @@ pub enum Repeat {
     Flags,
     /// `gym:ID --picture NAME --option KEY=VALUE …`, as `foveate train` takes it.
     Train,
-    /// Not at all: it takes the world of a file or none.
+    /// Not at all: it only takes the world of a file, or none.
     No,
 }
 
 impl WorldFlags {
-    /// The world that the command line asks for where no file has a say; without a name it is `car-racing`.
+    /// The world that the command line requests if no file is involved; without a name it is `car-racing`.
     pub fn request(&self) -> EnvRequest {
         let id = self.id.clone().unwrap_or_else(|| default_world().name.into());
         self.over(EnvRequest { id, ..EnvRequest::default() })
     }
 
-    /// `request` with what the command line says on top.
+    /// `request`, overridden by the command line.
     fn over(&self, mut request: EnvRequest) -> EnvRequest {
         if self.picture.is_some() {
             request.picture.clone_from(&self.picture);
@@ -86,8 +88,8 @@ impl WorldFlags {
         request
     }
 
-    /// The flags that say of `request` what the command line has not said yet; `None` if they cannot be printed so that
-    /// they can be read and repeated.
+    /// The flags for the parts of `request` that are not yet on the command line; `None` if they cannot be
+    /// printed readably.
     fn missing(&self, request: &EnvRequest) -> Option<String> {
         let mut words: Vec<String> = vec![];
         let mut say = |flag: &str, value: &str| words.extend([flag.to_owned(), value.to_owned()]);
@@ -121,7 +123,7 @@ impl WorldFlags {
     }
 }
 
-/// A world that a file names. It is no request yet: see [`FileWorld::accept`].
+/// A world that a file names. It is not yet a request: see [`FileWorld::accept`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileWorld {
     asked: EnvRequest,
@@ -129,22 +131,23 @@ pub struct FileWorld {
 }
 
 impl FileWorld {
-    /// What `file` asks for.
+    /// The request of `file`.
     pub fn new(asked: EnvRequest, file: impl Into<String>) -> Self {
         FileWorld { asked, file: file.into() }
     }
 
-    /// The world's name, to be shown.
+    /// The world's name, for display.
     pub fn id(&self) -> &str {
         &self.asked.id
     }
 
-    /// The world to drive in: what the file asks for with what the command line says on top. If the command line names
-    /// another world, nothing of the file counts.
+    /// The accepted world: the file's request, overridden by the command line. If the command line names
+    /// another world, the file's request is ignored.
     ///
     /// # Errors
-    /// [`RunError::Untrusted`] when the world is no native one and neither `--trust-world` is there nor did the command line
-    /// say itself which world it is and every option that can choose code; and when there is no such world.
+    /// [`RunError::Untrusted`] when the world is not native, `--trust-world` is not given, and the command
+    /// line does not itself name the world and every option that can select code; also when there is no such
+    /// world.
     pub fn accept(self, flags: &WorldFlags) -> Result<EnvRequest, RunError> {
         let FileWorld { asked, file } = self;
         if flags.id.as_ref().is_some_and(|id| *id != asked.id) {
@@ -165,17 +168,17 @@ impl FileWorld {
     }
 }
 
-/// Whether a world runs no code but Foveate's own, whatever its options are.
+/// Whether a world only runs Foveate's own code, whatever its options are.
 pub fn is_native(id: &str) -> bool {
     WORLDS.get(id).is_some_and(|world| !world.runs_code)
 }
 
-/// What a command needs besides the file to take a world called `id` from it: `" --trust-world"` or nothing.
+/// The flag that a command needs to accept a world `id` from a file: `" --trust-world"` or an empty text.
 pub fn flag_for(id: &str) -> &'static str {
     if is_native(id) { "" } else { " --trust-world" }
 }
 
-/// Why a world is not taken from a file, with the flags that take it.
+/// The error about an untrusted world, with the flags that accept it.
 fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
     let file = if file.is_empty() { "the file" } else { file };
     let risky = request
@@ -192,7 +195,7 @@ fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
     RunError::Untrusted { file: file.to_owned(), what, remedy }
 }
 
-/// `text` for a message: what cannot be seen is escaped, and what is long is cut.
+/// `text` for a message: invisible characters are escaped, and long texts are truncated.
 fn shown(text: &str) -> String {
     const MOST: usize = 300;
     let escaped = |c: char| if "'\"\\".contains(c) { c.to_string() } else { c.escape_debug().to_string() };
@@ -201,7 +204,7 @@ fn shown(text: &str) -> String {
     if all > MOST { format!("{text}… ({all} characters)") } else { text }
 }
 
-/// `word` as a shell takes it.
+/// `word` quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=:/.,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

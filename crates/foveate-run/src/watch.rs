@@ -1,7 +1,8 @@
-//! Films of an agent driving: the world as people see it, beside what the agent sees and where it looks.
+//! Videos of an agent: the world as people see it, beside the agent's observation with its attention
+//! overlaid.
 //!
-//! A film is encoded while the episode runs, so that its length does not matter to memory; the file takes its name
-//! only once it is whole.
+//! A video is encoded while the episode runs, so its length does not affect memory; the file gets its name
+//! when it is complete.
 
 mod film_writer;
 mod filmed_episode;
@@ -22,47 +23,48 @@ use film_writer::{FilmFormat, FilmWriter};
 use filmed_episode::FilmedEpisode;
 pub(crate) use filmed_episode::dials;
 
-/// Of a picture without `at`: the step that it shows, or the last one of a shorter episode.
+/// The step that a picture without `at` shows; for a shorter episode its last step.
 const PICTURE_STEP: usize = 100;
 
-/// An episode to be filmed.
+/// A request for a video of an episode.
 pub struct WatchRequest<'a> {
     /// The world; it is copied.
     pub env: &'a dyn Env,
     /// The agent with its weights; it is copied.
     pub agent: &'a dyn Agent,
-    /// What to call them in the title.
+    /// Their names in the title.
     pub labels: Labels,
-    /// The world is seeded once with this.
+    /// The seed of the world's random stream.
     pub seed: u64,
-    /// Which episode of the random stream that the seed starts: 0 is the first.
+    /// Index of the episode in the random stream of the seed, from 0.
     pub episode: usize,
-    /// Steps to film; `None` for the whole episode.
+    /// Steps to record; `None` for the whole episode.
     pub steps: Option<usize>,
-    /// Films every so many steps, so that it plays at the same speed with fewer frames; 1 for all of them.
+    /// Records every n-th step, so that the video plays at the same speed with fewer frames; 1 for all steps.
     pub every: usize,
-    /// Width and height of the film in pixels, even; `None` for the size that suits the format.
+    /// Width and height of the video in pixels, even; `None` for the format's default size.
     pub size: Option<(usize, usize)>,
-    /// The file to write; its ending chooses the format: `.mp4`, `.gif`, or `.png` for a picture of a single step.
+    /// The file to write; its extension selects the format: `.mp4`, `.gif`, or `.png` for a picture of a
+    /// single step.
     pub out: &'a Path,
-    /// For a picture: which step it shows; 0 is the world just reset. `None` for step 100 or the last one.
+    /// For a picture: the step to show; 0 is the world after its reset. `None` for step 100 or the last one.
     pub at: Option<usize>,
 }
 
-/// What was filmed.
+/// The result of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchReport {
     /// The file.
     pub file: PathBuf,
     /// Bytes in it.
     pub bytes: u64,
-    /// Frames composed.
+    /// Number of frames.
     pub frames: usize,
-    /// Steps of the episode that were played.
+    /// Steps of the episode.
     pub steps: usize,
     /// Sum of rewards over these steps.
     pub score: f64,
-    /// The world ended the episode within these steps.
+    /// Whether the world ended the episode within these steps.
     pub ended: bool,
 }
 
@@ -79,15 +81,16 @@ impl fmt::Display for WatchReport {
     }
 }
 
-/// Plays one episode and films it, calling `progress` with the steps played so far.
+/// Runs one episode and records it; calls `progress` with the number of steps so far.
 ///
-/// Every frame shows one observation, where the agent looked in it, the action it then chose, and the score so far;
-/// the first frame is the world just reset, the last one the final observation. When someone asks to stop, the film
-/// ends there and is whole.
+/// Every frame shows one observation, the agent's attention in it, the resulting action, and the score so
+/// far; the first frame is the world after its reset, the last one the final observation. When the user asks
+/// to stop, the video ends there and is complete.
 ///
 /// # Errors
-/// When the ending of the file is none of the three, the size is out of range, `at` is asked of a film or lies beyond
-/// the episode's end, the world or the agent refuses, or the file cannot be written. An old file is then untouched.
+/// When the file has another extension, the size is out of range, `at` is given for a video or is beyond the
+/// episode's end, the world or the agent reports an error, or the file cannot be written. An old file is then
+/// untouched.
 pub fn run(
     request: &WatchRequest<'_>,
     stop: &Stop,
@@ -96,7 +99,7 @@ pub fn run(
     run_into(request, || AtomicFile::create(request.out), stop, progress)
 }
 
-/// As [`run`], into the file that `create` begins.
+/// As [`run`], into the file that `create` opens.
 pub(crate) fn run_into(
     request: &WatchRequest<'_>,
     create: impl FnOnce() -> Result<AtomicFile, RunError>,
@@ -111,7 +114,7 @@ pub(crate) fn run_into(
     }
     evaluate::check_episodes(request.episode)?;
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
-    // Whatever is wrong with size or file is said before anything is driven.
+    // Errors of size or file are reported before the episode starts.
     let episode = FilmedEpisode::new(request, kind.size(), stop).map_err(film_error)?;
     if request.episode > 0 && stop.asked() {
         return Err(EvaluateError::Stopped.into());
@@ -127,7 +130,7 @@ pub(crate) fn run_into(
     made.map_err(RunError::of_weights(&request.labels.weights))
 }
 
-/// Films the steps that were asked for, and always the last.
+/// Records the requested steps, and always the last one.
 fn film(
     request: &WatchRequest<'_>,
     mut episode: FilmedEpisode,
@@ -155,7 +158,7 @@ fn film(
     Ok(episode.report(request.out, bytes, frames))
 }
 
-/// Plays up to the step that the picture is to show.
+/// Runs the episode up to the step that the picture shows.
 fn picture(
     request: &WatchRequest<'_>,
     mut episode: FilmedEpisode,

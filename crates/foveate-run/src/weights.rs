@@ -1,7 +1,8 @@
-//! Weight files: SafeTensors with the agent's whole configuration inside.
+//! Weight files: SafeTensors with the agent's complete configuration inside.
 //!
 //! One file is one agent: its tensors by name, and in the metadata the agent's name, every setting of its
-//! configuration, a checksum, and notes on where the weights come from. Nothing else is needed to drive with it.
+//! configuration, a checksum, and notes on the origin of the weights. Nothing else is needed to run the
+//! agent.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,88 +23,90 @@ use crate::suggest;
 use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 use crate::trust::FileWorld;
 
-/// Says what a file is, and in which version.
+/// Identifies the file format and its version.
 const FORMAT: &str = "foveate-agent-1";
-/// The metadata that is ours; everything else is a note.
+/// The metadata keys of the format; all others are notes.
 const KEYS: [&str; 4] = ["format", "agent", "config", "sha256"];
-/// The note that says which world the weights were made for.
+/// The note with the world that the weights were trained for.
 const WORLD: &str = "world";
 
-/// An agent as a file holds it.
+/// An agent as stored in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFile {
     agent: String,
     config: Value,
     tensors: Vec<TensorShape>,
     params: Vec<f32>,
-    /// Notes: `source`, and whatever else is worth knowing; see also [`AgentFile::made_for`].
+    /// Notes: `source`, and any others; see also [`AgentFile::made_for`].
     pub about: BTreeMap<String, String>,
-    /// Threads that share the work on one picture in agents made by [`AgentFile::agent`]; not part of the file.
+    /// Threads that divide the work on one picture in agents made by [`AgentFile::agent`]; not part of the
+    /// file.
     pub image_threads: usize,
 }
 
-/// The ways in which a weight file can be broken or foreign, beyond those of its [container](crate::tensors).
+/// The errors of a broken or unsupported weight file, beyond those of its [container](crate::tensors).
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightsError {
-    /// A SafeTensors file of another program, or another kind of file of ours.
+    /// A SafeTensors file of another program, or another kind of file of this program.
     #[error(
         "this safetensors file holds no agent of ours ({found}); give one that `foveate train` or `foveate import` wrote"
     )]
     Foreign {
-        /// What it says it is.
+        /// The declared format.
         found: String,
     },
-    /// Something is missing that every weight file has.
+    /// A metadata key is missing.
     #[error("its metadata lacks {key:?}; the file is broken, fetch it again")]
     MissingKey {
-        /// What is missing.
+        /// The missing key.
         key: &'static str,
     },
-    /// The configuration is no JSON.
+    /// The configuration is not valid JSON.
     #[error("its configuration cannot be read ({why}); the file is broken, fetch it again")]
     Config {
         /// Why.
         why: String,
     },
-    /// A tensor that the agent has and the file has not.
+    /// A tensor of the agent is missing in the file.
     #[error("tensor {name:?} is missing; the file is broken, fetch it again")]
     MissingTensor {
         /// The tensor.
         name: String,
     },
-    /// A tensor that the file has and the agent has not.
+    /// A tensor in the file does not belong to the agent.
     #[error("tensor {name:?} does not belong to this agent; the file is broken, fetch it again")]
     ForeignTensor {
         /// The tensor.
         name: String,
     },
-    /// A tensor of another shape or type than the configuration says.
+    /// A tensor whose shape or type differs from the configuration.
     #[error(
         "tensor {name:?} is {given}, its configuration says {wanted}; the file is broken, fetch it again"
     )]
     Shape {
         /// The tensor.
         name: String,
-        /// Type and shape as they should be.
+        /// Expected type and shape.
         wanted: String,
-        /// Type and shape as they are.
+        /// Actual type and shape.
         given: String,
     },
-    /// The weights are not those that were written.
+    /// The checksum of the weights is wrong.
     #[error("its weights are not those that were written (checksum); fetch it again")]
     Checksum,
-    /// No agent can be made of it.
+    /// The agent cannot be built.
     #[error("{0}")]
     Agent(PolicyError),
 }
 
 impl AgentFile {
-    /// Puts name, configuration and parameters together; `config` may leave out what is at its default.
+    /// Combines name, configuration and parameters; settings with default values may be omitted from
+    /// `config`.
     ///
     /// # Errors
-    /// When there is no such agent, its configuration makes no sense, or the parameters are too few, too many or not
-    /// finite.
+    /// When there is no such agent, its configuration is invalid, or the parameters are too few, too many or
+    /// not finite.
     pub fn new(agent: &str, config: &Value, params: Vec<f32>) -> Result<Self, PolicyError> {
         let config = registry::full_config(agent, config)?;
         let tensors = registry::tensors(agent, &config)?;
@@ -125,7 +128,7 @@ impl AgentFile {
         self
     }
 
-    /// Notes the world that the weights were made for.
+    /// Adds a note of the world that the weights were trained for.
     #[must_use]
     pub fn made_for(self, world: &EnvRequest) -> Self {
         let EnvRequest { id, picture, variants, options, .. } = world;
@@ -133,8 +136,8 @@ impl AgentFile {
         self.note(WORLD, text.to_string())
     }
 
-    /// The world that the weights were made for, if that was noted (and can be read: it is a note, no promise). `file` is
-    /// what to call the file in messages.
+    /// The world that the weights were trained for, if there is a valid note; the note is not verified.
+    /// `file` is the name of the file in messages.
     pub fn world(&self, file: &str) -> Option<FileWorld> {
         #[derive(Deserialize)]
         struct World {
@@ -147,7 +150,7 @@ impl AgentFile {
         Some(FileWorld::new(EnvRequest { id, picture, variants, options, ..EnvRequest::default() }, file))
     }
 
-    /// Drops the note on the world, so that the agent drives wherever it is put.
+    /// Removes the note of the world, so that the agent runs in any suitable world.
     pub fn forget_world(&mut self) {
         self.about.remove(WORLD);
     }
@@ -157,7 +160,7 @@ impl AgentFile {
         &self.agent
     }
 
-    /// The agent's configuration, every setting written out.
+    /// The agent's configuration, defaults included.
     pub const fn config(&self) -> &Value {
         &self.config
     }
@@ -172,10 +175,10 @@ impl AgentFile {
         &self.tensors
     }
 
-    /// The agent itself, ready to drive.
+    /// Builds the agent.
     ///
     /// # Errors
-    /// Never for a file that was loaded or made by [`AgentFile::new`], unless memory is too small for it.
+    /// Never for a file that was loaded or made by [`AgentFile::new`], unless there is too little memory.
     pub fn agent(&self) -> Result<Box<dyn Agent>, PolicyError> {
         let bytes = budget::agent(&self.config, &self.tensors, self.image_threads);
         let what = format!("{} parameters and a picture's patches", self.params.len());
@@ -191,12 +194,12 @@ impl AgentFile {
         Ok(agent)
     }
 
-    /// SHA-256 of the parameters as little-endian bytes: which weights these are, whatever the file is called.
+    /// SHA-256 of the parameters as little-endian bytes: identifies the weights, whatever the file's name.
     pub fn sha256(&self) -> String {
         sha256_hex(&self.params.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// When it cannot be written; an old file is then untouched.
@@ -232,7 +235,7 @@ impl AgentFile {
     /// Reads the file `name` in the folder of a run.
     ///
     /// # Errors
-    /// As [`AgentFile::load`]; and when it is no regular file.
+    /// As [`AgentFile::load`]; also when it is not a regular file.
     pub fn load_in(folder: &FolderHandle, name: &str) -> Result<Self, RunError> {
         let path = folder.path().join(name);
         let bytes = folder.read(name, MAX_FILE)?.map_err(|bytes| TensorsError::TooLarge { bytes });
@@ -242,7 +245,7 @@ impl AgentFile {
         Self::from_tensors(file).map_err(|source| RunError::Weights { path, source })
     }
 
-    /// Makes sense of a SafeTensors file.
+    /// Converts a SafeTensors file to an agent.
     ///
     /// # Errors
     /// Any [`WeightsError`].
@@ -261,7 +264,7 @@ impl AgentFile {
         let config = registry::full_config(&agent, &config).map_err(WeightsError::Agent)?;
         let shapes = registry::tensors(&agent, &config).map_err(WeightsError::Agent)?;
 
-        // Every tensor is there with its shape before room is made for all of them.
+        // All tensors and shapes are checked before memory is allocated for them.
         let mut params = vec![];
         for TensorShape { name, shape } in &shapes {
             let Some(at) = tensors.iter().position(|t| t.0 == *name) else {
@@ -288,7 +291,7 @@ impl AgentFile {
     }
 }
 
-/// Counts the parameters and looks for numbers that are none.
+/// Checks the number of parameters and that all are finite.
 ///
 /// # Errors
 /// [`PolicyError::ParamCount`] with the count per tensor, [`PolicyError::ParamNotFinite`] with index and tensor.
@@ -310,18 +313,18 @@ pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<()
     Ok(())
 }
 
-/// Whether there is a file or folder `path`.
+/// Whether the file or folder `path` exists.
 pub fn exists(path: &Path) -> bool {
     path.exists()
 }
 
-/// Whether `path` is a folder, as a run is.
+/// Whether `path` is a folder, such as a run.
 pub fn is_run(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// The weights at `path`: a file, or the folder of a run, which holds its best or else its last weights. Also says
-/// which file it was.
+/// The weights at `path`: a file, or the folder of a run, from which the best or else the last weights are
+/// loaded. Also returns the path of the file.
 ///
 /// # Errors
 /// As [`AgentFile::load`]; and when a folder holds no weights.

@@ -1,14 +1,15 @@
-//! Rollouts over all cores.
+//! Parallel rollouts on all cores.
 //!
-//! Every worker owns a world and an agent for life and takes the job that is expected to be the longest when it is done
-//! with one; a generation is over when its last rollout is. The caller's own thread is the first worker, the others
-//! wait for work as long as the [`Workers`] live, and a batch like the last one allocates nothing. What a job gives
-//! depends on the job alone: any number of workers, in any order, gives the same digits.
+//! Every worker owns a world and an agent for its whole life. A free worker takes the job with the longest
+//! expected length; a generation ends when its last rollout ends. The caller's own thread is the first
+//! worker, the others wait for work as long as the [`Workers`] live, and a batch like the previous one
+//! allocates nothing. The result of a job depends only on the job: it is the same for any number of workers,
+//! in any order.
 //!
-//! # An executor elsewhere
+//! # Remote executors
 //!
-//! Work and experience are plain values, so an [`Executor`] may send them to machines that see bytes alone. Here another
-//! thread stands for the machine; the bits are the same:
+//! Work and experience are plain values, so an [`Executor`] may send them to other machines as bytes. In this
+//! example another thread stands for the machine; the results are bit-identical:
 //!
 //! ```
 //! use foveate_agents::registry::{Init, initial_params, make};

@@ -12,7 +12,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What no name in a folder may be, made at `path`; `target` is what a link leads to.
+/// Creates an entry at `path` that must not be opened; `target` is the target of a link.
 fn plant(what: &str, path: &Path, target: &Path) {
     match what {
         "a symbolic link" => symlink(target, path).expect("links exist here"),
@@ -49,24 +49,24 @@ fn nothing_but_files_and_folders_is_opened() {
             assert!(says && said.lines().count() == 1, "{said}");
         }
         assert_eq!(names(&inside), ["x"], "{what}");
-        // It goes itself, not what it leads to.
+        // The link itself is removed, not its target.
         folder.remove("x").expect("there");
     }
-    // A link to nothing would be made, one to a folder entered.
+    // A dangling link would create its target; a link to a folder would be entered.
     for target in ["none", ".", "/dev/null"] {
         symlink(target, inside.join("x")).expect("links exist here");
         folder.open_to_append("x").expect_err(target);
         folder.make_folder("x").expect_err(target);
         folder.remove("x").expect("there");
     }
-    // What is written in place must have no other name; what is replaced may.
+    // A file that is changed in place must have no other name; a file that is replaced may.
     fs::hard_link(&precious, inside.join("x")).expect("the same disk");
     let said = folder.open_to_append("x").expect_err("two names").to_string();
     assert!(said.contains("hard link"), "{said}");
     folder.write("x", "new").expect("it takes the name only");
     assert_eq!(fs::read_to_string(&precious).expect("there"), "which must stay");
     assert_eq!(folder.read("x", 100).expect("a file"), Ok(b"new".to_vec()));
-    // The user's own link to the folder is the user's.
+    // A link to the folder in the user's own path is followed.
     symlink(&inside, dir.path().join("link")).expect("links exist here");
     let linked = FolderHandle::open(&dir.path().join("link")).expect("a folder");
     assert_eq!(linked.read("x", 2).expect("a file"), Err(3));
@@ -84,7 +84,7 @@ fn planted_hidden_names_are_neither_followed_nor_in_the_way() {
     let next = hidden("x".as_ref()).to_string_lossy().into_owned();
     let count = next.strip_suffix(SUFFIX).and_then(|name| name.rsplit_once('-')?.1.parse::<u64>().ok());
     let count = count.expect("a number");
-    // The names that come next are taken; other tests count, too.
+    // The next names are in use; other tests increase the counter, too.
     for i in 1..100 {
         let name = format!(".x.{}-{}{SUFFIX}", std::process::id(), count + i);
         symlink(&precious, inside.join(name)).expect("links exist here");
@@ -92,7 +92,7 @@ fn planted_hidden_names_are_neither_followed_nor_in_the_way() {
     folder.write("x", "new").expect("another name is found");
     folder.make_hidden_folder("x").expect("another name is found");
     folder.sweep();
-    // A folder with links in it: they go, what they lead to stays.
+    // A folder with links in it: the links are removed, their targets stay.
     fs::create_dir(inside.join(".y.1-0.foveate-tmp")).expect("writable");
     symlink(&precious, inside.join(".y.1-0.foveate-tmp/link")).expect("links exist here");
     symlink("/", inside.join(".y.1-0.foveate-tmp/root")).expect("links exist here");

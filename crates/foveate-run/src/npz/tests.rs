@@ -1,4 +1,4 @@
-//! One row for each way to lie.
+//! One row for each kind of invalid input.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use flate2::write::DeflateEncoder;
 use super::*;
 use crate::npy::tests::npy;
 
-/// A member to be written, with every field that a liar could set.
+/// A member to be written; every field can be set to a wrong value.
 struct Part {
     name: Vec<u8>,
     flags: u16,
@@ -129,7 +129,7 @@ impl Archive {
     }
 }
 
-/// A good archive of these members, for tests elsewhere.
+/// A valid archive of these members, for tests of other modules.
 pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     Archive::of(members.iter().map(|(name, raw)| Part::stored(name, raw)).collect()).bytes()
 }
@@ -283,7 +283,7 @@ fn every_lie_has_its_variant() {
 
 #[test]
 fn all_members_together_are_bounded() {
-    // 300 MiB fit into the room once, not twice; that the bytes do not unpack is found out later.
+    // 300 MiB fit into the limit once, not twice; that the bytes cannot be decompressed is detected later.
     let mut room = MAX_UNPACKED;
     let entry = Entry {
         name: "a".into(),

@@ -1,4 +1,4 @@
-//! What to change: the rows of a table.
+//! Conditions: the rows of a table.
 
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{MAX_SEVERITY, Plan};
@@ -6,36 +6,37 @@ use foveate_registry::{SHIFTS, WORLDS};
 
 use crate::error::RunError;
 
-/// The name of the row without any change.
+/// The name of the unmodified row.
 pub(super) const ORIGINAL: &str = "original";
 
-/// One row: a change of the world.
+/// One row: a modification of the world.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// What to call it, as in `bar` or `noise:3@200`.
+    /// The name, such as `bar` or `noise:3@200`.
     pub name: String,
-    /// What is changed.
+    /// The modification.
     pub what: What,
 }
 
-/// What a row changes.
+/// The modification of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// Nothing.
     Original,
-    /// The world's looks, by one of its own variants.
+    /// The world's appearance, by one of its own variants.
     Variant(String),
-    /// What is seen or done, by a plan of shifts.
+    /// Observations or actions, by a plan of shifts.
     Shift {
         /// The plan.
         plan: Plan,
-        /// The operators without their severity, and the severity, for curves; `None` for a plan that came with its own.
+        /// The operators without their severity, and the severity, for curves; `None` for a plan with its own
+        /// severity.
         curve: Option<(String, f64)>,
     },
 }
 
 impl Condition {
-    /// `world` with this change.
+    /// `world` with this modification.
     pub fn in_world(&self, world: &EnvRequest) -> EnvRequest {
         let mut request = world.clone();
         match &self.what {
@@ -47,16 +48,16 @@ impl Condition {
     }
 }
 
-/// The rows of a table: the world as it is, then `variants`, then `shifts`.
+/// The rows of a table: the unmodified world, then `variants`, then `shifts`.
 ///
-/// * `variants`: `all`, `none`, or texts as `--variant` takes them, separated by commas. `all` is every variant that needs
-///   nothing but its name; CarRacing's `video` needs pictures.
-/// * `shifts`: `all`, `none`, or plans separated by commas; those without a severity of their own become a row for each of
-///   `severities`.
+/// * `variants`: `all`, `none`, or texts as `--variant` takes them, separated by commas. `all` is every
+///   variant that needs only its name; CarRacing's `video` needs pictures.
+/// * `shifts`: `all`, `none`, or plans separated by commas; a plan without its own severity becomes a row for
+///   each of `severities`.
 /// * `at`: the step in which shifts are switched on.
 ///
 /// # Errors
-/// When a variant or shift does not exist, or `at` does not go with the shifts.
+/// When a variant or shift does not exist, or `at` does not fit the shifts.
 pub fn conditions(
     world: &EnvRequest,
     variants: &str,
@@ -111,7 +112,7 @@ pub fn conditions(
     }
 }
 
-/// Whether nothing stands between two commas of `list`.
+/// Reports an error if an entry of `list` is empty.
 fn missing(text: &str, what: &str, list: &str) -> Result<(), RunError> {
     if text.is_empty() {
         return Err(RunError::BadRequest {
@@ -145,7 +146,7 @@ fn shift_texts(text: &str) -> Vec<String> {
     }
 }
 
-/// Whether any shift of a plan that can be read comes with a severity.
+/// Whether any shift of a valid plan has a severity.
 fn has_severity(text: &str) -> bool {
     text.split('+').any(|piece| {
         let head = piece.split('@').next().unwrap_or_default();
@@ -156,7 +157,7 @@ fn has_severity(text: &str) -> bool {
 /// Reads `1..5` (1, 2, 3, 4, 5), `3`, or `1,3,4.5`.
 ///
 /// # Errors
-/// When one is no number from 1 to 5, or there is none.
+/// When an entry is not a number from 1 to 5, or there is none.
 pub fn severities(text: &str) -> Result<Vec<f64>, RunError> {
     let whole = |text: &str| text.trim().parse::<u8>().ok().filter(|s| (1..=5).contains(s));
     let list: Option<Vec<f64>> = match text.split_once("..") {

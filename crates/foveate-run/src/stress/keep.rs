@@ -1,4 +1,4 @@
-//! Finished rows on the disk.
+//! Storage of finished rows on disk.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use crate::folder::FolderHandle;
 use crate::replay::sha256_hex;
 use crate::weights::AgentFile;
 
-/// Changes when the digits of a row may.
+/// Increase this when the results of a row may change.
 const VERSION: u32 = 1;
-/// Longer files are none of ours: the episodes that a row may have, at 60 bytes each.
+/// Longer files are rejected: the maximum number of episodes of a row, at 60 bytes each.
 const MAX_FILE: u64 = 64 << 20;
 
-/// What the episodes of a row came to.
+/// The results of a row's episodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct RowResult {
     pub(super) returns: Vec<f64>,
@@ -30,11 +30,11 @@ struct Kept {
     key: String,
     #[serde(flatten)]
     outcome: RowResult,
-    /// Of the row itself, so that a changed one is noticed.
+    /// Checksum of the row, to detect changes.
     sha256: String,
 }
 
-/// The sum of a row.
+/// The checksum of a row.
 fn sum(key: &str, outcome: &RowResult) -> String {
     sha256_hex(text(&(key, outcome)).as_bytes())
 }
@@ -63,7 +63,7 @@ pub(super) fn key(
     .to_string()
 }
 
-/// A folder of rows.
+/// A folder of stored rows.
 pub(super) struct Keeper(FolderHandle);
 
 impl Keeper {
@@ -79,7 +79,7 @@ impl Keeper {
         format!("{}.json", &sha256_hex(key.as_bytes())[..16])
     }
 
-    /// The row, if it is there and whole; a broken or changed file is as good as none, its row is driven again.
+    /// The stored row, if it is there and intact; the row of a broken or changed file is run again.
     pub(super) fn find(&self, key: &str) -> Option<RowResult> {
         let bytes = self.0.read(&Self::name(key), MAX_FILE).ok()?.ok()?;
         let kept: Kept = serde_json::from_slice(&bytes).ok()?;

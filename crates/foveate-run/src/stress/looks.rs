@@ -1,4 +1,4 @@
-//! A contact sheet: what variants look like.
+//! A contact sheet of variants.
 
 use foveate_core::episode::RecordedActor;
 use foveate_core::{Agent, Env, ImageBuf};
@@ -10,9 +10,9 @@ use super::sheet::{drive, put, record};
 use crate::error::RunError;
 use crate::worlds;
 
-/// Blocks beside each other.
+/// Blocks side by side.
 const ACROSS: usize = 2;
-/// Pixels of what people see, and of a side of what agents see.
+/// Size in pixels of the view for people, and of a side of the agent's observation.
 const VIEW: [usize; 2] = [320, 240];
 const SEEN: usize = 240;
 /// Pixels between both, around blocks, and for a block's name.
@@ -20,11 +20,13 @@ const GAP: usize = 4;
 const AROUND: usize = 14;
 const NAME: usize = 22;
 
-/// The same step in the world as it is and in each of `variants` (as `--variants` takes them), as a PNG file: to the left
-/// what people see, to the right what agents see. The actions up to there are those of `agent` in the world as it is.
+/// The same step in the unmodified world and in each of `variants` (as `--variants` takes them), as a PNG
+/// file: on the left the view for people, on the right the agent's observation. The actions up to this step
+/// are those of `agent` in the unmodified world.
 ///
 /// # Errors
-/// When a variant does not exist, the world or the agent refuses, or the episode ends before the step.
+/// When a variant does not exist, the world or the agent reports an error, or the episode ends before the
+/// step.
 pub fn looks(
     world: &EnvRequest,
     variants: &str,

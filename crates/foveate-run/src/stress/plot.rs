@@ -1,4 +1,4 @@
-//! A table as SVG pictures.
+//! Plots of a table as SVG pictures.
 
 use foveate_explain::charts::{
     AgentMean, ConditionRow, ConditionsHead, Panel, condition_means, condition_panels,
@@ -11,10 +11,11 @@ use super::text::count;
 const SPREAD: &str = "a thick line is the 95 % interval of the mean of that row alone (not corrected for the number of rows), \
                       a thin one mean ± standard deviation";
 const SINGLE: &str = "one episode per row: no interval, no standard deviation";
-/// The most severe shift.
+/// The largest severity.
 const MOST: u32 = 5;
 
-/// Every row that is not part of a curve: means with their intervals, all agents side by side, and what was published.
+/// Every row that is not part of a curve: means with their intervals, all agents side by side, and published
+/// results.
 pub fn overview(table: &StressTable) -> String {
     let rows: Vec<ConditionRow<'_>> = (0..table.agents.first().map_or(0, |agent| agent.rows.len()))
         .filter(|&i| table.agents[0].rows[i].curve.is_none())
@@ -33,7 +34,7 @@ pub fn overview(table: &StressTable) -> String {
     condition_means(&head, &rows)
 }
 
-/// Mean return over severity, a panel for each shift; `None` when the table holds no curve.
+/// Mean return over severity, one panel per shift; `None` when the table holds no curve.
 pub fn curves(table: &StressTable) -> Option<String> {
     let mut curves: Vec<&str> = vec![];
     for name in table.agents.iter().flat_map(|agent| &agent.rows).filter_map(|row| row.curve.as_deref()) {
@@ -44,7 +45,7 @@ pub fn curves(table: &StressTable) -> Option<String> {
     if curves.is_empty() {
         return None;
     }
-    // The unmodified world, which comes first, begins every curve.
+    // The unmodified world is the first point of every curve.
     let of_curve = |agent: &AgentColumn, name: &str| {
         let rows = agent.rows.iter().enumerate();
         rows.filter(|(i, row)| *i == 0 || row.curve.as_deref() == Some(name))

@@ -1,4 +1,4 @@
-//! What the papers report.
+//! Results that the papers report.
 
 use foveate_registry::WORLDS;
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ pub struct Published {
     pub std: f64,
 }
 
-/// Who measured the rows of this world, with what.
+/// The source of the published rows of this world.
 pub(super) fn source(world: &str) -> Option<&'static str> {
     Some(WORLDS.get(world)?.published?.source)
 }
 
-/// What was published about an agent in this variant of this world; `original` is the world as it is.
+/// The published result of an agent in this variant of this world; `original` is the unmodified world.
 pub fn published(world: &str, variant: &str) -> Option<Published> {
     let published = WORLDS.get(world)?.published?;
     let score = published.scores.iter().find(|score| score.variant == variant)?;

@@ -1,4 +1,4 @@
-//! A contact sheet: what shifts look like.
+//! A contact sheet of shifts.
 
 use foveate_core::episode::{ActionRecorder, Actor, Episode, EpisodeRules, Observer, RecordedActor};
 use foveate_core::{Agent, Env, Image, ImageBuf};
@@ -7,20 +7,20 @@ use foveate_film::{Face, encode_png};
 
 use crate::error::RunError;
 
-/// Blocks beside each other.
+/// Blocks side by side.
 const ACROSS: usize = 3;
 /// Pixels between tiles, around blocks, and for a block's name.
 const GAP: usize = 4;
 const AROUND: usize = 14;
 const NAME: usize = 22;
 
-/// What to show.
+/// The contents of a contact sheet.
 pub struct SheetRequest<'a> {
     /// The world without shifts; it is copied.
     pub env: &'a dyn Env,
-    /// Who drives up to the step that is shown.
+    /// The agent that acts up to the shown step.
     pub agent: &'a dyn Agent,
-    /// The world is reset with this.
+    /// Seed of the world's reset.
     pub seed: u64,
     /// The step.
     pub step: usize,
@@ -28,11 +28,13 @@ pub struct SheetRequest<'a> {
     pub severities: &'a [f64],
 }
 
-/// The same step under every shift in every severity, as a PNG file. The actions up to there are those of the agent in the
-/// unmodified world, so that the same place is seen; only under shifts of actions it drives anew.
+/// The same step under every shift in every severity, as a PNG file. The actions up to this step are those of
+/// the agent in the unmodified world, so that all tiles show the same place; only under shifts of actions
+/// does the agent act again.
 ///
 /// # Errors
-/// When the world shows no picture, or the world or the agent refuses, or the episode ends before the step.
+/// When the world shows no picture, the world or the agent reports an error, or the episode ends before the
+/// step.
 pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
     let actions = record(request.env, request.agent, request.seed, request.step)?;
     let plain = seen(request, &actions, &Plan::none())?;
@@ -64,7 +66,7 @@ pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
         .map_err(|error| RunError::BadRequest { why: format!("{error}; choose another world") })
 }
 
-/// What the agent does in the unmodified world up to `step`.
+/// The agent's actions in the unmodified world up to `step`.
 pub(super) fn record(
     env: &dyn Env,
     agent: &dyn Agent,
@@ -84,13 +86,13 @@ pub(super) fn record(
     Ok(actions)
 }
 
-/// What is seen at the step under `plan`.
+/// The observation at the step under `plan`.
 fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result<ImageBuf, RunError> {
     let mut env = Shifted::new(request.env.boxed_clone(), plan)?;
     let mut agent = request.agent.boxed_clone();
-    // Actions that are changed on their way would soon lead nowhere: then the agent looks where it goes.
+    // Recorded actions would soon fail if a shift modifies them; in that case the agent acts by itself.
     let looks = plan.list().iter().any(|shift| shift.info().target == Target::Action);
-    // A shift of actions may end the episode early; then its last picture is shown.
+    // A shift of actions may end the episode early; its last picture is then shown.
     let mut recorded = RecordedActor(actions);
     let rules = recorded.rules();
     if looks {
@@ -112,7 +114,7 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
     Ok(image.to_image())
 }
 
-/// Resets the world and lets `actor` drive.
+/// Resets the world and lets `actor` act.
 pub(super) fn drive(
     env: &mut dyn Env,
     actor: &mut (impl Actor + ?Sized),

@@ -1,4 +1,4 @@
-//! What came out: rows, columns, and how they compare.
+//! Results: rows, columns, and their comparison.
 
 use foveate_core::statistics::{holm, paired};
 use foveate_envs::registry::EnvRequest;
@@ -12,41 +12,41 @@ use super::published::{Published, published, source};
 use super::{Contender, StressRequest};
 use crate::replay::sha256_hex;
 
-/// Agents side by side, in the same rows of changed worlds. Serialises to `table.json`.
+/// Agents side by side, in the same modified worlds. Serialises to `table.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StressTable {
-    /// What this is: `foveate-stress-1`.
+    /// The file format: `foveate-stress-1`.
     pub format: String,
     /// The world.
     pub env: String,
     /// Its picture.
     pub picture: String,
-    /// Variants and shifts that are on in every row.
+    /// Variants and shifts that are active in every row.
     pub base: Vec<String>,
     /// The seed of the random stream.
     pub seed: u64,
     /// Episodes of every row.
     pub episodes: usize,
-    /// Steps after which episodes were ended, if they were.
+    /// Steps after which episodes were truncated, if they were.
     pub max_steps: Option<u64>,
-    /// The mean return from which on the world counts as solved.
+    /// The mean return at which the world counts as solved.
     pub solved_at: Option<f64>,
-    /// Where the published numbers come from, if there are any.
+    /// The source of the published numbers, if there are any.
     pub published_source: Option<String>,
-    /// One for each agent.
+    /// One column per agent.
     pub agents: Vec<AgentColumn>,
-    /// SHA-256 over every return and every length, to compare runs by.
+    /// SHA-256 over all returns and lengths, to compare runs.
     pub digest: String,
 }
 
 /// An agent's rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentColumn {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where its weights came from.
+    /// The origin of its weights.
     pub weights: String,
-    /// Which kind of agent it is.
+    /// The kind of agent.
     pub agent: String,
     /// SHA-256 of its weights.
     pub sha256: String,
@@ -54,25 +54,25 @@ pub struct AgentColumn {
     pub rows: Vec<StressRow>,
 }
 
-/// An agent in one changed world.
+/// Results of an agent in one modified world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StressRow {
-    /// What was changed, as in `bar` or `noise:3@200`.
+    /// The modification, such as `bar` or `noise:3@200`.
     pub name: String,
     /// `original`, `variant` or `shift`.
     pub kind: String,
-    /// Of a shift that is part of a curve: its operators without their severity.
+    /// For a shift that is part of a curve: its operators without their severity.
     pub curve: Option<String>,
-    /// And the severity.
+    /// For a shift that is part of a curve: its severity.
     pub severity: Option<f64>,
-    /// What the returns come to.
+    /// Statistics of the returns.
     #[serde(flatten)]
     pub summary: Summary,
-    /// Whether the mean reaches what counts as solved.
+    /// Whether the mean reaches the threshold for solved.
     pub solved: Option<bool>,
-    /// Against the unmodified world; `None` in its own row.
+    /// Difference from the unmodified world; `None` in its own row.
     pub change: Option<Change>,
-    /// What was published about such a row.
+    /// The published result for this row.
     pub published: Option<Published>,
     /// Sum of rewards of every episode.
     pub returns: Vec<f64>,
@@ -82,29 +82,29 @@ pub struct StressRow {
     pub terminated: Vec<bool>,
 }
 
-/// How a row differs from the unmodified world, episode by episode on the same tracks.
+/// Difference between a row and the unmodified world, paired by episode on the same tracks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Mean difference; negative is a drop.
     pub difference: f64,
-    /// Its 95 % interval, for this row alone: Holm's correction is of `p_holm` only. `None` (`null`) for one episode.
+    /// Its 95 % interval, for this row alone: only `p_holm` is corrected. `None` (`null`) for one episode.
     pub ci95: Option<[f64; 2]>,
     /// Two-sided p-value of the paired sign-flip test.
     pub p: f64,
-    /// The same after Holm's correction over the rows of this agent.
+    /// The p-value after Holm's correction over the rows of this agent.
     pub p_holm: f64,
-    /// Every assignment of signs was counted; else 100,000 random ones were.
+    /// Whether all assignments of signs were counted; otherwise 100,000 random ones were.
     pub exact: bool,
 }
 
 impl Change {
-    /// Whether the row differs, at the level of 5 % for all rows together.
+    /// Whether the row differs significantly, at a family-wise level of 5 % for all rows.
     pub fn is_significant(&self) -> bool {
         self.p_holm < 0.05
     }
 }
 
-/// The mean return from which on a world counts as solved.
+/// The mean return at which a world counts as solved.
 pub fn solved_at(world: &str) -> Option<f64> {
     WORLDS.get(world)?.solved_at
 }

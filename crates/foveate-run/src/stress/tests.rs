@@ -1,4 +1,4 @@
-//! Short episodes of the champion; what the figures mean is `foveate_core::statistics`' to test.
+//! Short episodes of the bundled agent; `foveate_core::statistics` tests the statistics.
 
 use foveate_core::statistics::paired;
 use foveate_envs::registry::EnvRequest;
@@ -114,7 +114,7 @@ fn a_row_is_an_evaluation_and_its_change_is_paired() {
         );
         assert!(change.p_holm >= change.p && row.solved == Some(false));
     }
-    // A bar is no obstacle so early on the way; a loose steering wheel is.
+    // So early on the track a bar has no effect; a loose steering wheel has.
     assert_ne!(rows[2].returns, rows[0].returns);
     assert_eq!(rows[1].published, Some(Published { mean: 900.0, std: 35.0 }));
     assert_eq!(rows[2].published, None);
@@ -147,7 +147,7 @@ fn one_episode_has_no_interval_anywhere() {
         assert!(row.change.is_none_or(|c| c.ci95.is_none() && c.p == 1.0), "{}", row.name);
     }
     let markdown = table.markdown();
-    // The only standard deviations are those that were published.
+    // The only standard deviations are the published ones.
     let ours = markdown.replace("900 ± 35", "").replace("914 ± 15", "").replace("mean ± std", "");
     assert!(!ours.split_once("\n± is").expect("a note").0.contains('±'), "{markdown}");
     assert!(!markdown.contains('…') && markdown.contains("| none: one episode |"), "{markdown}");
@@ -239,7 +239,7 @@ fn finished_rows_are_kept_and_broken_ones_driven_again() {
         let (again, effort) = table(&request(&["a"], folder));
         assert_eq!((&again, effort.steps), (&first, 450));
     }
-    // Rows that are whole but not what was written.
+    // Rows that are complete but were changed after they were written.
     for key in ["returns", "lengths", "sha256"] {
         for file in std::fs::read_dir(dir.path().join("rows")).expect("there").flatten() {
             let text = std::fs::read_to_string(file.path()).expect("text");
@@ -268,7 +268,7 @@ fn a_stopped_run_goes_on_where_it_was() {
     assert!(stopped.expect_err("stopped").to_string().contains("stopped"));
     let mut kept = 0;
     let (table, effort) = run(&request, &Stop::default(), &mut |p| kept = p.kept).expect("it drives");
-    // Both have the same weights: what the first has driven is the second's too.
+    // Both have the same weights: the rows of the first are also those of the second.
     assert_eq!((effort.steps, table.agents.len()), (300, 2));
     assert!(kept >= 1, "{kept}");
 }
@@ -284,7 +284,7 @@ fn nothing_to_do_says_so() {
     assert!(none(&|r| r.episodes = usize::MAX).contains("at most 1000000"));
     assert!(none(&|r| r.agents.clear()).contains("name an agent"));
     assert!(none(&|r| r.world.picture = Some("sharp".into())).contains("no picture \"sharp\""));
-    // A row that cannot be is found before the first is driven.
+    // An impossible row is detected before the first row is run.
     let said = none(&|r| {
         r.conditions = rows("bar,baa", "none", "1", None).expect("names are not looked up yet");
         r.episodes = 1_000_000;

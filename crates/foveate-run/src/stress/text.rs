@@ -7,13 +7,13 @@ use foveate_train::NO_INTERVAL;
 
 use crate::worlds;
 
-/// What stands below every table and picture with intervals and stars: they answer different questions.
+/// The note below every table and picture with intervals and stars, which answer different questions.
 pub(super) const CORRECTION: &str = "intervals are 95 % for each row alone, without correction; stars are corrected by \
                                      Holm's method over the rows of an agent, so an interval may leave out 0 where no star \
                                      stands";
 
 impl StressTable {
-    /// As Markdown: with several agents first all side by side, then each by itself with every figure.
+    /// The table as Markdown: with several agents first side by side, then each by itself with all figures.
     pub fn markdown(&self) -> String {
         let mut out = format!("# {}, picture {}", self.env, self.picture);
         if !self.base.is_empty() {
@@ -123,7 +123,7 @@ impl StressTable {
         out
     }
 
-    /// As CSV, one line for each agent and row.
+    /// The table as CSV, one line for each agent and row.
     pub fn csv(&self) -> String {
         let mut out = String::from(
             "agent,world,picture,row,kind,curve,severity,episodes,mean,std,ci95_low,ci95_high,median,q25,q75,change,\
@@ -172,7 +172,7 @@ fn published_cell(row: &StressRow) -> String {
     row.published.map_or("–".into(), |p| format!("{} ± {}", whole(p.mean), whole(p.std)))
 }
 
-/// With the sign that people write.
+/// A number with a typographic minus sign.
 fn number(x: f64) -> String {
     format!("{x:.1}").replace('-', "−")
 }
@@ -208,12 +208,12 @@ fn star(change: &Change) -> &'static str {
     if change.is_significant() { " \\*" } else { "" }
 }
 
-/// A name that breaks no table.
+/// A name with the characters escaped that would break a table.
 fn cell(name: &str) -> String {
     name.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// A field that breaks no line (RFC 4180), and that no spreadsheet takes for a formula.
+/// A field of CSV, quoted so that it breaks no line (RFC 4180) and no spreadsheet reads it as a formula.
 fn quoted(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

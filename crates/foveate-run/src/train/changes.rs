@@ -1,11 +1,12 @@
-//! What differs between the configuration that a run was saved under and the one it is to go on with.
+//! Differences between the configuration of a saved run and the one to resume with.
 
 use toml::{Table, Value};
 
-/// What the digits do not depend on.
+/// Keys that do not affect the results.
 const FREE: [&str; 2] = ["workers", "videos"];
 
-/// Every key that differs, as in `recipe.stage.0.sigma was 0.1 and is 0.2`; empty when nothing does that matters.
+/// Every key that differs, in the form `recipe.stage.0.sigma was 0.1 and is 0.2`; empty without relevant
+/// differences.
 pub(crate) fn between(before: &str, now: &str) -> Vec<String> {
     let (Ok(before), Ok(now)) = (before.parse::<Table>(), now.parse::<Table>()) else {
         return if before == now { Vec::new() } else { vec!["the configuration cannot be compared".into()] };

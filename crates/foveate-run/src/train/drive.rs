@@ -1,4 +1,4 @@
-//! A run under way.
+//! A run in progress.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::workers::{Stop, Workers};
 
 const BEST: &str = "best.safetensors";
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run {
     parts: Parts,
     folder: RunFolder,
@@ -35,7 +35,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The beginning of a run in its new folder.
+    /// Starts a run in its new folder.
     pub(super) fn begin(parts: Parts, folder: RunFolder) -> Result<Self, RunError> {
         let record = Record::new(parts.config.seed);
         let mut run = Self::furnish(parts, folder, &record, Vec::new())?;
@@ -44,7 +44,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Everything about a run that follows from its configuration, its record and its log.
+    /// Writes all files of a run that follow from its configuration, its record and its log.
     fn furnish(
         parts: Parts,
         folder: RunFolder,
@@ -57,7 +57,7 @@ impl Run {
             record::save_tracks(handle, &parts.config)?;
             let board = EventFile::begin_in(handle, record.started(), &lines)?;
             let films = parts.config.videos.then(|| Films::new(handle, parts.config.recipe.max_steps));
-            // It speaks of a run that came to its end.
+            // The summary describes a completed run.
             if !matches!(lines.last(), Some(LogLine { event: Event::Report { .. }, .. })) {
                 summary::remove(handle)?;
             }
@@ -69,7 +69,7 @@ impl Run {
         Ok(Run { parts, folder, events, board, films, before, now: before })
     }
 
-    /// A run as its newest checkpoint and its log left it.
+    /// Restores a run from its newest checkpoint and its log.
     pub(super) fn resume(
         mut parts: Parts,
         mut folder: RunFolder,
@@ -158,7 +158,7 @@ impl Run {
             run.parts.warn(reporter)?;
         }
         if !changed.is_empty() {
-            // From here on the changes are the run's own.
+            // From here on the changes belong to the run.
             if let Some(films) = &run.films {
                 films.forget_after(generation)?;
             }
@@ -171,7 +171,7 @@ impl Run {
     /// Trains to the end.
     pub(super) fn drive(mut self, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
         let done = self.train(reporter, stop);
-        // The film that is under way belongs to an evaluation that is in the log.
+        // The video in progress belongs to an evaluation that is in the log.
         let filmed = self.films.as_mut().map_or(Ok(()), Films::wait);
         let done = match (done, filmed) {
             (Ok(done), Ok(())) => self.save_all().map(|()| done),
@@ -193,26 +193,26 @@ impl Run {
         Ok(Outcome { folder, report })
     }
 
-    /// What to do with a finished run.
+    /// The next steps after a finished run.
     fn next(&self) -> String {
         let (folder, trust) = (self.folder.path().display(), flag_for(&self.parts.config.env.id));
         let mut text =
             format!("next:\n  foveate watch {folder}{trust} --out drive.mp4\n  foveate eval {folder}{trust}");
-        // A report is on where in a picture an agent looks.
+        // An explanation report needs a picture.
         if self.parts.env.spec().observation.picture().is_some() {
             text.push_str(&format!("\n  foveate explain {folder}{trust}"));
         }
         text
     }
 
-    /// One piece of work after the other; whether the run came to its end.
+    /// Runs one piece of work after the other; returns whether the run is complete.
     fn train(&mut self, reporter: &mut Reporter, stop: &Stop) -> Result<bool, RunError> {
         let (wall, cpu) = (Wall::start(), ProcessCpu::start());
         let mut saved_at = Duration::ZERO;
         let Parts { env, agent, .. } = &self.parts;
         let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), stop.clone());
         reporter.count(stop);
-        // Whether an evaluation is not saved yet, as its film is under way.
+        // Whether an evaluation is not saved yet, because its video is in progress.
         let mut judged = false;
         while let Some(work) = self.parts.training.work() {
             let mut experience = Experience::default();
@@ -221,7 +221,7 @@ impl Run {
                 Err(EvaluateError::Stopped) => return Ok(false),
                 Err(error) => return Err(self.failed(&work, error)),
             }
-            // What the last evaluation led to is kept before the next one joins it.
+            // The state after the last evaluation is saved before the next evaluation.
             if judged && !work.purpose.trains() {
                 self.save_judged()?;
                 (judged, saved_at) = (false, wall.elapsed());
@@ -260,7 +260,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Begins the film of an evaluation.
+    /// Starts the video of an evaluation.
     fn film(&mut self, event: &Event, work: &Work) -> Result<(), RunError> {
         let Some(films) = &mut self.films else { return Ok(()) };
         let Parts { env, agent, .. } = &self.parts;
@@ -269,12 +269,12 @@ impl Run {
         films.begin(event, env.boxed_clone(), agent, work.jobs.first().map_or(0, |job| job.env_seed))
     }
 
-    /// A rollout failed: keeps a replay of it, and a checkpoint of what came before.
+    /// Handles a failed rollout: saves a replay of it, and a checkpoint of the state before it.
     fn failed(&mut self, work: &Work, error: EvaluateError) -> RunError {
         let Parts { config, env, agent, training, .. } = &self.parts;
         let genome = failure::genome(&error).filter(|&genome| genome < work.weights.len());
         let Some(genome) = genome else { return error.into() };
-        // What trains belongs to the generation to come, what judges to the one before.
+        // Training belongs to the coming generation, testing to the previous one.
         let generation = training.generation() + u64::from(work.purpose.trains());
         let rollout_of = FailedRollout {
             generation,
@@ -297,14 +297,14 @@ impl Run {
                 let trust = flag_for(&self.parts.config.env.id);
                 RunError::Failed { purpose: work.purpose, generation, source: Box::new(error), file, trust }
             }
-            // Both are worth knowing, and fit a line.
+            // Both errors are useful, and fit on a line.
             Err(trouble) => {
                 RunError::BadRequest { why: format!("generation {generation}: {error}; and {trouble}") }
             }
         }
     }
 
-    /// An evaluation is saved once its film is there: what is saved is not done again.
+    /// Saves an evaluation once its video is complete: saved work is not repeated.
     fn save_judged(&mut self) -> Result<(), RunError> {
         self.films.as_mut().map_or(Ok(()), Films::wait)?;
         self.save_all()
@@ -319,7 +319,7 @@ impl Run {
         self.folder.save(&self.parts.training.state())
     }
 
-    /// Weights and curve: everything that can be made again from a checkpoint and the log.
+    /// Saves weights and curve: everything that can be derived from a checkpoint and the log.
     fn save_results(&self) -> Result<(), RunError> {
         let Parts { training, save, title, config, .. } = &self.parts;
         let folder = self.folder.handle();
@@ -329,7 +329,7 @@ impl Run {
         }
         folder.write("last.safetensors", save(&training.last_weights(), training.generation())?)?;
         folder.write("curve.svg", curve::svg(title, &self.events))?;
-        // Last of all: where it is, everything is.
+        // Written last: if it exists, all other files do.
         match (self.events.last(), best) {
             (Some(event @ Event::Report { .. }), Some(best)) => {
                 let workers = self.parts.workers();
@@ -344,7 +344,7 @@ impl Run {
     }
 }
 
-/// What could not be written can be written later.
+/// Wraps a write error with the hint to resume later.
 fn halted(folder: &std::path::Path, world: &str, error: RunError) -> RunError {
     match error {
         RunError::Io { .. } | RunError::Film { .. } => {

@@ -1,4 +1,4 @@
-//! A short film of every evaluation, made beside the training that goes on.
+//! Records a short video of every evaluation, in parallel with training.
 
 use std::thread::{self, JoinHandle};
 
@@ -11,13 +11,13 @@ use crate::folder::FolderHandle;
 use crate::watch::{self, WatchRequest};
 use crate::workers::Stop;
 
-/// Steps filmed: twelve seconds of CarRacing.
+/// Steps recorded: twelve seconds of CarRacing.
 const STEPS: usize = 600;
-/// Every second step at this size: a film costs about as much as 10,000 steps of training.
+/// Records every second step at this size: a video costs about as much as 10,000 steps of training.
 const EVERY: usize = 2;
 const SIZE: (usize, usize) = (480, 270);
 
-/// Films the evaluations of a run into its folder `videos`, one at a time, on a thread of its own.
+/// Records the evaluations of a run into its folder `videos`, one at a time, on a separate thread.
 pub(super) struct Films {
     folder: FolderHandle,
     steps: usize,
@@ -25,16 +25,17 @@ pub(super) struct Films {
 }
 
 impl Films {
-    /// For the run in the folder `run`, whose episodes end after `max_steps`.
+    /// For the run in the folder `run`, whose episodes are truncated after `max_steps`.
     pub(super) fn new(run: &FolderHandle, max_steps: u64) -> Result<Self, RunError> {
         let folder = run.make_folder("videos")?;
         Ok(Films { folder, steps: STEPS.min(usize::try_from(max_steps).unwrap_or(STEPS)), under_way: None })
     }
 
-    /// Begins the film of an evaluation: `agent`, with the weights that were judged, on the first of its tracks.
+    /// Starts the video of an evaluation: `agent`, with the weights that were evaluated, on the first of its
+    /// tracks.
     ///
     /// # Errors
-    /// When the film before failed; it is waited for.
+    /// When the previous video failed; this function waits for it.
     pub(super) fn begin(
         &mut self,
         event: &Event,
@@ -59,7 +60,7 @@ impl Films {
                 out: &out,
                 at: None,
             };
-            // Never cut short: the same film, however often the run is stopped.
+            // Never cut short: the video is the same, however often the run is stopped.
             let file = || folder.create(&name);
             watch::run_into(&request, file, &Stop::default(), &mut |_| {}).map(drop)
         };
@@ -67,12 +68,12 @@ impl Films {
         Ok(())
     }
 
-    /// Whether no film is under way any more.
+    /// Whether no video is in progress.
     pub(super) fn is_done(&self) -> bool {
         self.under_way.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until no film is under way.
+    /// Waits until no video is in progress.
     ///
     /// # Errors
     /// When it failed.
@@ -86,7 +87,7 @@ impl Films {
         }
     }
 
-    /// Removes the films of evaluations later than `generation`, which a run with changes will not come to again.
+    /// Removes the videos of evaluations after `generation`, which a run with changes may not reach again.
     pub(super) fn forget_after(&self, generation: u64) -> Result<(), RunError> {
         for entry in self.folder.entries()? {
             let name = entry.name.to_str().unwrap_or_default();
@@ -100,14 +101,14 @@ impl Films {
     }
 }
 
-/// The file's name and the film's title; `None` for what is no evaluation.
+/// The file's name and the video's title; `None` for other events.
 fn name(event: &Event) -> Option<(String, String)> {
     match event {
         Event::Validation { generation, steps, .. } => Some((
             format!("generation-{generation:06}-steps-{steps:010}.mp4"),
             format!("generation {generation}   {:.2} M steps", *steps as f64 / 1e6),
         )),
-        // Later rounds are more tracks for the same weights.
+        // Later rounds run the same weights on more tracks.
         Event::Final { generation, round: 1, .. } => Some((
             format!("finals-generation-{generation:06}.mp4"),
             format!("finalist: generation {generation}"),
@@ -116,7 +117,7 @@ fn name(event: &Event) -> Option<(String, String)> {
             format!("report-generation-{generation:06}.mp4"),
             format!("the best: generation {generation}"),
         )),
-        // An evaluation judges the weights that are then validated, and filmed there.
+        // An evaluation is followed by a validation of the same weights, which is recorded.
         Event::Generation { .. } | Event::Evaluation { .. } | Event::Chosen { .. } | Event::Final { .. } => {
             None
         }

@@ -1,4 +1,4 @@
-//! What a run's folder says about the run: `about.json`, with every time it was gone on with, and `tracks.json`.
+//! Records about a run in its folder: `about.json`, with the time of every resume, and `tracks.json`.
 
 use foveate_core::Purpose;
 use foveate_core::Seed;
@@ -12,7 +12,7 @@ use crate::folder::FolderHandle;
 use crate::lock::host;
 
 const NAME: &str = "about.json";
-/// Longer ones are none of ours.
+/// Longer files are rejected.
 const MAX_FILE: u64 = 64 << 20;
 
 /// `about.json`.
@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 64 << 20;
 pub(super) struct Record(Value);
 
 impl Record {
-    /// Of a run that begins now.
+    /// The record of a run that starts now.
     pub(super) fn new(seed: u64) -> Self {
         let now = unix_now();
         Record(json!({
@@ -34,7 +34,7 @@ impl Record {
         }))
     }
 
-    /// That of the run in `folder`; a new one if it is missing.
+    /// The record of the run in `folder`; a new one if it is missing.
     pub(super) fn read(folder: &FolderHandle, seed: u64) -> Result<Self, RunError> {
         let bytes = match folder.read(NAME, MAX_FILE) {
             Ok(bytes) => bytes.ok(),
@@ -50,13 +50,13 @@ impl Record {
         })
     }
 
-    /// When the run began, in seconds since 1970.
+    /// The start of the run, in seconds since 1970.
     pub(super) fn started(&self) -> u64 {
-        // The event file's name has room for ten digits.
+        // The event file's name has ten digits for it.
         self.0["started_unix"].as_u64().filter(|&t| t < 10_000_000_000).unwrap_or_else(unix_now)
     }
 
-    /// Notes that the run is gone on with from `generation`, with what was changed since.
+    /// Records that the run was resumed at `generation`, with the changes since.
     pub(super) fn resumed(&mut self, generation: u64, workers: usize, changes: &[String]) {
         let mut entry = json!({
             "at": utc(unix_now()),

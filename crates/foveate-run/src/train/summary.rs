@@ -1,4 +1,4 @@
-//! `summary.json`: what a finished run came to, for programs.
+//! `summary.json`: the results of a finished run, for programs.
 
 use serde_json::json;
 
@@ -11,11 +11,11 @@ use crate::lock::host;
 use crate::replay::sha256_hex;
 
 const NAME: &str = "summary.json";
-/// Says what the file is, and in which version.
+/// Identifies the file format and its version.
 const FORMAT: &str = "foveate-summary-1";
 
-/// Writes the report of a run with all that it is about. The best weights come as the name and the bytes of their file;
-/// then wall and CPU seconds of the run, and its threads. What depends on the machine stands under `machine` alone.
+/// Writes the report of a run with its context: the name and the bytes of the file of the best weights, wall
+/// and CPU seconds of the run, and its threads. Values that depend on the machine are only under `machine`.
 pub(super) fn write(
     folder: &FolderHandle,
     config: &TrainConfig,
@@ -48,7 +48,7 @@ pub(super) fn write(
     folder.write(NAME, format!("{value:#}\n"))
 }
 
-/// Removes the summary of an end that the run has not come to any more.
+/// Removes the summary of a run that is no longer complete.
 pub(super) fn remove(folder: &FolderHandle) -> Result<(), RunError> {
     if folder.has(NAME) { folder.remove(NAME) } else { Ok(()) }
 }

@@ -33,7 +33,7 @@ fn recipe() -> Recipe {
     }
 }
 
-/// Three rounds and more.
+/// At least three rounds.
 fn demonstrations() -> Stage {
     let stage = Stage { algorithm: Some("imitation".into()), tracks: 4, ..Stage::new("demonstrations", 700) };
     stage.with("updates", 20).with("pieces", 3).with("piece", 20).with("burn_in", 5).with("keep", 6)
@@ -90,7 +90,8 @@ fn go_on(folder: &Path, workers: usize) -> Result<Outcome, RunError> {
         .drive(&mut silent(), &Stop::default())
 }
 
-/// Everything in the folder that must not depend on how the run went: weights, state, films, and the log without times.
+/// Everything in the folder that must not depend on interruptions: weights, state, videos, and the log
+/// without times.
 fn digits(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut open = RunFolder::open(folder).expect("a run");
     let found = open.latest().expect("whole").expect("there is one");
@@ -138,7 +139,7 @@ fn the_digits_do_not_depend_on_the_workers() {
         );
         check_same(&other, &digits(&one), "workers");
     }
-    // A run that is done is done, and says so again.
+    // Resuming a completed run returns its result again.
     assert_eq!(go_on(&one, 1).expect("fine").report, outcome.report);
 }
 
@@ -163,7 +164,7 @@ fn only_a_run_at_its_end_has_a_summary() {
     let summary = run.join("summary.json");
     begin(&run, ToyWorld::default(), 1, &Stop::default()).expect("fine");
     let straight = fs::read_to_string(&summary).expect("there");
-    // The newest checkpoints were lost: the run goes back to before its end.
+    // The newest checkpoints were lost: the run continues from before its end.
     let mut checkpoints: Vec<_> =
         fs::read_dir(run.join("checkpoints")).expect("there").flatten().map(|entry| entry.path()).collect();
     checkpoints.sort();
@@ -214,7 +215,7 @@ fn a_failing_rollout_loses_nothing() {
     check_same(&failed, &digits(&straight), "failed");
 }
 
-/// A world that panics in one of the episodes of some work names what the work was for, and the right generation.
+/// If a world panics in an episode, the error names the purpose of the work and the right generation.
 #[test]
 fn a_failing_rollout_says_what_it_was_for() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! A whole training on a toy world, stopped and restored anywhere.
+//! Complete training runs on a toy world, stopped and restored at any point.
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
@@ -73,7 +73,8 @@ fn a_run_goes_through_its_stages_and_learns() {
     assert!(training.is_done() && left == 0);
     assert_eq!(training.receive(Experience::default()), Err(TrainError::NothingDue));
 
-    // Starts in order, each with a validation at its end; the stages with several choose; then finals and report.
+    // Starts in order, each with a validation at its end; a stage with several starts selects one; then
+    // finals and report.
     let mut plot: Vec<String> = Vec::new();
     for event in &events {
         let line = match event {
@@ -228,7 +229,8 @@ fn each(recipe: &mut Recipe, change: fn(&mut Stage)) {
     recipe.stages.iter_mut().for_each(change);
 }
 
-/// Drives a run twice, once with a new process after every work; gives the last weights.
+/// Performs a run twice, the second time with a new process after each piece of work; returns the last
+/// weights.
 #[track_caller]
 fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
     let training = || Training::new(recipe.clone(), 2, fresh(), None).expect(name);
@@ -236,7 +238,7 @@ fn check_stops(name: &str, recipe: &Recipe) -> Vec<f32> {
     let mut stopped = training();
     let mut tasks = 0;
     loop {
-        // Nothing but the state goes over.
+        // Only the state is transferred.
         let mut next = training();
         next.restore(&stopped.state()).expect("its own state");
         stopped = next;
@@ -261,7 +263,7 @@ fn a_run_stopped_after_any_task_goes_on_bit_for_bit() {
     }
     for (i, (name, weights)) in ends.iter().enumerate() {
         let same = ends[..i].iter().find(|other| other.1 == *weights);
-        // Watching and choosing are no part of learning.
+        // Evaluation and selection do not affect learning.
         let expect = (*name == "evaluations and rounds").then_some("plain");
         assert_eq!(same.map(|other| other.0), expect, "{name} makes a difference");
     }
@@ -312,7 +314,7 @@ fn a_changed_recipe_is_refused_unless_it_is_meant() {
         while step(&mut other, &mut workers).is_some() {}
         assert!(other.is_done(), "{name}");
     }
-    // Where the run stood must still exist.
+    // The position of the run must still exist.
     let mut shorter = recipe();
     shorter.stages.truncate(1);
     shorter.stages[0].starts = 1;
@@ -352,7 +354,7 @@ fn tracks_of_a_generation() {
     assert_eq!(jobs(short, 0).2.max_steps, 10);
     assert_eq!(jobs(short, 4).2.max_steps, 30, "4 generations of 8 rollouts of 10 steps");
 
-    // The recommended weights drive every track once more, and teach nothing.
+    // The recommended weights run every track once more, and are not used for learning.
     let with_mean = |s: &mut Stage| s.replay = Some(Replay { share: 0.5, keep: 9, judge: ReplayJudge::Mean });
     let (judged, population, _) = jobs(with_mean, 0);
     assert_eq!((judged.len(), population.len()), (9, 9));
@@ -382,7 +384,7 @@ fn hard_tracks_come_again() {
             }
         }
     }
-    // Less than the share, because there is none again while nothing is behind the usual.
+    // Less than the share, because no track is replayed while none is below the usual return.
     assert!((5..2 * generations / 3).contains(&again), "{again} of {generations}");
 }
 
@@ -540,7 +542,7 @@ fn a_broken_state_is_refused_and_changes_nothing() {
     for name in good.keys() {
         let mut state = good.clone();
         state.remove(name);
-        // Without its head, a leader or a candidate is simply not there.
+        // Without its first entry, a leader or a candidate does not exist.
         let head = matches!(name.rsplit_once('.'), Some((_, "at")));
         if !head {
             states.push((state, ""));
@@ -553,7 +555,7 @@ fn a_broken_state_is_refused_and_changes_nothing() {
     }
 }
 
-/// One stage of demonstrations, from hopeless weights.
+/// One stage of demonstrations, from poor initial weights.
 fn demonstrations() -> Recipe {
     let stage =
         Stage { algorithm: Some("imitation".into()), tracks: 6, ..Stage::new("demonstrations", 4000) };
@@ -579,7 +581,8 @@ fn demonstrations_teach_and_resume_to_the_bit() {
         .iter()
         .filter_map(|e| if let Event::Generation { mean, .. } = e { Some(*mean) } else { None })
         .collect();
-    // The first round is the expert's, pushes and all; the second is what one round of demonstrations made of the learner.
+    // In the first round the expert acts, with disturbances; in the second the student acts, after one round
+    // of demonstrations.
     assert!(means.len() > 10 && means[means.len() - 1] > 0.9 * means[0], "{means:?}");
     let expert_like = whole.best_weights().expect("there is one").0;
     assert!((expert_like[0] + 3.0).abs() < 0.2, "{expert_like:?}");
@@ -621,7 +624,7 @@ fn what_episodes_are_for_is_said() {
     let (mut training, mut workers) = (with_student(recipe).expect("fine"), workers(1));
     let mut purposes = std::collections::BTreeMap::new();
     while let Some(work) = training.work() {
-        // A round of imitation has one row of weights, as what judges has.
+        // A round of imitation has one row of weights, as validations have.
         assert_eq!(work.weights.len(), 1);
         assert_eq!(work.purpose.trains(), work.record != Record::Returns);
         *purposes.entry(work.purpose).or_insert(0) += 1;

@@ -20,7 +20,7 @@ fn named(id: &str, options: &[(&str, &str)]) -> WorldFlags {
     WorldFlags { id: Some(id.into()), options: pairs(options), ..WorldFlags::default() }
 }
 
-/// Options that choose no code and open no file.
+/// Options that select no code and open no file.
 const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "actions", "wrap"];
 
 #[test]
@@ -47,7 +47,7 @@ fn files_may_name_native_worlds_alone() {
     assert!(said.contains("\"rocket\"") && said.contains("car-racing"), "{said}");
 }
 
-/// A world that the command line names takes what is harmless from the file, and nothing else.
+/// A world that the command line names takes harmless options from the file, and nothing else.
 #[test]
 fn options_that_choose_code_are_said_by_the_user() {
     let file =
@@ -58,13 +58,13 @@ fn options_that_choose_code_are_said_by_the_user() {
     {
         let refused = asked("gym:X-v0", &[(name, value)]).accept(&named("gym:X-v0", &[]));
         assert!(refused.expect_err("it may run code").to_string().contains(name), "{name}");
-        // Said by the user as it stands, or otherwise.
+        // The user gives the same value, or another one.
         for own in [value, "b.C"] {
             let own = [(name, own)];
             let request = asked("gym:X-v0", &[(name, value)]).accept(&named("gym:X-v0", &own)).expect("said");
             assert_eq!(request.options, pairs(&own));
         }
-        // Of a world that is not the file's, nothing is taken.
+        // Nothing is taken from a file with a different world.
         let request = asked("gym:X-v0", &[(name, value)]).accept(&named("gym:Y-v0", &[])).expect("named");
         assert_eq!(request, EnvRequest { id: "gym:Y-v0".into(), ..EnvRequest::default() });
     }
@@ -98,7 +98,7 @@ fn the_flags_are_printed_as_a_shell_takes_them() {
     assert!(text.contains("add `gym:X-v0 --picture render --env-arg lap=0.9 --option "), "{text}");
     let no = WorldFlags { repeat: Repeat::No, ..WorldFlags::default() };
     assert!(said(&world, &no).ends_with("if you trust it, add --trust-world to take it as it stands"));
-    // What cannot be read is not to be repeated, and what is long is cut.
+    // Unreadable values are not printed in hints, and long ones are truncated.
     for (value, shows) in
         [("a\nb", "a\\nb"), ("\u{202e}x", "\\u{202e}x"), (&*"x".repeat(100_000), "xxx… (1000")]
     {
@@ -108,7 +108,7 @@ fn the_flags_are_printed_as_a_shell_takes_them() {
     }
 }
 
-/// A text that is a world's name, or nearly one.
+/// A text that is, or resembles, a world's name.
 fn id() -> impl Strategy<Value = String> {
     prop_oneof![
         "gym:[A-Za-z:./-]{0,12}",
@@ -132,7 +132,7 @@ fn option() -> impl Strategy<Value = (String, String)> {
 }
 
 proptest! {
-    /// Whatever stands in weights, a configuration or a kept failure: no world comes of it but a native one.
+    /// For any contents of weights, a configuration or a recorded failure, only native worlds are accepted.
     #[test]
     fn no_file_yields_a_gymnasium_world(
         id in id(),
@@ -148,7 +148,7 @@ proptest! {
             if let Ok(request) = world.clone().accept(&WorldFlags::default()) {
                 prop_assert!(is_native(&request.id), "{request:?}");
             }
-            // Named by the command line, it brings nothing along that could choose code.
+            // If the command line names it, no option that could select code is accepted.
             if let Ok(request) = world.accept(&named(&id, &[])) && !is_native(&id) {
                 prop_assert!(request.options.keys().all(|name| HARMLESS.contains(&&**name)), "{request:?}");
             }

@@ -1,4 +1,4 @@
-//! Frames into a file that is whole or absent.
+//! Writes frames to a file that is complete or absent.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use foveate_film::{FilmError, FrameComposer, GifFilm, Mp4Film};
 use crate::RunError;
 use crate::atomic::AtomicFile;
 
-/// Formats, by the ending of the file's name.
+/// Formats, by the extension of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FilmFormat {
     Mp4,
@@ -34,7 +34,7 @@ impl FilmFormat {
         }
     }
 
-    /// Width and height that suit the format: observations of 96 x 96 are shown a whole number of times larger.
+    /// Default width and height of the format: observations of 96 x 96 are scaled by an integer.
     pub(super) fn size(self) -> (usize, usize) {
         let (width, height) = FrameComposer::SIZE;
         match self {
@@ -45,7 +45,7 @@ impl FilmFormat {
     }
 }
 
-/// A film being written.
+/// A video being written.
 pub(super) struct FilmWriter {
     film: Encoder,
     file: AtomicFile,
@@ -57,7 +57,7 @@ pub(super) struct FilmWriter {
 
 enum Encoder {
     Gif(Box<GifFilm>),
-    /// The head of an MP4 file, which comes first, is known last; the body waits for it on the disk.
+    /// The header of an MP4 file comes first but is known last; the body is buffered in a temporary file.
     Mp4(Box<Mp4Film>, Spool),
 }
 
@@ -91,7 +91,7 @@ impl FilmWriter {
         Ok(())
     }
 
-    /// Ends the film; gives its frames and bytes.
+    /// Completes the video; returns its frames and bytes.
     pub(super) fn finish(mut self) -> Result<(usize, u64), RunError> {
         let written = match self.film {
             Encoder::Gif(film) => {
@@ -114,7 +114,7 @@ fn failed(path: &Path, source: FilmError) -> RunError {
     RunError::Film { path: path.to_path_buf(), source }
 }
 
-/// A file without a name for what has to wait.
+/// An unnamed temporary file as a buffer.
 struct Spool(File);
 
 impl Spool {

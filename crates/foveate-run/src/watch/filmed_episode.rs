@@ -1,4 +1,4 @@
-//! The episode being filmed, one moment at a time.
+//! The recorded episode, step by step.
 
 use std::path::Path;
 
@@ -20,26 +20,26 @@ pub(super) struct FilmedEpisode {
     composer: FrameComposer,
     size: (usize, usize),
     view: Option<ImageBuf>,
-    /// For pictures that are not RGB.
+    /// Buffer for pictures that are not RGB.
     scratch: Vec<u8>,
     /// The decision on the current observation; the agent decides once per observation.
     decided: Option<ShownDecision>,
 }
 
-/// A decision, kept.
+/// A stored decision.
 struct ShownDecision {
     action: Vec<f64>,
-    /// The action as the dials show it.
+    /// The action in the form that the dials show.
     shown: Vec<f64>,
     /// The observation with the overlay, if it is a picture and the agent attends to places in it.
     overlaid: Option<ImageBuf>,
-    /// Names and weights of what the agent attends to, if that has names.
+    /// Names and weights of the attended inputs, if they have names.
     named: Option<(Vec<String>, Vec<f32>)>,
     marks: Vec<Mark>,
 }
 
 impl FilmedEpisode {
-    /// Resets the world to the episode that was asked for.
+    /// Resets the world to the requested episode.
     pub(super) fn new(
         request: &WatchRequest<'_>,
         usual_size: (usize, usize),
@@ -51,7 +51,7 @@ impl FilmedEpisode {
         let composer = FrameComposer::new(plan(request, size))?;
         env.reset(Some(request.seed));
         for _ in 0..request.episode {
-            // Whoever asked to stop gets no film; see `run`.
+            // If the user has already asked to stop, there is no video; see `run`.
             if stop.asked() {
                 break;
             }
@@ -91,7 +91,7 @@ impl FilmedEpisode {
         if let Some(view) = &mut self.view {
             match self.env.render(view) {
                 Ok(()) => {}
-                // A world without a picture is filmed by what the agent sees.
+                // A world without a picture is recorded by the agent's observation.
                 Err(EnvError::NoView { .. }) => self.view = None,
                 Err(error) => return Err(self.refused(error)),
             }
@@ -117,7 +117,7 @@ impl FilmedEpisode {
         Ok(self.composer.compose(&FrameContent {
             world: self.view.as_ref().map(ImageBuf::as_image),
             seen,
-            // After the end it still looks, but no longer acts.
+            // After the end the agent still observes, but no longer acts.
             action: if self.episode.is_over() { &[] } else { decided.map_or(&[][..], |d| &d.shown) },
             score,
             step,
@@ -125,7 +125,7 @@ impl FilmedEpisode {
         }))
     }
 
-    /// One step on.
+    /// Advances by one step.
     pub(super) fn step(&mut self) -> Result<(), RunError> {
         self.composer.skip_frame(self.steps(), self.episode.result().total);
         self.decide()?;
@@ -139,7 +139,7 @@ impl FilmedEpisode {
         WatchReport { file: file.to_path_buf(), bytes, frames, steps, score, ended }
     }
 
-    /// Lets the agent look, once per observation, since looking changes what it remembers.
+    /// Runs the agent once per observation, since this changes its memory.
     fn decide(&mut self) -> Result<(), RunError> {
         if self.decided.is_some() {
             return Ok(());
@@ -170,11 +170,11 @@ impl FilmedEpisode {
         let action = decision.action.to_vec();
         let space = &self.env.spec().action;
         let shown = match space.choose(&action) {
-            // The choice alone: scores have no scale of their own.
+            // Only the choice: scores have no scale of their own.
             Ok(Action::Discrete(choice)) => {
                 (0..space.len()).map(|i| f64::from(u8::from(i == choice))).collect()
             }
-            // What cannot be done is shown as it is, and refused in the step.
+            // An invalid action is shown unchanged, and rejected in the step.
             Ok(Action::Continuous(_)) | Err(_) => action.clone(),
         };
         self.decided = Some(ShownDecision { action, shown, overlaid, named, marks });
@@ -186,7 +186,7 @@ impl FilmedEpisode {
     }
 }
 
-/// What stays the same throughout the film.
+/// The settings that stay constant during the video.
 fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> FrameSettings {
     let spec = request.env.spec();
     let labels = &request.labels;

@@ -5,7 +5,7 @@ use foveate_core::{
     ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Selected, Step, TensorShape,
 };
 
-/// A world of one grey square: brighter every step, over after `length` steps, one point a step.
+/// A world of one grey square: brighter in every step, over after `length` steps, reward 1 per step.
 #[derive(Clone)]
 struct Dawn {
     spec: EnvSpec,
@@ -63,8 +63,8 @@ impl Env for Dawn {
     }
 }
 
-/// Looks at the first patch and prefers choice 1; it remembers how often it looked and refuses to look twice at the
-/// same brightness.
+/// Attends to the first patch and prefers choice 1; counts its decisions and rejects the same brightness
+/// twice.
 #[derive(Clone)]
 struct Looker;
 
@@ -219,7 +219,7 @@ fn wrong_requests_say_what_to_do() {
         &shoot(&ToyWorld::default(), &toy_agent(f32::NAN), "a.gif", |_| {}),
         "step 1: the agent's action[0]",
     );
-    // No population, no genome: the weights are named.
+    // Without a population there is no genome: the message names the weights.
     refused(
         &shoot(&ToyWorld::default(), &toy_agent(f32::NAN), "a.gif", |r| {
             r.labels.weights = "w.safetensors".into();
