@@ -1,28 +1,29 @@
-//! What the strategies share: where the search stands, how genomes are drawn, and how all of it is saved.
+//! Shared parts of the strategies: the state of the search, sampling of genomes, and saving.
 
 use foveate_core::{EvolveError, Population, Progress, Seed, StateDict, StateReader, Tensor};
 
-/// Larger numbers than this have left the search; genomes are of single precision and end at 3e38.
+/// Values above this are out of range; genomes are in single precision, whose limit is 3e38.
 const TOO_LARGE: f64 = 1e30;
 
-/// The first number that has left the range of a search, NaN or larger than 1e30, with its index.
+/// The first value that is NaN or larger than 1e30 in magnitude, with its index.
 pub fn first_out_of_range(values: &[f64]) -> Option<(usize, f64)> {
     values.iter().copied().enumerate().find(|(_, x)| x.is_nan() || x.abs() > TOO_LARGE)
 }
 
-/// The smallest sigma at mean `m`: the spacing of single-precision numbers there, below which genomes could not differ.
+/// The smallest sigma at mean `m`: the spacing of single-precision numbers there, below which genomes would
+/// be equal.
 pub(crate) fn sigma_floor(m: f64) -> f64 {
     f64::from(f32::EPSILON) * m.abs().max(1e-30)
 }
 
-/// Where a search stands.
+/// The state of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
     seed: Seed,
     generation: u64,
     /// `[n_params]`
     mean: Vec<f64>,
-    /// `[n_params]`: the mean, rounded.
+    /// `[n_params]`: the mean, rounded to single precision.
     mean_f32: Vec<f32>,
     population: Population,
     asked: bool,
@@ -60,7 +61,7 @@ impl Base {
         &self.mean_f32
     }
 
-    /// The genomes as they were or will be evaluated.
+    /// The genomes of this generation.
     pub(crate) const fn population(&self) -> &Population {
         &self.population
     }
@@ -69,23 +70,23 @@ impl Base {
         &mut self.population
     }
 
-    /// Whether a population has to be drawn; from now on there is one.
+    /// Whether a population must be sampled; after this call there is one.
     pub(crate) const fn must_sample(&mut self) -> bool {
         !std::mem::replace(&mut self.asked, true)
     }
 
-    /// The path of this generation.
+    /// The seed path of this generation.
     pub(crate) const fn generation_seed(&self) -> Seed {
         self.seed.child("generation", self.generation)
     }
 
-    /// The path of a genome of this generation.
+    /// The seed path of a genome of this generation.
     pub(crate) const fn genome_seed(&self, index: usize) -> Seed {
         self.generation_seed().child("genome", index as u64)
     }
 
-    /// Draws the population around the mean, parameter `j` with standard deviation `sigma(j)`; in opposite pairs, one
-    /// behind the other, when `mirrored`.
+    /// Samples the population around the mean, with standard deviation `sigma(j)` for parameter `j`; when
+    /// `mirrored`, in adjacent antithetic pairs.
     pub(crate) fn sample(&mut self, mirrored: bool, sigma: impl Fn(usize) -> f64) {
         for i in 0..self.population.len() {
             let (draw, sign) = if mirrored { (i / 2, if i % 2 == 1 { -1.0 } else { 1.0 }) } else { (i, 1.0) };
@@ -97,7 +98,7 @@ impl Base {
         }
     }
 
-    /// Lays genome `i` at the mean plus `step(i, j)` in parameter `j`.
+    /// Sets genome `i` to the mean plus `step(i, j)` in parameter `j`.
     pub(crate) fn place(&mut self, step: impl Fn(usize, usize) -> f64) {
         for i in 0..self.population.len() {
             for (j, (x, m)) in self.population.genome_mut(i).iter_mut().zip(&self.mean).enumerate() {
@@ -106,7 +107,7 @@ impl Base {
         }
     }
 
-    /// Whether this may be told.
+    /// Checks that this fitness is valid for `tell`.
     pub(crate) fn check_fitness(&self, fitness: &[f64]) -> Result<(), EvolveError> {
         let wanted = self.population.len();
         if !self.asked {
@@ -121,7 +122,7 @@ impl Base {
         Ok(())
     }
 
-    /// Whether numbers that a generation led to may be gone on with.
+    /// Checks that updated values are finite and in range.
     pub(crate) fn check_range(&self, what: &'static str, values: &[f64]) -> Result<(), EvolveError> {
         match first_out_of_range(values) {
             None => Ok(()),
@@ -152,7 +153,7 @@ impl Base {
         }
     }
 
-    /// What every state holds; `settings` recognise those made with others.
+    /// The entries of every state; `settings` detect states that were saved with other settings.
     pub(crate) fn state(&self, settings: Vec<f64>) -> StateDict {
         StateDict::from([
             ("mean".into(), Tensor::from(self.mean.clone())),
@@ -162,7 +163,7 @@ impl Base {
         ])
     }
 
-    /// What [`Base::state`] saved: the mean and the generation, checked but not yet taken.
+    /// The result of [`Base::state`]: the mean and the generation, checked but not yet applied.
     pub(crate) fn saved<'a>(
         &self,
         state: StateReader<'a>,
@@ -178,7 +179,7 @@ impl Base {
         Ok((state.f64s("mean", self.mean.len())?, state.counts("generation", 1)?[0]))
     }
 
-    /// Takes what [`Base::saved`] found.
+    /// Applies the result of [`Base::saved`].
     pub(crate) fn restore(&mut self, (mean, generation): (&[f64], u64)) {
         self.mean.copy_from_slice(mean);
         self.round();
@@ -191,7 +192,7 @@ pub(crate) fn bad(why: String) -> EvolveError {
     EvolveError::BadState { why }
 }
 
-/// The methods of [`foveate_core::Evolver`] that a strategy with a field `base: Base` answers by it alone.
+/// The methods of [`foveate_core::Evolver`] that a strategy with a field `base: Base` forwards to it.
 macro_rules! answered_by_base {
     () => {
         fn population_mut(&mut self) -> &mut Population {

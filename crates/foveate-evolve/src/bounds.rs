@@ -1,50 +1,50 @@
-//! Bounds around any strategy: no genome leaves `low..=high`.
+//! Bounds around any strategy: all genomes stay within `low..=high`.
 //!
-//! Genomes that a strategy draws outside are repaired before anyone sees them, and the strategy learns from them as
-//! repaired, with the fitness they got (see [`Evolver::population_mut`]): every strategy here takes its steps from the
-//! evaluated genomes, never from the random numbers behind them. Redrawing what falls outside is not offered: a genome
-//! of thousands of parameters would hardly ever fall inside as a whole.
+//! Genomes outside the bounds are repaired before evaluation, and the strategy learns from the repaired
+//! genomes and their fitness (see [`Evolver::population_mut`]): every strategy here computes its steps from
+//! the evaluated genomes, never from the random numbers behind them. Resampling is not offered: a genome of
+//! thousands of parameters would hardly ever be entirely inside.
 //!
-//! The inner search goes its own way and its centre may stray outside by a little; what is handed out as mean, centre
-//! and recommended weights is cut off at the bounds.
+//! The inner search is not constrained, and its centre may be slightly outside; the mean, the centre and the
+//! recommended weights are clipped to the bounds.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, StateDict};
 use serde::{Deserialize, Serialize};
 
-/// Where genomes may be.
+/// The range of genomes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
-    /// The least value of every parameter.
+    /// The smallest value of every parameter.
     pub low: f64,
     /// The largest value of every parameter, above `low`.
     pub high: f64,
-    /// What happens to a parameter outside.
+    /// How parameters outside are repaired.
     #[serde(default)]
     pub repair: Repair,
 }
 
-/// What happens to a parameter that was drawn outside its bounds.
+/// How a parameter that was sampled outside its bounds is repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// It is mirrored at the bound it crossed, as often as needed: as far inside as it was outside. The search keeps
-    /// its spread at the bound.
+    /// It is reflected at the bound it crossed, repeatedly if necessary: as far inside as it was outside. The
+    /// search keeps its spread at the bound.
     #[default]
     Reflect,
-    /// It is set to the bound. Optima that lie on the bound are met exactly; a search whose mean has left the bounds by
-    /// many standard deviations sees no differences there any more.
+    /// It is set to the bound. Optima on the bound are reached exactly; a search whose mean is outside the
+    /// bounds by many standard deviations sees no differences any more.
     Clip,
 }
 
 impl Bounds {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the bounds.
+    /// [`EvolveError::BadConfig`] with the bounds.
     pub fn check(&self) -> Result<(), EvolveError> {
         let Bounds { low, high, .. } = *self;
-        // In single precision, which is what genomes are made of.
+        // In single precision, the type of genomes.
         let (low32, high32) = (low as f32, high as f32);
         if low32.is_finite() && high32.is_finite() && low32 < high32 {
             return Ok(());
@@ -55,12 +55,12 @@ impl Bounds {
         Err(EvolveError::BadConfig { why })
     }
 
-    /// The nearest value inside.
+    /// The nearest value within the bounds.
     fn clip(&self, x: f64) -> f64 {
         x.clamp(self.low, self.high)
     }
 
-    /// `x`, inside.
+    /// `x`, moved into the bounds.
     pub(crate) fn repair(&self, x: f32) -> f32 {
         let (low, high) = (self.low, self.high);
         let wide = f64::from(x);
@@ -71,17 +71,17 @@ impl Bounds {
             Repair::Clip => self.clip(wide),
             Repair::Reflect => {
                 let width = high - low;
-                // A zigzag of period 2·width that is the identity inside.
+                // A triangle wave of period 2·width that is the identity inside.
                 let along = (wide - low).rem_euclid(2.0 * width);
                 low + if along > width { 2.0 * width - along } else { along }
             }
         };
-        // Rounding may step outside again.
+        // Rounding may cross the bound again.
         (inside as f32).clamp(round_up(low), round_down(high))
     }
 }
 
-/// The least single-precision number that is not below `x`.
+/// The smallest single-precision number that is not below `x`.
 fn round_up(x: f64) -> f32 {
     let near = x as f32;
     if f64::from(near) < x { near.next_up() } else { near }
@@ -92,21 +92,21 @@ fn round_down(x: f64) -> f32 {
     -round_up(-x)
 }
 
-/// A strategy within bounds; see the [module's words](self).
+/// A strategy within bounds; see the [module](self).
 pub struct Bounded {
     bounds: Bounds,
     inner: Box<dyn Evolver>,
-    /// `[n_params]`, all cut off at the bounds.
+    /// `[n_params]`: the mean, clipped to the bounds.
     mean: Vec<f32>,
     centre: Vec<f64>,
     recommended: Vec<f64>,
 }
 
 impl Bounded {
-    /// Keeps the genomes of `inner`, which has not been asked yet, within `bounds`.
+    /// Keeps the genomes of `inner`, which must not have been asked yet, within `bounds`.
     ///
     /// # Errors
-    /// When the bounds make no sense or the start lies outside.
+    /// When the bounds are invalid or the start is outside.
     pub fn new(bounds: Bounds, inner: Box<dyn Evolver>) -> Result<Self, EvolveError> {
         bounds.check()?;
         let Bounds { low, high, .. } = bounds;
@@ -123,7 +123,7 @@ impl Bounded {
         Ok(bounded)
     }
 
-    /// Takes over where the inner strategy stands.
+    /// Copies the state of the inner strategy.
     fn look(&mut self) {
         for (to, &from) in self.mean.iter_mut().zip(self.inner.mean()) {
             *to = from.clamp(round_up(self.bounds.low), round_down(self.bounds.high));
@@ -140,7 +140,7 @@ impl Bounded {
 impl Evolver for Bounded {
     fn ask(&mut self) -> &Population {
         self.inner.ask();
-        // What is inside already stays as it is, so asking twice gives the same.
+        // Values inside are unchanged, so asking twice gives the same.
         let population = self.inner.population_mut();
         for i in 0..population.len() {
             for x in population.genome_mut(i) {
@@ -176,7 +176,7 @@ impl Evolver for Bounded {
         self.inner.generation()
     }
 
-    /// That of the inner strategy; the bounds add nothing to it.
+    /// The state of the inner strategy; the bounds add nothing.
     fn state(&self) -> StateDict {
         self.inner.state()
     }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_repaired_is_inside_to_the_last_bit() {
-        // 0.1 and 0.3 are not numbers of single precision: the nearest lie on either side.
+        // 0.1 and 0.3 are not single-precision numbers: the nearest ones are on either side.
         for repair in [Repair::Reflect, Repair::Clip] {
             let bounds = Bounds { low: 0.1, high: 0.3, repair };
             let mut rng = foveate_core::Seed::root(4).rng();

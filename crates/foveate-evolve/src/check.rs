@@ -1,4 +1,4 @@
-//! The questions that every strategy asks of its settings.
+//! Checks that the settings of all strategies share.
 
 use foveate_core::EvolveError;
 

@@ -1,4 +1,4 @@
-//! CMA-ES: an evolution strategy that learns which steps go together, and how long they should be.
+//! CMA-ES: an evolution strategy that adapts the full covariance matrix and the step size.
 //!
 //! Hansen and Ostermeier, "Completely Derandomized Self-Adaptation in Evolution Strategies" (2001); Hansen, "The CMA
 //! Evolution Strategy: A Tutorial" (arXiv:1604.00772); the active update is that of Jastrebski and Arnold (2006).
@@ -14,34 +14,35 @@
 //! σ  ← σ exp(c_σ / d (‖p_σ‖ / E‖N(0, I)‖ − 1))
 //! ```
 //!
-//! `s` is 1, until the variances of C differ by a factor of 10⁸: then C becomes a correlation matrix and `s` takes the
-//! scales (as pycma's `conditioncov_alleviate`; [`Form::Eigen`] alone needs it). It also takes what σ has grown by when
-//! that is 10⁹.
+//! `s` is 1 until the variances of C differ by a factor of 10⁸: then C becomes a correlation matrix and `s`
+//! takes the scales (as pycma's `conditioncov_alleviate`; only [`Form::Eigen`] needs it). When σ has grown by
+//! 10⁹, the factor moves into `s` as well.
 //!
 //! # Two roots of one matrix
 //!
-//! [`Form::Eigen`] takes for A the symmetric root `B D Bᵀ`. pycma draws `B D z`, which is the same distribution; the
-//! symmetric root does not depend on the signs and the order that an eigensolver gives its vectors.
-//! [`Form::Cholesky`] takes the Cholesky factor: again the same distribution, twenty times cheaper for thousands of
-//! parameters. Its `p_σ` lives in other coordinates, so that single runs differ from pycma's while their statistics agree.
-//! Both factor lazily, every `1 / (10 n (c_1 + c_μ))` generations, as pycma does.
+//! [`Form::Eigen`] uses the symmetric root `B D Bᵀ` for A. pycma samples `B D z`, which has the same
+//! distribution; the symmetric root does not depend on the signs and the order of an eigensolver's vectors.
+//! [`Form::Cholesky`] uses the Cholesky factor: again the same distribution, and twenty times cheaper for
+//! thousands of parameters. Its `p_σ` has other coordinates, so single runs differ from pycma's while their
+//! statistics agree. Both factorise lazily, every `1 / (10 n (c_1 + c_μ))` generations, as pycma does.
 //!
-//! # What differs from pycma
+//! # Differences from pycma
 //!
-//! * Above 300 dimensions pycma adapts σ by comparing two points on a line (TPA) unless told otherwise; here it is
-//!   always the path (its `AdaptSigma: CMAAdaptSigmaCSA`).
-//! * Populations below 6 have no mirrored genomes (its `CMA_mirrors: 0`).
-//! * A condition above 10¹² is no reason for new coordinates; at 10¹⁴, where pycma would stop, the diagonal is raised
-//!   to hold it there.
-//! * When σ has grown by 10⁹ the scales take it and nothing else changes; pycma's `p_c` keeps its old units there.
-//! * There are no termination criteria: when to stop is for others to say.
+//! * Above 300 dimensions pycma by default adapts σ by comparing two points on a line (TPA); this
+//!   implementation always uses the path (pycma's `AdaptSigma: CMAAdaptSigmaCSA`).
+//! * Populations below 6 have no mirrored genomes (pycma's `CMA_mirrors: 0`).
+//! * A condition number above 10¹² does not change the coordinates; at 10¹⁴, where pycma would stop, the
+//!   diagonal is increased to limit it.
+//! * When σ has grown by 10⁹, the scales take the factor and nothing else changes; pycma's `p_c` keeps its
+//!   old units there.
+//! * There are no termination criteria: the caller decides when to stop.
 //!
 //! # Size of the state
 //!
-//! The lower triangle of C, `4 n (n + 1)` bytes (54 MB at n = 3,667), and the vectors learnt since it was last
-//! factored: none in the generations that factor, else up to about 0.2 n² numbers (15 MB there with 256 genomes). The
-//! factor is not saved but made again from the same bits; its own bits may differ between processors that offer
-//! different instructions, so a run that must end alike has to go on where it began.
+//! The lower triangle of C, `4 n (n + 1)` bytes (54 MB at n = 3,667), and the vectors added since the last
+//! factorisation: none in generations that factorise, otherwise up to about 0.2 n² numbers (15 MB at this n
+//! with 256 genomes). The factor is not saved but recomputed from the same bits; its bits may differ between
+//! processors with different instructions, so a bit-identical run must resume on the same kind of processor.
 
 mod covariance;
 #[cfg(feature = "eigen")]
@@ -60,17 +61,18 @@ use matrix::Matrix;
 pub(crate) use step_size::StepSize;
 pub(crate) use weights::{Rates, Weights};
 
-/// Variances of C further apart than this go into the scales.
+/// A larger ratio of the variances of C moves them into the scales.
 const SCALE_CONDITION: f64 = 1e8; // pycma's conditioncov_alleviate
 
-/// What σ may have grown by before the scales take it.
+/// Growth of σ at which it moves into the scales.
 const MOST_GROWTH: f64 = 1e9; // pycma's _redistribute_sigma_above
 
-/// Which root of the covariance matrix samples are made with; see the [module's words](self).
+/// The root of the covariance matrix used for sampling; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// The symmetric root, from an eigendecomposition: follows pycma to rounding. Needs the Cargo feature `eigen`.
+    /// The symmetric root, from an eigendecomposition: agrees with pycma up to rounding. Needs the Cargo
+    /// feature `eigen`.
     Eigen,
     /// The Cholesky factor: the same distribution, much faster in thousands of dimensions.
     #[default]
@@ -78,20 +80,20 @@ pub enum Form {
 }
 
 impl Form {
-    /// The forms that this build has, the default first: `eigen` comes with the Cargo feature of that name.
+    /// The forms in this build, the default first: `eigen` requires the Cargo feature of that name.
     pub const BUILT: &[Form] =
         if cfg!(feature = "eigen") { &[Form::Cholesky, Form::Eigen] } else { &[Form::Cholesky] };
 
-    /// Checks that this build has the form.
+    /// Checks that this build includes the form.
     ///
     /// # Errors
-    /// When it does not; the message says how to build it in.
+    /// When it does not; the message says how to include it.
     pub fn check(self) -> Result<(), EvolveError> {
         if Form::BUILT.contains(&self) { Ok(()) } else { Err(not_built()) }
     }
 }
 
-/// The answer to [`Form::Eigen`] where it is not in [`Form::BUILT`].
+/// The error for [`Form::Eigen`] when it is not in [`Form::BUILT`].
 fn not_built() -> EvolveError {
     let why = "form = \"eigen\" of cma-es is not in this build; build it with the Cargo feature `eigen`, or choose form = \
                \"cholesky\", which samples the same distribution";
@@ -102,14 +104,14 @@ fn not_built() -> EvolveError {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CmaEsConfig {
-    /// λ: genomes per generation, at least 2; left out, `4 + 3 ln n` for n parameters.
+    /// λ: genomes per generation, at least 2; by default `4 + 3 ln n` for n parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub population: Option<usize>,
-    /// σ at the start: standard deviation of every parameter around the mean, above 0.
+    /// Initial σ: standard deviation of every parameter around the mean, above 0.
     pub sigma: f64,
-    /// Learn from bad genomes too, with negative weights.
+    /// Also learn from bad genomes, with negative weights.
     pub active: bool,
-    /// Which root of the covariance matrix.
+    /// The root of the covariance matrix.
     pub form: Form,
 }
 
@@ -120,10 +122,11 @@ impl Default for CmaEsConfig {
 }
 
 impl CmaEsConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range; also when this build has not got the form.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range; also when this build does not
+    /// include the form.
     pub fn check(&self) -> Result<(), EvolveError> {
         self.form.check()?;
         check_settings(self.population, self.sigma)
@@ -140,21 +143,21 @@ pub(crate) fn default_population(params: usize) -> usize {
     4 + (3.0 * (params.max(1) as f64).ln()) as usize
 }
 
-/// What both kinds of CMA-ES ask of their settings.
+/// Checks the settings that both kinds of CMA-ES share.
 pub(crate) fn check_settings(population: Option<usize>, sigma: f64) -> Result<(), EvolveError> {
     check::population(population.unwrap_or(4), false)?;
     check::above_zero(&[("sigma", sigma)])
 }
 
-/// Indices of genomes, best first; those of equal fitness stay in the order of the population.
+/// Indices of genomes, best first; equal ones stay in the order of the population.
 pub(crate) fn rank(fitness: &[f64], order: &mut Vec<usize>) {
     order.clear();
     order.extend(0..fitness.len());
-    // All are finite; 0.0 and -0.0 are equal.
+    // All values are finite; 0.0 and -0.0 are equal.
     order.sort_by(|&a, &b| fitness[b].partial_cmp(&fitness[a]).unwrap_or(std::cmp::Ordering::Equal));
 }
 
-/// The strategy; see the [module's words](self) for the algorithm.
+/// The CMA-ES strategy; see the [module](self) for the algorithm.
 ///
 /// ```
 /// use foveate_core::{Evolver, Seed};
@@ -190,7 +193,7 @@ pub struct CmaEs {
     /// `[n_params]`: `p_c`.
     path_c: Vec<f64>,
     covariance: Covariance,
-    /// The generation when C was last factored.
+    /// The generation of the last factorisation of C.
     factored_at: u64,
 
     /// `[n_params, λ]`: a genome's normal numbers in each column, and its step `y`.
@@ -207,10 +210,10 @@ pub struct CmaEs {
 }
 
 impl CmaEs {
-    /// Starts around `mean`, with all randomness below `seed`.
+    /// Starts around `mean`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn from_mean(config: CmaEsConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
         let n = mean.len();
@@ -257,36 +260,37 @@ impl CmaEs {
         self.sigma
     }
 
-    /// `[n_params]`: the path that σ is adapted by.
+    /// `[n_params]`: the evolution path of σ.
     pub fn path_sigma(&self) -> &[f64] {
         &self.path_sigma
     }
 
-    /// `[n_params]`: the path of the rank-one update.
+    /// `[n_params]`: the evolution path of the rank-one update.
     pub fn path_c(&self) -> &[f64] {
         &self.path_c
     }
 
-    /// `[n_params]`: what multiplies every step, parameter by parameter; see the [module's words](self).
+    /// `[n_params]`: the scale of every step, per parameter; see the [module](self).
     pub fn scale(&self) -> &[f64] {
         &self.scale
     }
 
-    /// Generations from one factorisation of C to the next.
+    /// Generations between two factorisations of C.
     pub fn interval(&self) -> u64 {
         (self.gap.ceil() as u64).max(1)
     }
 
-    /// `[n_params, n_params]`, row-major: C with all that was learnt. A copy, for people who look.
+    /// `[n_params, n_params]`, row-major: the current C with all updates. A copy, for inspection.
     pub fn covariance(&self) -> Vec<f64> {
         self.covariance.to_rows()
     }
 
-    /// As [`Evolver::ask`], with the normal numbers from `normals`, `[n_genomes, n_params]`, row-major, instead of the
-    /// seed's: to compare with another implementation. Not saved: a restored strategy draws its own.
+    /// As [`Evolver::ask`], with the normal numbers `normals`, `[n_genomes, n_params]`, row-major, instead of
+    /// random ones, to compare with another implementation. They are not saved: a restored strategy draws its
+    /// own.
     ///
     /// # Errors
-    /// When the count is wrong or one is not finite.
+    /// When the count is wrong or a number is not finite.
     pub fn ask_with(&mut self, normals: &[f64]) -> Result<&Population, EvolveError> {
         let (n, wanted) = (self.scale.len(), self.scale.len() * self.normals.cols());
         check_normals(normals, wanted)?;
@@ -298,13 +302,13 @@ impl CmaEs {
         Ok(self.base.population())
     }
 
-    /// Makes genomes of the normal numbers.
+    /// Computes genomes from the normal numbers.
     fn sample(&mut self) {
         self.covariance.colour(&self.normals, &mut self.steps);
         self.base.place(|i, j| self.sigma * self.scale[j] * self.steps[(j, i)]);
     }
 
-    /// Factors the covariance matrix when that is due. Here and not in `ask`, which leaves the state as it is.
+    /// Factorises the covariance matrix when that is due. Not in `ask`, which leaves the state unchanged.
     fn refresh(&mut self) {
         if self.config.form == Form::Eigen {
             self.covariance.variances(&mut self.variances);
@@ -327,10 +331,11 @@ impl CmaEs {
         }
     }
 
-    /// Takes the steps of repaired genomes from where they lie now; the others keep theirs in double precision.
+    /// Recomputes the steps of repaired genomes from their current position; the others keep theirs in double
+    /// precision.
     ///
-    /// A repaired genome's step is at most as long as a drawn one could reasonably be: `√n + 2 n / (n + 2)`, as pycma
-    /// has it for points that are not its own.
+    /// The step of a repaired genome is limited to a plausible length, `√n + 2 n / (n + 2)`, as pycma does
+    /// for injected points.
     fn take_repairs(&mut self) {
         let (n, mean, population) = (self.scale.len(), self.base.mean(), self.base.population());
         let repaired = &mut self.order;
@@ -378,7 +383,7 @@ impl CmaEs {
         }
     }
 
-    /// Where the ranking in `order` leads the mean, `p_σ` and σ; refused when that is out of range.
+    /// Computes the next mean, `p_σ` and σ from the ranking in `order`; an error if they are out of range.
     fn look_ahead(&mut self) -> Result<f64, EvolveError> {
         self.recombine();
         self.next_path.copy_from_slice(&self.path_sigma);
@@ -393,7 +398,7 @@ impl CmaEs {
         Ok(sigma)
     }
 
-    /// Learns C and its path from the ranking in `order`.
+    /// Updates C and its path with the ranking in `order`.
     fn learn(&mut self) {
         let Rates { cc, c1, cmu } = self.rates;
         let stalls = self.step_size.stalls(&self.next_path, self.base.generation() + 1);
@@ -401,7 +406,7 @@ impl CmaEs {
         for (p, y) in self.path_c.iter_mut().zip(&self.step_y) {
             *p = (1.0 - cc) * *p + gain * y;
         }
-        // While the path stalls, the variance that it would have added is not taken away either.
+        // While the path stalls, the variance that it would have added is not removed either.
         let c1a = if stalls { c1 * (1.0 - cc * (2.0 - cc)) } else { c1 };
         let weights = self.weights.all();
         self.covariance.shrink((1.0 - c1a - cmu * weights.iter().sum::<f64>()).max(0.0));
@@ -415,7 +420,7 @@ impl CmaEs {
         }
     }
 
-    /// The settings as numbers, to recognise a state that was made with others.
+    /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
         vec![
             self.normals.cols() as f64,
@@ -426,8 +431,8 @@ impl CmaEs {
     }
 }
 
-/// Hands σ over to the scales when it has grown out of all proportion: on a function that keeps pushing the variances
-/// down, σ drifts up to make good for it. Distribution and paths are what they were.
+/// Moves σ into the scales when it has grown too much: on a function that keeps reducing the variances, σ
+/// grows to compensate. Distribution and paths do not change.
 pub(crate) fn balance(first: f64, sigma: &mut f64, scale: &mut [f64]) {
     if *sigma > MOST_GROWTH * first {
         let factor = *sigma / first;
@@ -438,12 +443,12 @@ pub(crate) fn balance(first: f64, sigma: &mut f64, scale: &mut [f64]) {
     }
 }
 
-/// A σ that a search can go on with.
+/// Checks that σ is in range.
 pub(crate) fn check_sigma(base: &Base, sigma: f64) -> Result<(), EvolveError> {
     base.check_range("sigma", &[if sigma >= f64::MIN_POSITIVE { sigma } else { f64::NAN }])
 }
 
-/// As many finite numbers as are wanted.
+/// Checks that there are `wanted` normal numbers, all finite.
 pub(crate) fn check_normals(normals: &[f64], wanted: usize) -> Result<(), EvolveError> {
     if normals.len() == wanted && normals.iter().all(|z| z.is_finite()) {
         return Ok(());
@@ -470,8 +475,8 @@ impl Evolver for CmaEs {
         self.base.population()
     }
 
-    /// As the contract says, but a genome that lies there as it was drawn is learnt from as it was drawn, in double
-    /// precision, with its normal numbers; only repaired ones cost a solution with the factor.
+    /// Follows the contract of [`Evolver::tell`]; genomes that were not modified are used in double precision
+    /// with their normal numbers, and only repaired ones need a linear solve with the factor.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
         self.base.check_fitness(fitness)?;
         self.take_repairs();

@@ -1,18 +1,18 @@
 //! Evolution strategies, one file per algorithm, behind [`foveate_core::Evolver`].
 //!
 //! * [`RankEs`]: small populations, rank weights, one constant step size.
-//! * [`Snes`]: rank weights and a step size of its own for each parameter.
+//! * [`Snes`]: rank weights and a step size per parameter.
 //! * [`OpenAiEs`]: centred ranks and Adam.
-//! * [`Pgpe`]: symmetric pairs, `ClipUp` and a step size of its own for each parameter.
-//! * [`CmaEs`]: learns which steps go together, with a full covariance matrix.
-//! * [`SepCmaEs`]: the same with a diagonal one.
-//! * [`SimpleGa`]: the best have mutated children.
+//! * [`Pgpe`]: symmetric pairs, `ClipUp` and a step size per parameter.
+//! * [`CmaEs`]: adapts a full covariance matrix.
+//! * [`SepCmaEs`]: the same with a diagonal covariance matrix.
+//! * [`SimpleGa`]: truncation selection and mutation.
 //!
-//! [`StrategyConfig`] names any of them together with its settings, [`make`] makes it, [`STRATEGIES`] lists them. Any of
-//! them can be kept within [`Bounds`] and restarted when it stagnates ([`Restarts`]).
+//! [`StrategyConfig`] names a strategy together with its settings, [`make`] builds it, [`STRATEGIES`] lists
+//! all. Any strategy can be kept within [`Bounds`] and restarted when it stagnates ([`Restarts`]).
 //!
-//! **Invariant:** a strategy knows genomes and fitness, never worlds, agents, files or clocks; its randomness comes
-//! from the seed path of the generation alone.
+//! **Invariant:** a strategy knows genomes and fitness, never worlds, agents, files or clocks; its randomness
+//! derives only from the seed path of the generation.
 
 mod base;
 pub mod bounds;

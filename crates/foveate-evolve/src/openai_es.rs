@@ -1,4 +1,4 @@
-//! `OpenAI`-ES: mirrored sampling, centred ranks, Adam, weight decay, a step size that is given.
+//! `OpenAI`-ES: mirrored sampling, centred ranks, Adam, weight decay, a step size that is not adapted.
 //!
 //! Salimans, Ho, Chen, Sidor and Sutskever, "Evolution strategies as a scalable alternative to reinforcement learning",
 //! 2017, algorithm 1 with section 2.1's mirrored sampling, fitness shaping and weight decay:
@@ -9,7 +9,7 @@
 //! m ← Adam(m, g)
 //! ```
 //!
-//! `z_i` is taken back from the genome as it was evaluated.
+//! `z_i` is computed from the genome as evaluated.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -25,23 +25,23 @@ use crate::shaping::{Shaper, Shaping};
 pub struct OpenAiEsConfig {
     /// λ: genomes per generation, at least 2; even when `mirrored`.
     pub population: usize,
-    /// σ: standard deviation of every parameter at the start, above 0.
+    /// σ: initial standard deviation of every parameter, above 0.
     pub sigma: f64,
-    /// What each generation multiplies σ by, above 0 and at most 1.
+    /// Factor of σ per generation, above 0 and at most 1.
     pub sigma_decay: f64,
-    /// Where σ stops falling, 0 or more.
+    /// Lower limit of σ, 0 or more.
     pub sigma_min: f64,
-    /// Adam's η, above 0: about how far a parameter may go in a generation.
+    /// Adam's η, above 0: approximately the largest change of a parameter per generation.
     pub learning_rate: f64,
     /// Adam's β₁, `0.0..1.0`.
     pub beta1: f64,
     /// Adam's β₂, `0.0..1.0`.
     pub beta2: f64,
-    /// d: how strongly the gradient draws the mean to zero, 0 or more.
+    /// d: weight decay of the mean, 0 or more.
     pub weight_decay: f64,
-    /// How fitness becomes weights.
+    /// How fitness is converted to weights.
     pub shaping: Shaping,
-    /// Draw genomes in opposite pairs.
+    /// Sample genomes in antithetic pairs.
     pub mirrored: bool,
 }
 
@@ -63,10 +63,10 @@ impl Default for OpenAiEsConfig {
 }
 
 impl OpenAiEsConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         check::population(self.population, self.mirrored)?;
         check::above_zero(&[("sigma", self.sigma), ("learning_rate", self.learning_rate)])?;
@@ -75,7 +75,7 @@ impl OpenAiEsConfig {
         check::share(&[("beta1", self.beta1), ("beta2", self.beta2)])
     }
 
-    /// σ of the generation after one of σ = `sigma`.
+    /// σ of the generation after one with σ = `sigma`.
     fn decayed(&self, sigma: f64) -> f64 {
         (sigma * self.sigma_decay).max(self.sigma_min.min(sigma)).max(f64::from(f32::MIN_POSITIVE))
     }
@@ -96,7 +96,7 @@ impl OpenAiEsConfig {
     }
 }
 
-/// The strategy; see the [module's words](self).
+/// The OpenAI-ES strategy; see the [module](self).
 #[derive(Debug, Clone)]
 pub struct OpenAiEs {
     config: OpenAiEsConfig,
@@ -109,10 +109,10 @@ pub struct OpenAiEs {
 }
 
 impl OpenAiEs {
-    /// Starts around `mean` (`[n_params]`), with all randomness below `seed`.
+    /// Starts around `mean` (`[n_params]`); all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn from_mean(config: OpenAiEsConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
         let n = mean.len();

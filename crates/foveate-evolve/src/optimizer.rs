@@ -1,14 +1,14 @@
-//! How a gradient moves the mean: Adam and `ClipUp`.
+//! Optimisers that move the mean along a gradient: Adam and `ClipUp`.
 
 use foveate_core::{EvolveError, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-/// Which of them.
+/// The kind of optimiser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptimizerKind {
-    /// Toklu, Liskowski and Srivastava, "`ClipUp`: a simple and powerful optimizer for distribution-based policy
-    /// evolution", 2020: the gradient gives the direction alone, momentum the speed, and the speed has a limit.
+    /// Toklu, Liskowski and Srivastava, "`ClipUp`: a simple and powerful optimizer for distribution-based
+    /// policy evolution", 2020: only the direction of the gradient is used, with momentum and a speed limit.
     #[default]
     ClipUp,
     /// Kingma and Ba, "Adam: a method for stochastic optimization", 2015, algorithm 1.
@@ -53,7 +53,7 @@ impl Optimizer {
         Optimizer(Rule::ClipUp { rate, max_speed, momentum, velocity: vec![0.0; params] })
     }
 
-    /// Moves `mean` along `gradient`, which is finite and whose squares are.
+    /// Moves `mean` along `gradient`; the gradient and its squares must be finite.
     pub fn step(&mut self, gradient: &[f64], mean: &mut [f64]) {
         match &mut self.0 {
             Rule::Adam { rate, beta1, beta2, steps, first, second } => {
@@ -68,7 +68,7 @@ impl Optimizer {
             }
             Rule::ClipUp { rate, max_speed, momentum, velocity } => {
                 let length = norm(gradient);
-                // No gradient, no direction: momentum alone.
+                // Without a gradient only momentum acts.
                 let scale = if length > 0.0 { *rate / length } else { 0.0 };
                 for (v, g) in velocity.iter_mut().zip(gradient) {
                     *v = *momentum * *v + scale * g;
@@ -83,7 +83,7 @@ impl Optimizer {
         }
     }
 
-    /// Adds its state under names of its own.
+    /// Adds its state to `state` under its own names.
     pub fn save(&self, state: &mut StateDict) {
         match &self.0 {
             Rule::Adam { steps, first, second, .. } => {
@@ -97,10 +97,10 @@ impl Optimizer {
         }
     }
 
-    /// This optimiser where `state` left it.
+    /// This optimiser with the saved state.
     ///
     /// # Errors
-    /// When something is missing, of the wrong size, or out of range.
+    /// When an entry is missing, of the wrong size, or out of range.
     pub fn restored(&self, state: StateReader<'_>) -> Result<Self, EvolveError> {
         let mut restored = self.clone();
         match &mut restored.0 {
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn steps_by_hand() {
         let clip_up = || Optimizer::clip_up(2, 0.1, 0.15, 0.9);
-        // The length of the gradient is nothing; the second step would be 0.19 long and is cut.
+        // The length of the gradient has no effect; the second step would have length 0.19 and is clipped.
         check(clip_up(), &[[300.0, 400.0], [0.3, 0.4]], &[[0.06, 0.08], [0.15, 0.2]]);
-        // Without gradient it rolls on.
+        // Without a gradient it continues by momentum.
         check(clip_up(), &[[1.0, 0.0], [0.0; 2], [0.0; 2]], &[[0.1, 0.0], [0.19, 0.0], [0.271, 0.0]]);
         // Adam's first step is the rate in each direction, whatever the gradient.
         let adam = || Optimizer::adam(2, 0.1, 0.9, 0.999);

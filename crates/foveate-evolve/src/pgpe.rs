@@ -1,4 +1,4 @@
-//! PGPE: policy gradients with parameter-based exploration, moved by `ClipUp` or Adam.
+//! PGPE: policy gradients with parameter-based exploration, with `ClipUp` or Adam.
 //!
 //! Sehnke, Osendorfer, Rückstieß, Graves, Peters and Schmidhuber, "Parameter-exploring policy gradients", Neural
 //! Networks 2010, with symmetric samples. Genomes come in pairs `m ± d`, `d ~ N(0, σ²)`, a σ for each parameter; with
@@ -11,10 +11,10 @@
 //! σ ← σ + η_σ g_σ,  but by no more than the share `sigma_max_change` of σ
 //! ```
 //!
-//! The limits of σ and `ClipUp` are those of Toklu, Liskowski and Srivastava 2020, whose rule of thumb is the default
-//! here: a top speed of a fifteenth of the first radius `σ √n`, and a learning rate of half the top speed.
-//! `d` is half the way from one genome of a pair to the other as they were evaluated: a repaired pair still tells which
-//! of the two is better.
+//! The limits of σ and `ClipUp` are those of Toklu, Liskowski and Srivastava 2020, whose rule of thumb is the
+//! default here: a maximum speed of a fifteenth of the initial radius `σ √n`, and a learning rate of half the
+//! maximum speed. `d` is half the difference of the genomes of a pair as evaluated, so a repaired pair still
+//! shows which of the two is better.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -30,24 +30,24 @@ use crate::shaping::{Shaper, Shaping};
 pub struct PgpeConfig {
     /// λ: genomes per generation, an even number of at least 2.
     pub population: usize,
-    /// Standard deviation of every parameter at the start, above 0.
+    /// Initial standard deviation of every parameter, above 0.
     pub sigma: f64,
-    /// `η_σ`: how fast the standard deviations change, 0 or more.
+    /// `η_σ`: learning rate of the standard deviations, 0 or more.
     pub sigma_learning_rate: f64,
-    /// The largest share of a standard deviation that a generation may add or take, above 0 and at most 1.
+    /// The largest relative change of a standard deviation per generation, above 0 and at most 1.
     pub sigma_max_change: f64,
-    /// What moves the mean.
+    /// The optimiser of the mean.
     pub optimizer: OptimizerKind,
-    /// η, above 0. Left out: half the top speed for `ClipUp`, 0.02 for Adam.
+    /// η, above 0. Default: half the maximum speed for `ClipUp`, 0.02 for Adam.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<f64>,
-    /// `ClipUp`'s `v_max`, above 0: how far the mean goes in a generation at most. Left out: `σ √n / 15` for n
+    /// `ClipUp`'s `v_max`, above 0: the largest step of the mean per generation. Default: `σ √n / 15` for n
     /// parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_speed: Option<f64>,
     /// `ClipUp`'s μ or Adam's β₁, `0.0..1.0`.
     pub momentum: f64,
-    /// How fitness becomes weights.
+    /// How fitness is converted to weights.
     pub shaping: Shaping,
 }
 
@@ -68,10 +68,10 @@ impl Default for PgpeConfig {
 }
 
 impl PgpeConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         check::population(self.population, true)?;
         check::above_zero(&[
@@ -116,7 +116,7 @@ impl PgpeConfig {
     }
 }
 
-/// The strategy; see the [module's words](self).
+/// The PGPE strategy; see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Pgpe {
     config: PgpeConfig,
@@ -132,10 +132,10 @@ pub struct Pgpe {
 }
 
 impl Pgpe {
-    /// Starts around `mean` (`[n_params]`), with all randomness below `seed`.
+    /// Starts around `mean` (`[n_params]`); all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn from_mean(config: PgpeConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
         let n = mean.len();

@@ -9,17 +9,18 @@
 //! m  ← (1 − d) · m + η · Σ u_r · (x_r − m)   η: learning rate, d: weight decay
 //! ```
 //!
-//! This is the mean update of the `(μ/μ_w, λ)` evolution strategy with the logarithmic weights of Hansen and Ostermeier's
-//! line of work, and equally of SNES (Wierstra, Schaul, Glasmachers, Sun, Peters and Schmidhuber, "Natural Evolution
-//! Strategies", 2014, section 3). SNES would also adapt σ; at the thousands of parameters of a small agent and a
-//! population of tens its rate moves σ by less than a percent over a whole run, so σ is simply a constant here.
+//! This is the mean update of the `(μ/μ_w, λ)` evolution strategy with the logarithmic weights of Hansen and
+//! Ostermeier, and also of SNES (Wierstra, Schaul, Glasmachers, Sun, Peters and Schmidhuber, "Natural
+//! Evolution Strategies", 2014, section 3). SNES would also adapt σ; with the thousands of parameters of a
+//! small agent and a population of tens its rate changes σ by less than a percent over a whole run, so σ is a
+//! constant here.
 //!
-//! Only ranks matter, so neither the scale of the returns nor one freak episode can throw the mean off, and a few very
-//! good genomes among many hopeless ones count in full, which is what early CarRacing looks like. Genomes of equal
-//! fitness share the weights of the ranks they occupy: their order in the population never decides.
+//! Only ranks matter, so neither the scale of the returns nor one outlier episode can distort the mean, and a
+//! few very good genomes among many poor ones count in full, as in early training on CarRacing. Genomes of
+//! equal fitness share the weights of the ranks they occupy: their order in the population has no effect.
 //!
-//! With one track per generation the mean wanders; [`RankEs::average`] is an exponential moving average of the means
-//! (Polyak averaging) for those who want to drive with something steadier.
+//! With one track per generation the mean is noisy; [`RankEs::average`] is an exponential moving average of
+//! the means (Polyak averaging) for evaluations with less noise.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -36,14 +37,14 @@ pub struct RankEsConfig {
     pub population: usize,
     /// σ: standard deviation of every parameter around the mean, above 0.
     pub sigma: f64,
-    /// η: how far the mean goes towards the weighted genomes; 1 is all the way.
+    /// η: how far the mean moves towards the weighted genomes; 1 is all the way.
     pub learning_rate: f64,
-    /// d: share of the mean that each generation takes away, `0.0..1.0`.
+    /// d: relative decay of the mean per generation, `0.0..1.0`.
     pub weight_decay: f64,
-    /// Memory of [`RankEs::average`], `0.0..1.0`: the share of the old average that each generation keeps. 0 makes the
-    /// average the mean itself.
+    /// Decay factor of [`RankEs::average`], `0.0..1.0`: the share of the old average that each generation
+    /// keeps. With 0 the average equals the mean.
     pub averaging: f64,
-    /// Draw genomes in pairs, `m + σ z` and `m − σ z`.
+    /// Sample genomes in pairs, `m + σ z` and `m − σ z`.
     pub mirrored: bool,
 }
 
@@ -61,17 +62,17 @@ impl Default for RankEsConfig {
 }
 
 impl RankEsConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         check::population(self.population, self.mirrored)?;
         check::above_zero(&[("sigma", self.sigma), ("learning_rate", self.learning_rate)])?;
         check::share(&[("weight_decay", self.weight_decay), ("averaging", self.averaging)])
     }
 
-    /// The settings as numbers, to recognise a state that was made with others.
+    /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
         vec![
             self.population as f64,
@@ -84,7 +85,7 @@ impl RankEsConfig {
     }
 }
 
-/// The strategy; see the [module's words](self) for the algorithm.
+/// The rank-weighted strategy; see the [module](self) for the algorithm.
 ///
 /// ```
 /// use foveate_core::{Evolver, Seed};
@@ -113,10 +114,10 @@ pub struct RankEs {
 }
 
 impl RankEs {
-    /// Starts around `mean`, with all randomness below `seed`.
+    /// Starts around `mean`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn new(config: RankEsConfig, mean: &[f32], seed: Seed) -> Result<Self, EvolveError> {
         Self::from_mean(config, mean.iter().map(|&x| f64::from(x)).collect(), seed)
     }
@@ -160,9 +161,9 @@ impl Evolver for RankEs {
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
         self.base.check_fitness(fitness)?;
         self.next.fill(0.0);
-        // The best first: the order of a sum is part of its bits.
+        // Best first: the order of a sum affects its bits.
         for (i, utility) in self.shaper.ranked(fitness) {
-            // What was evaluated is the rounded genome, so that is what is learnt from.
+            // The rounded genome was evaluated, so the update uses it.
             let genome = self.base.population().genome(i).iter().zip(self.base.mean());
             for (step, (&x, m)) in self.next.iter_mut().zip(genome) {
                 *step += utility * (f64::from(x) - m);
@@ -174,7 +175,7 @@ impl Evolver for RankEs {
         }
         self.base.check_range("the mean", &self.next)?;
         let progress = self.base.told(fitness, self.config.sigma, |mean| mean.copy_from_slice(&self.next));
-        // While young, the average weighs all means alike instead of clinging to the first.
+        // In the first generations the average weighs all means equally instead of favouring the first.
         let keep = self.config.averaging.min(1.0 - 1.0 / progress.generation as f64);
         for (average, m) in self.average.iter_mut().zip(self.base.mean()) {
             *average = keep * *average + (1.0 - keep) * m;
@@ -235,8 +236,8 @@ mod tests {
         weights.iter().map(|w| w / sum - 1.0 / population as f64).collect()
     }
 
-    /// The module's formulas as they stand there, every sum from the best genome to the worst: means and averages of
-    /// all generations. Runs that were saved go on to the same bits only while this holds to the last of them.
+    /// The module's formulas, every sum from the best genome to the worst: means and averages of all
+    /// generations. Saved runs resume bit-identically only while this holds to the last bit.
     fn by_hand(c: &RankEsConfig, start: f64, n: usize, seed: Seed, generations: u64) -> (Vec<f64>, Vec<f64>) {
         let u = utilities(c.population);
         let (mut mean, mut average) = (vec![start; n], vec![start; n]);
@@ -271,7 +272,7 @@ mod tests {
         (mean, average)
     }
 
-    /// A sphere in steps, so that genomes tie.
+    /// A sphere with plateaus, so that genomes tie.
     fn stairs(x: &[f32]) -> f64 {
         (4.0 * sphere(x)).round() / 4.0
     }
@@ -321,13 +322,14 @@ mod tests {
 
     #[test]
     fn equal_fitness_means_equal_say() {
-        // All alike: the utilities sum to zero, the mean stays (up to rounding of the sum).
+        // All equal: the utilities sum to zero, the mean stays (up to rounding of the sum).
         let mut es = RankEs::new(RankEsConfig::default(), &[0.5; 50], Seed::root(2)).expect("fine");
         es.ask();
         es.tell(&[3.0; 32]).expect("finite");
         assert!(es.mean().iter().all(|x| (x - 0.5).abs() < 1e-6), "{:?}", es.mean());
 
-        // Two share the win, the others share the rest: the step by hand. 0.0 and -0.0 are equal.
+        // Two share the best rank, the others share the rest; the expected step is computed by hand. 0.0 and
+        // -0.0 are equal.
         let mut es = RankEs::new(RankEsConfig::default(), &[0.5; 50], Seed::root(2)).expect("fine");
         let genomes = es.ask().clone();
         let mut returns = [0.0; 32];

@@ -1,4 +1,4 @@
-//! Every strategy by its name: settings as a user writes them, and the strategy they make.
+//! The registry of strategies: settings as a user writes them, and the strategies built from them.
 //!
 //! ```
 //! use foveate_core::{EvolveError, Evolver, Seed, near};
@@ -23,7 +23,7 @@ use crate::sep_cma_es::{SepCmaEs, SepCmaEsConfig};
 use crate::simple_ga::{SimpleGa, SimpleGaConfig};
 use crate::snes::{Snes, SnesConfig};
 
-/// A strategy with its settings. In TOML its keys stand side by side; those left out have their defaults:
+/// A strategy with its settings. In TOML its keys are side by side; omitted ones have their defaults:
 ///
 /// ```toml
 /// algorithm = "rank-es"
@@ -33,17 +33,17 @@ use crate::snes::{Snes, SnesConfig};
 /// restarts = { after = 50 }
 /// ```
 ///
-/// It may be flattened into a larger table (`#[serde(flatten)]`), which then must not deny unknown keys itself: those
-/// that the table does not know end up here, and here they are refused.
+/// It may be flattened into a larger table (`#[serde(flatten)]`), which must then not deny unknown keys
+/// itself: keys that the table does not know are passed to this type, which rejects unknown ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StrategyConfig {
-    /// Which strategy, with the settings that are its own.
+    /// The strategy with its own settings.
     #[serde(flatten)]
     pub algorithm: Algorithm,
-    /// Where genomes may be; anywhere by default. See [`bounds`](crate::bounds).
+    /// The bounds of genomes; unbounded by default. See [`bounds`](crate::bounds).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
-    /// When to begin anew; never by default. See [`restarts`](crate::restarts).
+    /// When to restart; never by default. See [`restarts`](crate::restarts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarts: Option<Restarts>,
 }
@@ -55,21 +55,22 @@ impl From<Algorithm> for StrategyConfig {
     }
 }
 
-/// A strategy of evolution for people who look for one.
+/// Description of an evolution strategy for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyInfo {
     /// The name that configurations use.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Whether its settings may change while it runs; strategies that adapt them by themselves take one value each.
+    /// Whether its settings may change while it runs; strategies that adapt them by themselves accept only
+    /// constants.
     pub schedulable: bool,
 }
 
-/// Makes everything that is one per strategy out of the one list below.
+/// Generates everything that exists once per strategy from the list below.
 macro_rules! strategies {
     ($($name:literal $variant:ident($config:ty, $strategy:ty), schedulable: $schedulable:literal, $summary:expr;)*) => {
-        /// The strategies, each with its own settings; `algorithm` is the key that tells them apart.
+        /// The strategies, each with its own settings; the key `algorithm` distinguishes them.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "algorithm")]
         #[non_exhaustive]
@@ -77,7 +78,7 @@ macro_rules! strategies {
             $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($config),)*
         }
 
-        /// All strategies of evolution.
+        /// All evolution strategies.
         pub const STRATEGIES: &[StrategyInfo] =
             &[$(StrategyInfo { name: $name, summary: $summary, schedulable: $schedulable },)*];
 
@@ -147,7 +148,7 @@ strategies! {
         "genetic algorithm: the best have mutated children, elites stay";
 }
 
-/// The population that a configuration names, or leaves to the number of parameters.
+/// The population of a configuration, which may depend on the number of parameters.
 trait Genomes {
     fn or_default(&self, params: usize) -> usize;
     fn put(&mut self, population: usize);
@@ -177,7 +178,7 @@ impl StrategyConfig {
     /// The defaults of the strategy with this name.
     ///
     /// # Errors
-    /// When there is none; the message lists those there are.
+    /// When there is no such strategy; the message lists all names.
     pub fn named(name: &str) -> Result<Self, EvolveError> {
         Algorithm::named(name).map(StrategyConfig::from).ok_or_else(|| {
             let names: Vec<_> = STRATEGIES.iter().map(|info| info.name).collect();
@@ -192,16 +193,16 @@ impl StrategyConfig {
         self.algorithm.name()
     }
 
-    /// Genomes of the first generation, for genomes of `params` parameters. Later ones may have more, see
-    /// [`Evolver::ask`].
+    /// Population of the first generation, for genomes of `params` parameters. Later generations may have
+    /// more, see [`Evolver::ask`].
     pub fn population(&self, params: usize) -> usize {
         self.algorithm.population(params)
     }
 
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         self.algorithm.check()?;
         self.bounds.as_ref().map_or(Ok(()), Bounds::check)?;
@@ -218,10 +219,10 @@ impl Default for StrategyConfig {
     }
 }
 
-/// Makes the strategy, around `mean` (`[n_params]`), with all randomness below `seed`.
+/// Builds the strategy, around `mean` (`[n_params]`); all randomness derives from `seed`.
 ///
 /// # Errors
-/// When a setting makes no sense, or `mean` is empty or not finite.
+/// When a setting is invalid, or `mean` is empty or not finite.
 pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<dyn Evolver>, EvolveError> {
     config.check()?;
     let StrategyConfig { algorithm, bounds, restarts } = config.clone();
@@ -235,7 +236,7 @@ pub fn make(config: &StrategyConfig, mean: Vec<f64>, seed: Seed) -> Result<Box<d
     Ok(Box::new(Restarting::new(restarts, population, mean, bounds, seed, Box::new(make))?))
 }
 
-/// The strategy, kept within bounds if there are any.
+/// The strategy, within bounds if there are any.
 fn within(
     bounds: Option<Bounds>,
     algorithm: Algorithm,

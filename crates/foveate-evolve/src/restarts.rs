@@ -1,12 +1,12 @@
-//! Restarts around any strategy that stands still, with a larger population each time.
+//! Restarts any strategy that stagnates, with a larger population each time.
 //!
-//! Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005 (IPOP). When the best
-//! of the population has not risen by more than `tolerance` for `after` generations, the strategy is begun anew: with
-//! other random numbers, `population_factor` times the genomes, and, if `spread` says so, from another place. All of
-//! it follows from the seed path and the number of the restart.
+//! Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005 (IPOP).
+//! When the best of the population has not risen by more than `tolerance` for `after` generations, the
+//! strategy restarts: with other random numbers, `population_factor` times the genomes, and, if `spread` is
+//! above 0, from another point. All of it derives from the seed path and the number of the restart.
 //!
-//! Where fitness is noisy, the best of a population is a noisy number and its record stands for long; choose `after`
-//! generously there.
+//! If fitness is noisy, the best of a population is noisy, too, and a record is rarely exceeded; choose a
+//! large `after` in that case.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -15,22 +15,22 @@ use crate::base::bad;
 use crate::bounds::Bounds;
 use crate::check;
 
-/// When and how to begin anew.
+/// When and how to restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Restarts {
-    /// Generations without a better best that lead to a restart, at least 1.
+    /// Generations without improvement that trigger a restart, at least 1.
     pub after: u64,
-    /// What counts as better: a best of more than this above the former, 0 or more.
+    /// The smallest improvement of the best that counts, 0 or more.
     pub tolerance: f64,
-    /// What every restart multiplies the population by, 1 or more.
+    /// Factor of the population per restart, 1 or more.
     pub population_factor: f64,
-    /// Where the population stops growing.
+    /// Upper limit of the population.
     pub max_population: usize,
-    /// How many restarts at most; left out, any number.
+    /// Maximum number of restarts; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// Standard deviation, around the first start, of the place where each restart begins; 0 for the same place.
+    /// Standard deviation, around the first start, of the start point of each restart; 0 for the same point.
     pub spread: f64,
 }
 
@@ -48,10 +48,10 @@ impl Default for Restarts {
 }
 
 impl Restarts {
-    /// Checks that the numbers make sense; `population` is that of the first start.
+    /// Checks that the values are valid; `population` is that of the first start.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self, population: usize) -> Result<(), EvolveError> {
         let refuse = |why| Err(EvolveError::BadConfig { why });
         if self.after == 0 {
@@ -68,7 +68,7 @@ impl Restarts {
         check::not_negative(&[("restarts.tolerance", self.tolerance), ("restarts.spread", self.spread)])
     }
 
-    /// Genomes per generation after `restarts` restarts; even when the first number was.
+    /// Population after `restarts` restarts; even if the first one was even.
     fn population(&self, first: usize, restarts: u64) -> usize {
         let exponent = i32::try_from(restarts).unwrap_or(i32::MAX);
         let grown = (first as f64 * self.population_factor.powi(exponent)).round();
@@ -78,37 +78,37 @@ impl Restarts {
     }
 }
 
-/// Makes the strategy for a population, a start and a seed.
+/// Builds the strategy for a population, a start and a seed.
 pub(crate) type Maker = Box<dyn Fn(usize, Vec<f64>, Seed) -> Result<Box<dyn Evolver>, EvolveError> + Send>;
 
-/// A strategy that begins anew when it stands still; see the [module's words](self).
+/// A strategy that restarts when it stagnates; see the [module](self).
 ///
-/// Recommended are the weights that the search recommended in the end of its best start so far, or those of the start
-/// under way while its populations are better on average than that one's last. A single best genome does not decide:
-/// the more and the wider genomes are drawn, the better their best, wherever the mean is.
+/// The recommended weights are those at the end of the best start so far, or those of the current start while
+/// the mean fitness of its population is above that of the best start's last one. A single best genome does
+/// not decide: the larger and wider a population is, the better is its best genome, wherever the mean is.
 pub struct Restarting {
     config: Restarts,
     make: Maker,
     first_population: usize,
     /// `[n_params]`
     start: Vec<f64>,
-    /// What keeps later starts inside, as it keeps genomes.
+    /// Bounds of later starting points.
     bounds: Option<Bounds>,
     seed: Seed,
     inner: Box<dyn Evolver>,
     at: Counts,
     /// Best fitness since the last restart, and the mean fitness of the last population.
     reached: Option<(f64, f64)>,
-    /// Of the starts before this one, the best: the mean fitness of its last population, and what it recommended.
+    /// The best earlier start: the mean fitness of its last population, and its recommended weights.
     before: Option<(f64, Vec<f64>)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     restarts: u64,
-    /// Generations told before the last restart.
+    /// Completed generations before the last restart.
     generations: u64,
-    /// Generations since the best rose.
+    /// Generations since the last improvement.
     still: u64,
 }
 
@@ -143,9 +143,9 @@ impl Restarting {
         self.at.restarts
     }
 
-    /// The strategy after `restarts` restarts, at its beginning.
+    /// A new strategy for the start after `restarts` restarts.
     fn begin(&self, restarts: u64) -> Result<Box<dyn Evolver>, EvolveError> {
-        // The first start is exactly the strategy without restarts.
+        // The first start is identical to the strategy without restarts.
         let seed = if restarts == 0 { self.seed } else { self.seed.child("restart", restarts) };
         let mut start = self.start.clone();
         if restarts > 0 && self.config.spread > 0.0 {
@@ -189,7 +189,7 @@ impl Restarting {
         ]
     }
 
-    /// Everything but the settings; `restore` is what the strategy within does.
+    /// Restores everything but the settings; `restore` is the call for the inner strategy.
     fn take_back(
         &mut self,
         state: &StateDict,
@@ -208,7 +208,7 @@ impl Restarting {
             .collect();
         let mut inner = self.begin(at.restarts)?;
         restore(&mut *inner, &inner_state)?;
-        // Something is reached as soon as there is a generation, and before that as soon as there was a restart.
+        // There is a best fitness after the first generation, and otherwise if there was a restart.
         let reached = if inner.generation() > 0 {
             let reached = saved.f64s("restarts.reached", 2)?;
             Some((reached[0], reached[1]))

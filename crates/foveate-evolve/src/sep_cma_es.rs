@@ -1,9 +1,9 @@
-//! sep-CMA-ES: CMA-ES whose covariance matrix is diagonal. Linear in the number of parameters.
+//! sep-CMA-ES: CMA-ES with a diagonal covariance matrix. Linear in the number of parameters.
 //!
-//! Ros and Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity" (PPSN 2008), observed
-//! that n numbers can be learnt faster than n²/2 and multiplied the learning rate of C by `(n + 2) / 3`. What stands
-//! here is today's descendant of it, pycma 4.5 with `CMA_diagonal: True`, and follows that for given normal numbers
-//! (`tests/oracle_cma.rs`). Its rates are of the same order,
+//! Ros and Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity" (PPSN 2008),
+//! observed that n numbers can be learnt faster than n²/2 and multiplied the learning rate of C by `(n + 2) /
+//! 3`. This file implements its current version, pycma 4.5 with `CMA_diagonal: True`, and agrees with it for
+//! given normal numbers (`tests/oracle_cma.rs`). Its rates are of the same order,
 //!
 //! ```text
 //! c_1 = 1 / (n + 2 √n + μ_eff / n)                                     of order n / 2 times the full matrix's
@@ -11,7 +11,7 @@
 //! c_c = (1 + 1 / n + μ_eff / n) / (√n + 1 / n + 2 μ_eff / n)
 //! ```
 //!
-//! and its update multiplies, so that a variance stays positive whatever the negative weights take away:
+//! and its update is multiplicative, so a variance stays positive for any negative weights:
 //!
 //! ```text
 //! x_i = m + σ s∘z_i                                                     z_i ~ N(0, I)
@@ -22,8 +22,9 @@
 //! σ   ← σ exp(c_σ / d (‖p_σ‖ / E‖N(0, I)‖ − 1))
 //! ```
 //!
-//! As for the full matrix: the scales take what σ has grown by when that is 10⁹, σ follows the path at any n, and populations below 6 have no mirrored genomes (pycma's
-//! `AdaptSigma: CMAAdaptSigmaCSA` and `CMA_mirrors: 0`).
+//! As for the full matrix, the scales take the factor by which σ has grown when that is 10⁹, σ follows the
+//! path at any n, and populations below 6 have no mirrored genomes (pycma's `AdaptSigma: CMAAdaptSigmaCSA`
+//! and `CMA_mirrors: 0`).
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -37,12 +38,12 @@ use crate::cma_es::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SepCmaEsConfig {
-    /// λ: genomes per generation, at least 2; left out, `4 + 3 ln n` for n parameters.
+    /// λ: genomes per generation, at least 2; by default `4 + 3 ln n` for n parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub population: Option<usize>,
-    /// σ at the start: standard deviation of every parameter around the mean, above 0.
+    /// Initial σ: standard deviation of every parameter around the mean, above 0.
     pub sigma: f64,
-    /// Learn from bad genomes too, with negative weights.
+    /// Also learn from bad genomes, with negative weights.
     pub active: bool,
 }
 
@@ -53,10 +54,10 @@ impl Default for SepCmaEsConfig {
 }
 
 impl SepCmaEsConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         check_settings(self.population, self.sigma)
     }
@@ -67,7 +68,7 @@ impl SepCmaEsConfig {
     }
 }
 
-/// The strategy; see the [module's words](self) for the algorithm.
+/// The sep-CMA-ES strategy; see the [module](self) for the algorithm.
 #[derive(Debug, Clone)]
 pub struct SepCmaEs {
     config: SepCmaEsConfig,
@@ -97,10 +98,10 @@ pub struct SepCmaEs {
 }
 
 impl SepCmaEs {
-    /// Starts around `mean`, with all randomness below `seed`.
+    /// Starts around `mean`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn from_mean(config: SepCmaEsConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
         let n = mean.len();
@@ -146,12 +147,12 @@ impl SepCmaEs {
         self.sigma
     }
 
-    /// `[n_params]`: the path that σ is adapted by.
+    /// `[n_params]`: the evolution path of σ.
     pub fn path_sigma(&self) -> &[f64] {
         &self.path_sigma
     }
 
-    /// `[n_params]`: the path of the rank-one update.
+    /// `[n_params]`: the evolution path of the rank-one update.
     pub fn path_c(&self) -> &[f64] {
         &self.path_c
     }
@@ -161,11 +162,12 @@ impl SepCmaEs {
         &self.scale
     }
 
-    /// As [`Evolver::ask`], with the normal numbers from `normals`, `[n_genomes, n_params]`, row-major, instead of the
-    /// seed's: to compare with another implementation. Not saved: a restored strategy draws its own.
+    /// As [`Evolver::ask`], with the normal numbers `normals`, `[n_genomes, n_params]`, row-major, instead of
+    /// random ones, to compare with another implementation. They are not saved: a restored strategy draws its
+    /// own.
     ///
     /// # Errors
-    /// When the count is wrong or one is not finite.
+    /// When the count is wrong or a number is not finite.
     pub fn ask_with(&mut self, normals: &[f64]) -> Result<&Population, EvolveError> {
         check_normals(normals, self.normals.len())?;
         self.normals.copy_from_slice(normals);
@@ -179,7 +181,8 @@ impl SepCmaEs {
         self.base.place(|i, j| self.sigma * self.scale[j] * self.normals[i * n + j]);
     }
 
-    /// Takes the normal numbers of repaired parameters from where they lie now; the others keep theirs.
+    /// Recomputes the normal numbers of repaired parameters from their current values; the others keep
+    /// theirs.
     fn take_repairs(&mut self) {
         let n = self.scale.len();
         for (i, normals) in self.normals.chunks_exact_mut(n).enumerate() {
@@ -193,7 +196,8 @@ impl SepCmaEs {
         }
     }
 
-    /// Where the ranking in `order` leads everything; σ is refused, and the mean and the scales, when out of range.
+    /// Computes the next state from the ranking in `order`; an error if σ, the mean or the scales are out of
+    /// range.
     fn look_ahead(&mut self) -> Result<f64, EvolveError> {
         let n = self.scale.len();
         let genome = |i: usize| &self.normals[i * n..(i + 1) * n];
@@ -210,7 +214,7 @@ impl SepCmaEs {
         let stalls = self.step_size.stalls(&self.next_path_sigma, self.base.generation() + 1);
         let Rates { cc, c1, cmu } = self.rates;
         let gain = if stalls { 0.0 } else { (cc * (2.0 - cc) * self.weights.mueff()).sqrt() };
-        // While the path stalls, the variance that it would have added is not taken away either.
+        // While the path stalls, the variance that it would have added is not removed either.
         let c1a = if stalls { c1 * (1.0 - cc * (2.0 - cc)) } else { c1 };
         for (j, z) in self.step.iter().enumerate() {
             let path = (1.0 - cc) * self.path_c[j] + gain * z;
@@ -232,7 +236,7 @@ impl SepCmaEs {
         Ok(sigma)
     }
 
-    /// The settings as numbers, to recognise a state that was made with others.
+    /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
         let lambda = self.base.population().len() as f64;
         vec![lambda, self.config.sigma, f64::from(u8::from(self.config.active))]
@@ -253,7 +257,7 @@ impl Evolver for SepCmaEs {
         self.base.population()
     }
 
-    /// As the contract says, but a parameter that lies there as it was drawn is learnt from as it was drawn, in double
+    /// Follows the contract of [`Evolver::tell`]; parameters that were not modified are used in double
     /// precision.
     fn tell(&mut self, fitness: &[f64]) -> Result<Progress, EvolveError> {
         self.base.check_fitness(fitness)?;

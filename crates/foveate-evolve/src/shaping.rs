@@ -1,8 +1,8 @@
-//! From fitness to the say that each genome has in the next step.
+//! Fitness shaping: converts fitness to weights of the genomes.
 
 use serde::{Deserialize, Serialize};
 
-/// How fitness becomes the weight of a genome.
+/// How fitness is converted to the weight of a genome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shaping {
@@ -14,7 +14,7 @@ pub enum Shaping {
 }
 
 impl Shaping {
-    /// Its number among the settings.
+    /// Its number in a saved state's settings.
     pub(crate) const fn number(self) -> f64 {
         match self {
             Shaping::CentredRanks => 0.0,
@@ -23,7 +23,7 @@ impl Shaping {
     }
 }
 
-/// Turns fitness into weights, without allocating.
+/// Converts fitness to weights, without allocating.
 #[derive(Debug, Clone)]
 pub(crate) struct Shaper {
     shaping: Shaping,
@@ -42,8 +42,8 @@ impl Shaper {
         Shaper { shaping, of_rank, order: Vec::with_capacity(population), weights: vec![0.0; population] }
     }
 
-    /// The utilities of natural evolution strategies (Wierstra et al. 2014, section 3.1): logarithmic for the better
-    /// half, the same below, their sum zero.
+    /// The utilities of natural evolution strategies (Wierstra et al. 2014, section 3.1): logarithmic for the
+    /// better half, equal for the worse half, with sum zero.
     pub(crate) fn natural(population: usize) -> Self {
         let half = (population as f64 / 2.0 + 1.0).ln();
         let raw = |rank: usize| (half - (rank as f64).ln()).max(0.0);
@@ -52,8 +52,8 @@ impl Shaper {
         Shaper { of_rank, ..Self::new(Shaping::CentredRanks, population) }
     }
 
-    /// `[n_genomes]`: the weight of each. Genomes of equal fitness share the weights of the ranks they occupy, so their
-    /// order in the population never decides.
+    /// `[n_genomes]`: the weight of each genome. Genomes of equal fitness share the weights of the ranks they
+    /// occupy, so their order in the population has no effect.
     pub(crate) fn weights(&mut self, fitness: &[f64]) -> &[f64] {
         match self.shaping {
             Shaping::CentredRanks => self.by_rank(fitness),
@@ -62,7 +62,7 @@ impl Shaper {
         &self.weights
     }
 
-    /// As [`Shaper::weights`] by rank, each with its genome, the best genome first and among equals the earlier one.
+    /// As [`Shaper::weights`] by rank, each with its genome, best first; among equals the earlier one first.
     pub(crate) fn ranked(&mut self, fitness: &[f64]) -> impl Iterator<Item = (usize, f64)> {
         self.by_rank(fitness);
         self.order.iter().map(|&i| (i, self.weights[i]))
@@ -86,7 +86,7 @@ impl Shaper {
         let n = fitness.len() as f64;
         let mean: f64 = fitness.iter().map(|f| f / n).sum();
         let largest = fitness.iter().map(|f| (f - mean).abs()).fold(0.0, f64::max);
-        // By the largest first, so that no square leaves the range of numbers. All alike: no one has a say.
+        // Scaled by the largest value, so that no square overflows. If all are equal, all weights are 0.
         let scale = if largest > 0.0 && largest.is_finite() { largest } else { f64::INFINITY };
         for (w, f) in self.weights.iter_mut().zip(fitness) {
             *w = (f - mean) / scale;
@@ -103,8 +103,8 @@ impl Shaper {
 pub(crate) fn best_first(fitness: &[f64], order: &mut Vec<usize>) {
     order.clear();
     order.extend(0..fitness.len());
-    // 0.0 and −0.0 are equal; nothing here is NaN. The index makes the order total, so an unstable sort, which does
-    // not allocate, gives the same order as a stable one.
+    // 0.0 and −0.0 are equal; no value is NaN. The index makes the order total, so an unstable sort, which
+    // does not allocate, gives the same order as a stable one.
     order.sort_unstable_by(|&a, &b| {
         fitness[b].partial_cmp(&fitness[a]).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(&b))
     });

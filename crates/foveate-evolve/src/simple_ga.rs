@@ -10,11 +10,12 @@
 //! x = parent + σ z,  the parent drawn evenly from the T     everyone else
 //! ```
 //!
-//! The start is the only parent of the first generation, and an elite of it. Where fitness is noisy, the best of a
-//! population is often merely lucky, which is why both papers evaluate their best genomes again. Here
-//! [`SimpleGaConfig::elite_reevaluation`] does so at no extra cost: an elite takes part in every generation of its
-//! life, and what ranks it is the mean of all its evaluations. Without it, elites are not in the population; they stay
-//! with the fitness they once had until someone is better.
+//! The start is the only parent of the first generation, and an elite of it. If fitness is noisy, the best of
+//! a population is often merely lucky, which is why both papers evaluate their best genomes again. Here
+//! [`SimpleGaConfig::elite_reevaluation`] does so without additional rollouts: an elite is part of the
+//! population of every generation as long as it is an elite, and is ranked by the mean of all its
+//! evaluations. Without it, elites are not in the population; they keep their fitness until a genome is
+//! better.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -29,17 +30,17 @@ use crate::shaping::best_first;
 pub struct SimpleGaConfig {
     /// Genomes per generation, at least 2.
     pub population: usize,
-    /// T: how many of the best have children, `1..=population`.
+    /// T: number of parents, the best of the population, `1..=population`.
     pub parents: usize,
-    /// E: how many of the best stay, at most `parents` and below `population`; 0 for none.
+    /// E: number of elites, at most `parents` and below `population`; 0 for none.
     pub elites: usize,
-    /// Evaluate the elites again in every generation and go by the mean.
+    /// Evaluate the elites again in every generation and rank them by their mean.
     pub elite_reevaluation: bool,
-    /// σ: standard deviation of a mutation at the start, above 0.
+    /// σ: initial standard deviation of a mutation, above 0.
     pub sigma: f64,
-    /// What each generation multiplies σ by, above 0 and at most 1.
+    /// Factor of σ per generation, above 0 and at most 1.
     pub sigma_decay: f64,
-    /// Where σ stops falling, 0 or more.
+    /// Lower limit of σ, 0 or more.
     pub sigma_min: f64,
 }
 
@@ -58,10 +59,10 @@ impl Default for SimpleGaConfig {
 }
 
 impl SimpleGaConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         let SimpleGaConfig { population, parents, elites, .. } = *self;
         check::population(population, false)?;
@@ -98,14 +99,14 @@ impl SimpleGaConfig {
     }
 }
 
-/// The strategy; see the [module's words](self). Its centre is the best parent.
+/// The genetic algorithm; see the [module](self). Its centre is the best parent.
 #[derive(Debug, Clone)]
 pub struct SimpleGa {
     config: SimpleGaConfig,
     base: Base,
     sigma: f64,
     parents: Parents,
-    /// Scratch: the parents that a generation leads to.
+    /// Scratch: the parents of the next generation.
     next: Parents,
     /// Scratch: score of each candidate, old elites first where they compete, then the population.
     scores: Vec<f64>,
@@ -113,13 +114,13 @@ pub struct SimpleGa {
     order: Vec<usize>,
 }
 
-/// Genomes with what they reached, best first.
+/// Genomes with their scores, best first.
 #[derive(Debug, Clone)]
 struct Parents {
     /// `[n_parents, n_params]`
     genomes: Vec<f32>,
     scores: Vec<f64>,
-    /// Evaluations that each score is the mean of; 0 for the start, which has not been evaluated.
+    /// Number of evaluations in each score; 0 for the start, which has not been evaluated.
     evaluations: Vec<u64>,
 }
 
@@ -162,10 +163,10 @@ impl Parents {
 }
 
 impl SimpleGa {
-    /// Starts from `mean` (`[n_params]`), with all randomness below `seed`.
+    /// Starts from `mean` (`[n_params]`); all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn from_mean(config: SimpleGaConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
         let base = Base::new(mean, config.population, seed)?;
@@ -183,15 +184,15 @@ impl SimpleGa {
         })
     }
 
-    /// The parents of the next population with what they reached, best first.
+    /// The parents of the next population with their scores, best first.
     pub fn parents(&self) -> impl Iterator<Item = (&[f32], f64)> {
         (0..self.parents.len()).map(|i| (self.parents.genome(i), self.parents.scores[i]))
     }
 
-    /// How many genomes of the population are elites, its first ones.
+    /// Number of elites in the population, which are its first genomes.
     fn elites_within(&self) -> usize {
         let started = self.parents.evaluations[0] > 0;
-        // The start was never evaluated, so it must take part once in any case.
+        // The start has not been evaluated, so it must be in the population once.
         if self.config.elite_reevaluation || !started {
             self.config.elites.min(self.parents.len())
         } else {
@@ -199,7 +200,7 @@ impl SimpleGa {
         }
     }
 
-    /// How many elites compete from outside the population.
+    /// Number of elites that compete without being in the population.
     fn elites_without(&self) -> usize {
         let started = self.parents.evaluations[0] > 0;
         if self.config.elite_reevaluation || !started {
@@ -239,7 +240,7 @@ impl Evolver for SimpleGa {
         self.base.check_fitness(fitness)?;
         let (within, without) = (self.elites_within(), self.elites_without());
         let population = self.base.population();
-        // A row that someone replaced is not the elite any more.
+        // A row that was replaced is no longer the elite.
         let elite = |i: usize| i < within && population.genome(i) == self.parents.genome(i);
         self.scores.clear();
         self.scores.extend_from_slice(&self.parents.scores[..without]);
@@ -371,7 +372,7 @@ mod tests {
         let config = SimpleGaConfig { population: 3000, parents: 3, elites: 0, ..Default::default() };
         let mut ga = SimpleGa::from_mean(config, vec![0.0; 3], Seed::root(9)).expect("fine");
         ga.ask();
-        // Far apart, so that every child knows its parent.
+        // Far apart, so that every child can be assigned to its parent.
         for parent in 0..3 {
             ga.population_mut().genome_mut(parent).fill(100.0 * parent as f32);
         }

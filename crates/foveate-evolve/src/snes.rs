@@ -1,9 +1,9 @@
 //! SNES: separable natural evolution strategies.
 //!
-//! Schaul, Glasmachers and Schmidhuber, "High dimensions and heavy tails for natural evolution strategies", GECCO 2011,
-//! algorithm 1 (the utilities are those of Wierstra et al., "Natural Evolution Strategies", JMLR 2014, section 3.1).
-//! Genomes are drawn around a mean with a standard deviation of its own for each parameter, `x_i = m + σ ∘ z_i`; the
-//! natural gradient of the ranked fitness moves both:
+//! Schaul, Glasmachers and Schmidhuber, "High dimensions and heavy tails for natural evolution strategies",
+//! GECCO 2011, algorithm 1 (the utilities are those of Wierstra et al., "Natural Evolution Strategies", JMLR
+//! 2014, section 3.1). Genomes are sampled around a mean with a standard deviation per parameter, `x_i = m +
+//! σ ∘ z_i`; the natural gradient of the ranked fitness updates both:
 //!
 //! ```text
 //! u_r = max(0, ln(λ/2 + 1) − ln r) / Σ … − 1/λ        weight of rank r = 1 … λ
@@ -11,10 +11,10 @@
 //! σ ← σ ∘ exp(η_σ/2 · Σ u_i (z_i² − 1))               η_σ = (3 + ln n) / (5 √n)
 //! ```
 //!
-//! `z_i` is taken back from the genome as it was evaluated, so a genome that was rounded or repaired is learnt from as
-//! what it is. Two limits are ours: no generation makes σ more than e times as large (genomes moved far by a repair
-//! would, and without repairs it does not happen), and σ never falls below the spacing of single-precision numbers at
-//! the mean, where genomes could no longer differ.
+//! `z_i` is computed from the genome as evaluated, so the update uses rounded or repaired genomes as they
+//! are. This implementation adds two limits: no generation multiplies σ by more than e (only genomes that a
+//! repair has moved far could cause this), and σ never falls below the spacing of single-precision numbers at
+//! the mean, where genomes would be equal.
 
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
@@ -32,14 +32,15 @@ const MOST_GROWTH: f64 = 1.0;
 pub struct SnesConfig {
     /// λ: genomes per generation, at least 2; even when `mirrored`.
     pub population: usize,
-    /// Standard deviation of every parameter at the start, above 0.
+    /// Initial standard deviation of every parameter, above 0.
     pub sigma: f64,
-    /// `η_m`: how far the mean goes, above 0.
+    /// `η_m`: learning rate of the mean, above 0.
     pub learning_rate: f64,
-    /// `η_σ`: how fast the standard deviations change, 0 or more; left out, `(3 + ln n) / (5 √n)` for n parameters.
+    /// `η_σ`: learning rate of the standard deviations, 0 or more; by default `(3 + ln n) / (5 √n)` for n
+    /// parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sigma_learning_rate: Option<f64>,
-    /// Draw genomes in opposite pairs.
+    /// Sample genomes in antithetic pairs.
     pub mirrored: bool,
 }
 
@@ -56,10 +57,10 @@ impl Default for SnesConfig {
 }
 
 impl SnesConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// [`EvolveError::BadConfig`] names the setting, its value and its range.
+    /// [`EvolveError::BadConfig`] with the setting, its value and its range.
     pub fn check(&self) -> Result<(), EvolveError> {
         check::population(self.population, self.mirrored)?;
         check::above_zero(&[("sigma", self.sigma), ("learning_rate", self.learning_rate)])?;
@@ -77,7 +78,7 @@ impl SnesConfig {
     }
 }
 
-/// The strategy; see the [module's words](self).
+/// The SNES strategy; see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Snes {
     config: SnesConfig,
@@ -93,10 +94,10 @@ pub struct Snes {
 }
 
 impl Snes {
-    /// Starts around `mean` (`[n_params]`), with all randomness below `seed`.
+    /// Starts around `mean` (`[n_params]`); all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `mean` is empty or not finite.
+    /// When a setting is invalid, or `mean` is empty or not finite.
     pub fn from_mean(config: SnesConfig, mean: Vec<f64>, seed: Seed) -> Result<Self, EvolveError> {
         config.check()?;
         let n = mean.len();

@@ -1,4 +1,5 @@
-//! CMA-ES and sep-CMA-ES at work: known functions within stated budgets, invariances, and states saved anywhere.
+//! CMA-ES and sep-CMA-ES: test functions within evaluation budgets, invariances, and states saved at any
+//! point.
 
 use foveate_core::{EvolveError, Evolver, Seed, StateDict, Tensor, TensorData};
 use foveate_evolve::{CmaEs, CmaEsConfig, Form, SepCmaEs, SepCmaEsConfig};
@@ -15,7 +16,7 @@ fn ellipsoid(x: &[f64]) -> f64 {
     x.iter().enumerate().map(|(i, x)| 1e6_f64.powf(i as f64 / last) * x * x).sum()
 }
 
-/// The ellipsoid in other coordinates: reflected at a hyperplane that lies askew to all axes.
+/// The ellipsoid in other coordinates: reflected at a hyperplane oblique to all axes.
 fn turned_ellipsoid(x: &[f64]) -> f64 {
     let normal: Vec<f64> = (0..x.len()).map(|i| 1.0 + i as f64).collect();
     let along = x.iter().zip(&normal).map(|(x, v)| x * v).sum::<f64>() / sphere(&normal);
@@ -36,7 +37,7 @@ enum Kind {
     Diagonal,
 }
 
-/// Those that this build has.
+/// The kinds in this build.
 fn kinds() -> impl Iterator<Item = Kind> {
     Form::BUILT.iter().map(|form| Kind::Full(*form)).chain([Kind::Diagonal])
 }
@@ -61,7 +62,7 @@ fn make(
     })
 }
 
-/// One generation; gives the best value found.
+/// Runs one generation; returns the best value found.
 fn descend(es: &mut dyn Evolver, f: fn(&[f64]) -> f64) -> f64 {
     let population = es.ask();
     let fitness: Vec<f64> = (0..population.len())
@@ -70,7 +71,7 @@ fn descend(es: &mut dyn Evolver, f: fn(&[f64]) -> f64) -> f64 {
     -es.tell(&fitness).expect("finite").best
 }
 
-/// Evaluations until a genome reaches `target`, at most `budget`, which is stated for each of the seeds 1 to 5.
+/// Evaluations until a genome reaches `target`, at most `budget`, for each of the seeds 1 to 5.
 #[track_caller]
 fn check_reaches(
     name: &str,
@@ -119,7 +120,7 @@ fn a_diagonal_cannot_turn() {
 
 #[test]
 fn thousands_of_parameters_work() {
-    // One factorisation of the Cholesky form, and the first descent.
+    // One factorisation of the Cholesky form, and the first generations.
     let (n, kind) = (1500, Kind::Full(Form::Cholesky));
     let mut es = make(kind, Some(64), 0.1, vec![1.0; n], 1).expect("fine");
     let first = descend(es.as_mut(), sphere);
@@ -129,7 +130,7 @@ fn thousands_of_parameters_work() {
 
 #[test]
 fn a_state_saved_anywhere_goes_on_bit_for_bit() {
-    // 40 parameters and 5 genomes: a factor lasts for several generations, so that most states hold vectors.
+    // 40 parameters and 5 genomes: a factor is used for several generations, so most states contain vectors.
     for kind in kinds() {
         let new = || make(kind, Some(5), 0.3, vec![0.5; 40], 9).expect("fine");
         let mut straight = new();
@@ -139,7 +140,7 @@ fn a_state_saved_anywhere_goes_on_bit_for_bit() {
             if let Some(grown) = state.get("covariance_grown") {
                 pending += usize::from(!grown.is_empty());
             }
-            // Memory that lies elsewhere must not change the bits.
+            // Different memory addresses must not change the bits.
             let _elsewhere = vec![0_u8; 24 * stop + 8];
             let mut resumed = new();
             resumed.restore(&state).expect("its own state");
@@ -182,7 +183,8 @@ fn a_long_run_is_the_same_when_stopped_at_every_generation() {
 
 #[test]
 fn repaired_genomes_are_learnt_from_where_they_lie() {
-    // Every genome is moved to the same side: the mean must follow by as much as the good ones were moved.
+    // Every genome is moved in the same direction: the mean must follow by as much as the good ones were
+    // moved.
     for kind in kinds() {
         let mut es = make(kind, Some(12), 0.1, vec![0.0; N], 3).expect("fine");
         for _ in 0..30 {

@@ -1,11 +1,11 @@
-//! What every strategy promises, asked of every strategy by its name, alone and within bounds and restarts.
+//! Contract tests of every strategy in the registry, alone and within bounds and restarts.
 
 use foveate_core::{EvolveError, Evolver, Population, Seed, Tensor, TensorData};
 use foveate_evolve::{Algorithm, Bounds, Repair, Restarts, STRATEGIES, Shaping, StrategyConfig, make};
 
 const PARAMS: usize = 12;
 
-/// Settings under test, with a word for each.
+/// Settings under test, with a label for each.
 fn all() -> Vec<(String, StrategyConfig)> {
     let mut all = Vec::new();
     for described in STRATEGIES {
@@ -96,7 +96,7 @@ fn a_restored_strategy_goes_on_bit_for_bit() {
         let mut restarted = false;
         for stop in 0..9 {
             let mut other = new(&config);
-            // Neither what it was before nor a stale population may survive the restore.
+            // Neither the earlier state nor a stale population may survive the restore.
             generations(other.as_mut(), stop % 3);
             other.ask();
             let state = straight.state();
@@ -104,7 +104,7 @@ fn a_restored_strategy_goes_on_bit_for_bit() {
             assert_eq!(other.state(), state, "{name}, stopped at {stop}");
             assert_eq!(other.mean(), straight.mean(), "{name}, stopped at {stop}");
             assert_eq!(other.recommended(), straight.recommended(), "{name}, stopped at {stop}");
-            // Half of the time the one that goes straight on has already been asked.
+            // Half of the time the uninterrupted one has already been asked.
             if stop % 2 == 0 {
                 straight.ask();
             }
@@ -146,7 +146,7 @@ fn a_state_of_another_population_is_gone_on_with_if_that_is_meant() {
         let grown = if config.restarts.is_some() { 2 } else { 1 };
         let asked = other.ask().len();
         assert!(asked >= grown * population && asked.is_multiple_of(population), "{name}: {asked}");
-        // From now on the new settings are its own.
+        // From now on the new settings are in force.
         generations(other.as_mut(), 2);
         let mut again = new(&changed);
         again.restore(&other.state()).expect(&name);
@@ -192,7 +192,7 @@ fn a_refused_tell_changes_nothing() {
             assert_eq!(strategy.state(), count, "{name}");
             assert_eq!(*strategy.ask(), asked, "{name}");
         }
-        // And it goes on as if nothing had been.
+        // The strategy continues as if nothing had happened.
         let mut calm = new(&config);
         generations(calm.as_mut(), 5);
         generations(strategy.as_mut(), 2);
@@ -200,7 +200,7 @@ fn a_refused_tell_changes_nothing() {
     }
 }
 
-/// Whether only the order of fitness matters to it.
+/// Whether only the order of fitness matters to the strategy.
 fn goes_by_rank(config: &StrategyConfig) -> bool {
     let standardised = match &config.algorithm {
         Algorithm::OpenaiEs(config) => config.shaping == Shaping::Standardised,
@@ -225,7 +225,7 @@ fn offset_and_scale_of_fitness_change_nothing() {
             strategy.centre().to_vec()
         };
         let plain = run(|f| f);
-        // What counts as a rise is a setting of restarts, so scale does matter to them.
+        // The tolerance of restarts is absolute, so scale does matter to them.
         let scaled: fn(f64) -> f64 =
             if config.restarts.is_some() { |f| f + 64.0 } else { |f| 4.0 * f + 64.0 };
         for (a, b) in plain.iter().zip(run(scaled)) {
@@ -254,7 +254,7 @@ fn no_genome_leaves_the_bounds() {
                 let population = strategy.ask();
                 let genomes = (0..population.len()).flat_map(|i| population.genome(i));
                 assert!(genomes.copied().all(|x| inside(f64::from(x))), "{} {repair:?}", described.name);
-                // The higher, the better: the optimum is where all meet the bound.
+                // Larger is better: the optimum is where all parameters are at the bound.
                 let sums: Vec<f64> = (0..population.len())
                     .map(|i| population.genome(i).iter().map(|&x| f64::from(x)).sum())
                     .collect();
@@ -290,7 +290,7 @@ fn restarts_come_when_nothing_rises() {
             let flat = vec![1.0; n];
             assert_eq!(strategy.tell(&flat).expect("finite").generation, generation + 1);
         }
-        // The first generation of each is a rise from nothing; four without follow.
+        // The first generation of each start counts as an improvement; four without improvement follow.
         let expect: Vec<usize> = [1; 5].into_iter().chain([2; 5]).chain([4; 20]).collect();
         assert_eq!(populations, expect, "{}", described.name);
         assert_eq!(strategy.generation(), 30);
@@ -370,7 +370,7 @@ fn a_broken_state_is_refused_and_changes_nothing() {
 
 #[test]
 fn numbers_beyond_all_range_are_refused_with_their_place() {
-    // A plane has no top: step sizes grow until they are refused, and nothing before that is NaN.
+    // A plane has no maximum: step sizes grow until they are rejected, and nothing is NaN before that.
     for described in STRATEGIES {
         let mut strategy = new(&StrategyConfig::named(described.name).expect("it is in the list"));
         for _ in 0..3000 {

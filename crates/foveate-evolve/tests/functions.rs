@@ -1,14 +1,15 @@
-//! Every strategy on four functions with known tops: how many evaluations it may take, and how close it must come.
+//! Every strategy on four functions with known maxima: the budget of evaluations, and the required distance.
 //!
-//! | function | in words | top |
+//! | function | description | maximum |
 //! |---|---|---|
-//! | sphere | all directions alike | 0 at 0 |
+//! | sphere | isotropic | 0 at 0 |
 //! | ellipsoid | one axis 1,000 times as steep as another | 0 at 0 |
-//! | Rosenbrock | a bent, flat valley | 0 at 1 |
-//! | Rastrigin | a bowl with a dent at every integer, up to 20 deep | 0 at 0 |
+//! | Rosenbrock | a curved, flat valley | 0 at 1 |
+//! | Rastrigin | a bowl with a local optimum at every integer, up to 20 deep | 0 at 0 |
 //!
-//! All have 10 parameters and are negated, for larger is better. Far from every row being a strength: a step size that
-//! never shrinks cannot settle in one of Rastrigin's dents, and steps along the axes are slow in Rosenbrock's valley.
+//! All have 10 parameters and are negated, since larger is better. Not every row shows a strength: a step
+//! size that never shrinks cannot converge in one of Rastrigin's local optima, and steps along the axes are
+//! slow in Rosenbrock's valley.
 
 use foveate_core::Seed;
 use foveate_evolve::{STRATEGIES, StrategyConfig, make};
@@ -33,8 +34,8 @@ fn rastrigin(x: &[f64]) -> f64 {
     -x.iter().map(|x| 10.0 + x * x - 10.0 * (std::f64::consts::TAU * x).cos()).sum::<f64>()
 }
 
-/// A row: what is climbed from where, with which settings, for how many evaluations, and how close to the top the
-/// recommended weights must come with every seed.
+/// A row: function, start, settings, number of evaluations, and the required distance of the recommended
+/// weights from the maximum for every seed.
 struct Row {
     function: &'static str,
     start: f64,
@@ -125,7 +126,7 @@ fn the_table_knows_every_strategy() {
     }
 }
 
-/// How far below the top the recommended weights lie in the end.
+/// The final distance of the recommended weights' value from the maximum.
 fn climb(config: &StrategyConfig, f: fn(&[f64]) -> f64, start: f64, evaluations: usize, seed: u64) -> f64 {
     let mut strategy = make(config, vec![start; PARAMS], Seed::root(seed)).expect("the settings are right");
     let mut used = 0;

@@ -1,6 +1,6 @@
-//! CMA-ES beside the real pycma: the same normal numbers, the same ranking, the same search.
+//! Compares CMA-ES with the real pycma: same normal numbers, same ranking, same search.
 
-// One pipe for the scripts of all crates.
+// One pipe implementation for the scripts of all crates.
 #[path = "../../foveate-envs/tests/oracle/mod.rs"]
 mod oracle;
 
@@ -8,14 +8,16 @@ use foveate_core::{EvolveError, Evolver, Population, Seed};
 use foveate_evolve::{CmaEs, CmaEsConfig, Form, SepCmaEs, SepCmaEsConfig};
 use oracle::Oracle;
 
-/// Relative to the largest number of a vector or a matrix. Rounding differs in every operation, and what is learnt feeds
+/// Relative to the largest number of a vector or a matrix. Rounding differs in every operation, and feeds
 /// back for hundreds of generations.
 ///
-/// For the mean it is the largest number of any generation so far: what the mean was rounded by when it was 1 stays when
+/// For the mean it is relative to the largest number of any generation so far: the rounding error from when
+/// the mean was 1 remains when it is 1e-14, since two searches with the same ranking do not converge to each
+/// other.
 /// it is 1e-14, for nothing brings two searches together again that are told the same ranking.
 const TOLERANCE: f64 = 1e-6;
 
-/// Either kind, under the names that the comparison uses.
+/// Either kind, by the names that the comparison uses.
 enum Strategy {
     Full(Box<CmaEs>),
     Diagonal(Box<SepCmaEs>),

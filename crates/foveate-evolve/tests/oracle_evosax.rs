@@ -1,5 +1,5 @@
-//! Our strategies beside evosax's, generation by generation: told the same genomes and the same fitness, they go the
-//! same way. The first mean is the only thing that they share otherwise.
+//! Compares our strategies with evosax's, generation by generation: with the same genomes and fitness they
+//! make the same updates. Apart from these, they only share the initial mean.
 
 #[path = "../../foveate-envs/tests/oracle/mod.rs"]
 mod oracle;
@@ -8,10 +8,11 @@ use foveate_core::{Evolver, Seed};
 use foveate_evolve::{Algorithm, OpenAiEs, Pgpe, SimpleGa, Snes, StrategyConfig};
 use oracle::Oracle;
 
-/// How far means may be apart, in standard deviations of the search, and standard deviations in parts of themselves.
+/// Largest difference of means, in standard deviations of the search, and largest relative difference of
+/// standard deviations.
 ///
-/// Both sides compute in double precision. What is left is 1e-8 that the reference adds to the variance of fitness when
-/// it standardises, where ours asks whether there is any.
+/// Both sides compute in double precision. The remaining difference comes from the 1e-8 that the reference
+/// adds to the variance of fitness when it standardises; ours checks whether the variance is 0.
 const TOLERANCE: f64 = 1e-6;
 
 #[test]
@@ -65,7 +66,7 @@ struct Run {
 }
 
 impl Run {
-    /// Tells `strategy` the next population of the reference.
+    /// Passes the next population of the reference to `strategy`.
     fn tell(&self, oracle: &mut Oracle, strategy: &mut dyn Evolver) -> Vec<f64> {
         assert_eq!(strategy.ask().len(), self.n_genomes);
         let genomes = numbers(oracle, self.n_genomes * self.n_params);
@@ -102,7 +103,7 @@ impl Run {
         assert!(of_mean < TOLERANCE && of_sigma < TOLERANCE && moved > 0.5, "{}", self.name);
     }
 
-    /// Children made of our parents with the reference's draws are the reference's children.
+    /// Checks that children of our parents with the reference's random numbers are the reference's children.
     fn breed(&self, oracle: &mut Oracle, mut ga: SimpleGa, sigma: f64) {
         let first = self.tell(oracle, &mut ga);
         let mut largest = 0.0_f64;

@@ -88,8 +88,8 @@ use foveate_train::JobQueue;
 
 use crate::error::RunError;
 
-/// A flag to ask for an early end, and a count of what is done until then: clones share both. Set the flag from a signal
-/// handler; nothing is lost but the rollouts under way.
+/// A flag that requests an early stop, and a progress counter: clones share both. A signal handler may set
+/// the flag; only the rollouts in progress are lost.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Signals>);
 
@@ -101,45 +101,45 @@ struct Signals {
 }
 
 impl Stop {
-    /// Asks everyone who holds a clone to stop soon.
+    /// Requests a stop from everyone who holds a clone.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::SeqCst);
     }
 
-    /// Whether someone asked.
+    /// Whether a stop was requested.
     pub fn asked(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// How many jobs of the batch under way are done, and how many it has; for people, who need no exact moment.
+    /// Completed jobs and total jobs of the current batch; approximate, for display.
     pub fn done(&self) -> (usize, usize) {
         (self.0.done.load(Ordering::Relaxed), self.0.of.load(Ordering::Relaxed))
     }
 
-    /// A batch of `jobs` jobs begins.
+    /// Starts a batch of `jobs` jobs.
     fn begin(&self, jobs: usize) {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.of.store(jobs, Ordering::Relaxed);
     }
 
-    /// A job is done.
+    /// Counts a completed job.
     fn one_more(&self) {
         self.0.done.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// As many workers as this machine runs at once (container limits count).
+/// The number of workers that this machine can run at once (container limits count).
 pub fn default_workers() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// More workers than this are a slip of the finger.
+/// Upper limit of workers; a larger number is a typing error.
 pub(crate) const MOST_WORKERS: usize = 4096;
 
-/// Checks that `workers`, as a user wrote it, is a number of threads that a machine may have.
+/// Checks that `workers`, the user's setting, is a possible number of threads.
 ///
 /// # Errors
-/// When it is larger.
+/// When it is too large.
 pub(crate) fn check_count(workers: usize) -> Result<(), RunError> {
     if workers > MOST_WORKERS {
         let why = format!("workers = {workers}; choose a number from 0 to {MOST_WORKERS}");
@@ -148,12 +148,13 @@ pub(crate) fn check_count(workers: usize) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Threads that drive; see the [module](self).
+/// Threads that run rollouts; see the [module](self).
 pub struct Workers {
-    /// The caller's own; each thread has another.
+    /// The caller's own worker; each thread has another.
     worker: Worker,
     threads: Vec<JoinHandle<()>>,
-    /// Workers at most. A batch of few jobs needs fewer; threads begin when there is work for them.
+    /// Maximum number of workers. A batch with few jobs uses fewer; threads start when there is work for
+    /// them.
     most: usize,
     shared: Arc<Shared>,
 }
@@ -162,7 +163,7 @@ pub struct Workers {
 struct Worker {
     env: Box<dyn Env>,
     agent: Box<dyn Agent>,
-    /// Untouched copies, for after a panic left the others in no one knows what state.
+    /// Unchanged copies, for use after a panic has left the others in an unknown state.
     spare: (Box<dyn Env>, Box<dyn Agent>),
 }
 
@@ -176,19 +177,19 @@ impl Worker {
     }
 }
 
-/// What all workers see. No lock is held while anyone drives, except that of `batch` for reading.
+/// State shared by all workers. During a rollout no lock is held except that of `batch` for reading.
 struct Shared {
     batch: RwLock<Batch>,
     table: Mutex<Table>,
     turn: Mutex<Turn>,
-    /// A turn began, or all is over.
+    /// Signals that a turn has started, or that the threads must end.
     begin: Condvar,
-    /// The last thread is done with its turn.
+    /// Signals that the last thread has completed its turn.
     end: Condvar,
     stop: Stop,
 }
 
-/// What ends an episode, what is recorded of it, and whether agents explore.
+/// Rules that end an episode, what is recorded, and whether agents explore.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
     rules: EpisodeRules,
@@ -196,42 +197,42 @@ struct Ends {
     mode: ActMode,
 }
 
-/// What is to be driven.
+/// The jobs of a batch and their inputs.
 #[derive(Default)]
 struct Batch {
     /// `[n_genomes, n_params]`
     genomes: Vec<f32>,
     params: usize,
     jobs: Vec<RolloutJob>,
-    /// How episodes are driven; `None` before the first batch.
+    /// The rules of its episodes; `None` before the first batch.
     ends: Option<Ends>,
 }
 
-/// What a job came to, with what was kept of it.
+/// The result of a job, with its recording if there is one.
 type Outcome = Result<(EpisodeResult, Option<Recording>), EvaluateError>;
 
-/// What is still to do, and what was done.
+/// The remaining jobs, and the results.
 #[derive(Default)]
 struct Table {
     queue: JobQueue,
-    /// Of a stream of episodes: its world, and how many episodes were taken from it.
+    /// For a stream of episodes: its world, and the number of episodes taken from it.
     stream: Option<(Box<dyn Env>, usize)>,
     outcomes: Vec<Option<Outcome>>,
 }
 
-/// Whose turn it is: the threads' while `busy` is not 0, else the caller's.
+/// Synchronises threads and caller: the threads run while `busy` is not 0, otherwise the caller.
 #[derive(Default)]
 struct Turn {
     number: u64,
     busy: usize,
     over: bool,
-    /// What a thread said that panicked outside of a rollout.
+    /// The message of a thread that panicked outside of a rollout.
     died: Option<String>,
 }
 
 impl Workers {
-    /// Up to `count` workers (at least one) with copies of this world and this agent; as many as a batch has jobs, and
-    /// fewer if the system refuses threads.
+    /// Uses at most `count` workers (at least one) with copies of this world and this agent: as many as a
+    /// batch has jobs, and fewer if the system refuses threads.
     pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, stop: Stop) -> Self {
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
@@ -245,31 +246,32 @@ impl Workers {
         Workers { worker, threads: Vec::new(), most: count.max(1), shared }
     }
 
-    /// How many workers drive a batch of many jobs.
+    /// Number of workers for a batch of many jobs.
     pub fn count(&self) -> usize {
         self.most
     }
 
-    /// Begins threads until there are enough for `jobs` jobs.
+    /// Starts threads until there are enough for `jobs` jobs.
     fn begin_threads(&mut self, jobs: usize) {
         while 1 + self.threads.len() < self.most.min(jobs) {
             let (env, agent) = &self.worker.spare;
             let (worker, shared) = (Worker::new(&**env, &**agent), Arc::clone(&self.shared));
-            // It has served all turns so far.
+            // A new thread starts after all turns so far.
             let served = lock(&shared.turn).number;
             let name = format!("worker {}", 1 + self.threads.len());
             match thread::Builder::new().name(name).spawn(move || shared.serve(worker, served)) {
                 Ok(thread) => self.threads.push(thread),
-                // The system has no more to give.
+                // The system refuses further threads.
                 Err(_) => self.most = 1 + self.threads.len(),
             }
         }
     }
 
-    /// Drives `episodes` episodes one after the other in the world's own random stream, which starts with `seed`: the
-    /// same as resetting one world with the seed and then without, in parallel.
+    /// Runs `episodes` episodes in parallel, in the world's own random stream, which starts with `seed`. The
+    /// result is the same as that of one world that is reset once with the seed and then without.
     ///
-    /// That holds for worlds whose stream is used by `reset` alone, so that it does not matter how long anyone drove.
+    /// This holds for worlds in which only `reset` uses the stream, so that the length of an episode does not
+    /// matter.
     ///
     /// # Errors
     /// As [`Executor::execute`].
@@ -294,7 +296,7 @@ impl Workers {
         self.drive_all(experience)
     }
 
-    /// Copies what is to be driven to where all workers see it.
+    /// Copies the batch to where all workers can read it.
     fn lay_out<'a>(
         &mut self,
         genomes: impl Iterator<Item = &'a [f32]>,
@@ -319,7 +321,7 @@ impl Workers {
         table.outcomes.resize_with(batch.jobs.len(), || None);
     }
 
-    /// Drives what was laid out, on all threads.
+    /// Runs the batch on all threads.
     fn drive_all(&mut self, experience: &mut Experience) -> Result<(), EvaluateError> {
         let count = lock(&self.shared.table).outcomes.len();
         self.begin_threads(count);
@@ -349,7 +351,8 @@ impl Workers {
         *version = WORK_VERSION;
         episodes.clear();
         recordings.clear();
-        // Failed jobs did not end the others: the error reported is that of the first job that fails, whoever ran it.
+        // A failed job does not stop the others: the error returned is that of the first failing job,
+        // whichever thread ran it.
         for (outcome, &job) in table.outcomes.drain(..).zip(&batch.jobs) {
             let what = || format!("its worker died: {}", died.as_deref().unwrap_or("no one knows why"));
             let (result, recording) = outcome.unwrap_or_else(|| Err(broken(job, 0, what())))?;
@@ -360,13 +363,13 @@ impl Workers {
     }
 }
 
-/// Sends the threads home.
+/// Ends the threads.
 impl Drop for Workers {
     fn drop(&mut self) {
         lock(&self.shared.turn).over = true;
         self.shared.begin.notify_all();
         for thread in self.threads.drain(..) {
-            // It catches its panics; there is nothing left to report.
+            // The thread catches its panics; there is nothing left to report.
             let _ = thread.join();
         }
     }
@@ -382,7 +385,7 @@ impl Executor for Workers {
 }
 
 impl Shared {
-    /// A thread's life; `served` turns were over when it began.
+    /// The main loop of a thread; `served` is the number of turns before it started.
     fn serve(&self, mut worker: Worker, mut served: u64) {
         loop {
             let mut turn = lock(&self.turn);
@@ -406,7 +409,7 @@ impl Shared {
         }
     }
 
-    /// Takes jobs and drives them until there is none.
+    /// Takes jobs and runs them until none is left.
     fn work(&self, worker: &mut Worker) {
         let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
         let Some(Ends { rules, record, mode }) = batch.ends else { return };
@@ -447,13 +450,13 @@ impl Batch {
 }
 
 impl Table {
-    /// The next job; of a stream, with its world, just reset.
+    /// The next job; for a stream with its world, after the reset.
     fn take(&mut self, jobs: &[RolloutJob]) -> Option<(usize, Option<Box<dyn Env>>)> {
         let Some((mut env, next)) = self.stream.take() else {
             return Some((self.queue.take(jobs)?, None));
         };
         let seed = jobs.get(next)?.env_seed;
-        // Whoever asks resets the common world and leaves with a copy. Should it panic, the stream is gone for all.
+        // The caller resets the shared world and takes a copy. After a panic the stream is unusable for all.
         env.reset((next == 0).then_some(seed));
         let copy = env.boxed_clone();
         self.stream = Some((env, next + 1));
@@ -461,7 +464,7 @@ impl Table {
     }
 }
 
-/// A lock that outlives panics: what it guards is whole at any moment, since rollouts run outside of it.
+/// Locks in spite of an earlier panic: the data is always consistent, since rollouts run without the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -470,7 +473,7 @@ fn broken(job: RolloutJob, step: u64, what: String) -> EvaluateError {
     EvaluateError::Broken { genome: job.genome, episode: job.episode, env_seed: job.env_seed, step, what }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".into())
@@ -546,7 +549,7 @@ mod tests {
     #[test]
     fn a_stream_is_that_of_one_world() {
         let genome = population(3).genome(2).to_vec();
-        // By hand: one world, one agent, one after the other.
+        // Computed without workers: one world, one agent, one episode after the other.
         let (mut world, mut agent) = (ToyWorld::default(), toy_agent(0.0));
         foveate_core::Agent::set_params(&mut agent, &genome).expect("three numbers");
         let expect: Vec<_> = (0..20)
@@ -575,7 +578,7 @@ mod tests {
             let mut workers = workers(&world, count);
             let said = evaluate(&mut workers, &population, &jobs).expect_err("must fail").to_string();
             assert_eq!(said, "genome 0, episode 3 (seed 103), step 2: panicked: the toy broke");
-            // The workers live on.
+            // The workers are still usable.
             let others: Vec<_> = jobs.iter().copied().filter(|job| job.env_seed != 103).collect();
             assert_eq!(evaluate(&mut workers, &population, &others).expect("fine").len(), 24);
         }
@@ -610,7 +613,7 @@ mod tests {
         }
     }
 
-    /// Draws its action when it explores, and does nothing otherwise.
+    /// Draws its action when exploring, and otherwise does nothing.
     #[derive(Clone)]
     struct Curious;
 

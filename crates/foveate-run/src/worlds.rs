@@ -1,4 +1,4 @@
-//! Worlds with everything they need from files.
+//! Creates worlds, including the files they need.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,17 +18,17 @@ use crate::error::RunError;
 use crate::pictures;
 use crate::suggest;
 
-/// What the episodes of a world are called in texts, for one of them: `track` in CarRacing, `episode` wherever the
-/// world has no word of its own.
+/// The word for an episode of a world, in the singular: `track` in CarRacing, `episode` for worlds without
+/// their own word.
 pub fn instance(world: &str) -> &'static str {
     WORLDS.get(world).map_or("episode", |world| world.instance)
 }
 
-/// Builds the world that `request` describes, after reading the pictures that a `video` variant or a shift asks for.
+/// Builds the world of `request`, after reading the pictures for a `video` variant or a shift.
 ///
 /// # Errors
-/// When there is no such world, picture, variant, shift or option, when they do not go together, or when the pictures of
-/// a video cannot be read.
+/// When there is no such world, picture, variant, shift or option, when they cannot be combined, or when the
+/// pictures of a video cannot be read.
 pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     load_video(&mut request)?;
     let plan = plan(&std::mem::take(&mut request.shifts))?;
@@ -36,7 +36,7 @@ pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     if plan.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &plan)?)) }
 }
 
-/// Reads the pictures that `request` needs and does not have yet.
+/// Reads the pictures that `request` still needs.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -49,17 +49,18 @@ pub fn load_video(request: &mut EnvRequest) -> Result<(), RunError> {
     Ok(())
 }
 
-/// As [`make`], without reading a file that the request names, and without shifts.
+/// As [`make`], without reading files that the request names, and without shifts.
 ///
 /// # Errors
-/// When there is no such world, picture, variant or option, when they do not go together, or when pictures are missing.
+/// When there is no such world, picture, variant or option, when they cannot be combined, or when pictures
+/// are missing.
 pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
     let env = foveate_registry::world(&request.id).map_err(suggest::named)?.build(&request)?;
     Ok(match wrappers {
         Some(wrappers) => {
             let bytes = Wrapped::bytes(&wrappers, env.spec());
-            // Whoever drives has a copy, and a spare one.
+            // Each worker has a copy, and a spare one.
             Need::default()
                 .with(
                     "wrapped pictures",
@@ -74,11 +75,11 @@ pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     })
 }
 
-/// Whether the environment `gym:ID` keeps Gymnasium's promises, in episodes of up to `steps` steps, or as many as there is
-/// time for; each finding is told as soon as it is made.
+/// Checks that the environment `gym:ID` follows Gymnasium's API, in episodes of up to `steps` steps, or as
+/// many as time permits; each finding is reported immediately.
 ///
 /// # Errors
-/// When the name is another, an option makes no sense, or the environment cannot be made.
+/// When the name has no such prefix, an option is invalid, or the environment cannot be created.
 pub fn check_env(
     env: &str,
     options: &BTreeMap<String, String>,
@@ -97,20 +98,20 @@ pub fn check_env(
 /// What is installed for Gymnasium environments, and which families of them work.
 ///
 /// # Errors
-/// When there is no Python that could host any.
+/// When there is no Python that can host environments.
 pub fn doctor() -> Result<Doctor, RunError> {
     foveate_gym::doctor().map_err(|error| with_traceback(error).into())
 }
 
-/// Whether every copy of the world called `id` may have a process of its own.
+/// Whether every copy of the world `id` may have its own process.
 pub(crate) fn has_process(id: &str) -> bool {
     WORLDS.get(id).is_some_and(|world| world.has_process)
 }
 
-/// Whether a world has the picture that an agent looks at.
+/// Checks that a world has a picture for an agent that needs one.
 ///
 /// # Errors
-/// When it has none; of an environment of Gymnasium it says how to get one.
+/// When it has none; for a Gymnasium environment the error says how to get one.
 pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
     if spec.observation.picture().is_some() {
         return Ok(());
@@ -120,7 +121,7 @@ pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
     Err(RunError::BadRequest { why })
 }
 
-/// How a world that shows numbers comes to show a picture, in words for any command that takes a world.
+/// How to get a picture from a world that shows numbers, in words that suit any command with a world.
 pub fn picture_remedy(spec: &EnvSpec) -> String {
     WORLDS.get(&spec.id).and_then(|world| world.fallback_picture).map_or_else(
         || "choose another world or picture, as `foveate list` shows them".to_owned(),
@@ -128,10 +129,10 @@ pub fn picture_remedy(spec: &EnvSpec) -> String {
     )
 }
 
-/// The shape of the world that `request` describes, without making it where its descriptor knows it.
+/// The shape of the world of `request`; the world is not created if its descriptor knows the shape.
 ///
 /// # Errors
-/// When there is no such world, or it cannot be made.
+/// When there is no such world, or it cannot be created.
 pub fn shape(request: &EnvRequest) -> Result<EnvSpec, RunError> {
     if let Some(spec) = WORLDS.get(&request.id).and_then(|world| world.spec)
         && !request.options.contains_key(WRAP)
@@ -141,10 +142,10 @@ pub fn shape(request: &EnvRequest) -> Result<EnvSpec, RunError> {
     Ok(make(request.clone())?.spec().clone())
 }
 
-/// Reads shifts, and the pictures that they ask for.
+/// Parses shifts, and reads the pictures that they need.
 ///
 /// # Errors
-/// When a text is no plan, or the pictures cannot be read.
+/// When a text is not a valid plan, or the pictures cannot be read.
 pub fn plan<S: AsRef<str>>(texts: &[S]) -> Result<Plan, RunError> {
     let mut plan = Plan::parse_all(texts)?;
     while let Some(folder) = plan.missing_folder().map(str::to_owned) {

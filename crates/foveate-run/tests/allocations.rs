@@ -1,6 +1,6 @@
-//! Rollouts, generations of workers and gradients on several threads allocate nothing once every buffer has its size.
+//! Rollouts, generations of workers and gradients on several threads allocate nothing after a warm-up.
 //!
-//! A counting allocator stands under this whole program, so there is but one test in it.
+//! A counting allocator is used by this whole program, so it contains only one test.
 
 use std::alloc::System;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn rollouts() {
         let mut agent = make("attention-agent", &Value::Null).expect("it exists");
         let population = population(&*agent);
 
-        // One rollout after the other, each with other weights, the reset included; the first round warms up.
+        // Several rollouts with different weights, resets included; the first round is the warm-up.
         let mut round = |warm: bool| {
             for job in jobs(40) {
                 let mut result = EpisodeResult::default();
@@ -100,7 +100,7 @@ fn rollouts() {
                 record: Record::Returns,
             };
             let (first, other) = (work(jobs(40)), work(jobs(70)));
-            // Any worker may meet any track, so each must have seen them all: as many rounds as that takes.
+            // Any worker may get any track, so each must have run them all before: repeat until that is so.
             let mut generation =
                 |work: &Work| count(|| workers.execute(work, &mut experience).expect("it drives"));
             let mut quiet = 0;
@@ -124,7 +124,7 @@ fn gradients() {
     let pieces: Vec<Piece> =
         (0..24).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 30 }).collect();
     let mut gradient = vec![0.0; params.len()];
-    // The caller's thread alone: which of several makes room when is left to the system.
+    // Only the caller's thread: which of several threads allocates depends on the system.
     let mut alone = ParallelStudent::new(learner, 1);
     let mut update = |group: &mut dyn Student| {
         count(|| {
@@ -138,7 +138,8 @@ fn gradients() {
     }
     let mut group = ParallelStudent::new(student("attention-agent", &Value::Null).expect("it"), 3);
     assert!(update(&mut group) > 0, "the first update begins threads");
-    // A thread makes room when it gets its first piece, which may be late on a busy machine; after that, nothing.
+    // A thread allocates when it gets its first segment, which may be late on a busy machine; after that,
+    // nothing.
     let mut in_fifty = || (0..50).map(|_| update(&mut group)).sum::<usize>();
     assert!((0..100).any(|_| in_fifty() == 0), "every fifty updates allocate");
 }

@@ -1,5 +1,5 @@
-//! Forty frames of an independent implementation of Gym 0.15.3's picture, with the actions that led from each to the
-//! next, against ours.
+//! Compares the classic picture with forty frames of an independent implementation of Gym 0.15.3's renderer,
+//! with the actions between them.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,8 @@ fn forty_frames_of_an_independent_renderer() {
         panic!("frames are bytes and actions f64");
     };
 
-    // Found by search: the frames were taken on the first track of Gymnasium's seed 3, drawn in the old way.
+    // Found by search: the frames are from the first track of Gymnasium's seed 3, rendered with the old
+    // method.
     let mut env = CarRacing::new(CarRacingConfig {
         picture: PictureKind::Classic,
         seeding: Seeding::Gymnasium,

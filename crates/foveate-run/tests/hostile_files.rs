@@ -1,7 +1,7 @@
-//! Thousands of damaged files: every one is refused or read, none panics, none makes a reader take much memory.
+//! Thousands of damaged files: each is rejected or read; none causes a panic or a large allocation.
 //!
-//! `fuzz/` holds readers for a coverage-guided fuzzer; this is what every test run does. `FOVEATE_FILES=20000` damages
-//! that many files of all kinds.
+//! `fuzz/` holds targets for a coverage-guided fuzzer; this test is part of every test run.
+//! `FOVEATE_FILES=20000` damages that many files of all kinds.
 
 use std::fs;
 use std::io::Write;
@@ -30,7 +30,7 @@ use serde_json::json;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// One piece of damage; places are taken modulo the length of the file.
+/// One modification of a file; positions are taken modulo the length of the file.
 #[derive(Debug, Clone)]
 enum Damage {
     Byte {
@@ -47,7 +47,7 @@ enum Damage {
         width: usize,
         value: u64,
     },
-    /// Characters that mean something in a header.
+    /// Characters with a meaning in a header.
     Text {
         at: usize,
         text: &'static str,
@@ -63,7 +63,7 @@ enum Damage {
         at: usize,
         bytes: Vec<u8>,
     },
-    /// A piece of the file once more, somewhere else.
+    /// A copy of a part of the file at another position.
     Copy {
         from: usize,
         to: usize,
@@ -164,7 +164,7 @@ fn apply(file: &mut Vec<u8>, damage: &Damage) {
     }
 }
 
-/// Where damage hurts most: places in the headers, for files whose data are long.
+/// Positions in the headers, where damage has the most effect, for files with long data.
 fn focused(damage: Damage, places: usize) -> Damage {
     match damage {
         Damage::Byte { at, value } => Damage::Byte { at: at % places, value },
@@ -175,13 +175,14 @@ fn focused(damage: Damage, places: usize) -> Damage {
     }
 }
 
-/// Damages `good` in `cases` ways; `read` may refuse what it gets but must neither panic nor take more memory than
-/// `per_byte` times the file's length (and a little for error messages). Returns how many files were still readable.
+/// Damages `good` in `cases` ways; `read` may reject the result but must neither panic nor use more memory
+/// than `per_byte` times the file's length (and a little for error messages). Returns how many files were
+/// still readable.
 fn check(cases: u32, good: &[u8], per_byte: usize, read: impl Fn(&[u8]) -> bool) -> u32 {
     check_allowing(cases, good, |len| per_byte * len + (64 << 10), read)
 }
 
-/// The same where `allowed` says what a file of this length may take.
+/// The same with `allowed`, the memory limit for a file of this length.
 fn check_allowing(
     cases: u32,
     good: &[u8],
@@ -257,7 +258,7 @@ fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// One test, so that nothing else takes memory meanwhile.
+/// One test, so that nothing else allocates at the same time.
 #[test]
 fn damaged_files_are_refused_in_peace() {
     let _measuring = MEASURING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -270,7 +271,8 @@ fn damaged_files_are_refused_in_peace() {
     // Deflate unpacks 1 byte to at most 1032; the bytes are then copied once into their type.
     let read_npz = |bytes: &[u8]| npz::parse(bytes).is_ok();
     let unharmed = check(6000, &small, 2 * 1032, read_npz) + check(3000, &zeros, 2 * 1032, read_npz);
-    // Almost any damage shows: what stays readable was hit where nothing is looked at, such as the time of a member.
+    // Almost any damage is detected; a file that stays readable was damaged in an ignored field, such as the
+    // time of a member.
     eprintln!("{unharmed} of 9000 damaged npz files were still read");
     assert!(unharmed < 1000);
 
@@ -290,13 +292,13 @@ fn damaged_files_are_refused_in_peace() {
     assert!(unharmed < 1000);
 }
 
-/// How many damaged files of each kind: `FOVEATE_FILES` of them in all, a few thousand if nothing is said.
+/// Number of damaged files of each kind: `FOVEATE_FILES` in total, by default a few thousand.
 fn files_of_each_kind() -> u32 {
     let all = std::env::var("FOVEATE_FILES").ok().and_then(|n| n.parse::<u32>().ok()).unwrap_or(3000);
     all.div_ceil(10)
 }
 
-/// As [`check`], for readers of whole programs, that may take `allowed` bytes whatever the file is.
+/// As [`check`], for complete readers, which may use `allowed` bytes for any file.
 fn check_within(name: &str, good: &[u8], allowed: usize, read: impl Fn(&[u8]) -> bool) {
     let cases = files_of_each_kind();
     let unharmed = check_allowing(cases, good, |_| allowed, read);
@@ -305,7 +307,7 @@ fn check_within(name: &str, good: &[u8], allowed: usize, read: impl Fn(&[u8]) ->
 
 const MB: usize = 1 << 20;
 
-/// Tests of a file run side by side, and what they take is measured: one at a time.
+/// Tests run in parallel and measure memory: only one may measure at a time.
 static MEASURING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
@@ -315,7 +317,7 @@ fn every_reader_survives_damaged_files() {
     let at = |name: &str| dir.path().join(name);
     let put = |name: &str, bytes: &[u8]| fs::write(at(name), bytes).expect("writable");
 
-    // A configuration, alone and on top of a preset, and what a world and an agent make of it.
+    // A configuration, alone and on top of a preset, and the world and agent built from it.
     let preset = TrainConfig::load("laptop", None, &[""; 0]).expect("a preset").to_toml();
     check_within("configuration", preset.as_bytes(), 256 * MB, |bytes| {
         put("config.toml", bytes);
@@ -331,7 +333,7 @@ fn every_reader_survives_damaged_files() {
         config::agent_settings(&at("agent.toml")).is_ok()
     });
 
-    // A run folder: its checkpoint, its log, and the table that compares it.
+    // A run folder: its checkpoint, its log, and its comparison table.
     let runs = at("runs");
     let mut run = RunFolder::create_named(&runs, "a", &preset).expect("writable");
     for generation in 1..4 {
@@ -382,7 +384,7 @@ fn every_reader_survives_damaged_files() {
         pictures::load_folder(&at("pictures")).is_ok()
     });
 
-    // Doom's files, as the game's variants change them.
+    // Doom's files, which the game's variants modify.
     let map = "namespace = \"zdoom\";\nthing { x = 1.0; y = 2.0; type = 1; }\nsector { texturefloor = \"FLOOR0_1\"; \
                textureceiling = \"CEIL1_1\"; heightceiling = 96; }\nsidedef { sector = 0; texturemiddle = \"BRICK\"; }\n";
     check_within("TEXTMAP", map.as_bytes(), MB, |bytes| {
@@ -396,7 +398,7 @@ fn every_reader_survives_damaged_files() {
         read.is_ok_and(|wad| wad.write().is_ok())
     });
 
-    // A rollout that failed.
+    // A failed rollout.
     let failure = json!({
         "format": "foveate-failure-1", "version": "0.1.0", "what": "it broke", "generation": 3, "genome": 1, "episode": 0,
         "env_seed": 7, "step": 2, "max_steps": 50, "patience": 20, "weights": "0000803f".repeat(20),
@@ -409,7 +411,7 @@ fn every_reader_survives_damaged_files() {
     });
 }
 
-/// A file of lumps as Doom has them.
+/// A WAD file with these lumps, as Doom uses them.
 fn wad(lumps: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut body, mut directory) = (vec![], vec![]);
     for (name, content) in lumps {

@@ -1,4 +1,4 @@
-//! The published CarRacing weights, imported, saved, loaded, and driven over forty recorded frames.
+//! The published CarRacing weights: imported, saved, loaded, and run on forty recorded frames.
 
 use std::path::PathBuf;
 

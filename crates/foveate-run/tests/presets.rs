@@ -1,4 +1,4 @@
-//! The presets: their recipes are right, and suit the number of workers.
+//! The presets have valid recipes that suit the number of workers.
 
 use foveate_registry::PRESETS;
 use foveate_run::config::TrainConfig;
@@ -9,7 +9,7 @@ use foveate_train::{Recipe, Training};
 #[test]
 fn the_presets_pass_their_own_check_and_survive_toml() {
     for name in PRESETS.names() {
-        // What presets for many worlds leave to the world.
+        // The settings that presets for many worlds leave to the world.
         let sets: &[&str] = if name.starts_with("gymnasium") {
             &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
         } else {
@@ -63,7 +63,7 @@ fn rollouts_count_not_genomes() {
     assert_eq!(said("laptop", &tracks, 16), None);
     let text = said("laptop", &tracks, 17).expect("128 rollouts on 17 workers");
     assert!(text.contains("128 rollouts") && text.contains("population to 34 or more"), "{text}");
-    // Rollouts of the mean count, too.
+    // Rollouts of the recommended weights count, too.
     let replay = "recipe.stage.0.replay={share=0.5,keep=8,judge=\"mean\"}";
     assert_eq!(said("laptop", &["recipe.stage.0.population=31", replay], 4), None);
     let text = said("laptop", &["recipe.stage.0.population=4"], 2).expect("4 rollouts on 2 workers");

@@ -1,5 +1,5 @@
-//! The published CarRacing weights in the world they were evolved for: the whole chain from the random stream to the
-//! score.
+//! Runs the published CarRacing weights in the world they were trained in: an end-to-end test from the random
+//! stream to the score.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use foveate_envs::car_racing::variants::Variants;
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig};
 use foveate_run::npz;
 
-/// The published weights, in their published order, which is the agent's own; `None` where the file is not.
+/// The published weights, in their published order, which is the agent's own; `None` without the file.
 fn weights() -> Option<Vec<f32>> {
     let data = std::env::var_os("FOVEATE_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
@@ -58,7 +58,7 @@ fn the_published_weights_drive_the_first_laps() {
         assert_eq!(tiles, [276, 277, 316], "the tracks of Gym's seed 1");
         for (tiles, steps, total) in episodes {
             assert!(total > 880.0, "{variants}: {total} in {steps} steps of {tiles} tiles");
-            // Every tile visited gives 1000 in all, less a tenth per step.
+            // All tiles together give 1000, minus 0.1 per step.
             let lap = 1000.0 - 0.1 * steps as f64;
             assert!(steps == 1000 || (total - lap).abs() < 1e-6, "{variants}: {total} in {steps} steps");
         }

@@ -1,6 +1,7 @@
-//! The real TensorBoard reads our event files: all that the log says, and no step twice after a resume.
+//! The real TensorBoard reads our event files: it shows all values of the log, and no step twice after a
+//! resume.
 //!
-//! `FOVEATE_PYTHON` names a Python with the pinned packages; without it the test says that it was skipped.
+//! `FOVEATE_PYTHON` names a Python with the pinned packages; without it the test is skipped with a message.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 const STARTED: u64 = 1_700_000_000;
 
-/// A log: generations of 1000 steps and half a second, a validation after every third, a report in the end.
+/// A log: generations of 1000 steps and half a second, a validation after every third, a report at the end.
 fn log(generations: u64) -> Vec<LogLine> {
     let mut lines = Vec::new();
     for generation in 1..=generations {
@@ -55,7 +56,7 @@ fn log(generations: u64) -> Vec<LogLine> {
     lines
 }
 
-/// What TensorBoard should say of it, in its precision.
+/// The values that TensorBoard should show, in its precision.
 fn expected(lines: &[LogLine]) -> Value {
     let mut tags = serde_json::Map::new();
     for line in lines {
@@ -95,7 +96,7 @@ fn expected(lines: &[LogLine]) -> Value {
     tags.into()
 }
 
-/// A TensorBoard that watches a folder.
+/// A TensorBoard process that watches a folder.
 struct Board {
     child: Child,
     ask: ChildStdin,
@@ -141,12 +142,12 @@ fn tensorboard_reads_every_number() {
         file.add(line).expect("writable");
     }
     board.check(&lines[..18]);
-    // More while it watches.
+    // More events while it watches.
     for line in &lines[18..22] {
         file.add(line).expect("writable");
     }
     board.check(&lines[..22]);
-    // Killed, cut back by ten lines, gone on with.
+    // Killed, truncated by ten lines, resumed.
     drop(file);
     let mut file = EventFile::begin(dir.path(), STARTED, &lines[..12]).expect("writable");
     board.check(&lines[..12]);
@@ -154,7 +155,7 @@ fn tensorboard_reads_every_number() {
         file.add(line).expect("writable");
     }
     board.check(&lines);
-    // One that comes later.
+    // A TensorBoard that is started later.
     Board::watch(dir.path()).expect("it ran before").check(&lines);
     drop(board.ask);
     assert!(board.child.wait().expect("it ends").success());

@@ -1,7 +1,8 @@
-//! The covariance matrix, its factor, and what it learnt since the factor was made.
+//! The covariance matrix, its factor, and the updates since the last factorisation.
 //!
-//! A factorisation costs O(n³), so it waits until it would change something: in between, samples come from the old
-//! factor and what is learnt is kept as vectors. At n = 3,667 with 256 genomes that is every third generation.
+//! A factorisation costs O(n³), so it is only computed when it would change something: in between, samples
+//! come from the old factor and updates are stored as vectors. At n = 3,667 with 256 genomes it is computed
+//! every third generation.
 
 use foveate_core::EvolveError;
 use foveate_kernels::matrix::{add_outer, cholesky, lower_times, solve_lower};
@@ -12,28 +13,28 @@ use super::eigen::Eigen;
 use super::matrix::Matrix;
 use crate::base::bad;
 
-/// The largest ratio of eigenvalues that samples can still resolve; pycma's `tolconditioncov`.
+/// The largest ratio of eigenvalues that sampling can resolve; pycma's `tolconditioncov`.
 const CONDITION_LIMIT: f64 = 1e14;
 
-/// `C`, `[n, n]`, and a factor `A` with `A Aᵀ = C` as it was when last factored.
+/// `C`, `[n, n]`, and a factor `A` with `A Aᵀ = C` from the last factorisation.
 ///
-/// The same matrix has the same factor to the bit, on processors with the same instructions.
+/// The same matrix has a bit-identical factor on processors with the same instructions.
 #[derive(Debug, Clone)]
 pub(super) struct Covariance {
-    /// `C` when it was last factored; the lower triangle counts.
+    /// `C` at the last factorisation; only the lower triangle is used.
     matrix: Matrix,
     factor: Factor,
-    /// `C` now is `decay · matrix + Σ grown grownᵀ − Σ shrunk shrunkᵀ`.
+    /// The current `C` is `decay · matrix + Σ grown grownᵀ − Σ shrunk shrunkᵀ`.
     decay: f64,
     grown: Matrix,
     shrunk: Matrix,
-    /// Whether it was ever factored; before, it is what [`Covariance::new`] made.
+    /// Whether it has been factorised; before, it is the matrix of [`Covariance::new`].
     factored: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Factor {
-    /// `A = L`; the lower triangle counts.
+    /// `A = L`; only the lower triangle is used.
     Cholesky(Matrix),
     /// The symmetric root.
     #[cfg(feature = "eigen")]
@@ -41,10 +42,10 @@ enum Factor {
 }
 
 impl Covariance {
-    /// A unit matrix whose diagonal rises by 0.01 % in all, as pycma's does: no eigenvalue comes twice.
+    /// A unit matrix whose diagonal increases by 0.01 % in total, as pycma's does: all eigenvalues differ.
     ///
     /// # Errors
-    /// When this build has not got `form`.
+    /// When this build does not include `form`.
     #[cfg_attr(
         feature = "eigen",
         expect(clippy::unnecessary_wraps, reason = "fails in builds without the feature")
@@ -72,7 +73,7 @@ impl Covariance {
         self.matrix.rows()
     }
 
-    /// Multiplies the matrix by `decay`, before the vectors of this generation are learnt.
+    /// Multiplies the matrix by `decay`, before the vectors of this generation are added.
     pub(super) fn shrink(&mut self, decay: f64) {
         self.decay *= decay;
         let by = decay.sqrt();
@@ -89,7 +90,7 @@ impl Covariance {
         }
     }
 
-    /// `[n]`: the diagonal of the matrix as it is now.
+    /// `[n]`: the diagonal of the current matrix.
     pub(super) fn variances(&self, into: &mut Vec<f64>) {
         into.clear();
         into.extend((0..self.dimension()).map(|i| self.decay * self.matrix[(i, i)]));
@@ -102,13 +103,13 @@ impl Covariance {
         }
     }
 
-    /// Puts what was learnt into the matrix and factors it.
+    /// Applies the stored updates to the matrix and factorises it.
     pub(super) fn refactor(&mut self) {
         self.flush();
         self.factor_matrix();
     }
 
-    /// Divides row and column i by `scale[i]`, then factors.
+    /// Divides row and column i by `scale[i]`, then factorises.
     pub(super) fn rescale(&mut self, scale: &[f64]) {
         self.flush();
         for j in 0..self.dimension() {
@@ -133,8 +134,8 @@ impl Covariance {
         }
     }
 
-    /// Factors the matrix; adds to its diagonal first where it is not positive definite or its condition is beyond
-    /// [`CONDITION_LIMIT`], which rounding and repaired genomes can bring about.
+    /// Factorises the matrix; first increases its diagonal if it is not positive definite or its condition
+    /// number is above [`CONDITION_LIMIT`], which rounding and repaired genomes can cause.
     fn factor_matrix(&mut self) {
         self.factored = true;
         let least = match &self.factor {
@@ -165,8 +166,8 @@ impl Covariance {
         }
     }
 
-    /// Factors the matrix and gives its smallest and largest eigenvalue, or bounds within them; nothing when it is
-    /// not positive definite.
+    /// Factorises the matrix and returns its smallest and largest eigenvalue, or bounds within them; `None`
+    /// when it is not positive definite.
     fn try_factor(&mut self) -> Option<(f64, f64)> {
         match &mut self.factor {
             Factor::Cholesky(lower) => {
@@ -203,7 +204,7 @@ impl Covariance {
         }
     }
 
-    /// `[n, n]`: the matrix as it is now, row by row.
+    /// `[n, n]`: the current matrix, row by row.
     pub(super) fn to_rows(&self) -> Vec<f64> {
         let mut now = self.clone();
         now.flush();
@@ -211,7 +212,8 @@ impl Covariance {
         (0..n).flat_map(|i| (0..n).map(move |j| (i.max(j), i.min(j)))).map(|at| now.matrix[at]).collect()
     }
 
-    /// The lower triangle of the matrix that was last factored, column by column; nothing before the first time.
+    /// The lower triangle of the last factorised matrix, column by column; empty before the first
+    /// factorisation.
     pub(super) fn triangle(&self) -> Vec<f64> {
         if !self.factored {
             return Vec::new();
@@ -219,15 +221,15 @@ impl Covariance {
         (0..self.dimension()).flat_map(|j| &self.matrix.col(j)[j..]).copied().collect()
     }
 
-    /// `decay`, and the vectors learnt since the last factorisation.
+    /// `decay`, and the vectors added since the last factorisation.
     pub(super) fn pending(&self) -> (f64, Vec<f64>, Vec<f64>) {
         (self.decay, self.grown.as_slice().to_vec(), self.shrunk.as_slice().to_vec())
     }
 
-    /// What [`Covariance::triangle`] and [`Covariance::pending`] told; the sizes must fit.
+    /// Restores the results of [`Covariance::triangle`] and [`Covariance::pending`]; the sizes must fit.
     ///
     /// # Errors
-    /// When the triangle is no positive definite matrix, or this build has not got `form`.
+    /// When the triangle is not a positive definite matrix, or this build does not include `form`.
     pub(super) fn restored(
         form: Form,
         n: usize,
@@ -245,7 +247,7 @@ impl Covariance {
                 rest = after;
             }
             made.factored = true;
-            // What is saved was factored as it stands.
+            // The saved matrix was factorised without changes.
             made.try_factor().ok_or_else(|| bad("covariance is not positive definite".into()))?;
         }
         made.decay = decay;

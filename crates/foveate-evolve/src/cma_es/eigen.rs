@@ -18,7 +18,7 @@ pub(super) struct Eigen {
 }
 
 impl Eigen {
-    /// The root of a diagonal matrix with these diagonal elements, which must ascend.
+    /// The root of a diagonal matrix with these diagonal elements, in ascending order.
     pub(super) fn diagonal(n: usize, variance: impl Fn(usize) -> f64) -> Self {
         Eigen { basis: Matrix::diagonal(n, |_| 1.0), roots: (0..n).map(|i| variance(i).sqrt()).collect() }
     }
@@ -28,8 +28,8 @@ impl Eigen {
         self.roots[0].powi(2)
     }
 
-    /// Factors a matrix, whose lower triangle counts, and gives its smallest and largest eigenvalue; nothing when it is
-    /// not positive definite.
+    /// Factorises a matrix, of which only the lower triangle is used, and returns its smallest and largest
+    /// eigenvalue; `None` when it is not positive definite.
     pub(super) fn factor(&mut self, matrix: &Matrix) -> Option<(f64, f64)> {
         let n = matrix.rows();
         let mut values = Diag::zeros(n);

@@ -1,4 +1,4 @@
-//! Columns of numbers in memory of their own.
+//! A column-major matrix.
 
 use std::ops::{Index, IndexMut};
 
@@ -59,14 +59,14 @@ impl Matrix {
         MatMut::new(&mut self.data, self.rows, self.cols, self.rows)
     }
 
-    /// Adds `factor · column` on the right; the memory stays when columns are cleared.
+    /// Appends `factor · column` as a column on the right; the capacity remains when columns are cleared.
     pub(super) fn push(&mut self, factor: f64, column: &[f64]) {
         debug_assert_eq!(column.len(), self.rows, "a column");
         self.data.extend(column.iter().map(|x| factor * x));
         self.cols += 1;
     }
 
-    /// Takes all columns away.
+    /// Removes all columns.
     pub(super) fn clear(&mut self) {
         self.data.clear();
         self.cols = 0;

@@ -1,6 +1,7 @@
-//! Cumulative step-size adaptation: σ grows while steps point the same way, and shrinks while they cancel out.
+//! Cumulative step-size adaptation: σ grows while steps point in the same direction, and shrinks while they
+//! cancel out.
 
-/// Rates of the adaptation in `n` dimensions; the path itself belongs to the strategy.
+/// Rates of the adaptation in `n` dimensions; the strategy owns the path itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StepSize {
     n: f64,
@@ -12,9 +13,9 @@ pub(crate) struct StepSize {
 }
 
 impl StepSize {
-    /// Rates for weights of variance-effectiveness `mueff`.
+    /// Rates for a variance-effective selection mass `mueff`.
     ///
-    /// Those of pycma 4.5, whose damping for `μ_eff` well above n is stronger than the tutorial's.
+    /// These are pycma 4.5's, whose damping for `μ_eff` well above n is stronger than the tutorial's.
     pub(crate) fn new(n: usize, mueff: f64) -> Self {
         let d = n as f64;
         let cs = ((mueff + 2.0) / (d + mueff + 3.0)).min(0.5);
@@ -31,14 +32,14 @@ impl StepSize {
         }
     }
 
-    /// Whether the path is so long that the rank-one update should wait, in generation `generation` ≥ 1.
+    /// Whether the path is so long that the rank-one update should pause, in generation `generation` ≥ 1.
     pub(crate) fn stalls(&self, path: &[f64], generation: u64) -> bool {
         let squares: f64 = path.iter().map(|p| p * p).sum();
         let young = 1.0 - (1.0 - self.cs).powf(2.0 * generation as f64);
         squares / young / self.n - 1.0 >= 1.0 + 4.0 / (self.n + 1.0)
     }
 
-    /// What σ is multiplied by: within a factor of e.
+    /// The factor of σ: between 1/e and e.
     pub(crate) fn change(&self, path: &[f64]) -> f64 {
         let length = path.iter().map(|p| p * p).sum::<f64>().sqrt();
         (self.cs / self.damping * (length / self.chi - 1.0)).clamp(-1.0, 1.0).exp()
@@ -85,7 +86,7 @@ mod tests {
         assert!(step.change(&path(9.0)) > 1.0);
         assert_eq!(step.change(&path(1e9)), 1.0_f64.exp());
         assert!(!step.stalls(&path(4.0), 1000) && step.stalls(&path(5.0), 1000));
-        // A young path counts for more.
+        // In early generations the path has more weight.
         assert!(step.stalls(&path(4.0), 1));
     }
 }

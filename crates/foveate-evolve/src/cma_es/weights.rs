@@ -1,7 +1,7 @@
 //! Recombination weights and the learning rates that follow from them.
 //!
-//! Hansen, "The CMA Evolution Strategy: A Tutorial" (arXiv:1604.00772), equations 49 to 58 and table 1, with the
-//! constants of pycma 4.5, which differ from the tutorial's in places.
+//! Hansen, "The CMA Evolution Strategy: A Tutorial" (arXiv:1604.00772), equations 49 to 58 and table 1, with
+//! the constants of pycma 4.5, some of which differ from the tutorial's.
 
 /// `w_1 ≥ … ≥ w_λ`: the positive ones sum to 1, the others are not above 0.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,19 +38,20 @@ impl Weights {
         &self.all[..self.mu]
     }
 
-    /// `μ_eff`: how many equally weighted genomes would vary as much as the weighted mean of the good ones.
+    /// `μ_eff`: the number of equally weighted genomes whose mean has the same variance as the weighted mean
+    /// of the good ones.
     pub(crate) const fn mueff(&self) -> f64 {
         self.mueff
     }
 
-    /// Forgets the bad half: no active update.
+    /// Removes the negative weights: no active update.
     pub(crate) fn drop_negative(&mut self) {
         self.all[self.mu..].fill(0.0);
     }
 
-    /// Scales the negative weights for learning rates `c1` and `cmu` in `n` dimensions: so that the covariance matrix
-    /// neither grows nor decays by itself, then not more than `μ_eff` of the bad half warrants, and, where one asks
-    /// that it stay `positive_definite`, not so much that it could lose that.
+    /// Scales the negative weights for learning rates `c1` and `cmu` in `n` dimensions: first so that the
+    /// covariance matrix neither grows nor decays on average, then limited by `μ_eff` of the bad half, and,
+    /// if `positive_definite` is set, limited so that the matrix stays positive definite.
     pub(crate) fn finalise_negative(&mut self, n: usize, c1: f64, cmu: f64, positive_definite: bool) {
         if self.all.last().is_none_or(|w| *w >= 0.0) {
             return;
@@ -75,7 +76,7 @@ fn scale(weights: &mut [f64], factor: f64) {
     }
 }
 
-/// Scales negative weights down to a sum of `-bound` if they weigh more.
+/// Scales negative weights down to a sum of `-bound` if their sum is below it.
 fn limit(negative: &mut [f64], bound: f64) {
     let (sum, bound) = (negative.iter().sum::<f64>(), bound.abs());
     if sum < -bound {
@@ -87,11 +88,11 @@ fn limit(negative: &mut [f64], bound: f64) {
 /// Learning rates of the covariance matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rates {
-    /// Of the rank-one path.
+    /// Rate of the rank-one path.
     pub(crate) cc: f64,
-    /// Of the rank-one update.
+    /// Rate of the rank-one update.
     pub(crate) c1: f64,
-    /// Of the rank-μ update.
+    /// Rate of the rank-μ update.
     pub(crate) cmu: f64,
 }
 
@@ -107,7 +108,7 @@ impl Rates {
         }
     }
 
-    /// For a diagonal matrix, as pycma has them.
+    /// For a diagonal matrix, as in pycma.
     pub(crate) fn diagonal(n: usize, mueff: f64) -> Self {
         let d = n as f64;
         let c1 = 1.0 / (d + 2.0 * d.sqrt() + mueff / d);
@@ -170,7 +171,7 @@ mod tests {
                 assert!((sum - 1.0).abs() < 1e-12, "{sum}");
                 assert!(weights.all().windows(2).all(|w| w[0] >= w[1]));
                 assert!((1.0..=lambda as f64).contains(&weights.mueff()));
-                // What remains of the matrix after the active update cannot be negative.
+                // The remaining part of the matrix after the active update cannot be negative.
                 let negative = weights.all().iter().filter(|w| **w < 0.0).sum::<f64>();
                 let decay = 1.0 - rates.c1 - rates.cmu * weights.all().iter().sum::<f64>();
                 assert!(decay + rates.cmu * negative * n as f64 > -1e-12, "{n} {lambda} {decay} {negative}");
