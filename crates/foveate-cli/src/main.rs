@@ -1,7 +1,8 @@
-//! The `foveate` command: a thin door onto `foveate-run`.
+//! The `foveate` command: a thin command-line interface to `foveate-run`.
 //!
-//! Each command has its file in [`commands`]: its flags, its help, and how its result is shown. Errors are one line on
-//! stderr that ends with what to do next; the exit code is then 1, or 2 when the command line itself is wrong.
+//! Each command has its file in [`commands`]: its flags, its help, and the output of its result. An error is
+//! one line on stderr that ends with what to do next; the exit code is then 1, or 2 when the command line
+//! itself is invalid.
 
 mod commands;
 mod out;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     };
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read our output has read enough.
+        // The reader of our output has closed it on purpose.
         Err(error) if out::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             out::complain(&error);
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Shows help, or what is wrong with the command line.
+/// Prints help, or the error in the command line.
 fn tell(told: &clap::Error) -> ExitCode {
     if !told.use_stderr() {
         let shown = told.print().and_then(|()| stdout().flush());
@@ -65,7 +66,7 @@ fn tell(told: &clap::Error) -> ExitCode {
     }
     let text = told.to_string();
     if text.lines().all(|line| out::one_line(line) == line) {
-        // Nothing more can be done about a terminal that takes no more.
+        // A terminal that cannot be written to cannot report an error either.
         let _ = told.print();
     } else {
         text.lines().for_each(|line| eprintln!("{}", out::one_line(line)));
@@ -73,14 +74,14 @@ fn tell(told: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2))
 }
 
-/// `command` with the paragraphs below its help as long lines, which clap breaks where the terminal ends. In the source
-/// they are broken for whoever reads it.
+/// `command` with every paragraph of its long help on one line, which clap wraps to the terminal's width. In
+/// the source they are wrapped for readability.
 fn unfilled(command: Command) -> Command {
     let Some(help) = command.get_after_help().map(ToString::to_string) else { return command };
     command.after_help(unfill(&help))
 }
 
-/// Joins the lines of every paragraph. A line that is indented stands by itself.
+/// Joins the lines of every paragraph. An indented line stays on its own.
 fn unfill(text: &str) -> String {
     let mut joined = String::new();
     let mut apart = true;
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn help_fits_a_hundred_columns() {
-        // What is broken into lines by hand must not be broken again.
+        // Text that is wrapped by hand must not be wrapped again.
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
             for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {

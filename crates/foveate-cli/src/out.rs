@@ -1,4 +1,4 @@
-//! What goes to the terminal.
+//! Output to the terminal.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::remedy::with_remedy;
 
-/// Writes `text` and the end of the line to stdout; a terminal gets lines that fit. A reader who left is an error of its
-/// own kind, not a panic.
+/// Writes `text` and a line break to stdout; for a terminal long lines are wrapped. A reader that closed the
+/// pipe is reported as an error of its own kind, not a panic.
 pub(crate) fn say(text: &str) -> Result<(), RunError> {
     let text = if io::stdout().is_terminal() { &wrap(text, stdout_width()) } else { text };
     write(text)
@@ -24,12 +24,12 @@ fn write(text: &str) -> Result<(), RunError> {
         .map_err(|source| RunError::Output { source })
 }
 
-/// Says what to do next, if someone looks on.
+/// Prints the next steps, if stdout is a terminal.
 pub(crate) fn next(lines: &[&str]) -> Result<(), RunError> {
     if io::stdout().is_terminal() { say(&format!("next:\n  {}", lines.join("\n  "))) } else { Ok(()) }
 }
 
-/// Writes an error to stderr: one line, which a terminal shows in as many as it needs.
+/// Writes an error to stderr: one line, wrapped on a terminal.
 pub(crate) fn complain(error: &anyhow::Error) {
     let text = format!("error: {}", one_line(&with_remedy(&error.to_string())));
     let text = if io::stderr().is_terminal() { wrap(&text, stderr_width()) } else { text };
@@ -38,16 +38,16 @@ pub(crate) fn complain(error: &anyhow::Error) {
 
 /// Writes `value` as one JSON object to stdout.
 pub(crate) fn say_json(value: &Value) -> Result<(), RunError> {
-    // Nothing is wrapped: programs read it.
+    // Not wrapped, since programs read it.
     write(&format!("{value:#}"))
 }
 
-/// Whether the reader of our output left: `foveate list | head -1`.
+/// Whether the reader of our output closed the pipe: `foveate list | head -1`.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::Output { source }) if source.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Names and their meanings, in two columns.
+/// Names and descriptions, in two columns.
 pub(crate) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
     let width = lines.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
     lines.map(|(name, about)| format!("  {name:width$}  {about}\n")).collect::<Vec<_>>().concat()

@@ -1,6 +1,6 @@
-//! What the command offers where a library says only what is wrong: libraries know no flags.
+//! Hints with flags and commands for errors of libraries, which know no flags.
 
-/// A phrase of a library's message, and the flags or the command that help.
+/// A phrase of a library's message, and the helpful flags or command.
 const REMEDIES: &[(&str, &str)] = &[
     ("no agent is called", "`foveate list agents` shows them"),
     ("no environment is called", "`foveate list worlds` shows them"),
@@ -11,7 +11,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// `message` with what the command offers, unless it already says so.
+/// `message` with the hint of this command, unless it already contains it.
 pub(crate) fn with_remedy(message: &str) -> String {
     let remedies =
         REMEDIES.iter().filter(|(phrase, remedy)| message.contains(phrase) && !message.contains(remedy));

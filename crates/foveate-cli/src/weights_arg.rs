@@ -1,11 +1,11 @@
-//! The argument that chooses who drives, shared by several commands.
+//! The argument that selects the agent's weights, shared by several commands.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use foveate::{Error, LoadedAgent, World};
 
-/// Whose weights.
+/// Selects the weights.
 #[derive(Debug, Args)]
 pub(crate) struct WeightsArg {
     /// A weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7) for an untrained agent
@@ -19,7 +19,7 @@ pub(crate) struct WeightsArg {
 }
 
 impl WeightsArg {
-    /// The weights, in their world.
+    /// Loads the weights, with their world.
     pub(crate) fn load(&self, world: &World) -> Result<LoadedAgent, Error> {
         let mut loaded = LoadedAgent::load(self.weights.as_deref(), world)?;
         loaded.file.image_threads = self.image_threads.into();

@@ -1,11 +1,11 @@
-//! Flags that choose a world, shared by several commands.
+//! Flags that select a world, shared by several commands.
 
 use clap::Args;
 use foveate::World;
 use foveate::run::trust::{Repeat, Trust, WorldFlags};
 use foveate::run::worlds;
 
-/// Which world.
+/// Selects a world.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub(crate) struct WorldArgs {
@@ -22,7 +22,7 @@ pub(crate) struct WorldArgs {
     trust: TrustArg,
 }
 
-/// What a world is like by itself: all that training takes.
+/// The world without shifts: the flags that training accepts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub(crate) struct OwnWorldArgs {
@@ -60,12 +60,12 @@ impl From<TrustArg> for Trust {
 }
 
 impl WorldArgs {
-    /// The world that the flags describe.
+    /// The world of these flags.
     pub(crate) fn world(&self) -> World {
         World::new(self.flags())
     }
 
-    /// What the flags say.
+    /// The values of the flags.
     pub(crate) fn flags(&self) -> WorldFlags {
         WorldFlags {
             id: self.env.clone(),
@@ -77,7 +77,7 @@ impl WorldArgs {
 }
 
 impl OwnWorldArgs {
-    /// What the flags say.
+    /// The values of the flags.
     pub(crate) fn flags(&self) -> WorldFlags {
         let wrap = self.wrap.iter().map(|wrap| (worlds::WRAP.to_owned(), wrap.clone()));
         let args = self.env_args.iter().map(|(name, value)| (format!("arg.{name}"), value.clone()));

@@ -1,4 +1,4 @@
-//! Whatever is wrong is said in one line with its remedy, and nothing is lost.
+//! Every invalid input gives a one-line error with a remedy, and no data is lost.
 
 mod common;
 
@@ -141,7 +141,7 @@ fn places_that_cannot_be_written() {
         ("none/out", &["cannot write none/out", "create the folder first"][..]),
         ("in.npz/out", &["cannot write in.npz/out", "part of the path is a file"]),
         ("folder", &["cannot write folder", "this is a folder"]),
-        // The file system of the kernel's own files takes no new ones, from root neither.
+        // The kernel's file system /proc accepts no new files, even from root.
         ("/proc/out", &["cannot write /proc/out", "folder"]),
     ] {
         if out.starts_with("/proc") && !std::path::Path::new("/proc").exists() {
@@ -206,7 +206,8 @@ fn recorded_actions_that_cannot_be_played() {
     }
 }
 
-/// However long and strange what is quoted: a line that can be read, with its remedy, and nothing for the terminal.
+/// For any long or strange quoted text, the error is one readable line with its remedy, without control
+/// characters.
 #[test]
 fn errors_have_a_length_that_can_be_read() {
     let dir = Dir::new();
@@ -225,7 +226,7 @@ fn errors_have_a_length_that_can_be_read() {
         &["eval", "--env", &long],
         &["watch", "--out", &long],
         &["stress", "--shifts", &long],
-        // What the reader of the command line itself says.
+        // Errors of the command-line parser itself.
         &[&*long],
         &["eval", "--seeds", &long],
     ] {

@@ -1,4 +1,4 @@
-//! What the commands do when all is well.
+//! The commands with valid input.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn import_then_evaluate() {
     assert_eq!(told["config"]["top_k"], 10);
     assert!(dir.ok(&["import", "published.npz"]).contains("3667 weights"));
 
-    // Another divisor is another agent with the same weights.
+    // A different divisor is a different agent with the same weights.
     let scaled = ["import", "published.npz", "--scale", "sqrt-d", "--out", "scaled.safetensors", "--json"];
     let scaled = dir.json(&scaled);
     assert_eq!((&scaled["config"]["scale"], &scaled["sha256"]), (&json!("sqrt_d"), &told["sha256"]));
@@ -190,7 +190,7 @@ fn help_and_completions() {
     for line in
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty())
     {
-        // Further lines of a long description stand further in.
+        // Continuation lines of a long description have a larger indentation.
         let Some(command) = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')) else { continue };
         let command = command.split_whitespace().next().expect("a name");
         if command != "help" {
@@ -242,7 +242,7 @@ fn stress_makes_a_table_and_keeps_its_rows() {
     assert!(text.contains("Driven: 15 episodes, 300 steps"), "{text}");
     assert!(text.starts_with(&String::from_utf8(dir.read("made/here/table.md")).expect("text")[..200]));
 
-    // The same command again drives nothing, and any number of workers gives the same files.
+    // The same command again runs no episodes, and any number of workers gives the same files.
     let before = dir.everything();
     assert!(dir.ok(&all).contains("Driven: 0 episodes"));
     assert!(before == dir.everything());
@@ -252,7 +252,7 @@ fn stress_makes_a_table_and_keeps_its_rows() {
     assert_eq!(json["agents"], kept["agents"]);
     assert_eq!(json["effort"]["steps"], 300);
 
-    // A row is what eval finds with --variant and --shift.
+    // A row equals the result of eval with --variant and --shift.
     let eval = ["eval", "w.safetensors", "--json", "--shift", "noise:5"];
     let eval = dir.json(&[&eval, &short[..]].concat());
     assert_eq!(eval["returns"], json["agents"][0]["rows"][3]["returns"]);

@@ -1,7 +1,8 @@
-//! Files are data: no weights, configuration, run folder or kept failure starts a program or has a module imported, whatever
-//! stands in it, unless the command line says so.
+//! Files are data: no weights, configuration, run folder or recorded failure starts a program or imports a
+//! module, whatever its contents, unless the command line allows it.
 //!
-//! Most cases need no Python: one is planted that leaves a mark when it is started, and native worlds never start any.
+//! Most cases need no Python: a planted one leaves a mark when it is started, and native worlds never start
+//! any.
 
 mod common;
 
@@ -13,13 +14,13 @@ use common::{Dir, Done, SHORT};
 use foveate::run::weights::AgentFile;
 use serde_json::json;
 
-/// What a Python that was started leaves, and every planted module.
+/// The file that a started Python, or an imported planted module, creates.
 const MARK: &str = "it-ran";
-/// A "wrapper" that calls one function after the other; the last one is a shell.
+/// A "wrapper" that calls several functions; the last one is a shell.
 const SHELL: &str = "operator.is_(0)+builtins.str+textwrap.indent('touch it-ran; #')+os.system";
 
-/// A folder with a planted Python, weights of each of `worlds` (`0.safetensors`, `1.safetensors`, …), and modules that leave
-/// the mark when they are imported.
+/// A folder with a planted Python, weights for each of `worlds` (`0.safetensors`, `1.safetensors`, …), and
+/// modules that create the mark when they are imported.
 fn planted(worlds: &[&str]) -> Dir {
     let dir = Dir::new();
     dir.write("python", format!("#!/bin/sh\ntouch '{}'\nexit 1\n", dir.path(MARK).display()));
@@ -34,7 +35,7 @@ fn planted(worlds: &[&str]) -> Dir {
     dir
 }
 
-/// An agent that drives anywhere with two choices, made for `world`: JSON.
+/// An agent that runs in any world with two choices, with a note for `world`: JSON.
 fn made_for(world: &str) -> Vec<u8> {
     let config = json!({ "actions": [[0, 1], [0, 1]] });
     AgentFile::new("random-actions", &config, vec![]).expect("an agent").note("world", world).to_bytes()
@@ -48,8 +49,8 @@ fn run(dir: &Dir, args: &[&str]) -> Done {
     Done { code: out.status.code(), stdout: text(out.stdout), stderr: text(out.stderr) }
 }
 
-/// A command on a file that wants to run code: refused, and nothing runs. Whatever the file wants runs with
-/// `--trust-world`, if it `may`.
+/// A command on a file that tries to run code: it is rejected, and nothing runs. With `--trust-world` the
+/// code runs, if it `may`.
 #[track_caller]
 fn refused(dir: &Dir, args: &[&str], wants: &[&str], may: bool) {
     let before = names(dir);
@@ -70,7 +71,7 @@ fn refused(dir: &Dir, args: &[&str], wants: &[&str], may: bool) {
     let _ = fs::remove_file(dir.path(MARK));
 }
 
-/// A short training in the world that `env` describes.
+/// A short training in the world of `env`.
 fn short(env: &str) -> String {
     let text = SHORT.replacen("picture = \"none\"", env, 1);
     assert_ne!(text, SHORT);
@@ -79,7 +80,7 @@ fn short(env: &str) -> String {
 
 fn names(dir: &Dir) -> Vec<std::path::PathBuf> {
     let names = dir.everything().into_iter().map(|(path, _)| path);
-    // A lock that is held by nobody says nothing.
+    // The file of a released lock is irrelevant.
     names.filter(|path| path.file_name().is_none_or(|name| name != "lock")).collect()
 }
 
@@ -113,7 +114,7 @@ fn weights() {
     fs::copy(dir.path("2.safetensors"), dir.path("runs/last/last.safetensors")).expect("writable");
     let refused = |args: &[&str], wants: &[&str]| refused(&dir, args, wants, true);
 
-    // 1 to 9: the note of weights, and of the weights in a run's folder, behind every command.
+    // 1 to 9: the note in weights, and in the weights of a run's folder, for every command.
     refused(
         &["eval", "0.safetensors"],
         &["0.safetensors asks for the world gym:CartPole-v1,", "add `--env gym:CartPole-v1`"],
@@ -134,7 +135,7 @@ fn weights() {
     refused(&["lab", "1.safetensors", "--no-open"], &["gym_wrapper=operator"]);
     refused(&["eval", "runs/best", "--each-variant"], &["runs/best/best.safetensors asks"]);
     refused(&["watch", "runs/last", "--out", "a.png"], &["runs/last/last.safetensors asks"]);
-    // 10 to 13: the user names the world, the file what it is to be made of.
+    // 10 to 13: the user names the world, the file gives its options.
     let named = ["--env", "gym:CartPole-v1"];
     refused(&[&["eval", "1.safetensors"], &named[..]].concat(), &["add `--option 'gym_wrapper=operator"]);
     refused(&[&["watch", "3.safetensors"], &named[..]].concat(), &["add `--option path=.` yourself"]);
@@ -143,12 +144,12 @@ fn weights() {
         &["add `--env-arg scenario_file=a.cfg` yourself"],
     );
     refused(&["lab", "2.safetensors", "--no-open", "--env", "gym:evil:X-v0"], &["add `--option path=.`"]);
-    // 14: what cannot be read is not printed to be repeated.
+    // 14: unreadable values are not printed in hints.
     refused(
         &["eval", "11.safetensors"],
         &["gym:CartPole-v1\\n--trust-world with gym_wrapper=evil.\\u{202e}Wrapper"],
     );
-    // 15 to 20: native worlds have no such options, and nothing else is a world.
+    // 15 to 20: native worlds have no such options, and there are no other kinds of worlds.
     let never = |args: &[&str], wants: &[&str]| self::refused(&dir, args, wants, false);
     never(&["eval", "5.safetensors"], &["no option \"path\"; choose from: timeout"]);
     never(&["watch", "6.safetensors"], &["no option \"gym_wrapper\"; choose from"]);
@@ -195,7 +196,7 @@ fn configurations_runs_and_failures() {
         false,
     );
 
-    // 27: a run's folder, made by whoever made it.
+    // 27: a run's folder from a stranger.
     dir.write("short.toml", SHORT);
     let few = ["--set", "recipe.stage.0.steps=300", "--no-videos"];
     dir.ok(&[&["train", "car-racing", "--config", "short.toml", "--name", "run"], &few[..]].concat());
@@ -211,10 +212,10 @@ fn configurations_runs_and_failures() {
             "if you trust it, add --trust-world to",
         ],
     );
-    // Its curves are numbers, and its weights, which start others, are weights.
+    // Its curves are numbers, and its weights can initialise other runs.
     dir.ok(&["compare", "runs/run", "--out", "a.svg"]);
 
-    // 28 to 31: rollouts that failed.
+    // 28 to 31: failed rollouts.
     let huge = "recipe.stage.0.sigma=1e300";
     dir.run(&["train", "car-racing", "--config", "short.toml", "--name", "fails", "--set", huge]);
     let file = "runs/fails/failures/generation-000001-genome-0-episode-0.json";
@@ -241,7 +242,7 @@ fn configurations_runs_and_failures() {
     );
 }
 
-/// Weights that only lend their numbers are not asked where they want to drive.
+/// Weights that only initialise others do not need their world to be trusted.
 #[test]
 fn files_whose_world_does_not_count() {
     let dir = planted(&[]);
@@ -262,7 +263,7 @@ fn files_whose_world_does_not_count() {
     }
 }
 
-/// Whether there is a Python with gymnasium; says so if not.
+/// Whether there is a Python with gymnasium; prints a message if not.
 fn python() -> bool {
     let there = std::env::var_os("FOVEATE_PYTHON").is_some();
     if !there {
@@ -329,7 +330,7 @@ fn wrappers_are_classes_of_wrappers() {
     }
 }
 
-/// `python -c` looks for modules where it is started; what lies there is not ours and not the user's.
+/// `python -c` imports modules from the current folder, which may contain untrusted files.
 #[test]
 fn modules_of_the_current_folder_are_not_imported() {
     if !python() {
@@ -355,13 +356,13 @@ fn modules_of_the_current_folder_are_not_imported() {
         let (code, ran, said) = told(args, None);
         assert_eq!((code, ran), (Some(0), false), "{args:?}: {said}");
     }
-    // Where a package lies there, the error says how to say so.
+    // If a package lies there, the error says which option enables it.
     dir.write("mine.py", "import gymnasium\ngymnasium.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=9)\n");
     let own = [&eval[..3], &["gym:mine:Mine-v0", "--episodes", "1"]].concat();
     let (code, ran, said) = told(&own, None);
     assert_eq!((code, ran), (Some(1), false));
     assert!(said.contains("No module named 'mine'") && said.contains("path=. is this one"), "{said}");
-    // It is then looked through first, as the user says.
+    // The folder is then searched first, as the user requested.
     let own = [&own[..], &["--option", "path=."]].concat();
     assert!(told(&own, None).1, "the planted numpy lies in the folder that was named");
     for name in ["numpy", "gymnasium", "socket", "struct", "json", "sitecustomize"] {
@@ -371,7 +372,7 @@ fn modules_of_the_current_folder_are_not_imported() {
     assert_eq!((code, ran), (Some(0), false), "{said}");
 }
 
-/// The commands that the program prints work as they are printed, for runs in worlds that run code.
+/// The commands that the program prints work as printed, for runs in worlds that run code.
 #[test]
 fn printed_commands_work() {
     if !python() {
@@ -396,14 +397,14 @@ fn printed_commands_work() {
     };
     let env = "id = \"gym:foveate_toys:Toys/Picture-v0\"\noptions = { path = \"a b/toys\", timeout = 20 }";
     dir.write("own.toml", short(env).replacen("image = [96, 96]\n", "", 1));
-    // A configuration of one's own: the error prints the flags, and they are what is missing.
+    // A user's own configuration: the error prints the missing flags.
     let train = "foveate train --config own.toml --preset evolution --no-videos --name run --set recipe.stage.0.steps=800";
     let done = shell(train);
     assert_eq!(done.code, Some(1), "{done:?}");
     let words = between(&done.stderr, "`gym:");
     let done = shell(&format!("{train} {words}"));
     assert_eq!(done.code, Some(0), "{words}: {done:?}");
-    // The run names itself.
+    // The run prints its own command.
     let resume = between(&done.stdout, "`foveate train --resume");
     assert_eq!(resume, "foveate train --resume runs/run --trust-world");
     let done = shell(&resume);
@@ -425,7 +426,7 @@ fn printed_commands_work() {
         let done = shell(&format!("{eval} {words}"));
         assert_eq!(done.code, Some(0), "{words}: {done:?}");
     }
-    // A rollout that failed.
+    // A failed rollout.
     let done = shell(&format!(
         "{} --trust-world --set recipe.stage.0.sigma=1e300",
         train.replace("--name run", "--name fails")

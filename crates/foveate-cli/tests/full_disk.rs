@@ -1,4 +1,4 @@
-//! A disk that is full at any moment of a run: said clearly, nothing lost, and gone on with once there is space.
+//! A full disk at any moment of a run: a clear error, no lost data, and a resume once there is space.
 
 #![cfg(target_os = "linux")]
 
@@ -8,7 +8,8 @@ use std::process::Command;
 
 use common::{Dir, SHORT, check_same, digits};
 
-/// Trains in a file system or under a limit that `script` makes, then goes on without; `$BIN` is the binary.
+/// Trains in a file system or under a limit that `script` sets up, then resumes without it; `$BIN` is the
+/// binary.
 fn sh(dir: &Dir, wrap: &[&str], script: &str, size: u64) -> (Option<i32>, String) {
     let mut command = Command::new(wrap[0]);
     command.args(&wrap[1..]).args(["sh", "-c", script]);
@@ -31,7 +32,7 @@ fn check_said(text: &str, parts: &[&str]) {
     }
 }
 
-/// So small a population is worth a note where there are several cores.
+/// Removes notes: on several cores such a small population causes one.
 fn without_notes(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !line.starts_with("note: ")).collect()
 }
@@ -47,7 +48,7 @@ fn straight() -> Dir {
 fn a_full_disk_loses_nothing() {
     let dir = straight();
     let expect = digits(&dir.path("runs/straight"));
-    // A mount of our own that no one else sees and that goes with the process.
+    // A separate mount namespace that ends with the process.
     let ways: [&[&str]; 2] = [&["unshare", "--mount"], &["unshare", "--user", "--map-root-user", "--mount"]];
     let probe = "mkdir -p small && mount -t tmpfs -o size=64k none small";
     let Some(wrap) = ways.iter().find(|wrap| sh(&dir, wrap, probe, 0).0 == Some(0)) else {
@@ -55,8 +56,8 @@ fn a_full_disk_loses_nothing() {
         eprintln!("skipped: no small file system can be mounted here: {}", why.trim());
         return;
     };
-    // A training that would not fit is refused before it begins, so the disk fills while it runs: all but $SIZE kilobytes
-    // of it, or it holds only that many files from the start.
+    // A training that would not fit is rejected before it starts, so the disk is filled while it runs: all
+    // but $SIZE kilobytes of it, or it can only hold that many files from the start.
     let full_of_files = r#"
         set -e
         mount -t tmpfs -o size=64m,nr_inodes="$SIZE" none small
@@ -109,7 +110,7 @@ fn a_full_disk_loses_nothing() {
     eprintln!("full 10 times, {began} of them after the run had begun");
 }
 
-/// A command whose output goes nowhere says so and fails; a run is there all the same.
+/// A command whose output cannot be written reports this and fails; the run is stored all the same.
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
     let dir = straight();
@@ -141,7 +142,7 @@ fn output_that_cannot_be_written_is_an_error() {
         if command.starts_with("train ") && !command.contains("--help") {
             assert!(error.contains("the run itself is finished: runs/"), "{error}");
         }
-        // A reader that has read enough is none. It is gone before anything is written.
+        // A reader that closes the pipe is not an error. It is gone before anything is written.
         let again = command.replace("--name ", "--name again-");
         let (code, error) = sh(&dir, &["env"], &format!("(sleep 0.3; exec \"$BIN\" {again}) | true"), 0);
         assert_eq!((code, without_notes(&error).as_str()), (Some(0), ""), "{command}");
@@ -157,7 +158,8 @@ fn output_that_cannot_be_written_is_an_error() {
 fn a_file_that_may_not_grow_loses_nothing() {
     let dir = straight();
     let expect = digits(&dir.path("runs/straight"));
-    // Without a handler the signal would end the process before it can say anything. The unit is 512 bytes or 1 KiB.
+    // Without a handler the signal would end the process before it can print anything. The unit is 512 bytes
+    // or 1 KiB.
     let script = r#"
         trap '' XFSZ
         ulimit -f "$SIZE" || exit 9

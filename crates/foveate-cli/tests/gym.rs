@@ -1,4 +1,4 @@
-//! Environments of Gymnasium behind the same commands as native worlds.
+//! Gymnasium environments with the same commands as native worlds.
 
 mod common;
 
@@ -56,7 +56,7 @@ fn an_untrained_agent_drives_any_environment_with_a_picture() {
     assert!(returns.windows(2).any(|pair| pair[0] != pair[1]), "other episodes: {returns:?}");
 }
 
-/// A world that shows the same in every episode: the agent that acts at random still does something else in each.
+/// A world with the same observations in every episode: the random agent still acts differently in each.
 #[test]
 fn random_actions_are_seeded_by_the_episode() {
     if !python() {
@@ -102,7 +102,7 @@ fn a_film_of_what_cannot_begin_says_why() {
     assert_eq!(done.stderr.matches("Traceback").count(), 1, "{done:?}");
 }
 
-/// Every command that gives a score.
+/// Every command that reports a score.
 #[test]
 fn what_is_not_finite_is_an_error_that_says_where() {
     if !python() {
@@ -200,7 +200,7 @@ fn doctor_and_checker_speak_plainly() {
     let few = ["check-env", "gym:foveate_toys:Toys/Toy-v0", "--option", TOYS, "--steps", "7"];
     let said = dir.ok(&few);
     assert!(said.contains("no episode ended within 7 steps") && !said.contains("FAULT"), "{said}");
-    // What was found is told even if the environment then hangs.
+    // Findings are printed even if the environment then hangs.
     let hangs = ["--env-arg", "how=hang", "--env-arg", "at=9", "--option", "timeout=3"];
     let done =
         dir.run(&[&["check-env", "gym:foveate_toys:Toys/Breaks-v0", "--option", TOYS][..], &hangs].concat());
@@ -217,7 +217,7 @@ fn doctor_and_checker_speak_plainly() {
     assert!(done.stderr.contains("write gym:ID"), "{done:?}");
 }
 
-/// A short training on a toy: evolution alone, and the selection at its end.
+/// A short training on a toy: only evolution, and the selection at its end.
 fn short(name: &str, steps: u32) -> String {
     format!(
         "
@@ -242,7 +242,7 @@ stage = [{{ name = \"only\", steps = {steps}, population = 16, sigma = 1.0, lear
     )
 }
 
-/// Processes below `parent`: those it started, and those they started.
+/// Descendant processes of `parent`.
 fn below(parent: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::from([parent]);
     loop {
@@ -264,8 +264,8 @@ fn below(parent: u32) -> BTreeSet<u32> {
     }
 }
 
-/// Kills workers of a training run at random moments, `FOVEATE_KILLS` of them (30 by itself); the run must end with the
-/// same bytes as one that was left alone.
+/// Kills workers of a training run at random moments, `FOVEATE_KILLS` times (default 30); the run must end
+/// with the same bytes as an undisturbed one.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
@@ -297,7 +297,7 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
     assert!(whole.status.success(), "{whole:?}");
     let expect = digits(&dir.path("runs/whole"));
 
-    // As long as the kills take, on any machine.
+    // Takes as long as the kills, on any machine.
     let mut run = train("killed", "0.004");
     let mut rng = Seed::root(11).rng();
     let mut killed = 0;
@@ -305,7 +305,8 @@ fn a_run_whose_workers_are_killed_ends_with_the_same_bytes() {
         std::thread::sleep(Duration::from_millis(20));
     }
     while killed < kills && run.try_wait().expect("our child").is_none() {
-        // Often enough to meet new workers as they start, seldom enough that none dies over and over in the same step.
+        // Frequent enough to hit new workers at their start, rare enough that no worker dies repeatedly in
+        // the same step.
         std::thread::sleep(Duration::from_millis(200 + rng.below(1600)));
         let all: Vec<u32> = below(run.id()).into_iter().collect();
         if all.is_empty() {

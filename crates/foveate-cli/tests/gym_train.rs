@@ -1,4 +1,5 @@
-//! `foveate train gym:ID` at the first try: what a world shows chooses agent, picture and recipe, and they learn.
+//! `foveate train gym:ID` without options: the observations select agent, picture and recipe, and training
+//! improves the score.
 
 mod common;
 
@@ -22,7 +23,7 @@ fn python() -> bool {
     there
 }
 
-/// The preset `gymnasium` in short.
+/// The preset `gymnasium`, shortened.
 const SHORT: [&str; 12] = [
     "--set",
     "recipe.stage.0.starts=1",
@@ -38,7 +39,7 @@ const SHORT: [&str; 12] = [
     "--json",
 ];
 
-/// Mean return of the report that ends a log.
+/// Mean return of the report at the end of a log.
 #[track_caller]
 fn result(log: &str) -> f64 {
     let last: Value = serde_json::from_str(log.lines().next_back().unwrap_or_default()).expect("a log line");
@@ -57,7 +58,7 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     };
     let score = result(&dir.ok(&train("one", "1")));
     assert!(score >= 195.0, "{score}: the world counts as learnt at 195, random weights get about 20");
-    // The configuration says how many workers there are; all else must be the same.
+    // The configuration contains the number of workers; everything else must be the same.
     let without_config = |name: &str| {
         let mut digits = digits(&dir.path(name));
         digits.remove("config.toml");
@@ -90,7 +91,7 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
         assert!(found.get(name) == Some(bytes), "{name} differs");
     }
 
-    // Whoever names the world drives in it.
+    // A world on the command line is accepted.
     let world = ["--env", "gym:CartPole-v1"];
     let eval = |weights: &str, more: &[&str]| -> f64 {
         let args = [&["eval", weights, "--episodes", "10", "--json"], &world[..], more].concat();
@@ -114,7 +115,8 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     fails(&["lab", "runs/one", "--no-open"], &["the lab shows pictures; with --picture render"]);
 }
 
-/// Without pygame `CartPole` can be played, and not be drawn: films show what the agent sees, and nothing stops.
+/// Without pygame `CartPole` runs but cannot be rendered: videos show the agent's observation, and no command
+/// fails.
 #[test]
 fn a_world_that_cannot_be_drawn_is_learnt_all_the_same() {
     if !python() {

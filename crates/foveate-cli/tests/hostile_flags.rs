@@ -1,8 +1,8 @@
-//! Thousands of flag values that no one should type: each is refused, or its job is done or can be stopped; none panics,
-//! none aborts, none takes a gigabyte.
+//! Thousands of invalid or extreme flag values: each is rejected, or its job completes or can be stopped;
+//! there is no panic, no abort, and no process uses a gigabyte.
 //!
-//! A few hundred in every run of the tests; `FOVEATE_FLAGS=10000` for all of them, and `FOVEATE_FLAGS_FIRST=5000` to begin
-//! with that one.
+//! Every test run checks a few hundred; `FOVEATE_FLAGS=10000` checks all of them, and
+//! `FOVEATE_FLAGS_FIRST=5000` starts with that one.
 
 mod common;
 
@@ -16,11 +16,11 @@ use foveate::core::{Rng, Seed};
 
 /// Address space of every process, in KiB.
 const MEMORY_KB: u32 = 1_000_000;
-/// Rounds of 20 ms after which a job that is still at work is asked to stop, and after which it has to have stopped.
+/// Number of 20 ms waits after which a running job is asked to stop, and after which it must have stopped.
 const ASKED: u32 = 100;
 const GONE: u32 = 6000;
 
-/// A training that is over in a moment.
+/// A training that takes a moment.
 const TINY: &str = "
 [env]
 picture = 'none'
@@ -38,7 +38,7 @@ selection = { every = 4, tracks = 1, finalists = 1, final_tracks = 1, report_tra
 stage = [{ name = 'only', steps = 4, population = 4 }]
 ";
 
-/// What stands before and behind a value: a command with one flag that is not filled in.
+/// The arguments before and after a value: a command with one flag without its value.
 const FLAGS: &[(&[&str], &str, Kind)] = &[
     (EVAL, "--episodes", Kind::Number),
     (EVAL, "--seed", Kind::Number),
@@ -157,7 +157,7 @@ const STRESS: &[&str] = &["stress", "w.safetensors", "--episodes", "1", "--max-s
 const WATCH: &[&str] = &["watch", "w.safetensors", "--steps", "1", "--out", "a.png"];
 const TRAIN: &[&str] = &["train", "--config", "tiny.toml", "--no-videos"];
 
-/// What a flag takes when it is well.
+/// The valid values of a flag.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Number,
@@ -437,7 +437,7 @@ const VARIANTS: &[&str] = &[
     "original",
 ];
 
-/// A value that a flag of this kind may be given.
+/// A value for a flag of this kind.
 fn value(kind: Kind, rng: &mut Rng) -> String {
     let mut pick = |from: &[&'static str]| from[rng.below(from.len() as u64) as usize];
     let text = match kind {
@@ -481,14 +481,14 @@ fn value(kind: Kind, rng: &mut Rng) -> String {
     }
 }
 
-/// Waits for `child`; the status, and whether it had to be asked to stop.
+/// Waits for `child`; returns the status, and whether it had to be asked to stop.
 fn wait(child: &mut Child) -> Option<(ExitStatus, bool)> {
     for round in 0..GONE {
         if let Some(status) = child.try_wait().expect("it is ours") {
             return Some((status, round >= ASKED));
         }
         if round == ASKED {
-            // As Ctrl-C does; how long it then takes is the machine's business.
+            // Like Ctrl-C; how long it then takes depends on the machine.
             let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
             assert!(asked.is_ok_and(|status| status.success()), "kill asks politely");
         }
@@ -509,9 +509,9 @@ fn no_flag_value_is_a_panic() {
     let mut stopped = 0;
     for case in number("FOVEATE_FLAGS_FIRST").unwrap_or(0)..all {
         let mut rng = Seed::root(17).child("flag value", case).rng();
-        // All flags come in turn.
+        // All flags in turn.
         let (command, flag, kind) = FLAGS[(case % FLAGS.len() as u64) as usize];
-        // Linux takes no longer argument than 128 KiB.
+        // Linux limits an argument to 128 KiB.
         let text: String = value(kind, &mut rng).replace('\0', "").chars().take(30_000).collect();
         let given = if flag.is_empty() { text } else { format!("{flag}={text}") };
         for (name, bytes) in [("w.safetensors", weights()), ("in.npz", npz(&made_up()))] {
@@ -522,7 +522,7 @@ fn no_flag_value_is_a_panic() {
         let mut limited = Command::new("sh");
         limited.arg("-c").arg(format!("ulimit -v {MEMORY_KB}; exec \"$0\" \"$@\""));
         limited.arg(env!("CARGO_BIN_EXE_foveate")).args(command).arg(&given).current_dir(dir.path(""));
-        // What it says goes to files, so that it never waits for a reader.
+        // Its output goes to files, so that it never waits for a reader.
         let said = |name: &str| File::create(dir.path(name)).expect("writable");
         limited.stdin(Stdio::null()).stdout(said("stdout")).stderr(said("stderr"));
         let mut child = limited.spawn().expect("there is a shell");

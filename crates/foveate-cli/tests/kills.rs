@@ -1,4 +1,4 @@
-//! A run killed at any moment, again and again, ends with the same bytes as one that was never stopped.
+//! A run that is killed repeatedly at any moment ends with the same bytes as an uninterrupted one.
 
 #![cfg(unix)]
 
@@ -25,10 +25,10 @@ fn start(dir: &Dir, run: &str, workers: usize) -> Child {
     dir.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts")
 }
 
-/// Hidden files of writes that are not done, in the folder of a run or beside it; those of `stale` do not count.
+/// Hidden files of incomplete writes, in the folder of a run or beside it, except those in `stale`.
 fn half_written(runs: &Path, stale: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = vec![];
-    // A folder may vanish while it is listed.
+    // A folder may vanish while it is being listed.
     for folder in
         [runs.to_path_buf(), runs.join("killed"), runs.join("killed/checkpoints"), runs.join("killed/videos")]
     {
@@ -41,7 +41,7 @@ fn half_written(runs: &Path, stale: &[PathBuf]) -> Vec<PathBuf> {
     all
 }
 
-/// Waits for a moment to kill: any, or one within a write.
+/// Waits for the moment of the kill: any, or one during a write.
 fn wait(child: &mut Child, runs: &Path, stale: &[PathBuf], whole: Duration, rng: &mut Rng) {
     let within_a_write = rng.below(3) == 0;
     let until = whole.mul_f64(rng.uniform(0.0, 0.2));
@@ -61,7 +61,7 @@ fn wait(child: &mut Child, runs: &Path, stale: &[PathBuf], whole: Duration, rng:
     }
 }
 
-/// Kills a run `count` times, with films or without; returns how many of the kills hit a write.
+/// Kills a run `count` times, with or without videos; returns how many of the kills hit a write.
 fn check_kills(count: usize, videos: bool, seed: u64) -> usize {
     let dir = Dir::new();
     dir.write("short.toml", format!("videos = {videos}\n{SHORT}"));
@@ -79,7 +79,7 @@ fn check_kills(count: usize, videos: bool, seed: u64) -> usize {
     let mut rng = Seed::root(seed).rng();
     let (mut kills, mut in_writes, mut in_films, mut in_lines, mut ends) = (0, 0, 0, 0, 0);
     while kills < count {
-        // What earlier kills left behind is no write of this one.
+        // Leftovers of earlier kills are not writes of this run.
         let stale = half_written(&runs, &[]);
         let mut child = start(&dir, "killed", 1 + kills % 3);
         wait(&mut child, &runs, &stale, whole, &mut rng);
@@ -113,7 +113,7 @@ fn check_kills(count: usize, videos: bool, seed: u64) -> usize {
          log); {} runs came to their end with the same bytes",
         ends + 1
     );
-    // Nothing half-done is left behind, in the folder or beside it; the next run sees to what is beside.
+    // No incomplete file is left, in the folder or beside it; the next run removes those beside it.
     let next = ["--name", "next", "--no-videos", "--set", "recipe.stage.0.steps=1"];
     dir.ok(&[&["train", "car-racing", "--config", "short.toml"], &next[..]].concat());
     assert_eq!(half_written(&runs, &[]), [""; 0].map(PathBuf::from));
@@ -130,12 +130,13 @@ fn check_kills(count: usize, videos: bool, seed: u64) -> usize {
 
 #[test]
 fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
-    // A film takes ten times as long as the rest of so short a run, and is a long write: few kills are enough there.
+    // A video takes ten times as long as the rest of such a short run, and is a long write: few kills are
+    // enough there.
     let in_writes = check_kills(100, false, 7) + check_kills(20, true, 8);
     assert!(in_writes > 0, "no kill hit a write");
 }
 
-/// Hidden files and folders of ours in `folder` and in those in it.
+/// Hidden files and folders of this program in `folder` and its subfolders.
 fn litter(folder: &Path) -> Vec<PathBuf> {
     let mut all = vec![];
     collect(folder, &mut all);
@@ -144,8 +145,8 @@ fn litter(folder: &Path) -> Vec<PathBuf> {
     all.into_iter().map(|(path, _)| path).filter(hidden).collect()
 }
 
-/// What a command leaves that is killed while it writes is gone once the same command has come to its end there, but
-/// what looks alike and is none of ours stays.
+/// Leftovers of a command that was killed while writing are removed when the same command completes there;
+/// similar files that this program did not create stay.
 #[test]
 fn the_next_start_sweeps_what_a_kill_left() {
     let short = ["--max-steps", "3", "--workers", "1"];
@@ -177,8 +178,8 @@ fn the_next_start_sweeps_what_a_kill_left() {
     }
 }
 
-/// After every rename the folder in which it was is flushed, or a crash of the machine could undo it. As the system
-/// sees it.
+/// After every rename the parent folder is flushed; otherwise a crash of the machine could undo it. Checked
+/// with the system calls.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_rename_is_on_the_disk() {
@@ -188,7 +189,7 @@ fn a_rename_is_on_the_disk() {
     let train = [&["train", "car-racing", "--config", "short.toml"], &few[..]].concat();
     let explain = ["explain", "--episodes", "1", "--decisions", "2", "--max-steps", "3", "--workers", "1"];
     let mut renames = 0;
-    // The second report takes the place of the first.
+    // The second report replaces the first.
     for args in [&train[..], &explain, &explain] {
         let mut strace = std::process::Command::new("strace");
         strace.args(["-f", "-y", "-e", "trace=rename,renameat,renameat2,fsync", "-o", "calls"]);

@@ -1,4 +1,4 @@
-//! The lab in a real browser.
+//! Tests the lab in a real browser.
 
 #[path = "common/browser.rs"]
 mod browser;
@@ -10,11 +10,11 @@ use std::process::{Child, ChildStdout, Stdio};
 use browser::{Browser, chromium};
 use common::{Dir, check_fails};
 
-/// A lab of the real binary.
+/// A running lab of the real binary.
 struct Lab {
     child: Child,
     url: String,
-    /// A program whose reader left would end.
+    /// Kept open, since the program would end if its reader left.
     _output: Lines<BufReader<ChildStdout>>,
     _dir: Dir,
 }
@@ -39,7 +39,7 @@ impl Drop for Lab {
     }
 }
 
-/// What the agent's picture looks like, as text.
+/// The agent's picture as text.
 const SEEN: &str = "document.querySelector('.seen .picture').toDataURL()";
 const SCORE: &str = "Number(document.querySelector('.score').textContent.replace('−', '-'))";
 const STEPS: &str = "Number(document.querySelector('.steps').textContent)";
@@ -47,7 +47,7 @@ const STATE: &str = "document.querySelector('.state').textContent";
 const WHEEL: &str = "document.getElementById('wheel').textContent";
 const DRIVEN: &str = "document.querySelectorAll('#past tr').length";
 
-/// Sets a slider as a hand would.
+/// Sets a slider as a user would.
 fn slide(id: &str, value: u32) -> String {
     format!(
         "(() => {{ const e = document.getElementById({id:?}); e.value = {value}; e.dispatchEvent(new Event('input')); }})()"
@@ -63,7 +63,7 @@ fn a_page_in_chromium() {
     let lab = Lab::start(&["--option", "max_steps=400"]);
     let mut browser = Browser::start(&program);
 
-    // Load: it drives, and it is drawn.
+    // Load: the agent acts, and the page shows it.
     let link = format!("{}#seed=5&picture=fast&auto=off", lab.url);
     let tab = browser.open(&link, (1440, 900, false));
     browser.until(&tab, "document.querySelector('.score')");
@@ -72,7 +72,7 @@ fn a_page_in_chromium() {
     assert_eq!(browser.eval(&tab, "document.getElementById('picture').value"), "fast", "the link says so");
     assert_eq!(browser.eval(&tab, "document.getElementById('seed').value"), "5");
 
-    // A second tab is another session.
+    // A second tab is a separate session.
     let other = browser.open(&format!("{}#seed=6&speed=0.25", lab.url), (390, 844, true));
     browser.until(&other, "document.querySelector('.score')");
     browser.until(&other, &format!("{STEPS} > 0"));
@@ -82,7 +82,7 @@ fn a_page_in_chromium() {
         "a phone is wide enough"
     );
 
-    // Pause, step, and everything that shows at once.
+    // Pause, step, and everything that is visible immediately.
     browser.key(&tab, " ", false);
     browser.until(&tab, &format!("{STATE} === 'paused'"));
     let steps = browser.eval(&tab, STEPS);
@@ -114,13 +114,13 @@ fn a_page_in_chromium() {
     browser.eval(&tab, "document.getElementById('unshift').click()");
     browser.until(&tab, "!location.hash.includes('shifts=')");
 
-    // The wheel.
+    // The steering wheel.
     browser.key(&tab, "ArrowUp", true);
     browser.until(&tab, &format!("{STATE} === 'you drive'"));
     browser.lift(&tab, "ArrowUp");
     browser.key(&tab, "Escape", false);
     browser.until(&tab, &format!("{STATE} !== 'you drive'"));
-    // The track again leaves it to whoever holds it; another agent has a wheel of its own.
+    // Restarting the track keeps the user's control; another agent has its own control.
     browser.key(&tab, "r", false);
     browser.until(&tab, &format!("{STEPS} < 40"));
     browser.key(&tab, "h", false);
@@ -131,7 +131,7 @@ fn a_page_in_chromium() {
     browser.eval(&tab, other_agent);
     browser.until(&tab, &format!("{STATE} !== 'you drive' && {WHEEL} === 'Take the wheel'"));
 
-    // Another agent beside it, as fast as it goes, to the end.
+    // Another agent beside it, at full speed, to the end.
     browser.key(&tab, "c", false);
     browser.until(&tab, "document.querySelectorAll('.runner').length === 2");
     let driven = browser.eval(&tab, DRIVEN);
@@ -140,7 +140,7 @@ fn a_page_in_chromium() {
     browser.eval(&tab, "document.getElementById('film').click()");
     browser.until(&tab, "document.getElementById('toast').textContent.startsWith('Saved')");
 
-    // Light and dark, help, and a picture of it.
+    // Light and dark theme, help, and a screenshot.
     let theme = browser.eval(&tab, "document.documentElement.dataset.theme");
     browser.key(&tab, "t", false);
     browser.until(&tab, &format!("document.documentElement.dataset.theme !== {theme}"));
@@ -148,7 +148,7 @@ fn a_page_in_chromium() {
     browser.until(&tab, "document.getElementById('keys').open");
     assert!(browser.screenshot(&tab).len() > 20_000);
 
-    // Everything that can be pressed has a name.
+    // Every control has an accessible name.
     let nameless = "[...document.querySelectorAll('button, input, select')].filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.[0]?.textContent.trim())).length";
     assert_eq!(browser.eval(&tab, nameless), 0);
     assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");

@@ -1,8 +1,8 @@
-//! What a polite world leaves behind, however the command ends: nothing.
+//! A well-behaved world leaves nothing behind, however the command ends.
 //!
-//! The toy `Polite` starts a server in a session of its own and a process of multiprocessing, makes a temporary folder, and
-//! has shared memory and a semaphore with names. Every command has a folder of its own for temporary files, so that all its
-//! processes are known by their environment.
+//! The toy `Polite` starts a server in its own session and a process of multiprocessing, creates a temporary
+//! folder, and has named shared memory and a named semaphore. Every command has its own folder for temporary
+//! files, so that all its processes can be identified by their environment.
 
 #![cfg(target_os = "linux")]
 
@@ -30,7 +30,7 @@ fn python() -> bool {
 /// A folder to work in, and one for temporary files.
 struct Place(Dir);
 
-/// What a worker's environment said that it uses.
+/// The resources that a worker's environment reported.
 #[derive(Debug)]
 struct Uses {
     worker: u64,
@@ -60,7 +60,7 @@ impl Place {
         command
     }
 
-    /// `foveate eval` on the polite toy, whose `close()` does this.
+    /// `foveate eval` on the polite toy with this behaviour of `close()`.
     fn polite(&self, end: &str, args: &[&str]) -> Command {
         let report = format!("report={}", serde_json::to_string(&self.0.path("report")).expect("text"));
         let (workers, end) = (["--workers", "2"], format!("end={end}"));
@@ -68,7 +68,7 @@ impl Place {
         self.eval("Polite", &[&workers[..], &own, args].concat())
     }
 
-    /// What the environments said, once there are `count` of them.
+    /// The reports of the environments, once there are `count` of them.
     fn uses(&self, count: usize) -> Vec<Uses> {
         let mut lines = vec![];
         for _ in 0..6000 {
@@ -95,14 +95,14 @@ impl Place {
         uses.collect()
     }
 
-    /// Processes, names in shared memory and temporary files that are left.
+    /// Remaining processes, names in shared memory, and temporary files.
     fn left(&self) -> (Vec<u64>, Vec<PathBuf>, Vec<PathBuf>) {
         let files = fs::read_dir(self.tmp()).expect("it is ours").flatten().map(|entry| entry.path());
         let paths = self.uses(0).into_iter().flat_map(|uses| uses.paths).filter(|path| path.exists());
         (family(&self.tmp()), paths.collect(), files.collect())
     }
 
-    /// Nothing is left, after up to so many seconds.
+    /// Checks that nothing is left, after at most this many seconds.
     #[track_caller]
     fn nothing_left(&self, what: &str, seconds: u64) {
         for turn in 0..=seconds * 20 {
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-/// Living processes whose temporary files are in `folder`.
+/// Running processes whose temporary files are in `folder`.
 fn family(folder: &Path) -> Vec<u64> {
     let all = fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
     let ours = |path: &PathBuf| {
@@ -130,7 +130,7 @@ fn family(folder: &Path) -> Vec<u64> {
 
 fn signal(name: &str, pids: &[u64]) {
     let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
-    // Some may have ended by themselves.
+    // Some may have ended already.
     let _ = Command::new("kill").arg(name).args(&pids).stderr(Stdio::null()).status().expect("kill runs");
 }
 
@@ -156,7 +156,7 @@ fn after_exit_or_error_nothing_is_left() {
         let child = place.polite(end, &["--episodes", "4", "--env-arg", &fail]).spawn().expect("it starts");
         assert_eq!(wait(child), Some(code), "{end}, {fail}");
         assert!(!place.uses(1).is_empty());
-        // All is gone before the command ends.
+        // Everything is gone before the command ends.
         place.nothing_left(&format!("close() {end}, {fail}"), 0);
     }
 }
@@ -203,7 +203,7 @@ fn the_next_start_removes_what_is_left_when_keepers_are_killed_too() {
         let child = place.polite("clean", &["--episodes", "1000000"]).spawn().expect("it starts");
         let uses = place.uses(2);
         sleep(Duration::from_millis(500));
-        // Stopped first, so that no one notices that another was killed.
+        // Stopped first, so that none notices that another was killed.
         let keepers: Vec<u64> = uses.iter().map(|uses| uses.keeper).collect();
         let main = [&[u64::from(child.id())], &keepers[..]].concat();
         signal("-STOP", &main);
@@ -228,7 +228,7 @@ fn the_next_start_removes_what_is_left_when_keepers_are_killed_too() {
     }
 }
 
-/// A second start while the first one runs must not take its folders for left over.
+/// A second start during the first one must not remove its folders as leftovers.
 #[test]
 fn a_start_leaves_what_others_use() {
     if !python() {

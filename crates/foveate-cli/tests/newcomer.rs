@@ -1,4 +1,4 @@
-//! What someone meets who uses the program for the first time.
+//! The experience of a new user.
 
 mod common;
 
@@ -8,7 +8,7 @@ use foveate::run::config::TrainConfig;
 use foveate::run::weights::load_weights_or_run;
 use serde_json::Value;
 
-/// A folder with a weight file and two runs that hold nothing but a configuration.
+/// A folder with a weight file and two runs that contain only a configuration.
 fn with_runs() -> Dir {
     let dir = Dir::new();
     dir.write("w.safetensors", weights());
@@ -20,7 +20,8 @@ fn with_runs() -> Dir {
     dir
 }
 
-/// What a build leaves out is refused before anything runs, also when it stands in the folder of an old run.
+/// A feature that the build does not include is rejected before anything runs, also when the folder of an old
+/// run uses it.
 #[test]
 #[cfg(not(feature = "eigen"))]
 fn eigenvectors_need_a_build_with_them() {
@@ -82,7 +83,7 @@ fn near_misses_suggest_the_name() {
     ] {
         check_fails(&dir, args, &[want]);
     }
-    // Without any run there is only the world.
+    // Without any run there is only the world to suggest.
     let dir = Dir::new();
     check_fails(
         &dir,
@@ -128,7 +129,7 @@ fn list_shows_one_part() {
 
 #[test]
 fn own_flags_come_before_shared_ones() {
-    // Those of `WeightsArg` and `WorldArgs`.
+    // The arguments of `WeightsArg` and `WorldArgs`.
     const SHARED: [&str; 9] =
         ["image-threads", "env", "picture", "variant", "shift", "option", "env-arg", "wrap", "trust-world"];
     let dir = Dir::new();
@@ -165,7 +166,7 @@ fn own_flags_come_before_shared_ones() {
     }
 }
 
-/// Runs a command on a terminal with so many columns, and returns all that it shows there.
+/// Runs a command on a terminal with this many columns, and returns its complete output.
 #[cfg(unix)]
 fn on_terminal(dir: &Dir, columns: u16, args: &[&str]) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -188,7 +189,7 @@ fn on_terminal(dir: &Dir, columns: u16, args: &[&str]) -> String {
         command.spawn().expect("the binary starts")
     };
     let mut shown = vec![];
-    // Once no one holds the other side any more, reading fails.
+    // Reading fails once the other side is closed.
     let _ = std::fs::File::from(terminal).read_to_end(&mut shown);
     child.wait().expect("it ends");
     String::from_utf8(shown).expect("text").replace("\r\n", "\n")
@@ -228,11 +229,11 @@ fn a_narrow_terminal_gets_whole_words() {
                     },
                 )
                 .collect();
-            // Only a single word that is longer than the terminal may reach beyond it.
+            // Only a single word that is longer than the terminal may extend beyond it.
             let long = plain.split_whitespace().any(|word| word.chars().count() + 8 > COLUMNS);
             assert!(plain.chars().count() <= COLUMNS || long, "{args:?}: {plain}");
         }
-        // What differs from run to run cannot be compared.
+        // Output that differs between runs cannot be compared.
         if args.contains(&"--help") || ["list", "none"].iter().any(|word| args.contains(word)) {
             for word in shown.split_whitespace().filter(|word| !word.contains('\x1b')) {
                 assert!(whole.contains(&word) || word == "next:", "{args:?}: {word:?} is a piece of a word");
@@ -282,7 +283,7 @@ fn a_pipe_hears_of_progress_where_it_spoils_nothing() {
         if args.contains(&"--json") {
             serde_json::from_str::<Value>(&stdout).expect("one JSON object and nothing else");
         }
-        // Nothing is said of what is done within a minute.
+        // No progress is shown for a command that takes less than a minute.
         let quiet = dir.run(&[args, &world].concat());
         assert_eq!(quiet.stderr, "", "{args:?}");
     }
@@ -312,7 +313,7 @@ fn training_says_what_it_does_what_it_costs_and_what_comes_next() {
     assert!(next.contains("foveate watch") && next.contains("foveate eval"), "{next}");
     assert!(!told.contains("this costs"), "{told}");
 
-    // The published recipe, at the smallest population there is.
+    // The published recipe, with the smallest possible population.
     let mut command = dir.command(&[
         "train",
         "car-racing",

@@ -1,4 +1,4 @@
-//! DoomTakeCover behind the same commands as all worlds.
+//! DoomTakeCover with the same commands as all worlds.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::process::Command;
 use common::{Dir, npz};
 use serde_json::Value;
 
-/// Whether there is a Python with vizdoom; says so if not.
+/// Whether there is a Python with vizdoom; prints a message if not.
 fn vizdoom() -> bool {
     let there = std::env::var_os("FOVEATE_WORLDS_PYTHON").is_some();
     if !there {
@@ -67,7 +67,7 @@ fn an_untrained_agent_in_every_variant() {
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names, ["original", "higher-walls", "floor-texture", "hovering-text", "blur:3"]);
     assert_eq!(rows[1]["published"]["mean"].as_f64(), Some(934.0));
-    // A pile of pictures of one step, people's and agents'.
+    // A contact sheet of one step, with the views for people and for agents.
     ok(&dir, &[&["stress", "random:3", "--at", "30", "--looks", "looks.png"], &GAME[..]].concat());
     assert!(dir.read("looks.png").starts_with(b"\x89PNG"));
 }
@@ -111,7 +111,7 @@ fn training_and_the_published_weights() {
     let report = json(&dir, &["eval", "runs/take-cover", "--seeds", "0..2", "--json"]);
     assert_eq!((report["env"].as_str(), report["picture"].as_str()), (Some("take-cover"), Some("fast")));
 
-    // As many numbers as the published file has, in its order: a bias that always presses one button.
+    // The published number of parameters, in their order: a bias that always presses one button.
     let mut numbers = vec![0.0_f32; 3633];
     numbers[3616] = 5.0;
     dir.write("published.npz", npz(&numbers));
@@ -119,7 +119,7 @@ fn training_and_the_published_weights() {
     assert!(said.contains("3633 weights") && said.contains("[1, 16]"), "{said}");
     let report = json(&dir, &["eval", "published.safetensors", "--seeds", "0..2", "--json"]);
     assert_eq!((report["env"].as_str(), report["picture"].as_str()), (Some("take-cover"), Some("exact")));
-    // Their number tells the world.
+    // The number of parameters determines the world.
     let done = dir.run(&["import", "published.npz", "--out", "guessed.safetensors"]);
     assert!(done.code == Some(0) && done.stderr.contains("take-cover"), "{done:?}");
     assert_eq!(dir.read("guessed.safetensors"), dir.read("published.safetensors"));
@@ -127,7 +127,7 @@ fn training_and_the_published_weights() {
 
 #[test]
 fn without_vizdoom_it_says_how_to_get_it() {
-    // The Python for other tests lacks it.
+    // The Python for other tests does not have it.
     let Some(python) = std::env::var_os("FOVEATE_PYTHON") else {
         eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
         return;

@@ -1,4 +1,4 @@
-//! A whole run, small: started, interrupted, resumed, broken.
+//! A small complete run: started, interrupted, resumed, damaged.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Dir, SHORT, check_fails};
 use foveate::run::weights::AgentFile;
 use serde_json::Value;
 
-/// Fewer steps and fewer evaluations than [`SHORT`] has.
+/// Fewer steps and fewer evaluations than in [`SHORT`].
 const FEWER: [&str; 6] = [
     "--set",
     "recipe.max_steps=30",
@@ -32,18 +32,18 @@ fn a_run_leaves_what_it_promises() {
         assert!(!dir.read(&format!("runs/car-racing/{name}")).is_empty(), "{name}");
     }
 
-    // The weights know their world.
+    // The weights contain their world.
     let report = dir.json(&["eval", "runs/car-racing", "--episodes", "1", "--max-steps", "3", "--json"]);
     assert_eq!((report["env"].as_str(), report["picture"].as_str()), (Some("car-racing"), Some("none")));
 
-    // The same seed gives the same weights, whatever the number of workers, and never the same folder.
+    // The same seed gives the same weights, for any number of workers, and each run has its own folder.
     start(&dir, &["--workers", "1", "--json"]);
     start(&dir, &["--seed", "2", "--name", "other", "--runs", "elsewhere"]);
     let weights = |run: &str| dir.read(&format!("{run}/last.safetensors"));
     assert!(weights("runs/car-racing") == weights("runs/car-racing-1"));
     assert!(weights("runs/car-racing") != weights("elsewhere/other"));
 
-    // Going on with a finished run changes nothing.
+    // Resuming a finished run changes nothing.
     let before = weights("runs/car-racing");
     dir.ok(&["train", "--resume", "runs/car-racing"]);
     assert!(weights("runs/car-racing") == before);
@@ -156,7 +156,7 @@ fn broken_and_foreign_runs() {
     check_fails(&dir, &resume, &["config.toml"]);
     dir.write("runs/car-racing/config.toml", &config);
 
-    // Every checkpoint cut short.
+    // Every checkpoint is truncated.
     let checkpoints: Vec<_> = std::fs::read_dir(run.join("checkpoints"))
         .expect("it is there")
         .map(|entry| entry.expect("an entry").path())
@@ -172,14 +172,14 @@ fn broken_and_foreign_runs() {
     }
     check_fails(&dir, &resume, &["checkpoints are missing", "train anew"]);
 
-    // A folder of something else.
+    // A folder of another kind.
     std::fs::create_dir(dir.path("photos")).expect("writable");
     dir.write("photos/beach.jpg", "sun");
     check_fails(&dir, &["train", "--resume", "photos"], &["photos: config.toml is missing", "foveate train"]);
 }
 
-/// The first generation of the published recipe, in full but for the length of its episodes: 256 genomes of 3,667
-/// parameters, 16 tracks each.
+/// The first generation of the published recipe, complete except for the length of its episodes: 256 genomes
+/// of 3,667 parameters, 16 tracks each.
 #[test]
 fn the_published_recipe_drives_its_first_generation() {
     let dir = Dir::new();
@@ -207,6 +207,6 @@ fn the_published_recipe_drives_its_first_generation() {
         let weights = AgentFile::load(&dir.path(&format!("runs/car-racing/{name}"))).expect("weights");
         assert_eq!(weights.params().len(), 3667);
     }
-    // The state, with what is known of the covariance matrix, is whole.
+    // The state is complete, including the covariance matrix.
     assert!(dir.ok(&["train", "--resume", "runs/car-racing"]).contains("this run is finished"));
 }

@@ -1,4 +1,5 @@
-//! Runs one can trust: the same on any number of workers, one trainer at a time, no silent change, no silent failure.
+//! Reproducible and safe runs: the same results for any number of workers, one trainer at a time, and no
+//! silent change or failure.
 
 mod common;
 
@@ -29,7 +30,7 @@ fn the_digits_do_not_depend_on_the_workers() {
     for workers in ["2", "7"] {
         start(&dir, workers, &["--workers", workers, "--set", "env.picture=fast"]);
         let folder = dir.path(&format!("runs/{workers}"));
-        // The configuration names the number.
+        // The configuration contains the number of workers.
         let config = fs::read_to_string(folder.join("config.toml")).expect("text");
         assert!(config.contains(&format!("workers = {workers}\n")), "{config}");
         fs::write(folder.join("config.toml"), &expect["config.toml"]).expect("writable");
@@ -76,7 +77,7 @@ fn evaluations_name_their_tracks_and_leave_films() {
     }
     assert!(seen[0] > 12 && seen[1] > 12 && seen[2..] == [2, 1], "{seen:?}");
 
-    // Without films nothing else differs.
+    // Without videos nothing else differs.
     let mut expect = digits(&dir.path("runs/run"));
     start(&dir, "silent", &["--no-videos"]);
     expect.retain(|name, _| !name.starts_with("videos"));
@@ -107,7 +108,7 @@ fn two_trainers_do_not_share_a_folder() {
     let mut lines = BufReader::new(first.stdout.take().expect("it was piped")).lines();
     lines.next().expect("a line").expect("text");
     let second = dir.run(&["train", "--resume", "runs/run"]);
-    // It is the folder that is locked, whatever is done to the file that says who trains in it.
+    // The folder is locked, whatever happens to the file that names the process.
     fs::remove_file(dir.path("runs/run/lock")).expect("it is there");
     let third = dir.run(&["train", "--resume", "runs/run"]);
     dir.write("new", "");
@@ -131,7 +132,7 @@ fn two_trainers_do_not_share_a_folder() {
     let first =
         log.lines().filter(|line| line.starts_with("{\"event\":\"generation\",\"generation\":1,")).count();
     assert_eq!(first, 1, "the log is written by one of them");
-    // The lock ended with its process, although no one unlocked it.
+    // The lock ended with its process, without an explicit unlock.
     let said = dir.run(&["train", "--resume", "runs/run", "--set", "x=1"]);
     assert_eq!(said.code, Some(2), "--set is for new runs: {}", said.stderr);
     check_fails(&dir, &["train", "--config", "short.toml", "--name", "run"], &["this run exists"]);
@@ -164,17 +165,17 @@ fn changes_are_refused_or_recorded() {
         (note["workers"].as_u64(), note["version"].as_str()),
         (Some(2), Some(env!("CARGO_PKG_VERSION")))
     );
-    // What the state itself does not allow, no flag does.
+    // No flag allows what the state itself does not permit.
     dir.write("runs/run/config.toml", changed.replace("hidden = 2", "hidden = 3"));
     let said = dir.run(&["train", "--resume", "runs/run", "--allow-changes"]);
     assert_eq!(said.code, Some(1));
     assert!(said.stderr.contains("the saved state does not fit"), "{}", said.stderr);
-    // From then on they are the run's own, and remarks and threads are no changes.
+    // From then on they belong to the run; comments and threads do not count as changes.
     dir.write("runs/run/config.toml", changed.replace("workers = 0", "workers = 1"));
     dir.ok(&resume);
     assert!(about(&dir, "run")["resumed"][1].get("changes").is_none());
 
-    // A log that someone wrote into: back to where it was whole, or with a word from the user.
+    // A modified log: truncated to its intact part, or accepted with the user's permission.
     let log = dir.read("runs/run/log.jsonl");
     let mut wrong = log.clone();
     wrong[40] ^= 1;
@@ -219,7 +220,8 @@ fn a_finished_run_may_be_given_another_population() {
             assert!(told.contains(part), "{name}: {part:?} is not said: {told}");
         }
         assert_eq!(about(&dir, name)["resumed"][0]["changes"], Value::from(vec![what]));
-        // Nothing was learnt since, so nothing but the configuration has changed; from now on it is the run's own.
+        // Nothing was trained since, so only the configuration has changed; from now on it belongs to the
+        // run.
         let told = dir.ok(&resume);
         assert!(told.contains("this run is finished") && !told.contains("no more"), "{name}: {told}");
         let mut now = digits(&dir.path(&run));
@@ -229,7 +231,7 @@ fn a_finished_run_may_be_given_another_population() {
         }
         assert!(now == expect, "{name}");
     }
-    // What is said there works.
+    // The command in the message works.
     let init = "recipe.init={weights=\"runs/plain\"}";
     dir.ok(&["train", "--config", "runs/plain/config.toml", "--name", "on", "--set", init]);
     assert!(dir.read("runs/on/best.safetensors") != dir.read("runs/plain/best.safetensors"));
@@ -247,7 +249,7 @@ fn another_version_is_refused_or_recorded() {
                 Some(value) => drop(file.metadata.insert(key.into(), value.into())),
                 None => drop(file.metadata.remove(key).expect("it is there")),
             }
-            // As that version would have written it, its sum included.
+            // As that version would have written it, including its checksum.
             file.metadata.remove("sha256");
             let sum = Sha256::digest(file.to_bytes());
             let sum = sum.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
@@ -264,7 +266,7 @@ fn another_version_is_refused_or_recorded() {
     assert!(told.contains(&what), "{told}");
     assert_eq!(about(&dir, "run")["resumed"][0]["changes"], Value::from(vec![what]));
     dir.ok(&resume);
-    // The same number is not the same program.
+    // The same version number does not mean the same program.
     for (build, named) in [(Some("00c0ffee"), "00c0ffee"), (None, "unknown")] {
         written_by("build", build);
         let version = env!("CARGO_PKG_VERSION");
@@ -309,7 +311,7 @@ fn a_finished_run_leaves_a_summary() {
     ] {
         assert_eq!(summary.pointer(pointer), Some(&value), "{pointer}");
     }
-    // It follows from the run: a finished one that is resumed makes it again.
+    // It is derived from the run: resuming a finished run writes it again.
     fs::remove_file(dir.path("runs/run/summary.json")).expect("it is there");
     dir.ok(&["train", "--resume", "runs/run", "--workers", "2"]);
     let mut again: Value = serde_json::from_slice(&dir.read("runs/run/summary.json")).expect("JSON");
@@ -318,7 +320,8 @@ fn a_finished_run_leaves_a_summary() {
     assert_eq!(again, summary);
 }
 
-/// Links, FIFOs and the like in the folder of a stranger: nothing is read or written through them, and nothing waits.
+/// Links, FIFOs and similar entries in a stranger's folder: nothing is read or written through them, and no
+/// command blocks.
 #[test]
 fn nothing_in_a_run_is_followed() {
     let dir = Dir::new();
@@ -385,7 +388,7 @@ fn nothing_in_a_run_is_followed() {
             assert_eq!((private.len(), dir.read("private/lock")), (1, b"which must stay".to_vec()), "{name}");
         }
     }
-    // A checkpoint that is a link is passed over, and a hidden name that leads elsewhere goes alone.
+    // A checkpoint that is a link is skipped; a link with a hidden name is removed without its target.
     let hurt = dir.path("runs/hurt");
     fs::remove_dir_all(&hurt).expect("ours");
     copy(&dir.path("runs/whole"), &hurt);
@@ -402,12 +405,12 @@ fn nothing_in_a_run_is_followed() {
         (dir.read("precious"), dir.read("private/lock")),
         (b"which must stay".to_vec(), b"which must stay".to_vec())
     );
-    // The user's own link to a run is the user's.
+    // A link to a run in the user's own path is followed.
     std::os::unix::fs::symlink("runs/whole", dir.path("link")).expect("links exist here");
     dir.ok(&["train", "--resume", "link"]);
 }
 
-/// What a command does that must not wait for anything.
+/// Runs a command that must not block.
 fn in_time(mut command: Command) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     for _ in 0..3000 {
@@ -438,7 +441,7 @@ fn a_rollout_that_fails_is_named_and_fails_again() {
     assert!(again.stderr.starts_with("it fails again: generation 1, genome 0"), "{}", again.stderr);
     assert_eq!(String::from_utf8(dir.read("trace.jsonl")).expect("text").lines().count(), 1);
 
-    // One that does not fail, and files that are none.
+    // A rollout that does not fail, and files of other kinds.
     let text = String::from_utf8(dir.read(file)).expect("text");
     let start = text.find("\"weights\":\"").expect("it is there") + 11;
     let end = start + text[start..].find('"').expect("its end");
@@ -457,7 +460,7 @@ fn a_rollout_that_fails_is_named_and_fails_again() {
     );
 }
 
-/// Files that someone else put into a run's folder: an error of one line, or none at all, and never a panic.
+/// Foreign files in a run's folder cause a one-line error, or none at all, and never a panic.
 #[test]
 fn hostile_folders() {
     type Damage = fn(&Path);
@@ -469,7 +472,7 @@ fn hostile_folders() {
         fs::create_dir_all(path.join(name)).expect("writable");
     }
     fn huge(path: &Path, name: &str) {
-        // Sparse: it takes no space.
+        // A sparse file: it uses no disk space.
         let file = fs::File::options().write(true).create(true).truncate(false).open(path.join(name));
         file.and_then(|file| file.set_len(1 << 40)).expect("writable");
     }

@@ -1,4 +1,4 @@
-//! Kernels of voting through every door: trained with, evaluated, filmed, imported.
+//! Voting kernels in every command: training, evaluation, video, import.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Dir, check_fails, made_up, npz};
 use foveate::run::weights::AgentFile;
 use serde_json::json;
 
-/// A run of a moment.
+/// A very short run.
 const SHORT: &str = "
 [env]
 picture = \"fast\"

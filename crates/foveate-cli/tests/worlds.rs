@@ -1,5 +1,5 @@
-//! Worlds from elsewhere, in their pinned versions: each is driven by an agent that looks and by one that does not, and
-//! filmed.
+//! Third-party worlds, in their pinned versions: each is run with an agent with attention and one without,
+//! and recorded.
 
 mod common;
 
@@ -8,9 +8,9 @@ use std::process::Command;
 use common::Dir;
 use serde_json::Value;
 
-/// A world: what it is called here, the flags that ask for it, the seed of an agent that does something worth seeing, if
-/// it has a picture to look at, the steps of an episode, and how many of them a frame of a GIF stands for, which shows 25
-/// or so a second.
+/// A world: its name in this test, its flags, the seed of an agent with visible behaviour if the world has a
+/// picture, the steps of an episode, and the number of steps per frame of a GIF, which shows about 25 frames
+/// per second.
 struct World(&'static str, &'static str, Option<u8>, usize, usize);
 
 const WORLDS: [World; 8] = [
@@ -65,8 +65,8 @@ fn vizdoom() {
     check("doom");
 }
 
-/// Drives and films the world `name`: the same digits with one worker and with two, other episodes for other seeds, and
-/// films of the right size and length in which something can be seen to happen.
+/// Runs and records the world `name`: the same results with one worker and with two, other episodes for other
+/// seeds, and videos of the right size and length in which something changes.
 #[track_caller]
 fn check(name: &str) {
     let (Some(worlds), Some(decoder)) =

@@ -64,9 +64,9 @@ enum What {
 const WORLD: &str = "car-racing";
 /// Parameters of the published agent, and the population that it was trained with.
 const CMA_ES: (usize, usize) = (3667, 256);
-/// Steps of an episode at most.
+/// Maximum steps of an episode.
 const STEPS: usize = 1000;
-/// Generations of training from fresh weights and around trained ones: some 50,000 steps each.
+/// Generations of training from fresh weights and from trained ones: some 50,000 steps each.
 const GENERATIONS: [(Start, usize); 2] = [(Start::Fresh, 16), (Start::Trained, 3)];
 
 impl Bench {
@@ -137,7 +137,7 @@ impl Bench {
             found.insert("train".into(), json!(timings));
         }
         if wanted(What::Evolve) {
-            // Eigenvectors take a minute; who only looks around is spared them.
+            // Eigenvectors take a minute, so they are only measured on request.
             let forms = if self.what.is_empty() { &Form::BUILT[..1] } else { Form::BUILT };
             let timings = forms
                 .iter()

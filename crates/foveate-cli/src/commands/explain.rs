@@ -78,7 +78,7 @@ impl Explain {
     }
 }
 
-/// One line: what is done, how far it is, and how long it may take.
+/// The status line: the current phase, its progress, and the remaining time.
 fn status(Progress { what, done }: Progress, seconds: f64) -> String {
     let left = if done > 0.02 {
         format!(", about {:.0} s left", seconds / done * (1.0 - done))

@@ -64,7 +64,7 @@ impl List {
     }
 }
 
-/// The part called `name`, in the plural or in the singular.
+/// The part `name`, in the plural or in the singular.
 fn find(name: &str) -> anyhow::Result<&'static Part> {
     let singular = |part: &Part| {
         part.name.strip_suffix('s').is_some_and(|one| one == name)
@@ -76,13 +76,13 @@ fn find(name: &str) -> anyhow::Result<&'static Part> {
     })
 }
 
-/// A name and what it stands for.
+/// A name and its description.
 struct Line {
     name: String,
     about: String,
 }
 
-/// The worlds that are no families, and the families.
+/// The worlds that are not families (`false`), or the families (`true`).
 fn worlds(families: bool) -> impl Iterator<Item = &'static WorldDescriptor> {
     WORLDS.iter().filter(move |world| world.family.is_some() == families)
 }
@@ -203,7 +203,7 @@ fn presets_text() -> String {
     format!("presets for training (--preset):\n\n{}", columns(&lines))
 }
 
-/// A line on what has settings and, below it, one with those.
+/// A line for an entry with settings and, below it, one with the settings.
 fn described(name: &str, about: &str, settings: &serde_json::Map<String, Value>) -> Vec<Line> {
     let line = |name: &str, about: String| Line { name: name.into(), about };
     let settings: Vec<String> =
@@ -224,13 +224,13 @@ fn as_line(&(name, about): &(&str, &str)) -> Line {
     Line { name: name.into(), about: about.into() }
 }
 
-/// Every setting of an agent, at its default.
+/// Every setting of an agent, with its default value.
 fn settings(agent: &str) -> Value {
     foveate::agents::registry::full_config(agent, &Value::Null)
         .expect("the defaults of a registered agent are good")
 }
 
-/// Every setting of a kernel, at its default.
+/// Every setting of a kernel, with its default value.
 fn kernel_settings(name: &str) -> serde_json::Map<String, Value> {
     let config: VotingConfig = serde_json::from_value(json!({ "kernel": name })).expect("it is in the list");
     let Ok(Value::Object(mut settings)) = serde_json::to_value(config) else { return serde_json::Map::new() };
@@ -238,7 +238,7 @@ fn kernel_settings(name: &str) -> serde_json::Map<String, Value> {
     settings
 }
 
-/// Every setting of a learner that has a default, at its default.
+/// Every setting of a learner that has a default, with that value.
 fn learner_settings(learner: &LearnerDescriptor) -> serde_json::Map<String, Value> {
     match serde_json::to_value(learner.defaults()) {
         Ok(Value::Object(settings)) => settings,
@@ -246,7 +246,7 @@ fn learner_settings(learner: &LearnerDescriptor) -> serde_json::Map<String, Valu
     }
 }
 
-/// A line for each variant and, below it, one for each of its parameters.
+/// A line for each variant, followed by one for each of its parameters.
 fn variants(infos: &[VariantInfo]) -> Vec<Line> {
     let line = |name: String, about: String| Line { name, about };
     let of_one = |info: &VariantInfo| {
@@ -260,7 +260,7 @@ fn variants(infos: &[VariantInfo]) -> Vec<Line> {
     infos.iter().flat_map(of_one).collect()
 }
 
-/// A line for each shift with what its severities amount to and, below it, one for each of its parameters.
+/// A line for each shift with the effect of its severities, followed by one for each of its parameters.
 fn shifts() -> Vec<Line> {
     let of_one = |info: &ShiftDescriptor| {
         let amounts = info.amounts.map(|amount| amount.to_string()).join(", ");

@@ -72,7 +72,7 @@ impl Replay {
     }
 }
 
-/// Drives a rollout that failed once more.
+/// Repeats a failed rollout.
 fn failure(path: &Path, world: WorldFlags, out: Option<&Path>) -> anyhow::Result<()> {
     let mut failure = Failure::read(path)?;
     failure.env.set_flags(world);
@@ -98,7 +98,7 @@ fn failure(path: &Path, world: WorldFlags, out: Option<&Path>) -> anyhow::Result
     }
 }
 
-/// Has `write` write to `out`, whole or not at all.
+/// Lets `write` write to `out` atomically.
 fn written<T>(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, RunError>) -> Result<T, RunError> {
     if out == Path::new("-") {
         let mut trace = BufWriter::new(io::stdout().lock());

@@ -136,13 +136,13 @@ impl Stress {
         })
     }
 
-    /// The step that a picture shows.
+    /// The step of a picture.
     fn step(&self) -> usize {
         usize::try_from(self.at.unwrap_or(150)).unwrap_or(usize::MAX)
     }
 }
 
-/// Writes the picture that `draw` makes.
+/// Writes the picture of `draw` to a file.
 fn save_picture(path: &Path, draw: impl FnOnce() -> Result<Vec<u8>, RunError>) -> anyhow::Result<()> {
     if path.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
         let why = format!("{}: end the name in .png; a sheet is a picture", path.display());
@@ -153,7 +153,7 @@ fn save_picture(path: &Path, draw: impl FnOnce() -> Result<Vec<u8>, RunError>) -
     Ok(out::say(&format!("{}: {} kB", path.display(), bytes.len().div_ceil(1000)))?)
 }
 
-/// `row 13 of 86: champion, noise:3`, `8:13 left`; after `seconds` seconds.
+/// `row 13 of 86: champion, noise:3`, `8:13 left`; `seconds` is the time since the start.
 fn status(progress: Progress<'_>, seconds: f64) -> Vec<String> {
     let Progress { done, of, kept, agent, condition } = progress;
     let row = out::one_line(&format!("row {} of {of}: {agent}, {condition}", done + 1));
@@ -164,7 +164,7 @@ fn status(progress: Progress<'_>, seconds: f64) -> Vec<String> {
     vec![row, format!("about {} left", clock(seconds / driven as f64 * (of - done) as f64))]
 }
 
-/// Each file whole or not at all.
+/// Writes each file atomically.
 fn write_all(table: &StressTable, folder: &Path) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(table).map_err(|error| anyhow!("{error}"))? + "\n";
     let folder = FolderHandle::open(folder)?;

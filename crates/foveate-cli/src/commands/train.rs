@@ -128,7 +128,7 @@ impl Train {
     }
 }
 
-/// A run does not end because its output goes nowhere, but whoever waits for the output is told.
+/// An output that cannot be written does not end a run, but the command reports it as an error at the end.
 fn finish(reporter: Reporter, outcome: &Outcome) -> anyhow::Result<()> {
     let Err(error) = reporter.finish() else { return Ok(()) };
     let error = anyhow::Error::from(error);

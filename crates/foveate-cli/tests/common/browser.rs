@@ -1,4 +1,4 @@
-//! A headless Chromium, spoken to through its debugging protocol.
+//! Controls a headless Chromium through its debugging protocol.
 
 use std::fs;
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-/// Rounds of 100 ms that anything may take: minutes, for machines that have much else to do.
+/// Maximum number of 100 ms waits: minutes, for busy machines.
 const PATIENCE: usize = 1800;
 
-/// Where Chromium is: `$FOVEATE_CHROMIUM`, or one of the usual names on the path.
+/// The path of Chromium: `$FOVEATE_CHROMIUM`, or one of the usual names on the path.
 pub(crate) fn chromium() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FOVEATE_CHROMIUM") {
         return Some(path.into());
@@ -23,17 +23,17 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.exists())
 }
 
-/// A browser of our own, with a profile of its own.
+/// A separate browser process with its own profile.
 pub(crate) struct Browser {
     child: Child,
     socket: WebSocket<TcpStream>,
     next: u64,
-    /// What the pages complained about.
+    /// Errors of the pages.
     pub(crate) errors: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
-/// A tab of it.
+/// A tab of the browser.
 #[derive(Clone)]
 pub(crate) struct Tab(String);
 
@@ -41,7 +41,7 @@ impl Browser {
     pub(crate) fn start(program: &Path) -> Self {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new(program)
-            // As root, as in a container, there is no sandbox; the only page it opens is ours.
+            // There is no sandbox for root, as in a container; the browser only opens our own page.
             .args([
                 "--headless=new",
                 "--no-sandbox",
@@ -77,7 +77,7 @@ impl Browser {
         panic!("the browser does not listen");
     }
 
-    /// Calls a method, of the tab or of the browser itself.
+    /// Calls a method of the tab or of the browser itself.
     fn call(&mut self, tab: Option<&Tab>, method: &str, params: impl Into<Value>) -> Value {
         let params: Value = params.into();
         self.next += 1;
@@ -119,13 +119,13 @@ impl Browser {
         }
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.call(Some(&tab), "Emulation.setDeviceMetricsOverride", metrics);
-        // Without this, tabs behind the first one draw nothing.
+        // Without this, tabs in the background are not rendered.
         self.call(Some(&tab), "Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
         self.call(Some(&tab), "Page.navigate", json!({ "url": url }));
         tab
     }
 
-    /// What an expression comes to on the page.
+    /// The value of an expression on the page.
     pub(crate) fn eval(&mut self, tab: &Tab, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call(Some(tab), "Runtime.evaluate", params);
@@ -146,7 +146,7 @@ impl Browser {
         panic!("never true: {expression}\non the page: {shown}\nerrors: {:?}", self.errors);
     }
 
-    /// Presses a key, and lets it go unless it is to be held.
+    /// Presses a key, and releases it unless `held`.
     pub(crate) fn key(&mut self, tab: &Tab, key: &str, held: bool) {
         let mut down = json!({ "type": "keyDown", "key": key });
         if key.chars().count() == 1 {
@@ -162,7 +162,7 @@ impl Browser {
         self.call(Some(tab), "Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
     }
 
-    /// Drags the mouse over the element, between points in shares of its box.
+    /// Drags the mouse over the element; the points are fractions of its box.
     pub(crate) fn drag(&mut self, tab: &Tab, selector: &str, from: [f64; 2], to: [f64; 2]) {
         let rect = self.eval(
             tab,
@@ -184,7 +184,7 @@ impl Browser {
         }
     }
 
-    /// A picture of the window as base64 of a PNG.
+    /// A screenshot of the window as a base64 PNG.
     pub(crate) fn screenshot(&mut self, tab: &Tab) -> String {
         let shot = self.call(Some(tab), "Page.captureScreenshot", json!({ "format": "png" }));
         shot["data"].as_str().expect("a picture").to_owned()

@@ -1,6 +1,6 @@
 //! The real binary in a temporary folder.
 
-// Each file in `tests` is a program of its own and uses a part of this one.
+// Each file in `tests` is a separate program and uses a part of this module.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// A folder to work in.
 pub(crate) struct Dir(tempfile::TempDir);
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
@@ -47,7 +47,7 @@ impl Dir {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_foveate"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        // However slow the machine is, no line of progress comes between.
+        // No progress lines, even on a slow machine.
         command.env("FOVEATE_PROGRESS_SECONDS", "1000000");
         command
     }
@@ -72,7 +72,7 @@ impl Dir {
         serde_json::from_str(&self.ok(args)).expect("one JSON object")
     }
 
-    /// Every file below, with its contents: what must be the same after a command that failed.
+    /// Every file in the folder with its contents: it must be the same after a failed command.
     pub(crate) fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all = vec![];
         collect(self.0.path(), &mut all);
@@ -94,8 +94,9 @@ pub(crate) fn collect(folder: &Path, all: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// Runs a command that must fail: exit code 1 (2 when the command line itself is wrong), one line on stderr that says
-/// all of `wants` (what is wrong, and the remedy), nothing on stdout, and no file changed, added or lost.
+/// Runs a command that must fail: exit code 1 (2 when the command line itself is invalid), one line on stderr
+/// that contains all of `wants` (the error, and the remedy), nothing on stdout, and no file changed, added or
+/// lost.
 #[track_caller]
 pub(crate) fn check_fails(dir: &Dir, args: &[&str], wants: &[&str]) {
     let before = dir.everything();
@@ -113,7 +114,7 @@ pub(crate) fn check_fails(dir: &Dir, args: &[&str], wants: &[&str]) {
     assert!(before == after, "{args:?} changed a file");
 }
 
-/// The count of parameters of the agent with this configuration.
+/// The number of parameters of the agent with this configuration.
 pub(crate) fn count(config: &Value) -> usize {
     registry::tensors("attention-agent", config).expect("good").iter().map(TensorShape::len).sum()
 }
@@ -134,8 +135,8 @@ pub(crate) fn npz(params: &[f32]) -> Vec<u8> {
     let mut sum = flate2::Crc::new();
     sum.update(&npy);
     let size = (npy.len() as u32).to_le_bytes();
-    // What stands in the local header and again in the directory: version, flags, method, time, date, CRC, sizes, and
-    // the lengths of name and extra field.
+    // The fields shared by the local header and the directory: version, flags, method, time, date, CRC,
+    // sizes, and the lengths of name and extra field.
     let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     common.extend(sum.sum().to_le_bytes());
     common.extend(size);
@@ -160,7 +161,7 @@ pub(crate) fn npz(params: &[f32]) -> Vec<u8> {
     out
 }
 
-/// Parameters of the published agent's size, made up: it turns in circles, which is enough.
+/// Synthetic parameters of the published agent's size: the car turns in circles, which suffices.
 pub(crate) fn made_up() -> Vec<f32> {
     (0..count(&json!({}))).map(|i| 0.4 * (i as f32 * 0.37).sin()).collect()
 }
@@ -170,8 +171,8 @@ pub(crate) fn weights() -> Vec<u8> {
     AgentFile::new("attention-agent", &json!({}), made_up()).expect("the right count").to_bytes()
 }
 
-/// A world and a recipe for seconds: a validation after every generation, and short episodes, yet long enough for the
-/// genomes to differ.
+/// A world and a recipe that take seconds: a validation after every generation, and short episodes, yet long
+/// enough that the genomes differ.
 pub(crate) const SHORT: &str = "
 [env]
 picture = \"none\"
@@ -190,8 +191,8 @@ selection = { every = 100, tracks = 2, finalists = 2, final_tracks = 2, report_t
 stage = [{ name = \"only\", steps = 2500, population = 4, sigma = 1.0, learning_rate = 1.0 }]
 ";
 
-/// Everything in a run's folder that must not depend on how the run went: weights, state, films, and the log without
-/// its times.
+/// Everything in a run's folder that must not depend on interruptions: weights, state, videos, and the log
+/// without its times.
 pub(crate) fn digits(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut run = RunFolder::open(folder).expect("a run");
     let found = run.latest().expect("whole").expect("there is one");
@@ -210,7 +211,7 @@ pub(crate) fn digits(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     collect(folder, &mut all);
     for (path, bytes) in all {
         let name = path.strip_prefix(folder).expect("below").to_string_lossy().into_owned();
-        // What is written with the time in it, and how often that was, differs.
+        // Files that contain times, or depend on how often they were written, differ.
         let free = ["about.json", "log.jsonl", "lock", "events.out", "checkpoints"];
         if name == "summary.json" {
             let mut summary: Value = serde_json::from_slice(&bytes).expect("JSON");
@@ -243,7 +244,7 @@ pub(crate) fn with_input(mut command: Command, input: &[u8]) -> std::process::Ou
         .expect("the binary starts");
     let mut stdin = child.stdin.take().expect("it was piped");
     let input = input.to_vec();
-    // The command may stop reading early; then this thread ends with a broken pipe, and that is all right.
+    // The command may stop reading early; then this thread ends with a broken pipe, which is fine.
     let feeder = std::thread::spawn(move || stdin.write_all(&input));
     let out = child.wait_with_output().expect("it ends");
     let _ = feeder.join();
