@@ -10,7 +10,8 @@ use crate::PolicyError;
 pub enum Tokens<'a> {
     /// Square patches of a picture, which may overlap or leave gaps.
     Patches(PatchGrid),
-    /// Equal rectangles that cover the whole picture, row-major from the top left: the positions of a feature map.
+    /// Equal rectangles that cover the whole picture, row-major from the top left: the positions of a feature
+    /// map.
     Cells {
         /// Cells in a column.
         rows: usize,

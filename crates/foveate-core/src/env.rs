@@ -5,16 +5,17 @@ use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace};
 
 /// A world: it can be reset, stepped, copied, observed and rendered.
 ///
-/// The trait is object-safe: the program uses worlds as `Box<dyn Env>`, at the cost of one virtual call per step. `reset`
-/// and `step` of native worlds do not allocate once their buffers have grown to the largest episode.
+/// The trait is object-safe: the program uses worlds as `Box<dyn Env>`, at the cost of one virtual call per
+/// step. `reset` and `step` of native worlds do not allocate once their buffers have grown to the largest
+/// episode.
 ///
 /// **Copies are exact:** what [`Env::boxed_clone`] returns behaves bit for bit like the original.
 pub trait Env: Send {
     /// Observation space, action space, time limit and frame rate.
     fn spec(&self) -> &EnvSpec;
 
-    /// Starts an episode. With a seed, the world's random stream is seeded anew; without one the stream continues, as in
-    /// Gymnasium, so that one seed determines a whole sequence of episodes.
+    /// Starts an episode. With a seed, the world's random stream is seeded anew; without one the stream
+    /// continues, as in Gymnasium, so that one seed determines a whole sequence of episodes.
     ///
     /// If a world in another process fails to start, the next step returns the error.
     fn reset(&mut self, seed: Option<u64>);
@@ -22,8 +23,8 @@ pub trait Env: Send {
     /// Advances one step.
     ///
     /// # Errors
-    /// When the action does not fit [`EnvSpec::action`], when a number in it is not finite, or when the episode is
-    /// over (or never began) and the world must be reset first.
+    /// When the action does not fit [`EnvSpec::action`], when it contains a number that is not finite, or
+    /// when no episode is running (before the first reset, or after the end of an episode).
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError>;
 
     /// The current observation: after `reset` the first one, after the last step the final one.
@@ -32,23 +33,24 @@ pub trait Env: Send {
     /// Renders the world for people into `view`, at the size of `view`.
     ///
     /// # Errors
-    /// [`EnvError::NoView`] when this world cannot be rendered, as by default.
+    /// [`EnvError::NoView`] when this world cannot be rendered; this is the default.
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         let _ = view;
         Err(EnvError::NoView { env: self.spec().id.clone(), why: "it has no picture for people".into() })
     }
 
-    /// The simulation state as named facts, in full precision, for replays and goldens; by default none.
+    /// The simulation state as named facts, in full precision, for replays and golden tests; empty by
+    /// default.
     fn state(&self) -> Fact {
         Fact::Named(Vec::new())
     }
 
-    /// Writes the action of a scripted expert to `action` (`[actions]`). The expert sees the world's state and may keep
-    /// memory, so call this in every step of an episode or in none.
+    /// Writes the action of a scripted expert to `action` (`[actions]`). The expert sees the world's state
+    /// and may keep memory, so call this in every step of an episode or in none.
     ///
     /// # Errors
-    /// [`EnvError::NoExpert`] when this world has none, [`EnvError::ActionLength`] when an action of another length is
-    /// asked for, [`EnvError::NeedsReset`] when no episode is under way.
+    /// [`EnvError::NoExpert`] when this world has none, [`EnvError::ActionLength`] when `action` has the
+    /// wrong length, [`EnvError::NeedsReset`] when no episode is running.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         let _ = action;
         Err(EnvError::NoExpert { env: self.spec().id.clone() })
@@ -100,9 +102,9 @@ pub enum EnvError {
     ActionLength {
         /// The world.
         env: String,
-        /// Numbers it takes.
+        /// Expected length.
         wanted: usize,
-        /// Numbers it was given.
+        /// Given length.
         given: usize,
     },
     /// A discrete action for a continuous space, the other way round, or a choice out of range.
@@ -110,9 +112,9 @@ pub enum EnvError {
     ActionKind {
         /// The world.
         env: String,
-        /// What it takes, in words.
+        /// A description of the accepted actions.
         wanted: String,
-        /// What it was given.
+        /// The given action.
         given: String,
     },
     /// A number in the action is not finite.
@@ -120,12 +122,12 @@ pub enum EnvError {
     ActionNotFinite {
         /// The world.
         env: String,
-        /// Which dimension.
+        /// Index of the dimension.
         index: usize,
         /// The number.
         value: f64,
     },
-    /// A step before the first reset or after the end of the episode.
+    /// `step` was called before the first reset or after the end of the episode.
     #[error("the episode of {env} is over or never began; call reset first")]
     NeedsReset {
         /// The world.
@@ -134,32 +136,32 @@ pub enum EnvError {
     /// No world of this name.
     #[error("no environment is called {given:?};{} choose from: {known}", hint(given, known))]
     UnknownEnv {
-        /// What was asked for.
+        /// The given name.
         given: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// An option that the world does not have, or a value that it does not take.
+    /// The world does not have this option, or not this value of it.
     #[error("{env} has no {what} {given:?};{} choose from: {known}", hint(given, known))]
     UnknownOption {
         /// The world.
         env: String,
         /// Kind of option: `picture`, `variant`, `option`.
         what: &'static str,
-        /// What was asked for.
+        /// The given option or value.
         given: String,
-        /// What there is.
+        /// The known ones.
         known: String,
     },
-    /// Options that exist but do not go together.
+    /// Options that exist but cannot be combined.
     #[error("{env}: {why}")]
     BadOption {
         /// The world.
         env: String,
-        /// What is wrong and what to do instead.
+        /// The conflict, and how to resolve it.
         why: String,
     },
-    /// The world has no expert to learn from.
+    /// The world has no scripted expert.
     #[error("{env} has no expert to learn from; train with evolution alone, or in a world that has one")]
     NoExpert {
         /// The world.
@@ -170,15 +172,15 @@ pub enum EnvError {
     Outside {
         /// The world.
         env: String,
-        /// What happened and what to do.
+        /// The failure, and how to resolve it.
         why: String,
     },
-    /// The world has no picture for people.
+    /// The world cannot be rendered for people.
     #[error("{env} cannot be rendered: {why}")]
     NoView {
         /// The world.
         env: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }

@@ -48,8 +48,8 @@ impl Default for EpisodeRules {
 /// An action as an actor returns it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RawAction<'a> {
-    /// One number for each dimension of an [`ActionSpace::Box`](crate::ActionSpace::Box), or one score for each choice; see
-    /// [`ActionSpace::choose`](crate::ActionSpace::choose).
+    /// One number for each dimension of an [`ActionSpace::Box`](crate::ActionSpace::Box), or one score for
+    /// each choice; see [`ActionSpace::choose`](crate::ActionSpace::choose).
     Outputs(&'a [f64]),
     /// A choice of an [`ActionSpace::Discrete`](crate::ActionSpace::Discrete).
     Choice(usize),

@@ -30,8 +30,8 @@ pub trait Evolver: Send {
     /// `[n_params]`: the centre of the search, rounded to single precision for use as an agent's parameters.
     fn mean(&self) -> &[f32];
 
-    /// `[n_params]`: the centre of the search in double precision: the mean of the distribution that genomes are drawn
-    /// from, or the elite of a strategy that has no distribution.
+    /// `[n_params]`: the centre of the search in double precision: the mean of the distribution that genomes
+    /// are drawn from, or the elite of a strategy that has no distribution.
     fn centre(&self) -> &[f64];
 
     /// `[n_params]`: the weights to validate and to return. The centre by default; a strategy may have a
@@ -196,13 +196,13 @@ pub enum EvolveError {
     Diverged {
         /// Which generation.
         generation: u64,
-        /// What is out of range.
+        /// The quantity that is out of range.
         what: String,
     },
     /// An invalid setting.
     #[error("{why}")]
     BadConfig {
-        /// What is wrong and what to do instead.
+        /// The problem, and how to resolve it.
         why: String,
     },
     /// A state that does not fit.

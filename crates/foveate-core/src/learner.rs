@@ -17,8 +17,8 @@ pub trait Learner: Send {
     /// Learns from the experience of the last work.
     ///
     /// # Errors
-    /// When it does not fit the work, holds numbers that are not finite, or learning diverges; the state is then
-    /// unchanged.
+    /// When it does not belong to the work, contains numbers that are not finite, or learning diverges; the
+    /// state is then unchanged.
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError>;
 
     /// `[n_params]`: the weights to validate and to return.
@@ -39,8 +39,8 @@ pub trait Learner: Send {
     /// Restores the state from [`Learner::state`].
     ///
     /// # Errors
-    /// When something is missing, of the wrong size, not finite, or was made with other settings; the learner is then
-    /// unchanged.
+    /// When a tensor is missing, of the wrong size, not finite, or was made with other settings; the learner
+    /// is then unchanged.
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError>;
 
     /// Like [`Learner::restore`], for a state that was made with other settings; continues with this
@@ -125,13 +125,13 @@ pub enum LearnError {
     Diverged {
         /// Which generation.
         generation: u64,
-        /// What is out of range.
+        /// The quantity that is out of range.
         what: String,
     },
     /// An invalid setting.
     #[error("{why}")]
     BadConfig {
-        /// What is wrong and what to do instead.
+        /// The problem, and how to resolve it.
         why: String,
     },
     /// A state that does not fit.

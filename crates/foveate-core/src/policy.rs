@@ -5,8 +5,9 @@ use crate::{Attention, Observation, Rng, Seed, Threads};
 
 /// A policy: it maps observations to decisions. What it attended to is part of every decision.
 ///
-/// All state is in the argument `memory`, so one policy can act in many worlds at once and a checkpoint is a plain value.
-/// `memory` also holds the scratch space and the outputs of the last decision: `act` allocates nothing.
+/// All state is in the argument `memory`, so one policy can act in many worlds at once and a checkpoint is a
+/// plain value. `memory` also holds the scratch space and the outputs of the last decision: `act` allocates
+/// nothing.
 pub trait Policy: Send + Sync {
     /// State that is kept from step to step, and scratch space.
     type Memory: Clone + Send;
@@ -14,12 +15,12 @@ pub trait Policy: Send + Sync {
     /// Memory as it is at the start of an episode.
     fn memory(&self) -> Self::Memory;
 
-    /// Starts an episode: clears the state and keeps the scratch space. `episode` is its seed, for a policy that draws
-    /// random numbers; see [`episode_seed`].
+    /// Starts an episode: clears the state and keeps the scratch space. `episode` is its seed, for a policy
+    /// that draws random numbers; see [`episode_seed`].
     fn reset(&self, memory: &mut Self::Memory, episode: Seed);
 
-    /// Decides on the action for `observation`. Random numbers come from `context`, or from a generator in `memory` that
-    /// [`Policy::reset`] seeded, so that an episode depends on its seed alone.
+    /// Decides on the action for `observation`. Random numbers come from `context`, or from a generator in
+    /// `memory` that [`Policy::reset`] seeded, so that an episode depends on its seed alone.
     ///
     /// # Errors
     /// [`PolicyError::ObservationShape`] when the policy was built for another observation space.
@@ -30,10 +31,11 @@ pub trait Policy: Send + Sync {
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError>;
 
-    /// Decides in several episodes at once: turn `i` belongs to the episode of `memories[turns[i].episode]`. Calls
-    /// `decided` with `i` and the decision, in the order of the turns.
+    /// Decides in several episodes at once: turn `i` belongs to the episode of `memories[turns[i].episode]`.
+    /// Calls `decided` with `i` and the decision, in the order of the turns.
     ///
-    /// The default calls [`Policy::act`] for each turn. A policy that overrides it must return bit-identical decisions.
+    /// The default calls [`Policy::act`] for each turn. A policy that overrides it must return bit-identical
+    /// decisions.
     ///
     /// # Errors
     /// The first error of [`Policy::act`]; `decided` was called for the turns before it.
@@ -52,8 +54,8 @@ pub trait Policy: Send + Sync {
         Ok(())
     }
 
-    /// Controller inputs of the last decision, which a [`Student`](crate::Student) learns from; empty for a policy
-    /// without a controller of its own.
+    /// Controller inputs of the last decision, which a [`Student`](crate::Student) learns from; empty for a
+    /// policy without a controller of its own.
     fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
         let _ = memory;
         &[]
@@ -71,14 +73,15 @@ pub trait Policy: Send + Sync {
     /// When the count is wrong or a value is not finite.
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
-    /// The number of patches that the controller gets, K, if it can be limited with [`Policy::limit_patches`]; else `None`.
+    /// The number of patches that the controller gets, K, if it can be limited with
+    /// [`Policy::limit_patches`]; else `None`.
     fn patches(&self) -> Option<usize> {
         None
     }
 
-    /// Limits the controller to the first `k` selected patches, from the next decision on. The inputs for the other patches
-    /// become neutral values: the centre of the picture, medium grey, an even histogram. The parameters do not change;
-    /// `k` = [`Policy::patches`] removes the limit.
+    /// Limits the controller to the first `k` selected patches, from the next decision on. The inputs for the
+    /// other patches become neutral values: the centre of the picture, medium grey, an even histogram. The
+    /// parameters do not change; `k` = [`Policy::patches`] removes the limit.
     ///
     /// # Errors
     /// [`PolicyError::NoPatches`] when [`Policy::patches`] is `None`.
@@ -87,15 +90,16 @@ pub trait Policy: Send + Sync {
         Err(PolicyError::NoPatches)
     }
 
-    /// Lets `threads` share the work on one picture; one thread at first. Decisions are the same to the bit. Holds for
-    /// memory that is made afterwards, and does nothing where a decision has no work worth sharing.
+    /// Lets `threads` share the work on one picture; a new policy uses one thread. Decisions are
+    /// bit-identical. Applies to memory created afterwards; has no effect when a decision has too little work
+    /// to share.
     fn set_threads(&mut self, threads: &Threads) {
         let _ = threads;
     }
 }
 
-/// The agent's seed for episode `number`, counted from 0, of the world's random stream that was seeded with `seed`. An
-/// episode whose world was reset with a seed of its own is number 0 of that stream.
+/// The agent's seed for episode `number`, counted from 0, of the world's random stream that was seeded with
+/// `seed`. An episode whose world was reset with its own seed is number 0 of that stream.
 ///
 /// It depends on the episode alone, so a single episode can be replayed, on any worker and in any order.
 pub const fn episode_seed(seed: u64, number: usize) -> Seed {
@@ -126,14 +130,15 @@ impl TensorShape {
 /// An action, and what the policy attended to when it chose it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision<'a> {
-    /// The action, in the world's own units; of a world that takes choices, a score for each, of which the largest is
+    /// The action, in the world's units; for a discrete world, one score per choice, of which the largest is
     /// chosen, see [`ActionSpace::choose`](crate::ActionSpace::choose).
     pub action: &'a [f64],
     /// What the policy attended to; `None` for a policy without attention.
     pub attention: Option<Attention<'a>>,
-    /// `[choices]`: unnormalised log-probabilities or action values, of a policy that has them; learners need them.
+    /// `[choices]`: unnormalised log-probabilities or action values, if the policy has them; some learners
+    /// need them.
     pub logits: Option<&'a [f32]>,
-    /// The return that the policy expects from here on, if it estimates one.
+    /// The expected return from here on, if the policy estimates it.
     pub value: Option<f32>,
 }
 
@@ -153,10 +158,11 @@ impl<'a> Decision<'a> {
 /// Whether a policy explores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ActMode {
-    /// For learning: a stochastic policy samples its actions, an ε-greedy one takes random actions with probability ε.
+    /// For learning: a stochastic policy samples its actions, an ε-greedy one takes random actions with
+    /// probability ε.
     Explore,
-    /// For evaluation, videos and explanation: the policy takes the action that it considers best. A policy that is random by
-    /// definition stays random; a deterministic policy acts the same in both modes.
+    /// For evaluation, videos and explanation: the policy takes the action that it considers best. A policy
+    /// that is random by definition stays random; a deterministic policy acts the same in both modes.
     #[default]
     Greedy,
 }
@@ -184,7 +190,7 @@ impl Default for ActContext {
     }
 }
 
-/// A request for a decision, one of several in a batch.
+/// A request for one decision in a batch.
 #[derive(Debug)]
 pub struct Turn<'t> {
     /// Index of the episode in the batch.
@@ -197,8 +203,8 @@ pub struct Turn<'t> {
 
 /// A policy with its memory, as an object-safe trait.
 ///
-/// Workers clone an agent, set its parameters with [`Agent::set_params`], and run episodes. [`PolicyAgent::new`] makes one
-/// of a [`Policy`].
+/// Workers clone an agent, set its parameters with [`Agent::set_params`], and run episodes.
+/// [`PolicyAgent::new`] makes one of a [`Policy`].
 pub trait Agent: Send {
     /// Starts an episode with this seed, see [`episode_seed`]; clears the memory of the last one.
     fn begin_episode(&mut self, episode: Seed);
@@ -444,19 +450,19 @@ pub enum PolicyError {
     /// The parts of an attention are inconsistent.
     #[error("an attention does not fit together: {why}; the agent that made it has a mistake")]
     BadAttention {
-        /// What does not fit, with numbers.
+        /// The inconsistency, with numbers.
         why: String,
     },
     /// The policy's outputs cannot be converted to a choice.
     #[error("{why}")]
     Scores {
-        /// What is wrong, with numbers, and what to do.
+        /// The problem, with numbers, and how to resolve it.
         why: String,
     },
     /// An invalid configuration.
     #[error("{why}")]
     BadConfig {
-        /// What is wrong and what to do instead.
+        /// The problem, and how to resolve it.
         why: String,
     },
     /// The wrong number of parameters.
@@ -484,9 +490,9 @@ pub enum PolicyError {
     /// The observation does not have the shape that the policy was built for.
     #[error("the agent was built for {wanted}, the world shows {given}")]
     ObservationShape {
-        /// What it was built for.
+        /// The expected shape.
         wanted: String,
-        /// What it was given.
+        /// The given shape.
         given: String,
     },
     /// A number in the observation is NaN or infinite.
@@ -500,7 +506,7 @@ pub enum PolicyError {
     /// The votes do not rank the patches.
     #[error("the patches' votes failed: {why}")]
     Votes {
-        /// What is wrong, with numbers, and what to do.
+        /// The problem, with numbers, and how to resolve it.
         why: String,
     },
     /// The gradient on a piece of a demonstration could not be computed.
@@ -508,15 +514,15 @@ pub enum PolicyError {
     Study {
         /// Index of the piece.
         piece: usize,
-        /// What went wrong.
+        /// The cause.
         why: String,
     },
     /// No agent of this name.
     #[error("no agent is called {given:?};{} choose from: {known}", hint(given, known))]
     UnknownAgent {
-        /// What was asked for.
+        /// The given name.
         given: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
 }

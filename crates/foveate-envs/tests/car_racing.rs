@@ -8,7 +8,7 @@ fn build(config: CarRacingConfig) -> CarRacing {
     CarRacing::new(config).expect("the options fit")
 }
 
-/// Steps with a fixed action sequence from the reset with `seed`.
+/// Takes up to `steps` random actions drawn from `seed`, each held for 15 steps.
 fn drive(env: &mut dyn Env, seed: u64, steps: usize) -> Vec<Step> {
     let mut rng = foveate_core::Seed::root(seed).rng();
     let mut action = [0.0; 3];
@@ -45,8 +45,8 @@ fn frame_crc(env: &dyn Env) -> u32 {
     })
 }
 
-/// Frames and hull positions of Gymnasium 1.4.0's `CarRacing-v3` (box2d 2.3.10, pygame-ce 2.5.8) after the reset and
-/// after 60 steps of (0.1, 0.3, 0). The platform's `sin` and `cos` must be glibc's for these bits.
+/// Frames and hull positions of Gymnasium 1.4.0's `CarRacing-v3` (box2d 2.3.10, pygame-ce 2.5.8) after the
+/// reset and after 60 steps of (0.1, 0.3, 0). The platform's `sin` and `cos` must be glibc's for these bits.
 #[test]
 fn sixty_steps_end_where_gymnasium_ends() {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {

@@ -1,4 +1,4 @@
-//! Evaluates the champion, the trained agent that comes with Foveate, and an untrained agent on the same tracks.
+//! Evaluates the champion (the trained agent included in Foveate) and an untrained agent on the same tracks.
 //!
 //! Run: `cargo run --release -p foveate --example run_the_champion`
 //! Time: 2 s

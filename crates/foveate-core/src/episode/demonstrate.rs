@@ -29,8 +29,8 @@ pub struct DemonstrationActor<'a> {
 }
 
 impl<'a> DemonstrationActor<'a> {
-    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes depend on the
-    /// job's seed alone.
+    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes
+    /// depend on the job's seed alone.
     pub fn new(
         plan: DemonstrationPlan,
         job: RolloutJob,

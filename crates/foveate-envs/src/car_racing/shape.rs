@@ -78,7 +78,8 @@ pub(super) struct Mass {
     pub(super) center: [f32; 2],
 }
 
-/// Mass, first moment per mass and inertia about the body's origin of one polygon: `b2PolygonShape::ComputeMass`.
+/// Mass, first moment per mass and inertia about the body's origin of one polygon:
+/// `b2PolygonShape::ComputeMass`.
 fn weigh(polygon: &[[f32; 2]], density: f32) -> (f32, [f32; 2], f32) {
     const THIRD: f32 = 1.0 / 3.0;
     let (mut sx, mut sy) = (0.0_f32, 0.0_f32);

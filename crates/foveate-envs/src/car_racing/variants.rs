@@ -5,8 +5,9 @@
 //! it draws the random numbers and sets the fields of a [`Scene`](super::scene::Scene), so that every picture
 //! shows the variants without knowing their names.
 //!
-//! Sources: Tang, Nguyen and Ha, "Neuroevolution of Self-Interpretable Agents" (2020), its published environments
-//! `CarRacingColor-v0`, `CarRacingBar-v0`, `CarRacingBlob-v0`, and its later extension package (color3, noise, video).
+//! Sources: Tang, Nguyen and Ha, "Neuroevolution of Self-Interpretable Agents" (2020), its published
+//! environments `CarRacingColor-v0`, `CarRacingBar-v0`, `CarRacingBlob-v0`, and its later extension package
+//! (color3, noise, video).
 
 mod catalogue;
 mod parse;

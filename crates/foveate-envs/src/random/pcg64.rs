@@ -55,7 +55,8 @@ impl Pcg64 {
         (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// `Generator.integers(n)`: uniform in `0..n`, by Lemire's method on 32-bit draws; 0 without a draw when `n` < 2.
+    /// `Generator.integers(n)`: uniform in `0..n`, by Lemire's method on 32-bit draws; 0 without a draw when
+    /// `n` < 2.
     pub fn integers(&mut self, n: u32) -> u32 {
         if n < 2 {
             return 0;

@@ -6,7 +6,8 @@
 //! it in as another [`Env`]. Variants change the map ([`wad`], [`textmap`]) or draw text over the screen
 //! ([`hovering_text`]).
 //!
-//! Sources: Tang, Nguyen and Ha, "Neuroevolution of Self-Interpretable Agents" (2020), and its published environment.
+//! Sources: Tang, Nguyen and Ha, "Neuroevolution of Self-Interpretable Agents" (2020), and its published
+//! environment.
 
 pub mod hovering_text;
 pub mod request;

@@ -4,8 +4,8 @@
 //! anti-aliasing: each pixel has the colour at its centre. Its camera follows the velocity, not the hull, and
 //! the indicators are always drawn. See [`ClassicPicture`].
 //!
-//! Sources: `car_racing.py` and `car_dynamics.py` of Gym 0.15.3; the fill rule is OpenGL's: a pixel belongs to a
-//! polygon when its centre lies inside, and to exactly one of two polygons that share an edge.
+//! Sources: `car_racing.py` and `car_dynamics.py` of Gym 0.15.3; the fill rule is OpenGL's: a pixel belongs
+//! to a polygon when its centre lies inside, and to exactly one of two polygons that share an edge.
 
 mod canvas;
 mod label;

@@ -238,7 +238,7 @@ pub(super) struct Over {
 }
 
 impl Over {
-    /// `alpha` in 256ths; 255 replaces what is there.
+    /// `alpha` in 256ths; 255 replaces the colour below.
     #[inline]
     pub(super) fn new(color: u64, alpha: u32) -> Over {
         let alpha = u64::from(alpha) + u64::from(alpha == 255);
