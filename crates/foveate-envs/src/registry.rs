@@ -115,16 +115,16 @@ pub struct WorldDescriptor {
     pub champion: Option<&'static [u8]>,
     /// Returns the folder of images that a request needs and that are not loaded yet.
     pub missing_pictures: fn(&EnvRequest) -> Result<Option<String>, EnvError>,
-    /// Its shape without making it, where that is much cheaper.
+    /// Returns its spec without building it, for worlds where that is much cheaper.
     pub spec: Option<SpecOf>,
-    /// Makes it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request before.
+    /// Builds it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request first.
     pub make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError>,
 }
 
-/// The shape of the world that a request describes, without making it.
+/// Returns the spec of the world that a request describes, without building it.
 pub type SpecOf = fn(&EnvRequest) -> Result<EnvSpec, EnvError>;
 
-/// Worlds whose names begin alike.
+/// Worlds whose names have a common prefix.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     /// The prefix, such as `gym:`.

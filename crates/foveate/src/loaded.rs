@@ -312,7 +312,7 @@ pub fn each_variant(world: &str) -> Vec<Vec<String>> {
 enum MadeUp {
     /// An agent with random weights.
     Weights,
-    /// An agent that has no observation and no weights.
+    /// An agent that uses no observation and has no weights.
     Actions(&'static AgentDescriptor),
 }
 

@@ -298,7 +298,8 @@ fn holds(polygon: &[Point], p: Point) -> bool {
         left |= side > 0.0;
         right |= side < 0.0;
     }
-    // Edges of zero length, and centres exactly on an edge, give no side, so at least one side must be found.
+    // Edges of zero length, and edges whose line passes through `p`, give no side, so at least one edge must
+    // give one.
     left != right
 }
 
