@@ -16,7 +16,7 @@ use foveate_kernels::Level;
 #[track_caller]
 fn check(params: &[f32], frames: &[&[u8]]) {
     let config = AttentionAgentConfig::default;
-    let mut seats: Vec<_> = Level::available()
+    let mut agents: Vec<_> = Level::available()
         .map(|level| {
             let mut agent = AttentionAgent::new(config()).expect("the defaults are valid").with_level(level);
             agent.set_params(params).expect("3667 finite numbers");
@@ -26,7 +26,7 @@ fn check(params: &[f32], frames: &[&[u8]]) {
     for (t, rgb) in frames.iter().enumerate() {
         let frame = Image::new(96, 96, rgb).expect("96 x 96 pixels");
         let mut portable: Option<(Vec<u32>, Vec<u32>, Vec<u64>)> = None;
-        for (level, memory, agent) in &mut seats {
+        for (level, memory, agent) in &mut agents {
             let decision = agent
                 .act(Observation::rgb(frame), memory, &mut ActContext::default())
                 .expect("the right size");

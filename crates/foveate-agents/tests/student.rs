@@ -108,7 +108,7 @@ fn learns_what_another_agent_does() {
     let mut params = drawn(5);
     let mut student = registry::student("attention-agent", &json!(config())).expect("it exists");
     let learns = student.learns();
-    // The same attention, for the pupil is told what its own looks at.
+    // The same attention, for the student gets the inputs of its own attention.
     params[..learns.start].copy_from_slice(&teacher[..learns.start]);
     let demonstrations: Vec<Demonstration> =
         (0..4).map(|i| drive(&mut agent_with(&teacher), 50, i)).collect();

@@ -1,6 +1,6 @@
 //! The history of an episode: everything that is needed to replay it.
 
-use crate::process::Outcome;
+use crate::process::StepReply;
 
 /// An episode so far.
 #[derive(Debug, Clone, Default)]
@@ -11,7 +11,7 @@ pub(crate) struct History {
     width: usize,
     /// `[steps, width]`
     actions: Vec<f64>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<StepReply>,
 }
 
 impl History {
@@ -21,12 +21,12 @@ impl History {
         (self.seed, self.width) = (seed, width);
         self.actions.clear();
         self.outcomes.clear();
-        let steps = steps.min((1 << 20) / (size_of::<Outcome>() + width * size_of::<f64>()));
+        let steps = steps.min((1 << 20) / (size_of::<StepReply>() + width * size_of::<f64>()));
         self.actions.reserve(steps * width);
         self.outcomes.reserve(steps);
     }
 
-    pub(crate) fn add(&mut self, action: &[f64], outcome: Outcome) {
+    pub(crate) fn add(&mut self, action: &[f64], outcome: StepReply) {
         self.actions.extend_from_slice(action);
         self.outcomes.push(outcome);
     }
@@ -35,7 +35,7 @@ impl History {
         self.outcomes.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[f64], Outcome)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[f64], StepReply)> {
         self.actions.chunks_exact(self.width.max(1)).zip(self.outcomes.iter().copied())
     }
 }

@@ -133,7 +133,7 @@ pub(crate) struct Process {
 
 /// The answer to a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct StepReply {
     pub(crate) reward: f64,
     pub(crate) terminated: bool,
     pub(crate) truncated: bool,
@@ -355,13 +355,13 @@ impl Process {
     }
 
     /// Advances one step; `request` is what [`step_request`] made.
-    pub(crate) fn step(&mut self, request: &[u8], timeout: Duration) -> Result<Outcome, Trouble> {
+    pub(crate) fn step(&mut self, request: &[u8], timeout: Duration) -> Result<StepReply, Trouble> {
         self.wait_up_to(timeout)?;
         let (flags, length, reward) = self.ask(request)?;
         if length != 0 {
             return Err(Trouble::Astray("its worker answered a step with something else".into()));
         }
-        Ok(Outcome { reward, terminated: flags & 1 != 0, truncated: flags & 2 != 0 })
+        Ok(StepReply { reward, terminated: flags & 1 != 0, truncated: flags & 2 != 0 })
     }
 
     /// Requests data: `I` for the info of the last step, `P` for a rendered picture.

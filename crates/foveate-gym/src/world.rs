@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::gym::Gym;
 use crate::history::History;
-use crate::process::{Outcome, Process, Trouble, step_request};
+use crate::process::{Process, StepReply, Trouble, step_request};
 
 /// Deaths of workers in a row in the same step after which the environment counts as the cause.
 const MAX_DEATHS: usize = 6;
@@ -303,7 +303,7 @@ impl GymWorld {
 }
 
 /// Whether two outcomes are bit-identical.
-fn same(a: Outcome, b: Outcome) -> bool {
+fn same(a: StepReply, b: StepReply) -> bool {
     (a.reward.to_bits(), a.terminated, a.truncated) == (b.reward.to_bits(), b.terminated, b.truncated)
 }
 
@@ -365,7 +365,7 @@ impl Env for GymWorld {
             }
         };
         self.history.add(&self.numbers, outcome);
-        let Outcome { reward, terminated, truncated } = outcome;
+        let StepReply { reward, terminated, truncated } = outcome;
         if terminated || truncated {
             self.phase = Phase::Over;
         }

@@ -226,12 +226,12 @@ pub(crate) fn workers(workers: usize, params: usize, spec: &EnvSpec) -> Need {
 /// When it does not fit.
 pub(crate) fn evaluation(
     episodes: usize,
-    crew: usize,
+    threads: usize,
     params: usize,
     spec: &EnvSpec,
 ) -> Result<(), RunError> {
     let what = format!("{episodes} episodes");
-    workers(crew, params, spec)
+    workers(threads, params, spec)
         .with(what, episodes as u64, JOB, "lower --episodes")
         .fits_memory("this evaluation")
 }
@@ -261,7 +261,7 @@ pub(crate) fn training(
     config: &TrainConfig,
     (settings, tensors): (&Value, &[TensorShape]),
     (spec, demonstrated): (&EnvSpec, usize),
-    crew: usize,
+    threads: usize,
     folder: &Path,
 ) -> Result<(), RunError> {
     const JOB_NAME: &str = "this training";
@@ -291,12 +291,12 @@ pub(crate) fn training(
     let best = (selection.finalists as u64).min(validations(recipe)).saturating_mul(n).saturating_mul(8);
     saved = saved.saturating_add(best);
 
-    let mut memory = workers(crew, 0, spec);
+    let mut memory = workers(threads, 0, spec);
     let one = agent(settings, tensors, 1);
     memory = memory
         .with(
-            format!("the agents of {crew} workers"),
-            2 * crew as u64 + 2,
+            format!("the agents of {threads} workers"),
+            2 * threads as u64 + 2,
             one,
             "lower workers or the agent's sizes",
         )
@@ -309,8 +309,8 @@ pub(crate) fn training(
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
     if recipe.imitates() {
         // Each thread has two students and two gradients; there are a few more gradients.
-        let threads = crew as u64 + AT_ONCE as u64;
-        let what = format!("learning from demonstrations on {crew} threads");
+        let threads = threads as u64 + AT_ONCE as u64;
+        let what = format!("learning from demonstrations on {threads} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
     }
     if let Some(LearnerSize { memory: bytes, what, remedy, .. }) = largest {

@@ -21,7 +21,7 @@ use crate::budget;
 use crate::evaluate::Labels;
 use crate::workers::{Stop, check_count, default_workers};
 use files::Folder;
-use jobs::Crew;
+use jobs::ThreadScheduler;
 
 /// A request for a report.
 pub struct ExplainRequest<'a> {
@@ -86,12 +86,12 @@ pub fn run(
     check_count(request.workers)?;
     let jobs = episodes.saturating_mul(decisions);
     let workers = if request.workers == 0 { default_workers() } else { request.workers };
-    let crew = workers.min(jobs);
+    let threads = workers.min(jobs);
     let (params, spec) = (request.agent.params().len(), request.env.spec());
-    let seats = EPISODE + 32 * params as u64 + 4 * budget::world(spec);
-    budget::workers(crew, params, spec)
+    let starts = EPISODE + 32 * params as u64 + 4 * budget::world(spec);
+    budget::workers(threads, params, spec)
         .with(format!("{jobs} decisions"), jobs as u64, DECISION, "lower --decisions")
-        .with(format!("{episodes} episodes"), episodes as u64, seats, "lower --episodes")
+        .with(format!("{episodes} episodes"), episodes as u64, starts, "lower --episodes")
         .fits_memory("this report")?;
     let folder = Folder::create(request.out)?;
     let dimensions = crate::watch::dials(request.env.spec())
@@ -108,7 +108,7 @@ pub fn run(
         max_steps: request.max_steps,
         dimensions,
     };
-    let study = study(what, &Crew { workers, stop }, progress)
+    let study = study(what, &ThreadScheduler { workers, stop }, progress)
         .map_err(RunError::from)
         .map_err(RunError::of_weights(&request.labels.weights))?;
     progress(Progress { what: "writing", done: 1.0 });

@@ -27,7 +27,7 @@ pub struct ParallelStudent {
     replica: Replica,
     /// `[n_params]`: the most recent weights.
     flat: Vec<f32>,
-    crew: Arc<Mutex<Crew>>,
+    pool: Arc<Mutex<Pool>>,
 }
 
 /// A student, and the version of its weights.
@@ -40,7 +40,7 @@ struct Replica {
 }
 
 /// The threads.
-struct Crew {
+struct Pool {
     threads: Vec<JoinHandle<()>>,
     /// Maximum number of threads, the caller's included.
     most: usize,
@@ -53,7 +53,7 @@ struct Shared {
     batch: RwLock<Batch>,
     /// Index of the next free segment; it is set to 0 while `batch` is locked for writing.
     next: AtomicUsize,
-    turn: Mutex<Turn>,
+    turn: Mutex<Round>,
     /// Signals that a turn has started, or that the threads must end.
     begin: Condvar,
     /// Signals that the last segment of a turn is complete.
@@ -71,11 +71,11 @@ struct Batch {
     pieces: Vec<Piece>,
     burn_in: usize,
     /// One result per segment of a turn; there may be more.
-    answers: Vec<Mutex<Answer>>,
+    answers: Vec<Mutex<PieceGradient>>,
 }
 
 #[derive(Default)]
-struct Answer {
+struct PieceGradient {
     /// `[n_params]`; zero outside of the trained parameters.
     gradient: Vec<f32>,
     /// The squared error, or the reason why there is none; `None` until the segment is complete.
@@ -83,7 +83,7 @@ struct Answer {
 }
 
 #[derive(Default)]
-struct Turn {
+struct Round {
     number: u64,
     /// Incomplete segments of this turn.
     left: usize,
@@ -101,10 +101,10 @@ impl ParallelStudent {
             begin: Condvar::new(),
             end: Condvar::new(),
         });
-        let crew = Crew { threads: Vec::new(), most: threads.max(1), shared };
+        let pool = Pool { threads: Vec::new(), most: threads.max(1), shared };
         let spare = student.boxed_clone();
         let replica = Replica { student, spare, version: 0 };
-        ParallelStudent { replica, flat: Vec::new(), crew: Arc::new(Mutex::new(crew)) }
+        ParallelStudent { replica, flat: Vec::new(), pool: Arc::new(Mutex::new(pool)) }
     }
 }
 
@@ -121,7 +121,7 @@ impl Replica {
             let Some(piece) = batch.pieces.get(index) else { return };
             let _done = Done(shared);
             let mut answer = lock(&batch.answers[index]);
-            let Answer { gradient, outcome } = &mut *answer;
+            let PieceGradient { gradient, outcome } = &mut *answer;
             *outcome = None;
             let studied = catch_unwind(AssertUnwindSafe(|| self.study(&batch, piece, gradient)));
             *outcome = Some(match studied {
@@ -173,7 +173,7 @@ impl Batch {
     }
 }
 
-impl Crew {
+impl Pool {
     /// Starts threads until there are enough for `pieces` segments.
     fn begin_threads(&mut self, replica: &Replica, pieces: usize) {
         while 1 + self.threads.len() < self.most.min(pieces) {
@@ -191,7 +191,7 @@ impl Crew {
 }
 
 /// Ends the threads.
-impl Drop for Crew {
+impl Drop for Pool {
     fn drop(&mut self) {
         lock(&self.shared.turn).over = true;
         self.shared.begin.notify_all();
@@ -306,11 +306,11 @@ impl Student for ParallelStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
-        let ParallelStudent { replica, flat, crew } = self;
-        let mut crew = lock(crew);
-        crew.begin_threads(replica, pieces.len());
-        let shared = &crew.shared;
-        let at_once = AT_ONCE.max(2 * crew.most).min(pieces.len()).max(1);
+        let ParallelStudent { replica, flat, pool } = self;
+        let mut pool = lock(pool);
+        pool.begin_threads(replica, pieces.len());
+        let shared = &pool.shared;
+        let at_once = AT_ONCE.max(2 * pool.most).min(pieces.len()).max(1);
         if replica.version == 0 {
             // A clone, or a student that a panic left without weights.
             replica.student.set_params(flat)?;
@@ -338,7 +338,7 @@ impl Student for ParallelStudent {
                 version: 0,
             },
             flat: self.flat.clone(),
-            crew: Arc::clone(&self.crew),
+            pool: Arc::clone(&self.pool),
         })
     }
 }
@@ -482,7 +482,7 @@ mod tests {
         let mut group = ParallelStudent::new(Box::new(ToyStudent([0.0; 3])), 4);
         let demonstration = Arc::new(demonstration(&group, 1, 10));
         let pieces = vec![Piece { demonstration: Arc::clone(&demonstration), steps: 0..10 }; 3];
-        let shared = Arc::clone(&lock(&group.crew).shared);
+        let shared = Arc::clone(&lock(&group.pool).shared);
         group.set_params(&[0.1; 3]).expect("three");
         let copy = group.boxed_clone();
         assert_eq!(Arc::strong_count(&shared), 2);

@@ -36,7 +36,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(5);
 
 /// The result of [`run`] or [`resume`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct TrainResult {
     /// The run's folder.
     pub folder: PathBuf,
     /// The report on the best weights; `None` when the run was stopped before it.
@@ -75,7 +75,7 @@ pub struct ResumeRequest {
 /// # Errors
 /// When the configuration is not possible, the folder cannot be created, or a rollout fails. The state up to
 /// then is in the folder.
-pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
+pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
     let TrainRequest { config, runs, name } = request;
     let parts = Parts::of(config, runs)?;
     reporter.in_world(&config.env.id);
@@ -111,7 +111,11 @@ fn header(config: &TrainConfig, folder: &Path) -> String {
 ///
 /// # Errors
 /// When the folder is not that of a run, is broken, or its configuration has changed; or as [`run`].
-pub fn resume(request: &ResumeRequest, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
+pub fn resume(
+    request: &ResumeRequest,
+    reporter: &mut Reporter,
+    stop: &Stop,
+) -> Result<TrainResult, RunError> {
     let folder = RunFolder::open(&request.folder)?;
     let mut config = TrainConfig::of_text(folder.config(), &folder.path().join("config.toml"))?;
     config.workers = request.workers.unwrap_or(config.workers);
@@ -147,14 +151,15 @@ impl Parts {
         let name = agent_section.name.clone();
         let whole = registry::full_config(&name, &settings)?;
         let tensors = registry::tensors(&name, &settings)?;
-        let crew = if config.workers == 0 { default_workers() } else { config.workers };
+        let threads = if config.workers == 0 { default_workers() } else { config.workers };
         // Checked before large allocations; and again when the size of a demonstration is known.
-        let fits =
-            |numbers: usize| budget::training(config, (&whole, &tensors), (env.spec(), numbers), crew, place);
+        let fits = |numbers: usize| {
+            budget::training(config, (&whole, &tensors), (env.spec(), numbers), threads, place)
+        };
         fits(0)?;
         let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
-        let student = taught(config, &*env, &settings, crew)?;
+        let student = taught(config, &*env, &settings, threads)?;
         fits(student.as_ref().map_or(0, |student| student.inputs() + student.actions()))?;
         let save: SaveWeights = Box::new(move |weights, generation| {
             Ok(AgentFile::new(&name, &settings, weights.to_vec())?

@@ -180,8 +180,8 @@ impl Worker {
 /// State shared by all workers. During a rollout no lock is held except that of `batch` for reading.
 struct Shared {
     batch: RwLock<Batch>,
-    table: Mutex<Table>,
-    turn: Mutex<Turn>,
+    table: Mutex<JobTable>,
+    turn: Mutex<Round>,
     /// Signals that a turn has started, or that the threads must end.
     begin: Condvar,
     /// Signals that the last thread has completed its turn.
@@ -209,20 +209,20 @@ struct Batch {
 }
 
 /// The result of a job, with its recording if there is one.
-type Outcome = Result<(EpisodeResult, Option<Recording>), EvaluateError>;
+type JobResult = Result<(EpisodeResult, Option<Recording>), EvaluateError>;
 
 /// The remaining jobs, and the results.
 #[derive(Default)]
-struct Table {
+struct JobTable {
     queue: JobQueue,
     /// For a stream of episodes: its world, and the number of episodes taken from it.
     stream: Option<(Box<dyn Env>, usize)>,
-    outcomes: Vec<Option<Outcome>>,
+    outcomes: Vec<Option<JobResult>>,
 }
 
 /// Synchronises threads and caller: the threads run while `busy` is not 0, otherwise the caller.
 #[derive(Default)]
-struct Turn {
+struct Round {
     number: u64,
     busy: usize,
     over: bool,
@@ -449,7 +449,7 @@ impl Batch {
     }
 }
 
-impl Table {
+impl JobTable {
     /// The next job; for a stream with its world, after the reset.
     fn take(&mut self, jobs: &[RolloutJob]) -> Option<(usize, Option<Box<dyn Env>>)> {
         let Some((mut env, next)) = self.stream.take() else {

@@ -6,7 +6,7 @@ use foveate_run::RunError;
 use foveate_run::config::Said;
 use foveate_run::fit::configure;
 use foveate_run::progress::Reporter;
-use foveate_run::train::{self, Outcome, TrainRequest};
+use foveate_run::train::{self, TrainRequest, TrainResult};
 use foveate_run::trust::WorldFlags;
 use foveate_run::workers::Stop;
 
@@ -32,7 +32,7 @@ pub struct TrainOptions {
 ///
 /// # Errors
 /// When the options are invalid, when the world cannot be built, or when the run fails.
-pub fn train(options: TrainOptions, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
+pub fn train(options: TrainOptions, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
     let TrainOptions { world, preset, config, set, runs, name } = options;
     let said = Said::read(config.as_deref(), &set, &world)?;
     // Keep the world until the run has built its own: both then share the process that hosts it.

@@ -7,7 +7,7 @@ use clap::Args;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::progress::{Reporter, Style};
 use foveate::run::suggest;
-use foveate::run::train::{Outcome, ResumeRequest, resume};
+use foveate::run::train::{ResumeRequest, TrainResult, resume};
 use foveate::run::trust::{Repeat, WorldFlags};
 use foveate::{TrainOptions, train};
 
@@ -129,7 +129,7 @@ impl Train {
 }
 
 /// An output that cannot be written does not end a run, but the command reports it as an error at the end.
-fn finish(reporter: Reporter, outcome: &Outcome) -> anyhow::Result<()> {
+fn finish(reporter: Reporter, outcome: &TrainResult) -> anyhow::Result<()> {
     let Err(error) = reporter.finish() else { return Ok(()) };
     let error = anyhow::Error::from(error);
     if out::is_broken_pipe(&error) {

@@ -43,7 +43,7 @@ pub(super) struct World {
 
 /// The outcome of a step, before any time limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct StepOutcome {
     pub(super) reward: f64,
     pub(super) terminated: bool,
 }
@@ -205,7 +205,7 @@ impl World {
 
     /// Reward and end of the step, after the picture: the score in the picture does not include this step's
     /// −0.1 yet.
-    pub(super) fn judge(&mut self) -> Outcome {
+    pub(super) fn judge(&mut self) -> StepOutcome {
         self.score -= 0.1;
         let mut reward = self.score - self.score_before;
         self.score_before = self.score;
@@ -215,7 +215,7 @@ impl World {
             terminated = true;
             reward = -100.0;
         }
-        Outcome { reward, terminated }
+        StepOutcome { reward, terminated }
     }
 
     /// The current scene, ready to draw.

@@ -65,18 +65,18 @@ struct Played {
 
 /// Worlds at the start of every episode, and who drives; each job takes copies.
 struct EpisodeStarts {
-    seats: Mutex<Vec<EpisodeStart>>,
+    starts: Mutex<Vec<EpisodeStart>>,
     randoms: Mutex<Vec<Box<dyn Agent>>>,
 }
 
 impl EpisodeStarts {
     fn new(request: &StudyRequest<'_>, seed: Seed) -> Self {
         let mut env = request.env.boxed_clone();
-        let mut seats = Vec::with_capacity(request.episodes);
+        let mut starts = Vec::with_capacity(request.episodes);
         let mut randoms = Vec::with_capacity(request.episodes);
         for episode in 0..request.episodes {
             env.reset((episode == 0).then_some(request.seed));
-            seats.push(EpisodeStart {
+            starts.push(EpisodeStart {
                 env: env.boxed_clone(),
                 agent: request.agent.boxed_clone(),
                 job: RolloutJob { genome: 0, episode, env_seed: request.seed },
@@ -84,21 +84,21 @@ impl EpisodeStarts {
             });
             randoms.push(random_weights(request.agent, seed.child("random weights", episode as u64)));
         }
-        EpisodeStarts { seats: Mutex::new(seats), randoms: Mutex::new(randoms) }
+        EpisodeStarts { starts: Mutex::new(starts), randoms: Mutex::new(randoms) }
     }
 
-    /// A copy of the seat at the start of episode `e`.
-    fn seat(&self, e: usize) -> EpisodeStart {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)[e].clone()
+    /// A copy of the start at the start of episode `e`.
+    fn start(&self, e: usize) -> EpisodeStart {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner)[e].clone()
     }
 
     fn random(&self, e: usize) -> Box<dyn Agent> {
         self.randoms.lock().unwrap_or_else(PoisonError::into_inner)[e].boxed_clone()
     }
 
-    /// The same seat with a random-weight agent in it.
-    fn random_seat(&self, e: usize) -> EpisodeStart {
-        EpisodeStart { agent: self.random(e), ..self.seat(e) }
+    /// The same start with a random-weight agent in it.
+    fn random_start(&self, e: usize) -> EpisodeStart {
+        EpisodeStart { agent: self.random(e), ..self.start(e) }
     }
 }
 
@@ -167,9 +167,9 @@ pub(super) fn find(
         0..2 * n,
         |i| {
             if i < n {
-                watch(bank.seat(i), i == 0, &|| scheduler.stopped())
+                watch(bank.start(i), i == 0, &|| scheduler.stopped())
             } else {
-                watch(bank.random_seat(i - n), false, &|| scheduler.stopped())
+                watch(bank.random_start(i - n), false, &|| scheduler.stopped())
             }
         },
         &mut || meter.add("playing and filming", 1.0 + film / (2 * n) as f64),
@@ -194,9 +194,9 @@ pub(super) fn find(
         |i| {
             let steps = spread(lengths[i], decisions);
             if i < n {
-                keep(bank.seat(i), &steps, &counts, seed.child("samples", i as u64))
+                keep(bank.start(i), &steps, &counts, seed.child("samples", i as u64))
             } else {
-                Ok((take(bank.random_seat(i - n), &steps, &mut |_| Ok(()))?, vec![], vec![]))
+                Ok((take(bank.random_start(i - n), &steps, &mut |_| Ok(()))?, vec![], vec![]))
             }
         },
         &mut || meter.add("taking decisions", 0.5),
@@ -242,7 +242,7 @@ pub(super) fn find(
         all_taken.into_iter().enumerate(),
         |(i, taken)| {
             let (side, e) = (i / n, i % n);
-            let job = bank.seat(e).job;
+            let job = bank.start(e).job;
             let moment = |k: usize| {
                 seed.child("side", side as u64).child("episode", e as u64).child("decision", k as u64)
             };
@@ -305,8 +305,8 @@ pub(super) fn find(
         0..drives.len() * n,
         |i| {
             let ((random, condition), e) = (drives[i / n], i % n);
-            let seat = if random { bank.random_seat(e) } else { bank.seat(e) };
-            drive(seat, condition, seed.child("drive", i as u64))
+            let start = if random { bank.random_start(e) } else { bank.start(e) };
+            drive(start, condition, seed.child("drive", i as u64))
         },
         &mut || meter.add("driving whole episodes", 1.5),
     )?;
@@ -332,12 +332,12 @@ pub(super) fn find(
 }
 
 /// Plays an episode, counting importance; with a camera if it is to be shown.
-fn watch(seat: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
-    let first = picture(&*seat.env)?;
+fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
+    let first = picture(&*start.env)?;
     let size = [first.width(), first.height()];
-    let mut camera = if film { Some(FilmRecorder::new(&*seat.env, size[0], size[1])?) } else { None };
+    let mut camera = if film { Some(FilmRecorder::new(&*start.env, size[0], size[1])?) } else { None };
     let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
-    let (episode, end) = play(seat, &|_| false, &mut |moment| {
+    let (episode, end) = play(start, &|_| false, &mut |moment| {
         if stopped() {
             return Err(EvaluateError::Stopped.into());
         }
@@ -366,7 +366,7 @@ fn watch(seat: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<P
 type Kept = (Vec<SavedDecision>, Vec<Samples>, Vec<f64>);
 
 fn keep(
-    seat: EpisodeStart,
+    start: EpisodeStart,
     steps: &[usize],
     counts: &ImportanceCounts,
     seed: Seed,
@@ -374,7 +374,7 @@ fn keep(
     let mut samples: Vec<Samples> =
         Range::ALL.iter().map(|range| Samples::new(range.bounds(counts), SAMPLES)).collect();
     let mut sums = Vec::new();
-    let taken = take(seat, steps, &mut |moment| {
+    let taken = take(start, steps, &mut |moment| {
         if moment.before.is_some() {
             sums.resize(moment.picture.rgb().len(), 0.0);
             for (sum, &byte) in sums.iter_mut().zip(moment.picture.rgb()) {

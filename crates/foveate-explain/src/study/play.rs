@@ -46,15 +46,15 @@ pub(super) fn action_scale(spec: &EnvSpec) -> ActionScale {
 }
 
 /// Plays the episode; `look` is shown every decision, with the agent as it was before those that `keep` names. Gives
-/// the episode and the seat at its end.
+/// the episode and the start at its end.
 pub(super) fn play(
-    mut seat: EpisodeStart,
+    mut start: EpisodeStart,
     keep: &dyn Fn(usize) -> bool,
     look: &mut dyn FnMut(ObservedStep<'_>) -> Result<(), StudyError>,
 ) -> Result<(Trajectory, EpisodeStart), StudyError> {
     let mut watcher = Watcher { keep, look, before: None, episode: Trajectory::default() };
-    seat.drive(&mut watcher)?;
-    Ok((watcher.episode, seat))
+    start.drive(&mut watcher)?;
+    Ok((watcher.episode, start))
 }
 
 impl EpisodeStart {

@@ -72,15 +72,15 @@ pub(super) fn levels(grid: PatchGrid) -> Vec<usize> {
 
 /// Plays the episode and keeps the decisions at `steps`.
 pub(super) fn take(
-    seat: EpisodeStart,
+    start: EpisodeStart,
     steps: &[usize],
     also: &mut dyn FnMut(&ObservedStep<'_>) -> Result<(), StudyError>,
 ) -> Result<Vec<SavedDecision>, StudyError> {
-    let (job, scale) = (seat.job, super::play::action_scale(seat.env.spec()));
+    let (job, scale) = (start.job, super::play::action_scale(start.env.spec()));
     let last = steps.iter().max().map_or(0, |last| last + 1);
-    let seat = EpisodeStart { max_steps: seat.max_steps.min(last), ..seat };
+    let start = EpisodeStart { max_steps: start.max_steps.min(last), ..start };
     let mut taken = Vec::new();
-    play(seat, &|step| steps.contains(&step), &mut |mut moment| {
+    play(start, &|step| steps.contains(&step), &mut |mut moment| {
         also(&moment)?;
         let Some(before) = moment.before.take() else { return Ok(()) };
         let picture = moment.picture;

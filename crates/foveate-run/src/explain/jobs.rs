@@ -11,20 +11,20 @@ use foveate_explain::study::{Scheduler, StudyError};
 use crate::workers::Stop;
 
 /// The threads that share the work.
-pub(super) struct Crew<'a> {
+pub(super) struct ThreadScheduler<'a> {
     /// How many, at least 1.
     pub(super) workers: usize,
     pub(super) stop: &'a Stop,
 }
 
-impl Scheduler for Crew<'_> {
+impl Scheduler for ThreadScheduler<'_> {
     fn ordered<J: Send, R: Send>(
         &self,
         jobs: impl Iterator<Item = J> + Send,
         work: impl Fn(J) -> Result<R, StudyError> + Sync,
         each: &mut dyn FnMut(),
     ) -> Result<Vec<R>, StudyError> {
-        let Crew { workers, stop } = *self;
+        let ThreadScheduler { workers, stop } = *self;
         let workers = workers.min(jobs.size_hint().1.unwrap_or(usize::MAX)).max(1);
         let jobs = Mutex::new(jobs.enumerate());
         let failed = AtomicBool::new(false);
@@ -80,8 +80,8 @@ impl Scheduler for Crew<'_> {
 mod tests {
     use super::*;
 
-    fn crew(workers: usize, stop: &Stop) -> Crew<'_> {
-        Crew { workers, stop }
+    fn scheduler(workers: usize, stop: &Stop) -> ThreadScheduler<'_> {
+        ThreadScheduler { workers, stop }
     }
 
     #[test]
@@ -89,15 +89,17 @@ mod tests {
         let square = |x: u64| if x == 70 { Err(StudyError::Refused { why: "70".into() }) } else { Ok(x * x) };
         for workers in [0, 1, 2, 7] {
             let mut count = 0;
-            let got =
-                crew(workers, &Stop::default()).ordered(0..50, square, &mut || count += 1).expect("fine");
+            let got = scheduler(workers, &Stop::default())
+                .ordered(0..50, square, &mut || count += 1)
+                .expect("fine");
             assert_eq!((got, count), ((0..50).map(|x| x * x).collect::<Vec<_>>(), 50));
-            let error =
-                crew(workers, &Stop::default()).ordered(0..100, square, &mut || {}).expect_err("one fails");
+            let error = scheduler(workers, &Stop::default())
+                .ordered(0..100, square, &mut || {})
+                .expect_err("one fails");
             assert_eq!(error.to_string(), "70");
         }
         let stop = Stop::default();
         stop.ask();
-        assert!(crew(2, &stop).ordered(0..5, square, &mut || {}).is_err());
+        assert!(scheduler(2, &stop).ordered(0..5, square, &mut || {}).is_err());
     }
 }

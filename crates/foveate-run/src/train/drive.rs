@@ -7,7 +7,7 @@ use foveate_train::{Event, decimals};
 
 use super::films::Films;
 use super::record::{self, Record};
-use super::{Outcome, Parts, changes, summary};
+use super::{Parts, TrainResult, changes, summary};
 use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
 use crate::curve;
@@ -169,7 +169,7 @@ impl Run {
     }
 
     /// Trains to the end.
-    pub(super) fn drive(mut self, reporter: &mut Reporter, stop: &Stop) -> Result<Outcome, RunError> {
+    pub(super) fn drive(mut self, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
         let done = self.train(reporter, stop);
         // The video in progress belongs to an evaluation that is in the log.
         let filmed = self.films.as_mut().map_or(Ok(()), Films::wait);
@@ -184,13 +184,13 @@ impl Run {
                 folder.display(),
                 flag_for(&self.parts.config.env.id)
             ));
-            return Ok(Outcome { folder, report: None });
+            return Ok(TrainResult { folder, report: None });
         }
         let report = self.events.iter().rev().find(|e| matches!(e, Event::Report { .. })).cloned();
         let folder = self.folder.path().to_path_buf();
         reporter.note(&format!("the best weights are {}", folder.join("best.safetensors").display()));
         reporter.note(&self.next());
-        Ok(Outcome { folder, report })
+        Ok(TrainResult { folder, report })
     }
 
     /// The next steps after a finished run.

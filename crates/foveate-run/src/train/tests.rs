@@ -77,14 +77,14 @@ fn the_header_counts_steps_as_they_are() {
     assert!(said.contains(", 40,000 steps, seed "), "{said}");
 }
 
-fn begin(folder: &Path, world: ToyWorld, workers: usize, stop: &Stop) -> Result<Outcome, RunError> {
+fn begin(folder: &Path, world: ToyWorld, workers: usize, stop: &Stop) -> Result<TrainResult, RunError> {
     let runs = folder.parent().expect("it has one");
     let name = folder.file_name().and_then(|n| n.to_str()).expect("a name");
     let folder = RunFolder::create_named(runs, name, "seed = 4\n")?;
     Run::begin(parts(world, workers), folder)?.drive(&mut silent(), stop)
 }
 
-fn go_on(folder: &Path, workers: usize) -> Result<Outcome, RunError> {
+fn go_on(folder: &Path, workers: usize) -> Result<TrainResult, RunError> {
     let folder = RunFolder::open(folder)?;
     Run::resume(parts(ToyWorld::default(), workers), folder, false, &mut silent())?
         .drive(&mut silent(), &Stop::default())
