@@ -1,9 +1,10 @@
-//! The id of a build: a hash of everything that the digits of a run depend on.
+//! The build id: a hash of everything that affects the results of a run.
 //!
-//! "The same version" of a run must mean the same program. The hash is over the sources and manifests of this crate and
-//! of those that it is made of, presets and scripts included, and over the exact versions of the dependencies. Profile
-//! and machine are left out, as no digit depends on them, and so are tests and the command line: only what this crate is
-//! rebuilt for anyway is read, so that nothing is built more often than without the id.
+//! "The same version" of a run must mean the same program. The hash covers the sources and manifests of this
+//! crate and of its workspace dependencies, including presets and scripts, and the exact versions of the
+//! other dependencies. Profile and machine are excluded, since no result depends on them, and so are tests
+//! and the command line: only files that trigger a rebuild of this crate anyway are read, so the id causes no
+//! additional builds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,13 +22,13 @@ fn main() {
     for part in parts.into_iter().filter(|part| part.exists()) {
         collect(&part, &mut files);
     }
-    // Names as the repository has them, so that the id does not depend on where it lies.
+    // Paths relative to the repository, so that the id does not depend on its location.
     let name = |path: &Path| path.strip_prefix(&root).unwrap_or(path).to_string_lossy().replace('\\', "/");
     let mut files: Vec<_> = files.into_iter().map(|path| (name(&path), path)).collect();
     files.sort();
     let mut hash = Fnv::new();
     for (name, path) in &files {
-        // A new file counts once one of these names it.
+        // A new file takes effect when one of these files refers to it.
         println!("cargo::rerun-if-changed={}", path.display());
         let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         hash.add(name.as_bytes());
@@ -37,7 +38,7 @@ fn main() {
     println!("cargo::rustc-env=FOVEATE_BUILD={:08x}", (hash >> 32) ^ (hash & 0xffff_ffff));
 }
 
-/// Every file below, but no tests, and none that an editor or Python put there.
+/// Collects all files below `path`, except tests and files of editors and Python.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name == "tests"
@@ -54,7 +55,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// FNV-1a with 64 bits: builds are told apart, nothing is signed.
+/// FNV-1a with 64 bits: it distinguishes builds; it is not a signature.
 struct Fnv(u64);
 
 impl Fnv {
@@ -62,7 +63,7 @@ impl Fnv {
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds `bytes` and their number, so that no two lists of files run into one.
+    /// Adds `bytes` and their number, so that different lists of files do not give the same input.
     fn add(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().chain(&(bytes.len() as u64).to_le_bytes()) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);

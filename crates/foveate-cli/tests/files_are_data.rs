@@ -242,7 +242,8 @@ fn configurations_runs_and_failures() {
     );
 }
 
-/// Weights that only initialise others do not need their world to be trusted.
+/// Weights whose note of a world is not used, because they initialise others or the user names the world, are
+/// accepted.
 #[test]
 fn files_whose_world_does_not_count() {
     let dir = planted(&[]);

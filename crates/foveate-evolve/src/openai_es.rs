@@ -96,7 +96,7 @@ impl OpenAiEsConfig {
     }
 }
 
-/// The OpenAI-ES strategy; see the [module](self).
+/// The `OpenAI`-ES strategy; see the [module](self).
 #[derive(Debug, Clone)]
 pub struct OpenAiEs {
     config: OpenAiEsConfig,

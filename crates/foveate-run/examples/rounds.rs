@@ -1,5 +1,6 @@
-//! How long the gradients of a round of imitation take with the settings of the default recipe, 1,200 updates of 24
-//! pieces, in wall time and CPU time of all threads: on one thread, and with a [`ParallelStudent`] of 1, 2, … threads.
+//! Measures the gradients of a round of imitation with the settings of the default recipe, 1,200 updates of
+//! 24 segments, in wall time and CPU time of all threads: on one thread, and with a [`ParallelStudent`] of 1,
+//! 2, … threads.
 //!
 //! `cargo run --release -p foveate-run --example rounds [MOST_THREADS]`
 
@@ -32,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Least wall time of a round and least CPU time, in seconds.
+/// Minimum wall time and minimum CPU time of a round, in seconds.
 fn best_round(learner: Box<dyn Student>) -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let params = initial_params(AGENT, &Value::Null, Init::Torch, Seed::root(1))?;
     let mean = params.into_iter().map(f64::from).collect();

@@ -16,7 +16,8 @@ use crate::folder::{FolderHandle, parent};
 /// Writes `bytes` to `path` atomically: completely or not at all.
 ///
 /// # Errors
-/// When the folder is missing or not writable, the disk is full, or `path` is a folder. The old file is then untouched.
+/// When the folder is missing or not writable, the disk is full, or `path` is a folder. The old file is then
+/// untouched.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), RunError> {
     let path = path.as_ref();
     let mut file = AtomicFile::create(path)?;

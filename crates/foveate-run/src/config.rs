@@ -182,7 +182,8 @@ impl TrainConfig {
     /// [`crate::fit::configure`].
     ///
     /// # Errors
-    /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its range.
+    /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its
+    /// range.
     pub fn load(preset: &str, file: Option<&Path>, sets: &[impl AsRef<str>]) -> Result<Self, RunError> {
         Said::read(file, sets, &WorldFlags { repeat: Repeat::Train, ..WorldFlags::default() })?
             .config(preset, Table::new())

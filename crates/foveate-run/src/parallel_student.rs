@@ -92,7 +92,7 @@ struct Round {
 
 impl ParallelStudent {
     /// Uses at most `threads` threads (at least one, the caller's), and fewer if the system refuses some.
-    /// They start with the first gradients, before which weights must be set.
+    /// They start with the first computation of gradients; set weights before that.
     pub fn new(student: Box<dyn Student>, threads: usize) -> Self {
         let shared = Arc::new(Shared {
             batch: RwLock::default(),
@@ -178,7 +178,7 @@ impl Pool {
     fn begin_threads(&mut self, replica: &Replica, pieces: usize) {
         while 1 + self.threads.len() < self.most.min(pieces) {
             let (replica, shared) = (Replica::new(&*replica.spare), Arc::clone(&self.shared));
-            // A new thread starts after all turns so far.
+            // A new thread counts all turns so far as served.
             let served = lock(&shared.turn).number;
             let name = format!("replica {}", 1 + self.threads.len());
             match thread::Builder::new().name(name).spawn(move || shared.serve(replica, served)) {

@@ -21,7 +21,8 @@ pub const MAX_BYTES: usize = 1 << 30;
 /// Gray becomes RGB, 16 bits become 8, and transparency is ignored.
 ///
 /// # Errors
-/// When the folder cannot be read, holds no PNG, or more than is [allowed](MAX_PICTURES), or a picture is broken.
+/// When the folder cannot be read, holds no PNG, or more than is [allowed](MAX_PICTURES), or a picture is
+/// broken.
 pub fn load_folder(folder: &Path) -> Result<Vec<ImageBuf>, RunError> {
     let mut paths = vec![];
     for entry in fs::read_dir(folder).map_err(RunError::io("read", folder))? {

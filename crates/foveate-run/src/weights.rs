@@ -294,7 +294,8 @@ impl AgentFile {
 /// Checks the number of parameters and that all are finite.
 ///
 /// # Errors
-/// [`PolicyError::ParamCount`] with the count per tensor, [`PolicyError::ParamNotFinite`] with index and tensor.
+/// [`PolicyError::ParamCount`] with the count per tensor, [`PolicyError::ParamNotFinite`] with index and
+/// tensor.
 pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<(), PolicyError> {
     let wanted = tensors.iter().map(TensorShape::len).sum();
     if params.len() != wanted {

@@ -256,7 +256,7 @@ impl Workers {
         while 1 + self.threads.len() < self.most.min(jobs) {
             let (env, agent) = &self.worker.spare;
             let (worker, shared) = (Worker::new(&**env, &**agent), Arc::clone(&self.shared));
-            // A new thread starts after all turns so far.
+            // A new thread counts all turns so far as served.
             let served = lock(&shared.turn).number;
             let name = format!("worker {}", 1 + self.threads.len());
             match thread::Builder::new().name(name).spawn(move || shared.serve(worker, served)) {

@@ -126,7 +126,7 @@ impl Default for ImitationConfig {
 const MOST: usize = 100_000;
 
 impl ImitationConfig {
-    /// Checks that the numbers make sense.
+    /// Checks that the values are valid.
     ///
     /// # Errors
     /// [`LearnError::BadConfig`] names the setting, its value and its range.
@@ -188,7 +188,7 @@ impl Imitation {
     /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or `weights` are empty, not finite or not of the student's size.
+    /// When a setting is invalid, or `weights` are empty, not finite or not of the student's size.
     pub fn new(
         config: ImitationConfig,
         weights: Vec<f64>,

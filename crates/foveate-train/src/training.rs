@@ -340,7 +340,7 @@ impl Training {
         }
         let judged = if apart { settings.tracks } else { 0 };
         let (of_rows, of_mean) = returns.split_at(returns.len() - judged);
-        // Demonstrations on the measuring episodes are used as well.
+        // The measuring episodes are recorded as well; the learner does not receive their recordings.
         experience.episodes.truncate(of_rows.len());
         let rows = wanted.weights.len() - usize::from(apart);
         let told = self.learner.receive(experience)?;

@@ -138,7 +138,8 @@ impl Stage {
         self
     }
 
-    /// The learner with its settings after `done` steps of a start; `default` is its name if the stage names none.
+    /// The learner with its settings after `done` steps of a start; `default` is its name if the stage names
+    /// none.
     ///
     /// # Errors
     /// When there is no such learner, or a setting is unknown or of the wrong kind.
@@ -187,8 +188,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Checks that the numbers make sense together; `default` is the strategy if the stage names none, `max_steps` the
-    /// length of whole episodes.
+    /// Checks that the values are valid and fit together; `default` is the strategy if the stage names none,
+    /// `max_steps` the length of whole episodes.
     pub(super) fn check(&self, default: &str, max_steps: u64) -> Result<(), TrainError> {
         self.check_numbers(default, max_steps).map_err(TrainError::recipe)
     }
