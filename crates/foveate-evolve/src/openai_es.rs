@@ -1,7 +1,7 @@
 //! `OpenAI`-ES: mirrored sampling, centred ranks, Adam, weight decay, a step size that is not adapted.
 //!
-//! Salimans, Ho, Chen, Sidor and Sutskever, "Evolution strategies as a scalable alternative to reinforcement learning",
-//! 2017, algorithm 1 with section 2.1's mirrored sampling, fitness shaping and weight decay:
+//! Salimans, Ho, Chen, Sidor and Sutskever, "Evolution strategies as a scalable alternative to reinforcement
+//! learning", 2017, algorithm 1 with section 2.1's mirrored sampling, fitness shaping and weight decay:
 //!
 //! ```text
 //! x_i = m ± σ z_i                        in opposite pairs

@@ -1,8 +1,8 @@
 //! PGPE: policy gradients with parameter-based exploration, with `ClipUp` or Adam.
 //!
-//! Sehnke, Osendorfer, Rückstieß, Graves, Peters and Schmidhuber, "Parameter-exploring policy gradients", Neural
-//! Networks 2010, with symmetric samples. Genomes come in pairs `m ± d`, `d ~ N(0, σ²)`, a σ for each parameter; with
-//! `w` the shaped fitness of a genome, `b` the mean of all of them and λ genomes,
+//! Sehnke, Osendorfer, Rückstieß, Graves, Peters and Schmidhuber, "Parameter-exploring policy gradients",
+//! Neural Networks 2010, with symmetric samples. Genomes come in pairs `m ± d`, `d ~ N(0, σ²)`, with a σ for
+//! each parameter; with `w` the shaped fitness of a genome, `b` the mean of all of them and λ genomes,
 //!
 //! ```text
 //! g_m = 1/λ Σ (w⁺ − w⁻) d                                over the pairs

@@ -1,7 +1,7 @@
 //! A rank-weighted evolution strategy with one constant step size.
 //!
-//! Each generation draws λ genomes around the mean, `x_i = m + σ z_i` with `z_i ~ N(0, I)`, sorts them by fitness and
-//! moves the mean towards the good ones:
+//! Each generation samples λ genomes around the mean, `x_i = m + σ z_i` with `z_i ~ N(0, I)`, sorts them by
+//! fitness and moves the mean towards the good ones:
 //!
 //! ```text
 //! w_r = max(0, ln(λ/2 + 1) − ln r)          weight of rank r = 1 … λ, the better half only

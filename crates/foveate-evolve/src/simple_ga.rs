@@ -1,8 +1,9 @@
 //! A simple genetic algorithm: truncation selection, Gaussian mutation, elites.
 //!
-//! Such, Madhavan, Conti, Lehman, Stanley and Clune, "Deep neuroevolution: genetic algorithms are a competitive
-//! alternative for training deep neural networks for reinforcement learning", 2017, algorithm 1; used for agents that
-//! drive from pixels by Risi and Stanley, "Deep neuroevolution of recurrent and discrete world models", GECCO 2019.
+//! Such, Madhavan, Conti, Lehman, Stanley and Clune, "Deep neuroevolution: genetic algorithms are a
+//! competitive alternative for training deep neural networks for reinforcement learning", 2017, algorithm 1;
+//! used for agents that drive from pixels by Risi and Stanley, "Deep neuroevolution of recurrent and discrete
+//! world models", GECCO 2019.
 //!
 //! ```text
 //! the best T of the population are the parents of the next

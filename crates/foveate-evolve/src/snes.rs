@@ -2,8 +2,8 @@
 //!
 //! Schaul, Glasmachers and Schmidhuber, "High dimensions and heavy tails for natural evolution strategies",
 //! GECCO 2011, algorithm 1 (the utilities are those of Wierstra et al., "Natural Evolution Strategies", JMLR
-//! 2014, section 3.1). Genomes are sampled around a mean with a standard deviation per parameter, `x_i = m +
-//! σ ∘ z_i`; the natural gradient of the ranked fitness updates both:
+//! 2014, section 3.1). Genomes are sampled around a mean with a standard deviation per parameter,
+//! `x_i = m + σ ∘ z_i`; the natural gradient of the ranked fitness updates both:
 //!
 //! ```text
 //! u_r = max(0, ln(λ/2 + 1) − ln r) / Σ … − 1/λ        weight of rank r = 1 … λ

@@ -14,8 +14,8 @@ pub struct Summary {
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation of these numbers, divided by `n` (not `n − 1`), as `numpy.std` has it and the papers report;
-    /// `None` for fewer than two.
+    /// Standard deviation with divisor `n` (not `n − 1`), as in `numpy.std` and in the papers; `None` for
+    /// fewer than two returns.
     pub std: Option<f64>,
     /// Median; for an even number of values, the mean of the two in the middle.
     pub median: f64,

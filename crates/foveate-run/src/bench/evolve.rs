@@ -20,8 +20,8 @@ pub struct EvolveTiming {
     pub population: usize,
     /// Generations between two factorisations of the covariance matrix.
     pub interval: u64,
-    /// CPU seconds of `ask` and `tell` together per generation, over a whole interval, one thread, the fastest of
-    /// several intervals.
+    /// CPU seconds of `ask` and `tell` together per generation, over a whole interval, one thread, the
+    /// fastest of several intervals.
     pub cpu_s: f64,
     /// Peak memory of this process so far in megabytes (2²⁰ bytes), where the system reports it.
     pub peak_mb: Option<f64>,

@@ -51,8 +51,8 @@ pub enum Fitness {
     Mean,
     /// Their median: robust against single outlier tracks.
     Median,
-    /// Conditional value at risk: the mean of the worst share, `cvar = 0.25` for the worst quarter (at least one
-    /// track). 1 is the mean.
+    /// Conditional value at risk: the mean of the worst share, `cvar = 0.25` for the worst quarter (at least
+    /// one track). 1 is the mean.
     Cvar(f64),
 }
 
@@ -164,8 +164,9 @@ pub enum Init {
     Zeros,
     /// `{ uniform = 0.1 }`: every parameter uniform in ±0.1. Each start draws its own.
     Uniform(f64),
-    /// `{ weights = "FILE" }`: a weight file or the folder of a run. `{ weights = "FILE", layers = ["query",
-    /// "key"] }` takes these layers from it and initialises all others as `"torch"` does.
+    /// `{ weights = "FILE" }`: a weight file or the folder of a run. With
+    /// `{ weights = "FILE", layers = ["query", "key"] }` these layers come from it, and all others are
+    /// initialised as `"torch"` does.
     Weights {
         /// The file or folder.
         weights: PathBuf,
