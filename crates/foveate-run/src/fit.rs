@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use toml::Table;
 
 use crate::RunError;
-use crate::config::{Said, TrainConfig};
+use crate::config::{TrainConfig, UserSettings};
 use crate::worlds;
 
 /// Maximum steps of an episode if neither the world nor the recipe limits them.
@@ -40,7 +40,7 @@ pub struct Configured {
 /// # Errors
 /// When the preset is unknown or does not suit the world, a key does not exist, a value is out of its range,
 /// or the world cannot be created.
-pub fn configure(preset: Option<&str>, said: &Said) -> Result<Configured, RunError> {
+pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured, RunError> {
     let id = said.world().unwrap_or_else(|| default_world().name.to_owned());
     // An unknown name is reported when the world is created.
     let world = WORLDS.get(&id).unwrap_or(default_world());
@@ -83,7 +83,7 @@ pub fn usual_preset(world: &WorldDescriptor) -> Result<&'static Preset, RunError
 /// Creates a world whose observation is only known afterwards; returns it with the name of its picture.
 fn seen(
     preset: Option<&Preset>,
-    said: &Said,
+    said: &UserSettings,
     world: &WorldDescriptor,
 ) -> Result<(Box<dyn Env>, String), RunError> {
     let make = |picture: &str| worlds::make(said.env(picture).request()?);
@@ -114,13 +114,13 @@ fn seen(
 }
 
 /// The agent that the user names.
-fn agent(said: &Said) -> Option<String> {
+fn agent(said: &UserSettings) -> Option<String> {
     said.section("agent").get("name").and_then(toml::Value::as_str).map(str::to_owned)
 }
 
 /// The preset of `world` whose agent takes the world's observation, or the kind of observation that the
 /// user's agent takes.
-fn suits(env: &dyn Env, said: &Said, world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
+fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
     let named = agent(said).map(|name| find(&name)).transpose()?;
     let looks =
         env.spec().observation.picture().is_some() && named.is_none_or(|agent| agent.sees == Sees::Picture);

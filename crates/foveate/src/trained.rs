@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use foveate_run::RunError;
-use foveate_run::config::Said;
+use foveate_run::config::UserSettings;
 use foveate_run::fit::configure;
 use foveate_run::progress::Reporter;
 use foveate_run::train::{self, TrainRequest, TrainResult};
@@ -34,7 +34,7 @@ pub struct TrainOptions {
 /// When the options are invalid, when the world cannot be built, or when the run fails.
 pub fn train(options: TrainOptions, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
     let TrainOptions { world, preset, config, set, runs, name } = options;
-    let said = Said::read(config.as_deref(), &set, &world)?;
+    let said = UserSettings::read(config.as_deref(), &set, &world)?;
     // Keep the world until the run has built its own: both then share the process that hosts it.
     let configured = configure(preset.as_deref(), &said)?;
     train::run(&TrainRequest { config: configured.config.clone(), runs, name }, reporter, stop)

@@ -444,13 +444,13 @@ fn requests_that_cannot_be_met() {
 
 /// A number in a text with its rounding error; percentages become fractions.
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct UserSettings {
     value: f64,
     within: f64,
 }
 
 /// The numbers of a text.
-fn numbers(text: &str) -> Vec<Said> {
+fn numbers(text: &str) -> Vec<UserSettings> {
     let text: Vec<char> = text.replace('−', "-").replace("&#39;", "'").chars().collect();
     let (mut found, mut i) = (vec![], 0);
     while i < text.len() {
@@ -470,7 +470,7 @@ fn numbers(text: &str) -> Vec<Said> {
         let hundred = text[i..].iter().find(|c| !c.is_whitespace()) == Some(&'%');
         let scale = if hundred { 0.01 } else { 1.0 };
         let value: f64 = number.parse().expect("digits");
-        found.push(Said { value: scale * value, within: scale * 0.501 * 10_f64.powi(-decimals) });
+        found.push(UserSettings { value: scale * value, within: scale * 0.501 * 10_f64.powi(-decimals) });
     }
     found
 }
@@ -500,7 +500,7 @@ fn leaves(json: &serde_json::Value, out: &mut Vec<f64>) {
 fn missing(text: &str, json: &serde_json::Value) -> Vec<f64> {
     let mut known = vec![];
     leaves(json, &mut known);
-    let unknown = |said: &Said| !known.iter().any(|k| (k - said.value).abs() <= said.within);
+    let unknown = |said: &UserSettings| !known.iter().any(|k| (k - said.value).abs() <= said.within);
     numbers(text).into_iter().filter(unknown).map(|said| said.value).collect()
 }
 

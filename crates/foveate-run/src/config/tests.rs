@@ -1,0 +1,223 @@
+use foveate_registry::PRESETS;
+
+use super::*;
+
+const NO_SETS: [&str; 0] = [];
+
+#[test]
+fn presets_are_whole_and_survive_a_round_trip() {
+    for name in PRESETS.names() {
+        // The settings that presets for many worlds leave to the world.
+        let sets: &[&str] = if name.starts_with("gymnasium") {
+            &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
+        } else {
+            &[]
+        };
+        let config = TrainConfig::load(name, None, sets).expect("a preset is right");
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, config.to_toml()).expect("writable");
+        assert_eq!(TrainConfig::read(&path).expect("our own file"), config);
+    }
+}
+
+#[test]
+fn files_and_sets_lie_on_top() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = dir.path().join("mine.toml");
+    let text = "seed = 5\n[recipe]\nmax_steps = 500\n[agent.config]\ntop_k = 5\n";
+    std::fs::write(&path, text).expect("writable");
+    let sets = [
+        "recipe.stage.0.population=66",
+        "recipe.stage.0.sigma.to=0.3",
+        "recipe.stage.0.sigma.from=0.2",
+        "env.picture = classic",
+        "env.variants=[\"bar\"]",
+        "agent.config.patch=5",
+    ];
+    let config = TrainConfig::load("laptop", Some(&path), &sets).expect("right");
+    let plain = TrainConfig::load("laptop", None, &NO_SETS).expect("right");
+    let options = &config.recipe.stages[0].options;
+    assert_eq!((config.seed, config.recipe.max_steps), (5, 500));
+    assert_eq!(
+        (options["population"].as_integer(), options["sigma"]["to"].as_float()),
+        (Some(66), Some(0.3))
+    );
+    assert_eq!((&*config.env.picture, &config.env.variants), ("classic", &vec!["bar".to_owned()]));
+    assert_eq!(config.agent.config.to_string().replace('\n', ";"), "patch = 5;top_k = 5;");
+    assert_eq!(config.recipe.selection.every, plain.recipe.selection.every);
+}
+
+#[track_caller]
+fn check_err(file: &str, sets: &[&str], expect: &str) {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = dir.path().join("mine.toml");
+    std::fs::write(&path, file).expect("writable");
+    let said = TrainConfig::load("laptop", Some(&path), sets).expect_err("must be refused").to_string();
+    assert!(said.contains(expect), "{said}");
+    assert!(said.contains(';') && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn bad_input() {
+    check_err(
+        "",
+        &["recipe.stage.0.sigm=0.3"],
+        "unknown field `sigm`, expected one of `population`, `sigma`",
+    );
+    check_err("[recipe.selection]\nsigm = 1", &[], "unknown field `sigm`");
+    check_err("sigma = 1", &[], "unknown field `sigma`");
+    check_err("", &["recipe.stage.0.sigma=many"], "invalid type: string \"many\", expected f64");
+    check_err("", &["sigma"], "a value is missing; write it as key=value");
+    check_err("", &["=3"], "a key is missing; write it as key=value");
+    check_err("", &["recipe=3"], "invalid type: integer `3`");
+    check_err("", &["recipe.stage.9.sigma=3"], "invalid type: map");
+    check_err("seed = 1\nseed = 2", &[], "mine.toml line 2: duplicate key");
+    check_err("seed = = 1", &[], "mine.toml line 1");
+    check_err("version = 2", &[], "this program reads version 1");
+    check_err("", &["seed=-1"], "invalid value: integer `-1`");
+    check_err("", &["recipe.stage.0.population=1"], "population = 1; a generation needs at least 2 genomes");
+    check_err("", &["recipe.stage.0.tracks=0"], "tracks = 0; choose 1 or more (in stage \"");
+    check_err(
+        "",
+        &["recipe.stage.0.patience=never"],
+        "recipe.stage[0].patience: \"never\", expected a number",
+    );
+    check_err("", &["recipe.selection.every=-1"], "recipe.selection.every: -1, expected training steps");
+    check_err("", &["recipe.init=ones"], "recipe.init: no beginning is called \"ones\"; choose");
+    check_err("", &["recipe.init.weights=nowhere.safetensors"], "nowhere.safetensors");
+    check_err("", &["workers=5000"], "workers = 5000; choose a number from 0");
+    check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
+    let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();
+    assert_eq!(
+        said,
+        "no preset is called \"desktop\"; choose from: laptop, laptop-relu, evolution, paper, take-cover, \
+         gymnasium, gymnasium-pictures"
+    );
+}
+
+#[track_caller]
+fn check_patience(preset: &str, file: &str, sets: &[&str], expect: &[Option<u32>]) {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = dir.path().join("mine.toml");
+    std::fs::write(&path, file).expect("writable");
+    let config = TrainConfig::load(preset, Some(&path), sets).expect("right");
+    let found: Vec<_> = config.recipe.stages.iter().map(|stage| stage.patience.0).collect();
+    assert_eq!(found, expect, "{preset}, {file:?}, {sets:?}");
+}
+
+#[test]
+fn patience_belongs_to_the_world() {
+    let stage = "[[recipe.stage]]\nname = \"own\"\nsteps = 10\n";
+    let said = format!("{stage}patience = 7\n");
+    let gym = "env.id=gym:MountainCar-v0";
+    check_patience("laptop", "", &[], &[Some(20), Some(100)]);
+    check_patience("evolution", "", &[], &[Some(20), Some(20)]);
+    check_patience("laptop", stage, &[], &[Some(20)]);
+    check_patience("evolution", "", &[gym], &[None, None]);
+    check_patience("evolution", "", &["env.id=take-cover"], &[None, None]);
+    check_patience("evolution", stage, &[gym], &[None]);
+    check_patience("evolution", &said, &[gym], &[Some(7)]);
+    check_patience("evolution", "", &[gym, "recipe.stage.0.patience=30"], &[Some(30), None]);
+    check_patience("take-cover", stage, &[], &[None]);
+    let of_world = ["env.picture=world", "recipe.max_steps=200"];
+    check_patience("gymnasium", "", &[&[gym], &of_world[..]].concat(), &[None, None]);
+    check_patience("gymnasium-pictures", "", &[&[gym], &of_world[..]].concat(), &[None, None]);
+}
+
+#[test]
+fn flags_of_the_world_lie_on_top_of_everything() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = dir.path().join("mine.toml");
+    let text = "[env]\nid = \"a\"\npicture = \"b\"\n[env.options]\nx = 1\ny = 2\n";
+    std::fs::write(&path, text).expect("writable");
+    let world = WorldFlags {
+        id: Some("gym:X-v0".into()),
+        picture: Some("render".into()),
+        variants: vec!["bar".into()],
+        options: [("y", "3"), ("arg.gravity", "9.5"), ("wrap", "grey")]
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
+        trust: Trust::AnyWorld,
+        ..WorldFlags::default()
+    };
+    let said = UserSettings::read(Some(&path), &["env.picture=c"], &world).expect("right");
+    assert_eq!(said.world().as_deref(), Some("gym:X-v0"));
+    let request = said.config("evolution", Table::new()).expect("right").env.request().expect("trusted");
+    assert_eq!((&*request.id, request.picture.as_deref()), ("gym:X-v0", Some("render")));
+    assert_eq!(request.variants, ["bar"]);
+    let options: Vec<_> = request.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(options, ["arg.gravity=9.5", "wrap=grey", "x=1", "y=3"]);
+    let silent = UserSettings::read(Some(&path), &NO_SETS, &WorldFlags::default()).expect("right");
+    assert_eq!(silent.world().as_deref(), Some("a"));
+}
+
+#[test]
+fn settings_of_the_presets_agent_are_not_those_of_another() {
+    let keys = |sets: &[&str]| {
+        let config = TrainConfig::load("laptop-relu", None, sets).expect("right");
+        config.agent.config.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&[]), ["hidden", "voting"]);
+    assert_eq!(keys(&["agent.name=attention-agent"]), ["hidden", "voting"]);
+    assert_eq!(keys(&["agent.name=controller", "agent.config.hidden=8"]), ["hidden"]);
+    assert!(keys(&["agent.name=random-actions"]).is_empty());
+}
+
+#[test]
+fn laptop_relu_is_laptop_but_for_what_its_head_says() {
+    let sets = [
+        "agent.config.voting={kernel=\"relu\"}",
+        "agent.config.hidden=32",
+        "recipe.stage.0.steps=1000000",
+        "recipe.stage.1.steps=1000000",
+        "recipe.stage.1.keep=1000",
+    ];
+    let relu = TrainConfig::load("laptop-relu", None, &NO_SETS).expect("a preset");
+    let laptop = TrainConfig::load("laptop", None, &sets).expect("a preset");
+    assert_eq!(relu, laptop);
+}
+
+#[test]
+fn recipes_of_car_racing_are_what_they_were() {
+    for (preset, digest) in [
+        (
+            "laptop",
+            [
+                13_848_622_002_730_525_092,
+                5_745_736_116_200_554_906,
+                3_795_973_595_054_495_742,
+                11_325_142_140_583_988_870,
+            ],
+        ),
+        (
+            "evolution",
+            [
+                249_407_683_732_047_026,
+                1_720_981_902_144_585_778,
+                14_513_388_474_290_276_377,
+                1_258_041_468_980_147_243,
+            ],
+        ),
+        (
+            "paper",
+            [
+                15_524_036_442_924_189_961,
+                13_944_964_607_010_576_232,
+                17_079_608_141_814_548_060,
+                11_480_690_221_161_448_332,
+            ],
+        ),
+    ] {
+        let mut recipe = TrainConfig::load(preset, None, &NO_SETS).expect("right").recipe;
+        // The digests are older than these names of stages, which change no result.
+        for stage in &mut recipe.stages {
+            match &*stage.name {
+                "tries" => stage.name = "heats".into(),
+                "demonstrations" => stage.name = "lessons".into(),
+                _ => {}
+            }
+        }
+        assert_eq!(recipe.digest(), digest, "{preset}");
+    }
+}
