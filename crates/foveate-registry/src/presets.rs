@@ -37,7 +37,7 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "laptop-relu",
-            summary: "the same in half of its time, with ReLU attention",
+            summary: "car-racing with ReLU attention: as laptop, in half of its time",
             agent: "iap",
             open: false,
             text: include_str!("../presets/laptop-relu.toml"),

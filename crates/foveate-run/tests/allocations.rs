@@ -3,6 +3,7 @@
 //! A counting allocator is used by this whole program, so it contains only one test.
 
 use std::alloc::System;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foveate_agents::registry::{Init, initial_params, make, student};
@@ -16,7 +17,7 @@ use foveate_envs::shift::SHIFTS;
 use foveate_run::parallel_student::ParallelStudent;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -57,17 +58,25 @@ fn nothing_is_allocated_in_the_loop() {
 fn rollouts() {
     let rules = EpisodeRules { max_steps: 100, patience: Some(20) };
     let every_shift = SHIFTS.iter().map(|info| info.name).collect::<Vec<_>>().join("+");
-    for (picture, shifts) in
-        [("fast", vec![]), ("classic", vec![]), ("exact", vec![]), ("fast", vec![every_shift])]
-    {
+    let stacked = || [("wrap".to_owned(), "grey+resize:48x48+stack:2".to_owned())].into();
+    for (picture, shifts, options) in [
+        ("fast", vec![], BTreeMap::new()),
+        ("classic", vec![], BTreeMap::new()),
+        ("exact", vec![], BTreeMap::new()),
+        ("fast", vec![every_shift.clone()], BTreeMap::new()),
+        ("fast", vec![], stacked()),
+        ("fast", vec![every_shift], stacked()),
+    ] {
+        let image = if options.is_empty() { [96, 96] } else { [48, 96] };
         let request = EnvRequest {
             id: "car-racing".into(),
             picture: Some(picture.into()),
             shifts,
+            options,
             ..EnvRequest::default()
         };
         let mut env = worlds::make(request).expect("it exists");
-        let mut agent = make("attention-agent", &Value::Null).expect("it exists");
+        let mut agent = make("attention-agent", &json!({ "image": image })).expect("it exists");
         let population = population(&*agent);
 
         // Several rollouts with different weights, resets included; the first round is the warm-up.

@@ -347,7 +347,7 @@ impl Env for Wrapped {
         self.env.reset(seed);
         let dice = Seed::root(self.seed).child("wrap", self.resets);
         self.dice = dice.child("sticky", 0).rng();
-        self.before.clone_from(&self.nothing);
+        self.before.set(self.nothing.as_action());
         (self.steps, self.over) = (0, false);
         if let Some(most) = self.wrappers.noop {
             let steps = 1 + dice.child("noop", 0).rng().below(most);
