@@ -5,6 +5,7 @@
 //! itself is invalid.
 
 mod commands;
+mod known;
 mod out;
 mod remedy;
 mod weights_arg;

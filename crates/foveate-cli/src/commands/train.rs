@@ -11,6 +11,7 @@ use foveate::run::train::{ResumeRequest, TrainResult, resume};
 use foveate::run::trust::{Repeat, WorldFlags};
 use foveate::{TrainOptions, train};
 
+use crate::known::Known;
 use crate::out;
 use crate::world_args::{OwnWorldArgs, TrustArg};
 
@@ -42,7 +43,7 @@ Examples:
   foveate train --resume runs/car-racing")]
 pub(crate) struct Train {
     /// The world; `foveate list` shows them [default: that of the configuration]
-    #[arg(value_name = "WORLD")]
+    #[arg(value_name = "WORLD", value_parser = Known::WORLD, hide_possible_values = true)]
     world: Option<String>,
     /// Resume a run
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
@@ -52,7 +53,7 @@ pub(crate) struct Train {
     allow_changes: bool,
     /// Base configuration; other options override it [default: laptop-relu; for take-cover its own; for gym:ID gymnasium
     /// or gymnasium-pictures, by its observations]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = Known::PRESET, hide_possible_values = true)]
     preset: Option<String>,
     /// A TOML file with what differs from the preset
     #[arg(long, value_name = "FILE")]

@@ -1,0 +1,79 @@
+//! docs/names.md is what the registries say.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use foveate::{AGENTS, LEARNERS, PRESETS, SHIFTS, WORLDS};
+
+/// A Markdown table.
+fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(ToString::to_string).collect();
+    let mut text = format!("\n## {title}\n\n{}|{}\n", line(&head), "---|".repeat(head.len()));
+    for row in rows {
+        assert!(row.iter().all(|cell| !cell.contains(['|', '\n'])), "{row:?} breaks the table");
+        text += &line(&row);
+    }
+    text
+}
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+fn codes<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(code).collect::<Vec<_>>().join(", ")
+}
+
+/// The whole document.
+fn document() -> String {
+    let mut text = String::from(
+        "# Names\n\nEvery world, agent, learner, shift and preset, as the registries list them; `foveate list` shows their \
+         options too.\nA test compares this page with the registries; `FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test \
+         names` writes it anew.\n",
+    );
+    let worlds = WORLDS.iter().map(|world| {
+        let solved = world.solved_at.map_or_else(String::new, |score| score.to_string());
+        vec![
+            code(
+                &world.family.map_or_else(|| world.name.to_owned(), |family| format!("{}ID", family.prefix)),
+            ),
+            world.summary.into(),
+            codes(world.pictures.iter().map(|picture| picture.name)),
+            codes(world.variants.iter().map(|variant| variant.name)),
+            codes(world.presets.iter().copied()),
+            solved,
+        ]
+    });
+    let head = ["world", "what it is", "pictures, the default first", "variants", "presets", "solved at"];
+    text += &table("Worlds", &head, worlds);
+    let agents =
+        AGENTS.iter().map(|agent| vec![code(agent.name), agent.summary.into(), agent.sees.describe().into()]);
+    text += &table("Agents", &["agent", "what it is", "sees"], agents);
+    let learners = LEARNERS.iter().map(|learner| vec![code(learner.name), learner.summary.into()]);
+    text += &table("Learners", &["learner", "what it does"], learners);
+    let presets =
+        PRESETS.iter().map(|preset| vec![code(preset.name), preset.summary.into(), code(preset.agent)]);
+    text += &table("Presets", &["preset", "what it does", "agent"], presets);
+    let shifts = SHIFTS.iter().map(|shift| {
+        let amounts = shift.amounts.map(|amount| amount.to_string()).join(", ");
+        vec![code(shift.name), shift.about.into(), format!("{amounts} {}", shift.unit)]
+    });
+    text += &table("Shifts", &["shift", "what it does", "amount at severity 1 to 5"], shifts);
+    text
+}
+
+#[test]
+fn the_page_of_names_is_that_of_the_registries() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/names.md");
+    let expect = document();
+    if std::env::var_os("FOVEATE_WRITE_DOCS").is_some() {
+        fs::write(&path, &expect).expect("writable");
+    }
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    let differs = expect.lines().zip(page.lines()).find(|(expect, page)| expect != page);
+    let mut why = String::new();
+    let _ = write!(why, "docs/names.md differs from the registries, first in {differs:?}; ");
+    assert!(page == expect, "{why}FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test names writes it anew");
+}
