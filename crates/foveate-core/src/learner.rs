@@ -52,11 +52,7 @@ pub trait Learner: Send {
     /// # Errors
     /// Those of [`Learner::restore`]; also when the state itself does not fit the settings.
     fn restore_changed(&mut self, state: &StateDict) -> Result<(), LearnError> {
-        let mut state = state.clone();
-        if let Some(settings) = self.state().remove("settings") {
-            state.insert("settings".into(), settings);
-        }
-        self.restore(&state)
+        self.restore(&crate::tensor::with_settings_of(state, self.state()))
     }
 }
 

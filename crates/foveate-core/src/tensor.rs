@@ -316,6 +316,15 @@ fn multiple(name: &str, given: usize, of: usize) -> Result<(), StateError> {
     Err(unfit(name, format!("has {given} numbers, a multiple of {of} is due")))
 }
 
+/// A copy of `state` with the tensor `settings` of `own`, if `own` has one.
+pub(crate) fn with_settings_of(state: &StateDict, mut own: StateDict) -> StateDict {
+    let mut state = state.clone();
+    if let Some(settings) = own.remove("settings") {
+        state.insert("settings".into(), settings);
+    }
+    state
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
