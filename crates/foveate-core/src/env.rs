@@ -56,6 +56,20 @@ pub trait Env: Send {
         Err(EnvError::NoExpert { env: self.spec().id.clone() })
     }
 
+    /// Which sensor of the unchanged world each sensor of [`Env::observation`] is, as after a shuffle, for
+    /// people and reports that show the original order; agents do not read it.
+    ///
+    /// `[sensors]`, one index for every sensor in the order shown: a number of a vector, or a square patch of
+    /// a picture, row-major (all frames of a stack have the same order; the side of a patch in pixels is
+    /// `sqrt(width * height / sensors)`). `u32::MAX` stands for a sensor that the unchanged world does not
+    /// have, such as added noise. A sensor that the world shows twice has its index twice; one that is not
+    /// shown, none. `None`, the default, is the world's own order.
+    ///
+    /// It may change at every reset and in every step.
+    fn sensor_order(&self) -> Option<&[u32]> {
+        None
+    }
+
     /// A copy that behaves bit for bit like the original.
     fn boxed_clone(&self) -> Box<dyn Env>;
 }

@@ -48,8 +48,8 @@ pub use image::{Image, ImageBuf};
 pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
 pub use learner::{Episodes, LearnError, Learner};
 pub use observation::{
-    DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, Parts, PixelShape, Pixels,
-    PixelsBuf, SENSORS,
+    DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,
+    Pixels, PixelsBuf, SENSORS,
 };
 pub use policy::{
     ActContext, ActMode, Agent, AgentBatch, Decision, Policy, PolicyAgent, PolicyError, TensorShape, Turn,

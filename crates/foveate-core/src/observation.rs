@@ -15,6 +15,10 @@ pub const IMAGE: &str = "image";
 pub const DEPTH: &str = "depth";
 /// The name of the numeric part, such as joint angles or velocities.
 pub const SENSORS: &str = "sensors";
+/// The name of the part that says which patches of the image are there: a vector `[patches]`, row-major, of 1
+/// (there) and 0 (missing; the image is black there, in every frame). The patches are square and cover the
+/// image, with `sqrt(width * height / patches)` pixels on a side.
+pub const PRESENT: &str = "present";
 
 /// An observation, borrowed from the world.
 #[derive(Clone, Copy)]
@@ -25,7 +29,7 @@ pub enum Observation<'a> {
     Vector(&'a [f32]),
     /// A grid of symbols.
     Grid(Grid<'a>),
-    /// Several named observations. Usual names are [`IMAGE`], [`DEPTH`] and [`SENSORS`].
+    /// Several named observations. Usual names are [`IMAGE`], [`DEPTH`], [`SENSORS`] and [`PRESENT`].
     Dict(&'a dyn Parts),
 }
 
@@ -139,6 +143,12 @@ impl<'a> Observation<'a> {
             Observation::Dict(_) => self.part(SENSORS)?.numbers(),
             Observation::Image(_) | Observation::Grid(_) => None,
         }
+    }
+
+    /// `[patches]`: 1 for each patch of the image that is there and 0 for a missing one, the part [`PRESENT`];
+    /// `None` when all are there.
+    pub fn present(self) -> Option<&'a [f32]> {
+        self.part(PRESENT)?.numbers()
     }
 
     /// The observation space of this observation.
@@ -629,9 +639,10 @@ impl ObservationSpace {
             ObservationSpace::Dict(parts) => {
                 let mut text = String::new();
                 for (name, part) in parts {
-                    let usual = [IMAGE, DEPTH, SENSORS].contains(&&**name);
+                    let usual = [IMAGE, DEPTH, SENSORS, PRESENT].contains(&&**name);
                     match name.as_str() {
                         DEPTH => text.push_str(" with depth"),
+                        PRESENT => text.push_str(" with missing patches"),
                         _ if text.is_empty() => text = part.describe(),
                         _ => text = format!("{text} and {}", part.describe()),
                     }

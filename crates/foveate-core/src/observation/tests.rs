@@ -46,6 +46,17 @@ fn every_kind_can_be_stored_and_described() {
 }
 
 #[test]
+fn missing_patches_are_a_part_of_their_own() {
+    let rgb = [9; 24];
+    let image = Image::new(4, 2, &rgb).expect("sizes agree");
+    let parts = vec![(IMAGE, Observation::rgb(image)), (PRESENT, Observation::Vector(&[1.0, 0.0]))];
+    let dict = Observation::Dict(&parts);
+    check_stored(dict, "a picture of 4x2 with missing patches", 24 + 8);
+    assert_eq!((dict.present(), dict.numbers()), (Some(&[1.0, 0.0][..]), None));
+    assert_eq!(Observation::rgb(image).present(), None);
+}
+
+#[test]
 fn frames_lie_below_each_other_and_grey_becomes_all_colours() {
     let bytes: Vec<u8> = (1..=8).collect();
     let shape = |frames, channels| PixelShape { frames, height: 1, width: 2, channels };

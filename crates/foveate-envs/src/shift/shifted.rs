@@ -286,6 +286,10 @@ impl Env for Shifted {
         self.env.expert(action)
     }
 
+    fn sensor_order(&self) -> Option<&[u32]> {
+        self.env.sensor_order()
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         let stages = self.stages.iter().map(|stage| Stage {
             shift: stage.shift.clone(),

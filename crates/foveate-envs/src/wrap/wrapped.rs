@@ -442,6 +442,11 @@ impl Env for Wrapped {
         self.env.expert(action)
     }
 
+    /// The world's own order; `None` when vectors are stacked, which have more sensors than the world.
+    fn sensor_order(&self) -> Option<&[u32]> {
+        if self.numbers.is_empty() { self.env.sensor_order() } else { None }
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(Wrapped {
             env: self.env.boxed_clone(),
