@@ -15,7 +15,8 @@ use foveate_kernels::Level;
 use serde_json::Value;
 
 use crate::bottleneck::{self, Bottleneck, BottleneckScratch};
-use crate::config::{AttentionAgentConfig, to_units};
+use crate::config::{AttentionAgentConfig, MAX_HIDDEN, check_actions, check_params, to_units, within};
+use crate::controller::ControllerConfig;
 use crate::lstm::{LstmController, LstmState};
 use crate::params::Params;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
@@ -80,7 +81,7 @@ impl AttentionAgent {
     /// An agent of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
-    /// When the configuration makes no sense; see [`AttentionAgentConfig::check`].
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: AttentionAgentConfig) -> Result<Self, PolicyError> {
         config.check()?;
         let bottleneck = config.bottleneck();
@@ -186,15 +187,23 @@ impl Policy for AttentionAgent {
 
 impl AgentConfig for AttentionAgentConfig {
     fn check(&self) -> Result<(), PolicyError> {
-        AttentionAgentConfig::check(self).map(drop)
+        self.bottleneck().check()?;
+        within("hidden", self.hidden, MAX_HIDDEN)?;
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower hidden or patch")
     }
 
     fn to_value(&self) -> Result<Value, serde_json::Error> {
         serde_json::to_value(self)
     }
 
+    /// That of the published CarRacing weights, layer by layer, and by name within a layer.
     fn tensors(&self) -> Vec<TensorShape> {
-        AttentionAgentConfig::tensors(self)
+        let bottleneck = self.bottleneck();
+        let lstm = ControllerConfig::Lstm { hidden: self.hidden };
+        let mut all = bottleneck.tensors();
+        all.extend(lstm.tensors("", bottleneck.outputs(), self.actions.len()));
+        all
     }
 
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {

@@ -1,10 +1,9 @@
 //! The configuration of an AttentionAgent, and the limits of its values.
 
-use foveate_core::{PatchGrid, PolicyError, TensorShape};
+use foveate_core::{PolicyError, TensorShape};
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{Aggregation, BottleneckConfig, Selection};
-use crate::controller::ControllerConfig;
 use crate::voting::VotingConfig;
 
 /// Most parameters an agent may have.
@@ -228,18 +227,6 @@ pub(crate) fn check_params(tensors: &[TensorShape], remedy: &str) -> Result<(), 
 }
 
 impl AttentionAgentConfig {
-    /// Checks everything and cuts the picture into patches.
-    ///
-    /// # Errors
-    /// As [`BottleneckConfig::check`]; when another value is out of bounds, or the agent would be unreasonably large.
-    pub fn check(&self) -> Result<PatchGrid, PolicyError> {
-        let grid = self.bottleneck().check()?;
-        within("hidden", self.hidden, MAX_HIDDEN)?;
-        check_actions(&self.actions)?;
-        check_params(&self.tensors(), "lower hidden or patch")?;
-        Ok(grid)
-    }
-
     /// The configuration of its bottleneck.
     pub fn bottleneck(&self) -> BottleneckConfig {
         BottleneckConfig {
@@ -265,20 +252,5 @@ impl AttentionAgentConfig {
     /// Number of features of a patch.
     pub fn features_per_patch(&self) -> usize {
         self.features.per_patch(self.patch)
-    }
-
-    /// Name and shape of every parameter tensor, in the order of the flat vector: that of the published CarRacing
-    /// weights, layer by layer, and by name within a layer.
-    pub fn tensors(&self) -> Vec<TensorShape> {
-        let bottleneck = self.bottleneck();
-        let lstm = ControllerConfig::Lstm { hidden: self.hidden };
-        let mut all = bottleneck.tensors();
-        all.extend(lstm.tensors("", bottleneck.outputs(), self.actions.len()));
-        all
-    }
-
-    /// How many parameters the agent has.
-    pub fn param_count(&self) -> usize {
-        self.tensors().iter().map(TensorShape::len).sum()
     }
 }

@@ -44,33 +44,6 @@ impl Default for ControllerAgentConfig {
     }
 }
 
-impl ControllerAgentConfig {
-    /// Checks everything.
-    ///
-    /// # Errors
-    /// When a value is out of bounds, or the agent would be unreasonably large.
-    pub fn check(&self) -> Result<(), PolicyError> {
-        if !(1..=MAX_SENSORS).contains(&self.observation.len()) {
-            return bad(format!(
-                "observation has {} ranges; give one [low, high] for each number that the world shows, 1 to {MAX_SENSORS}",
-                self.observation.len()
-            ));
-        }
-        if let Some(i) = self.observation.iter().position(|[low, high]| scale([*low, *high]).is_none()) {
-            let [low, high] = self.observation[i];
-            return bad(format!("observation[{i}] is [{low}, {high}]; give a finite low and a larger high"));
-        }
-        self.controller.check()?;
-        check_actions(&self.actions)?;
-        check_params(&self.tensors(), "lower controller.hidden")
-    }
-
-    /// Name and shape of every parameter tensor, in the order of the flat vector.
-    pub fn tensors(&self) -> Vec<TensorShape> {
-        self.controller.tensors("", self.observation.len(), self.actions.len())
-    }
-}
-
 /// The middle of a range, and what to multiply a distance from it by; `None` if it has no width.
 fn scale([low, high]: [f64; 2]) -> Option<(f32, f32)> {
     let (middle, factor) = (f64::midpoint(low, high) as f32, (2.0 / (high - low)) as f32);
@@ -217,7 +190,19 @@ impl Policy for ControllerAgent {
 
 impl AgentConfig for ControllerAgentConfig {
     fn check(&self) -> Result<(), PolicyError> {
-        ControllerAgentConfig::check(self)
+        if !(1..=MAX_SENSORS).contains(&self.observation.len()) {
+            return bad(format!(
+                "observation has {} ranges; give one [low, high] for each number that the world shows, 1 to {MAX_SENSORS}",
+                self.observation.len()
+            ));
+        }
+        if let Some(i) = self.observation.iter().position(|[low, high]| scale([*low, *high]).is_none()) {
+            let [low, high] = self.observation[i];
+            return bad(format!("observation[{i}] is [{low}, {high}]; give a finite low and a larger high"));
+        }
+        self.controller.check()?;
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower controller.hidden")
     }
 
     fn to_value(&self) -> Result<Value, serde_json::Error> {
@@ -225,7 +210,7 @@ impl AgentConfig for ControllerAgentConfig {
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
-        ControllerAgentConfig::tensors(self)
+        self.controller.tensors("", self.observation.len(), self.actions.len())
     }
 
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {

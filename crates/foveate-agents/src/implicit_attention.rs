@@ -27,6 +27,7 @@ use crate::voting::{Relu, VotingConfig};
 /// AttentionAgent's, an LSTM.
 ///
 /// ```
+/// use foveate_agents::AgentConfig;
 /// use foveate_agents::implicit_attention::ImplicitAttentionConfig;
 /// let config: ImplicitAttentionConfig =
 ///     serde_json::from_str(r#"{ "voting": { "kernel": "hybrid", "features": 4 }, "controller": { "kind": "linear" } }"#)?;
@@ -88,21 +89,6 @@ impl Default for ImplicitAttentionConfig {
 }
 
 impl ImplicitAttentionConfig {
-    /// Checks everything and cuts the picture into patches.
-    ///
-    /// # Errors
-    /// As [`BottleneckConfig::check`]; when another value is out of bounds, or the agent would be unreasonably large.
-    pub fn check(&self) -> Result<PatchGrid, PolicyError> {
-        let grid = self.bottleneck().check()?;
-        if self.sensors > MAX_SENSORS {
-            return bad(format!("sensors is {}; at most {MAX_SENSORS} are possible", self.sensors));
-        }
-        self.controller.check()?;
-        check_actions(&self.actions)?;
-        check_params(&self.tensors(), "lower controller.hidden, query_dim or patch")?;
-        Ok(grid)
-    }
-
     /// The configuration of its bottleneck.
     pub fn bottleneck(&self) -> BottleneckConfig {
         BottleneckConfig {
@@ -123,18 +109,6 @@ impl ImplicitAttentionConfig {
     /// Numbers that the controller is told.
     pub fn inputs(&self) -> usize {
         self.bottleneck().outputs().saturating_add(self.sensors)
-    }
-
-    /// Name and shape of every parameter tensor, in the order of the flat vector.
-    pub fn tensors(&self) -> Vec<TensorShape> {
-        let mut all = self.bottleneck().tensors();
-        all.extend(self.controller.tensors("", self.inputs(), self.actions.len()));
-        all
-    }
-
-    /// How many parameters the agent has.
-    pub fn param_count(&self) -> usize {
-        self.tensors().iter().map(TensorShape::len).sum()
     }
 }
 
@@ -174,7 +148,7 @@ impl ImplicitAttention {
     /// An agent of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
-    /// When the configuration makes no sense; see [`ImplicitAttentionConfig::check`].
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: ImplicitAttentionConfig) -> Result<Self, PolicyError> {
         config.check()?;
         let params = Params::zeros(config.tensors());
@@ -300,7 +274,13 @@ impl Policy for ImplicitAttention {
 
 impl AgentConfig for ImplicitAttentionConfig {
     fn check(&self) -> Result<(), PolicyError> {
-        ImplicitAttentionConfig::check(self).map(drop)
+        self.bottleneck().check()?;
+        if self.sensors > MAX_SENSORS {
+            return bad(format!("sensors is {}; at most {MAX_SENSORS} are possible", self.sensors));
+        }
+        self.controller.check()?;
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower controller.hidden, query_dim or patch")
     }
 
     fn to_value(&self) -> Result<Value, serde_json::Error> {
@@ -308,7 +288,9 @@ impl AgentConfig for ImplicitAttentionConfig {
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
-        ImplicitAttentionConfig::tensors(self)
+        let mut all = self.bottleneck().tensors();
+        all.extend(self.controller.tensors("", self.inputs(), self.actions.len()));
+        all
     }
 
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {

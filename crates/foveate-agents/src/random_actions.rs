@@ -28,19 +28,6 @@ impl Default for RandomActionsConfig {
     }
 }
 
-impl RandomActionsConfig {
-    pub(crate) fn check(&self) -> Result<(), PolicyError> {
-        let bad = |why| Err(PolicyError::BadConfig { why });
-        if !(1..=MAX_ACTIONS).contains(&self.actions.len()) {
-            return bad(format!("actions has {} ranges; give 1 to {MAX_ACTIONS}", self.actions.len()));
-        }
-        match self.actions.iter().find(|[low, high]| !(low <= high && (high - low).is_finite())) {
-            Some([low, high]) => bad(format!("actions holds [{low}, {high}]; give a finite low, then high")),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Draws its actions.
 #[derive(Debug, Clone)]
 pub struct RandomActions {
@@ -107,7 +94,14 @@ impl Policy for RandomActions {
 
 impl AgentConfig for RandomActionsConfig {
     fn check(&self) -> Result<(), PolicyError> {
-        RandomActionsConfig::check(self)
+        let bad = |why| Err(PolicyError::BadConfig { why });
+        if !(1..=MAX_ACTIONS).contains(&self.actions.len()) {
+            return bad(format!("actions has {} ranges; give 1 to {MAX_ACTIONS}", self.actions.len()));
+        }
+        match self.actions.iter().find(|[low, high]| !(low <= high && (high - low).is_finite())) {
+            Some([low, high]) => bad(format!("actions holds [{low}, {high}]; give a finite low, then high")),
+            None => Ok(()),
+        }
     }
 
     fn to_value(&self) -> Result<Value, serde_json::Error> {

@@ -91,6 +91,11 @@ pub trait AgentConfig: Send + Sync {
     /// As [`AgentConfig::check`].
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError>;
 
+    /// How many parameters the agent has: the numbers in [`AgentConfig::tensors`].
+    fn param_count(&self) -> usize {
+        self.tensors().iter().map(TensorShape::len).sum()
+    }
+
     /// First parameters, `[n_params]`.
     fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
         draw(&self.tensors(), init, seed)

@@ -12,6 +12,7 @@ use foveate_kernels::lstm_gradient::{Gradient, Learner};
 
 use crate::AttentionAgentConfig;
 use crate::params::Params;
+use crate::registry::AgentConfig;
 
 /// Learns the tensors `lstm.*` and `output.*`, which lie one behind the other at the end of the flat vector.
 ///
@@ -33,7 +34,7 @@ impl LstmStudent {
     /// A student of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
-    /// When the configuration makes no sense; see [`AttentionAgentConfig::check`].
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: &AttentionAgentConfig) -> Result<Self, PolicyError> {
         config.check()?;
         let inputs = config.bottleneck().outputs();

@@ -267,7 +267,7 @@ fn single_pixels_and_their_colours() {
 fn a_single_patch() {
     for voting in kernels() {
         let config = config(json!({ "patch": 10, "stride": 5, "top_k": 1, "voting": voting }));
-        assert_eq!(config.check().expect("valid").len(), 1);
+        assert_eq!(config.bottleneck().check().expect("valid").len(), 1);
         let agent = agent(config, 1);
         let (mut memory, picture) = (agent.memory(), picture());
         let decision = agent

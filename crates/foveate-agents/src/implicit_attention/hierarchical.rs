@@ -93,27 +93,6 @@ impl Default for HierarchicalAttentionConfig {
 }
 
 impl HierarchicalAttentionConfig {
-    /// Checks everything.
-    ///
-    /// # Errors
-    /// As [`ImplicitAttentionConfig::check`]; when the duration or the command makes no sense.
-    pub fn check(&self) -> Result<(), PolicyError> {
-        self.bottleneck().check()?;
-        self.high.controller.check()?;
-        within("command", self.command, MAX_SENSORS)?;
-        if self.sensors > MAX_SENSORS {
-            return bad(format!("sensors is {}; at most {MAX_SENSORS} are possible", self.sensors));
-        }
-        let [least, most] = self.duration;
-        if least == 0 || least > most || most > MAX_DURATION {
-            return bad(format!(
-                "duration is [{least}, {most}]; it must be [fewest, most] control steps, from 1 to {MAX_DURATION}"
-            ));
-        }
-        check_actions(&self.actions)?;
-        check_params(&self.tensors(), "lower high.controller.hidden, command or patch")
-    }
-
     /// The configuration of the high level's bottleneck.
     pub fn bottleneck(&self) -> BottleneckConfig {
         let HighConfig { image, depth, patch, stride, query_dim, top_k, voting, values, .. } =
@@ -132,19 +111,6 @@ impl HierarchicalAttentionConfig {
             }
             .bottleneck()
         }
-    }
-
-    /// Name and shape of every parameter tensor, in the order of the flat vector: the high level's, the low level's.
-    pub fn tensors(&self) -> Vec<TensorShape> {
-        let bottleneck = self.bottleneck();
-        let mut all = bottleneck.tensors();
-        all.extend(self.high.controller.tensors("high.", bottleneck.outputs(), 1 + self.command));
-        all.extend(ControllerConfig::Linear {}.tensors(
-            "low.",
-            self.command.saturating_add(self.sensors),
-            self.actions.len(),
-        ));
-        all
     }
 }
 
@@ -191,7 +157,7 @@ impl HierarchicalAttention {
     /// An agent of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
-    /// When the configuration makes no sense; see [`HierarchicalAttentionConfig::check`].
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: HierarchicalAttentionConfig) -> Result<Self, PolicyError> {
         config.check()?;
         let params = Params::zeros(config.tensors());
@@ -312,15 +278,37 @@ impl Policy for HierarchicalAttention {
 
 impl AgentConfig for HierarchicalAttentionConfig {
     fn check(&self) -> Result<(), PolicyError> {
-        HierarchicalAttentionConfig::check(self)
+        self.bottleneck().check()?;
+        self.high.controller.check()?;
+        within("command", self.command, MAX_SENSORS)?;
+        if self.sensors > MAX_SENSORS {
+            return bad(format!("sensors is {}; at most {MAX_SENSORS} are possible", self.sensors));
+        }
+        let [least, most] = self.duration;
+        if least == 0 || least > most || most > MAX_DURATION {
+            return bad(format!(
+                "duration is [{least}, {most}]; it must be [fewest, most] control steps, from 1 to {MAX_DURATION}"
+            ));
+        }
+        check_actions(&self.actions)?;
+        check_params(&self.tensors(), "lower high.controller.hidden, command or patch")
     }
 
     fn to_value(&self) -> Result<Value, serde_json::Error> {
         serde_json::to_value(self)
     }
 
+    /// The high level's, then the low level's.
     fn tensors(&self) -> Vec<TensorShape> {
-        HierarchicalAttentionConfig::tensors(self)
+        let bottleneck = self.bottleneck();
+        let mut all = bottleneck.tensors();
+        all.extend(self.high.controller.tensors("high.", bottleneck.outputs(), 1 + self.command));
+        all.extend(ControllerConfig::Linear {}.tensors(
+            "low.",
+            self.command.saturating_add(self.sensors),
+            self.actions.len(),
+        ));
+        all
     }
 
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {

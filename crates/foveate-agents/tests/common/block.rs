@@ -1,5 +1,6 @@
 //! IAP's block and its controllers as they are defined, in double precision and in no hurry.
 
+use foveate_agents::AgentConfig;
 use foveate_agents::controller::ControllerConfig;
 use foveate_agents::implicit_attention::ImplicitAttentionConfig;
 use foveate_agents::voting::VotingConfig;
@@ -41,7 +42,7 @@ impl Block {
 
     /// The importance of every patch.
     pub(crate) fn importance(&self, image: Image<'_>, depth: Option<&[u8]>) -> Vec<f64> {
-        let (config, grid) = (&self.config, self.config.check().expect("valid"));
+        let (config, grid) = (&self.config, self.config.bottleneck().check().expect("valid"));
         let (mut queries, mut keys) = (vec![], vec![]);
         let divisor = config.scale.divisor(config.bottleneck().patch_len(), config.query_dim);
         for patch in 0..grid.len() {
