@@ -14,7 +14,7 @@ use crate::lstm::{LstmController, LstmState};
 use crate::params::Params;
 
 /// Most hidden layers of an MLP.
-const MAX_LAYERS: usize = 64;
+pub(crate) const MAX_LAYERS: usize = 64;
 
 /// The configuration of a controller. The output of each kind goes through tanh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

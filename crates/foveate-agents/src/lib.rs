@@ -3,6 +3,7 @@
 //! * [`attention_agent`]: AttentionAgent (Tang, Nguyen and Ha 2020): attention votes for a few patches, an LSTM acts on
 //!   their features.
 //! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
+//! * [`attention_neuron`]: AttentionNeuron (Tang and Ha 2021): a small network for every sensor, whose order does not matter.
 //! * [`student`]: the gradients of its LSTM, for learning from an expert.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
 //! * [`random_actions`]: uniformly random actions, as a baseline.
@@ -14,6 +15,7 @@
 //! **Invariant:** no clock, thread, file or environment variable is used here, and `act` does not allocate.
 
 pub mod attention_agent;
+pub mod attention_neuron;
 pub mod bottleneck;
 pub mod config;
 pub mod controller;

@@ -4,7 +4,8 @@
 //! name it in `lib.rs` and in the list. A program that uses this library adds its own with [`Registry::register`].
 
 use foveate_core::{
-    Agent, Descriptor, EnvSpec, PolicyError, Registry, RegistryError, Seed, Student, TensorShape, near,
+    Agent, Descriptor, EnvSpec, ObservationSpace, PolicyError, Registry, RegistryError, Seed, Student,
+    TensorShape, near,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,8 +37,19 @@ pub struct AgentDescriptor {
     /// Reads and completes its settings, usually with [`read`].
     pub read: fn(&Value) -> Result<Box<dyn AgentConfig>, PolicyError>,
     /// The settings that fit it to a world of this shape. The second argument is the range of every number that the
-    /// world shows, `[low, high]`, when the agent sees [`Sees::Numbers`]; otherwise it is empty.
+    /// world shows, `[low, high]`, when the agent sees [`Sees::Numbers`] there; otherwise it is empty.
     pub fit: fn(&EnvSpec, &[[f64; 2]]) -> Value,
+}
+
+impl AgentDescriptor {
+    /// What it acts on in a world that shows this: never [`Sees::PictureOrNumbers`].
+    pub fn sees_in(&self, observation: &ObservationSpace) -> Sees {
+        match self.sees {
+            Sees::PictureOrNumbers if observation.picture().is_some() => Sees::Picture,
+            Sees::PictureOrNumbers => Sees::Numbers,
+            one => one,
+        }
+    }
 }
 
 impl Descriptor for AgentDescriptor {
@@ -53,6 +65,8 @@ pub enum Sees {
     Picture,
     /// Numbers, those beside a picture included.
     Numbers,
+    /// A picture where the world shows one, else numbers; [`AgentDescriptor::sees_in`] says which.
+    PictureOrNumbers,
     /// Nothing: it does the same whatever is shown.
     Nothing,
 }
@@ -63,6 +77,7 @@ impl Sees {
         match self {
             Sees::Picture => "a picture",
             Sees::Numbers => "numbers",
+            Sees::PictureOrNumbers => "a picture or numbers",
             Sees::Nothing => "nothing",
         }
     }

@@ -18,8 +18,15 @@ fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
     let spec = world().spec().clone();
     match agent.sees {
         Sees::Picture | Sees::Nothing => spec,
-        Sees::Numbers => EnvSpec { observation: ObservationSpace::Vector { len: NUMBERS }, ..spec },
+        Sees::Numbers | Sees::PictureOrNumbers => {
+            EnvSpec { observation: ObservationSpace::Vector { len: NUMBERS }, ..spec }
+        }
     }
+}
+
+/// Whether it acts on numbers in the world of [`spec_for`].
+fn takes_numbers(agent: &AgentDescriptor) -> bool {
+    agent.sees_in(&spec_for(agent).observation) == Sees::Numbers
 }
 
 fn world() -> Box<dyn Env> {
@@ -30,7 +37,7 @@ fn world() -> Box<dyn Env> {
 
 /// The settings that fit `agent` to that world, next to the agent's defaults.
 fn settings(agent: &AgentDescriptor) -> Value {
-    let ranges: &[[f64; 2]] = if agent.sees == Sees::Numbers { &[[-1.0, 1.0]; NUMBERS] } else { &[] };
+    let ranges: &[[f64; 2]] = if takes_numbers(agent) { &[[-1.0, 1.0]; NUMBERS] } else { &[] };
     (agent.fit)(&spec_for(agent), ranges)
 }
 
@@ -54,7 +61,7 @@ enum Film {
 
 impl Film {
     fn of(agent: &AgentDescriptor) -> Self {
-        if agent.sees == Sees::Numbers {
+        if takes_numbers(agent) {
             let mut rng = Seed::root(9).rng();
             let mut numbers = || (0..NUMBERS).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
             return Film::Numbers((0..STEPS).map(|_| numbers()).collect());
@@ -225,11 +232,13 @@ fn what_it_cannot_see_is_refused_in_a_line() {
         let (name, mut driver) = (agent.name, driver(agent));
         let numbers = [0.0; NUMBERS + 2];
         let other = match agent.sees {
-            Sees::Numbers => Observation::rgb(small.as_image()),
+            Sees::Numbers | Sees::PictureOrNumbers => Observation::rgb(small.as_image()),
             _ => Observation::Vector(&numbers[..NUMBERS]),
         };
         let size = match agent.sees {
             Sees::Numbers => Observation::Vector(&numbers),
+            // Any number of numbers will do, but not none.
+            Sees::PictureOrNumbers => Observation::Vector(&[]),
             _ => Observation::rgb(small.as_image()),
         };
         for observation in [other, size] {

@@ -122,8 +122,9 @@ fn agent(said: &UserSettings) -> Option<String> {
 /// user's agent takes.
 fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
     let named = agent(said).map(|name| find(&name)).transpose()?;
-    let looks =
-        env.spec().observation.picture().is_some() && named.is_none_or(|agent| agent.sees == Sees::Picture);
+    let observation = &env.spec().observation;
+    let looks = observation.picture().is_some()
+        && named.is_none_or(|agent| agent.sees_in(observation) == Sees::Picture);
     let wanted = if looks { Sees::Picture } else { Sees::Numbers };
     let mut presets = world.presets.iter().filter_map(|name| PRESETS.get(name));
     let found = presets.find(|preset| AGENTS.get(preset.agent).is_some_and(|agent| agent.sees == wanted));
@@ -147,11 +148,16 @@ impl Configured {
         let Configured { config, world } = self;
         let agent = find(&config.agent.name)?;
         let usual = WORLDS.get(&config.env.id).is_none_or(|world| world.default_agents_fit);
-        if usual && agent.sees != Sees::Numbers {
+        if usual && matches!(agent.sees, Sees::Picture | Sees::Nothing) {
             return Ok(());
         }
         let request = config.env.request()?;
-        let fitted = if agent.sees == Sees::Numbers {
+        let sees = match (agent.sees, world.as_deref()) {
+            (Sees::PictureOrNumbers, Some(env)) => agent.sees_in(&env.spec().observation),
+            (Sees::PictureOrNumbers, None) => agent.sees_in(&worlds::shape(&request)?.observation),
+            (one, _) => one,
+        };
+        let fitted = if sees == Sees::Numbers {
             let mut env = world.take().map_or_else(|| worlds::make(request), Ok)?;
             let spec = env.spec().clone();
             let has_all = is_complete(&config.agent.config, &(agent.fit)(&spec, &[]));
@@ -197,7 +203,7 @@ fn complete(settings: &mut Table, fitted: Map<String, Value>) {
 /// When the world does not show what the agent needs, or a step of it fails.
 pub fn settings(agent: &AgentDescriptor, env: &mut dyn Env) -> Result<Value, RunError> {
     let spec = env.spec().clone();
-    if agent.sees != Sees::Numbers {
+    if agent.sees_in(&spec.observation) != Sees::Numbers {
         return picture_settings(agent, &spec);
     }
     let numbers = spec.observation.numbers();

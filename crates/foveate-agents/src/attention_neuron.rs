@@ -1,0 +1,129 @@
+//! AttentionNeuron (Tang and Ha 2021, "The Sensory Neuron as a Transformer: Permutation-Invariant Neural Networks for
+//! Reinforcement Learning").
+//!
+//! Every sensor, a number or a patch of a picture, is processed by a small network of its own; all share their weights.
+//! Each sends a message; attention with a fixed matrix of queries adds the messages up. The sum does not depend on the
+//! order of the sensors, so the agent works whichever way its inputs are permuted, and with any number of them.
+//!
+//! * [`vectors`]: the agent for worlds that show numbers (CartPole, Ant in the paper).
+//! * [`pictures`]: the agent for worlds that show pictures (CarRacing, Pong in the paper).
+//!
+//! Both are the agent `attention-neuron`. Its setting `senses` says which one is meant: `"numbers"`, the default, or
+//! `"picture"`.
+
+pub mod pictures;
+pub mod vectors;
+
+use foveate_core::{EnvSpec, PolicyError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::config::bad;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
+
+/// What an AttentionNeuron senses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Senses {
+    /// Numbers: each is a sensor.
+    #[default]
+    Numbers,
+    /// A picture: each patch is a sensor.
+    Picture,
+}
+
+impl Senses {
+    /// Every kind with its name in the settings.
+    const ALL: [(Senses, &str); 2] = [(Senses::Numbers, "numbers"), (Senses::Picture, "picture")];
+
+    /// What the settings in `config` are for.
+    fn of(config: &Value) -> Result<Senses, PolicyError> {
+        let Some(given) = config.get("senses") else { return Ok(Senses::default()) };
+        let found = Senses::ALL.into_iter().find(|(_, name)| given.as_str() == Some(name));
+        found.map_or_else(
+            || bad(format!("senses is {given}; choose \"numbers\" or \"picture\"")),
+            |(senses, _)| Ok(senses),
+        )
+    }
+}
+
+/// The fixed queries: the sinusoidal position code, `[rows, columns]`, row-major.
+///
+/// Row m, column j is the sine (even j) or the cosine (odd j) of m / 10000^(2 ⌊j / 2⌋ / columns), computed in double
+/// precision and rounded to f32.
+///
+/// ```
+/// use foveate_agents::attention_neuron::queries;
+/// assert_eq!(queries(2, 4), [0.0, 1.0, 0.0, 1.0, 0.84147096, 0.5403023, 0.009999833, 0.99995]);
+/// ```
+pub fn queries(rows: usize, columns: usize) -> Vec<f32> {
+    let mut table = Vec::with_capacity(rows * columns);
+    for row in 0..rows {
+        for column in 0..columns {
+            let exponent = 2.0 * (column / 2) as f64 / columns as f64;
+            let angle = row as f64 / 10_000_f64.powf(exponent);
+            table.push(if column % 2 == 0 { angle.sin() } else { angle.cos() } as f32);
+        }
+    }
+    table
+}
+
+/// Reads settings: those of [`vectors`] or of [`pictures`], by `senses`.
+fn read(config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
+    match Senses::of(config)? {
+        Senses::Numbers => registry::read::<vectors::VectorConfig>(config),
+        Senses::Picture => pictures::read(config),
+    }
+}
+
+/// The settings for a world of this shape: for its picture where it has one, else for its numbers.
+fn fit(spec: &EnvSpec, ranges: &[[f64; 2]]) -> Value {
+    if spec.observation.image().is_some() { pictures::fit(spec) } else { vectors::fit(spec, ranges) }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "attention-neuron",
+    summary: "every number or patch is a sensor with a network of its own; their order and their number do not matter (Tang and Ha 2021)",
+    sees: Sees::PictureOrNumbers,
+    read,
+    fit,
+};
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn senses_select_the_settings() {
+        assert_eq!(Senses::of(&Value::Null), Ok(Senses::Numbers));
+        assert_eq!(Senses::of(&json!({ "senses": "numbers" })), Ok(Senses::Numbers));
+        assert_eq!(Senses::of(&json!({ "senses": "picture" })), Ok(Senses::Picture));
+        for wrong in [json!({ "senses": "smells" }), json!({ "senses": 3 })] {
+            let said = Senses::of(&wrong).expect_err("no such sense").to_string();
+            assert!(said.contains("choose \"numbers\" or \"picture\""), "{said}");
+        }
+    }
+
+    #[test]
+    fn queries_are_sines_and_cosines() {
+        let table = queries(1024, 8);
+        assert_eq!(table.len(), 8192);
+        assert_eq!(table[..8], [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
+        // Computed with Python's math module.
+        for (row, column, expect) in [
+            (1, 0, 0.841_470_96),
+            (1, 7, 0.999_999_5),
+            (15, 2, 0.997_495),
+            (399, 5, -0.661_178_8),
+            (1023, 0, -0.916_485_4),
+            (1023, 3, -0.196_942_9),
+            (1023, 6, 0.853_674_3),
+        ] {
+            let got: f32 = table[8 * row + column];
+            assert!((got - expect).abs() < 1e-6, "row {row}, column {column}: {got}");
+        }
+    }
+}
