@@ -43,6 +43,7 @@ for i, (width, height, to_width, to_height) in enumerate(sizes):
     raw(rgb.tobytes())
     raw(resized.tobytes())
     raw(np.asarray(picture.convert("L")).tobytes())
+    raw(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY).tobytes())
     shrinks = to_width <= width and to_height <= height
     numbers(1 if shrinks else 0)
     if shrinks:

@@ -22,14 +22,17 @@ fn resizing_is_pillows_and_opencvs_to_the_byte() {
             oracle.raw(&mut bytes);
             bytes
         };
-        let (rgb, bilinear, grey) = (bytes(w * h * 3), bytes(to_w * to_h * 3), bytes(w * h));
+        let (rgb, bilinear) = (bytes(w * h * 3), bytes(to_w * to_h * 3));
+        let greys = [(Grey::Pillow, bytes(w * h)), (Grey::OpenCv, bytes(w * h))];
         let place = format!("{w}x{h} to {to_w}x{to_h}");
         let mut out = vec![0; to_w * to_h * 3];
         Bilinear::new((w, h), (to_w, to_h)).apply(&rgb, &mut out);
         assert!(out == bilinear, "bilinear, {place}");
-        let mut plain = rgb.clone();
-        Grey::Pillow.apply(&mut plain);
-        assert!(plain.chunks(3).zip(&grey).all(|(pixel, &byte)| pixel == [byte; 3]), "grey, {place}");
+        for (formula, grey) in greys {
+            let mut plain = rgb.clone();
+            formula.apply(&mut plain);
+            assert!(plain.chunks(3).zip(&grey).all(|(pixel, &b)| pixel == [b; 3]), "{formula:?}, {place}");
+        }
         if oracle.flag() {
             let mut expect = out.clone();
             oracle.raw(&mut expect);
@@ -190,6 +193,26 @@ fn pictures_and_numbers_are_stacked_oldest_first() {
 }
 
 #[test]
+fn rows_of_every_picture_become_black() {
+    // Pictures of 4 x 2 are enlarged to four rows first.
+    let mut env = wrap("stack:2+blank:top=1+blank:bottom=2+resize:4x4", true, false);
+    env.reset(Some(1));
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    assert_eq!(rows(&env), [0, 101, 0, 0, 0, 2, 0, 0]);
+    let mut env = wrap("stack:colors+blank:bottom=1", true, false);
+    env.reset(Some(1));
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    let image = env.observation();
+    let image = image.picture().expect("a picture");
+    assert_eq!((image.pixel(0, 0), image.pixel(3, 1)), ([0, 0, 101], [0; 3]));
+    let mut env = wrap("blank:top=2", true, false);
+    env.reset(Some(1));
+    env.step(Action::Continuous(&[0.0])).expect("fine");
+    assert_eq!(rows(&env), [0, 0], "all of it");
+}
+
+#[test]
 fn chance_comes_from_the_seed() {
     let play = |text: &str, seed: u64| {
         let mut env = wrap(text, true, true);
@@ -233,6 +256,8 @@ fn wrappers_that_do_not_fit_say_so() {
         Wrapped::new(Counter::boxed(picture, true), wrappers).err().expect("it must fail").to_string()
     };
     assert!(said("grey", false).contains("it shows 1 numbers; only repeat, stack"));
+    assert!(said("blank:top=1", false).contains("it shows 1 numbers"));
+    assert!(said("blank:top=2+blank:bottom=1", true).contains("has 2 rows, so 3 cannot be made black"));
     assert!(said("resize:8x8:area", true).contains("makes 4x2 larger; leave out `:area`"));
 }
 

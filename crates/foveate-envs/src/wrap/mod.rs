@@ -2,7 +2,7 @@
 //!
 //! [`Wrappers`] names the active ones; [`Wrapped`] applies them to a world. The order is fixed, whatever order they are
 //! written in: first those of steps (`sticky`, `repeat`, `max`, `noop`, `lives`), then those of pictures (`grey`, `resize`,
-//! `stack`), then those of the outcome (`clip`, `limit`).
+//! `blank`, `stack`), then those of the outcome (`clip`, `limit`).
 //!
 //! ```
 //! use foveate_core::{Action, Env, ObservationSpace, PixelShape};
@@ -27,5 +27,5 @@ mod wrapped;
 pub use area::Area;
 pub use bilinear::Bilinear;
 pub use grey::Grey;
-pub use parse::{Resize, Stack, Wrappers, catalogue};
+pub use parse::{Blank, Resize, Stack, Wrappers, catalogue};
 pub use wrapped::Wrapped;

@@ -23,6 +23,8 @@ pub struct Wrappers {
     pub grey: Option<Grey>,
     /// Another size of the picture.
     pub resize: Option<Resize>,
+    /// Rows of the picture that become black.
+    pub blank: Blank,
     /// Shows several observations at once.
     pub stack: Option<Stack>,
     /// Rewards become −1, 0 or 1.
@@ -42,6 +44,15 @@ pub struct Resize {
     pub area: bool,
 }
 
+/// Rows of the picture that become black, counted after a change of size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Blank {
+    /// Rows from the top edge.
+    pub top: Option<usize>,
+    /// Rows from the bottom edge.
+    pub bottom: Option<usize>,
+}
+
 /// How several observations are shown at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stack {
@@ -59,8 +70,15 @@ pub fn catalogue() -> &'static [(&'static str, &'static str)] {
         ("max", "shows the larger of the last two pictures of a repeat, against flicker"),
         ("noop:30", "an episode begins with 1 to so many steps of doing nothing"),
         ("lives", "a lost life ends the episode (of worlds that report `lives`)"),
-        ("grey", "takes the colour out as Pillow does; grey:ale as Atari's emulator does"),
+        (
+            "grey",
+            "takes the colour out as Pillow does; grey:ale as Atari's emulator, grey:opencv as OpenCV does",
+        ),
         ("resize:84x84", "another size, as Pillow's bilinear; resize:84x84:area as OpenCV's INTER_AREA"),
+        (
+            "blank:bottom=12",
+            "makes so many rows at the bottom black, after resize; blank:top=10 those at the top",
+        ),
         ("stack:4", "the last so many observations at once; stack:colors the last three as red, green, blue"),
         ("clip", "rewards become -1, 0 or 1"),
         ("limit:1000", "an episode is truncated after so many actions"),
@@ -76,6 +94,23 @@ const MAX_STACK: usize = 64;
 
 fn bad(part: &str, why: &str) -> EnvError {
     EnvError::BadOption { env: format!("wrapper {part:?}"), why: why.into() }
+}
+
+impl Blank {
+    /// How many rows become black.
+    pub const fn rows(self) -> usize {
+        let top = if let Some(rows) = self.top { rows } else { 0 };
+        let bottom = if let Some(rows) = self.bottom { rows } else { 0 };
+        top + bottom
+    }
+
+    /// Makes the rows of `picture`, `[height, row]`, black.
+    pub(super) fn apply(self, picture: &mut [u8], row: usize) {
+        let (top, bottom) = (self.top.unwrap_or(0) * row, self.bottom.unwrap_or(0) * row);
+        picture[..top].fill(0);
+        let end = picture.len();
+        picture[end - bottom..].fill(0);
+    }
 }
 
 impl FromStr for Wrappers {
@@ -124,7 +159,8 @@ impl Wrappers {
                 let grey = match value {
                     None | Some("pillow") => Grey::Pillow,
                     Some("ale") => Grey::Ale,
-                    _ => return Err(bad(part, "choose grey or grey:ale")),
+                    Some("opencv") => Grey::OpenCv,
+                    _ => return Err(bad(part, "choose grey, grey:ale or grey:opencv")),
                 };
                 self.grey.replace(grey).is_none()
             }
@@ -145,6 +181,18 @@ impl Wrappers {
                 };
                 let (width, height) = size.ok_or_else(|| bad(part, &why()))?;
                 self.resize.replace(Resize { width, height, area }).is_none()
+            }
+            "blank" => {
+                let why = || format!("write it as blank:top=ROWS or blank:bottom=ROWS, from 1 to {MAX_SIDE}");
+                let (edge, rows) =
+                    value.and_then(|value| value.split_once('=')).ok_or_else(|| bad(part, &why()))?;
+                let rows = rows.parse().ok().filter(|n| (1..=MAX_SIDE).contains(n));
+                let rows = rows.ok_or_else(|| bad(part, &why()))?;
+                match edge {
+                    "top" => self.blank.top.replace(rows).is_none(),
+                    "bottom" => self.blank.bottom.replace(rows).is_none(),
+                    _ => return Err(bad(part, &why())),
+                }
             }
             "stack" if value == Some("colors") => self.stack.replace(Stack::Colors).is_none(),
             "stack" => self.stack.replace(Stack::Rows(whole(2, MAX_STACK as u64)? as usize)).is_none(),
@@ -170,7 +218,11 @@ impl Wrappers {
 
     /// Whether observations are changed.
     pub(super) const fn looks(&self) -> bool {
-        self.max || self.grey.is_some() || self.resize.is_some() || self.stack.is_some()
+        self.max
+            || self.grey.is_some()
+            || self.resize.is_some()
+            || self.blank.rows() > 0
+            || self.stack.is_some()
     }
 }
 
@@ -180,7 +232,7 @@ mod tests {
 
     #[test]
     fn wrappers_are_read_in_any_order() {
-        let all = "limit:9+clip+stack:3+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
+        let all = "limit:9+clip+stack:3+blank:bottom=2+blank:top=1+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
         let expect = Wrappers {
             sticky: Some(0.5),
             repeat: Some(4),
@@ -189,6 +241,7 @@ mod tests {
             lives: true,
             grey: Some(Grey::Pillow),
             resize: Some(Resize { width: 8, height: 6, area: true }),
+            blank: Blank { top: Some(1), bottom: Some(2) },
             stack: Some(Stack::Rows(3)),
             clip: true,
             limit: Some(9),
@@ -212,6 +265,12 @@ mod tests {
             ("resize:84", "resize:WIDTHxHEIGHT"),
             ("resize:0x4", "resize:WIDTHxHEIGHT"),
             ("resize:84x84:cubic", "resize:WIDTHxHEIGHT"),
+            ("grey:x", "choose grey, grey:ale or grey:opencv"),
+            ("blank", "blank:top=ROWS or blank:bottom=ROWS, from 1 to 4096"),
+            ("blank:12", "blank:top=ROWS"),
+            ("blank:left=12", "blank:top=ROWS"),
+            ("blank:top=0", "blank:top=ROWS"),
+            ("blank:top=1+blank:top=2", "blank is there twice"),
             ("stack:1", "from 2 to 64"),
         ] {
             let said = text.parse::<Wrappers>().expect_err(text).to_string();

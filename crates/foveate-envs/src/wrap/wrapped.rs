@@ -91,6 +91,11 @@ impl Pictures {
             let why = format!("it shows {} pictures at once; stack:colors goes with one", from.frames);
             return Err(bad(spec, why));
         }
+        let (rows, blank) = (to.height, wrappers.blank.rows());
+        if blank > rows {
+            let why = format!("its picture has {rows} rows, so {blank} cannot be made black; blank fewer");
+            return Err(bad(spec, why));
+        }
         let resize = match wrappers.resize {
             None => Way::Stay,
             Some(_) if to.channels > 4 => {
@@ -136,6 +141,7 @@ impl Pictures {
         }
         if wrappers.stack == Some(Stack::Colors) {
             resize.apply(kept, small);
+            wrappers.blank.apply(small, to.width * to.channels);
             let news = small.chunks_exact(to.channels);
             for (pixel, new) in shown.as_chunks_mut::<3>().0.iter_mut().zip(news) {
                 let bright = if let [r, g, b] = *new { Grey::Pillow.of([r, g, b]) } else { new[0] };
@@ -149,6 +155,7 @@ impl Pictures {
         let large = from.height * from.width * to.channels;
         for (kept, out) in kept.chunks_exact(large).zip(shown[newest..].chunks_exact_mut(to.frame_len())) {
             resize.apply(kept, out);
+            wrappers.blank.apply(out, to.width * to.channels);
         }
         if first {
             let (before, newest) = shown.split_at_mut(newest);
@@ -194,6 +201,7 @@ impl Wrapped {
         let of_pictures = wrappers.max
             || wrappers.grey.is_some()
             || wrappers.resize.is_some()
+            || wrappers.blank.rows() > 0
             || wrappers.stack == Some(Stack::Colors);
         let numbers_alone = matches!(spec.observation, ObservationSpace::Vector { .. });
         if image.is_none() && (of_pictures || wrappers.looks() && !numbers_alone) {
@@ -207,7 +215,7 @@ impl Wrapped {
         if spec.observation.has_depth() && wrappers.looks() {
             return Err(bad(
                 &spec,
-                "its picture has a depth, which would no longer fit; leave out max, grey, resize and stack"
+                "its picture has a depth, which would no longer fit; leave out max, grey, resize, blank and stack"
                     .into(),
             ));
         }
