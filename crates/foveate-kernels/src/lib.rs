@@ -7,8 +7,9 @@
 //! * [`vote`]: softmax attention summed over its rows, without storing the N × N matrix.
 //! * [`near_vote`]: an approximation of these sums for many patches, with a bound on the error.
 //! * [`kernel_vote`]: attention with other kernels, most of them in time linear in the number of patches.
+//! * [`patch_codes`]: codes of a stack of pictures that do not depend on the order of its patches.
 //! * [`top_k`]: the most important patches; ties are ordered by index.
-//! * [`dense`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, for training.
+//! * [`dense`], [`conv`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, for training.
 //! * [`coverage`]: converts accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: shrinks small windows of pixels to one pixel.
 //! * [`matrix`]: linear algebra in double precision. Its results differ in the last bits between processors
@@ -25,6 +26,7 @@
 //! **Invariant:** `unsafe` lives in this crate only, and every safe function checks sizes and processor
 //! features.
 
+pub mod conv;
 pub mod coverage;
 pub mod dense;
 mod distinct;
@@ -36,6 +38,7 @@ pub mod lstm;
 pub mod lstm_gradient;
 pub mod matrix;
 pub mod near_vote;
+pub mod patch_codes;
 pub mod pixels;
 pub mod project;
 mod threads;

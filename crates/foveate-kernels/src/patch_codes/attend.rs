@@ -1,0 +1,197 @@
+//! Softmax over the distinct patches, messages, and their normalisation, for sixteen codes at a time.
+
+use super::{CodesScratch, EPSILON, PatchCodes};
+use crate::Level;
+use crate::lanes::{Block, Isa, Lanes, Task, exp2_by_table};
+
+/// Largest |logit| that needs no maximum.
+const SAFE: f32 = 98.0;
+
+/// Logits below this count as this: the least that a power of two is computed for.
+const LEAST: f32 = -123.0;
+
+pub(super) fn attend(level: Level, codes: &PatchCodes, scratch: &mut CodesScratch) {
+    level.run(Attend { codes, scratch });
+    let CodesScratch { merged, columns, wins_distinct, importance, wins, .. } = scratch;
+    for ((place, importance), wins) in merged.places().zip(importance).zip(wins) {
+        (*importance, *wins) = match place {
+            None => (0.0, 0),
+            Some((place, first)) => (columns[place].0[0], if first { wins_distinct[place] } else { 0 }),
+        };
+    }
+}
+
+struct Attend<'a> {
+    codes: &'a PatchCodes,
+    scratch: &'a mut CodesScratch,
+}
+
+impl Task for Attend<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        if self.codes.shape.code_dim == 8 {
+            attend_for::<I, 8>(isa, self);
+        } else {
+            attend_for::<I, 0>(isa, self);
+        }
+    }
+}
+
+/// `D` is the length of a query when it is known at compile time, else 0.
+#[inline(always)]
+fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<'_>) {
+    let shape = &codes.shape;
+    let dim = if D == 0 { shape.code_dim } else { D };
+    let distinct = scratch.merged.count();
+    let CodesScratch { merged, keys, values, weights, columns, wins_distinct, message, .. } = scratch;
+    let keys = &keys[..distinct * (1 + dim)];
+    let values = &values[..distinct * shape.message];
+    let (weights, columns) = (&mut weights[..distinct], &mut columns[..distinct]);
+    let wins = &mut wins_distinct[..distinct];
+    columns.fill(Block::default());
+    wins.fill(0);
+    // This bounds every logit; what is not known to be small is large.
+    let bound = keys
+        .chunks_exact(1 + dim)
+        .map(|key| key[1..].iter().map(|x| x.abs()).sum::<f32>() * codes.largest + key[0].abs());
+    let small = bound.fold(0.0_f32, |most, bound| if bound > most { bound } else { most }) <= SAFE;
+    let zero = isa.splat16(0.0);
+    let number = shape.blocks();
+    for block in 0..number {
+        let table = &codes.table[block * dim..(block + 1) * dim];
+        let mut queries = [zero; D];
+        for t in 0..D {
+            queries[t] = isa.load16(&table[t].0);
+        }
+        let mut sum = zero;
+        let (mut best, mut winner) = (isa.splat16(-1.0), zero);
+        let mut peak = zero;
+        if !small {
+            peak = isa.splat16(f32::MIN);
+            for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(1 + dim)) {
+                let x = logit::<I, D>(isa, &queries, table, key);
+                peak = x.max(peak);
+                x.store(&mut weight.0);
+            }
+        }
+        for (n, (weight, key)) in weights.iter_mut().zip(keys.chunks_exact(1 + dim)).enumerate() {
+            let x = if small {
+                logit::<I, D>(isa, &queries, table, key)
+            } else {
+                isa.load16(&weight.0).sub(peak).max(isa.splat16(LEAST))
+            };
+            let power = exp2_by_table(isa, x);
+            sum = power.mul_add(isa.splat16(merged.patch(n).1 as f32), sum);
+            winner = best.select_lt(power, isa.splat16(n as f32), winner);
+            best = power.max(best);
+            power.store(&mut weight.0);
+        }
+        let mut share = Block::default();
+        isa.splat16(1.0).div(sum).store(&mut share.0);
+        let mut winners = Block::default();
+        winner.store(&mut winners.0);
+        let valid = 16.min(shape.codes - 16 * block);
+        share.0[valid..].fill(0.0);
+        for &winner in &winners.0[..valid] {
+            wins[winner as usize] += 1;
+        }
+        let share = isa.load16(&share.0);
+        for (column, weight) in columns.iter_mut().zip(&*weights) {
+            isa.load16(&weight.0).mul_add(share, isa.load16(&column.0)).store(&mut column.0);
+        }
+        // As many sums at a time as there are registers for; the grouping does not affect the result.
+        if I::ROWS == 4 {
+            messages::<I, 16>(isa, weights, values, shape.message, share, message, block, number);
+        } else {
+            messages::<I, 4>(isa, weights, values, shape.message, share, message, block, number);
+        }
+        normalise(isa, codes, message, block);
+    }
+    for column in columns {
+        column.0[0] = isa.load16(&column.0).sum();
+    }
+}
+
+/// The logits of sixteen codes for one patch.
+#[inline(always)]
+fn logit<I: Isa, const D: usize>(isa: I, queries: &[I::V16; D], table: &[Block], key: &[f32]) -> I::V16 {
+    let (constant, key) = key.split_first().expect("a key has a constant");
+    let mut x = isa.splat16(*constant);
+    if D > 0 {
+        for t in 0..D {
+            x = queries[t].mul_add(isa.splat16(key[t]), x);
+        }
+    } else {
+        for (query, &k) in table.iter().zip(key) {
+            x = isa.load16(&query.0).mul_add(isa.splat16(k), x);
+        }
+    }
+    x
+}
+
+/// relu of the weighted values of sixteen codes, `G` numbers of the message at a time.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "one call, in one place")]
+fn messages<I: Isa, const G: usize>(
+    isa: I,
+    weights: &[Block],
+    values: &[f32],
+    width: usize,
+    share: I::V16,
+    message: &mut [Block],
+    block: usize,
+    number: usize,
+) {
+    let zero = isa.splat16(0.0);
+    let mut first = 0;
+    while first < width {
+        let count = G.min(width - first);
+        let mut sums = [zero; G];
+        if count == G {
+            for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
+                let weight = isa.load16(&weight.0);
+                let values = &values[first..first + G];
+                for g in 0..G {
+                    sums[g] = weight.mul_add(isa.splat16(values[g]), sums[g]);
+                }
+            }
+        } else {
+            for (weight, values) in weights.iter().zip(values.chunks_exact(width)) {
+                let weight = isa.load16(&weight.0);
+                for (sum, &value) in sums.iter_mut().zip(&values[first..first + count]) {
+                    *sum = weight.mul_add(isa.splat16(value), *sum);
+                }
+            }
+        }
+        for g in 0..count {
+            sums[g].mul(share).max(zero).store(&mut message[(first + g) * number + block].0);
+        }
+        first += count;
+    }
+}
+
+/// Layer normalisation of the messages of sixteen codes.
+#[inline(always)]
+fn normalise<I: Isa>(isa: I, codes: &PatchCodes, message: &mut [Block], block: usize) {
+    let number = codes.shape.blocks();
+    let width = isa.splat16(codes.shape.message as f32);
+    let mut sum = isa.splat16(0.0);
+    for row in message.chunks_exact(number) {
+        sum = sum.add(isa.load16(&row[block].0));
+    }
+    let mean = sum.div(width);
+    let mut squares = isa.splat16(0.0);
+    for row in message.chunks_exact(number) {
+        let x = isa.load16(&row[block].0).sub(mean);
+        squares = x.mul_add(x, squares);
+    }
+    let deviation = squares.div(width).add(isa.splat16(EPSILON as f32)).sqrt();
+    let factor = isa.splat16(1.0).div(deviation);
+    let affine = codes.message_weight.iter().zip(&codes.message_bias);
+    for (row, (&weight, &bias)) in message.chunks_exact_mut(number).zip(affine) {
+        let x = isa.load16(&row[block].0).sub(mean).mul(factor);
+        x.mul_add(isa.splat16(weight), isa.splat16(bias)).store(&mut row[block].0);
+    }
+}

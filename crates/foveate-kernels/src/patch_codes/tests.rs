@@ -1,0 +1,318 @@
+use super::*;
+use crate::Embedded;
+use crate::project::Scales;
+
+/// Weights that own their numbers.
+struct Weights {
+    shape: CodesShape,
+    flatten: Flatten,
+    divisor: f64,
+    affine: bool,
+    numbers: Vec<Vec<f32>>,
+}
+
+/// Numbers within ±`size` that look random.
+fn numbers(salt: u64, len: usize, size: f32) -> Vec<f32> {
+    let mut state = salt.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next() * size).collect()
+}
+
+impl Weights {
+    fn new(shape: CodesShape, dim: usize, flatten: Flatten, affine: bool, size: f32) -> Self {
+        let CodesShape { codes, code_dim, message, .. } = shape;
+        let lens = [
+            (codes * code_dim, 1.0),
+            (dim * code_dim, size),
+            (dim, size),
+            (dim * shape.key_inputs(), size),
+            (dim, size),
+            (message * shape.value_inputs(), 0.3),
+            (message, 0.3),
+            (shape.area(), 1.5),
+            (shape.area(), 0.5),
+            (message, 1.5),
+            (message, 0.5),
+        ];
+        let numbers = lens.iter().enumerate().map(|(i, &(len, size))| numbers(i as u64 + 1, len, size));
+        Weights { shape, flatten, divisor: 1.7, affine, numbers: numbers.collect() }
+    }
+
+    fn borrowed(&self) -> CodesWeights<'_> {
+        let n = &self.numbers;
+        let affine = |i: usize| self.affine.then(|| Affine { weight: &n[i], bias: &n[i + 1] });
+        CodesWeights {
+            table: &n[0],
+            query: Linear { weight: &n[1], bias: &n[2] },
+            key: Linear { weight: &n[3], bias: &n[4] },
+            value: Linear { weight: &n[5], bias: &n[6] },
+            divisor: self.divisor,
+            flatten: self.flatten,
+            value_norm: affine(7),
+            message_norm: affine(9),
+        }
+    }
+
+    /// The definition in double precision: messages `[codes, message]` and importance `[patches]`.
+    fn define(&self, pixels: &[u8], present: &[f32], shared: &[f32]) -> (Vec<Vec<f64>>, Vec<f64>) {
+        let shape = &self.shape;
+        let CodesShape { width, height, frames, patch, .. } = *shape;
+        let n = &self.numbers;
+        let layer = |weight: &[f32], bias: &[f32], x: &[f64]| -> Vec<f64> {
+            let rows = weight.chunks_exact(x.len()).zip(bias);
+            rows.map(|(w, &b)| w.iter().zip(x).map(|(&w, x)| f64::from(w) * x).sum::<f64>() + f64::from(b))
+                .collect()
+        };
+        let normalise = |x: &mut [f64], affine: Option<(&[f32], &[f32])>| {
+            let mean = x.iter().sum::<f64>() / x.len() as f64;
+            let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / x.len() as f64;
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = (*x - mean) / (variance + 1e-5).sqrt();
+                if let Some((weight, bias)) = affine {
+                    *x = *x * f64::from(weight[i]) + f64::from(bias[i]);
+                }
+            }
+        };
+        let (mut keys, mut values, mut there) = (vec![], vec![], vec![]);
+        for (p, _) in present.iter().enumerate().filter(|(_, is)| **is != 0.0) {
+            there.push(p);
+            let (top, left) = (p / (width / patch) * patch, p % (width / patch) * patch);
+            let pixel = |t: usize, i: usize| {
+                let (y, x) = (top + i / patch, left + i % patch);
+                f64::from(pixels[(t * height + y) * width + x]) / 255.0
+            };
+            let (area, times) = (shape.area(), frames - 1);
+            let difference = |t: usize, i: usize| pixel(t + 1, i) - pixel(t, i);
+            let mut key: Vec<f64> = match self.flatten {
+                Flatten::TimeFastest => (0..area * times).map(|i| difference(i % times, i / times)).collect(),
+                Flatten::TimeSlowest => (0..area * times).map(|i| difference(i / area, i % area)).collect(),
+            };
+            key.extend(shared.iter().map(|&x| f64::from(x)));
+            keys.push(layer(&n[3], &n[4], &key));
+            let mut value = vec![];
+            for t in 0..frames {
+                let mut one: Vec<f64> = (0..area).map(|i| pixel(t, i)).collect();
+                normalise(&mut one, self.affine.then_some((&n[7][..], &n[8][..])));
+                value.extend(one);
+            }
+            values.push(layer(&n[5], &n[6], &value));
+        }
+        let mut importance = vec![0.0; shape.patches()];
+        let mut messages = vec![];
+        for row in n[0].chunks_exact(shape.code_dim) {
+            let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+            let query = layer(&n[1], &n[2], &row);
+            let logits: Vec<f64> = keys
+                .iter()
+                .map(|key| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>() / self.divisor)
+                .collect();
+            let peak = logits.iter().copied().fold(f64::MIN, f64::max);
+            let powers: Vec<f64> = logits.iter().map(|x| (x - peak).exp()).collect();
+            let sum: f64 = powers.iter().sum();
+            let mut message = vec![0.0; shape.message];
+            for ((&p, power), value) in there.iter().zip(&powers).zip(&values) {
+                importance[p] += power / sum;
+                message.iter_mut().zip(value).for_each(|(m, v)| *m += power / sum * v);
+            }
+            message = message.into_iter().map(|m| m.max(0.0)).collect();
+            normalise(&mut message, self.affine.then_some((&n[9][..], &n[10][..])));
+            messages.push(message);
+        }
+        (messages, importance)
+    }
+}
+
+/// A stack of pictures with flat areas of several colours, an edge that moves, and some noise.
+fn pictures(shape: &CodesShape, salt: u64) -> Vec<u8> {
+    let CodesShape { width, height, frames, .. } = *shape;
+    let noise = numbers(salt, frames * height * width, 127.0);
+    let mut pixels = vec![];
+    for t in 0..frames {
+        for y in 0..height {
+            for x in 0..width {
+                let flat = if 2 * x < width { 100 } else { 30 };
+                let edge = x + t > width - 5;
+                let noisy = 3 * y > 2 * height;
+                let at = (t * height + y) * width + x;
+                pixels.push(if noisy { (128.0 + noise[at]) as u8 } else { flat + u8::from(edge) * 90 });
+            }
+        }
+    }
+    pixels
+}
+
+/// `pixels` with the patch `order[i]` at place i.
+fn permute(shape: &CodesShape, pixels: &[u8], order: &[usize]) -> Vec<u8> {
+    let CodesShape { width, height, frames, patch, .. } = *shape;
+    let columns = width / patch;
+    let mut out = pixels.to_vec();
+    for (to, &from) in order.iter().enumerate() {
+        for t in 0..frames {
+            for row in 0..patch {
+                let at = |p: usize| (t * height + p / columns * patch + row) * width + p % columns * patch;
+                out[at(to)..at(to) + patch].copy_from_slice(&pixels[at(from)..at(from) + patch]);
+            }
+        }
+    }
+    out
+}
+
+const SMALL: CodesShape =
+    CodesShape { width: 24, height: 18, frames: 3, patch: 3, shared: 2, codes: 21, code_dim: 5, message: 7 };
+
+/// As the published agents, with fewer patches.
+const USUAL: CodesShape =
+    CodesShape { width: 48, height: 36, frames: 4, patch: 6, shared: 3, codes: 64, code_dim: 8, message: 16 };
+
+const WIDE: CodesShape = CodesShape { code_dim: 17, message: 33, codes: 16, ..SMALL };
+
+#[track_caller]
+fn check(weights: &Weights, present: Option<&[f32]>, salt: u64, tolerance: f64) {
+    let shape = weights.shape;
+    let mut codes = PatchCodes::new(shape);
+    codes.set(weights.borrowed());
+    let pixels = pictures(&shape, salt);
+    let shared = numbers(salt + 1, shape.shared, 1.0);
+    let all = vec![1.0; shape.patches()];
+    let (messages, importance) = weights.define(&pixels, present.unwrap_or(&all), &shared);
+    let mut first = None;
+    for level in Level::available() {
+        let mut scratch = codes.scratch();
+        // Twice with the same scratch space, after other pictures.
+        codes.compute(level, &pictures(&shape, salt + 9), None, &shared, &mut scratch).expect("patches");
+        codes.compute(level, &pixels, present, &shared, &mut scratch).expect("patches");
+        let there = present.map_or(shape.patches(), |p| p.iter().filter(|&&p| p != 0.0).count());
+        assert!((1..there).contains(&scratch.distinct()), "{} of {there}", scratch.distinct());
+        let pitch = scratch.pitch();
+        for (code, want) in messages.iter().enumerate() {
+            for (d, want) in want.iter().enumerate() {
+                let got = f64::from(scratch.message()[d * pitch + code]);
+                assert!((got - want).abs() < tolerance, "{level}: code {code}, number {d}: {got}, {want}");
+            }
+        }
+        for (p, (&got, want)) in scratch.importance().iter().zip(&importance).enumerate() {
+            assert!((f64::from(got) - want).abs() < tolerance, "{level}: patch {p}: {got}, {want}");
+        }
+        assert_eq!(scratch.wins().iter().sum::<u32>() as usize, shape.codes);
+        let bits = (scratch.message().to_vec(), scratch.importance().to_vec(), scratch.wins().to_vec());
+        assert_eq!(&bits, first.get_or_insert(bits.clone()), "{level}");
+    }
+}
+
+#[test]
+fn matches_the_definition_on_every_level() {
+    for (salt, shape) in [(1, SMALL), (2, USUAL), (3, WIDE)] {
+        for affine in [false, true] {
+            for flatten in [Flatten::TimeFastest, Flatten::TimeSlowest] {
+                check(&Weights::new(shape, 6, flatten, affine, 0.4), None, salt, 2e-4);
+            }
+        }
+        // Logits of hundreds.
+        check(&Weights::new(shape, 6, Flatten::TimeFastest, false, 8.0), None, salt, 2e-2);
+        let present: Vec<f32> = (0..shape.patches()).map(|p| f32::from(u8::from(p % 3 != 0))).collect();
+        check(&Weights::new(shape, 4, Flatten::TimeSlowest, true, 0.4), Some(&present), salt, 2e-4);
+    }
+}
+
+#[test]
+fn the_order_of_patches_changes_no_bit() {
+    for shape in [SMALL, USUAL] {
+        let mut codes = PatchCodes::new(shape);
+        codes.set(Weights::new(shape, 6, Flatten::TimeFastest, true, 0.4).borrowed());
+        let n = shape.patches();
+        let pixels = pictures(&shape, 5);
+        let shared = numbers(6, shape.shared, 1.0);
+        let mut plain = codes.scratch();
+        codes.compute(Level::best(), &pixels, None, &shared, &mut plain).expect("patches");
+        for step in [5, 7, 11, 13] {
+            let order: Vec<usize> = (0..n).map(|i| (i * step + 3) % n).collect();
+            let mut other = codes.scratch();
+            let permuted = permute(&shape, &pixels, &order);
+            codes.compute(Level::best(), &permuted, None, &shared, &mut other).expect("patches");
+            assert_eq!(plain.message(), other.message());
+            let moved: Vec<f32> = order.iter().map(|&from| plain.importance()[from]).collect();
+            assert_eq!(other.importance(), moved);
+        }
+    }
+}
+
+#[test]
+fn brightness_makes_no_difference_but_contrast_does() {
+    let mut codes = PatchCodes::new(USUAL);
+    codes.set(Weights::new(USUAL, 6, Flatten::TimeFastest, false, 0.4).borrowed());
+    let mut scratch = codes.scratch();
+    let mut run = |pixels: &[u8]| {
+        codes.compute(Level::best(), pixels, None, &[0.0; 3], &mut scratch).expect("patches");
+        (scratch.message().to_vec(), scratch.distinct(), scratch.wins().to_vec())
+    };
+    let len = 4 * 48 * 36;
+    let (flat, one, wins) = run(&vec![7; len]);
+    assert_eq!((one, wins[0]), (1, 64), "the first of equal patches wins");
+    // Half of the picture is brighter.
+    let two = (0..len).map(|i| if i % 48 < 24 { 7 } else { 200 }).collect::<Vec<u8>>();
+    let (message, one, _) = run(&two);
+    assert_eq!((message, one), (flat.clone(), 1));
+    // A difference of 255 is not one of -1.
+    let wraps = |step: [u8; 2]| -> Vec<u8> { (0..len).map(|i| step[i / (48 * 36) / 2]).collect() };
+    let (up, _, _) = run(&wraps([0, 255]));
+    let (down, _, _) = run(&wraps([1, 0]));
+    assert!(up != down && up != flat);
+}
+
+#[test]
+fn nothing_present_is_an_error_and_huge_weights_stay_finite() {
+    let mut weights = Weights::new(SMALL, 6, Flatten::TimeFastest, true, 0.4);
+    let mut codes = PatchCodes::new(SMALL);
+    let mut scratch = codes.scratch();
+    let pixels = pictures(&SMALL, 3);
+    let none = vec![0.0; SMALL.patches()];
+    let result = codes.compute(Level::best(), &pixels, Some(&none), &[0.0; 2], &mut scratch);
+    assert_eq!(result, Err(NothingPresent));
+    for numbers in &mut weights.numbers[1..7] {
+        for x in numbers {
+            *x *= 1e38;
+        }
+    }
+    codes.set(weights.borrowed());
+    let mut first = None;
+    for level in Level::available() {
+        codes.compute(level, &pixels, None, &[1.0, -1.0], &mut scratch).expect("patches");
+        assert!(scratch.message().iter().all(|x| x.is_finite()), "{level}");
+        let message = scratch.message().to_vec();
+        assert_eq!(&message, first.get_or_insert(message.clone()), "{level}");
+    }
+}
+
+#[test]
+fn codes_have_queries_and_keys() {
+    let (codes, message, dim) = (21, 5, 3);
+    let (wq, wk) = (numbers(1, dim * message, 1.0), numbers(2, dim * message, 1.0));
+    let (bq, bk) = (numbers(3, dim, 1.0), numbers(4, dim, 1.0));
+    let mut latent = Latent::new(codes, message, dim);
+    let (query, key) = (Linear { weight: &wq, bias: &bq }, Linear { weight: &wk, bias: &bk });
+    latent.set(query, key, Scales { query: 2.0, key: 0.5 });
+    let columns = numbers(5, message * 32, 1.0);
+    let layer = |w: &[f32], b: &[f32], scale: f32, code: usize| -> Vec<f32> {
+        let row = |o: usize| (0..message).map(|d| w[o * message + d] * columns[d * 32 + code]).sum::<f32>();
+        (0..dim).map(|o| (row(o) + b[o]) * scale).collect()
+    };
+    let mut want = Embedded::new(codes, dim);
+    for code in 0..codes {
+        want.set(code, &layer(&wq, &bq, 2.0, code), &layer(&wk, &bk, 0.5, code));
+    }
+    for level in Level::available() {
+        let mut got = latent.embedded();
+        latent.project(level, &columns, &mut got);
+        for (got, want) in got.rows().iter().zip(want.rows()) {
+            assert!(
+                got.0.iter().zip(&want.0).all(|(a, b)| (a - b).abs() < 1e-5),
+                "{level}: {got:?} {want:?}"
+            );
+        }
+    }
+}
