@@ -13,7 +13,7 @@ use serde_json::Value;
 /// per second.
 struct World(&'static str, &'static str, Option<u8>, usize, usize);
 
-const WORLDS: [World; 8] = [
+const WORLDS: [World; 9] = [
     World("pong", "--env gym:ALE/Pong-v5", Some(1), 20, 1),
     World("breakout", "--env gym:ALE/Breakout-v5", Some(1), 20, 1),
     World("key", "--env gym:MiniGrid-DoorKey-5x5-v0 --picture render", Some(4), 12, 1),
@@ -28,6 +28,7 @@ const WORLDS: [World; 8] = [
     World("cheetah", "--env gym:dm_control/cheetah-run-v0 --picture render", Some(1), 8, 4),
     World("cheetah's numbers", "--env gym:dm_control/cheetah-run-v0", None, 20, 4),
     World("car", "--env gym:CarRacing-v3", Some(1), 12, 2),
+    World("ant", "--env ant", None, 20, 2),
     World("doom", "--env gym:VizdoomTakeCover-v1", Some(1), 12, 1),
 ];
 
@@ -58,6 +59,11 @@ fn dm_control() {
 #[test]
 fn car_racing() {
     check("car");
+}
+
+#[test]
+fn ant() {
+    check("ant");
 }
 
 #[test]

@@ -87,6 +87,8 @@ pub struct WorldDescriptor {
     pub options: &'static [Choice],
     /// The meanings of the action's numbers, in order; empty when the world does not define them.
     pub actions: &'static [&'static str],
+    /// The names of the observation's numbers, in order; empty when the world does not define them.
+    pub sensors: &'static [&'static str],
     /// The training presets for it, the default first.
     pub presets: &'static [&'static str],
     /// The mean return that counts as solved, if there is an established value.
@@ -173,6 +175,7 @@ impl WorldDescriptor {
             variants: &[],
             options: &[],
             actions: &[],
+            sensors: &[],
             presets: &["gymnasium", "gymnasium-pictures"],
             solved_at: None,
             published: None,

@@ -18,6 +18,7 @@
 //! **Invariant:** this is the only crate besides `foveate-run` that touches processes, sockets and the
 //! environment variables that name Python; it depends on worlds, not on agents or training.
 
+pub mod ant;
 mod check;
 mod doctor;
 mod error;

@@ -11,6 +11,7 @@
 //!
 //! **Invariant:** only these lists refer to a world, agent or shift by name.
 
+mod ant;
 pub mod gymnasium;
 mod presets;
 mod take_cover;
@@ -27,8 +28,10 @@ pub use foveate_envs::shift::SHIFTS;
 pub use presets::{PRESETS, Preset};
 
 /// All worlds. The first one is the default.
-pub static WORLDS: Registry<WorldDescriptor> =
-    Registry::new("world", &[&car_racing::DESCRIPTOR, &take_cover::DESCRIPTOR, &gymnasium::DESCRIPTOR]);
+pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
+    "world",
+    &[&car_racing::DESCRIPTOR, &take_cover::DESCRIPTOR, &ant::DESCRIPTOR, &gymnasium::DESCRIPTOR],
+);
 
 /// The option, common to all worlds, that adds wrappers, as in `grey+resize:84x84`; shifts apply to the
 /// wrappers' output.

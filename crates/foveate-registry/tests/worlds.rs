@@ -247,23 +247,39 @@ fn environments_of_gymnasium_keep_their_promises() {
     }
 }
 
+/// Runs the checks on a world whose packages the Python of `FOVEATE_WORLDS_PYTHON` has. An environment
+/// variable selects the worker's Python, so the test `name` runs itself as another process.
+fn with_packages(name: &str, package: &str, check: fn()) {
+    const AGAIN: &str = "FOVEATE_TEST_AGAIN";
+    if env::var_os(AGAIN).is_some_and(|again| again == name) {
+        check();
+        return;
+    }
+    let Some(python) = env::var_os("FOVEATE_WORLDS_PYTHON") else {
+        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with {package}; run cargo xtask test");
+        return;
+    };
+    let mut again = Command::new(env::current_exe().expect("a test runs"));
+    again.args(["--exact", name, "--nocapture"]).env("FOVEATE_PYTHON", python).env(AGAIN, name);
+    assert!(again.status().expect("a test can be started").success());
+}
+
 #[test]
 fn take_cover_keeps_its_promises() {
-    const NAME: &str = "take_cover_keeps_its_promises";
-    const AGAIN: &str = "FOVEATE_TEST_AGAIN";
-    if env::var_os(AGAIN).is_some_and(|name| name == NAME) {
+    with_packages("take_cover_keeps_its_promises", "vizdoom", || {
         let world = WORLDS.find("take-cover").expect("it is there");
         for picture in ["exact", "fast"] {
             check(world, &request("take-cover", picture, &[]));
         }
-        return;
-    }
-    let Some(python) = env::var_os("FOVEATE_WORLDS_PYTHON") else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with vizdoom; run cargo xtask test");
-        return;
-    };
-    // An environment variable selects the worker's Python, so this test runs itself as another process.
-    let mut again = Command::new(env::current_exe().expect("a test runs"));
-    again.args(["--exact", NAME, "--nocapture"]).env("FOVEATE_PYTHON", python).env(AGAIN, NAME);
-    assert!(again.status().expect("a test can be started").success());
+    });
+}
+
+#[test]
+fn the_ant_keeps_its_promises() {
+    with_packages("the_ant_keeps_its_promises", "pybullet_envs_gymnasium", || {
+        let world = WORLDS.find("ant").expect("it is there");
+        for reward in ["evaluation", "training"] {
+            check(world, &request("ant", "world", &[("reward", reward)]));
+        }
+    });
 }

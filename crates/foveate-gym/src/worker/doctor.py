@@ -11,7 +11,7 @@ FAMILIES = [
     ("MuJoCo", "HalfCheetah-v5", '"gymnasium[mujoco]"'),
     ("dm_control", "dm_control/cheetah-run-v0", '"shimmy[dm-control]" mujoco==3.17.0 packaging'),
     ("ViZDoom (take-cover)", "VizdoomTakeCover-v1", "vizdoom"),
-    ("PyBullet", "AntBulletEnv-v0", "pybullet_envs_gymnasium"),
+    ("PyBullet (ant)", "AntBulletEnv-v0", "pybullet pybullet_envs_gymnasium"),
 ]
 
 

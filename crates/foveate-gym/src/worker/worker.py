@@ -49,9 +49,9 @@ HOMES = {
     "MiniWorld": ("miniworld", "miniworld"),
     "procgen": ("procgen_gym", "procgen-gym"),
     "PyFlyt": ("PyFlyt.gym_envs", "PyFlyt"),
-    "AntBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
-    "HopperBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
-    "HalfCheetahBullet": ("pybullet_envs_gymnasium", "pybullet-envs-gymnasium"),
+    "AntBullet": ("pybullet_envs_gymnasium", "pybullet pybullet_envs_gymnasium"),
+    "HopperBullet": ("pybullet_envs_gymnasium", "pybullet pybullet_envs_gymnasium"),
+    "HalfCheetahBullet": ("pybullet_envs_gymnasium", "pybullet pybullet_envs_gymnasium"),
 }
 # Ids, and modules, of environments that write files where they are: they get a folder of their own.
 LITTERERS = ("Vizdoom", "dm_control/")
