@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::fit::picture;
-use crate::{attention_agent, controller_agent, implicit_attention, random_actions};
+use crate::{attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions};
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.
 pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
@@ -21,6 +21,7 @@ pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
         &implicit_attention::DESCRIPTOR,
         &implicit_attention::hierarchical::DESCRIPTOR,
         &controller_agent::DESCRIPTOR,
+        &attention_neuron::DESCRIPTOR,
         &random_actions::DESCRIPTOR,
     ],
 );

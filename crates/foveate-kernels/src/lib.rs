@@ -10,6 +10,7 @@
 //! * [`patch_codes`]: codes of a stack of pictures that do not depend on the order of its patches.
 //! * [`top_k`]: the most important patches; ties are ordered by index.
 //! * [`dense`], [`conv`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, for training.
+//! * [`sensory`]: an LSTM for every sensor and attention over them, whatever their order.
 //! * [`coverage`]: converts accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: shrinks small windows of pixels to one pixel.
 //! * [`matrix`]: linear algebra in double precision. Its results differ in the last bits between processors
@@ -41,6 +42,7 @@ pub mod near_vote;
 pub mod patch_codes;
 pub mod pixels;
 pub mod project;
+pub mod sensory;
 mod threads;
 pub mod top_k;
 pub mod vote;

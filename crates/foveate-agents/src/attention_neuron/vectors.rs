@@ -8,18 +8,26 @@
 //! 3. the message is tanh(w o): M numbers, whatever N is (the tanh is in the published code, not in the paper);
 //! 4. layers with tanh turn the message into the action, which is the next step's a.
 
-use foveate_core::{Agent, EnvSpec, PolicyError, TensorShape};
+use foveate_core::{
+    ActContext, Agent, Attention, Decision, EnvSpec, Observation, Policy, PolicyAgent, PolicyError, Seed,
+    TensorShape, Tokens,
+};
+use foveate_kernels::{Level, sensory};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::attention_neuron::Senses;
-use crate::config::{MAX_HIDDEN, MAX_SENSORS, bad, check_actions, check_params, within};
-use crate::controller::MAX_LAYERS;
+use crate::attention_neuron::{Senses, queries};
+use crate::config::{
+    MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, bad, check_actions, check_params, to_units, within,
+};
+use crate::controller::{Controller, ControllerConfig, ControllerState, MAX_LAYERS};
+use crate::params::Params;
 use crate::registry::AgentConfig;
 
 /// Hyper-parameters of an AttentionNeuron on numbers. The defaults are those of the published CartPole agent.
 ///
 /// ```
+/// use foveate_agents::AgentConfig;
 /// use foveate_agents::attention_neuron::vectors::VectorConfig;
 /// assert_eq!(VectorConfig::cartpole_pi().param_count(), 913);
 /// assert_eq!(VectorConfig::ant_pi().param_count(), 2504);
@@ -115,11 +123,33 @@ impl VectorConfig {
         }
     }
 
-    /// Checks everything.
-    ///
-    /// # Errors
-    /// When a value is out of bounds, or the agent would be unreasonably large.
-    pub fn check(&self) -> Result<(), PolicyError> {
+    /// What turns the message into the action.
+    fn controller(&self) -> ControllerConfig {
+        if self.layers.is_empty() {
+            ControllerConfig::Linear {}
+        } else {
+            ControllerConfig::Mlp { hidden: self.layers.clone() }
+        }
+    }
+
+    /// The sizes of its neurons.
+    fn sizes(&self) -> sensory::Sizes {
+        sensory::Sizes {
+            shared: self.actions.len(),
+            hidden: self.key_dim,
+            codes: self.codes,
+            activation: match self.activation {
+                Activation::Tanh => sensory::Activation::Tanh,
+                Activation::Sigmoid => sensory::Activation::Sigmoid,
+                Activation::Softmax => sensory::Activation::Softmax,
+            },
+            squash: self.squash,
+        }
+    }
+}
+
+impl AgentConfig for VectorConfig {
+    fn check(&self) -> Result<(), PolicyError> {
         for (name, value) in [
             ("codes", self.codes),
             ("query_dim", self.query_dim),
@@ -139,11 +169,23 @@ impl VectorConfig {
             return bad(format!("sensors names {}; at most {MAX_SENSORS} are possible", self.sensors.len()));
         }
         check_actions(&self.actions)?;
-        check_params(&self.tensors(), "lower codes, key_dim, message_dim or layers")
+        check_params(&self.tensors(), "lower codes, key_dim, message_dim or layers")?;
+        // The table of queries is no parameter, but as large as one.
+        let table = self.codes.saturating_mul(self.query_dim.max(self.key_dim));
+        if table > MAX_PARAMS {
+            return bad(format!(
+                "codes = {} times query_dim or key_dim is {table}; at most {MAX_PARAMS} are possible, so lower codes",
+                self.codes
+            ));
+        }
+        Ok(())
     }
 
-    /// Name and shape of every parameter tensor, in the order of the flat vector.
-    pub fn tensors(&self) -> Vec<TensorShape> {
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
         let mut all = vec![];
         let mut push = |name: &str, shape: Vec<usize>| all.push(TensorShape { name: name.into(), shape });
         let (gates, inputs) = (self.key_dim.saturating_mul(4), self.actions.len() + 1);
@@ -157,38 +199,231 @@ impl VectorConfig {
             }
             push(&format!("{name}.weight"), vec![self.message_dim, width]);
         }
-        let mut width = self.codes;
-        for (i, &units) in self.layers.iter().enumerate() {
-            push(&format!("hidden{i}.bias"), vec![units]);
-            push(&format!("hidden{i}.weight"), vec![units, width]);
-            width = units;
-        }
-        push("output.bias", vec![self.actions.len()]);
-        push("output.weight", vec![self.actions.len(), width]);
+        all.extend(self.controller().tensors("", self.codes, self.actions.len()));
         all
     }
 
-    /// How many parameters the agent has.
-    pub fn param_count(&self) -> usize {
-        self.tensors().iter().map(TensorShape::len).sum()
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(VectorAgent::new(self.clone())?)))
     }
 }
 
-impl AgentConfig for VectorConfig {
-    fn check(&self) -> Result<(), PolicyError> {
-        VectorConfig::check(self)
+/// The agent. Zero weights until [`Policy::set_params`].
+///
+/// ```
+/// use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
+/// use foveate_core::{ActContext, Observation, Policy};
+///
+/// let agent = VectorAgent::new(VectorConfig::cartpole_pi())?;
+/// let mut memory = agent.memory();
+/// // Any number of sensors; it stays the same until the next episode.
+/// let decision = agent.act(Observation::Vector(&[0.1, 0.2, 0.3]), &mut memory, &mut ActContext::default())?;
+/// assert_eq!(decision.action, [0.0]);
+/// let attention = decision.attention.expect("it attends to its sensors");
+/// assert_eq!((attention.queries(), attention.tokens().len()), (16, 3));
+/// # Ok::<(), foveate_core::PolicyError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct VectorAgent {
+    config: VectorConfig,
+    level: Level,
+    params: Params,
+    /// `[codes, query_dim]`
+    queries: Vec<f32>,
+    scores: Scores,
+    neurons: sensory::Neurons,
+    controller: Controller,
+}
+
+/// The linear maps from a key to the scores of the codes.
+#[derive(Debug, Clone)]
+struct Scores {
+    /// `[codes, key_dim]`
+    weight: Vec<f32>,
+    /// `[codes]`
+    bias: Vec<f32>,
+    /// `[message_dim]`: a query after its linear layer.
+    query: Vec<f64>,
+}
+
+/// The agent's state, its scratch space, and the outputs of its last decision.
+#[derive(Debug, Clone)]
+pub struct VectorMemory {
+    /// Whether the number of sensors of this episode is known.
+    begun: bool,
+    senses: sensory::Senses,
+    controller: ControllerState,
+    /// One for each sensor.
+    names: Vec<String>,
+    raw: Vec<f32>,
+    action: Vec<f64>,
+}
+
+impl VectorMemory {
+    /// The last message, `[codes]`.
+    pub fn message(&self) -> &[f32] {
+        self.senses.message()
     }
 
-    fn to_value(&self) -> Result<Value, serde_json::Error> {
-        serde_json::to_value(self)
+    /// The last action as the network gave it, in −1 ..= 1 per dimension.
+    pub fn raw(&self) -> &[f32] {
+        &self.raw
+    }
+}
+
+impl VectorAgent {
+    /// An agent of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
+    pub fn new(config: VectorConfig) -> Result<Self, PolicyError> {
+        config.check()?;
+        let params = Params::zeros(config.tensors());
+        let VectorConfig { codes, query_dim, key_dim, message_dim, .. } = config;
+        let mut agent = VectorAgent {
+            level: Level::best(),
+            queries: queries(codes, query_dim),
+            scores: Scores {
+                weight: vec![0.0; codes * key_dim],
+                bias: vec![0.0; codes],
+                query: vec![0.0; message_dim],
+            },
+            neurons: sensory::Neurons::new(config.sizes()),
+            controller: Controller::new(&config.controller(), "", codes, config.actions.len(), &params),
+            params,
+            config,
+        };
+        agent.pack();
+        Ok(agent)
+    }
+
+    /// The same agent on another instruction set, which gives the same decisions to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Its configuration.
+    pub const fn config(&self) -> &VectorConfig {
+        &self.config
+    }
+
+    /// Converts the parameters to the layout that the kernels use. Does not allocate.
+    ///
+    /// Queries are fixed, so both linear layers of the attention become one map from keys to scores; its sums are
+    /// in double precision.
+    fn pack(&mut self) {
+        let VectorConfig { query_dim, key_dim, message_dim, .. } = self.config;
+        let (params, Scores { weight, bias, query }) = (&self.params, &mut self.scores);
+        let (of_query, query_bias) = (params.get("query.weight"), params.get("query.bias"));
+        let (of_key, key_bias) = (params.get("key.weight"), params.get("key.bias"));
+        let divisor = match self.config.scale {
+            Divisor::One => 1.0,
+            Divisor::SqrtD => (message_dim as f64).sqrt(),
+        };
+        let rows = weight.chunks_exact_mut(key_dim).zip(bias);
+        for ((weight, bias), raw) in rows.zip(self.queries.chunks_exact(query_dim)) {
+            for (d, query) in query.iter_mut().enumerate() {
+                let row = &of_query[d * query_dim..(d + 1) * query_dim];
+                let dot: f64 = row.iter().zip(raw).map(|(&w, &x)| f64::from(w) * f64::from(x)).sum();
+                *query = dot + query_bias.get(d).map_or(0.0, |&b| f64::from(b));
+            }
+            for (k, weight) in weight.iter_mut().enumerate() {
+                let column = of_key[k..].iter().step_by(key_dim);
+                let dot: f64 = query.iter().zip(column).map(|(q, &w)| q * f64::from(w)).sum();
+                *weight = (dot / divisor) as f32;
+            }
+            let dot: f64 = query.iter().zip(key_bias).map(|(q, &b)| q * f64::from(b)).sum();
+            *bias = (dot / divisor) as f32;
+        }
+        self.neurons.set(params.lstm(), &self.scores.weight, &self.scores.bias);
+        self.controller.set(params);
+    }
+
+    /// Starts the episode with as many sensors as it shows at first.
+    fn begin(&self, sensors: usize, memory: &mut VectorMemory) {
+        memory.begun = true;
+        memory.senses.begin(sensors);
+        memory.names.truncate(sensors);
+        for i in memory.names.len()..sensors {
+            let name = self.config.sensors.get(i).cloned();
+            memory.names.push(name.unwrap_or_else(|| format!("sensor {i}")));
+        }
+    }
+}
+
+impl Policy for VectorAgent {
+    type Memory = VectorMemory;
+
+    fn memory(&self) -> VectorMemory {
+        VectorMemory {
+            begun: false,
+            senses: self.neurons.senses(),
+            controller: Controller::state(&self.config.controller()),
+            names: vec![],
+            raw: vec![0.0; self.config.actions.len()],
+            action: vec![0.0; self.config.actions.len()],
+        }
+    }
+
+    fn reset(&self, memory: &mut VectorMemory, _: Seed) {
+        memory.begun = false;
+        memory.raw.fill(0.0);
+    }
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut VectorMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let numbers = observation.numbers().unwrap_or_default();
+        let fits = if memory.begun {
+            numbers.len() == memory.senses.sensors()
+        } else {
+            (1..=MAX_SENSORS).contains(&numbers.len())
+        };
+        if !fits {
+            let wanted = if memory.begun {
+                format!("the {} numbers with which this episode began", memory.senses.sensors())
+            } else {
+                format!("1 to {MAX_SENSORS} numbers")
+            };
+            return Err(PolicyError::ObservationShape { wanted, given: observation.describe() });
+        }
+        if let Some(index) = numbers.iter().position(|x| !x.is_finite()) {
+            return Err(PolicyError::SensorNotFinite { index, value: numbers[index] });
+        }
+        if !memory.begun {
+            self.begin(numbers.len(), memory);
+        }
+        let m = memory;
+        self.neurons.step(self.level, numbers, &m.raw, &mut m.senses);
+        self.controller.step(self.level, m.senses.message(), &mut m.controller, &mut m.raw);
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        let tokens = Tokens::Named(&m.names);
+        let attention = Attention::soft(tokens, 1, self.config.codes, m.senses.weights())?;
+        Ok(Decision::new(&m.action).with_attention(attention))
+    }
+
+    /// The message.
+    fn inputs<'m>(&self, memory: &'m VectorMemory) -> &'m [f32] {
+        memory.message()
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
-        VectorConfig::tensors(self)
+        self.params.tensors().to_vec()
     }
 
-    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
-        bad("senses = \"numbers\" is not built yet; choose agent controller")
+    fn params(&self) -> Vec<f32> {
+        self.params.flat().to_vec()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)?;
+        self.pack();
+        Ok(())
     }
 }
 

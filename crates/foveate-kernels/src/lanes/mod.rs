@@ -100,6 +100,12 @@ pub(crate) fn flat(blocks: &[Block]) -> &[f32] {
     unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), blocks.len() * 16) }
 }
 
+/// Views blocks as one mutable slice of numbers.
+pub(crate) fn flat_mut(blocks: &mut [Block]) -> &mut [f32] {
+    // SAFETY: as in [`flat`]; the slice borrows the blocks mutably for as long.
+    unsafe { std::slice::from_raw_parts_mut(blocks.as_mut_ptr().cast(), blocks.len() * 16) }
+}
+
 /// Eight floats, aligned to half a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C, align(32))]

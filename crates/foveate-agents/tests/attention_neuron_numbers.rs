@@ -1,0 +1,176 @@
+//! AttentionNeuron on numbers: the published CartPole weights against an independent implementation in `NumPy`, and
+//! what the agent promises about the order and the number of its sensors.
+
+#[allow(dead_code, reason = "other tests need the rest")]
+mod common;
+
+use foveate_agents::attention_neuron::vectors::{Activation, VectorAgent, VectorConfig, VectorMemory};
+use foveate_agents::registry::{AgentConfig, Init};
+use foveate_agents::{AgentDescriptor, Layout, attention_neuron};
+use foveate_core::{ActContext, Observation, Policy, PolicyError, Seed, Tokens};
+use foveate_kernels::Level;
+use proptest::prelude::*;
+
+/// Acts once; returns the action.
+fn act(agent: &VectorAgent, memory: &mut VectorMemory, seen: &[f32]) -> Vec<f64> {
+    agent
+        .act(Observation::Vector(seen), memory, &mut ActContext::default())
+        .expect("any number of numbers")
+        .action
+        .to_vec()
+}
+
+#[test]
+fn published_cartpole_weights() {
+    let Some(weights) = common::data("attention_neuron_cartpole_pi.npz") else { return };
+    let Some(golden) = common::data("golden_attention_neuron_cartpole_pi.npz") else { return };
+    let flat = common::read_npz(&weights)["params"].f32();
+    let golden = common::read_npz(&golden);
+    let seen: Vec<f32> = golden["ep0_obs"].f64().iter().map(|&x| x as f32).collect();
+    let action = golden["ep0_action"].f32();
+    let message = golden.get("ep0_message").map(common::Array::f32);
+    assert_eq!(golden["ep0_obs"].shape, [200, 5]);
+
+    let config = VectorConfig::cartpole_pi();
+    let params = Layout::Registration.to_ours(&config.tensors(), &flat).expect("913 numbers");
+    for level in Level::available() {
+        let mut agent = VectorAgent::new(config.clone()).expect("valid").with_level(level);
+        agent.set_params(&params).expect("finite");
+        let mut memory = agent.memory();
+        for t in 0..200 {
+            let got = act(&agent, &mut memory, &seen[5 * t..5 * (t + 1)]);
+            let want = f64::from(action[t]);
+            // f32 sums in another order, of numbers up to 10; the action of one step is an input of the next.
+            assert!((got[0] - want).abs() < 1e-4, "{level}, step {t}: action {got:?}, reference {want}");
+            let wants = message.iter().flat_map(|message| &message[16 * t..16 * (t + 1)]);
+            for (i, (got, want)) in memory.message().iter().zip(wants).enumerate() {
+                assert!((got - want).abs() < 1e-4, "{level}, step {t}: message[{i}] {got}, reference {want}");
+            }
+        }
+    }
+}
+
+fn drawn(config: &VectorConfig, seed: u64) -> VectorAgent {
+    let mut agent = VectorAgent::new(config.clone()).expect("valid");
+    agent.set_params(&config.initial_params(Init::Torch, Seed::root(seed))).expect("its own");
+    agent
+}
+
+/// Step t of an episode of `n` numbers.
+fn shown(n: usize, t: usize, seed: u64) -> Vec<f32> {
+    let mut rng = Seed::root(seed).child("shown", t as u64).rng();
+    (0..n).map(|_| rng.uniform(-3.0, 3.0) as f32).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// From reset on permuted, the actions have the same bits and the attention is permuted likewise; so it is on every
+    /// instruction set; sensors that show 0 change nothing.
+    #[test]
+    fn sensors_may_come_in_any_order(
+        n in 1..40_usize,
+        seed in 0..1000_u64,
+        ant in any::<bool>(),
+        activation in prop::sample::select(vec![Activation::Tanh, Activation::Sigmoid, Activation::Softmax]),
+        keys in prop::collection::vec(any::<u64>(), 40),
+    ) {
+        let published = if ant { VectorConfig::ant_pi() } else { VectorConfig::cartpole_pi() };
+        let config = VectorConfig { activation, ..published };
+        let agent = drawn(&config, seed);
+        let portable = agent.clone().with_level(Level::PORTABLE);
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by_key(|&i| keys[i]);
+        let (mut plain, mut permuted, mut more) = (agent.memory(), agent.memory(), agent.memory());
+        for t in 0..12 {
+            let seen = shown(n, t, seed);
+            let other: Vec<f32> = order.iter().map(|&i| seen[i]).collect();
+            let action = act(&agent, &mut plain, &seen);
+            prop_assert_eq!(&act(&portable, &mut permuted, &other), &action);
+            prop_assert_eq!(plain.message(), permuted.message());
+            if activation != Activation::Softmax {
+                let with_zeros = [&[0.0], &seen[..], &[0.0, 0.0]].concat();
+                prop_assert_eq!(&act(&agent, &mut more, &with_zeros), &action);
+            }
+        }
+        let (context, seen) = (&mut ActContext::default(), shown(n, 12, seed));
+        let other: Vec<f32> = order.iter().map(|&i| seen[i]).collect();
+        let plain = agent.act(Observation::Vector(&seen), &mut plain, context).expect("fine").attention.expect("some");
+        let permuted =
+            portable.act(Observation::Vector(&other), &mut permuted, context).expect("fine").attention.expect("some");
+        prop_assert_eq!((plain.heads(), plain.queries(), plain.tokens().len()), (1, config.codes, n));
+        for code in 0..config.codes {
+            let (plain, permuted) = (plain.row(0, code).expect("a row"), permuted.row(0, code).expect("a row"));
+            for (place, &i) in order.iter().enumerate() {
+                prop_assert_eq!(plain[i], permuted[place]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_sensors_may_change_between_episodes_only() {
+    let config = VectorConfig {
+        sensors: ["x", "x'", "cosθ"].map(String::from).to_vec(),
+        ..VectorConfig::cartpole_pi()
+    };
+    let agent = drawn(&config, 3);
+    let mut memory = agent.memory();
+    let play = |memory: &mut VectorMemory, n: usize| -> Vec<Vec<f64>> {
+        agent.reset(memory, Seed::root(1));
+        (0..6).map(|t| act(&agent, memory, &shown(n, t, 5))).collect()
+    };
+    let [five, seven, two] = [5, 7, 2].map(|n| play(&mut memory, n));
+    assert_ne!(five, seven);
+    assert_eq!(play(&mut memory, 7), seven);
+    assert_eq!(play(&mut memory, 2), two);
+    assert_eq!(play(&mut memory, 5), five);
+    let mut names = |n: usize| {
+        agent.reset(&mut memory, Seed::root(1));
+        let decision = agent
+            .act(Observation::Vector(&shown(n, 0, 5)), &mut memory, &mut ActContext::default())
+            .expect("fine");
+        match decision.attention.expect("it attends").tokens() {
+            Tokens::Named(names) => names.join(" "),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(names(5), "x x' cosθ sensor 3 sensor 4");
+    assert_eq!(names(2), "x x'");
+    assert_eq!(names(3), "x x' cosθ");
+
+    let refused = |memory: &mut VectorMemory, seen: &[f32]| -> PolicyError {
+        agent.act(Observation::Vector(seen), memory, &mut ActContext::default()).expect_err("not so")
+    };
+    let mut memory = agent.memory();
+    for (seen, why) in [
+        (&[][..], "built for 1 to 65536 numbers, the world shows 0 numbers"),
+        (&[0.0, f32::NAN], "number 1 of the sensors is NaN"),
+        (&[f32::NEG_INFINITY], "number 0 of the sensors is -inf"),
+    ] {
+        let said = refused(&mut memory, seen).to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    act(&agent, &mut memory, &[1.0, 2.0]);
+    let said = refused(&mut memory, &[1.0, 2.0, 3.0]).to_string();
+    assert!(said.contains("the 2 numbers with which this episode began"), "{said}");
+}
+
+#[test]
+fn impossible_settings_are_refused() {
+    let read: fn(&_) -> _ = attention_neuron::DESCRIPTOR.read;
+    let AgentDescriptor { name, .. } = attention_neuron::DESCRIPTOR;
+    assert_eq!(name, "attention-neuron");
+    for (settings, why) in [
+        (serde_json::json!({ "codes": 0 }), "codes is 0"),
+        (serde_json::json!({ "key_dim": 70_000 }), "key_dim is 70000"),
+        (serde_json::json!({ "layers": vec![1; 65] }), "layers names 65 layers"),
+        (serde_json::json!({ "layers": [0] }), "layers is 0"),
+        (serde_json::json!({ "codes": 65_536, "query_dim": 65_536, "message_dim": 1 }), "lower codes"),
+        (serde_json::json!({ "actions": [] }), "action dimensions is 0"),
+    ] {
+        let config: Box<dyn AgentConfig> = read(&settings).expect("well-formed");
+        let said = config.check().expect_err(why).to_string();
+        assert!(said.contains(why), "{said}");
+    }
+}

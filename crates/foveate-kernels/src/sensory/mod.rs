@@ -1,0 +1,244 @@
+//! Sensory neurons: an LSTM for every sensor, all of the same weights, and attention that adds up their
+//! messages (Tang and Ha 2021).
+//!
+//! Sensor i shows the number `o_i`. Its LSTM gets `[o_i, a]`, where `a` are numbers that all sensors share; its
+//! output `k_i` is a key. Code m weighs it by `w_mi = σ(s_m · k_i + b_m)`, and the message is
+//! `m_m = tanh(Σ_i w_mi o_i)`.
+//!
+//! Whichever way the sensors are permuted, the message has the same bits: each sensor is computed by itself,
+//! and the sum runs over the sensors in ascending order of their numbers; of equal numbers, in the order of
+//! their keys. Sensors that are equal in both contribute the same.
+
+mod step;
+#[cfg(test)]
+mod tests;
+
+use crate::Level;
+use crate::lanes::{Block, Eight, flat};
+use crate::lstm::CellWeights;
+
+/// What turns the scores of a code into the weights of the sensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// The hyperbolic tangent of each score, absolute error below 3e-7.
+    Tanh,
+    /// The logistic function of each score, absolute error below 3e-7.
+    Sigmoid,
+    /// Softmax over the sensors.
+    Softmax,
+}
+
+impl Activation {
+    /// What scores are multiplied by, so that their powers of two are needed.
+    fn factor(self) -> f64 {
+        match self {
+            Activation::Tanh => 2.0 * std::f64::consts::LOG2_E,
+            Activation::Sigmoid => -std::f64::consts::LOG2_E,
+            Activation::Softmax => std::f64::consts::LOG2_E,
+        }
+    }
+}
+
+/// The sizes of sensory neurons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Numbers that all sensors share: A.
+    pub shared: usize,
+    /// Hidden units of the LSTM, the length of a key: H.
+    pub hidden: usize,
+    /// Codes: M, the length of the message.
+    pub codes: usize,
+    /// What turns scores into weights.
+    pub activation: Activation,
+    /// Whether the message goes through tanh.
+    pub squash: bool,
+}
+
+/// Four gates i, f, g, o of eight units.
+type Gates = [Eight; 4];
+
+/// The packed weights of all neurons.
+#[derive(Debug, Clone)]
+pub struct Neurons {
+    sizes: Sizes,
+    /// `[hidden / 8]`: both biases, added.
+    bias: Vec<Gates>,
+    /// `[hidden / 8, shared]`
+    of_shared: Vec<Gates>,
+    /// `[hidden / 8]`
+    of_number: Vec<Gates>,
+    /// `[hidden / 8, hidden]`
+    of_hidden: Vec<Gates>,
+    /// `[codes / 16, hidden]`, multiplied by [`Activation::factor`].
+    scores: Vec<Block>,
+    /// `[codes / 16]`, multiplied likewise.
+    score_bias: Vec<Block>,
+}
+
+/// The state of the neurons, and the results of the last step.
+#[derive(Debug, Clone)]
+pub struct Senses {
+    sizes: Sizes,
+    sensors: usize,
+    /// `[sensors, hidden / 8, 8]`
+    h: Vec<Block>,
+    /// As `h`.
+    c: Vec<Block>,
+    /// The gates before their activation, each as `h`.
+    gates: [Vec<Block>; 4],
+    /// `[hidden / 8]`: the part of the gates that all sensors have in common.
+    base: Vec<Gates>,
+    /// Ordinals of the sensors' numbers.
+    ordinals: Vec<i32>,
+    /// The sensors in the order in which their messages are added.
+    order: Vec<u32>,
+    /// `[sensors, codes / 16, 16]`
+    weights_nm: Vec<Block>,
+    /// `[codes, sensors]`
+    weights: Vec<f32>,
+    /// `[codes / 16, 16]`
+    message: Vec<Block>,
+}
+
+impl Neurons {
+    /// Neurons with all weights zero.
+    ///
+    /// # Panics
+    /// When there are no hidden units or no codes.
+    pub fn new(sizes: Sizes) -> Self {
+        let Sizes { shared, hidden, codes, .. } = sizes;
+        assert!(hidden > 0 && codes > 0, "hidden units and codes");
+        let (units, blocks) = (hidden.div_ceil(8), codes.div_ceil(16));
+        let zeros = |n: usize| vec![[Eight::default(); 4]; n];
+        Neurons {
+            sizes,
+            bias: zeros(units),
+            of_shared: zeros(units * shared),
+            of_number: zeros(units),
+            of_hidden: zeros(units * hidden),
+            scores: vec![Block::default(); blocks * hidden],
+            score_bias: vec![Block::default(); blocks],
+        }
+    }
+
+    /// Sets the weights: of the LSTM, whose first input is the sensor's number and whose others are shared, and
+    /// of the scores: `scores` is `[codes, hidden]`, `bias` is `[codes]`.
+    ///
+    /// # Panics
+    /// When a slice has the wrong length.
+    pub fn set(&mut self, cell: CellWeights<'_>, scores: &[f32], bias: &[f32]) {
+        let Sizes { shared, hidden, codes, activation, .. } = self.sizes;
+        let inputs = shared + 1;
+        assert_eq!(cell.weight_ih.len(), 4 * hidden * inputs, "weight_ih");
+        assert_eq!(cell.weight_hh.len(), 4 * hidden * hidden, "weight_hh");
+        assert_eq!(cell.bias_ih.len(), 4 * hidden, "bias_ih");
+        assert_eq!(cell.bias_hh.len(), 4 * hidden, "bias_hh");
+        assert_eq!(scores.len(), codes * hidden, "scores");
+        assert_eq!(bias.len(), codes, "biases of the scores");
+        for gate in 0..4 {
+            for unit in 0..hidden {
+                let (row, block, lane) = (gate * hidden + unit, unit / 8, unit % 8);
+                self.bias[block][gate].0[lane] = cell.bias_ih[row] + cell.bias_hh[row];
+                let (number, rest) =
+                    cell.weight_ih[row * inputs..(row + 1) * inputs].split_first().expect("its number");
+                self.of_number[block][gate].0[lane] = *number;
+                for (to, &w) in self.of_shared[block * shared..].iter_mut().zip(rest) {
+                    to[gate].0[lane] = w;
+                }
+                let of_h = &cell.weight_hh[row * hidden..(row + 1) * hidden];
+                for (to, &w) in self.of_hidden[block * hidden..].iter_mut().zip(of_h) {
+                    to[gate].0[lane] = w;
+                }
+            }
+        }
+        let scaled = |x: f32| (f64::from(x) * activation.factor()) as f32;
+        for code in 0..codes {
+            let (block, lane) = (code / 16, code % 16);
+            self.score_bias[block].0[lane] = scaled(bias[code]);
+            let row = &scores[code * hidden..(code + 1) * hidden];
+            for (to, &w) in self.scores[block * hidden..].iter_mut().zip(row) {
+                to.0[lane] = scaled(w);
+            }
+        }
+    }
+
+    /// The state without sensors; [`Senses::begin`] gives it some.
+    pub fn senses(&self) -> Senses {
+        let Sizes { hidden, codes, .. } = self.sizes;
+        Senses {
+            sizes: self.sizes,
+            sensors: 0,
+            h: vec![],
+            c: vec![],
+            gates: Default::default(),
+            base: vec![[Eight::default(); 4]; hidden.div_ceil(8)],
+            ordinals: vec![],
+            order: vec![],
+            weights_nm: vec![],
+            weights: vec![],
+            message: vec![Block::default(); codes.div_ceil(16)],
+        }
+    }
+
+    /// Advances all sensors one step. `numbers` is `[sensors]`, `shared` is `[shared]`.
+    ///
+    /// Numbers that are not finite give a message that is not.
+    ///
+    /// # Panics
+    /// When a slice has the wrong length, or `senses` is the state of neurons of other sizes.
+    pub fn step(&self, level: Level, numbers: &[f32], shared: &[f32], senses: &mut Senses) {
+        assert_eq!(numbers.len(), senses.sensors, "sensors");
+        assert_eq!(shared.len(), self.sizes.shared, "shared numbers");
+        assert_eq!(self.sizes, senses.sizes, "sizes");
+        level.run(step::Step { neurons: self, numbers, shared, senses });
+    }
+}
+
+impl Senses {
+    /// Starts an episode with `sensors` sensors: all states are zero. Allocates only when there are more sensors
+    /// than ever before.
+    pub fn begin(&mut self, sensors: usize) {
+        let Sizes { hidden, codes, .. } = self.sizes;
+        let state = (sensors * hidden.div_ceil(8)).div_ceil(2);
+        self.sensors = sensors;
+        let zeros = |blocks: &mut Vec<Block>, len: usize| {
+            blocks.clear();
+            blocks.resize(len, Block::default());
+        };
+        zeros(&mut self.h, state);
+        zeros(&mut self.c, state);
+        self.gates.iter_mut().for_each(|gate| zeros(gate, state));
+        zeros(&mut self.weights_nm, sensors * codes.div_ceil(16));
+        self.weights.clear();
+        self.weights.resize(sensors * codes, 0.0);
+        self.ordinals.clear();
+        self.ordinals.resize(sensors, 0);
+        self.order.clear();
+        self.order.extend(0..sensors as u32);
+    }
+
+    /// Number of sensors.
+    pub const fn sensors(&self) -> usize {
+        self.sensors
+    }
+
+    /// The message of the last step, `[codes]`.
+    pub fn message(&self) -> &[f32] {
+        &flat(&self.message)[..self.sizes.codes]
+    }
+
+    /// The weights of the last step, `[codes, sensors]`.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
+    }
+
+    /// The key of a sensor, `[hidden]`.
+    ///
+    /// # Panics
+    /// When there is no such sensor.
+    pub fn key(&self, sensor: usize) -> &[f32] {
+        assert!(sensor < self.sensors, "sensor {sensor} of {}", self.sensors);
+        let padded = self.sizes.hidden.div_ceil(8) * 8;
+        &flat(&self.h)[sensor * padded..][..self.sizes.hidden]
+    }
+}
