@@ -131,6 +131,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("foveate-cli", &["foveate"]),
+    // For tests: no crate is allowed to depend on it.
+    ("foveate-toy", &["foveate-core"]),
 ];
 
 /// Crates of others that reach out of the program's memory, or that only one kind of crate needs, and who may use them.
@@ -141,6 +143,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ctrlc", &["foveate-run"]),
     ("getrandom", &["foveate-lab"]),
     ("rustix", &["foveate-gym", "foveate-run"]),
+    ("stats_alloc", &["foveate-toy"]),
     ("tungstenite", &["foveate-lab"]),
 ];
 

@@ -1,28 +1,17 @@
-//! An student allocates nothing once its buffers have their size.
+//! A student allocates nothing once its buffers have their size.
 //!
-//! A counting allocator stands under this whole program, so there is but one test in it.
-
-use std::alloc::System;
+//! The counter counts for the whole program, so it contains only one test.
 
 use foveate_agents::registry::{self, Init};
 use foveate_core::{Demonstration, Seed};
+use foveate_toy::allocations::{COUNTER, Counter, count};
 use serde_json::Value;
-use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
-static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-/// Allocations and reallocations while `work` ran.
-fn count(work: impl FnOnce()) -> usize {
-    let region = Region::new(COUNTING);
-    work();
-    let change = region.change();
-    change.allocations + change.reallocations
-}
+static ALLOCATOR: Counter = COUNTER;
 
 #[test]
 fn nothing_is_allocated_after_the_first_piece() {
-    assert!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))) > 0, "the counter counts");
     let mut student = registry::student("attention-agent", &Value::Null).expect("it exists");
     let params = registry::initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
         .expect("the defaults are good");

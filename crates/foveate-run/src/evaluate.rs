@@ -249,7 +249,7 @@ impl fmt::Display for EvalReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toy::{ToyWorld, toy_agent};
+    use foveate_toy::{ToyWorld, toy_agent};
 
     fn request<'a>(env: &'a ToyWorld, agent: &'a dyn Agent, seeds: Seeds, workers: usize) -> EvalRequest<'a> {
         let labels = Labels {

@@ -252,14 +252,14 @@ fn drive(
     };
     match catch_unwind(AssertUnwindSafe(rollout)) {
         Ok(done) => done.err(),
-        Err(panic) => Some(whole.broken(format!("panicked: {}", crate::workers::message(&*panic)))),
+        Err(panic) => Some(whole.broken(format!("panicked: {}", crate::pool::message(&*panic)))),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toy::{ToyWorld, toy_agent};
+    use foveate_toy::{ToyWorld, toy_agent};
 
     const JOB: RolloutJob = RolloutJob { genome: 3, episode: 1, env_seed: 5 };
     const RULES: EpisodeRules = EpisodeRules { max_steps: 40, patience: Some(20) };

@@ -26,6 +26,7 @@ pub mod npy;
 pub mod npz;
 pub mod parallel_student;
 pub mod pictures;
+mod pool;
 pub mod progress;
 pub mod replay;
 pub mod stress;
@@ -33,8 +34,6 @@ pub mod suggest;
 pub mod tensorboard;
 pub mod tensors;
 pub mod ticker;
-#[cfg(test)]
-mod toy;
 pub mod train;
 pub mod trust;
 pub mod watch;

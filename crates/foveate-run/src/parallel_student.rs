@@ -9,12 +9,11 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foveate_core::{Demonstration, Piece, PolicyError, Student};
 
-use crate::workers::message;
+use crate::pool::{Pool, lock, message};
 
 /// Minimum number of segments between two synchronisations of all threads; each needs a buffer for a
 /// gradient.
@@ -27,7 +26,7 @@ pub struct ParallelStudent {
     replica: Replica,
     /// `[n_params]`: the most recent weights.
     flat: Vec<f32>,
-    pool: Arc<Mutex<Pool>>,
+    pool: Arc<Mutex<Pool<Shared>>>,
 }
 
 /// A student, and the version of its weights.
@@ -39,25 +38,12 @@ struct Replica {
     version: u64,
 }
 
-/// The threads.
-struct Pool {
-    threads: Vec<JoinHandle<()>>,
-    /// Maximum number of threads, the caller's included.
-    most: usize,
-    shared: Arc<Shared>,
-}
-
 /// State shared by all threads.
 struct Shared {
     /// A thread holds it for reading while it computes a segment.
     batch: RwLock<Batch>,
     /// Index of the next free segment; it is set to 0 while `batch` is locked for writing.
     next: AtomicUsize,
-    turn: Mutex<Round>,
-    /// Signals that a turn has started, or that the threads must end.
-    begin: Condvar,
-    /// Signals that the last segment of a turn is complete.
-    end: Condvar,
 }
 
 /// The segments and weights of a turn, and the results.
@@ -82,26 +68,12 @@ struct PieceGradient {
     outcome: Option<Result<f64, String>>,
 }
 
-#[derive(Default)]
-struct Round {
-    number: u64,
-    /// Incomplete segments of this turn.
-    left: usize,
-    over: bool,
-}
-
 impl ParallelStudent {
     /// Uses at most `threads` threads (at least one, the caller's), and fewer if the system refuses some.
     /// They start with the first computation of gradients; set weights before that.
     pub fn new(student: Box<dyn Student>, threads: usize) -> Self {
-        let shared = Arc::new(Shared {
-            batch: RwLock::default(),
-            next: AtomicUsize::new(0),
-            turn: Mutex::default(),
-            begin: Condvar::new(),
-            end: Condvar::new(),
-        });
-        let pool = Pool { threads: Vec::new(), most: threads.max(1), shared };
+        let shared = Shared { batch: RwLock::default(), next: AtomicUsize::new(0) };
+        let pool = Pool::new("replica", threads, shared);
         let spare = student.boxed_clone();
         let replica = Replica { student, spare, version: 0 };
         ParallelStudent { replica, flat: Vec::new(), pool: Arc::new(Mutex::new(pool)) }
@@ -119,7 +91,6 @@ impl Replica {
         loop {
             let index = shared.next.fetch_add(1, Ordering::Relaxed);
             let Some(piece) = batch.pieces.get(index) else { return };
-            let _done = Done(shared);
             let mut answer = lock(&batch.answers[index]);
             let PieceGradient { gradient, outcome } = &mut *answer;
             *outcome = None;
@@ -144,19 +115,6 @@ impl Replica {
     }
 }
 
-/// Guard of a thread's segment; on drop it counts the segment as complete, also when the thread panics.
-struct Done<'a>(&'a Shared);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        let mut turn = lock(&self.0.turn);
-        turn.left -= 1;
-        if turn.left == 0 {
-            self.0.end.notify_one();
-        }
-    }
-}
-
 impl Batch {
     /// Sets the weights, and allocates `answers` results.
     fn prepare(&mut self, flat: &[f32], learns: Range<usize>, burn_in: usize, answers: usize) {
@@ -173,70 +131,13 @@ impl Batch {
     }
 }
 
-impl Pool {
-    /// Starts threads until there are enough for `pieces` segments.
-    fn begin_threads(&mut self, replica: &Replica, pieces: usize) {
-        while 1 + self.threads.len() < self.most.min(pieces) {
-            let (replica, shared) = (Replica::new(&*replica.spare), Arc::clone(&self.shared));
-            // A new thread counts all turns so far as served.
-            let served = lock(&shared.turn).number;
-            let name = format!("replica {}", 1 + self.threads.len());
-            match thread::Builder::new().name(name).spawn(move || shared.serve(replica, served)) {
-                Ok(thread) => self.threads.push(thread),
-                // The system refuses further threads.
-                Err(_) => self.most = 1 + self.threads.len(),
-            }
-        }
-    }
-}
-
-/// Ends the threads.
-impl Drop for Pool {
-    fn drop(&mut self) {
-        lock(&self.shared.turn).over = true;
-        self.shared.begin.notify_all();
-        for thread in self.threads.drain(..) {
-            // The thread catches its panics; there is nothing left to report.
-            let _ = thread.join();
-        }
-    }
-}
-
 impl Shared {
-    /// The main loop of a thread; `served` is the number of turns before it started.
-    fn serve(&self, mut replica: Replica, mut served: u64) {
-        loop {
-            let mut turn = lock(&self.turn);
-            while turn.number == served && !turn.over {
-                turn = self.begin.wait(turn).unwrap_or_else(PoisonError::into_inner);
-            }
-            if turn.over {
-                return;
-            }
-            served = turn.number;
-            drop(turn);
-            // A thread that wakes late finds segments of the next turn, or none.
-            replica.work(self);
-        }
-    }
-
-    /// Computes `pieces` on all available threads; the results are then in the batch.
-    fn turn(&self, mut batch: RwLockWriteGuard<'_, Batch>, pieces: &[Piece], replica: &mut Replica) {
+    /// Makes `pieces` the jobs of the next turn.
+    fn begin(&self, pieces: &[Piece]) {
+        let mut batch = self.write();
         batch.pieces.clear();
         batch.pieces.extend_from_slice(pieces);
         self.next.store(0, Ordering::Relaxed);
-        let mut turn = lock(&self.turn);
-        turn.number += 1;
-        turn.left = pieces.len();
-        drop(turn);
-        // Threads can take segments only after this.
-        drop(batch);
-        self.begin.notify_all();
-        replica.work(self);
-        let mut turn = lock(&self.turn);
-        while turn.left > 0 {
-            turn = self.end.wait(turn).unwrap_or_else(PoisonError::into_inner);
-        }
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Batch> {
@@ -250,16 +151,24 @@ impl Shared {
 
 impl Batch {
     /// Adds the gradients of a turn to `gradient`, in order, and returns the sum of the errors; its first
-    /// segment has the index `first`.
-    fn add_to(&self, gradient: &mut [f32], first: usize, mut error: f64) -> Result<f64, PolicyError> {
+    /// segment has the index `first`. `died` is the message of a thread that died.
+    fn add_to(
+        &self,
+        gradient: &mut [f32],
+        first: usize,
+        mut error: f64,
+        died: Option<&str>,
+    ) -> Result<f64, PolicyError> {
         let gradient = &mut gradient[self.learns.clone()];
         for (i, answer) in self.answers[..self.pieces.len()].iter().enumerate() {
             let answer = lock(answer);
-            let failed = |why: &str| PolicyError::Study { piece: first + i, why: why.to_owned() };
+            let failed = |why: String| PolicyError::Study { piece: first + i, why };
             match &answer.outcome {
                 Some(Ok(of_piece)) => error += of_piece,
-                Some(Err(why)) => return Err(failed(why)),
-                None => return Err(failed("its thread died")),
+                Some(Err(why)) => return Err(failed(why.clone())),
+                None => {
+                    return Err(failed(format!("its thread died: {}", died.unwrap_or("no one knows why"))));
+                }
             }
             for (to, from) in gradient.iter_mut().zip(&answer.gradient[self.learns.clone()]) {
                 *to += from;
@@ -308,25 +217,28 @@ impl Student for ParallelStudent {
     ) -> Result<f64, PolicyError> {
         let ParallelStudent { replica, flat, pool } = self;
         let mut pool = lock(pool);
-        pool.begin_threads(replica, pieces.len());
-        let shared = &pool.shared;
-        let at_once = AT_ONCE.max(2 * pool.most).min(pieces.len()).max(1);
+        pool.start(pieces.len(), || {
+            let mut replica = Replica::new(&*replica.spare);
+            move |shared: &Shared| replica.work(shared)
+        });
+        let at_once = AT_ONCE.max(2 * pool.most()).min(pieces.len()).max(1);
         if replica.version == 0 {
             // A clone, or a student that a panic left without weights.
             replica.student.set_params(flat)?;
         }
-        let mut batch = shared.write();
+        let mut batch = pool.shared().write();
         batch.prepare(flat, replica.student.learns(), burn_in, at_once);
         replica.version = batch.version;
         drop(batch);
         let mut error = Ok(0.0);
         for (number, pieces) in pieces.chunks(at_once).enumerate() {
             let Ok(sum) = error else { break };
-            shared.turn(shared.write(), pieces, replica);
-            error = shared.read().add_to(gradient, number * at_once, sum);
+            pool.shared().begin(pieces);
+            let died = pool.turn(pieces.len(), |shared| replica.work(shared)).err();
+            error = pool.shared().read().add_to(gradient, number * at_once, sum, died.as_deref());
         }
         // Releases the demonstrations.
-        shared.write().pieces.clear();
+        pool.shared().write().pieces.clear();
         error
     }
 
@@ -343,11 +255,6 @@ impl Student for ParallelStudent {
     }
 }
 
-/// Locks in spite of an earlier panic: an incomplete gradient has no outcome.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use foveate_agents::registry::{Init, initial_params, student};
@@ -356,7 +263,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::toy::ToyStudent;
+    use foveate_toy::ToyStudent;
 
     const AGENT: &str = "attention-agent";
 
@@ -401,51 +308,9 @@ mod tests {
         }
     }
 
-    /// Panics on demonstrations of one step.
-    #[derive(Debug, Clone)]
-    struct Fragile(ToyStudent);
-
-    impl Student for Fragile {
-        fn inputs(&self) -> usize {
-            self.0.inputs()
-        }
-
-        fn actions(&self) -> usize {
-            self.0.actions()
-        }
-
-        fn learns(&self) -> Range<usize> {
-            self.0.learns()
-        }
-
-        fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-            self.0.set_params(flat)
-        }
-
-        fn study(
-            &mut self,
-            demonstration: &Demonstration,
-            piece: Range<usize>,
-            burn_in: usize,
-            to: &mut [f32],
-        ) -> f64 {
-            let error = self.0.study(demonstration, piece, burn_in, to);
-            if demonstration.steps == 1 {
-                // The state after a panic is not used again.
-                self.0 = ToyStudent([f32::NAN; 3]);
-                panic!("too short");
-            }
-            error
-        }
-
-        fn boxed_clone(&self) -> Box<dyn Student> {
-            Box::new(self.clone())
-        }
-    }
-
     #[test]
     fn a_panic_is_an_error_and_the_group_lives_on() {
-        let mut alone = ToyStudent([0.0; 3]);
+        let mut alone = ToyStudent::new();
         let good: Vec<Piece> = (0..9)
             .map(|i| Piece { demonstration: Arc::new(demonstration(&alone, i, 10)), steps: i as usize..10 })
             .collect();
@@ -459,7 +324,7 @@ mod tests {
         let error = alone.study_all(&good, 2, &mut expect).expect("fine");
         assert!(error > 0.0 && expect.iter().all(|&g| g != 0.0));
         for threads in [1, 2, 5] {
-            let mut group = ParallelStudent::new(Box::new(Fragile(ToyStudent([0.0; 3]))), threads);
+            let mut group = ParallelStudent::new(Box::new(ToyStudent::new().panicking()), threads);
             group.set_params(&flat).expect("three");
             for _ in 0..5 {
                 let failed = group.study_all(&bad, 2, &mut [0.0; 3]).expect_err("it panics");
@@ -479,20 +344,21 @@ mod tests {
 
     #[test]
     fn threads_begin_with_work_and_end_with_the_last_copy() {
-        let mut group = ParallelStudent::new(Box::new(ToyStudent([0.0; 3])), 4);
+        let mut group = ParallelStudent::new(Box::new(ToyStudent::new()), 4);
         let demonstration = Arc::new(demonstration(&group, 1, 10));
         let pieces = vec![Piece { demonstration: Arc::clone(&demonstration), steps: 0..10 }; 3];
-        let shared = Arc::clone(&lock(&group.pool).shared);
+        let pool = Arc::downgrade(&group.pool);
+        let threads = || pool.upgrade().map(|pool| lock(&pool).threads());
         group.set_params(&[0.1; 3]).expect("three");
         let copy = group.boxed_clone();
-        assert_eq!(Arc::strong_count(&shared), 2);
+        assert_eq!(threads(), Some(0));
         group.study_all(&pieces, 0, &mut [0.0; 3]).expect("fine");
-        assert_eq!(Arc::strong_count(&shared), 4, "as many threads as pieces, this one included");
+        assert_eq!(threads(), Some(2), "as many as pieces, this one included");
         drop(pieces);
         assert_eq!(Arc::strong_count(&demonstration), 1, "no demonstration is kept");
         drop(group);
-        assert_eq!(Arc::strong_count(&shared), 4);
+        assert_eq!(threads(), Some(2));
         drop(copy);
-        assert_eq!(Arc::strong_count(&shared), 1);
+        assert_eq!(threads(), None);
     }
 }

@@ -76,8 +76,8 @@
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
 
 use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
@@ -87,6 +87,7 @@ use foveate_core::{
 use foveate_train::JobQueue;
 
 use crate::error::RunError;
+use crate::pool::{Pool, lock, message};
 
 /// A flag that requests an early stop, and a progress counter: clones share both. A signal handler may set
 /// the flag; only the rollouts in progress are lost.
@@ -152,11 +153,8 @@ pub(crate) fn check_count(workers: usize) -> Result<(), RunError> {
 pub struct Workers {
     /// The caller's own worker; each thread has another.
     worker: Worker,
-    threads: Vec<JoinHandle<()>>,
-    /// Maximum number of workers. A batch with few jobs uses fewer; threads start when there is work for
-    /// them.
-    most: usize,
-    shared: Arc<Shared>,
+    /// A batch with few jobs uses fewer workers; threads start when there is work for them.
+    pool: Pool<Shared>,
 }
 
 /// A worker's world and agent.
@@ -181,11 +179,6 @@ impl Worker {
 struct Shared {
     batch: RwLock<Batch>,
     table: Mutex<JobTable>,
-    turn: Mutex<Round>,
-    /// Signals that a turn has started, or that the threads must end.
-    begin: Condvar,
-    /// Signals that the last thread has completed its turn.
-    end: Condvar,
     stop: Stop,
 }
 
@@ -220,51 +213,17 @@ struct JobTable {
     outcomes: Vec<Option<JobResult>>,
 }
 
-/// Synchronises threads and caller: the threads run while `busy` is not 0, otherwise the caller.
-#[derive(Default)]
-struct Round {
-    number: u64,
-    busy: usize,
-    over: bool,
-    /// The message of a thread that panicked outside of a rollout.
-    died: Option<String>,
-}
-
 impl Workers {
     /// Uses at most `count` workers (at least one) with copies of this world and this agent: as many as a
     /// batch has jobs, and fewer if the system refuses threads.
     pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, stop: Stop) -> Self {
-        let shared = Arc::new(Shared {
-            batch: RwLock::default(),
-            table: Mutex::default(),
-            turn: Mutex::default(),
-            begin: Condvar::new(),
-            end: Condvar::new(),
-            stop,
-        });
-        let worker = Worker::new(env, agent);
-        Workers { worker, threads: Vec::new(), most: count.max(1), shared }
+        let shared = Shared { batch: RwLock::default(), table: Mutex::default(), stop };
+        Workers { worker: Worker::new(env, agent), pool: Pool::new("worker", count, shared) }
     }
 
     /// Number of workers for a batch of many jobs.
     pub fn count(&self) -> usize {
-        self.most
-    }
-
-    /// Starts threads until there are enough for `jobs` jobs.
-    fn begin_threads(&mut self, jobs: usize) {
-        while 1 + self.threads.len() < self.most.min(jobs) {
-            let (env, agent) = &self.worker.spare;
-            let (worker, shared) = (Worker::new(&**env, &**agent), Arc::clone(&self.shared));
-            // A new thread counts all turns so far as served.
-            let served = lock(&shared.turn).number;
-            let name = format!("worker {}", 1 + self.threads.len());
-            match thread::Builder::new().name(name).spawn(move || shared.serve(worker, served)) {
-                Ok(thread) => self.threads.push(thread),
-                // The system refuses further threads.
-                Err(_) => self.most = 1 + self.threads.len(),
-            }
-        }
+        self.pool.most()
     }
 
     /// Runs `episodes` episodes in parallel, in the world's own random stream, which starts with `seed`. The
@@ -289,7 +248,7 @@ impl Workers {
             jobs,
             Ends { rules, record: Record::Returns, mode: ActMode::Greedy },
         );
-        let mut table = lock(&self.shared.table);
+        let mut table = lock(&self.pool.shared().table);
         table.queue.begin(&[]);
         table.stream = Some((self.worker.spare.0.boxed_clone(), 0));
         drop(table);
@@ -303,7 +262,8 @@ impl Workers {
         jobs: impl Iterator<Item = RolloutJob>,
         ends: Ends,
     ) {
-        let mut batch = self.shared.batch.write().unwrap_or_else(PoisonError::into_inner);
+        let shared = self.pool.shared();
+        let mut batch = shared.batch.write().unwrap_or_else(PoisonError::into_inner);
         let batch = &mut *batch;
         batch.genomes.clear();
         for genome in genomes {
@@ -313,8 +273,8 @@ impl Workers {
         batch.jobs.clear();
         batch.jobs.extend(jobs);
         batch.ends = Some(ends);
-        self.shared.stop.begin(batch.jobs.len());
-        let mut table = lock(&self.shared.table);
+        shared.stop.begin(batch.jobs.len());
+        let mut table = lock(&shared.table);
         table.stream = None;
         table.queue.begin(&batch.jobs);
         table.outcomes.clear();
@@ -323,24 +283,16 @@ impl Workers {
 
     /// Runs the batch on all threads.
     fn drive_all(&mut self, experience: &mut Experience) -> Result<(), EvaluateError> {
-        let count = lock(&self.shared.table).outcomes.len();
-        self.begin_threads(count);
-        let Workers { worker, threads, shared, .. } = self;
-        if count > 1 {
-            let mut turn = lock(&shared.turn);
-            turn.number += 1;
-            turn.busy = threads.len();
-            turn.died = None;
-            shared.begin.notify_all();
-        }
-        let mine = catch_unwind(AssertUnwindSafe(|| shared.work(worker)));
-        let mut turn = lock(&shared.turn);
-        while turn.busy > 0 {
-            turn = shared.end.wait(turn).unwrap_or_else(PoisonError::into_inner);
-        }
-        let died = turn.died.take().or_else(|| mine.err().map(|panic| message(&*panic)));
-        drop(turn);
+        let Workers { worker, pool } = self;
+        let jobs = lock(&pool.shared().table).outcomes.len();
+        pool.start(jobs, || {
+            let (env, agent) = &worker.spare;
+            let mut worker = Worker::new(&**env, &**agent);
+            move |shared: &Shared| shared.work(&mut worker)
+        });
+        let died = pool.turn(jobs, |shared| shared.work(worker)).err();
 
+        let shared = pool.shared();
         let mut table = lock(&shared.table);
         table.stream = None;
         if shared.stop.asked() && table.outcomes.iter().any(Option::is_none) {
@@ -363,18 +315,6 @@ impl Workers {
     }
 }
 
-/// Ends the threads.
-impl Drop for Workers {
-    fn drop(&mut self) {
-        lock(&self.shared.turn).over = true;
-        self.shared.begin.notify_all();
-        for thread in self.threads.drain(..) {
-            // The thread catches its panics; there is nothing left to report.
-            let _ = thread.join();
-        }
-    }
-}
-
 impl Executor for Workers {
     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
         let genomes = (0..work.weights.len()).map(|i| work.weights.genome(i));
@@ -385,30 +325,6 @@ impl Executor for Workers {
 }
 
 impl Shared {
-    /// The main loop of a thread; `served` is the number of turns before it started.
-    fn serve(&self, mut worker: Worker, mut served: u64) {
-        loop {
-            let mut turn = lock(&self.turn);
-            while turn.number == served && !turn.over {
-                turn = self.begin.wait(turn).unwrap_or_else(PoisonError::into_inner);
-            }
-            if turn.over {
-                return;
-            }
-            served = turn.number;
-            drop(turn);
-            let worked = catch_unwind(AssertUnwindSafe(|| self.work(&mut worker)));
-            let mut turn = lock(&self.turn);
-            if let Err(panic) = worked {
-                turn.died = Some(message(&*panic));
-            }
-            turn.busy -= 1;
-            if turn.busy == 0 {
-                self.end.notify_one();
-            }
-        }
-    }
-
     /// Takes jobs and runs them until none is left.
     fn work(&self, worker: &mut Worker) {
         let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
@@ -464,19 +380,8 @@ impl JobTable {
     }
 }
 
-/// Locks in spite of an earlier panic: the data is always consistent, since rollouts run without the lock.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn broken(job: RolloutJob, step: u64, what: String) -> EvaluateError {
     EvaluateError::Broken { genome: job.genome, episode: job.episode, env_seed: job.env_seed, step, what }
-}
-
-/// The message of a panic.
-pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".into())
 }
 
 #[cfg(test)]
@@ -487,7 +392,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::toy::{ToyWorld, toy_agent};
+    use foveate_toy::{ToyWorld, toy_agent};
 
     fn population(genomes: usize) -> Population {
         let mut population = Population::zeros(genomes, 3);
@@ -672,7 +577,7 @@ mod tests {
     #[test]
     fn a_stopped_evaluation_says_so() {
         let mut workers = workers(&ToyWorld::default(), 2);
-        workers.shared.stop.ask();
+        workers.pool.shared().stop.ask();
         let error = evaluate(&mut workers, &population(2), &jobs(2, 2));
         assert_eq!(error, Err(EvaluateError::Stopped));
     }

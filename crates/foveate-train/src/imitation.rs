@@ -49,7 +49,31 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
 
 impl LearnerSettings for ImitationConfig {
     fn check(&self) -> Result<(), LearnError> {
-        ImitationConfig::check(self)
+        let &ImitationConfig {
+            pushes, keep, updates, pieces, piece, burn_in, learning_rate, averaging, ..
+        } = self;
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
+        for (name, value, least) in [
+            ("keep", keep, 1),
+            ("updates", updates, 1),
+            ("pieces", pieces, 1),
+            ("piece", piece, 1),
+            ("burn_in", burn_in, 0),
+        ] {
+            if value < least || value > MOST {
+                return refuse(format!("{name} = {value}; choose from {least} to {MOST}"));
+            }
+        }
+        if !(0.0..=100.0).contains(&pushes) {
+            return refuse(format!("pushes = {pushes}; they are per 100 steps: choose from 0 to 100"));
+        }
+        if !(learning_rate > 0.0 && learning_rate.is_finite()) {
+            return refuse(format!("learning_rate = {learning_rate}; it must be above 0"));
+        }
+        if !(0.0..1.0).contains(&averaging) {
+            return refuse(format!("averaging = {averaging}; it must be at least 0 and below 1"));
+        }
+        Ok(())
     }
 
     fn table(&self) -> Table {
@@ -129,38 +153,6 @@ impl Default for ImitationConfig {
 const MOST: usize = 100_000;
 
 impl ImitationConfig {
-    /// Checks that the values are valid.
-    ///
-    /// # Errors
-    /// [`LearnError::BadConfig`] names the setting, its value and its range.
-    pub fn check(&self) -> Result<(), LearnError> {
-        let &ImitationConfig {
-            pushes, keep, updates, pieces, piece, burn_in, learning_rate, averaging, ..
-        } = self;
-        let refuse = |why: String| Err(LearnError::BadConfig { why });
-        for (name, value, least) in [
-            ("keep", keep, 1),
-            ("updates", updates, 1),
-            ("pieces", pieces, 1),
-            ("piece", piece, 1),
-            ("burn_in", burn_in, 0),
-        ] {
-            if value < least || value > MOST {
-                return refuse(format!("{name} = {value}; choose from {least} to {MOST}"));
-            }
-        }
-        if !(0.0..=100.0).contains(&pushes) {
-            return refuse(format!("pushes = {pushes}; they are per 100 steps: choose from 0 to 100"));
-        }
-        if !(learning_rate > 0.0 && learning_rate.is_finite()) {
-            return refuse(format!("learning_rate = {learning_rate}; it must be above 0"));
-        }
-        if !(0.0..1.0).contains(&averaging) {
-            return refuse(format!("averaging = {averaging}; it must be at least 0 and below 1"));
-        }
-        Ok(())
-    }
-
     /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
         let &ImitationConfig { expert_rounds, pushes, learning_rate, averaging, .. } = self;

@@ -1,12 +1,11 @@
 //! Contract tests for every learner in the registry, and for one that a program registers.
 
-use std::ops::Range;
-
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Demonstration, EpisodeResult, Episodes, Experience, LearnError, Learner, PolicyError, Progress, Purpose,
-    Record, Recording, Seed, StateDict, StateReader, Student, Tensor, Unroll, Work,
+    Demonstration, EpisodeResult, Episodes, Experience, LearnError, Learner, Progress, Purpose, Record,
+    Recording, Seed, StateDict, StateReader, Tensor, Unroll, Work,
 };
+use foveate_toy::ToyStudent;
 use foveate_train::{
     Fitness, JobSize, LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom,
     Stage,
@@ -14,40 +13,6 @@ use foveate_train::{
 use toml::Table;
 
 const PARAMS: usize = 5;
-
-/// `action = w₀ x + w₁`; the other parameters are not used.
-#[derive(Clone)]
-struct Line([f32; 2]);
-
-impl Student for Line {
-    fn inputs(&self) -> usize {
-        1
-    }
-    fn actions(&self) -> usize {
-        1
-    }
-    fn learns(&self) -> Range<usize> {
-        0..2
-    }
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.0 = [flat[0], flat[1]];
-        Ok(())
-    }
-    fn study(&mut self, of: &Demonstration, piece: Range<usize>, _: usize, gradient: &mut [f32]) -> f64 {
-        let (mut sum, mut of_piece) = (0.0, [0.0; 2]);
-        for t in piece {
-            let error = self.0[0] * of.inputs[t] + self.0[1] - of.actions[t];
-            of_piece[0] += 2.0 * error * of.inputs[t];
-            of_piece[1] += 2.0 * error;
-            sum += f64::from(error * error);
-        }
-        gradient.iter_mut().zip(of_piece).for_each(|(to, x)| *to += x);
-        sum
-    }
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
-    }
-}
 
 /// A custom learner: follows the rewards of its transitions.
 struct Follower {
@@ -153,7 +118,7 @@ fn table(learner: &LearnerDescriptor) -> Table {
 }
 
 fn build(learner: &LearnerDescriptor, weights: Vec<f64>, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
-    let student = Line([0.0; 2]);
+    let student = ToyStudent::linear(2, PARAMS);
     let settings = learner.settings(&table(learner)).expect(learner.name);
     settings.build(LearnerParts {
         weights,
@@ -188,8 +153,8 @@ fn experience(work: &Work) -> Experience {
         match work.record {
             Record::Returns => {}
             Record::Demonstrations(_) => {
-                let inputs = draw(8);
-                let actions = inputs.iter().map(|x| 0.3 * x - 0.1).collect();
+                let inputs: Vec<f32> = draw(8).into_iter().flat_map(|x| [x, 1.0]).collect();
+                let actions = inputs.chunks(2).map(|input| 0.3 * input[0] - 0.1 * input[1]).collect();
                 experience.recordings.push(Recording::Demonstration(Demonstration {
                     inputs,
                     actions,

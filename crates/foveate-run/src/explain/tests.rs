@@ -391,7 +391,7 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
 fn requests_that_cannot_be_met() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let agent = PolicyAgent::new(Toy::new(Says::Truth));
-    let toy = crate::toy::ToyWorld::default();
+    let toy = foveate_toy::ToyWorld::default();
     let sparks = Sparks::new();
     let stopped = Stop::default();
     stopped.ask();

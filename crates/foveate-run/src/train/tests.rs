@@ -7,7 +7,7 @@ use foveate_train::{FreshWeights, Init, Interval, Recipe, Selection, Stage};
 
 use crate::progress::LogLine;
 use crate::progress::Style;
-use crate::toy::{ToyStudent, ToyWorld, toy_agent};
+use foveate_toy::{ToyStudent, ToyWorld, toy_agent};
 
 fn recipe() -> Recipe {
     let stage = Stage { starts: 2, ..Stage::new("tries", 2500).with("population", 6).with("sigma", 0.3) };
@@ -53,7 +53,7 @@ fn parts(world: ToyWorld, workers: usize) -> Parts {
     let mut config = TrainConfig::load("laptop", None, &[""; 0]).expect("the preset");
     (config.seed, config.workers, config.recipe) = (4, workers, recipe());
     Parts {
-        training: Training::new(recipe(), 4, fresh, Some(Box::new(ToyStudent([0.0; 3])))).expect("fine"),
+        training: Training::new(recipe(), 4, fresh, Some(Box::new(ToyStudent::new()))).expect("fine"),
         config,
         title: "toy".into(),
         checkpoint_every: Duration::ZERO,

@@ -10,8 +10,8 @@ use foveate_train::{
     ReplayJudge, Schedule, Selection, Stage, TrackSeeds, TrainError, Training,
 };
 
-use crate::toy::{ToyStudent, ToyWorld, toy_agent};
 use crate::workers::{Stop, Workers};
+use foveate_toy::{ToyStudent, ToyWorld, toy_agent};
 
 fn recipe() -> Recipe {
     let stage = Stage { starts: 3, ..Stage::new("tries", 1500).with("population", 8).with("sigma", 0.3) };
@@ -564,7 +564,7 @@ fn demonstrations() -> Recipe {
 }
 
 fn with_student(recipe: Recipe) -> Result<Training, TrainError> {
-    Training::new(recipe, 3, fresh(), Some(Box::new(ToyStudent([0.0; 3]))))
+    Training::new(recipe, 3, fresh(), Some(Box::new(ToyStudent::new())))
 }
 
 #[test]

@@ -1,9 +1,9 @@
 use super::*;
-use crate::toy::{ToyWorld, toy_agent};
 use foveate_core::{
     ActContext, Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
     ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Selected, Step, TensorShape,
 };
+use foveate_toy::{ToyWorld, toy_agent};
 
 /// A world of one grey square: brighter in every step, over after `length` steps, reward 1 per step.
 #[derive(Clone)]

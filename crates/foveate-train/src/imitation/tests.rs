@@ -1,56 +1,8 @@
-use std::ops::Range;
-
+use foveate_core::EpisodeResult;
 use foveate_core::episode::EpisodeRules;
-use foveate_core::{EpisodeResult, PolicyError};
+use foveate_toy::ToyStudent;
 
 use super::*;
-
-/// `action = w₀ x + w₁ y`; the third parameter is not used.
-#[derive(Debug, Clone, Default)]
-struct Linear([f32; 2]);
-
-impl Student for Linear {
-    fn inputs(&self) -> usize {
-        2
-    }
-
-    fn actions(&self) -> usize {
-        1
-    }
-
-    fn learns(&self) -> Range<usize> {
-        0..2
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        assert_eq!(flat.len(), 3);
-        self.0 = [flat[0], flat[1]];
-        Ok(())
-    }
-
-    fn study(
-        &mut self,
-        demonstration: &Demonstration,
-        piece: Range<usize>,
-        _: usize,
-        gradient: &mut [f32],
-    ) -> f64 {
-        let (mut sum, mut of_piece) = (0.0, [0.0; 2]);
-        for t in piece {
-            let [x, y] = [demonstration.inputs[2 * t], demonstration.inputs[2 * t + 1]];
-            let error = self.0[0] * x + self.0[1] * y - demonstration.actions[t];
-            of_piece[0] += 2.0 * error * x;
-            of_piece[1] += 2.0 * error * y;
-            sum += f64::from(error * error);
-        }
-        gradient.iter_mut().zip(of_piece).for_each(|(to, sum)| *to += sum);
-        sum
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
-    }
-}
 
 /// A demonstration of an expert with the weights 0.5 and −2.
 fn demonstration(seed: u64, steps: usize) -> Demonstration {
@@ -73,7 +25,12 @@ fn small() -> ImitationConfig {
 }
 
 fn new(config: ImitationConfig) -> Imitation {
-    Imitation::new(config, vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Linear::default())).expect("fine")
+    with(config, ToyStudent::linear(2, 3))
+}
+
+/// The third parameter, which does not learn, is 7.
+fn with(config: ImitationConfig, student: ToyStudent) -> Imitation {
+    Imitation::new(config, vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(student)).expect("fine")
 }
 
 fn experience(demonstrations: Vec<Demonstration>, total: f64) -> Experience {
@@ -161,60 +118,20 @@ fn a_restored_learner_goes_on_to_the_bit() {
     }
 }
 
-/// A student that fails on the second segment.
-#[derive(Debug, Clone, Default)]
-struct Failing(Linear);
-
-impl Student for Failing {
-    fn inputs(&self) -> usize {
-        self.0.inputs()
-    }
-
-    fn actions(&self) -> usize {
-        self.0.actions()
-    }
-
-    fn learns(&self) -> Range<usize> {
-        self.0.learns()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.0.set_params(flat)
-    }
-
-    fn study(
-        &mut self,
-        demonstration: &Demonstration,
-        piece: Range<usize>,
-        _: usize,
-        gradient: &mut [f32],
-    ) -> f64 {
-        self.0.study(demonstration, piece, 0, gradient)
-    }
-
-    fn study_all(&mut self, pieces: &[Piece], _: usize, _: &mut [f32]) -> Result<f64, PolicyError> {
-        assert_eq!(pieces.len(), small().pieces);
-        Err(PolicyError::Study { piece: 1, why: "it broke".into() })
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
-    }
-}
-
 #[test]
 fn a_gradient_that_cannot_be_had_is_an_error_and_changes_nothing() {
-    let mut learner =
-        Imitation::new(small(), vec![0.0, 0.0, 7.0], Seed::root(1), Box::new(Failing::default()))
-            .expect("fine");
+    let mut learner = with(small(), ToyStudent::linear(2, 3).refusing());
     let before = learner.state();
-    let round = experience(vec![demonstration(1, 40)], 1.0);
-    let error = learner.receive(round).expect_err("it cannot be studied").to_string();
+    let round = || experience(vec![demonstration(1, 40)], 1.0);
+    let error = learner.receive(round()).expect_err("it cannot be studied").to_string();
     assert_eq!(
         error,
         "learning from the recordings of generation 0 failed: piece 1 of the demonstrations could not be studied: it broke"
     );
     assert_eq!(learner.state(), before);
+    // With a single segment in each update, there is none to refuse.
+    let mut learner = with(ImitationConfig { pieces: 1, ..small() }, ToyStudent::linear(2, 3).refusing());
+    learner.receive(round()).expect("fine");
 }
 
 #[test]

@@ -1,0 +1,175 @@
+//! The student.
+
+use std::ops::Range;
+
+use foveate_core::{Demonstration, Piece, PolicyError, Student};
+
+/// A student whose gradient is a formula: `action = Σ wᵢ · inputᵢ + r · (last action)`.
+#[derive(Debug, Clone)]
+pub struct ToyStudent {
+    params: Vec<f32>,
+    inputs: usize,
+    /// Whether the parameter after those of the inputs is `r`; otherwise `r` is 0.
+    recurrent: bool,
+    breaks: Breaks,
+}
+
+/// When a student breaks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Breaks {
+    Never,
+    /// It panics at demonstrations of one step.
+    AtOneStep,
+    /// It refuses all segments of an update.
+    AtUpdates,
+}
+
+impl ToyStudent {
+    /// The student of a [`ToyPolicy`](crate::ToyPolicy): two inputs, three parameters.
+    #[must_use]
+    pub fn new() -> Self {
+        ToyStudent { params: vec![0.0; 3], inputs: 2, recurrent: true, breaks: Breaks::Never }
+    }
+
+    /// A student without memory. The parameters after those of the inputs are not used and do not learn.
+    #[must_use]
+    pub fn linear(inputs: usize, params: usize) -> Self {
+        assert!(inputs <= params, "one parameter for each input");
+        ToyStudent { params: vec![0.0; params], inputs, recurrent: false, breaks: Breaks::Never }
+    }
+
+    /// Panics at demonstrations of one step, and leaves wrong weights behind.
+    #[must_use]
+    pub fn panicking(self) -> Self {
+        ToyStudent { breaks: Breaks::AtOneStep, ..self }
+    }
+
+    /// Refuses the second segment of every update.
+    #[must_use]
+    pub fn refusing(self) -> Self {
+        ToyStudent { breaks: Breaks::AtUpdates, ..self }
+    }
+}
+
+impl Default for ToyStudent {
+    fn default() -> Self {
+        ToyStudent::new()
+    }
+}
+
+impl Student for ToyStudent {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn actions(&self) -> usize {
+        1
+    }
+
+    fn learns(&self) -> Range<usize> {
+        0..self.inputs + usize::from(self.recurrent)
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        if flat.len() != self.params.len() {
+            let (wanted, given) = (self.params.len(), flat.len());
+            return Err(PolicyError::ParamCount { wanted, given, tensors: format!("w {wanted}") });
+        }
+        self.params.copy_from_slice(flat);
+        Ok(())
+    }
+
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let (weights, rest) = self.params.split_at(self.inputs);
+        let memory = if self.recurrent { rest[0] } else { 0.0 };
+        let learns = self.learns();
+        // The action, and its derivative with respect to the parameters.
+        let (mut action, mut slope, mut sum) = (0.0_f32, vec![0.0_f32; learns.len()], 0.0);
+        let mut of_piece = vec![0.0; learns.len()];
+        for t in piece.start.saturating_sub(burn_in)..piece.end {
+            let inputs = &demonstration.inputs[self.inputs * t..self.inputs * (t + 1)];
+            let before = action;
+            action = inputs.iter().zip(weights).map(|(x, w)| w * x).sum::<f32>() + memory * before;
+            if t < piece.start {
+                continue;
+            }
+            for (slope, input) in slope.iter_mut().zip(inputs.iter().chain([&before])) {
+                *slope = input + memory * *slope;
+            }
+            let error = action - demonstration.actions[t];
+            sum += f64::from(error * error);
+            for (of_piece, slope) in of_piece.iter_mut().zip(&slope) {
+                *of_piece += 2.0 * error * slope;
+            }
+        }
+        gradient[learns].iter_mut().zip(of_piece).for_each(|(to, sum)| *to += sum);
+        if self.breaks == Breaks::AtOneStep && demonstration.steps == 1 {
+            // The state after a panic must not be used again.
+            self.params.fill(f32::NAN);
+            panic!("too short");
+        }
+        sum
+    }
+
+    fn study_all(
+        &mut self,
+        pieces: &[Piece],
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let mut sum = 0.0;
+        for (index, Piece { demonstration, steps }) in pieces.iter().enumerate() {
+            if self.breaks == Breaks::AtUpdates && index == 1 {
+                return Err(PolicyError::Study { piece: 1, why: "it broke".into() });
+            }
+            sum += self.study(demonstration, steps.clone(), burn_in, gradient);
+        }
+        Ok(sum)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_core::Seed;
+
+    use super::*;
+
+    /// The gradient, against differences of the error: what the tests of learners rely on.
+    #[test]
+    fn the_gradient_is_that_of_the_error() {
+        let mut rng = Seed::root(1).rng();
+        let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(-1.0, 1.0) as f32).collect() };
+        let demonstration = Demonstration { inputs: draw(2 * 12), actions: draw(12), steps: 12 };
+        for (mut student, params) in [(ToyStudent::new(), 3), (ToyStudent::linear(2, 4), 4)] {
+            let weights = draw(params);
+            let mut gradient = vec![0.0; params];
+            student.set_params(&weights).expect("as many");
+            student.study(&demonstration, 0..12, 0, &mut gradient);
+            assert!(
+                student.learns().all(|i| gradient[i] != 0.0)
+                    && gradient[student.learns().end..].iter().all(|&g| g == 0.0)
+            );
+            for i in 0..params {
+                let mut error_at = |step: f32| {
+                    let mut moved = weights.clone();
+                    moved[i] += step;
+                    student.set_params(&moved).expect("as many");
+                    student.study(&demonstration, 0..12, 0, &mut vec![0.0; params])
+                };
+                let slope = (error_at(1e-2) - error_at(-1e-2)) / 2e-2;
+                // Single precision, and the curvature between the two points.
+                assert!((slope - f64::from(gradient[i])).abs() < 1e-2, "parameter {i}: {slope} {gradient:?}");
+            }
+        }
+    }
+}
