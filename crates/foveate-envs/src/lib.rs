@@ -2,7 +2,9 @@
 //!
 //! **Invariant:** this crate uses no file, clock or thread; a world does not depend on agents.
 
+mod canvas;
 pub mod car_racing;
+pub mod cartpole_swingup;
 pub mod random;
 pub mod registry;
 pub mod shift;

@@ -17,10 +17,10 @@ mod presets;
 mod take_cover;
 
 use foveate_core::{Env, EnvError, Registry};
-use foveate_envs::car_racing;
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
+use foveate_envs::{car_racing, cartpole_swingup};
 
 pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
 pub use foveate_envs::registry::{WorldDescriptor, WorldError};
@@ -30,7 +30,13 @@ pub use presets::{PRESETS, Preset};
 /// All worlds. The first one is the default.
 pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
     "world",
-    &[&car_racing::DESCRIPTOR, &take_cover::DESCRIPTOR, &ant::DESCRIPTOR, &gymnasium::DESCRIPTOR],
+    &[
+        &car_racing::DESCRIPTOR,
+        &cartpole_swingup::DESCRIPTOR,
+        &take_cover::DESCRIPTOR,
+        &ant::DESCRIPTOR,
+        &gymnasium::DESCRIPTOR,
+    ],
 );
 
 /// The option, common to all worlds, that adds wrappers, as in `grey+resize:84x84`; shifts apply to the

@@ -5,16 +5,15 @@
 //! units per second), the wheel speeds (front blue, rear violet), the steering (green) and the spin (red);
 //! both point right for a right turn. Agents never receive this picture.
 
-mod canvas;
 mod car;
 mod hud;
 mod land;
 mod lens;
 
-use canvas::{Canvas, Ink};
 use foveate_core::ImageBuf;
 use lens::Lens;
 
+use crate::canvas::{Canvas, Ink};
 use crate::car_racing::scene::Scene;
 
 /// Draws `scene` into all of `view`, at any size. Small pictures have no instruments.

@@ -1,7 +1,7 @@
 //! The car rendered for people: the shapes of the physics, with a shadow, a cockpit and a helmet.
 
-use super::canvas::{Canvas, Ink, Point};
 use super::lens::Lens;
+use crate::canvas::{Canvas, Ink, Point};
 use crate::car_racing::picture::fast::stripe;
 use crate::car_racing::scene::{Body, Scene};
 use crate::car_racing::shape;

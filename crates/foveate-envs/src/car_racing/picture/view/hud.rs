@@ -1,6 +1,6 @@
 //! Instruments: score, speed, wheels, steering and spin on a dark strip.
 
-use super::canvas::{Canvas, Ink};
+use crate::canvas::{Canvas, Ink};
 use crate::car_racing::scene::Scene;
 
 const STRIP: Ink = Ink::new([12, 14, 18]).at(0.72);

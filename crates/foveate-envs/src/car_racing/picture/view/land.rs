@@ -1,7 +1,7 @@
 //! Ground and road rendered for people.
 
-use super::canvas::{Canvas, Ink, Point};
 use super::lens::Lens;
+use crate::canvas::{Canvas, Ink, Point};
 use crate::car_racing::scene::{Backdrop, GRASS_DIM, PLAYFIELD, Paint, Scene};
 
 /// The colour beyond the field.

@@ -3,10 +3,10 @@
 use foveate_core::ImageBuf;
 
 /// A point in pixels, x to the right, y down.
-pub(super) type Point = [f32; 2];
+pub(crate) type Point = [f32; 2];
 
 /// An image with a buffer for one polygon's coverage.
-pub(super) struct Canvas<'a> {
+pub(crate) struct Canvas<'a> {
     width: usize,
     height: usize,
     rgb: &'a mut [u8],
@@ -16,34 +16,34 @@ pub(super) struct Canvas<'a> {
 
 /// A colour and its opacity, 0 to 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ink {
-    pub(super) rgb: [f32; 3],
-    pub(super) alpha: f32,
+pub(crate) struct Ink {
+    pub(crate) rgb: [f32; 3],
+    pub(crate) alpha: f32,
 }
 
 impl Ink {
-    pub(super) const fn new(rgb: [u8; 3]) -> Self {
+    pub(crate) const fn new(rgb: [u8; 3]) -> Self {
         Ink { rgb: [rgb[0] as f32, rgb[1] as f32, rgb[2] as f32], alpha: 1.0 }
     }
 
-    pub(super) const fn at(self, alpha: f32) -> Self {
+    pub(crate) const fn at(self, alpha: f32) -> Self {
         Ink { alpha, ..self }
     }
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(view: &'a mut ImageBuf) -> Self {
+    pub(crate) fn new(view: &'a mut ImageBuf) -> Self {
         let (width, height) = (view.width(), view.height());
         Canvas { width, height, rgb: view.rgb_mut(), changes: vec![0.0; (width + 1) * height] }
     }
 
     /// `[width, height]` in pixels.
-    pub(super) fn size(&self) -> [f32; 2] {
+    pub(crate) fn size(&self) -> [f32; 2] {
         [self.width as f32, self.height as f32]
     }
 
     /// Sets every pixel to the colour at its centre.
-    pub(super) fn paint_all(&mut self, color: impl Fn(Point) -> [u8; 3]) {
+    pub(crate) fn paint_all(&mut self, color: impl Fn(Point) -> [u8; 3]) {
         for (i, pixel) in self.rgb.chunks_exact_mut(3).enumerate() {
             let at = [(i % self.width) as f32 + 0.5, (i / self.width) as f32 + 0.5];
             pixel.copy_from_slice(&color(at));
@@ -52,7 +52,7 @@ impl<'a> Canvas<'a> {
 
     /// Fills a polygon, weighted by the exact area of every pixel that it covers. Polygons may be concave and
     /// extend beyond the image, but must not cross themselves.
-    pub(super) fn fill(&mut self, points: &[Point], ink: Ink) {
+    pub(crate) fn fill(&mut self, points: &[Point], ink: Ink) {
         if points.iter().flatten().any(|v| !v.is_finite()) {
             return;
         }
@@ -95,7 +95,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Fills a rectangle with rounded corners.
-    pub(super) fn round_rectangle(&mut self, [x0, y0]: Point, [x1, y1]: Point, radius: f32, ink: Ink) {
+    pub(crate) fn round_rectangle(&mut self, [x0, y0]: Point, [x1, y1]: Point, radius: f32, ink: Ink) {
         if x1 <= x0 || y1 <= y0 {
             return;
         }

@@ -1,0 +1,236 @@
+//! [`CartPoleSwingUp`] as an [`Env`].
+
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Step,
+};
+
+use super::physics::{CartPoleState, FORCE, FPS};
+use super::{ID, view};
+use crate::random::Mt19937;
+
+/// Steps after which an episode is truncated.
+const MAX_STEPS: usize = 1000;
+/// The seed of a world that never got one.
+const DEFAULT_SEED: u64 = 0;
+
+/// The options of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CartPoleConfig {
+    /// Shows all five numbers twice.
+    pub redundant: bool,
+}
+
+/// A cart on a track of 4.8 m swings its pole up; after AttentionNeuron's `CartPoleSwingUpHarder`.
+///
+/// * observation: position of the cart, its velocity, cosine and sine of the pole's angle (0 is upright,
+///   positive is to the left), its angular velocity; metres, radians and seconds
+/// * action: the force on the cart, −1 (10 N to the left) to 1 (to the right); numbers outside are clipped
+/// * reward: `(cos θ + 1) / 2 * cos(π/2 * x / 2.4)` of the state after the step, also in the last step, where
+///   it can be a little below 0
+/// * end: terminated when the cart is more than 2.4 m from the middle, truncated after 1000 steps; both can
+///   happen in the same step
+///
+/// A reset without a seed continues the random stream; a world that never got a seed uses 0.
+#[derive(Debug, Clone)]
+pub struct CartPoleSwingUp {
+    config: CartPoleConfig,
+    spec: EnvSpec,
+    stream: Mt19937,
+    state: CartPoleState,
+    /// Sine and cosine of the angle.
+    sin: f64,
+    cos: f64,
+    /// The force of the last step, in N.
+    force: f64,
+    /// `[x, x', cos θ, sin θ, θ']`, twice.
+    numbers: [f32; 10],
+    steps: usize,
+    running: bool,
+}
+
+impl CartPoleSwingUp {
+    /// Builds a world; it must be reset before the first step.
+    pub fn new(config: CartPoleConfig) -> Self {
+        let spec = EnvSpec {
+            id: ID.into(),
+            observation: ObservationSpace::Vector { len: if config.redundant { 10 } else { 5 } },
+            action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+            max_steps: Some(MAX_STEPS),
+            fps: FPS,
+        };
+        let mut world = CartPoleSwingUp {
+            config,
+            spec,
+            stream: Mt19937::gym_seeded(DEFAULT_SEED),
+            state: CartPoleState::HANGING,
+            sin: 0.0,
+            cos: 0.0,
+            force: 0.0,
+            numbers: [0.0; 10],
+            steps: 0,
+            running: false,
+        };
+        world.look();
+        world
+    }
+
+    /// Position, angle and velocities, in full precision.
+    pub const fn cart_pole(&self) -> CartPoleState {
+        self.state
+    }
+
+    /// Writes the observation.
+    #[inline]
+    fn look(&mut self) {
+        (self.sin, self.cos) = self.state.theta.sin_cos();
+        let CartPoleState { x, x_dot, theta_dot, .. } = self.state;
+        let five = [x, x_dot, self.cos, self.sin, theta_dot].map(|number| number as f32);
+        self.numbers[..5].copy_from_slice(&five);
+        if self.config.redundant {
+            self.numbers[5..].copy_from_slice(&five);
+        }
+    }
+}
+
+impl Env for CartPoleSwingUp {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        if let Some(seed) = seed {
+            self.stream = Mt19937::gym_seeded(seed);
+        }
+        self.state = CartPoleState::start(&mut self.stream);
+        (self.force, self.steps, self.running) = (0.0, 0, true);
+        self.look();
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: ID.into() });
+        }
+        self.spec.action.check(ID, action)?;
+        let Action::Continuous(&[action]) = action else { unreachable!("its space has one number") };
+        self.force = action.clamp(-1.0, 1.0) * FORCE;
+        self.state = self.state.moved(self.force, self.sin, self.cos);
+        self.look();
+        self.steps += 1;
+        let terminated = self.state.is_off();
+        let truncated = self.steps >= MAX_STEPS;
+        self.running = !(terminated || truncated);
+        Ok(Step { reward: self.state.reward(self.cos), terminated, truncated })
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        Observation::Vector(if self.config.redundant { &self.numbers } else { &self.numbers[..5] })
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        view::draw(self.state, self.force, view);
+        Ok(())
+    }
+
+    /// `x`, `x_dot`, `theta`, `theta_dot`, and the `force` of the last step.
+    fn state(&self) -> Fact {
+        let CartPoleState { x, x_dot, theta, theta_dot } = self.state;
+        Fact::Group(vec![
+            ("x", Fact::Number(x)),
+            ("x_dot", Fact::Number(x_dot)),
+            ("theta", Fact::Number(theta)),
+            ("theta_dot", Fact::Number(theta_dot)),
+            ("force", Fact::Number(self.force)),
+        ])
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(config: CartPoleConfig) -> CartPoleSwingUp {
+        CartPoleSwingUp::new(config)
+    }
+
+    fn seen(world: &CartPoleSwingUp) -> Vec<f32> {
+        let Observation::Vector(numbers) = world.observation() else { panic!("numbers") };
+        numbers.to_vec()
+    }
+
+    #[test]
+    fn resets_without_a_seed_continue_the_stream() {
+        let mut env = world(CartPoleConfig::default());
+        let mut starts = |seed| {
+            env.reset(seed);
+            env.cart_pole()
+        };
+        let one = [Some(1), None, None].map(&mut starts);
+        assert!(one[0] != one[1] && one[1] != one[2], "{one:?}");
+        assert_eq!([Some(1), None, None].map(&mut starts), one);
+        assert_ne!(starts(Some(2)), one[0]);
+    }
+
+    #[test]
+    fn redundant_shows_everything_twice_and_changes_nothing_else() {
+        let mut one = world(CartPoleConfig::default());
+        let mut two = world(CartPoleConfig { redundant: true });
+        for world in [&mut one, &mut two] {
+            world.reset(Some(4));
+        }
+        for step in 0..50 {
+            assert_eq!([seen(&one), seen(&one)].concat(), seen(&two));
+            assert_eq!(two.observation().space(), two.spec().observation);
+            let action = [f64::from(step % 7) / 3.0 - 1.0];
+            let steps = [&mut one, &mut two].map(|world| world.step(Action::Continuous(&action)));
+            assert_eq!(steps[0], steps[1]);
+        }
+    }
+
+    #[test]
+    fn ends_are_of_two_kinds() {
+        // Pushed to the right all the time, the cart leaves the track.
+        let mut env = world(CartPoleConfig::default());
+        env.reset(Some(1));
+        let last = loop {
+            let step = env.step(Action::Continuous(&[2.0])).expect("clipped");
+            if step.is_over() {
+                break step;
+            }
+        };
+        assert!(last.terminated && !last.truncated && last.reward <= 0.0, "{last:?}");
+        assert!(env.cart_pole().x > super::super::HALF_TRACK);
+        let again = env.step(Action::Continuous(&[0.0]));
+        assert_eq!(again, Err(EnvError::NeedsReset { env: ID.into() }));
+        // Held in the middle, it is stopped after 1000 steps.
+        env.reset(Some(1));
+        env.state = CartPoleState::HANGING;
+        env.look();
+        let steps = (1..=1000).map(|_| env.step(Action::Continuous(&[0.0])).expect("a good action"));
+        let over: Vec<Step> = steps.filter(Step::is_over).collect();
+        assert_eq!(over.len(), 1);
+        assert!(over[0].truncated && !over[0].terminated);
+    }
+
+    #[test]
+    fn bad_actions_change_nothing() {
+        let mut env = world(CartPoleConfig::default());
+        env.reset(Some(2));
+        let before = env.cart_pole();
+        for (action, want) in [
+            (Action::Continuous(&[f64::NAN]), "action[0] is NaN"),
+            (Action::Continuous(&[f64::INFINITY]), "action[0] is inf"),
+            (Action::Continuous(&[]), "an action of 0 numbers"),
+            (Action::Continuous(&[0.0, 0.0]), "an action of 2 numbers"),
+            (Action::Discrete(0), "does not take the action"),
+        ] {
+            let said = env.step(action).expect_err(want).to_string();
+            assert!(said.contains(want) && said.contains(ID), "{said}");
+        }
+        assert_eq!(env.cart_pole(), before);
+        assert!(world(CartPoleConfig::default()).step(Action::Continuous(&[0.0])).is_err(), "never reset");
+    }
+}
