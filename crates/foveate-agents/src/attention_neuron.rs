@@ -6,11 +6,12 @@
 //! order of the sensors, so the agent works whichever way its inputs are permuted, and with any number of them.
 //!
 //! * [`vectors`]: the agent for worlds that show numbers (CartPole, Ant in the paper).
-//! * [`pictures`]: the agent for worlds that show pictures (CarRacing, Pong in the paper).
+//! * [`pictures`]: the agent for worlds that show pictures (CarRacing, Pong in the paper), with its [`heads`].
 //!
 //! Both are the agent `attention-neuron`. Its setting `senses` says which one is meant: `"numbers"`, the default, or
 //! `"picture"`.
 
+pub mod heads;
 pub mod pictures;
 pub mod vectors;
 

@@ -42,6 +42,13 @@ impl Params {
         place.map_or(0..0, |i| self.starts[i]..self.starts[i] + self.tensors[i].len())
     }
 
+    /// The last `count` tensors.
+    pub(crate) fn last(&self, count: usize) -> impl Iterator<Item = &[f32]> {
+        let first = self.tensors.len().saturating_sub(count);
+        let places = self.tensors[first..].iter().zip(&self.starts[first..]);
+        places.map(|(tensor, &start)| &self.flat[start..start + tensor.len()])
+    }
+
     /// The LSTM called `lstm`.
     pub(crate) fn lstm(&self) -> CellWeights<'_> {
         CellWeights {

@@ -14,7 +14,7 @@ use crate::AttentionAgentConfig;
 use crate::params::Params;
 use crate::registry::AgentConfig;
 
-/// Learns the tensors `lstm.*` and `output.*`, which lie one behind the other at the end of the flat vector.
+/// Learns the tensors `lstm.*` and `output.*`, which lie one behind the other in the flat vector.
 ///
 /// `lstm.bias_ih` and `lstm.bias_hh` are only ever added, so `bias_ih` alone learns; the gradient of `bias_hh` is 0.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl LstmStudent {
         Ok(Self::of(config.tensors(), inputs, config.hidden, config.actions.clone()))
     }
 
-    /// The student of an agent whose `tensors` end with an LSTM from `inputs` to `hidden` numbers and its output
+    /// The student of an agent whose `tensors` have an LSTM from `inputs` to `hidden` numbers, followed by its output
     /// layer.
     pub(crate) fn of(
         tensors: Vec<TensorShape>,
@@ -77,7 +77,7 @@ impl Student for LstmStudent {
     }
 
     fn learns(&self) -> Range<usize> {
-        self.params.place("lstm.bias_hh").start..self.params.flat().len()
+        self.params.place("lstm.bias_hh").start..self.params.place("output.weight").end
     }
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {

@@ -27,6 +27,11 @@ impl Dense {
         }
     }
 
+    /// Number of outputs.
+    pub const fn outputs(&self) -> usize {
+        self.outputs
+    }
+
     /// Sets the weights.
     ///
     /// # Panics
@@ -107,6 +112,27 @@ impl Task for Tanh<'_> {
     }
 }
 
+/// Replaces every number by its logistic function, with an absolute error of at most 2e-7.
+pub fn sigmoid(level: Level, xs: &mut [f32]) {
+    level.run(Sigmoid(xs));
+}
+
+struct Sigmoid<'a>(&'a mut [f32]);
+
+impl Task for Sigmoid<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        for xs in self.0.chunks_mut(16) {
+            let mut block = Block::default();
+            block.0[..xs.len()].copy_from_slice(xs);
+            crate::lanes::sigmoid(isa, isa.load16(&block.0)).store(&mut block.0);
+            xs.copy_from_slice(&block.0[..xs.len()]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +162,10 @@ mod tests {
                     assert!((y - truth.tanh()).abs() < 1e-6, "{level}: {y} against tanh {truth}");
                 }
                 assert_eq!(&y, first.get_or_insert(y.clone()), "{level}");
+                let mut z = y.clone();
+                sigmoid(level, &mut z);
+                let logistic = |y: f32| 1.0 / (1.0 + (-y).exp());
+                assert!(z.iter().zip(&y).all(|(z, &y)| (z - logistic(y)).abs() < 1e-6), "{level}");
             }
         }
     }

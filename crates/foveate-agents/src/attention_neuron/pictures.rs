@@ -1,20 +1,509 @@
 //! AttentionNeuron on pictures: every patch is a sensor.
+//!
+//! Per step, with a stack of grey pictures x (the oldest first) and the agent's own last output a:
+//!
+//! 1. the key of a patch is `[x_2 − x_1, x_3 − x_2, …, a] W_k + b_k`: what moves;
+//! 2. its value is `[norm(x_1), norm(x_2), …] W_v + b_v`, where each picture's pixels are normalised by
+//!    themselves: what it looks like, whatever its brightness;
+//! 3. `m = norm(relu(softmax((Q W_q + b_q) · k / s) v))`, with the fixed [`queries`](super::queries) Q: one code per
+//!    query, `[codes, message]`, a latent picture;
+//! 4. a [head](super::heads) turns the codes into the action.
+//!
+//! Where the published code differs from the paper's text, this follows the code: the paper's formula has neither the relu
+//! nor the normalisation of messages. The decision does not depend on the order of the patches, bit for bit, as long as
+//! the order stays the same from the episode's first step on.
 
-use foveate_core::{EnvSpec, PolicyError};
+use foveate_core::{
+    ActContext, Agent, Attention, Decision, EnvSpec, Observation, PatchGrid, Policy, PolicyAgent,
+    PolicyError, Seed, Selected, Student, TensorShape, Threads,
+};
+use foveate_kernels::Level;
+use foveate_kernels::patch_codes::{
+    Affine, CodesScratch, CodesShape, CodesWeights, Flatten, MAX_PATCH, PatchCodes,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::bad;
-use crate::registry::AgentConfig;
+use crate::attention_neuron::heads::{Head, HeadConfig, HeadMemory};
+use crate::attention_neuron::{Senses, queries};
+use crate::config::{MAX_HIDDEN, MAX_SIDE, Scale, bad, check_actions, check_params, to_units, within};
+use crate::params::Params;
+use crate::registry::{self, AgentConfig, Init};
+use crate::student::LstmStudent;
+
+/// Most pictures of a stack.
+const MAX_FRAMES: usize = 64;
+/// Most numbers that the messages of all codes, or the values of all patches, may have together.
+const MAX_NUMBERS: usize = 16 << 20;
+
+/// Hyper-parameters of an AttentionNeuron on pictures. The defaults are those of the published CarRacing agent.
+///
+/// ```
+/// use foveate_agents::attention_neuron::pictures::PictureConfig;
+/// use foveate_agents::AgentConfig;
+/// assert_eq!(PictureConfig::carracing_pi().param_count(), 7212);
+/// assert_eq!(PictureConfig::puzzle_pong().param_count(), 1_687_726);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PictureConfig {
+    /// `"picture"`.
+    pub senses: Senses,
+    /// Width and height of a picture in pixels.
+    pub image: [usize; 2],
+    /// Pictures of a stack.
+    pub frames: usize,
+    /// Side of a patch in pixels; patches do not overlap.
+    pub patch: usize,
+    /// Rows and columns of the latent picture; their product is the number of codes.
+    pub codes: [usize; 2],
+    /// Length of a query before its linear layer: columns of the fixed table.
+    pub code_dim: usize,
+    /// Length of queries and keys after their linear layers.
+    pub query_dim: usize,
+    /// Length of a message.
+    pub message_dim: usize,
+    /// The divisor of queries × keys.
+    pub scale: Scale,
+    /// The order in which the differences of a patch are flattened.
+    pub flatten: Order,
+    /// Whether the normalisation of pixels has learned factors and offsets.
+    pub value_affine: bool,
+    /// Whether the normalisation of messages has learned factors and offsets.
+    pub message_affine: bool,
+    /// The previous action that the keys get: `None` for the last outputs, 0 at first; for worlds with choices, the choice
+    /// that counts as the previous one at first. The last choice, the largest output, is then given as zeros and a one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_choice: Option<usize>,
+    /// What turns the codes into the action.
+    pub head: HeadConfig,
+    /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1. Of choices one range for each.
+    pub actions: Vec<[f64; 2]>,
+}
+
+/// The order in which the differences of a patch are flattened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// `[row, column, time]`, as in the published CarRacing agent.
+    #[default]
+    TimeFastest,
+    /// `[time, row, column]`, as in the published Pong agent.
+    TimeSlowest,
+}
+
+impl Default for PictureConfig {
+    fn default() -> Self {
+        PictureConfig {
+            senses: Senses::Picture,
+            image: [96, 96],
+            frames: 4,
+            patch: 6,
+            codes: [32, 32],
+            code_dim: 8,
+            query_dim: 16,
+            message_dim: 16,
+            scale: Scale::SqrtD,
+            flatten: Order::TimeFastest,
+            value_affine: false,
+            message_affine: false,
+            first_choice: None,
+            head: HeadConfig::default(),
+            actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
+        }
+    }
+}
+
+impl PictureConfig {
+    /// The settings of the published agent for CarRacing.
+    pub fn carracing_pi() -> Self {
+        PictureConfig::default()
+    }
+
+    /// The settings of the published agent for Pong.
+    pub fn puzzle_pong() -> Self {
+        PictureConfig {
+            image: [84, 84],
+            codes: [20, 20],
+            query_dim: 32,
+            message_dim: 32,
+            flatten: Order::TimeSlowest,
+            value_affine: true,
+            message_affine: true,
+            first_choice: Some(3),
+            head: HeadConfig::puzzle_pong(),
+            actions: vec![[0.0, 1.0]; 6],
+            ..PictureConfig::default()
+        }
+    }
+
+    /// Checks everything and cuts a picture into patches.
+    ///
+    /// # Errors
+    /// When a value is out of bounds, the patch is larger than the picture, or the agent would be unreasonably large.
+    fn check_grid(&self) -> Result<PatchGrid, PolicyError> {
+        let [width, height] = self.image;
+        within("image width", width, MAX_SIDE)?;
+        within("image height", height, MAX_SIDE)?;
+        within("patch", self.patch, MAX_PATCH)?;
+        let grid = PatchGrid::tile(width, height, self.patch, self.patch)?;
+        if !(2..=MAX_FRAMES).contains(&self.frames) {
+            return bad(format!(
+                "frames is {}; it must be from 2 to {MAX_FRAMES}, because keys are made of differences",
+                self.frames
+            ));
+        }
+        for (name, value) in [
+            ("codes (rows)", self.codes[0]),
+            ("codes (columns)", self.codes[1]),
+            ("code_dim", self.code_dim),
+            ("query_dim", self.query_dim),
+            ("message_dim", self.message_dim),
+        ] {
+            within(name, value, MAX_HIDDEN)?;
+        }
+        let codes = self.codes[0].saturating_mul(self.codes[1]);
+        let widest = self.message_dim.max(self.code_dim);
+        if codes.max(grid.len()).saturating_mul(widest) > MAX_NUMBERS {
+            return bad(format!(
+                "{codes} codes and {} patches of up to {widest} numbers are too large; lower codes, message_dim or \
+                 code_dim, or raise patch",
+                grid.len()
+            ));
+        }
+        check_actions(&self.actions)?;
+        if let Some(first) = self.first_choice
+            && first >= self.actions.len()
+        {
+            return bad(format!("first_choice is {first}; there are {} choices", self.actions.len()));
+        }
+        self.head.check(self.codes)?;
+        check_params(&self.tensors(), "lower message_dim, query_dim or the head's sizes")?;
+        Ok(grid)
+    }
+
+    /// The sizes of the kernel.
+    fn shape(&self) -> CodesShape {
+        CodesShape {
+            width: self.image[0],
+            height: self.image[1],
+            frames: self.frames,
+            patch: self.patch,
+            shared: self.actions.len(),
+            codes: self.codes[0] * self.codes[1],
+            code_dim: self.code_dim,
+            message: self.message_dim,
+        }
+    }
+}
+
+impl AgentConfig for PictureConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        self.check_grid().map(drop)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        let mut all = vec![];
+        let mut push = |name: &str, shape: Vec<usize>| all.push(TensorShape { name: name.into(), shape });
+        let area = self.patch.saturating_mul(self.patch);
+        let times = self.frames.saturating_sub(1);
+        let keys = area.saturating_mul(times).saturating_add(self.actions.len());
+        for (name, outputs, inputs) in [
+            ("query", self.query_dim, self.code_dim),
+            ("key", self.query_dim, keys),
+            ("value", self.message_dim, area.saturating_mul(self.frames)),
+        ] {
+            push(&format!("{name}.bias"), vec![outputs]);
+            push(&format!("{name}.weight"), vec![outputs, inputs]);
+        }
+        for (name, affine, len) in
+            [("value_norm", self.value_affine, area), ("message_norm", self.message_affine, self.message_dim)]
+        {
+            if affine {
+                push(&format!("{name}.bias"), vec![len]);
+                push(&format!("{name}.weight"), vec![len]);
+            }
+        }
+        all.extend(self.head.tensors(self.codes, self.message_dim, self.actions.len()));
+        all
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(PictureAgent::new(self.clone())?)))
+    }
+
+    /// Factors behind a normalisation start at 1 and offsets at 0, as in PyTorch.
+    fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
+        let tensors = self.tensors();
+        let mut params = registry::draw(&tensors, init, seed);
+        let mut rest = &mut params[..];
+        for tensor in &tensors {
+            let (numbers, behind) = rest.split_at_mut(tensor.len());
+            match &*tensor.name {
+                "value_norm.weight" | "message_norm.weight" => numbers.fill(1.0),
+                "value_norm.bias" | "message_norm.bias" => numbers.fill(0.0),
+                _ => {}
+            }
+            rest = behind;
+        }
+        params
+    }
+
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        self.check()?;
+        let student = self.head.lstm().map(|(inputs, hidden)| {
+            let student = LstmStudent::of(self.tensors(), inputs, hidden, self.actions.clone());
+            Box::new(student) as Box<dyn Student>
+        });
+        Ok(student)
+    }
+}
+
+/// The agent. Zero weights until [`Policy::set_params`].
+///
+/// ```
+/// use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig};
+/// use foveate_core::{ActContext, Observation, PixelShape, Pixels, Policy};
+///
+/// let agent = PictureAgent::new(PictureConfig::default())?;
+/// let mut memory = agent.memory();
+/// let bytes = vec![0; 4 * 96 * 96];
+/// let shape = PixelShape { frames: 4, height: 96, width: 96, channels: 1 };
+/// let stack = Observation::Image(Pixels::new(shape, &bytes).expect("as many bytes"));
+/// let decision = agent.act(stack, &mut memory, &mut ActContext::default())?;
+/// assert_eq!(decision.action, [0.0, 0.5, 0.5]);
+/// # Ok::<(), foveate_core::PolicyError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PictureAgent {
+    config: PictureConfig,
+    grid: PatchGrid,
+    level: Level,
+    params: Params,
+    /// The fixed table of queries.
+    table: Vec<f32>,
+    codes: PatchCodes,
+    head: Head,
+}
+
+/// The agent's state, its scratch space, and the outputs of its last decision.
+#[derive(Debug, Clone)]
+pub struct PictureMemory {
+    codes: CodesScratch,
+    head: HeadMemory,
+    /// `[actions]`: the previous action that the keys get.
+    previous: Vec<f32>,
+    action: Vec<f64>,
+    /// Patches that are the most important one of at least one code, the one with the most codes first.
+    winners: Vec<u32>,
+    /// 0, 1, 2, …
+    ranks: Vec<u32>,
+}
+
+impl PictureMemory {
+    /// The network's last output: in −1 ..= 1 per dimension, or a score per choice.
+    pub fn raw(&self) -> &[f32] {
+        self.head.raw()
+    }
+
+    /// The state of the head.
+    pub const fn head(&self) -> &HeadMemory {
+        &self.head
+    }
+}
+
+impl PictureAgent {
+    /// An agent of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense.
+    pub fn new(config: PictureConfig) -> Result<Self, PolicyError> {
+        let grid = config.check_grid()?;
+        let shape = config.shape();
+        let params = Params::zeros(config.tensors());
+        let mut agent = PictureAgent {
+            grid,
+            level: Level::best(),
+            table: queries(shape.codes, shape.code_dim),
+            codes: PatchCodes::new(shape),
+            head: Head::new(&config.head, config.codes, config.message_dim, config.actions.len()),
+            params,
+            config,
+        };
+        agent.pack();
+        Ok(agent)
+    }
+
+    /// The same agent on another instruction set, which gives the same decisions to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Its configuration.
+    pub const fn config(&self) -> &PictureConfig {
+        &self.config
+    }
+
+    /// Converts the parameters to the layout that the kernels use. Does not allocate.
+    fn pack(&mut self) {
+        let PictureAgent { config, params, table, codes, head, .. } = self;
+        let affine = |on: bool, weight: &str, bias: &str| {
+            on.then(|| Affine { weight: params.get(weight), bias: params.get(bias) })
+        };
+        codes.set(CodesWeights {
+            table,
+            query: params.linear("query.weight", "query.bias"),
+            key: params.linear("key.weight", "key.bias"),
+            value: params.linear("value.weight", "value.bias"),
+            divisor: config.scale.divisor(config.shape().key_inputs(), config.query_dim),
+            flatten: match config.flatten {
+                Order::TimeFastest => Flatten::TimeFastest,
+                Order::TimeSlowest => Flatten::TimeSlowest,
+            },
+            value_norm: affine(config.value_affine, "value_norm.weight", "value_norm.bias"),
+            message_norm: affine(config.message_affine, "message_norm.weight", "message_norm.bias"),
+        });
+        head.set(params);
+    }
+
+    /// The previous action at the start of an episode.
+    fn reset_previous(&self, previous: &mut [f32]) {
+        previous.fill(0.0);
+        if let Some(first) = self.config.first_choice {
+            previous[first] = 1.0;
+        }
+    }
+
+    /// The bytes of the stack in `observation`, and which patches are there.
+    fn read<'o>(&self, observation: Observation<'o>) -> Result<(&'o [u8], Option<&'o [f32]>), PolicyError> {
+        let PictureConfig { image: [width, height], frames, .. } = self.config;
+        let patches = self.grid.len();
+        let wrong = |wanted: String| PolicyError::ObservationShape { wanted, given: observation.describe() };
+        let pixels = observation.image().filter(|pixels| {
+            let is = pixels.shape();
+            (is.frames, is.width, is.height, is.channels) == (frames, width, height, 1)
+        });
+        let pixels = pixels.ok_or_else(|| {
+            wrong(format!(
+                "a stack of {frames} grey pictures of {width}x{height} (wrappers grey, resize and stack make one)"
+            ))
+        })?;
+        let present = observation.present();
+        if let Some(present) = present.filter(|present| present.len() != patches) {
+            let given = present.len();
+            return Err(wrong(format!("{patches} patches, of which any may be missing, and not {given}")));
+        }
+        Ok((pixels.bytes(), present))
+    }
+}
+
+impl Policy for PictureAgent {
+    type Memory = PictureMemory;
+
+    fn memory(&self) -> PictureMemory {
+        let patches = self.grid.len();
+        let mut previous = vec![0.0; self.config.actions.len()];
+        self.reset_previous(&mut previous);
+        PictureMemory {
+            codes: self.codes.scratch(),
+            head: self.head.memory(),
+            previous,
+            action: vec![0.0; self.config.actions.len()],
+            winners: Vec::with_capacity(patches),
+            ranks: (0..patches as u32).collect(),
+        }
+    }
+
+    fn reset(&self, memory: &mut PictureMemory, _: Seed) {
+        memory.head.reset();
+        self.reset_previous(&mut memory.previous);
+    }
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut PictureMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let (level, m) = (self.level, memory);
+        let (pixels, present) = self.read(observation)?;
+        self.codes.compute(level, pixels, present, &m.previous, &mut m.codes).map_err(|_| {
+            PolicyError::ObservationShape {
+                wanted: "at least one patch".into(),
+                given: format!("none: all {} patches are missing", self.grid.len()),
+            }
+        })?;
+        self.head.step(level, m.codes.message(), &mut m.head)?;
+        let raw = m.head.raw();
+        if self.config.first_choice.is_some() {
+            // The first of the largest scores, as the world chooses.
+            let best = raw.iter().enumerate().reduce(|best, next| if next.1 > best.1 { next } else { best });
+            m.previous.fill(0.0);
+            m.previous[best.map_or(0, |(choice, _)| choice)] = 1.0;
+        } else {
+            m.previous.copy_from_slice(raw);
+        }
+        if self.config.head.gives_scores() {
+            for (action, &raw) in m.action.iter_mut().zip(raw) {
+                *action = f64::from(raw);
+            }
+        } else {
+            to_units(raw, &self.config.actions, &mut m.action);
+        }
+        let wins = m.codes.wins();
+        m.winners.clear();
+        m.winners.extend((0..wins.len() as u32).filter(|&patch| wins[patch as usize] > 0));
+        m.winners.sort_unstable_by_key(|&patch| (u32::MAX - wins[patch as usize], patch));
+        let selected = Selected { tokens: &m.winners, ranks: &m.ranks[..m.winners.len()] };
+        let attention = Attention::patches(self.grid, m.codes.importance(), selected)?;
+        Ok(Decision::new(&m.action).with_attention(attention))
+    }
+
+    fn inputs<'m>(&self, memory: &'m PictureMemory) -> &'m [f32] {
+        memory.head.inputs()
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        self.params.tensors().to_vec()
+    }
+
+    fn params(&self) -> Vec<f32> {
+        self.params.flat().to_vec()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)?;
+        self.pack();
+        Ok(())
+    }
+
+    fn set_threads(&mut self, threads: &Threads) {
+        self.head.set_threads(threads);
+    }
+}
 
 /// Reads the settings of an agent that senses a picture.
 ///
 /// # Errors
-/// Always: the agent for pictures is not built.
-pub(super) fn read(_: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
-    bad("senses = \"picture\" is not built yet; choose senses = \"numbers\" in a world that shows numbers")
+/// As [`registry::read`].
+pub(super) fn read(config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
+    registry::read::<PictureConfig>(config)
 }
 
 /// The settings for a world with a picture of this shape.
 pub(super) fn fit(spec: &EnvSpec) -> Value {
-    json!({ "senses": "picture", "actions": spec.action.bounds() })
+    let mut fitted = json!({ "senses": "picture", "actions": spec.action.bounds() });
+    if let Some(shape) = spec.observation.image() {
+        fitted["image"] = json!([shape.width, shape.height]);
+        if shape.frames >= 2 {
+            fitted["frames"] = json!(shape.frames);
+        }
+    }
+    fitted
 }

@@ -61,6 +61,33 @@ impl Task for Project<'_> {
                 store(&rows[..count], &mut values[start * deep..], deep, block, &voters);
             }
         }
+        centre(isa, &mut keys[..distinct * wide], wide);
+    }
+}
+
+/// Moves the keys so that zero is in the middle of their range, number by number. Softmax does not notice a
+/// number that is added to all of a code's logits, smaller logits are computed more exactly, and keys that
+/// are all equal become zero: then all codes are equal to the bit.
+#[inline(always)]
+fn centre<I: Isa>(isa: I, keys: &mut [f32], width: usize) {
+    for first in (0..width).step_by(8) {
+        let count = 8.min(width - first);
+        let load = |key: &[f32]| {
+            let mut eight = [0.0; 8];
+            eight[..count].copy_from_slice(&key[first..first + count]);
+            isa.load8(&eight)
+        };
+        let (mut least, mut most) = (isa.splat8(f32::MAX), isa.splat8(f32::MIN));
+        for key in keys.chunks_exact(width) {
+            let key = load(key);
+            (least, most) = (key.min(least), key.max(most));
+        }
+        let middle = least.add(most).mul(isa.splat8(0.5));
+        for key in keys.chunks_exact_mut(width) {
+            let mut moved = [0.0; 8];
+            load(key).sub(middle).store(&mut moved);
+            key[first..first + count].copy_from_slice(&moved[..count]);
+        }
     }
 }
 
