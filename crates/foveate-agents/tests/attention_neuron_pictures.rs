@@ -98,6 +98,7 @@ fn small() -> Vec<PictureConfig> {
             "message_affine": true, "flatten": "time_slowest",
         })),
         with(json!({ "head": { "kind": "dense", "hidden": [9] } })),
+        with(json!({ "head": { "kind": "recurrent", "hidden": 4 }, "sharpness": 20.0 })),
     ]
 }
 
@@ -265,6 +266,8 @@ fn what_does_not_fit_is_refused_in_a_line() {
         ),
         (json!({ "head": { "kind": "dense", "hiden": [] } }), "hiden"),
         (json!({ "head": { "kind": "eyes" } }), "eyes"),
+        (json!({ "head": { "kind": "recurrent", "hidden": 0 } }), "head.hidden is 0"),
+        (json!({ "sharpness": 0.0 }), "sharpness is 0"),
         (json!({ "message_dim": 65_536 }), "too large"),
     ] {
         let mut settings = settings;

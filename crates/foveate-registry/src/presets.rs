@@ -64,6 +64,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/take-cover.toml"),
         },
         &Preset {
+            name: "attention-neuron",
+            summary: "car-racing with patches in any order: an LSTM on AttentionNeuron's codes learns from an expert",
+            agent: "attention-neuron",
+            open: false,
+            text: include_str!("../presets/attention-neuron.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",

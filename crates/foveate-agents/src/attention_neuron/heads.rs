@@ -1,8 +1,9 @@
 //! Heads: what turns the codes of a picture into an action.
 //!
-//! * [`LatentConfig`]: AttentionAgent on the latent picture, as in the paper's CarRacing;
-//! * [`ConvolutionConfig`]: convolutions and layers, as in the paper's Pong;
-//! * [`DenseConfig`]: layers.
+//! * AttentionAgent on the latent picture, as in the paper's CarRacing: [`LatentConfig`];
+//! * convolutions and layers, as in the paper's Pong: [`ConvolutionConfig`];
+//! * layers alone: [`DenseConfig`];
+//! * an LSTM on all messages, which can learn from an expert: [`RecurrentConfig`].
 
 use foveate_core::{PolicyError, TensorShape, Threads};
 use foveate_kernels::conv::{Conv, ConvShape};
@@ -28,6 +29,8 @@ pub enum HeadConfig {
     Convolution(ConvolutionConfig),
     /// Layers with relu.
     Dense(DenseConfig),
+    /// An LSTM on all messages.
+    Recurrent(RecurrentConfig),
 }
 
 impl Default for HeadConfig {
@@ -118,6 +121,20 @@ pub struct DenseConfig {
     pub output: Output,
 }
 
+/// An LSTM and a linear layer with tanh on the messages of all codes, one code after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecurrentConfig {
+    /// Hidden units of the LSTM.
+    pub hidden: usize,
+}
+
+impl Default for RecurrentConfig {
+    fn default() -> Self {
+        RecurrentConfig { hidden: 32 }
+    }
+}
+
 /// What the outputs of a head are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,17 +155,18 @@ impl HeadConfig {
     /// Whether its outputs are scores.
     pub(super) const fn gives_scores(&self) -> bool {
         match self {
-            HeadConfig::AttentionAgent(_) => false,
+            HeadConfig::AttentionAgent(_) | HeadConfig::Recurrent(_) => false,
             HeadConfig::Convolution(ConvolutionConfig { output, .. })
             | HeadConfig::Dense(DenseConfig { output, .. }) => matches!(output, Output::Scores),
         }
     }
 
     /// Inputs and hidden units of its LSTM, if it has one.
-    pub(super) const fn lstm(&self) -> Option<(usize, usize)> {
+    pub(super) fn lstm(&self, codes: [usize; 2], message: usize) -> Option<(usize, usize)> {
         match self {
-            HeadConfig::AttentionAgent(latent) => Some((2 * latent.top_k, latent.hidden)),
-            _ => None,
+            HeadConfig::AttentionAgent(latent) => Some((latent.top_k.saturating_mul(2), latent.hidden)),
+            HeadConfig::Recurrent(recurrent) => Some((self.flat(codes, message), recurrent.hidden)),
+            HeadConfig::Convolution(_) | HeadConfig::Dense(_) => None,
         }
     }
 
@@ -215,6 +233,7 @@ impl HeadConfig {
                 hidden_layers(hidden)
             }
             HeadConfig::Dense(DenseConfig { hidden, .. }) => hidden_layers(hidden),
+            HeadConfig::Recurrent(RecurrentConfig { hidden }) => within("head.hidden", *hidden, MAX_HIDDEN),
         }
     }
 
@@ -253,19 +272,16 @@ impl HeadConfig {
                     push(&format!("{name}.bias"), vec![latent.query_dim]);
                     push(&format!("{name}.weight"), vec![latent.query_dim, message]);
                 }
-                let gates = 4_usize.saturating_mul(latent.hidden);
-                push("lstm.bias_hh", vec![gates]);
-                push("lstm.bias_ih", vec![gates]);
-                push("lstm.weight_hh", vec![gates, latent.hidden]);
-                push("lstm.weight_ih", vec![gates, 2_usize.saturating_mul(latent.top_k)]);
-                push("output.bias", vec![actions]);
-                push("output.weight", vec![actions, latent.hidden]);
+                push_lstm(&mut push, latent.top_k.saturating_mul(2), latent.hidden, actions);
                 if latent.smoothing > 0 {
                     push("smoothing0.bias", vec![latent.smoothing]);
                     push("smoothing0.weight", vec![latent.smoothing, latent.hidden.saturating_add(actions)]);
                     push("smoothing1.bias", vec![1]);
                     push("smoothing1.weight", vec![1, latent.smoothing]);
                 }
+            }
+            HeadConfig::Recurrent(RecurrentConfig { hidden }) => {
+                push_lstm(&mut push, self.flat(codes, message), *hidden, actions);
             }
             HeadConfig::Convolution(ConvolutionConfig { hidden, .. })
             | HeadConfig::Dense(DenseConfig { hidden, .. }) => {
@@ -288,11 +304,42 @@ impl HeadConfig {
     }
 }
 
+/// Name and shape of the tensors of an LSTM and the layer behind it.
+fn push_lstm(push: &mut dyn FnMut(&str, Vec<usize>), inputs: usize, hidden: usize, actions: usize) {
+    let gates = hidden.saturating_mul(4);
+    push("lstm.bias_hh", vec![gates]);
+    push("lstm.bias_ih", vec![gates]);
+    push("lstm.weight_hh", vec![gates, hidden]);
+    push("lstm.weight_ih", vec![gates, inputs]);
+    push("output.bias", vec![actions]);
+    push("output.weight", vec![actions, hidden]);
+}
+
+/// The messages of all codes, one code after the other, of `message`, `[message, padded codes]`.
+fn code_by_code(message: &[f32], codes: usize, out: &mut [f32]) {
+    let width = out.len() / codes;
+    for (d, row) in message.chunks_exact(codes.next_multiple_of(16)).enumerate() {
+        for (number, &x) in out[d..].iter_mut().step_by(width).zip(row) {
+            *number = x;
+        }
+    }
+}
+
 /// A head of a valid configuration. Zero weights until [`Head::set`].
 #[derive(Debug, Clone)]
 pub(super) enum Head {
     Latent(Box<LatentHead>),
     Layers(LayersHead),
+    Recurrent(RecurrentHead),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct RecurrentHead {
+    codes: usize,
+    inputs: usize,
+    hidden: usize,
+    actions: usize,
+    controller: LstmController,
 }
 
 #[derive(Debug, Clone)]
@@ -324,6 +371,16 @@ pub enum HeadMemory {
     Latent(Box<LatentMemory>),
     /// Of layers.
     Layers(LayersMemory),
+    /// Of an LSTM on all messages.
+    Recurrent(RecurrentMemory),
+}
+
+/// The state of an LSTM on all messages.
+#[derive(Debug, Clone)]
+pub struct RecurrentMemory {
+    lstm: LstmState,
+    inputs: Vec<f32>,
+    raw: Vec<f32>,
 }
 
 /// The state of AttentionAgent on the latent picture.
@@ -380,6 +437,7 @@ impl HeadMemory {
         match self {
             HeadMemory::Latent(m) => &m.raw,
             HeadMemory::Layers(m) => m.stages.last().map_or(&[], |last| last),
+            HeadMemory::Recurrent(m) => &m.raw,
         }
     }
 
@@ -388,15 +446,20 @@ impl HeadMemory {
         match self {
             HeadMemory::Latent(m) => &m.inputs,
             HeadMemory::Layers(_) => &[],
+            HeadMemory::Recurrent(m) => &m.inputs,
         }
     }
 
     /// Starts an episode.
     pub(super) fn reset(&mut self) {
-        if let HeadMemory::Latent(m) = self {
-            m.lstm.reset();
-            m.smoothed.fill(0.0);
-            m.alpha = 0.0;
+        match self {
+            HeadMemory::Latent(m) => {
+                m.lstm.reset();
+                m.smoothed.fill(0.0);
+                m.alpha = 0.0;
+            }
+            HeadMemory::Layers(_) => {}
+            HeadMemory::Recurrent(m) => m.lstm.reset(),
         }
     }
 }
@@ -419,6 +482,16 @@ impl Head {
                     threads: Threads::one(),
                     config: latent.clone(),
                 }))
+            }
+            HeadConfig::Recurrent(RecurrentConfig { hidden }) => {
+                let inputs = config.flat(codes, message);
+                Head::Recurrent(RecurrentHead {
+                    codes: codes[0] * codes[1],
+                    inputs,
+                    hidden: *hidden,
+                    actions,
+                    controller: LstmController::new(inputs, *hidden, actions),
+                })
             }
             HeadConfig::Convolution(ConvolutionConfig { hidden, output, .. })
             | HeadConfig::Dense(DenseConfig { hidden, output }) => {
@@ -448,6 +521,9 @@ impl Head {
                     first.set(params.linear("smoothing0.weight", "smoothing0.bias"));
                     second.set(params.linear("smoothing1.weight", "smoothing1.bias"));
                 }
+            }
+            Head::Recurrent(head) => {
+                head.controller.set(params.lstm(), params.linear("output.weight", "output.bias"));
             }
             Head::Layers(head) => {
                 // They are the last tensors, a bias and a weight each.
@@ -490,6 +566,11 @@ impl Head {
                     mixer: [vec![0.0; hidden + head.actions], vec![0.0; smoothing]],
                 }))
             }
+            Head::Recurrent(head) => HeadMemory::Recurrent(RecurrentMemory {
+                lstm: LstmState::new(head.hidden),
+                inputs: vec![0.0; head.inputs],
+                raw: vec![0.0; head.actions],
+            }),
             Head::Layers(head) => {
                 let first = head.codes[0] * head.codes[1] * head.message;
                 let convolutions = head.convolutions.iter().map(|conv| conv.shape().outputs());
@@ -514,6 +595,11 @@ impl Head {
             (Head::Latent(head), HeadMemory::Latent(m)) => head.step(level, message, m),
             (Head::Layers(head), HeadMemory::Layers(m)) => {
                 head.step(level, message, m);
+                Ok(())
+            }
+            (Head::Recurrent(head), HeadMemory::Recurrent(m)) => {
+                code_by_code(message, head.codes, &mut m.inputs);
+                head.controller.step(level, &m.inputs, &mut m.lstm, &mut m.raw);
                 Ok(())
             }
             _ => unreachable!("the memory of another head"),
@@ -562,11 +648,7 @@ impl LayersHead {
         let pitch = codes.next_multiple_of(16);
         let (first, _) = m.stages.split_first_mut().expect("the codes come first");
         if self.convolutions.is_empty() {
-            for (code, numbers) in first.chunks_exact_mut(self.message).enumerate() {
-                for (d, number) in numbers.iter_mut().enumerate() {
-                    *number = message[d * pitch + code];
-                }
-            }
+            code_by_code(message, codes, first);
         } else {
             // A picture of `message` channels.
             for (plane, row) in first.chunks_exact_mut(codes).zip(message.chunks_exact(pitch)) {

@@ -36,6 +36,14 @@ const MAX_FRAMES: usize = 64;
 /// Most numbers that the messages of all codes, or the values of all patches, may have together.
 const MAX_NUMBERS: usize = 16 << 20;
 
+/// Largest factor of the quotients.
+const MAX_SHARPNESS: f64 = 1e6;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(x: &f64) -> bool {
+    x.to_bits() == 1.0_f64.to_bits()
+}
+
 /// Hyper-parameters of an AttentionNeuron on pictures. The defaults are those of the published CarRacing agent.
 ///
 /// ```
@@ -65,6 +73,9 @@ pub struct PictureConfig {
     pub message_dim: usize,
     /// The divisor of queries × keys.
     pub scale: Scale,
+    /// A factor of all quotients: above 1, codes choose among patches more sharply from the first weights on.
+    #[serde(skip_serializing_if = "is_one")]
+    pub sharpness: f64,
     /// The order in which the differences of a patch are flattened.
     pub flatten: Order,
     /// Whether the normalisation of pixels has learned factors and offsets.
@@ -104,6 +115,7 @@ impl Default for PictureConfig {
             query_dim: 16,
             message_dim: 16,
             scale: Scale::SqrtD,
+            sharpness: 1.0,
             flatten: Order::TimeFastest,
             value_affine: false,
             message_affine: false,
@@ -169,6 +181,12 @@ impl PictureConfig {
                 "{codes} codes and {} patches of up to {widest} numbers are too large; lower codes, message_dim or \
                  code_dim, or raise patch",
                 grid.len()
+            ));
+        }
+        if !(self.sharpness > 0.0 && self.sharpness <= MAX_SHARPNESS) {
+            return bad(format!(
+                "sharpness is {}; it must be above 0, at most {MAX_SHARPNESS}",
+                self.sharpness
             ));
         }
         check_actions(&self.actions)?;
@@ -255,7 +273,7 @@ impl AgentConfig for PictureConfig {
 
     fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
         self.check()?;
-        let student = self.head.lstm().map(|(inputs, hidden)| {
+        let student = self.head.lstm(self.codes, self.message_dim).map(|(inputs, hidden)| {
             let student = LstmStudent::of(self.tensors(), inputs, hidden, self.actions.clone());
             Box::new(student) as Box<dyn Student>
         });
@@ -361,7 +379,7 @@ impl PictureAgent {
             query: params.linear("query.weight", "query.bias"),
             key: params.linear("key.weight", "key.bias"),
             value: params.linear("value.weight", "value.bias"),
-            divisor: config.scale.divisor(config.shape().key_inputs(), config.query_dim),
+            divisor: config.scale.divisor(config.shape().key_inputs(), config.query_dim) / config.sharpness,
             flatten: match config.flatten {
                 Order::TimeFastest => Flatten::TimeFastest,
                 Order::TimeSlowest => Flatten::TimeSlowest,

@@ -36,6 +36,7 @@ impl Array {
         self.bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
     }
     /// Double precision.
+    #[allow(dead_code, reason = "not every test file uses it")]
     pub(crate) fn f64(&self) -> Vec<f64> {
         assert_eq!(self.dtype, "<f8");
         self.bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
