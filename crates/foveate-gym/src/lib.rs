@@ -26,6 +26,7 @@ mod find;
 mod gym;
 mod hello;
 mod history;
+pub mod pong;
 mod process;
 mod settings;
 mod sweep;

@@ -13,6 +13,7 @@
 
 mod ant;
 pub mod gymnasium;
+mod pong;
 mod presets;
 mod take_cover;
 
@@ -35,6 +36,7 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
         &cartpole_swingup::DESCRIPTOR,
         &take_cover::DESCRIPTOR,
         &ant::DESCRIPTOR,
+        &pong::DESCRIPTOR,
         &gymnasium::DESCRIPTOR,
     ],
 );

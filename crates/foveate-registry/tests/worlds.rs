@@ -283,3 +283,10 @@ fn the_ant_keeps_its_promises() {
         }
     });
 }
+
+#[test]
+fn pong_keeps_its_promises() {
+    with_packages("pong_keeps_its_promises", "ale-py", || {
+        check(WORLDS.find("pong").expect("it is there"), &request("pong", "world", &[]));
+    });
+}

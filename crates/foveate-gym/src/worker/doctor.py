@@ -6,7 +6,7 @@ import warnings
 FAMILIES = [
     ("classic control", "CartPole-v1", "gymnasium"),
     ("Box2D (CarRacing, LunarLander)", "CarRacing-v3", '"gymnasium[box2d]>=1.2.3"'),
-    ("Atari", "ALE/Pong-v5", "ale-py"),
+    ("Atari (pong)", "ALE/Pong-v5", "ale-py"),
     ("MiniGrid", "MiniGrid-DoorKey-5x5-v0", "minigrid"),
     ("MuJoCo", "HalfCheetah-v5", '"gymnasium[mujoco]"'),
     ("dm_control", "dm_control/cheetah-run-v0", '"shimmy[dm-control]" mujoco==3.17.0 packaging'),

@@ -26,14 +26,14 @@ const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "act
 #[test]
 fn files_may_name_native_worlds_alone() {
     let nothing = WorldFlags::default();
-    for name in ["car-racing", "cartpole-swingup-harder", "take-cover", "ant"] {
+    for name in ["car-racing", "cartpole-swingup-harder", "take-cover", "ant", "pong"] {
         assert!(is_native(name) && flag_for(name).is_empty());
         let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
         assert_eq!((&*request.id, &*request.options["wrap"]), (name, "grey"));
     }
     assert_eq!(
         WORLDS.names(),
-        ["car-racing", "cartpole-swingup-harder", "take-cover", "ant", "gym:ID"],
+        ["car-racing", "cartpole-swingup-harder", "take-cover", "ant", "pong", "gym:ID"],
         "each was thought about"
     );
     assert_eq!(flag_for("gym:X-v0"), " --trust-world");
