@@ -186,19 +186,45 @@ impl Plot {
         self.sheet.dot((x, self.y.at(mean)), radius, ink);
     }
 
-    /// Names of series one below the other, in a box at the lower right that curves pass behind. Each has a colour and its
-    /// opacity.
+    /// Names of series one below the other, in a box that covers nothing of the data drawn so far: at the lower right of
+    /// the field, or else where there is room in it, or else below the axis on a sheet made higher. Each name has a colour
+    /// and its opacity.
     pub fn legend_box(&mut self, names: &[(Ink, f64, &str)]) {
         let longest = names.iter().map(|(.., name)| name.chars().count()).max().unwrap_or(0) as f64;
         let ([left, right], [bottom, _]) = (self.x.range, self.y.range);
-        let x = (right - 26.0 - 6.4 * longest).max(left);
+        let width = right - (right - 26.0 - 6.4 * longest).max(left) + 8.0;
         let height = 14.0 * names.len() as f64 + 8.0;
-        self.sheet.rect([x - 8.0, bottom - height - 8.0, right - x + 8.0, height], Ink::Paper, 0.88);
+        let (x, y) = self.room_for(width, height).unwrap_or_else(|| {
+            let below = self.sheet.height.max(bottom);
+            self.sheet.height = below + height + 8.0;
+            (left, below)
+        });
+        self.sheet.rect([x, y, width, height], Ink::Paper, 0.88);
         for (i, (ink, opacity, name)) in names.iter().enumerate() {
-            let y = bottom - 14.0 * (names.len() - i) as f64;
+            let (x, y) = (x + 8.0, y + 16.0 + 14.0 * i as f64);
             self.sheet.rect([x, y - 9.0, 10.0, 10.0], *ink, *opacity);
             self.sheet.text((x + 16.0, y), LETTERS, Anchor::Start, Ink::Text, *name);
         }
+    }
+
+    /// The left upper corner of a box of this size in the field that covers no data: the corners of the field are tried
+    /// first, then the rest, the lower right before the upper left.
+    fn room_for(&self, width: f64, height: f64) -> Option<(f64, f64)> {
+        /// Space between the box and an axis, or the upper end of the field.
+        const GAP: f64 = 8.0;
+        /// Places to try along each axis.
+        const PLACES: u32 = 12;
+        let ([left, right], [bottom, top]) = (self.x.range, self.y.range);
+        let (columns, rows) = ([right - width, left + GAP], [bottom - GAP - height, top + GAP]);
+        if columns[0] < columns[1] || rows[0] < rows[1] {
+            return None;
+        }
+        let along = |[from, to]: [f64; 2], i: u32| from + (to - from) * f64::from(i) / f64::from(PLACES);
+        let corners = [(0, 0), (1, 1), (0, 1), (1, 0)].map(|(i, j): (usize, usize)| (columns[i], rows[j]));
+        let others = (0..=PLACES)
+            .flat_map(|j| (0..=PLACES).map(move |i| (i, j)))
+            .map(|(i, j)| (along(columns, i), along(rows, j)));
+        corners.into_iter().chain(others).find(|&(x, y)| !self.sheet.covers_data([x, y, width, height]))
     }
 
     /// A line of text above the field, at the left.
@@ -252,6 +278,7 @@ impl Plot {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Shape;
     use super::*;
 
     #[test]
@@ -276,6 +303,53 @@ mod tests {
             assert!((scale.at(value) - at).abs() < 1e-9, "{value}");
         }
         assert!(Scale::logarithmic([0.0, 0.0], [0.0, 1.0]).at(1.0).is_finite());
+    }
+
+    /// Where the box of a legend with two names is, and the height of the sheet, on a field from (40, 180) to (380, 20).
+    fn legend_beside(data: &[&[(f64, f64)]]) -> ([f64; 4], f64) {
+        let mut plot = Plot::new(400.0, 200.0, [20.0, 20.0, 20.0, 40.0], [0.0, 100.0], [0.0, 100.0]);
+        plot.y_grid(12.0, [0.0, 50.0, 100.0].map(|y| (y, y.to_string())));
+        for points in data {
+            plot.series(points.iter().copied(), Ink::line(0), 1.5);
+            // A line of one point is a dot.
+            if let [(x, y)] = **points {
+                plot.sheet.dot((plot.x.at(x), plot.y.at(y)), 3.5, Ink::line(1));
+            }
+        }
+        let drawn = plot.sheet.shapes.len();
+        plot.legend_box(&[(Ink::line(0), 1.0, "first"), (Ink::line(1), 1.0, "second")]);
+        let Shape::Rect { place, .. } = plot.sheet.shapes[drawn] else { panic!("the box comes first") };
+        assert!(place[1] + place[3] <= plot.sheet.height && place[0] + place[2] <= plot.sheet.width);
+        let data = Drawing { shapes: plot.sheet.shapes[..drawn].to_vec(), ..Drawing::new(400.0, 200.0) };
+        assert!(!data.covers_data(place), "{place:?}");
+        (place.map(|length| (length * 1e6).round() / 1e6), plot.sheet.height)
+    }
+
+    #[test]
+    fn a_legend_covers_no_data() {
+        let place = |x, y| ([x, y, 72.4, 36.0], 200.0);
+        let (lower_right, upper_left) = (place(307.6, 136.0), place(48.0, 28.0));
+        let rises: &[(f64, f64)] = &[(0.0, 0.0), (50.0, 90.0), (100.0, 95.0)];
+        let falls: &[(f64, f64)] = &[(0.0, 95.0), (50.0, 10.0), (100.0, 5.0)];
+        assert_eq!(legend_beside(&[]), lower_right);
+        assert_eq!(legend_beside(&[rises]), lower_right);
+        let upper_right = place(307.6, 28.0);
+        assert_eq!(legend_beside(&[falls]), upper_right);
+        assert_eq!(legend_beside(&[&[(0.0, 0.0), (100.0, 10.0)]]), upper_left);
+        // A dot between the corners of the box; a line that only crosses it.
+        assert_eq!(legend_beside(&[&[(90.0, 15.0)]]), upper_left);
+        assert_eq!(legend_beside(&[&[(90.0, -1e9), (90.0, 1e9)]]), upper_left);
+        // All corners are taken, and there is room in the middle, or none at all.
+        let frame: &[(f64, f64)] = &[(2.0, 4.0), (98.0, 4.0), (98.0, 96.0), (2.0, 96.0), (2.0, 4.0)];
+        let ([x, y, ..], height) = legend_beside(&[frame]);
+        assert!(
+            (41.0..300.0).contains(&x) && (21.0..140.0).contains(&y) && height == 200.0,
+            "{x} {y} {height}"
+        );
+        let everywhere: Vec<(f64, f64)> =
+            (0..=50).map(|i| (2.0 * f64::from(i), if i % 2 == 0 { 0.0 } else { 100.0 })).collect();
+        assert_eq!(legend_beside(&[&everywhere]), ([40.0, 200.0, 72.4, 36.0], 244.0));
+        assert_eq!(legend_beside(&[&[(f64::NAN, 0.0), (f64::NAN, 100.0)]]), lower_right);
     }
 
     #[test]

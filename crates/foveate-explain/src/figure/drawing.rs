@@ -288,15 +288,103 @@ impl Drawing {
         }
     }
 
+    /// Whether a box (left, top, width, height) covers any data: a shape other than text, and other than those in the inks
+    /// of axes, grids and paper. Of an area, the rectangle around it counts.
+    pub fn covers_data(&self, [x, y, width, height]: [f64; 4]) -> bool {
+        let covers = |from: (f64, f64), to: (f64, f64), thick: f64| {
+            crosses([x - thick, y - thick, x + width + thick, y + height + thick], from, to)
+        };
+        self.shapes.iter().any(|shape| match shape {
+            Shape::Text { .. }
+            | Shape::Rect { ink: Ink::Muted | Ink::Grid | Ink::Paper, .. }
+            | Shape::Line { ink: Ink::Muted | Ink::Grid | Ink::Paper, .. }
+            | Shape::Area { ink: Ink::Muted | Ink::Grid | Ink::Paper, .. }
+            | Shape::Dot { ink: Ink::Muted | Ink::Grid | Ink::Paper, .. } => false,
+            Shape::Line { points, width, .. } => {
+                points.windows(2).any(|two| covers(two[0], two[1], width / 2.0))
+            }
+            Shape::Dot { at, radius, .. } => covers(*at, *at, *radius),
+            Shape::Rect { place, .. } | Shape::Picture { place, .. } => {
+                place[0] <= x + width
+                    && x <= place[0] + place[2]
+                    && place[1] <= y + height
+                    && y <= place[1] + place[3]
+            }
+            Shape::Area { points, .. } => {
+                let overlaps = |from: f64, to: f64, of: fn(&(f64, f64)) -> f64| {
+                    points.iter().any(|at| of(at) >= from) && points.iter().any(|at| of(at) <= to)
+                };
+                overlaps(x, x + width, |at| at.0) && overlaps(y, y + height, |at| at.1)
+            }
+        })
+    }
+
     /// Adds a picture.
     pub fn picture(&mut self, place: [f64; 4], image: ImageBuf) {
         self.shapes.push(Shape::Picture { place, image });
     }
 }
 
+/// Whether the straight line from `(x, y)` to `to` touches the box from `(left, top)` to `(right, bottom)`; a line with an
+/// end that is not finite touches nothing.
+fn crosses([left, top, right, bottom]: [f64; 4], (x, y): (f64, f64), to: (f64, f64)) -> bool {
+    // The part of the line that is inside, from 0 at its beginning to 1 at its end, axis by axis.
+    let (mut first, mut last) = (0.0_f64, 1.0_f64);
+    for (at, along, low, high) in [(x, to.0 - x, left, right), (y, to.1 - y, top, bottom)] {
+        if !along.is_finite() || along == 0.0 && !(low..=high).contains(&at) {
+            return false;
+        }
+        if along != 0.0 {
+            let (one, other) = ((low - at) / along, (high - at) / along);
+            (first, last) = (first.max(one.min(other)), last.min(one.max(other)));
+        }
+    }
+    first <= last
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_box_covers() {
+        let place = [10.0, 20.0, 30.0, 10.0];
+        let check = |draw: &dyn Fn(&mut Drawing), expect: bool| {
+            let mut sheet = Drawing::new(100.0, 100.0);
+            draw(&mut sheet);
+            assert_eq!(sheet.covers_data(place), expect, "{:?}", sheet.shapes);
+        };
+        let line = |from, to, ink| move |sheet: &mut Drawing| sheet.line(vec![from, to], ink, 2.0, 1.0);
+        let ink = Ink::line(3);
+        check(&|_| (), false);
+        for (from, to, expect) in [
+            ((0.0, 0.0), (100.0, 100.0), true),
+            ((0.0, 25.0), (100.0, 25.0), true),
+            ((20.0, 0.0), (20.0, 19.5), true), // half its width
+            ((20.0, 0.0), (20.0, 18.0), false),
+            ((0.0, 25.0), (8.0, 25.0), false),
+            ((0.0, 30.0), (8.0, 100.0), false),
+            ((0.0, 25.0), (50.0, 75.0), false),
+            ((15.0, 22.0), (16.0, 23.0), true),
+            ((15.0, 22.0), (15.0, 22.0), true),
+            ((15.0, f64::NAN), (15.0, 22.0), false),
+            ((f64::NEG_INFINITY, 25.0), (20.0, 25.0), false),
+            ((-1e300, 25.0), (1e300, 25.0), true),
+        ] {
+            check(&line(from, to, ink), expect);
+            check(&line(from, to, Ink::Grid), false);
+        }
+        for (x, y, expect) in [(25.0, 25.0, true), (7.5, 25.0, true), (6.5, 25.0, false), (25.0, 33.5, false)]
+        {
+            check(&|sheet| sheet.dot((x, y), 3.0, ink), expect);
+            check(&|sheet| sheet.rect([x - 3.0, y - 3.0, 6.0, 6.0], ink, 1.0), expect);
+            check(&|sheet| sheet.rect([x - 3.0, y - 3.0, 6.0, 6.0], Ink::Paper, 1.0), false);
+            check(&|sheet| sheet.text((x, y), 12.0, Anchor::Start, ink, "name"), false);
+            let corners = vec![(x - 3.0, y - 3.0), (x + 3.0, y - 3.0), (x, y + 3.0)];
+            check(&|sheet| sheet.area(corners.clone(), ink, 1.0), expect);
+        }
+        check(&|sheet| sheet.rect([0.0, 0.0, 100.0, 100.0], ink, 1.0), true);
+    }
 
     #[test]
     fn dashes_follow_the_line_and_its_corners() {
