@@ -222,4 +222,5 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Picture,
     read: registry::read::<AttentionAgentConfig>,
     fit: bottleneck::fit,
+    published: &[],
 };

@@ -17,10 +17,11 @@ pub mod vectors;
 
 use foveate_core::{EnvSpec, PolicyError};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::config::bad;
-use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
+use crate::layout::Layout;
+use crate::registry::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 
 /// What an AttentionNeuron senses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -89,12 +90,83 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::PictureOrNumbers,
     read,
     fit,
+    published: &PUBLISHED,
 };
+
+/// The CarRacing of the published agents.
+const CAR_RACING: PublishedWorld =
+    PublishedWorld { id: "car-racing", picture: Some("classic"), options: &[] };
+/// The Ant of the published agents.
+const ANT: PublishedWorld = PublishedWorld { id: "ant", picture: None, options: &[] };
+
+/// The weights of google/brain-tokyo-workshop, AttentionNeuron, with the scores of the logs beside them. Two of them are
+/// agents to compare with, which have no sensory neurons.
+static PUBLISHED: [PublishedWeights; 6] = [
+    PublishedWeights {
+        name: "cartpole_pi",
+        params: 913,
+        agent: "attention-neuron",
+        settings: || json!(vectors::VectorConfig::cartpole_pi()),
+        layout: Layout::Registration,
+        world: PublishedWorld { id: "cartpole-swingup-harder", picture: None, options: &[] },
+        score: [516.57, 420.37],
+    },
+    PublishedWeights {
+        name: "ant_pi",
+        params: 2504,
+        agent: "attention-neuron",
+        settings: || json!(vectors::VectorConfig::ant_pi()),
+        layout: Layout::Registration,
+        world: ANT,
+        score: [2563.28, 79.20],
+    },
+    PublishedWeights {
+        name: "ant_mlp",
+        params: 2248,
+        agent: "controller",
+        settings: || {
+            json!({
+                // Its numbers are not scaled.
+                "observation": vec![[-1.0, 1.0]; 28],
+                "controller": { "kind": "mlp", "hidden": [32, 32] },
+                "actions": vec![[-1.0, 1.0]; 8],
+            })
+        },
+        layout: Layout::Registration,
+        world: ANT,
+        score: [1844.74, 120.96],
+    },
+    PublishedWeights {
+        name: "carracing",
+        params: 3667,
+        agent: "attention-agent",
+        settings: || json!({ "scale": "sqrt_d" }),
+        layout: Layout::Registration,
+        world: CAR_RACING,
+        score: [895.59, 60.83],
+    },
+    PublishedWeights {
+        name: "carracing_pi",
+        params: 7212,
+        agent: "attention-neuron",
+        settings: || json!({ "senses": "picture" }),
+        layout: Layout::Registration,
+        world: PublishedWorld { options: &[("wrap", "grey:opencv,blank:bottom=12,stack:4")], ..CAR_RACING },
+        score: [846.60, 94.21],
+    },
+    PublishedWeights {
+        name: "puzzle_pong",
+        params: 1_687_726,
+        agent: "attention-neuron",
+        settings: || json!({ "senses": "picture" }),
+        layout: Layout::Registration,
+        world: PublishedWorld { id: "pong", picture: None, options: &[] },
+        score: [21.0, 0.0],
+    },
+];
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -225,6 +225,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Numbers,
     read: registry::read::<ControllerAgentConfig>,
     fit: |spec, ranges| json!({ "observation": ranges, "actions": spec.action.bounds() }),
+    published: &[],
 };
 
 #[cfg(test)]

@@ -319,4 +319,5 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Picture,
     read: registry::read::<ImplicitAttentionConfig>,
     fit: bottleneck::fit,
+    published: &[],
 };

@@ -124,6 +124,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Nothing,
     read: registry::read::<RandomActionsConfig>,
     fit: |spec, _| json!({ "actions": spec.action.bounds() }),
+    published: &[],
 };
 
 #[cfg(test)]

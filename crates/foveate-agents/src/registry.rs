@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use crate::fit::picture;
+use crate::layout::Layout;
 use crate::{attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions};
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.
@@ -40,6 +41,47 @@ pub struct AgentDescriptor {
     /// The settings that fit it to a world of this shape. The second argument is the range of every number that the
     /// world shows, `[low, high]`, when the agent sees [`Sees::Numbers`] there; otherwise it is empty.
     pub fit: fn(&EnvSpec, &[[f64; 2]]) -> Value,
+    /// Weights that its authors published.
+    pub published: &'static [PublishedWeights],
+}
+
+/// Published weights: one flat vector in a file that does not say what they are.
+#[derive(Debug, Clone, Copy)]
+pub struct PublishedWeights {
+    /// Name of the published file, without its ending.
+    pub name: &'static str,
+    /// Number of parameters, by which the file is recognised.
+    pub params: usize,
+    /// The agent that they are for, which may be another than the one under which they were published.
+    pub agent: &'static str,
+    /// Its settings that differ from the defaults.
+    pub settings: fn() -> Value,
+    /// Their order in the file.
+    pub layout: Layout,
+    /// The world in which they were trained.
+    pub world: PublishedWorld,
+    /// Mean and standard deviation of the returns that were published with them.
+    pub score: [f64; 2],
+}
+
+/// The world of [`PublishedWeights`].
+#[derive(Debug, Clone, Copy)]
+pub struct PublishedWorld {
+    /// Its name, as in `--env`.
+    pub id: &'static str,
+    /// Name of the picture; `None` for the world's default.
+    pub picture: Option<&'static str>,
+    /// Options by name.
+    pub options: &'static [(&'static str, &'static str)],
+}
+
+/// The published weights of `params` numbers, with the agent under which they were published: `agent`, or any.
+pub fn published(agent: Option<&str>, params: usize) -> Option<(&'static str, &'static PublishedWeights)> {
+    let mut agents = AGENTS.iter().filter(|other| agent.is_none_or(|name| name == other.name));
+    agents.find_map(|agent| {
+        let found = agent.published.iter().find(|weights| weights.params == params);
+        found.map(|found| (agent.name, found))
+    })
 }
 
 impl AgentDescriptor {

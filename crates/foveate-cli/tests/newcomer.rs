@@ -342,6 +342,38 @@ fn training_says_what_it_does_what_it_costs_and_what_comes_next() {
 }
 
 #[test]
+fn published_weights_are_recognised_by_their_number() {
+    let dir = Dir::new();
+    for (count, agent, flags, world) in [
+        (913, "attention-neuron", &[][..], "cartpole-swingup-harder"),
+        (2504, "attention-neuron", &[], "ant"),
+        (2248, "controller", &["--agent", "attention-neuron"], "ant"),
+        (3667, "attention-agent", &["--agent", "attention-neuron"], "car-racing"),
+    ] {
+        let counting: Vec<f32> = (0..count).map(|i| i as f32).collect();
+        dir.write("w.npz", npz(&counting));
+        let told = dir.json(&[&["import", "w.npz", "--json"], flags].concat());
+        assert_eq!(
+            (&told["agent"], &told["params"], &told["layout"]),
+            (&Value::from(agent), &count.into(), &"registration".into()),
+            "{count}"
+        );
+        let (file, _) = load_weights_or_run(&dir.path("w.safetensors")).expect("it was written");
+        let noted: Value = serde_json::from_str(&file.about["world"]).expect("JSON");
+        assert_eq!(noted["id"], world, "{count}");
+        // Another layout or divisor is the user's to choose.
+        let sorted = [&["import", "w.npz", "--layout", "sorted", "--json"], flags].concat();
+        assert_ne!(dir.json(&sorted)["sha256"], told["sha256"], "{count}");
+    }
+    dir.write("w.npz", npz(&(0..3667).map(|i| i as f32).collect::<Vec<_>>()));
+    let scale = |flags: &[&str]| {
+        dir.json(&[&["import", "w.npz", "--json"], flags].concat())["config"]["scale"].clone()
+    };
+    assert_eq!(scale(&["--agent", "attention-neuron"]), "sqrt_d");
+    assert_eq!(scale(&[]), "sqrt_d_in", "the AttentionAgent release");
+}
+
+#[test]
 fn import_finds_the_world_by_the_number_of_weights() {
     let dir = Dir::new();
     let of = |count: usize| npz(&(0..count).map(|i| (i as f32 * 0.37).sin()).collect::<Vec<_>>());
@@ -362,8 +394,12 @@ fn import_finds_the_world_by_the_number_of_weights() {
     for (count, flags, wants) in [
         (3633, &["--env", "car-racing"][..], &["3633 is what --agent attention-agent --env take-cover"][..]),
         (3667, &["--env", "take-cover"], &["--agent attention-agent --env car-racing"]),
-        (7212, &[], &["AttentionNeuron's published agent for CarRacing", "cannot be imported", "--config"]),
-        (913, &[], &["AttentionNeuron's published agent for CartPole", "cannot be imported"]),
+        (
+            2504,
+            &["--agent", "attention-agent"],
+            &["2504 is what the published ant_pi of attention-neuron has"],
+        ),
+        (914, &["--agent", "attention-neuron"], &["914 parameters were given, this agent has 913"]),
         (50, &[], &["50 parameters were given", "--config"]),
     ] {
         dir.write("w.npz", of(count));

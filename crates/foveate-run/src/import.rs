@@ -66,20 +66,16 @@ pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
     fitting.map(|(agent, world)| (agent.name, world)).collect()
 }
 
-/// Published weights of agents that Foveate does not have: parameter count and world.
-const NOT_OURS: [(usize, &str); 2] = [(7212, "CarRacing"), (913, "CartPole")];
-
 /// A hint on the origin of `count` parameters: the beginning of a remedy, or an empty text.
 fn whose(count: usize) -> String {
-    if let Some((_, world)) = NOT_OURS.iter().find(|(theirs, _)| *theirs == count) {
-        return format!(
-            "{count} is what AttentionNeuron's published agent for {world} has, and that agent cannot be imported: Foveate \
-             has none like it; for any other "
-        );
-    }
     let pairs = fitting(count);
     if pairs.is_empty() {
-        return String::new();
+        return registry::published(None, count).map_or_else(String::new, |(agent, weights)| {
+            format!(
+                "{count} is what the published {} of {agent} has: give --agent {agent} alone, or ",
+                weights.name
+            )
+        });
     }
     let flags: Vec<String> =
         pairs.iter().map(|(agent, world)| format!("--agent {agent} --env {world}")).collect();

@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sees: Sees::Numbers,
         read: registry::read::<Linear>,
         fit: |spec, _| json!({ "inputs": spec.observation.numbers() }),
+        published: &[],
     })?;
     let settings =
         ["agent.name=linear", "videos=false", "recipe.stage.0.steps=60_000", "recipe.stage.1.steps=60_000"];

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use foveate_agents::Layout;
-use foveate_agents::registry::find;
+use foveate_agents::registry::{PublishedWeights, PublishedWorld, find, published};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, default_world};
 use foveate_run::config::agent_settings;
@@ -19,14 +19,18 @@ use serde_json::json;
 pub struct ImportRequest {
     /// The npz file.
     pub file: PathBuf,
-    /// The agent that the weights belong to; `None` selects the agent with this number of weights.
+    /// The agent that the weights belong to; `None` selects the agent with this number of weights. If weights of this
+    /// number were published for the agent, and no settings are given, theirs are used; these weights may be
+    /// those of another agent.
     pub agent: Option<String>,
     /// The world that the weights were trained in, which sets the agent's picture and actions; `None` selects
     /// the world in which the agent has this number of weights.
     pub world: Option<String>,
-    /// The order of the weights in the vector.
-    pub layout: Layout,
-    /// The divisor of query times key: `sqrt-d-in`, `sqrt-d` or `one`; `None` for the agent's default.
+    /// The order of the weights in the vector; `None` for the one in which recognised weights were published,
+    /// else [`Layout::Sorted`].
+    pub layout: Option<Layout>,
+    /// The divisor of query times key: `sqrt-d-in`, `sqrt-d` or `one`; `None` for the one of recognised weights,
+    /// else the agent's default.
     pub scale: Option<String>,
     /// A TOML file with the agent's settings that differ from the defaults.
     pub config: Option<PathBuf>,
@@ -39,6 +43,8 @@ pub struct Imported {
     pub file: AgentFile,
     /// A note on which agent and world were inferred from the number of weights, when they were not given.
     pub guessed: Option<String>,
+    /// The order of the weights in the vector.
+    pub layout: Layout,
 }
 
 /// Reads published weights.
@@ -52,28 +58,81 @@ pub fn import(request: &ImportRequest) -> Result<Imported, RunError> {
         None => json!({}),
     };
     let usual = AGENTS.iter().next().map_or("", |agent| agent.name);
-    let (agent, world, guessed) = match (&request.agent, &request.world, &request.config) {
-        (None, None, None) => guess(&request.file, usual)?,
-        (agent, world, _) => (agent.clone().unwrap_or_else(|| usual.to_owned()), world.clone(), None),
-    };
-    let world = world.map(|id| EnvRequest { id, ..EnvRequest::default() });
-    if let Some(world) = &world {
-        let fitted = picture_settings(find(&agent)?, &worlds::shape(world)?)?;
-        for (key, value) in fitted.as_object().into_iter().flatten() {
-            if config.get(key).is_none() {
-                config[key] = value.clone();
+    let mut guessed = None;
+    let (agent, world, layout) = if let Some((of, weights)) = recognised(request, usual)? {
+        config = (weights.settings)();
+        if request.agent.is_none() || of != weights.agent {
+            let PublishedWeights { name, params, agent, .. } = weights;
+            guessed = Some(format!("{params} weights are those of {of}'s published {name}, agent {agent}"));
+        }
+        let world = request
+            .world
+            .clone()
+            .map_or_else(|| request_for(&weights.world), |id| EnvRequest { id, ..EnvRequest::default() });
+        (weights.agent.to_owned(), Some(world), weights.layout)
+    } else {
+        let (agent, world) = match (&request.agent, &request.world, &request.config) {
+            (None, None, None) => {
+                let (agent, world, note) = guess(&request.file, usual)?;
+                guessed = note;
+                (agent, world)
+            }
+            (agent, world, _) => (agent.clone().unwrap_or_else(|| usual.to_owned()), world.clone()),
+        };
+        let world = world.map(|id| EnvRequest { id, ..EnvRequest::default() });
+        if let Some(world) = &world {
+            let fitted = picture_settings(find(&agent)?, &worlds::shape(world)?)?;
+            for (key, value) in fitted.as_object().into_iter().flatten() {
+                if config.get(key).is_none() {
+                    config[key] = value.clone();
+                }
             }
         }
-    }
+        (agent, world, Layout::Sorted)
+    };
     if let Some(scale) = &request.scale {
         config["scale"] = scale.replace('-', "_").into();
     }
-    let file = import::import(&request.file, &agent, &config, request.layout)?;
+    let layout = request.layout.unwrap_or(layout);
+    let file = import::import(&request.file, &agent, &config, layout)?;
     let file = match &world {
         Some(world) => file.made_for(world),
         None => file,
     };
-    Ok(Imported { file, guessed })
+    Ok(Imported { file, guessed, layout })
+}
+
+/// The published weights that the file holds, by their number, with the agent under which they were published;
+/// `None` when settings are given, and when no agent is given and the usual one has as many weights.
+fn recognised(
+    request: &ImportRequest,
+    usual: &str,
+) -> Result<Option<(&'static str, &'static PublishedWeights)>, RunError> {
+    if request.config.is_some() {
+        return Ok(None);
+    }
+    if let Some(agent) = &request.agent {
+        find(agent)?;
+    }
+    let count = count(&request.file)?;
+    if request.agent.is_none() && fitting(count).iter().any(|(agent, _)| *agent == usual) {
+        return Ok(None);
+    }
+    Ok(published(request.agent.as_deref(), count))
+}
+
+/// The request for the world of published weights.
+fn request_for(world: &PublishedWorld) -> EnvRequest {
+    EnvRequest {
+        id: world.id.to_owned(),
+        picture: world.picture.map(str::to_owned),
+        options: world
+            .options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..EnvRequest::default()
+    }
 }
 
 /// The agent and the world inferred from the number of weights, with a note that says so; no note for the

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{
-    MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, bad, check_actions, check_params, to_units, within,
+    MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units, within,
 };
 use crate::controller::{Controller, ControllerConfig, ControllerState, MAX_LAYERS};
 use crate::params::Params;
@@ -47,8 +47,8 @@ pub struct VectorConfig {
     pub message_dim: usize,
     /// Whether these linear layers have biases.
     pub bias: bool,
-    /// The divisor of queries × keys.
-    pub scale: Divisor,
+    /// The divisor of queries × keys; `sqrt_d` is the root of `message_dim`, `sqrt_d_in` that of `key_dim`.
+    pub scale: Scale,
     /// What turns quotients into weights.
     pub activation: Activation,
     /// Whether the message goes through tanh.
@@ -60,17 +60,6 @@ pub struct VectorConfig {
     pub sensors: Vec<String>,
     /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1. Of choices one range for each.
     pub actions: Vec<[f64; 2]>,
-}
-
-/// The divisor of queries × keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Divisor {
-    /// 1, as in the published CartPole agent.
-    #[default]
-    One,
-    /// √`message_dim`, as in the published Ant agent.
-    SqrtD,
 }
 
 /// What turns the quotients of a code into the weights of the sensors.
@@ -95,7 +84,7 @@ impl Default for VectorConfig {
             key_dim: 8,
             message_dim: 32,
             bias: false,
-            scale: Divisor::One,
+            scale: Scale::One,
             activation: Activation::Tanh,
             squash: true,
             layers: vec![],
@@ -116,7 +105,7 @@ impl VectorConfig {
         VectorConfig {
             codes: 32,
             bias: true,
-            scale: Divisor::SqrtD,
+            scale: Scale::SqrtD,
             layers: vec![32],
             actions: vec![[-1.0, 1.0]; 8],
             ..VectorConfig::default()
@@ -318,10 +307,7 @@ impl VectorAgent {
         let (params, Scores { weight, bias, query }) = (&self.params, &mut self.scores);
         let (of_query, query_bias) = (params.get("query.weight"), params.get("query.bias"));
         let (of_key, key_bias) = (params.get("key.weight"), params.get("key.bias"));
-        let divisor = match self.config.scale {
-            Divisor::One => 1.0,
-            Divisor::SqrtD => (message_dim as f64).sqrt(),
-        };
+        let divisor = self.config.scale.divisor(key_dim, message_dim);
         let rows = weight.chunks_exact_mut(key_dim).zip(bias);
         for ((weight, bias), raw) in rows.zip(self.queries.chunks_exact(query_dim)) {
             for (d, query) in query.iter_mut().enumerate() {

@@ -331,4 +331,5 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
         let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
         json!({ "high": { "image": image, "stride": stride }, "actions": actions })
     },
+    published: &[],
 };

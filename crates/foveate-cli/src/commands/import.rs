@@ -25,10 +25,15 @@ choice gives a useless agent without an error:
 
 The AttentionAgent release is AttentionAgent/pretrained/CarRacing/model.npz and
 AttentionAgent/pretrained/TakeCover/model.npz of the repository google/brain-tokyo-workshop.
+The files of the AttentionNeuron release, in the same repository, are recognised by their number of weights:
+cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong, and with --agent attention-neuron also carracing, which
+has as many weights as the AttentionAgent release.
 
 Examples:
   foveate import model.npz --out attention_agent_carracing.safetensors
   foveate import model.npz --env take-cover --out attention_agent_takecover.safetensors
+  foveate import cartpole_pi.npz && foveate eval cartpole_pi.safetensors
+  foveate import carracing.npz --agent attention-neuron
   foveate import simplified.npz --layout registration --out simplified.safetensors
   foveate eval attention_agent_carracing.safetensors --picture classic")]
 pub(crate) struct Import {
@@ -43,10 +48,10 @@ pub(crate) struct Import {
     /// one in which the agent has as many weights]
     #[arg(long = "env", value_name = "NAME")]
     world: Option<String>,
-    /// The order of the weights in the vector
-    #[arg(long, value_parser = ["sorted", "registration"], default_value = "sorted")]
-    layout: String,
-    /// Divisor of queries times keys [default: sqrt-d-in]
+    /// The order of the weights in the vector [default: that of recognised weights, else sorted]
+    #[arg(long, value_parser = ["sorted", "registration"])]
+    layout: Option<String>,
+    /// Divisor of queries times keys [default: that of recognised weights, else the agent's]
     #[arg(long, value_parser = ["sqrt-d-in", "sqrt-d", "one"])]
     scale: Option<String>,
     /// Settings of the agent that differ from its defaults, as TOML: `top_k = 5`
@@ -62,8 +67,9 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let layout = Layout::named(&self.layout).ok_or_else(|| anyhow!("no layout {:?}", self.layout))?;
-        let Imported { file, guessed } = import(&ImportRequest {
+        let named = |name: &String| Layout::named(name).ok_or_else(|| anyhow!("no layout {name:?}"));
+        let layout = self.layout.as_ref().map(named).transpose()?;
+        let Imported { file, guessed, layout } = import(&ImportRequest {
             file: self.file.clone(),
             agent: self.agent,
             world: self.world,
@@ -85,7 +91,7 @@ impl Import {
                 "file": out.display().to_string(),
                 "agent": file.name(),
                 "config": file.config(),
-                "layout": self.layout,
+                "layout": layout.name(),
                 "params": file.params().len(),
                 "sha256": file.sha256(),
                 "min": spread.min,

@@ -17,6 +17,7 @@ pub(crate) const DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Picture,
     read: read::<Config>,
     fit,
+    published: &[],
 };
 
 const CELLS: usize = 8;
