@@ -3,7 +3,6 @@
 #[path = "../../foveate-kernels/tests/common/threads.rs"]
 mod threads;
 
-use foveate_agents::AGENTS;
 use foveate_agents::config::{ConvConfig, FeatureConfig, HistogramConfig, Scale};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Layout};
@@ -312,18 +311,6 @@ fn weights_as_large_as_they_come() {
         let attention = decision.attention.expect("this agent attends");
         assert!(attention.weights().iter().all(|v| v.is_finite()), "{:?}", attention.weights());
         assert!(decision.action.iter().all(|v| v.is_finite()), "{:?}", decision.action);
-    }
-}
-
-#[test]
-fn the_registry_makes_what_it_lists() {
-    for agent in AGENTS.iter() {
-        let made = registry::make(agent.name, &Value::Null).expect("the defaults are valid");
-        let params =
-            registry::initial_params(agent.name, &Value::Null, Init::Torch, Seed::root(0)).expect("valid");
-        assert_eq!(params.len(), made.params().len());
-        let full = registry::full_config(agent.name, &json!({})).expect("valid");
-        assert_eq!(registry::full_config(agent.name, &full).expect("valid"), full);
     }
 }
 

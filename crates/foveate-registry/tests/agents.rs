@@ -2,8 +2,8 @@
 
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
-    ActContext, ActMode, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace, Seed, TensorShape,
-    Turn, episode_seed,
+    ActContext, ActMode, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace, PolicyError, Seed,
+    TensorShape, Turn, episode_seed,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
@@ -116,6 +116,10 @@ fn settings_survive_a_round_trip_and_a_misspelt_key_does_not() {
             assert_eq!(registry::full_config(name, &full).expect("its own"), full, "{name}");
             let tensors = registry::tensors(name, &given).expect("good settings");
             assert_eq!(registry::tensors(name, &full).expect("its own"), tensors, "{name}");
+            let made = registry::make(name, &given).expect("good settings");
+            assert_eq!(made.tensors(), tensors, "{name}");
+            let count: usize = tensors.iter().map(TensorShape::len).sum();
+            assert_eq!(made.params().len(), count, "{name}");
             if let Value::Object(fitted) = &given {
                 assert!(
                     fitted.iter().all(|(key, value)| full[key] == *value || full[key].is_object()),
@@ -258,7 +262,7 @@ fn patches_can_be_hidden_from_agents_that_have_some() {
         let chosen = chosen.and_then(|attention| attention.selected()).map(|chosen| chosen.tokens.len());
         let Some(k) = driver.patches() else {
             assert_eq!(chosen, None, "{name}: one that chooses patches can be shown fewer");
-            assert!(driver.limit_patches(1).is_err(), "{name}");
+            assert_eq!(driver.limit_patches(1), Err(PolicyError::NoPatches), "{name}");
             continue;
         };
         assert_eq!(chosen, Some(k), "{name}");
