@@ -22,6 +22,9 @@ const PICTURES: &str = "pictures";
 /// between. Without it `PyTorch` takes one of two times, from process to process.
 const MEMORY: [(&str, &str); 2] =
     [("MALLOC_MMAP_THRESHOLD_", "33554432"), ("MALLOC_TRIM_THRESHOLD_", "1073741824")];
+/// Instruction sets by name, and their titles.
+const LEVELS: [(&str, &str); 4] =
+    [("avx512", "AVX-512"), ("avx2", "AVX2"), ("neon", "NEON"), ("portable", "portable")];
 const CHAMPION: &str = "champions/car-racing.safetensors";
 
 /// Measures the chosen rows (all when none is chosen) and prints the table.
@@ -206,6 +209,38 @@ fn forward_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
         let ours = json("the forward example", ours.arg("--json").env("FOVEATE_DATA", &data))?;
         forward_of("published weights on golden frames", &ours, &files, python, table)?;
     }
+
+    let files = ["golden_attention_neuron_carracing_pi.npz", "attention_neuron_carracing_pi.npz"];
+    let files = files.map(|file| data.join(file));
+    if files.iter().all(|file| file.exists()) {
+        picture_rows(python, &data, &files, table)?;
+    }
+    Ok(())
+}
+
+/// Microseconds per decision of `AttentionNeuron`'s published CarRacing agent on golden pictures.
+fn picture_rows(python: &Path, data: &Path, files: &[PathBuf; 2], table: &mut Table) -> Result<()> {
+    let mut ours = cargo();
+    ours.args(["run", "--release", "--quiet", "-p", "foveate-agents", "--example", "picture_forward", "--"]);
+    let ours = json("the picture_forward example", ours.arg("--json").env("FOVEATE_DATA", data))?;
+    eprintln!("running NumPy and PyTorch, AttentionNeuron …");
+    let mut reference = reference(python, "attention_neuron_pictures.py");
+    let theirs = json("attention_neuron_pictures.py", reference.args(files))?;
+    ensure!(
+        ours["chosen_sum"] == theirs["chosen_sum"],
+        "the codes chosen by ours sum to {}, by NumPy to {}",
+        ours["chosen_sum"],
+        theirs["chosen_sum"]
+    );
+    for (level, title) in LEVELS {
+        let Some(us) = ours[format!("{level}_us")].as_f64() else { continue };
+        for (name, key) in [("NumPy, as usually written", "numpy"), ("PyTorch", "torch")] {
+            if let Some(reference) = theirs[format!("{key}_us")].as_f64() {
+                let what = format!("AttentionNeuron forward, 96×96×4, 1,024 codes, {title}");
+                table.row(&what, "CPU µs", us, name, reference, reference / us);
+            }
+        }
+    }
     Ok(())
 }
 
@@ -226,9 +261,7 @@ fn forward_of(
         ours["chosen_sum"],
         theirs["chosen_sum"]
     );
-    for (level, title) in
-        [("avx512", "AVX-512"), ("avx2", "AVX2"), ("neon", "NEON"), ("portable", "portable")]
-    {
+    for (level, title) in LEVELS {
         let Some(us) = ours[format!("{level}_us")].as_f64() else { continue };
         for (name, key) in [
             ("NumPy, as usually written", "numpy"),

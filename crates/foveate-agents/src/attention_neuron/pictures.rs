@@ -328,6 +328,11 @@ impl PictureMemory {
         self.head.raw()
     }
 
+    /// Number of patches of the last decision that were processed after merging equal ones.
+    pub fn distinct(&self) -> usize {
+        self.codes.distinct()
+    }
+
     /// The state of the head.
     pub const fn head(&self) -> &HeadMemory {
         &self.head
@@ -366,6 +371,14 @@ impl PictureAgent {
     /// Its configuration.
     pub const fn config(&self) -> &PictureConfig {
         &self.config
+    }
+
+    /// Computes the codes of a stack of pictures, `[frames, height, width]`, and nothing else: for measurements.
+    pub fn codes_alone(&self) -> impl FnMut(&[u8]) {
+        let mut scratch = self.codes.scratch();
+        let shared = vec![0.0; self.config.actions.len()];
+        // Patches cannot be missing, so there is no error.
+        move |pixels| drop(self.codes.compute(self.level, pixels, None, &shared, &mut scratch))
     }
 
     /// Converts the parameters to the layout that the kernels use. Does not allocate.

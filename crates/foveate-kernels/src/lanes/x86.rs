@@ -60,19 +60,7 @@ impl Isa for Avx2 {
     }
     #[inline(always)]
     fn look_up16(self, table: Pair<Ymm>, sixteenths: Pair<Ymm>) -> Pair<Ymm> {
-        let eight = |n: Ymm| {
-            // SAFETY: `self` proves avx2.
-            unsafe {
-                let n = _mm256_castps_si256(n.0);
-                let (low, high) =
-                    (_mm256_permutevar8x32_ps(table.0.0, n), _mm256_permutevar8x32_ps(table.1.0, n));
-                // Bit 3 selects the half, as the sign.
-                let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(n));
-                let entry = _mm256_castps_si256(_mm256_blendv_ps(low, high, half));
-                Ymm(_mm256_castsi256_ps(_mm256_add_epi32(entry, _mm256_slli_epi32::<19>(n))))
-            }
-        };
-        Pair(eight(sixteenths.0), eight(sixteenths.1))
+        Pair(look_up8(table, sixteenths.0), look_up8(table, sixteenths.1))
     }
     #[inline(always)]
     fn transpose(self, rows: [Ymm; 16]) -> [Pair<Ymm>; 8] {
@@ -84,6 +72,20 @@ impl Isa for Avx2 {
             columns[t] = Pair(low[t], high[t]);
         }
         columns
+    }
+}
+
+/// Eight lanes of [`Isa::look_up16`]. No closure: it would not get the caller's target features.
+#[inline(always)]
+fn look_up8(table: Pair<Ymm>, n: Ymm) -> Ymm {
+    // SAFETY: a `Ymm` proves avx2.
+    unsafe {
+        let n = _mm256_castps_si256(n.0);
+        let (low, high) = (_mm256_permutevar8x32_ps(table.0.0, n), _mm256_permutevar8x32_ps(table.1.0, n));
+        // Bit 3 selects the half, as the sign.
+        let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(n));
+        let entry = _mm256_castps_si256(_mm256_blendv_ps(low, high, half));
+        Ymm(_mm256_castsi256_ps(_mm256_add_epi32(entry, _mm256_slli_epi32::<19>(n))))
     }
 }
 

@@ -72,23 +72,27 @@ impl Task for Project<'_> {
 fn centre<I: Isa>(isa: I, keys: &mut [f32], width: usize) {
     for first in (0..width).step_by(8) {
         let count = 8.min(width - first);
-        let load = |key: &[f32]| {
-            let mut eight = [0.0; 8];
-            eight[..count].copy_from_slice(&key[first..first + count]);
-            isa.load8(&eight)
-        };
         let (mut least, mut most) = (isa.splat8(f32::MAX), isa.splat8(f32::MIN));
         for key in keys.chunks_exact(width) {
-            let key = load(key);
+            let key = load(isa, &key[first..first + count]);
             (least, most) = (key.min(least), key.max(most));
         }
         let middle = least.add(most).mul(isa.splat8(0.5));
         for key in keys.chunks_exact_mut(width) {
+            let key = &mut key[first..first + count];
             let mut moved = [0.0; 8];
-            load(key).sub(middle).store(&mut moved);
-            key[first..first + count].copy_from_slice(&moved[..count]);
+            load(isa, key).sub(middle).store(&mut moved);
+            key.copy_from_slice(&moved[..count]);
         }
     }
+}
+
+/// Up to eight numbers, and zeros.
+#[inline(always)]
+fn load<I: Isa>(isa: I, numbers: &[f32]) -> I::V8 {
+    let mut eight = [0.0; 8];
+    eight[..numbers.len()].copy_from_slice(numbers);
+    isa.load8(&eight)
 }
 
 /// The differences of neighbouring frames of a patch, and its pixels normalised frame by frame. `A` is the
