@@ -378,7 +378,9 @@ impl PictureAgent {
         let mut scratch = self.codes.scratch();
         let shared = vec![0.0; self.config.actions.len()];
         // Patches cannot be missing, so there is no error.
-        move |pixels| drop(self.codes.compute(self.level, pixels, None, &shared, &mut scratch))
+        move |pixels| {
+            let _ = self.codes.compute(self.level, pixels, None, &shared, &mut scratch);
+        }
     }
 
     /// Converts the parameters to the layout that the kernels use. Does not allocate.
