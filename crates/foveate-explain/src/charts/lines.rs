@@ -59,10 +59,9 @@ pub fn line_plot(of: &LinePlot<'_>, lines: &[(String, Vec<(f64, f64)>)]) -> Stri
         .filter_map(|(i, (_, points))| Some((plot.y.at(points.last()?.1), i)))
         .collect();
     names.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut free = plot.y.range[1];
+    let [bottom, top] = plot.y.range;
+    push_apart(&mut names, 16.0, [top, bottom]);
     for (y, i) in names {
-        let y = y.max(free);
-        free = y + 16.0;
         plot.sheet.text((right + 12.0, y + 4.0), 13.0, Anchor::Start, Ink::line(i), &*lines[i].0);
     }
     for (i, (_, points)) in lines.iter().enumerate() {
@@ -75,4 +74,38 @@ pub fn line_plot(of: &LinePlot<'_>, lines: &[(String, Vec<(f64, f64)>)]) -> Stri
         }
     }
     plain_svg(&plot.sheet, of.title)
+}
+
+/// Moves places, in their order, until neighbours are `least` apart: down, and those that would leave the range up again.
+fn push_apart(names: &mut [(f64, usize)], least: f64, [top, bottom]: [f64; 2]) {
+    let mut free = top;
+    for (y, _) in names.iter_mut() {
+        *y = y.max(free);
+        free = *y + least;
+    }
+    let mut free = bottom;
+    for (y, _) in names.iter_mut().rev() {
+        *y = y.min(free);
+        free = *y - least;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_at_the_ends_of_lines_are_apart_and_not_below_the_axis() {
+        for (given, expect) in [
+            (&[][..], &[][..]),
+            (&[20.0, 90.0], &[20.0, 90.0]),
+            (&[20.0, 20.0, 25.0, 60.0], &[20.0, 30.0, 40.0, 60.0]),
+            (&[5.0, 99.0, 100.0, 100.0], &[10.0, 80.0, 90.0, 100.0]),
+            (&[97.0, 100.0], &[90.0, 100.0]),
+        ] {
+            let mut names: Vec<(f64, usize)> = given.iter().map(|&y| (y, 0)).collect();
+            push_apart(&mut names, 10.0, [10.0, 100.0]);
+            assert_eq!(names.iter().map(|name| name.0).collect::<Vec<f64>>(), expect, "{given:?}");
+        }
+    }
 }
