@@ -5,8 +5,10 @@
 //! itself is invalid.
 
 mod commands;
+mod help;
 mod known;
 mod out;
+mod progress;
 mod remedy;
 mod weights_arg;
 mod world_args;
@@ -16,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use foveate::run::RunError;
+use remedy::{WorldAs, with_flags};
 
 /// Train, evaluate and explain reinforcement-learning agents with an attention bottleneck.
 #[derive(Debug, Parser)]
@@ -35,18 +38,19 @@ Start here:
 Every command has examples, as in `foveate train --help`.";
 
 fn main() -> ExitCode {
-    foveate::registry::gymnasium::on_notice(|text| eprintln!("{text}"));
+    foveate::registry::gymnasium::on_notice(|text| eprintln!("{}", with_flags(text, WorldAs::Flag)));
     let command = unfilled(Cli::command()).mut_subcommands(unfilled);
     let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(told) => return tell(&told),
     };
+    let world = cli.command.world_as();
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has closed it on purpose.
         Err(error) if out::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            out::complain(&error);
+            out::complain(&error, world);
             ExitCode::FAILURE
         }
     }

@@ -4,14 +4,31 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use foveate::run::RunError;
 pub(crate) use foveate::run::one_line;
-use foveate::run::ticker::{stderr_width, stdout_width, wrap};
+use foveate::run::ticker::{Ticker, width, wrap};
 use serde_json::Value;
 
-use crate::remedy::with_remedy;
+use crate::remedy::{WorldAs, with_flags};
+
+/// Columns of the terminal at stdout, or 80.
+pub(crate) fn stdout_width() -> usize {
+    width(io::stdout())
+}
+
+/// Columns of the terminal at stderr, or 80.
+fn stderr_width() -> usize {
+    width(io::stderr())
+}
+
+/// Shows progress on stderr, whether it is a terminal or not.
+pub(crate) fn ticker() -> Ticker {
+    let live = io::stderr().is_terminal();
+    Ticker::new(Box::new(io::stderr()), live.then_some(stderr_width as fn() -> usize))
+}
 
 /// Writes `text` and a line break to stdout; for a terminal long lines are wrapped. A reader that closed the
 /// pipe is reported as an error of its own kind, not a panic.
 pub(crate) fn say(text: &str) -> Result<(), RunError> {
+    let text = &*with_flags(text, WorldAs::Flag);
     let text = if io::stdout().is_terminal() { &wrap(text, stdout_width()) } else { text };
     write(text)
 }
@@ -29,9 +46,14 @@ pub(crate) fn next(lines: &[&str]) -> Result<(), RunError> {
     if io::stdout().is_terminal() { say(&format!("next:\n  {}", lines.join("\n  "))) } else { Ok(()) }
 }
 
+/// Writes a note to stderr.
+pub(crate) fn note(text: &str) {
+    eprintln!("note: {}", with_flags(text, WorldAs::Flag));
+}
+
 /// Writes an error to stderr: one line, wrapped on a terminal.
-pub(crate) fn complain(error: &anyhow::Error) {
-    let text = format!("error: {}", one_line(&with_remedy(&error.to_string())));
+pub(crate) fn complain(error: &anyhow::Error, world: WorldAs) {
+    let text = format!("error: {}", one_line(&with_flags(&error.to_string(), world)));
     let text = if io::stderr().is_terminal() { wrap(&text, stderr_width()) } else { text };
     eprintln!("{text}");
 }

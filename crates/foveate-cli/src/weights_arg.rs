@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use foveate::{Error, LoadedAgent, World};
 
+use crate::help;
+
 /// Selects the weights.
 #[derive(Debug, Args)]
 pub(crate) struct WeightsArg {
-    /// A weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7) for an untrained agent
-    /// that fits the world, or `random-actions` for random actions [default: the champion, a trained agent that comes
-    /// with Foveate]
-    #[arg(value_name = "WEIGHTS|RUN")]
+    #[arg(value_name = "WEIGHTS|RUN", help = help::weights())]
     weights: Option<PathBuf>,
     /// Threads that share the work on one picture; useful with thousands of patches, results stay the same
     #[arg(long, value_name = "THREADS", help_heading = "Agent", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]

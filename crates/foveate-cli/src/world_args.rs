@@ -2,18 +2,17 @@
 
 use clap::Args;
 use foveate::World;
-use foveate::run::trust::{Repeat, Trust, WorldFlags};
+use foveate::run::trust::{Trust, WorldFlags};
 use foveate::run::worlds;
 
+use crate::help;
 use crate::known::Known;
 
 /// Selects a world.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub(crate) struct WorldArgs {
-    /// The world; `foveate list` shows them, and gym:ID is any environment of Gymnasium [default: that of the weights,
-    /// or car-racing]
-    #[arg(long, value_name = "NAME", value_parser = Known::WORLD, hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = Known::WORLD, hide_possible_values = true, help = help::env())]
     env: Option<String>,
     /// A shift of observations or actions, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
     #[arg(long = "shift", value_name = "NAME:SEVERITY", value_parser = Known::SHIFT, hide_possible_values = true)]
@@ -28,9 +27,7 @@ pub(crate) struct WorldArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub(crate) struct OwnWorldArgs {
-    /// The picture that the agent sees; for gym:ID, `render` is the rendered one [default: that of the weights or the
-    /// configuration, or the world's own]
-    #[arg(long, value_name = "NAME", value_parser = Known::PICTURE, hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = Known::PICTURE, hide_possible_values = true, help = help::picture())]
     picture: Option<String>,
     /// A variant of the world, as in `bar` or `blob:side=4`; several are combined
     #[arg(long = "variant", value_name = "NAME", value_parser = Known::VARIANT, hide_possible_values = true)]
@@ -87,7 +84,6 @@ impl OwnWorldArgs {
             picture: self.picture.clone(),
             variants: self.variants.clone(),
             options: self.options.iter().cloned().chain(wrap).chain(args).collect(),
-            repeat: Repeat::Flags,
             ..WorldFlags::default()
         }
     }

@@ -1,5 +1,6 @@
 //! Environments.
 
+use crate::hint::Task;
 use crate::near::hint;
 use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace};
 
@@ -148,7 +149,11 @@ pub enum EnvError {
         env: String,
     },
     /// No world of this name.
-    #[error("no environment is called {given:?};{} choose from: {known}", hint(given, known))]
+    #[error(
+        "no environment is called {given:?};{} choose from: {known} ({} shows them)",
+        hint(given, known),
+        Task::ListWorlds
+    )]
     UnknownEnv {
         /// The given name.
         given: String,

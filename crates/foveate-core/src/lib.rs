@@ -8,6 +8,7 @@
 //! * [`Learner`]: requests work, and learns from its results.
 //! * [`Executor`]: runs [`Work`] and returns [`Experience`]: threads, a cluster, a GPU.
 //! * [`Registry`]: worlds, agents, learners and shifts by name, including those of other crates.
+//! * [`hint`]: settings and tasks in messages, which every front end shows in its own words.
 //! * [`near`]: suggestions for misspelt names.
 //! * [`statistics`]: summaries of lists of returns, and tests of whether two lists differ.
 //! * [`Threads`]: how many threads may share one computation, and what runs them.
@@ -21,6 +22,7 @@ mod env;
 pub mod episode;
 mod evolve;
 mod executor;
+pub mod hint;
 mod image;
 mod imitate;
 mod learner;

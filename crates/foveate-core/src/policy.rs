@@ -1,5 +1,6 @@
 //! Policies and agents.
 
+use crate::hint::Task;
 use crate::near::hint;
 use crate::{Attention, Observation, Rng, Seed, Threads};
 
@@ -518,7 +519,11 @@ pub enum PolicyError {
         why: String,
     },
     /// No agent of this name.
-    #[error("no agent is called {given:?};{} choose from: {known}", hint(given, known))]
+    #[error(
+        "no agent is called {given:?};{} choose from: {known} ({} shows them)",
+        hint(given, known),
+        Task::ListAgents
+    )]
     UnknownAgent {
         /// The given name.
         given: String,

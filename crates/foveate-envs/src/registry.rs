@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use foveate_core::{Descriptor, Env, EnvError, EnvSpec, ImageBuf};
+use foveate_core::{Descriptor, Env, EnvError, EnvSpec, ImageBuf, WorldSetup};
 
 pub use crate::car_racing::variants::{Parameter, VariantInfo};
 
@@ -28,6 +28,29 @@ pub struct EnvRequest {
     pub shifts: Vec<String>,
     /// Images for a variant that shows a video; only crates that may read files can load them.
     pub video: Option<Arc<Vec<ImageBuf>>>,
+}
+
+/// The request as plain values, for another machine. Images that were loaded for it stay here: they are named in the
+/// variant that shows them, and whoever builds the world loads them again.
+///
+/// ```
+/// use foveate_core::WorldSetup;
+/// use foveate_envs::registry::EnvRequest;
+///
+/// let request = EnvRequest { id: "car-racing".into(), variants: vec!["bar".into()], ..EnvRequest::default() };
+/// assert_eq!(EnvRequest::from(WorldSetup::from(&request)), request);
+/// ```
+impl From<&EnvRequest> for WorldSetup {
+    fn from(request: &EnvRequest) -> Self {
+        let EnvRequest { id, picture, variants, options, shifts, video: _ } = request.clone();
+        WorldSetup { id, picture, variants, options, shifts }
+    }
+}
+
+impl From<WorldSetup> for EnvRequest {
+    fn from(WorldSetup { id, picture, variants, options, shifts }: WorldSetup) -> Self {
+        EnvRequest { id, picture, variants, options, shifts, video: None }
+    }
 }
 
 /// A named choice and its description.

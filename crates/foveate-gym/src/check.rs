@@ -10,6 +10,7 @@ use crate::error::GymError;
 use crate::find::find_python;
 use crate::process::{NoStart, PROTOCOL, Process, Trouble, granted};
 use crate::settings::Settings;
+use foveate_core::hint::Task;
 
 const CHECK: &str = include_str!("worker/check.py");
 /// A working worker sends a sign of life at least once in this interval, unless its environment keeps it
@@ -141,7 +142,7 @@ fn run(
         NoStart::Error(error) => error,
         NoStart::Trouble(trouble) => GymError::NoAnswer {
             id: name.clone(),
-            why: format!("{trouble} before it was made; `foveate doctor` looks for the cause"),
+            why: format!("{trouble} before it was made; {} looks for the cause", Task::Doctor),
         },
     })?;
     let mut limit = ("start_timeout", *start_timeout);

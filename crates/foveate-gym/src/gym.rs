@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::EnvSpec;
+use foveate_core::hint::Task;
 
 use crate::error::GymError;
 use crate::find::find_python;
@@ -72,7 +73,7 @@ impl Gym {
                 if !trouble.story().is_empty() {
                     notice(trouble.story());
                 }
-                GymError::NoAnswer { id, why: format!("{trouble}; `foveate doctor` looks for the cause") }
+                GymError::NoAnswer { id, why: format!("{trouble}; {} looks for the cause", Task::Doctor) }
             }
         })?;
         let spec = hello.spec(&settings.name());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use foveate_core::hint::Setting;
 use foveate_core::near::hint;
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::error::GymError;
 
 /// Options by name: description and default.
 pub const OPTIONS: [(&str, &str); 8] = [
-    ("arg.NAME", "an argument of the environment itself, as --env-arg NAME=VALUE gives it"),
+    ("arg.NAME", "an argument of the environment itself, as NAME=VALUE"),
     ("timeout", "seconds until a worker that does not answer a reset or step counts as hung (default: 60)"),
     ("start_timeout", "seconds until a worker that does not begin counts as hung (default: 180)"),
     ("memory", "megabytes that a worker may use before it is replaced (default: 4000)"),
@@ -141,8 +142,9 @@ impl Settings {
                         let known = OPTIONS.map(|(name, _)| name).join(", ");
                         return Err(bad(format!(
                             "there is no option {name:?};{} choose from: {known} (arguments of the environment itself \
-                             go with --env-arg)",
-                            hint(name, &known)
+                             go with {})",
+                            hint(name, &known),
+                            Setting::Argument
                         )));
                     }
                 },

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use foveate_core::hint::{Setting, Task};
 use foveate_core::{
     Action, DEPTH, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, Parts, PixelShape,
     Pixels, SENSORS, Seed, Step,
@@ -185,7 +186,8 @@ impl GymWorld {
                 let why = match trouble {
                     Trouble::Gone(_) | Trouble::Hung(_) | Trouble::Raised(_) => {
                         format!(
-                            "{trouble}, {place}, again with a new worker; `foveate check-env` looks for the cause"
+                            "{trouble}, {place}, again with a new worker; {} looks for the cause",
+                            Task::CheckWorld
                         )
                     }
                     Trouble::Astray(_) | Trouble::NoProcess(_) => format!("{trouble}, {place}"),
@@ -235,7 +237,8 @@ impl GymWorld {
             if !same(outcome, expect) {
                 return Err(Trouble::Astray(format!(
                     "played again with the same seed and actions it gave {outcome:?} in step {step}, {expect:?} the \
-                     first time; `foveate check-env` looks for the cause"
+                     first time; {} looks for the cause",
+                    Task::CheckWorld
                 )));
             }
         }
@@ -244,11 +247,11 @@ impl GymWorld {
         if shown.is(&self.shown) {
             return Ok(());
         }
-        Err(Trouble::Astray(
-            "played again with the same seed and actions it shows something else than the first time; `foveate \
-             check-env` looks for the cause"
-                .into(),
-        ))
+        Err(Trouble::Astray(format!(
+            "played again with the same seed and actions it shows something else than the first time; {} looks for the \
+             cause",
+            Task::CheckWorld
+        )))
     }
 
     /// Turns an action into the numbers that the worker takes.
@@ -296,8 +299,9 @@ impl GymWorld {
         self.shown.raw.fill(0);
         Err(self.outside(format!(
             "{what} is {value} after step {steps} of the episode with seed {}; agents compute with finite numbers alone: \
-             correct the environment, or let a wrapper replace it (--option gym_wrapper=…)",
-            self.history.seed
+             correct the environment, or let a wrapper replace it ({})",
+            self.history.seed,
+            Setting::Option.to("gym_wrapper=…")
         )))
     }
 }

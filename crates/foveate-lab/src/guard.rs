@@ -51,7 +51,10 @@ impl Guard {
         if same(self.token.as_bytes(), given.as_bytes()) {
             return Ok(());
         }
-        Err(Refusal(403, "this lab wants its token: open the address that `foveate lab` printed"))
+        Err(Refusal(
+            403,
+            "this lab wants its token: open the address with the token, which the lab gave when it started",
+        ))
     }
 }
 

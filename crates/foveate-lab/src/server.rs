@@ -12,6 +12,7 @@ use crate::connection;
 use crate::guard::Guard;
 use crate::http::{self, Head, Refusal};
 use crate::setup::LabSetup;
+use foveate_core::hint::Setting;
 use foveate_run::RunError;
 use foveate_run::clock::Wall;
 use foveate_run::workers::Stop;
@@ -91,7 +92,8 @@ impl Lab {
         };
         let listener = TcpListener::bind((host, port)).map_err(|error| RunError::BadRequest {
             why: format!(
-                "cannot listen at {host}, port {port}: {error}; choose another --port, or 0 for any"
+                "cannot listen at {host}, port {port}: {error}; choose another one with {}, or 0 for any",
+                Setting::Port
             ),
         })?;
         let address = listener.local_addr().map_err(|source| RunError::Output { source })?;
@@ -306,7 +308,7 @@ impl Drop for Slot {
 fn random_token() -> Result<String, RunError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| RunError::BadRequest {
-        why: format!("no random token can be drawn ({error}); choose one with --token"),
+        why: format!("no random token can be drawn ({error}); choose one with {}", Setting::Token),
     })?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
@@ -317,6 +319,9 @@ fn checked(text: String) -> Result<String, RunError> {
         return Ok(text);
     }
     Err(RunError::BadRequest {
-        why: "a token is 8 to 128 letters, digits, - and _; leave --token out for a random one".into(),
+        why: format!(
+            "a token is 8 to 128 letters, digits, - and _; leave {} out for a random one",
+            Setting::Token
+        ),
     })
 }

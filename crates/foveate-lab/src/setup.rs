@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use foveate_agents::registry::{Init, initial_params};
+use foveate_core::hint;
 use foveate_core::{ActContext, Agent, Env, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Setting, Shift};
@@ -76,8 +77,13 @@ impl LabSetup {
                 Setting::Folder(name, pictures) if *name == folder => Some(Arc::clone(pictures)),
                 _ => None,
             });
-            let why = "pages name no folders; give the shift on the command line, with --shift";
-            let pictures = known.ok_or_else(|| RunError::BadRequest { why: why.into() })?;
+            let why = || {
+                format!(
+                    "pages name no folders; give the shift when the lab starts, with {}",
+                    hint::Setting::Shift
+                )
+            };
+            let pictures = known.ok_or_else(|| RunError::BadRequest { why: why() })?;
             plan.set_pictures(&folder, &pictures);
         }
         Ok(plan)

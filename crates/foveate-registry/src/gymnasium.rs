@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
+use foveate_core::hint::Setting;
 use foveate_core::{Env, EnvError, near};
 use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
 use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings};
@@ -71,7 +72,7 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
             env: request.id.clone(),
             what: "variant",
             given: variant.clone(),
-            known: "none; --env-arg changes the environment".into(),
+            known: format!("none; {} changes the environment", Setting::Argument),
         }
         .into());
     }

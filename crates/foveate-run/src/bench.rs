@@ -24,7 +24,6 @@ use crate::workers::{Stop, Workers};
 
 pub use evolve::{EvolveTiming, evolve};
 pub use forward::{Decisions, ForwardTiming};
-pub use foveate_evolve::Form;
 pub use train::{Start, TrainTiming, train};
 
 /// One recorded episode: the seed of its reset and its actions.

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 
+use foveate_core::hint::Setting;
 use foveate_core::{EnvSpec, TensorShape};
 use foveate_train::{Interval, JobSize, LearnerSize, Recipe};
 use serde_json::Value;
@@ -38,7 +39,7 @@ pub(crate) struct Need {
 struct Part {
     what: String,
     bytes: u64,
-    remedy: &'static str,
+    remedy: String,
 }
 
 impl Need {
@@ -48,9 +49,9 @@ impl Need {
         what: impl Into<String>,
         count: u64,
         each: u64,
-        remedy: &'static str,
+        remedy: impl Into<String>,
     ) -> Self {
-        self.parts.push(Part { what: what.into(), bytes: count.saturating_mul(each), remedy });
+        self.parts.push(Part { what: what.into(), bytes: count.saturating_mul(each), remedy: remedy.into() });
         self
     }
 
@@ -217,7 +218,7 @@ pub(crate) fn workers(workers: usize, params: usize, spec: &EnvSpec) -> Need {
     // World and agent have a spare copy each; a process is not copied.
     let each = WORKER.saturating_add(2 * params).saturating_add(2 * world);
     let what = format!("{workers} workers");
-    Need::default().with(what, workers as u64, each, "lower --workers")
+    Need::default().with(what, workers as u64, each, format!("lower {}", Setting::Workers))
 }
 
 /// Checks that an evaluation of `episodes` episodes fits this machine.
@@ -232,7 +233,7 @@ pub(crate) fn evaluation(
 ) -> Result<(), RunError> {
     let what = format!("{episodes} episodes");
     workers(threads, params, spec)
-        .with(what, episodes as u64, JOB, "lower --episodes")
+        .with(what, episodes as u64, JOB, format!("lower {}", Setting::Episodes))
         .fits_memory("this evaluation")
 }
 
@@ -328,10 +329,16 @@ pub(crate) fn training(
         });
     }
     let films = if config.videos { validations(recipe) } else { 0 };
+    let elsewhere = format!("choose a folder on another disk with {}", Setting::Runs);
     Need::default()
-        .with("checkpoints", checkpoint::KEEP as u64 + 1, saved, "choose another --runs folder")
-        .with("weights", 4, n.saturating_mul(4), "choose another --runs folder")
-        .with(format!("{films} films of evaluations"), films, FILM, "train with --no-videos")
+        .with("checkpoints", checkpoint::KEEP as u64 + 1, saved, &*elsewhere)
+        .with("weights", 4, n.saturating_mul(4), &*elsewhere)
+        .with(
+            format!("{films} films of evaluations"),
+            films,
+            FILM,
+            format!("train without them: {}", Setting::Videos.to("off")),
+        )
         .fits_disk(JOB_NAME, folder)
 }
 

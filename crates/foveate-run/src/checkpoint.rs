@@ -14,6 +14,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use foveate_core::StateDict;
+use foveate_core::hint::{Hint, Setting, Task};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::RunError;
@@ -107,7 +108,8 @@ impl RunFolder {
             }
         }
         new.give_up();
-        let why = format!("there are 10,000 runs called {base:?} already; choose another with --name");
+        let why =
+            format!("there are 10,000 runs called {base:?} already; choose another with {}", Setting::Name);
         Err(RunError::BadRun { folder: runs.to_path_buf(), why })
     }
 
@@ -117,13 +119,18 @@ impl RunFolder {
     /// When the name is not a valid folder name, or the folder exists, or cannot be created or written to.
     pub fn create_named(runs: &Path, name: &str, config: &str) -> Result<Self, RunError> {
         if let Some(why) = no_name(name) {
-            let why = format!("{name:?} is no name for a run: {why}; choose a plain word with --name");
+            let why =
+                format!("{name:?} is no name for a run: {why}; choose a plain word with {}", Setting::Name);
             return Err(RunError::BadRequest { why });
         }
         let path = runs.join(name);
         let exists = || {
-            let why = "this run exists; go on with `foveate train --resume`, or choose another --name";
-            RunError::BadRun { folder: path.clone(), why: why.into() }
+            let resume = Task::Resume.of(path.display());
+            let why = format!(
+                "this run exists; go on with {resume}, or choose another name with {}",
+                Setting::Name
+            );
+            RunError::BadRun { folder: path.clone(), why }
         };
         if path.symlink_metadata().is_ok() {
             return Err(exists());
@@ -143,15 +150,11 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let bad = |why: &str| RunError::BadRun { folder: path.to_path_buf(), why: why.into() };
         if !path.is_dir() {
-            return Err(bad(
-                "there is no such folder; give one that `foveate train` made, as in runs/car-racing",
-            ));
+            return Err(bad("there is no such folder; give one that training made, as in runs/car-racing"));
         }
         let folder = FolderHandle::open(path)?;
         if !folder.has(CONFIG) {
-            return Err(bad(
-                "config.toml is missing, so this is no run; give a folder that `foveate train` made",
-            ));
+            return Err(bad("config.toml is missing, so this is no run; give a folder that training made"));
         }
         let lock = Lock::take(&folder)?;
         Self::open_locked(folder, lock)
@@ -305,7 +308,8 @@ impl RunFolder {
         }
         let bad = |why: String| {
             let config = self.path().join(CONFIG);
-            let why = format!("{why}; train anew with `foveate train --config {}`", config.display());
+            let anew = Hint::from(Task::Train).with(Setting::Config.to(config.display()));
+            let why = format!("{why}; train anew with {anew}");
             Err(RunError::BadRun { folder: self.path().to_path_buf(), why })
         };
         let logged = self.log.metadata().map_err(RunError::io("read", &self.log_path()))?.len();

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use foveate_core::hint::{Setting, Task};
 use foveate_core::statistics;
 use foveate_explain::charts::{ComparedRun, RunGroup, compared_runs};
 use foveate_explain::figure::count_steps;
@@ -225,8 +226,8 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
         .read("log.jsonl", MAX_LOG)?
         .map_err(|size| bad(format!("{size} bytes are no log of a run; name another folder")))?;
     if !checkpoint::log_is_whole(handle)? {
-        let why = "it is not what the run wrote; `foveate train --resume` goes back to where it was whole";
-        return Err(bad(why.to_owned()));
+        let resume = Task::Resume.of(folder.display());
+        return Err(bad(format!("it is not what the run wrote; {resume} goes back to where it was whole")));
     }
     let name = folder
         .canonicalize()
@@ -336,7 +337,7 @@ impl Comparison {
                 let _ = writeln!(out, "| {} | {} |", cell(key), values.join(" | "));
             }
             if let Some(more @ 1..) = self.differences.len().checked_sub(LISTED) {
-                let _ = writeln!(out, "\n{more} more keys differ; --json has all of them.");
+                let _ = writeln!(out, "\n{more} more keys differ; {} has all of them.", Setting::Json);
             }
         }
         for note in &self.notes {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::error::RunError;
-use crate::trust::{FileWorld, Repeat, Trust, WorldFlags};
+use crate::trust::{FileWorld, Trust, WorldFlags};
 use crate::workers::MOST_WORKERS;
 
 pub use self::layers::{UserSettings, agent_settings};
@@ -187,8 +187,7 @@ impl TrainConfig {
     /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its
     /// range.
     pub fn load(preset: &str, file: Option<&Path>, sets: &[impl AsRef<str>]) -> Result<Self, RunError> {
-        UserSettings::read(file, sets, &WorldFlags { repeat: Repeat::Train, ..WorldFlags::default() })?
-            .config(preset, Table::new())
+        UserSettings::read(file, sets, &WorldFlags::default())?.config(preset, Table::new())
     }
 
     /// Reads a complete configuration, as a run folder stores it; no defaults are filled in.
@@ -213,7 +212,7 @@ impl TrainConfig {
     fn from_table(table: &Table, from: &str) -> Result<Self, RunError> {
         let mut config: TrainConfig = serde_path_to_error::deserialize(table.clone())
             .map_err(|error| bad(from, format!("{}: {}", error.path(), with_hint(error.inner(), table))))?;
-        config.env.came_from(from, WorldFlags { repeat: Repeat::No, ..WorldFlags::default() });
+        config.env.came_from(from, WorldFlags { only_of_file: true, ..WorldFlags::default() });
         config.check().map_err(|why| bad(from, why))?;
         Ok(config)
     }

@@ -7,12 +7,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use foveate_core::{EnvError, EvaluateError, EvolveError, LearnError, PolicyError, Purpose};
+use foveate_core::hint::{Hint, Setting, Task};
+use foveate_core::{EnvError, EvaluateError, LearnError, PolicyError, Purpose};
 use foveate_train::TrainError;
 
 use foveate_registry::WorldError;
 
 use crate::npz::NpzError;
+use crate::progress::RunName;
 use crate::tensors::TensorsError;
 use crate::weights::WeightsError;
 
@@ -52,33 +54,32 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// A file requests a world that may run code, and the command line does not accept it; see
+    /// A file requests a world that may run code, and whoever asked for the job has not accepted it; see
     /// [`crate::trust`].
     #[error(
-        "{file} asks for the world {what}, which is Python code that would run with your rights; if you trust it, {remedy}"
+        "{file} asks for the world {what}, which is Python code that would run with your rights; if you trust it, {}",
+        how_to_trust(missing.as_ref())
     )]
     Untrusted {
         /// The file.
         file: String,
         /// The world, with the options that choose code.
         what: String,
-        /// The flags that accept it.
-        remedy: String,
+        /// The settings that name it; `None` if they cannot be named in this job, or not readably.
+        missing: Option<Hint>,
     },
     /// A run that failed, and can be resumed once the reason is fixed.
-    #[error("{source}, then go on with `foveate train --resume {}{trust}`", folder.display())]
+    #[error("{source}, then go on with {}", run.resume())]
     Halted {
-        /// Its folder.
-        folder: PathBuf,
-        /// The flag that its world needs, see [`crate::trust::flag_for`].
-        trust: &'static str,
+        /// The run.
+        run: RunName,
         /// Why it failed.
         source: Box<RunError>,
     },
     /// A rollout of a run failed.
     #[error(
-        "{}generation {generation}: {source}; see it again with `foveate replay --failure {}{trust}`, and once its cause is \
-         gone go on with `foveate train --resume`", when(*purpose), file.display()
+        "{}generation {generation}: {source}; see it again with {}, and once its cause is gone go on with {}",
+        when(*purpose), run.trusted(Task::Replay.of(file.display())), run.resume()
     )]
     Failed {
         /// The purpose of the rollout.
@@ -89,8 +90,8 @@ pub enum RunError {
         source: Box<EvaluateError>,
         /// The replay.
         file: PathBuf,
-        /// The flag that its world needs, see [`crate::trust::flag_for`].
-        trust: &'static str,
+        /// The run.
+        run: RunName,
     },
     /// A broken or unsupported SafeTensors file.
     #[error("{}: {source}", path.display())]
@@ -177,9 +178,6 @@ pub enum RunError {
     /// An error of a learner.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// An error of an evolution strategy.
-    #[error(transparent)]
-    Evolve(#[from] EvolveError),
     /// A rollout failed.
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
@@ -258,6 +256,15 @@ fn escaped(text: &str) -> String {
         }
     }
     line
+}
+
+/// The settings that accept a world of a file.
+fn how_to_trust(missing: Option<&Hint>) -> String {
+    let trust = Setting::TrustWorld;
+    match missing {
+        Some(missing) => format!("add {missing} yourself, or {trust} to take it as it stands"),
+        None => format!("add {trust} to take it as it stands"),
+    }
 }
 
 /// The words before a generation's number in a message.

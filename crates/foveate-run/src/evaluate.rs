@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 pub use foveate_core::Labels;
 use foveate_core::episode::EpisodeRules;
+use foveate_core::hint::Setting;
 use foveate_core::{
     Agent, Env, EpisodeResult, Executor, Experience, Population, Purpose, Record, RolloutJob, Work,
 };
@@ -61,7 +62,8 @@ impl FromStr for Seeds {
             }
             _ => Err(RunError::BadRequest {
                 why: format!(
-                    "{text:?} is not a range of seeds; write --seeds 0..20 for the seeds 0 to 19, at most {MAX_EPISODES} of them"
+                    "{text:?} is not a range of seeds; write {} for the seeds 0 to 19, at most {MAX_EPISODES} of them",
+                    Setting::Seeds.to("0..20")
                 ),
             }),
         }
@@ -240,7 +242,8 @@ impl fmt::Display for EvalReport {
                 "  spread    min {min:.d$}, quartiles {q25:.d$} | {median:.d$} | {q75:.d$}, max {max:.d$}"
             )?;
         } else {
-            writeln!(f, "  return    {mean} (one episode has no interval and no spread; raise --episodes)")?;
+            let more = Setting::Episodes;
+            writeln!(f, "  return    {mean} (one episode has no interval and no spread; raise {more})")?;
         }
         write!(f, "  speed     {:.0} steps per CPU second", self.steps_per_cpu_second)
     }
@@ -352,7 +355,7 @@ mod tests {
     fn requests_that_make_no_sense_say_what_to_do() {
         for text in ["", "5", "3..3", "4..2", "a..b", "0..=3", "-1..4", "0..99999999999"] {
             let said = text.parse::<Seeds>().expect_err(text).to_string();
-            assert!(said.contains("write --seeds 0..20") && said.contains(text), "{said}");
+            assert!(said.contains("write the setting `seeds 0..20`") && said.contains(text), "{said}");
         }
         assert_eq!("2..5".parse::<Seeds>().expect("a range"), Seeds::Each(2..5));
         let said = eval(Seeds::Stream { seed: 1, episodes: 0 }, 1).expect_err("nothing to do").to_string();

@@ -11,6 +11,7 @@ mod tests;
 
 use std::path::Path;
 
+use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{Progress, StudyReport};
 use foveate_explain::study::{StudyError, StudyRequest, has_attention, study};
@@ -72,15 +73,17 @@ pub fn run(
     }
     if episodes.saturating_mul(decisions) > MOST_DECISIONS {
         return refused(format!(
-            "{episodes} episodes with {decisions} decisions each are more than {MOST_DECISIONS} in all; lower --episodes \
-             or --decisions"
+            "{episodes} episodes with {decisions} decisions each are more than {MOST_DECISIONS} in all; lower {} or {}",
+            Setting::Episodes,
+            Setting::Decisions
         ));
     }
     if !has_attention(request.env, request.agent, request.seed) {
         return refused(format!(
-            "{}: this agent has no attention, so there is nothing to explain about where it looks; `foveate eval` and \
-             `foveate watch` show what it does",
-            request.labels.weights
+            "{}: this agent has no attention, so there is nothing to explain about where it looks; {} and {} show what it does",
+            request.labels.weights,
+            Task::Evaluate,
+            Task::Watch
         ));
     }
     check_count(request.workers)?;
@@ -90,8 +93,8 @@ pub fn run(
     let (params, spec) = (request.agent.params().len(), request.env.spec());
     let starts = EPISODE + 32 * params as u64 + 4 * budget::world(spec);
     budget::workers(threads, params, spec)
-        .with(format!("{jobs} decisions"), jobs as u64, DECISION, "lower --decisions")
-        .with(format!("{episodes} episodes"), episodes as u64, starts, "lower --episodes")
+        .with(format!("{jobs} decisions"), jobs as u64, DECISION, format!("lower {}", Setting::Decisions))
+        .with(format!("{episodes} episodes"), episodes as u64, starts, format!("lower {}", Setting::Episodes))
         .fits_memory("this report")?;
     let folder = Folder::create(request.out)?;
     let dimensions = crate::watch::dials(request.env.spec())

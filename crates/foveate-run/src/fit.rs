@@ -17,6 +17,7 @@ use toml::Table;
 
 use crate::RunError;
 use crate::config::{TrainConfig, UserSettings};
+use crate::progress::Note;
 use crate::worlds;
 
 /// Maximum steps of an episode if neither the world nor the recipe limits them.
@@ -32,6 +33,8 @@ pub struct Configured {
     pub config: TrainConfig,
     /// The world, if it was created.
     pub world: Option<Box<dyn Env>>,
+    /// What the user should know about the choices made.
+    pub note: Option<Note>,
 }
 
 /// The complete configuration of a run: a preset, by default the world's usual one, overridden by the world's
@@ -48,7 +51,7 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     let named = preset.map(|name| PRESETS.find(name)).transpose();
     let named = named.map_err(|error| RunError::BadRequest { why: error.to_string() })?;
     let is_for_it = |preset: &Preset| world.presets.contains(&preset.name);
-    let (config, world) = match named {
+    let (config, world, note) = match named {
         Some(preset) if preset.open && !is_for_it(preset) => {
             let why = format!(
                 "preset {} is for worlds that have none of their own, and {id} has: {}; choose one of those, or leave the \
@@ -59,14 +62,14 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
             return Err(RunError::BadRequest { why });
         }
         _ if named.unwrap_or(usual).open => {
-            let (env, picture) = seen(named, said, world)?;
+            let Seen { env, picture, note } = seen(named, said, world)?;
             let preset = named.map_or_else(|| suits(&*env, said, world), Ok)?;
             let config = said.config(preset.name, of_world(env.spec(), picture))?;
-            (config, Some(env))
+            (config, Some(env), note)
         }
-        preset => (said.config(preset.unwrap_or(usual).name, Table::new())?, None),
+        preset => (said.config(preset.unwrap_or(usual).name, Table::new())?, None, None),
     };
-    let mut configured = Configured { config, world };
+    let mut configured = Configured { config, world, note };
     configured.fit_agent()?;
     Ok(configured)
 }
@@ -80,15 +83,20 @@ pub fn usual_preset(world: &WorldDescriptor) -> Result<&'static Preset, RunError
     PRESETS.find(name).map_err(|error| RunError::BadRequest { why: format!("world {}: {error}", world.name) })
 }
 
-/// Creates a world whose observation is only known afterwards; returns it with the name of its picture.
-fn seen(
-    preset: Option<&Preset>,
-    said: &UserSettings,
-    world: &WorldDescriptor,
-) -> Result<(Box<dyn Env>, String), RunError> {
+/// A world whose observation is known now.
+struct Seen {
+    env: Box<dyn Env>,
+    /// The name of its picture.
+    picture: String,
+    /// Why it shows another picture than its own.
+    note: Option<Note>,
+}
+
+/// Creates a world whose observation is only known afterwards.
+fn seen(preset: Option<&Preset>, said: &UserSettings, world: &WorldDescriptor) -> Result<Seen, RunError> {
     let make = |picture: &str| worlds::make(said.env(picture).request()?);
     if let Some(picture) = said.section("env").get("picture").and_then(toml::Value::as_str) {
-        return Ok((make(picture)?, picture.to_owned()));
+        return Ok(Seen { env: make(picture)?, picture: picture.to_owned(), note: None });
     }
     let usual = world.pictures.first().map_or("", |picture| picture.name);
     let why = match make(usual) {
@@ -97,7 +105,7 @@ fn seen(
             let agent = agent(said).or(preset).map(|name| find(&name)).transpose()?;
             let looks = agent.is_some_and(|agent| agent.sees == Sees::Picture);
             if !looks || env.spec().observation.picture().is_some() || world.fallback_picture.is_none() {
-                return Ok((env, usual.to_owned()));
+                return Ok(Seen { env, picture: usual.to_owned(), note: None });
             }
             format!("it shows {} and no picture", env.spec().observation.describe())
         }
@@ -108,9 +116,9 @@ fn seen(
     };
     let drawn = world.fallback_picture.unwrap_or(usual);
     let env = make(drawn)?;
-    let id = &env.spec().id;
-    eprintln!("note: {id}: {why}; the agent sees what it draws for people (picture {drawn})");
-    Ok((env, drawn.to_owned()))
+    let world = env.spec().id.clone();
+    let note = Note::RenderedPicture { world, why, picture: drawn.to_owned() };
+    Ok(Seen { env, picture: drawn.to_owned(), note: Some(note) })
 }
 
 /// The agent that the user names.
@@ -145,7 +153,7 @@ fn of_world(spec: &EnvSpec, picture: String) -> Table {
 impl Configured {
     /// Sets the agent's inputs and actions to those of the world, where the configuration does not set them.
     fn fit_agent(&mut self) -> Result<(), RunError> {
-        let Configured { config, world } = self;
+        let Configured { config, world, .. } = self;
         let agent = find(&config.agent.name)?;
         let usual = WORLDS.get(&config.env.id).is_none_or(|world| world.default_agents_fit);
         if usual && matches!(agent.sees, Sees::Picture | Sees::Nothing) {

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use foveate_agents::{AGENTS, AgentDescriptor, Layout, registry};
+use foveate_core::hint::Setting;
 use foveate_core::{PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::WORLDS;
@@ -32,8 +33,9 @@ pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Resul
     let bad = |why: String| RunError::Import { path: path.to_path_buf(), why };
     check_params(&layout_tensors(layout, &tensors)?, &flat).map_err(|error| match error {
         PolicyError::ParamCount { .. } => bad(format!(
-            "{error}; {}give the configuration that the weights were trained with (--config)",
-            whose(flat.len())
+            "{error}; {}give the configuration that the weights were trained with ({})",
+            whose(flat.len()),
+            Setting::Config
         )),
         _ => bad(error.to_string()),
     })?;
@@ -77,9 +79,9 @@ fn whose(count: usize) -> String {
             )
         });
     }
-    let flags: Vec<String> =
-        pairs.iter().map(|(agent, world)| format!("--agent {agent} --env {world}")).collect();
-    format!("{count} is what {} has: give that, or ", flags.join(" or "))
+    let settings = |(agent, world): &(&str, &str)| Setting::Agent.to(agent).with(Setting::World.to(world));
+    let settings: Vec<String> = pairs.iter().map(|pair| settings(pair).to_string()).collect();
+    format!("{count} is what {} has: give that, or ", settings.join(" or "))
 }
 
 /// The one vector of the npz file at `path`.
@@ -231,7 +233,7 @@ mod tests {
         check_err(
             &[("params.npy", f4(&counting()[1..]))],
             sorted,
-            &["194 parameters were given, this agent has 195", counts, "--config"],
+            &["194 parameters were given, this agent has 195", counts, "(the setting `config`)"],
         );
         check_err(&[("params.npy", f4(&[&counting()[..], &[0.0]].concat()))], sorted, &["196 parameters"]);
         check_err(&[], sorted, &["it holds 0 arrays"]);

@@ -18,6 +18,7 @@ mod text;
 use std::path::Path;
 
 use foveate_core::Env;
+use foveate_core::hint::Setting;
 use foveate_envs::registry::EnvRequest;
 
 use crate::budget::Need;
@@ -123,7 +124,12 @@ pub fn run(
         });
     }
     Need::default()
-        .with(format!("the episodes of {rows} rows"), rows as u64, 17 * *episodes as u64, "lower --episodes")
+        .with(
+            format!("the episodes of {rows} rows"),
+            rows as u64,
+            17 * *episodes as u64,
+            format!("lower {}", Setting::Episodes),
+        )
         .fits_memory("this table")?;
     // Errors of any world are reported before the first row is run.
     let mut held = Vec::new();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use foveate_agents::Sees;
+use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EnvError, near};
 use foveate_registry::{AGENTS, WORLDS};
 
@@ -44,9 +45,10 @@ pub(crate) fn named(error: EnvError) -> RunError {
     let EnvError::UnknownEnv { given, known } = error else { return error.into() };
     let path = Path::new(&given);
     let instead = if path.join("config.toml").is_file() {
-        format!(" it is the folder of a run, which goes on with `foveate train --resume {given}`;")
+        format!(" it is the folder of a run, which goes on with {};", Task::Resume.of(&given))
     } else if path.extension().is_some_and(|ending| ending == "toml") && path.is_file() {
-        format!(" it is a configuration, which is trained with `foveate train --config {given}`;")
+        let train = Hint::from(Task::Train).with(Setting::Config.to(&given));
+        format!(" it is a configuration, which is trained with {train};")
     } else {
         world(&given)
     };
@@ -56,7 +58,8 @@ pub(crate) fn named(error: EnvError) -> RunError {
         .collect();
     RunError::BadRequest {
         why: format!(
-            "no environment is called {given:?};{instead} `foveate list worlds` shows them: {known}{families}"
+            "no environment is called {given:?};{instead} {} shows them: {known}{families}",
+            Task::ListWorlds
         ),
     }
 }
@@ -74,15 +77,17 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     let why = if let Some(id) = native(given) {
         let champion = if has_champion(id) { ", or name none to use the trained champion" } else { "" };
         format!(
-            "{given:?} is no file and no run{}; train an agent with `foveate train {id}` and name its folder, as in \
-             {RUNS}/{id}{champion}",
-            if id == given { ", but a world" } else { "" }
+            "{given:?} is no file and no run{}; train an agent with {} and name its folder, as in {RUNS}/{id}{champion}",
+            if id == given { ", but a world" } else { "" },
+            Task::Train.of(id)
         )
     } else if !hint.is_empty() || is_member {
         let id = member(given).map_or_else(|| given.to_owned(), |(id, _)| id);
         format!(
-            "{given:?} is no file and no run, but a world; train an agent with `foveate train {id}` and name its \
-             folder, or name an untrained agent as in `random --env {id}`"
+            "{given:?} is no file and no run, but a world; train an agent with {} and name its folder, or name an \
+             untrained agent: random, with {}",
+            Task::Train.of(&id),
+            Setting::World.to(&id)
         )
     } else if let Some(name) = near::closest(given, without_weights()) {
         format!("cannot read {given}: there is no such file or run; did you mean {name}?")

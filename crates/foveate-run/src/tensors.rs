@@ -43,7 +43,7 @@ pub enum TensorsError {
         bytes: u64,
     },
     /// It does not start as a SafeTensors file does.
-    #[error("this is not a safetensors file; give one that `foveate train` or `foveate import` wrote")]
+    #[error("this is not a safetensors file; give one that training or an import wrote")]
     NotTensors,
     /// The declared length of the header exceeds the file, or any real header.
     #[error(

@@ -34,16 +34,6 @@ pub fn width(stream: impl AsFd) -> usize {
     }
 }
 
-/// Columns of the terminal at stdout, or 80.
-pub fn stdout_width() -> usize {
-    width(std::io::stdout())
-}
-
-/// Columns of the terminal at stderr, or 80.
-pub fn stderr_width() -> usize {
-    width(std::io::stderr())
-}
-
 /// Wraps every line of `text` that is longer than `width` between words. Continuation lines are indented by
 /// two columns more than the line. A word longer than `width` is not split.
 pub fn wrap(text: &str, width: usize) -> String {
@@ -174,12 +164,6 @@ impl Ticker {
         Ticker { shared, thread }
     }
 
-    /// Writes to stderr, whether it is a terminal or not.
-    pub fn stderr() -> Self {
-        let live = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        Self::new(Box::new(std::io::stderr()), live.then_some(stderr_width as fn() -> usize))
-    }
-
     /// Shows how many of their jobs, called `name`, the workers with this [`Stop`] have completed.
     pub fn count(&self, work: &Stop, name: &'static str) {
         self.shared.lock().work = Some((work.clone(), name));
@@ -203,7 +187,7 @@ impl Ticker {
 
     /// As [`Ticker::set`], and rewrites the line of a terminal immediately. `seconds` is the time since the
     /// start of the run.
-    pub(crate) fn show(&self, parts: Vec<String>, seconds: f64) {
+    pub fn show(&self, parts: Vec<String>, seconds: f64) {
         let mut state = self.shared.lock();
         state.parts = parts;
         state.now_is(seconds);
@@ -218,12 +202,12 @@ impl Ticker {
     }
 
     /// The first write error, if there is one.
-    pub(crate) fn failure(&self) -> Option<io::Error> {
+    pub fn failure(&self) -> Option<io::Error> {
         self.shared.lock().failed.take()
     }
 
     /// Records that something was written elsewhere, `seconds` after the start of the run.
-    pub(crate) fn written(&self, seconds: f64) {
+    pub fn written(&self, seconds: f64) {
         let mut state = self.shared.lock();
         state.now_is(seconds);
         state.written = state.clock.elapsed();

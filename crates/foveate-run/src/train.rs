@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use foveate_agents::registry;
-use foveate_core::{Agent, Env, Student, TensorShape};
+use foveate_core::hint::Setting;
+use foveate_core::{Agent, Env, EnvError, Student, TensorShape};
 use foveate_train::{Event, Training};
 
 use crate::budget;
@@ -25,8 +26,8 @@ use crate::cost::Cost;
 use crate::error::RunError;
 use crate::initial;
 use crate::parallel_student::ParallelStudent;
-use crate::progress::Reporter;
-use crate::trust::{Trust, flag_for};
+use crate::progress::{Note, RunName, TrainObserver};
+use crate::trust::{Trust, is_native};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
 use drive::Run;
@@ -75,36 +76,37 @@ pub struct ResumeRequest {
 /// # Errors
 /// When the configuration is not possible, the folder cannot be created, or a rollout fails. The state up to
 /// then is in the folder.
-pub fn run(request: &TrainRequest, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
+pub fn run(
+    request: &TrainRequest,
+    observer: &mut dyn TrainObserver,
+    stop: &Stop,
+) -> Result<TrainResult, RunError> {
     let TrainRequest { config, runs, name } = request;
     let parts = Parts::of(config, runs)?;
-    reporter.in_world(&config.env.id);
+    observer.world(&config.env.id);
     let toml = config.to_toml();
     let folder = match name {
         Some(name) => RunFolder::create_named(runs, name, &toml)?,
         None => RunFolder::create(runs, &config.env.id, &toml)?,
     };
     if let Some(warning) = Cost::of(config, &parts.tensors()?).and_then(|cost| cost.warning()) {
-        reporter.note(&warning);
+        observer.note(&Note::Expensive { why: warning });
     }
-    parts.warn(reporter)?;
-    reporter.note(&header(config, folder.path()));
-    Run::begin(parts, folder)?.drive(reporter, stop)
+    parts.warn(observer)?;
+    observer.note(&Note::Begins {
+        agent: config.agent.name.clone(),
+        world: config.env.id.clone(),
+        picture: config.env.picture.clone(),
+        steps: config.recipe.training_steps(),
+        seed: config.seed,
+        run: run_name(folder.path(), &config.env.id),
+    });
+    Run::begin(parts, folder)?.drive(observer, stop)
 }
 
-/// The text shown before a run starts.
-fn header(config: &TrainConfig, folder: &Path) -> String {
-    format!(
-        "training {} on {} (picture {}), {} steps, seed {}; everything goes to {}\nCtrl-C stops safely, `foveate train --resume {}{}` goes on",
-        config.agent.name,
-        config.env.id,
-        config.env.picture,
-        foveate_explain::figure::count_steps(config.recipe.training_steps()),
-        config.seed,
-        folder.display(),
-        folder.display(),
-        flag_for(&config.env.id),
-    )
+/// The run in `folder`, whose world is `world`.
+fn run_name(folder: &Path, world: &str) -> RunName {
+    RunName { folder: folder.to_path_buf(), runs_code: !is_native(world) }
 }
 
 /// Resumes a run, bit-identical to an uninterrupted one.
@@ -113,7 +115,7 @@ fn header(config: &TrainConfig, folder: &Path) -> String {
 /// When the folder is not that of a run, is broken, or its configuration has changed; or as [`run`].
 pub fn resume(
     request: &ResumeRequest,
-    reporter: &mut Reporter,
+    observer: &mut dyn TrainObserver,
     stop: &Stop,
 ) -> Result<TrainResult, RunError> {
     let folder = RunFolder::open(&request.folder)?;
@@ -121,9 +123,9 @@ pub fn resume(
     config.workers = request.workers.unwrap_or(config.workers);
     config.videos = request.videos.unwrap_or(config.videos);
     config.env.trust(request.trust);
-    reporter.in_world(&config.env.id);
+    observer.world(&config.env.id);
     let parts = Parts::of(&config, folder.path())?;
-    Run::resume(parts, folder, request.allow_changes, reporter)?.drive(reporter, stop)
+    Run::resume(parts, folder, request.allow_changes, observer)?.drive(observer, stop)
 }
 
 /// The parts of a run: world, agent and files.
@@ -188,10 +190,10 @@ impl Parts {
     }
 
     /// Warns about settings that do not suit this machine.
-    fn warn(&self, reporter: &mut Reporter) -> Result<(), RunError> {
+    fn warn(&self, observer: &mut dyn TrainObserver) -> Result<(), RunError> {
         let params = self.tensors()?.iter().map(TensorShape::len).sum();
         if let Some(warning) = foveate_train::balance::warning(&self.config.recipe, params, self.workers()) {
-            reporter.warn(&warning);
+            observer.note(&Note::Unbalanced { why: warning });
         }
         Ok(())
     }
@@ -215,7 +217,13 @@ fn taught(
     let mut env = env.boxed_clone();
     env.reset(Some(0));
     let actions = env.spec().action.len();
-    env.expert(&mut vec![0.0; actions])?;
+    match env.expert(&mut vec![0.0; actions]) {
+        Err(error @ EnvError::NoExpert { .. }) => {
+            let why = format!("{error}; {} does without one", Setting::Preset.to("evolution"));
+            return Err(RunError::BadRequest { why });
+        }
+        asked => asked?,
+    };
     Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
 }
 

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use foveate_core::hint::{Choice, Hint, Setting};
 use foveate_envs::registry::EnvRequest;
 
 use crate::error::RunError;
@@ -22,8 +23,8 @@ fn is_harmless(world: &str, option: &str) -> bool {
     option == WRAP || WORLDS.get(world).is_some_and(|world| world.file_options.contains(&option))
 }
 
-/// Longer flags are not printed in hints.
-const MOST_FLAGS: usize = 1500;
+/// Longer hints are not given.
+const LONGEST_HINT: usize = 1500;
 
 /// Whether worlds that files name may run code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,11 +32,11 @@ pub enum Trust {
     /// Files may name native worlds; any other world must be named on the command line.
     #[default]
     NativeWorlds,
-    /// `--trust-world`: the world of a file is accepted without checks.
+    /// The world of a file is accepted without checks.
     AnyWorld,
 }
 
-/// The world's flags of the command line.
+/// The world as a person asks for it, on a command line or in a program.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorldFlags {
     /// Its name.
@@ -48,22 +49,10 @@ pub struct WorldFlags {
     pub shifts: Vec<String>,
     /// Options by name, the arguments of a Gymnasium environment as `arg.NAME`.
     pub options: BTreeMap<String, String>,
-    /// Whether `--trust-world` was given.
+    /// Whether a world of a file may run code.
     pub trust: Trust,
-    /// How this command takes a world, for hints.
-    pub repeat: Repeat,
-}
-
-/// How the current command takes a world, for messages that print the flags to repeat.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Repeat {
-    /// `--env gym:ID --picture NAME --option KEY=VALUE …`
-    #[default]
-    Flags,
-    /// `gym:ID --picture NAME --option KEY=VALUE …`, as `foveate train` takes it.
-    Train,
-    /// Not at all: it only takes the world of a file, or none.
-    No,
+    /// Whether this job takes the world of its file as it is, so that no other settings can name it.
+    pub only_of_file: bool,
 }
 
 impl WorldFlags {
@@ -88,38 +77,41 @@ impl WorldFlags {
         request
     }
 
-    /// The flags for the parts of `request` that are not yet on the command line; `None` if they cannot be
-    /// printed readably.
-    fn missing(&self, request: &EnvRequest) -> Option<String> {
-        let mut words: Vec<String> = vec![];
-        let mut say = |flag: &str, value: &str| words.extend([flag.to_owned(), value.to_owned()]);
-        let named = self.id.as_ref() == Some(&request.id);
-        let picture = request.picture.as_ref().filter(|picture| self.picture.as_ref() != Some(picture));
-        let options = request.options.iter().filter(|(name, value)| self.options.get(*name) != Some(value));
-        match self.repeat {
-            Repeat::No => return None,
-            Repeat::Flags if !named => say("--env", &request.id),
-            Repeat::Train if !named => words.push(request.id.clone()),
-            Repeat::Flags | Repeat::Train => {}
+    /// The settings for the parts of `request` that were not yet given; `None` if they cannot be given, or not
+    /// written readably.
+    fn missing(&self, request: &EnvRequest) -> Option<Hint> {
+        if self.only_of_file {
+            return None;
         }
-        let mut say = |flag: &str, value: &str| words.extend([flag.to_owned(), value.to_owned()]);
-        if let Some(picture) = picture {
-            say("--picture", picture);
+        let mut hint = Hint::default();
+        let mut add = |setting: Setting, value: &str| {
+            hint.settings.push(Choice { setting, value: Some(value.to_owned()) });
+        };
+        if self.id.as_ref() != Some(&request.id) {
+            add(Setting::World, &request.id);
+        }
+        if let Some(picture) =
+            request.picture.as_ref().filter(|picture| self.picture.as_ref() != Some(picture))
+        {
+            add(Setting::Picture, picture);
         }
         for variant in request.variants.iter().filter(|_| self.variants.is_empty()) {
-            say("--variant", variant);
+            add(Setting::Variant, variant);
         }
-        for (name, value) in options {
+        for (name, value) in
+            request.options.iter().filter(|(name, value)| self.options.get(*name) != Some(value))
+        {
             match name.strip_prefix("arg.") {
-                _ if name == WRAP => say("--wrap", value),
-                Some(name) => say("--env-arg", &format!("{name}={value}")),
-                None => say("--option", &format!("{name}={value}")),
+                _ if name == WRAP => add(Setting::Wrap, value),
+                Some(name) => add(Setting::Argument, &format!("{name}={value}")),
+                None => add(Setting::Option, &format!("{name}={value}")),
             }
         }
+        let visible = |c: char| "'\"\\".contains(c) || c.escape_debug().count() == 1;
+        let mut values = hint.settings.iter().filter_map(|choice| choice.value.as_ref());
         let readable =
-            |word: &String| word.chars().all(|c| "'\"\\".contains(c) || c.escape_debug().count() == 1);
-        let text = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        (words.iter().all(readable) && text.len() <= MOST_FLAGS).then_some(text)
+            values.all(|value| value.chars().all(visible)) && hint.to_string().len() <= LONGEST_HINT;
+        readable.then_some(hint)
     }
 }
 
@@ -145,8 +137,8 @@ impl FileWorld {
     /// another world, the file's request is ignored.
     ///
     /// # Errors
-    /// [`RunError::Untrusted`] when the world is not native, `--trust-world` is not given, and the command
-    /// line does not itself name the world and every option that can select code; also when there is no such
+    /// [`RunError::Untrusted`] when the world is not native, files are not trusted with code, and the
+    /// settings do not themselves name the world and every option that can select code; also when there is no such
     /// world.
     pub fn accept(self, flags: &WorldFlags) -> Result<EnvRequest, RunError> {
         let FileWorld { asked, file } = self;
@@ -173,12 +165,7 @@ pub fn is_native(id: &str) -> bool {
     WORLDS.get(id).is_some_and(|world| !world.runs_code)
 }
 
-/// The flag that a command needs to accept a world `id` from a file: `" --trust-world"` or an empty text.
-pub fn flag_for(id: &str) -> &'static str {
-    if is_native(id) { "" } else { " --trust-world" }
-}
-
-/// The error about an untrusted world, with the flags that accept it.
+/// The error about an untrusted world, with the settings that accept it.
 fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
     let file = if file.is_empty() { "the file" } else { file };
     let risky = request
@@ -188,11 +175,7 @@ fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
     let risky: Vec<String> = risky.map(|(name, value)| format!("{name}={value}")).collect();
     let with = if risky.is_empty() { String::new() } else { format!(" with {}", risky.join(", ")) };
     let what = shown(&format!("{}{with}", request.id));
-    let remedy = match flags.missing(request) {
-        Some(words) => format!("add `{words}` yourself, or --trust-world to take it as it stands"),
-        None => "add --trust-world to take it as it stands".to_owned(),
-    };
-    RunError::Untrusted { file: file.to_owned(), what, remedy }
+    RunError::Untrusted { file: file.to_owned(), what, missing: flags.missing(request) }
 }
 
 /// `text` for a message: invisible characters are escaped, and long texts are truncated.
@@ -202,15 +185,6 @@ fn shown(text: &str) -> String {
     let all = text.chars().count();
     let text: String = text.chars().take(MOST).map(escaped).collect();
     if all > MOST { format!("{text}… ({all} characters)") } else { text }
-}
-
-/// `word` quoted for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=:/.,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use foveate_core::hint::Setting;
 use foveate_core::{Agent, Env, EvaluateError};
 use foveate_film::encode_png;
 use foveate_train::decimals;
@@ -174,8 +175,9 @@ fn picture(
     }
     if request.at.is_some_and(|at| at > episode.steps()) && !stop.asked() {
         let why = format!(
-            "step {wanted} was asked for, but there are {} steps to show; choose --at 0 to {0}",
-            episode.steps()
+            "step {wanted} was asked for, but there are {} steps to show; choose {} to {0}",
+            episode.steps(),
+            Setting::At.to(0)
         );
         return Err(RunError::BadRequest { why });
     }

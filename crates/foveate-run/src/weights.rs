@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foveate_agents::registry;
+use foveate_core::hint::Setting;
 use foveate_core::{Agent, PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use serde::Deserialize;
@@ -50,7 +51,7 @@ pub struct AgentFile {
 pub enum WeightsError {
     /// A SafeTensors file of another program, or another kind of file of this program.
     #[error(
-        "this safetensors file holds no agent of ours ({found}); give one that `foveate train` or `foveate import` wrote"
+        "this safetensors file holds no agent of ours ({found}); give one that training or an import wrote"
     )]
     Foreign {
         /// The declared format.
@@ -183,7 +184,7 @@ impl AgentFile {
         let bytes = budget::agent(&self.config, &self.tensors, self.image_threads);
         let what = format!("{} parameters and a picture's patches", self.params.len());
         Need::default()
-            .with(what, 1, bytes, "choose smaller weights, or fewer --image-threads")
+            .with(what, 1, bytes, format!("choose smaller weights, or lower {}", Setting::ImageThreads))
             .fits_memory("this agent")
             .map_err(|error| PolicyError::BadConfig { why: error.to_string() })?;
         let mut agent = registry::make(&self.agent, &self.config)?;

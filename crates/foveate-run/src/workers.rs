@@ -16,7 +16,7 @@
 //! use foveate_core::episode::EpisodeRules;
 //! use foveate_core::{
 //!     AgentSetup, EvaluateError, Executor, Experience, FailedJob, Order, Population, Purpose, Record, RolloutJob, Seed,
-//!     Setup, Work, WorldSetup,
+//!     Setup, Work,
 //! };
 //! use foveate_envs::registry::EnvRequest;
 //! use foveate_run::workers::{Stop, Workers};
@@ -27,9 +27,8 @@
 //! fn elsewhere(order: &[u8]) -> Vec<u8> {
 //!     let order: Order = from_slice(order).expect("an order");
 //!     order.check().expect("an order of this version");
-//!     let Setup { world: WorldSetup { id, picture, variants, options, shifts }, agent } = order.setup;
-//!     let request = EnvRequest { id, picture, variants, options, shifts, ..EnvRequest::default() };
-//!     let world = worlds::make(request).expect("a world of this name");
+//!     let Setup { world, agent } = order.setup;
+//!     let world = worlds::make(world.into()).expect("a world of this name");
 //!     let agent = make(&agent.name, &from_str(&agent.config).expect("JSON")).expect("an agent of this name");
 //!     let mut experience = Experience::default();
 //!     let done = Workers::new(&*world, &*agent, 2, Stop::default()).execute(&order.work, &mut experience);
@@ -49,10 +48,9 @@
 //!     }
 //! }
 //!
-//! let world = WorldSetup { id: "car-racing".into(), ..WorldSetup::default() };
-//! let agent = AgentSetup { name: "attention-agent".into(), config: "{}".into() };
-//! let mut remote = Remote(Setup { world, agent });
 //! let request = EnvRequest { id: "car-racing".into(), ..EnvRequest::default() };
+//! let agent = AgentSetup { name: "attention-agent".into(), config: "{}".into() };
+//! let mut remote = Remote(Setup { world: (&request).into(), agent });
 //! let (world, agent) = (worlds::make(request)?, make("attention-agent", &Value::Null)?);
 //! let mut here = Workers::new(&*world, &*agent, 1, Stop::default());
 //!

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use foveate_core::hint::{Setting, Task};
 use foveate_core::{Env, EnvSpec};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Shifted};
@@ -66,7 +67,7 @@ pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
                     "wrapped pictures",
                     3,
                     bytes,
-                    "choose smaller pictures, or fewer on a stack, with --wrap",
+                    format!("choose smaller pictures, or fewer on a stack, with {}", Setting::Wrap),
                 )
                 .fits_memory("this world")?;
             Box::new(Wrapped::new(env, wrappers)?)
@@ -124,8 +125,8 @@ pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
 /// How to get a picture from a world that shows numbers, in words that suit any command with a world.
 pub fn picture_remedy(spec: &EnvSpec) -> String {
     WORLDS.get(&spec.id).and_then(|world| world.fallback_picture).map_or_else(
-        || "choose another world or picture, as `foveate list` shows them".to_owned(),
-        |picture| format!("with --picture {picture} it shows what it draws for people"),
+        || format!("choose another world or picture, as {} shows them", Task::List),
+        |picture| format!("with {} it shows what it draws for people", Setting::Picture.to(picture)),
     )
 }
 

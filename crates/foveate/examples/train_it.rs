@@ -15,7 +15,6 @@ mod your_agent;
 
 use foveate::agents::registry::{self, AgentConfig, Sees};
 use foveate::core::{Policy, PolicyAgent, PolicyError, TensorShape};
-use foveate::run::progress::{Reporter, Style};
 use foveate::run::trust::WorldFlags;
 use foveate::run::workers::Stop;
 use foveate::{AGENTS, Agent, AgentDescriptor, Evaluation, LoadedAgent, TrainOptions, WORLDS, World, train};
@@ -60,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         runs: "runs".into(),
         ..TrainOptions::default()
     };
-    let run = train(options, &mut Reporter::new(Style::Silent, Box::new(std::io::sink())), &Stop::default())?;
+    let run = train(options, &mut (), &Stop::default())?;
     let world = World::named("line");
     let best = LoadedAgent::load(Some(&run.folder), &world)?;
     let report = best.evaluate(&world, &Evaluation::default())?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use foveate_agents::Sees;
 use foveate_agents::registry::{Init, initial_params, usual};
+use foveate_core::hint::Setting;
 use foveate_core::{Agent, Env, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
@@ -265,11 +266,15 @@ pub fn load_all<P: AsRef<Path>>(
     if let Some((other, its)) = agents.iter().find(|(_, its)| its != world) {
         return Err(RunError::BadRequest {
             why: format!(
-                "{} drives in {}, {} in {}; put both in one world with --env, --picture, --variant and --option",
+                "{} drives in {}, {} in {}; put both in one world with {}, {}, {} and {}",
                 first.name,
                 called(world),
                 other.name,
-                called(its)
+                called(its),
+                Setting::World,
+                Setting::Picture,
+                Setting::Variant,
+                Setting::Option
             ),
         });
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use foveate_run::RunError;
 use foveate_run::config::UserSettings;
 use foveate_run::fit::configure;
-use foveate_run::progress::Reporter;
+use foveate_run::progress::TrainObserver;
 use foveate_run::train::{self, TrainRequest, TrainResult};
 use foveate_run::trust::WorldFlags;
 use foveate_run::workers::Stop;
@@ -28,14 +28,22 @@ pub struct TrainOptions {
     pub name: Option<String>,
 }
 
-/// Trains an agent; the run folder holds its weights, log and videos.
+/// Trains an agent; the run folder holds its weights, log and videos. `observer` receives its progress; `&mut ()`
+/// ignores it.
 ///
 /// # Errors
 /// When the options are invalid, when the world cannot be built, or when the run fails.
-pub fn train(options: TrainOptions, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
+pub fn train(
+    options: TrainOptions,
+    observer: &mut dyn TrainObserver,
+    stop: &Stop,
+) -> Result<TrainResult, RunError> {
     let TrainOptions { world, preset, config, set, runs, name } = options;
     let said = UserSettings::read(config.as_deref(), &set, &world)?;
     // Keep the world until the run has built its own: both then share the process that hosts it.
     let configured = configure(preset.as_deref(), &said)?;
-    train::run(&TrainRequest { config: configured.config.clone(), runs, name }, reporter, stop)
+    if let Some(note) = &configured.note {
+        observer.note(note);
+    }
+    train::run(&TrainRequest { config: configured.config.clone(), runs, name }, observer, stop)
 }

@@ -13,7 +13,6 @@ use std::sync::{Arc, Once};
 
 use foveate::lab::{LabSetup, Session};
 use foveate::run::evaluate::Seeds;
-use foveate::run::progress::{Reporter, Style};
 use foveate::run::trust::WorldFlags;
 use foveate::run::workers::Stop;
 use foveate::{
@@ -84,8 +83,7 @@ fn trained(runs: &Path) -> std::path::PathBuf {
         name: Some("scratch".into()),
         ..TrainOptions::default()
     };
-    let mut reporter = Reporter::new(Style::Json, Box::new(std::io::sink()));
-    train(options, &mut reporter, &Stop::default()).expect("it trains").folder
+    train(options, &mut (), &Stop::default()).expect("it trains").folder
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use foveate::Seed;
+use foveate::core::EvolveError;
 use foveate::envs::registry::EnvRequest;
+use foveate::evolve::{CmaEs, CmaEsConfig, Form};
 use foveate::run::bench::{
-    self, Decisions, EvolveTiming, Form, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming,
+    self, Decisions, EvolveTiming, ForwardTiming, RolloutTiming, Start, TrainTiming, WorldTiming,
 };
 use foveate::run::workers::default_workers;
 use foveate::run::worlds;
@@ -141,9 +144,7 @@ impl Bench {
             let forms = if self.what.is_empty() { &Form::BUILT[..1] } else { Form::BUILT };
             let timings = forms
                 .iter()
-                .map(|&form| {
-                    bench::evolve(form, CMA_ES.0, CMA_ES.1, if form == Form::default() { passes } else { 1 })
-                })
+                .map(|&form| evolve(form, CMA_ES, if form == Form::default() { passes } else { 1 }))
                 .collect::<Result<Vec<_>, _>>()?;
             text += &evolve_text(&timings);
             found.insert("evolve".into(), json!(timings));
@@ -203,14 +204,26 @@ fn train_text(timings: &[TrainTiming]) -> String {
     text
 }
 
+/// Measures CMA-ES with this form of the covariance matrix's root, from a point near the optimum. An interval is that
+/// between two factorisations of the matrix.
+fn evolve(
+    form: Form,
+    (params, population): (usize, usize),
+    passes: usize,
+) -> Result<EvolveTiming, EvolveError> {
+    // The initial step size does not affect the amount of work.
+    let config = CmaEsConfig { population: Some(population), sigma: 0.1, form, ..CmaEsConfig::default() };
+    let mut strategy = CmaEs::from_mean(config, vec![1.0; params], Seed::root(1))?;
+    let interval = strategy.interval();
+    let name = json!(form);
+    bench::evolve(name.as_str().unwrap_or_default(), &mut strategy, interval, passes)
+}
+
 fn evolve_text(timings: &[EvolveTiming]) -> String {
     let (params, population) = CMA_ES;
     let mut text = format!("CMA-ES, {params} parameters, {population} genomes, one thread:\n");
     for timing in timings {
-        let form = match timing.form {
-            Form::Cholesky => "Cholesky factor",
-            Form::Eigen => "eigenvectors",
-        };
+        let form = if timing.form == "eigen" { "eigenvectors" } else { "Cholesky factor" };
         text += &format!(
             "  {form:16} {:9.3} CPU seconds a generation, factored every {} generations",
             timing.cpu_s, timing.interval
@@ -221,4 +234,21 @@ fn evolve_text(timings: &[EvolveTiming]) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_interval_holds_a_factorisation() {
+        for &form in Form::BUILT {
+            let timing = evolve(form, (60, 6), 2).expect("fine");
+            assert_eq!((timing.params, timing.population), (60, 6));
+            assert!(timing.interval > 1 && timing.cpu_s > 0.0 && timing.cpu_s.is_finite(), "{timing:?}");
+            assert_eq!(timing.peak_mb.is_some(), cfg!(target_os = "linux"));
+        }
+        assert_eq!(evolve(Form::Cholesky, (60, 6), 1).expect("fine").form, "cholesky");
+        assert!(evolve(Form::default(), (0, 6), 1).is_err());
+    }
 }

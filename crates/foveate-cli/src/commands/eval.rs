@@ -5,9 +5,9 @@ use clap::Args;
 use foveate::Evaluation;
 use foveate::run::evaluate::{EvalReport, Labels, Seeds, interval_text};
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::run::ticker::Ticker;
 use serde_json::Value;
 
+use crate::help;
 use crate::out;
 use crate::weights_arg::WeightsArg;
 use crate::world_args::WorldArgs;
@@ -43,8 +43,7 @@ pub(crate) struct Eval {
     /// Truncate episodes after this many steps
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<u64>,
-    /// Evaluate the unmodified world and each of its variants in one table, except `video`, which needs pictures
-    #[arg(long, conflicts_with = "variants")]
+    #[arg(long, conflicts_with = "variants", help = help::each_variant())]
     each_variant: bool,
     /// Print one JSON object (a list of them with --each-variant) with the return of every episode
     #[arg(long)]
@@ -58,7 +57,7 @@ impl Eval {
         let world = self.world.world();
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
-        let ticker = Ticker::stderr();
+        let ticker = out::ticker();
         ticker.count_down(&stop, "episodes");
         let status = |labels: &Labels| ticker.set(vec![format!("{}, {}", labels.weights, labels.variant)]);
         let Eval { workers, max_steps, .. } = self;

@@ -8,7 +8,6 @@ use foveate::Explanation;
 use foveate::run::clock::Wall;
 use foveate::run::explain::Progress;
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::run::ticker::Ticker;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
@@ -59,7 +58,7 @@ impl Explain {
         let world = self.world.world();
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
-        let (ticker, clock) = (Ticker::stderr(), Wall::start());
+        let (ticker, clock) = (out::ticker(), Wall::start());
         let Explain { seed, episodes, decisions, max_steps, workers, ref out, .. } = self;
         let report = loaded.explain(
             &world,

@@ -21,8 +21,7 @@ Examples:
   foveate list worlds
   foveate list agents --json")]
 pub(crate) struct List {
-    /// Show only one part: worlds, variants, shifts, wrappers, gym, agents, kernels, strategies or presets
-    #[arg(value_name = "PART")]
+    #[arg(value_name = "PART", help = format!("Show only one part: {}", PARTS.map(|part| part.name).join(", ")))]
     part: Option<String>,
     /// Print one JSON object
     #[arg(long)]

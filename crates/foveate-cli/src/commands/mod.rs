@@ -17,6 +17,8 @@ mod watch;
 
 use clap::Subcommand;
 
+use crate::remedy::WorldAs;
+
 /// What `foveate` can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -37,6 +39,14 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// How this command takes the name of a world.
+    pub(crate) fn world_as(&self) -> WorldAs {
+        match self {
+            Command::Train(_) => WorldAs::Argument,
+            _ => WorldAs::Flag,
+        }
+    }
+
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Command::Train(command) => command.run(),

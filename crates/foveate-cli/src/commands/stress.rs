@@ -15,10 +15,11 @@ use foveate::run::stress::{
     Contender, Effort, Progress, SheetRequest, StressRequest, StressTable, conditions, looks, plot, run,
     severities, sheet,
 };
-use foveate::run::ticker::{Ticker, clock};
+use foveate::run::ticker::clock;
 use foveate::run::worlds;
 use serde_json::{Value, json};
 
+use crate::help;
 use crate::out;
 use crate::world_args::WorldArgs;
 
@@ -40,8 +41,7 @@ Examples:
   foveate stress --sheet shifts.png
   foveate stress --env take-cover random --at 90 --looks variants.png")]
 pub(crate) struct Stress {
-    /// Weight files, folders of runs (their best weights), `random` or `random-actions` [default: the trained champion that comes with Foveate]
-    #[arg(value_name = "WEIGHTS|RUN")]
+    #[arg(value_name = "WEIGHTS|RUN", help = help::many_weights())]
     weights: Vec<PathBuf>,
     /// Episodes per row
     #[arg(long, default_value_t = 100)]
@@ -49,8 +49,7 @@ pub(crate) struct Stress {
     /// The seed of the world's random stream
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Variants of the world, separated by commas; all or none [`video` needs pictures, so all omits it]
-    #[arg(long = "variants", id = "variant_rows", value_name = "NAMES", default_value = "all")]
+    #[arg(long = "variants", id = "variant_rows", value_name = "NAMES", default_value = "all", help = help::variants())]
     variant_rows: String,
     /// Shifts, separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all or none
     #[arg(long = "shifts", id = "shift_rows", value_name = "SHIFTS", default_value = "none")]
@@ -106,7 +105,7 @@ impl Stress {
             max_steps: self.max_steps,
             folder: self.out.as_deref(),
         };
-        let (ticker, clock) = (Ticker::stderr(), Wall::start());
+        let (ticker, clock) = (out::ticker(), Wall::start());
         ticker.count(&stop, "episodes");
         let result = run(&request, &stop, &mut |progress| {
             ticker.set(status(progress, clock.elapsed().as_secs_f64()));

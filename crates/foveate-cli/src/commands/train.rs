@@ -5,42 +5,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::run::progress::{Reporter, Style};
 use foveate::run::suggest;
 use foveate::run::train::{ResumeRequest, TrainResult, resume};
-use foveate::run::trust::{Repeat, WorldFlags};
+use foveate::run::trust::WorldFlags;
 use foveate::{TrainOptions, train};
 
+use crate::help;
 use crate::known::Known;
 use crate::out;
+use crate::progress::{Reporter, Style};
 use crate::world_args::{OwnWorldArgs, TrustArg};
 
 /// Train an agent
 #[derive(Debug, Args)]
-#[command(after_help = "\
-By default the preset `laptop-relu` trains a small agent on all cores for a fixed number of steps:
-evolution learns the attention, then the controller learns from an expert that knows the track.
-`--preset laptop` does the same with softmax attention in twice the time, `--preset evolution` uses
-no expert, `--preset paper` is the published training.
-
-For gym:ID, agent and preset depend on the observations: a plain controller for numbers (preset
-`gymnasium`), AttentionAgent for pictures (`gymnasium-pictures`); --picture render makes the
-rendered picture the observation.
-
-Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the
-curves during training. Ctrl-C stops safely at any time; --resume continues, and the result is
-bit-identical to an uninterrupted run, with any number of workers.
-
-A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
---set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage.
-
-Examples:
-  foveate train car-racing
-  foveate train car-racing --seed 2 --name second --picture classic
-  foveate train gym:CartPole-v1
-  foveate train gym:my_world:Catch-v0 --option path=examples
-  foveate train --config mine.toml
-  foveate train --resume runs/car-racing")]
+#[command(after_help = after_help())]
 pub(crate) struct Train {
     /// The world; `foveate list` shows them [default: that of the configuration]
     #[arg(value_name = "WORLD", value_parser = Known::WORLD, hide_possible_values = true)]
@@ -51,9 +29,7 @@ pub(crate) struct Train {
     /// Resume although configuration, build or log changed; about.json records it
     #[arg(long, requires = "resume")]
     allow_changes: bool,
-    /// Base configuration; other options override it [default: laptop-relu; for take-cover its own; for gym:ID gymnasium
-    /// or gymnasium-pictures, by its observations]
-    #[arg(long, value_name = "NAME", value_parser = Known::PRESET, hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = Known::PRESET, hide_possible_values = true, help = help::preset())]
     preset: Option<String>,
     /// A TOML file with what differs from the preset
     #[arg(long, value_name = "FILE")]
@@ -85,6 +61,29 @@ pub(crate) struct Train {
     own_world: OwnWorldArgs,
 }
 
+fn after_help() -> String {
+    format!(
+        "\
+Trains on all cores for a fixed number of steps. Presets, of which each world has its own:
+{}
+A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
+--set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage.
+
+Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the
+curves during training. Ctrl-C stops safely at any time; --resume continues, and the result is
+bit-identical to an uninterrupted run, with any number of workers.
+
+Examples:
+  foveate train car-racing
+  foveate train car-racing --seed 2 --name second --picture classic
+  foveate train gym:CartPole-v1
+  foveate train gym:my_world:Catch-v0 --option path=examples
+  foveate train --config mine.toml
+  foveate train --resume runs/car-racing",
+        help::presets()
+    )
+}
+
 impl Train {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let style = match (self.json, stdout().is_terminal()) {
@@ -92,7 +91,7 @@ impl Train {
             (false, true) => Style::Live,
             (false, false) => Style::Plain,
         };
-        let mut reporter = Reporter::new(style, Box::new(stdout()));
+        let mut reporter = Reporter::new(style);
         let stop = stop_on_ctrl_c()?;
         if let Some(folder) = self.resume {
             suggest::missing_run(&folder)?;
@@ -110,12 +109,7 @@ impl Train {
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
-        let world = WorldFlags {
-            id: self.world,
-            trust: self.trust.into(),
-            repeat: Repeat::Train,
-            ..self.own_world.flags()
-        };
+        let world = WorldFlags { id: self.world, trust: self.trust.into(), ..self.own_world.flags() };
         let options = TrainOptions {
             world,
             preset: self.preset,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use foveate::Film;
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::run::ticker::Ticker;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
@@ -53,7 +52,7 @@ impl Watch {
         let world = self.world.world();
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
-        let ticker = Ticker::stderr();
+        let ticker = out::ticker();
         let Watch { seed, episode, steps, size, ref out, at, .. } = self;
         let film = Film { seed, episode, steps, size, out, at };
         let report =

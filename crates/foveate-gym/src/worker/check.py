@@ -150,7 +150,7 @@ class Check:
             words = "not supported by Foveate: nothing in its observation is a picture or a number, but it is no fault"
             self.say("sees", "note", words)
         if eyes.size is None and getattr(self.env, "render_mode", None) == "rgb_array":
-            self.say("no picture", "note", "with --picture render, train, eval and watch show agents what render() draws")
+            self.say("no picture", "note", "with the setting `picture render`, agents see what render() draws")
         for name, kind in eyes.left_out:
             self.say("left out", "note", "agents do not see %s (%s)" % (name, kind))
         try:

@@ -6,7 +6,7 @@ never blocks for long and never takes more memory than the end of it that is kep
 
 On Linux it adopts processes whose parent ended, also those that left their group or session (PR_SET_CHILD_SUBREAPER), and
 it watches which names in /dev/shm they make. Each worker has a folder for temporary files with a record in it that is
-locked as long as the keeper lives: `foveate 1`, the boot, and a line for each name in shared memory. Whoever gets the lock
+locked as long as the keeper lives: "foveate 1", the boot, and a line for each name in shared memory. Whoever gets the lock
 knows that the keeper was killed, and may remove what the record names (src/sweep.rs).
 """
 

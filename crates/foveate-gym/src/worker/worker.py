@@ -179,8 +179,8 @@ def make(gymnasium, name, args, render, wrapper=None):
                 raise Refusal("%s needs a package that is not installed: %s" % (name, one_line(error)))
             if isinstance(error, (gymnasium.error.UnregisteredEnv, ModuleNotFoundError)):
                 raise Refusal(
-                    "%s; if it comes from a package of its own, install that, or name the folder it is in with --option "
-                    "path=FOLDER (path=. is this one), and name its module too, as in gym:my_package:MyWorld-v0"
+                    "%s; if it comes from a package of its own, install that, or name the folder it is in with the setting "
+                    "`option path=FOLDER` (path=. is this one), and name its module too, as in gym:my_package:MyWorld-v0"
                     % one_line(error)
                 )
             raise
@@ -231,7 +231,7 @@ def wrapped(gymnasium, env, text):
         try:
             wrapper = getattr(importlib.import_module(module or "gymnasium.wrappers"), name)
         except ImportError as error:
-            raise bad("%s (--option path=FOLDER names the folder of a package that is not installed)" % one_line(error))
+            raise bad("%s (the setting `option path=FOLDER` names the folder of a package that is not installed)" % one_line(error))
         except AttributeError as error:
             raise bad(one_line(error))
         if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
@@ -610,7 +610,7 @@ class Host:
         drawn = None
         if request.get("drawn"):
             if getattr(self.env, "render_mode", None) != "rgb_array":
-                raise Refusal("it has no render mode rgb_array, so it draws nothing to see; leave out --picture render")
+                raise Refusal("it has no render mode rgb_array, so it draws nothing to see; leave out the setting `picture render`")
             self.env.reset(seed=0)
             drawn = self.draw().shape[1::-1]
         self.eyes = Eyes(gymnasium, numpy, space, request.get("image"), drawn)

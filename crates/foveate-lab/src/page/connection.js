@@ -95,7 +95,7 @@ export function connect(on) {
     if (kind === FRAME) take(readFrame(data));
     if (kind === FILM) on.film(new Blob([new Uint8Array(data, 1)], { type: "video/mp4" }));
   };
-  const unheard = "The lab let this page in only with its token: open the whole address that foveate lab printed.";
+  const unheard = "The lab let this page in only with its token: open the whole address that was shown when the lab started.";
   socket.onclose = ({ reason }) => on.gone(last || reason || (heard ? "" : unheard));
   return send;
 }

@@ -1,24 +1,20 @@
-//! Time of `ask` and `tell` of CMA-ES for the parameter count of an agent.
+//! Time of `ask` and `tell` of an evolution strategy for the parameter count of an agent.
 
-use foveate_core::{EvolveError, Evolver, Seed};
-use foveate_evolve::{CmaEs, CmaEsConfig, Form};
+use foveate_core::{EvolveError, Evolver};
 use serde::Serialize;
 
 use crate::clock::ThreadCpu;
 
-/// Initial σ; it does not affect the amount of work.
-const SIGMA: f64 = 0.1;
-
 /// CPU time and memory of an evolution strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvolveTiming {
-    /// The form of the covariance matrix's root.
-    pub form: Form,
+    /// The caller's name for the strategy's settings.
+    pub form: String,
     /// Parameters of a genome.
     pub params: usize,
     /// Genomes of a generation.
     pub population: usize,
-    /// Generations between two factorisations of the covariance matrix.
+    /// Generations of a measured interval.
     pub interval: u64,
     /// CPU seconds of `ask` and `tell` together per generation, over a whole interval, one thread, the
     /// fastest of several intervals.
@@ -27,40 +23,44 @@ pub struct EvolveTiming {
     pub peak_mb: Option<f64>,
 }
 
-/// Measures the time of CMA-ES on a sphere function around the origin, from a start point near it, after one
-/// warm-up interval.
+/// Measures the time of a strategy on a sphere function around the origin, `passes` times over `interval`
+/// generations and at least once, after one warm-up interval.
+///
+/// A strategy that does its most expensive work only every few generations is measured with that many as the
+/// interval.
 ///
 /// # Errors
-/// When a setting is invalid, or this build does not include the form.
+/// When the strategy rejects the fitness.
 pub fn evolve(
-    form: Form,
-    params: usize,
-    population: usize,
+    form: &str,
+    strategy: &mut dyn Evolver,
+    interval: u64,
     passes: usize,
 ) -> Result<EvolveTiming, EvolveError> {
-    let config = CmaEsConfig { population: Some(population), sigma: SIGMA, form, ..CmaEsConfig::default() };
-    let mut es = CmaEs::from_mean(config, vec![1.0; params], Seed::root(1))?;
-    let interval = es.interval();
-    let (mut best, mut fitness) = (f64::INFINITY, Vec::with_capacity(population));
+    let interval = interval.max(1);
+    let (params, mut population) = (strategy.centre().len(), 0);
+    let (mut best, mut fitness) = (f64::INFINITY, Vec::new());
     for pass in 0..=passes.max(1) {
         let mut cpu_s = 0.0;
         for _ in 0..interval {
             let clock = ThreadCpu::start();
-            let genomes = es.ask();
+            let genomes = strategy.ask();
             cpu_s += clock.elapsed().as_secs_f64();
+            population = genomes.len();
             fitness.clear();
             fitness.extend(
-                (0..genomes.len())
+                (0..population)
                     .map(|i| -genomes.genome(i).iter().map(|x| f64::from(*x).powi(2)).sum::<f64>()),
             );
             let clock = ThreadCpu::start();
-            es.tell(&fitness)?;
+            strategy.tell(&fitness)?;
             cpu_s += clock.elapsed().as_secs_f64();
         }
         if pass > 0 {
             best = best.min(cpu_s / interval as f64);
         }
     }
+    let form = form.to_owned();
     Ok(EvolveTiming { form, params, population, interval, cpu_s: best, peak_mb: peak_mb() })
 }
 
@@ -69,19 +69,4 @@ fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok().map(|kb| kb / 1024.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_interval_holds_a_factorisation() {
-        for &form in Form::BUILT {
-            let timing = evolve(form, 60, 6, 2).expect("fine");
-            assert!(timing.interval > 1 && timing.cpu_s > 0.0 && timing.cpu_s.is_finite(), "{timing:?}");
-            assert_eq!(timing.peak_mb.is_some(), cfg!(target_os = "linux"));
-        }
-        assert!(evolve(Form::default(), 0, 6, 1).is_err());
-    }
 }

@@ -36,7 +36,7 @@ fn a_new_run_never_takes_the_folder_of_another() {
     assert_eq!(names, ["car", "car-1", "car-2"]);
     let runs = dir.path().join("runs");
     let said = RunFolder::create_named(&runs, "car-1", "").expect_err("exists").to_string();
-    assert!(said.contains("this run exists; go on with `foveate train --resume`"), "{said}");
+    assert!(said.contains("this run exists; go on with the task `resume "), "{said}");
     let long = "x".repeat(181);
     let names =
         ["", "a/b", "..", ".hidden", "-x", "a\\b", "a:b", "a*", "a\nb", "a.", " a", "con", "COM1.x", &long];

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use foveate_agents::registry;
+use foveate_core::hint::Setting;
 use foveate_core::near;
 use foveate_registry::{PRESETS, WORLDS};
 use toml::{Table, Value};
@@ -51,8 +52,9 @@ impl UserSettings {
         layers.push(world);
 
         let file = file.map(|(name, _)| name);
+        let set = Setting::Set.to_string();
         let from: Vec<&str> =
-            file.as_deref().into_iter().chain((!sets.is_empty()).then_some("--set")).collect();
+            file.as_deref().into_iter().chain((!sets.is_empty()).then_some(&*set)).collect();
         let env = command_line.get("env").and_then(Value::as_table);
         let text = |key: &str| env?.get(key)?.as_str().map(str::to_owned);
         let options = env.and_then(|env| env.get("options")?.as_table());
@@ -212,7 +214,7 @@ pub(super) fn parse(text: &str, from: &str) -> Result<Table, RunError> {
 
 /// `a.b=value` as a table.
 pub(super) fn one_key(set: &str) -> Result<Table, RunError> {
-    let fail = |why: &str| bad(&format!("--set {set}"), why.to_owned());
+    let fail = |why: &str| bad(&Setting::Set.to(set).to_string(), why.to_owned());
     let (path, text) =
         set.split_once('=').ok_or_else(|| fail("a value is missing; write it as key=value"))?;
     let text = text.trim();
@@ -220,7 +222,7 @@ pub(super) fn one_key(set: &str) -> Result<Table, RunError> {
         Ok(mut table) if table.len() == 1 => {
             table.remove("x").ok_or_else(|| fail("a value is missing; write it as key=value"))?
         }
-        // A bare word is a string: --set env.picture=exact.
+        // A bare word is a string: env.picture=exact.
         _ => Value::String(text.to_owned()),
     };
     let mut keys = path.trim().rsplit('.');

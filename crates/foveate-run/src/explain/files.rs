@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::RunError;
 use crate::folder::{FolderHandle, parent};
+use foveate_core::hint::Setting;
 
 /// The file that identifies a folder as a report of this program.
 const MARK: &str = foveate_explain::study::REPORT_FILE;
@@ -32,7 +33,11 @@ impl Folder {
     pub(super) fn create(target: &Path) -> Result<Self, RunError> {
         let refused = |what: &str| {
             Err(RunError::BadRequest {
-                why: format!("{} {what}; choose another --out or move it away", target.display()),
+                why: format!(
+                    "{} {what}; move it away, or choose another place with {}",
+                    target.display(),
+                    Setting::Out
+                ),
             })
         };
         // The user may name a link to the folder.

@@ -420,7 +420,7 @@ fn requests_that_cannot_be_met() {
     for (env, episodes, decisions, stop, wants) in [
         (&sparks as &dyn Env, 0, 1, Stop::default(), "at least 1 episode"),
         (&sparks, 1, 0, Stop::default(), "at least 1 episode"),
-        (&sparks, 101, 50, Stop::default(), "lower --episodes"),
+        (&sparks, 101, 50, Stop::default(), "lower the setting `episodes`"),
         (&toy, 1, 1, Stop::default(), "toy shows 2 numbers"),
         (&sparks, 2, 2, stopped, "stopped"),
     ] {

@@ -1,5 +1,6 @@
 //! Conditions: the rows of a table.
 
+use foveate_core::hint::Setting;
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{MAX_SEVERITY, Plan};
 use foveate_registry::{SHIFTS, WORLDS};
@@ -84,7 +85,8 @@ pub fn conditions(
             if text.contains('@') {
                 return Err(RunError::BadRequest {
                     why: format!(
-                        "shift {text:?} says itself when it begins; leave out either @ or --at {step}"
+                        "shift {text:?} says itself when it begins; leave out either @ or {}",
+                        Setting::At.to(step)
                     ),
                 });
             }
@@ -105,7 +107,9 @@ pub fn conditions(
     match at {
         Some(step) if !any => Err(RunError::BadRequest {
             why: format!(
-                "--at {step} switches shifts on, and there are none; name some, as in --shifts noise,blur"
+                "{} switches shifts on, and there are none; name some, as in {}",
+                Setting::At.to(step),
+                Setting::Shifts.to("noise,blur")
             ),
         }),
         _ => Ok(rows),

@@ -76,8 +76,8 @@ fn rows_that_make_no_sense() {
         ("noise", "", None, "severities \"\""),
         ("noise", "3..1", None, "severities \"3..1\""),
         ("noise", "0..5", None, "severities \"0..5\""),
-        ("noise@5", "3", Some(7), "leave out either @ or --at 7"),
-        ("none", "3", Some(7), "--at 7 switches shifts on, and there are none"),
+        ("noise@5", "3", Some(7), "leave out either @ or the setting `at 7`"),
+        ("none", "3", Some(7), "the setting `at 7` switches shifts on, and there are none"),
     ] {
         let said = rows("none", shifts, levels, at).expect_err(shifts).to_string();
         assert!(said.contains(wants) && said.lines().count() == 1, "{shifts} {levels}: {said}");

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
+use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EvaluateError, Executor, Experience, Work};
-use foveate_train::{Event, decimals};
+use foveate_train::Event;
 
 use super::films::Films;
 use super::record::{self, Record};
-use super::{Parts, TrainResult, changes, summary};
+use super::{Parts, TrainResult, changes, run_name, summary};
 use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
 use crate::curve;
 use crate::error::RunError;
 use crate::failure::{self, FailedRollout, Failure};
-use crate::progress::{LogLine, Reporter};
+use crate::progress::{LogLine, Note, RunName, TrainObserver};
 use crate::tensorboard::EventFile;
-use crate::trust::flag_for;
 use crate::workers::{Stop, Workers};
 
 const BEST: &str = "best.safetensors";
@@ -74,16 +74,16 @@ impl Run {
         mut parts: Parts,
         mut folder: RunFolder,
         allow_changes: bool,
-        reporter: &mut Reporter,
+        observer: &mut dyn TrainObserver,
     ) -> Result<Self, RunError> {
         let path = folder.path().to_path_buf();
         let bad = |why: String| RunError::BadRun { folder: path.clone(), why };
         let Some(Found { checkpoint, log_fits, notes }) = folder.latest()? else {
-            reporter.note(&format!("{} was stopped before it began: starting", path.display()));
+            observer.note(&Note::BeginsAgain { folder: path });
             return Run::begin(parts, folder);
         };
         for note in notes {
-            reporter.note(&format!("passing over a checkpoint: {note}"));
+            observer.note(&Note::SkippedCheckpoint { why: note });
         }
 
         let mut changed = Vec::new();
@@ -101,8 +101,8 @@ impl Run {
                 said.push_str(&format!(", and {more} more"));
             }
             return Err(bad(format!(
-                "not what it was when it was saved: {said}; put that back, or go on with --allow-changes, which \
-                 about.json will say"
+                "not what it was when it was saved: {said}; put that back, or go on with {}, which about.json will say",
+                Setting::AllowChanges
             )));
         }
         let state = &checkpoint.state;
@@ -112,7 +112,11 @@ impl Run {
             parts.training.restore_changed(state)
         };
         restored.map_err(|error| {
-            bad(format!("{error}; train anew with `foveate train --config` and its config.toml"))
+            let config = path.join("config.toml");
+            bad(format!(
+                "{error}; train anew with {}",
+                Hint::from(Task::Train).with(Setting::Config.to(config.display()))
+            ))
         })?;
         let mut record = Record::read(folder.handle(), parts.config.seed)?;
 
@@ -128,34 +132,26 @@ impl Run {
                 .collect::<Result<Vec<LogLine>, RunError>>()?
         } else {
             let aside = folder.new_log()?;
-            reporter.note(&format!("the old log is called {aside} now, and a new one begins"));
+            observer.note(&Note::NewLog { old: aside });
             Vec::new()
         };
         for line in &lines {
-            reporter.before(&line.event);
+            observer.past_event(&line.event);
         }
         let generation = parts.training.generation();
         for change in &changed {
-            reporter.note(&format!("changed, and noted in about.json: {change}"));
+            observer.note(&Note::Changed { what: change.clone() });
         }
         record.resumed(generation, parts.workers(), &changed);
         let mut run = Self::furnish(parts, folder, &record, lines)?;
         if let Some(Event::Report { summary, .. }) = run.events.last() {
-            reporter.note(&format!(
-                "this run is finished: {} over {} that nothing was chosen on",
-                summary.spread(decimals(summary.mean.abs().max(summary.std.unwrap_or(0.0)))),
-                reporter.episodes(summary.n, "")
-            ));
+            observer.note(&Note::AlreadyFinished { summary: *summary });
             if !changed.is_empty() {
-                let (path, trust) = (path.display(), flag_for(&run.parts.config.env.id));
-                reporter.note(&format!(
-                    "it trains no more, whatever was changed; a new run from its weights: `foveate train --config \
-                     {path}/config.toml{trust} --set 'recipe.init={{weights=\"{path}\"}}'`"
-                ));
+                observer.note(&Note::ChangedTooLate { run: run.name() });
             }
         } else {
-            reporter.note(&format!("going on with {} from generation {generation}", path.display()));
-            run.parts.warn(reporter)?;
+            observer.note(&Note::Resumes { folder: path, generation });
+            run.parts.warn(observer)?;
         }
         if !changed.is_empty() {
             // From here on the changes belong to the run.
@@ -169,8 +165,12 @@ impl Run {
     }
 
     /// Trains to the end.
-    pub(super) fn drive(mut self, reporter: &mut Reporter, stop: &Stop) -> Result<TrainResult, RunError> {
-        let done = self.train(reporter, stop);
+    pub(super) fn drive(
+        mut self,
+        observer: &mut dyn TrainObserver,
+        stop: &Stop,
+    ) -> Result<TrainResult, RunError> {
+        let done = self.train(observer, stop);
         // The video in progress belongs to an evaluation that is in the log.
         let filmed = self.films.as_mut().map_or(Ok(()), Films::wait);
         let done = match (done, filmed) {
@@ -178,40 +178,31 @@ impl Run {
             (Err(error), _) | (Ok(_), Err(error)) => Err(error),
         };
         if !done.map_err(|error| self.halted(error))? {
-            let folder = self.folder.path().to_path_buf();
-            reporter.note(&format!(
-                "stopped; `foveate train --resume {}{}` goes on",
-                folder.display(),
-                flag_for(&self.parts.config.env.id)
-            ));
-            return Ok(TrainResult { folder, report: None });
+            observer.note(&Note::Stopped { run: self.name() });
+            return Ok(TrainResult { folder: self.folder.path().to_path_buf(), report: None });
         }
         let report = self.events.iter().rev().find(|e| matches!(e, Event::Report { .. })).cloned();
         let folder = self.folder.path().to_path_buf();
-        reporter.note(&format!("the best weights are {}", folder.join("best.safetensors").display()));
-        reporter.note(&self.next());
+        observer.note(&Note::Finished {
+            run: self.name(),
+            best: folder.join(BEST),
+            sees_picture: self.parts.env.spec().observation.picture().is_some(),
+        });
         Ok(TrainResult { folder, report })
     }
 
-    /// The next steps after a finished run.
-    fn next(&self) -> String {
-        let (folder, trust) = (self.folder.path().display(), flag_for(&self.parts.config.env.id));
-        let mut text =
-            format!("next:\n  foveate watch {folder}{trust} --out drive.mp4\n  foveate eval {folder}{trust}");
-        // An explanation report needs a picture.
-        if self.parts.env.spec().observation.picture().is_some() {
-            text.push_str(&format!("\n  foveate explain {folder}{trust}"));
-        }
-        text
+    /// The run, for notes and errors.
+    fn name(&self) -> RunName {
+        run_name(self.folder.path(), &self.parts.config.env.id)
     }
 
     /// Runs one piece of work after the other; returns whether the run is complete.
-    fn train(&mut self, reporter: &mut Reporter, stop: &Stop) -> Result<bool, RunError> {
+    fn train(&mut self, observer: &mut dyn TrainObserver, stop: &Stop) -> Result<bool, RunError> {
         let (wall, cpu) = (Wall::start(), ProcessCpu::start());
         let mut saved_at = Duration::ZERO;
         let Parts { env, agent, .. } = &self.parts;
         let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), stop.clone());
-        reporter.count(stop);
+        observer.counts(stop);
         // Whether an evaluation is not saved yet, because its video is in progress.
         let mut judged = false;
         while let Some(work) = self.parts.training.work() {
@@ -237,7 +228,7 @@ impl Run {
                     .map_err(|error| RunError::BadRequest { why: format!("log line: {error}") })?;
                 self.folder.log(&text)?;
                 self.board.add(&line)?;
-                reporter.event(&line, self.parts.training.steps(), self.parts.training.steps_left());
+                observer.event(&line, self.parts.training.steps(), self.parts.training.steps_left());
                 if !matches!(line.event, Event::Generation { .. }) {
                     judged = true;
                     self.film(&line.event, &work)?;
@@ -294,8 +285,8 @@ impl Run {
             .and_then(|()| self.save_all());
         match written {
             Ok(()) => {
-                let trust = flag_for(&self.parts.config.env.id);
-                RunError::Failed { purpose: work.purpose, generation, source: Box::new(error), file, trust }
+                let run = self.name();
+                RunError::Failed { purpose: work.purpose, generation, source: Box::new(error), file, run }
             }
             // Both errors are useful, and fit on a line.
             Err(trouble) => {
@@ -348,7 +339,7 @@ impl Run {
 fn halted(folder: &std::path::Path, world: &str, error: RunError) -> RunError {
     match error {
         RunError::Io { .. } | RunError::Film { .. } => {
-            RunError::Halted { folder: folder.to_path_buf(), trust: flag_for(world), source: Box::new(error) }
+            RunError::Halted { run: run_name(folder, world), source: Box::new(error) }
         }
         other => other,
     }

@@ -2,6 +2,7 @@
 
 use std::thread::{self, JoinHandle};
 
+use foveate_core::hint::Setting;
 use foveate_core::{Agent, Env};
 use foveate_train::Event;
 
@@ -82,7 +83,10 @@ impl Films {
             None => Ok(()),
             Some(Ok(done)) => done,
             Some(Err(_)) => Err(RunError::BadRequest {
-                why: "the film of the last evaluation panicked; train without films: --no-videos".into(),
+                why: format!(
+                    "the film of the last evaluation panicked; train without films: {}",
+                    Setting::Videos.to("off")
+                ),
             }),
         }
     }

@@ -27,7 +27,7 @@ const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "act
 fn files_may_name_native_worlds_alone() {
     let nothing = WorldFlags::default();
     for name in ["car-racing", "cartpole-swingup-harder", "take-cover", "ant", "pong"] {
-        assert!(is_native(name) && flag_for(name).is_empty());
+        assert!(is_native(name));
         let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
         assert_eq!((&*request.id, &*request.options["wrap"]), (name, "grey"));
     }
@@ -36,10 +36,11 @@ fn files_may_name_native_worlds_alone() {
         ["car-racing", "cartpole-swingup-harder", "take-cover", "ant", "pong", "gym:ID"],
         "each was thought about"
     );
-    assert_eq!(flag_for("gym:X-v0"), " --trust-world");
+    assert!(!is_native("gym:X-v0"));
     let said = asked("gym:X-v0", &[]).accept(&nothing).expect_err("Python").to_string();
     assert!(
-        said.contains("a.safetensors asks for the world gym:X-v0,") && said.contains("add `--env gym:X-v0`"),
+        said.contains("a.safetensors asks for the world gym:X-v0,")
+            && said.contains("add the setting `world gym:X-v0`"),
         "{said}"
     );
     let trust = WorldFlags { trust: Trust::AnyWorld, ..WorldFlags::default() };
@@ -75,7 +76,7 @@ fn options_that_choose_code_are_said_by_the_user() {
 }
 
 #[test]
-fn the_flags_are_printed_as_a_shell_takes_them() {
+fn the_settings_that_name_the_world_are_given() {
     let world = EnvRequest {
         id: "gym:X-v0".into(),
         picture: Some("render".into()),
@@ -90,25 +91,23 @@ fn the_flags_are_printed_as_a_shell_takes_them() {
     let said = |world: &EnvRequest, flags: &WorldFlags| {
         FileWorld::new(world.clone(), "f").accept(flags).expect_err("it may run code").to_string()
     };
-    let all = r"add `--env gym:X-v0 --picture render --env-arg lap=0.9 --option 'gym_wrapper=a.B('\''x'\'')' --option 'path=/a b' --wrap grey+stack:3` yourself, or --trust-world";
+    let all = r"add the settings `world gym:X-v0, picture render, argument lap=0.9, option gym_wrapper=a.B('x'), option path=/a b, wrap grey+stack:3` yourself, or the setting `trust-world`";
     assert!(said(&world, &WorldFlags::default()).contains(all), "{}", said(&world, &WorldFlags::default()));
     let some = named("gym:X-v0", &[("path", "/a b"), ("arg.lap", "0.9"), ("wrap", "grey+stack:3")]);
     assert!(
         said(&world, &some)
-            .contains(r"add `--picture render --option 'gym_wrapper=a.B('\''x'\'')'` yourself")
+            .contains("add the settings `picture render, option gym_wrapper=a.B('x')` yourself")
     );
-    let train = WorldFlags { repeat: Repeat::Train, ..WorldFlags::default() };
-    let text = said(&world, &train);
-    assert!(text.contains("add `gym:X-v0 --picture render --env-arg lap=0.9 --option "), "{text}");
-    let no = WorldFlags { repeat: Repeat::No, ..WorldFlags::default() };
-    assert!(said(&world, &no).ends_with("if you trust it, add --trust-world to take it as it stands"));
+    let no = WorldFlags { only_of_file: true, ..WorldFlags::default() };
+    let trust = "if you trust it, add the setting `trust-world` to take it as it stands";
+    assert!(said(&world, &no).ends_with(trust));
     // Unreadable values are not printed in hints, and long ones are truncated.
     for (value, shows) in
         [("a\nb", "a\\nb"), ("\u{202e}x", "\\u{202e}x"), (&*"x".repeat(100_000), "xxx… (1000")]
     {
         let text =
             said(&EnvRequest { options: pairs(&[("path", value)]), ..world.clone() }, &WorldFlags::default());
-        assert!(text.contains(shows) && !text.contains('`') && text.len() < 1000, "{text}");
+        assert!(text.contains(shows) && text.ends_with(trust) && text.len() < 1000, "{text}");
     }
 }
 
