@@ -56,7 +56,7 @@ pub(crate) fn presets() -> String {
 pub(crate) fn weights() -> String {
     format!(
         "A weight file, the folder of a run (its best weights), `random` (`random:7` for seed 7) for an untrained agent \
-         that fits the world, or {}, which has no weights [default: the champion, a trained agent that comes with Foveate]",
+         that fits the world, or {}, which has no weights [default: the bundled agent, which was trained in its world]",
         without_weights()
     )
 }
@@ -64,8 +64,8 @@ pub(crate) fn weights() -> String {
 /// The help of the arguments with the weights of several agents.
 pub(crate) fn many_weights() -> String {
     format!(
-        "Weight files, folders of runs (their best weights), `random` or {} [default: the trained champion that comes \
-         with Foveate]",
+        "Weight files, folders of runs (their best weights), `random` or {} [default: the bundled agent, \
+         which was trained in its world]",
         without_weights()
     )
 }

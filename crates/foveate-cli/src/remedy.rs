@@ -24,13 +24,15 @@ pub(crate) fn with_flags(message: &str, world: WorldAs) -> String {
     reworded(message, |hint| words(hint, world)) + build
 }
 
-/// The flags of `hint`, or its command in backquotes.
+/// The flags of `hint` or its command, in backquotes if there are several words.
 fn words(hint: &Hint, world: WorldAs) -> String {
     let flags: Vec<String> = hint.settings.iter().map(|choice| flag(choice, world)).collect();
     match &hint.task {
         Some((task, subject)) => format!("`{}`", command(*task, subject.as_deref(), &flags)),
-        None if flags.len() > 1 => format!("`{}`", flags.join(" ")),
-        None => flags.concat(),
+        None => {
+            let flags = flags.join(" ");
+            if flags.contains(' ') { format!("`{flags}`") } else { flags }
+        }
     }
 }
 
@@ -114,7 +116,7 @@ mod tests {
         assert!(said(world).ends_with("choose from: a, b (`foveate list worlds` shows them)"));
         assert_eq!(said(format!("too much; lower {}", Setting::Episodes)), "too much; lower --episodes");
         assert_eq!(said(Setting::Videos.to("off")), "--no-videos");
-        assert_eq!(said(Setting::Set.to("a.b=c d")), "--set 'a.b=c d'");
+        assert_eq!(said(Setting::Set.to("a.b=c d")), "`--set 'a.b=c d'`");
         let run = RunName { folder: "runs/a b".into(), runs_code: true };
         assert_eq!(said(run.resume()), "`foveate train --resume 'runs/a b' --trust-world`");
         assert_eq!(said(run.resume()), format!("`{}`", resume_command(&run)));

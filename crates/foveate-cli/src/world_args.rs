@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct Arguments {
         #[command(flatten)]
         world: WorldArgs,
     }
@@ -121,7 +121,7 @@ mod tests {
         };
         let request = |flags: &[&str], noted: Option<&EnvRequest>| {
             let noted = noted.map(|noted| FileWorld::new(noted.clone(), "a file"));
-            Line::parse_from([&["x"], flags].concat())
+            Arguments::parse_from([&["x"], flags].concat())
                 .world
                 .world()
                 .request(noted)
@@ -136,7 +136,7 @@ mod tests {
         );
         assert_eq!(request(&["--option", "max_steps = 7"], Some(&noted)).options["max_steps"], "7");
         assert_eq!(request(&["--env", "other"], Some(&noted)), EnvRequest { id: "other".into(), ..plain });
-        assert!(Line::try_parse_from(["x", "--option", "max_steps"]).is_err());
+        assert!(Arguments::try_parse_from(["x", "--option", "max_steps"]).is_err());
         let gym = request(
             &["--env", "gym:X-v0", "--env-arg", "lap=0.5", "--option", "timeout=9", "--wrap", "grey"],
             None,

@@ -87,7 +87,7 @@ pub fn typical_hold(holds: &[u64]) -> usize {
     0
 }
 
-/// How the gaze moves around a change of the action.
+/// How the attention moves around a change of the action.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AroundChanges {
     /// Lag in decisions, mean part of the patches that are new, and its 95 % interval over episodes; one episode has

@@ -336,7 +336,7 @@ impl Process {
     pub(crate) fn more_words(&mut self, timeout: Duration) -> Result<Value, Trouble> {
         self.wait_up_to(timeout)?;
         let mut length = [0; 4];
-        self.hear(&mut length)?;
+        self.receive(&mut length)?;
         let answer = self.hear_all(u32::from_le_bytes(length) as usize)?;
         serde_json::from_slice(&answer)
             .map_err(|error| Trouble::Astray(format!("its worker's answer is no JSON: {error}")))
@@ -400,7 +400,7 @@ impl Process {
         self.say(request)?;
         let mut head = [0; 16];
         let came = self.look_out(&mut head)?;
-        self.hear(&mut head[came..])?;
+        self.receive(&mut head[came..])?;
         let [status, flags, _, _, length @ .., _, _, _, _, _, _, _, _] = head;
         let number = f64::from_le_bytes(*head.last_chunk().expect("16 bytes end with 8"));
         let length = u32::from_le_bytes(length) as usize;
@@ -434,7 +434,7 @@ impl Process {
         self.control.write_all(bytes).map_err(|error| self.lost(&error))
     }
 
-    fn hear(&mut self, into: &mut [u8]) -> Result<(), Trouble> {
+    fn receive(&mut self, into: &mut [u8]) -> Result<(), Trouble> {
         self.control.read_exact(into).map_err(|error| self.lost(&error))
     }
 
@@ -464,7 +464,7 @@ impl Process {
             return Err(Trouble::Astray(format!("its worker's answer is {length} bytes long")));
         }
         let mut bytes = vec![0; length];
-        self.hear(&mut bytes)?;
+        self.receive(&mut bytes)?;
         Ok(bytes)
     }
 

@@ -15,7 +15,7 @@ use tungstenite::{Error, Message, WebSocket};
 
 use crate::frame::FILM;
 use crate::protocol::MAX_MESSAGE;
-use crate::server::{MAX_SESSIONS, Shared, Slot};
+use crate::server::{LabState, MAX_SESSIONS, Slot};
 use crate::session::Session;
 use foveate_run::clock::Wall;
 use foveate_run::one_line;
@@ -40,7 +40,7 @@ type Film = Receiver<Result<Vec<u8>, String>>;
 pub(super) fn serve_session(
     stream: TcpStream,
     rest: Vec<u8>,
-    shared: &Shared,
+    shared: &LabState,
     slot: bool,
     stop: &Stop,
 ) -> io::Result<()> {
@@ -98,7 +98,7 @@ fn drain(socket: &mut Socket) {
     }
 }
 
-fn drive(socket: &mut Socket, mut session: Session, shared: &Shared, stop: &Stop) -> Result<(), Error> {
+fn drive(socket: &mut Socket, mut session: Session, shared: &LabState, stop: &Stop) -> Result<(), Error> {
     let (clock, mut last_received) = (Wall::start(), Wall::start());
     // When the last tick was, and when the next one is due.
     let (mut last, mut next) = (Duration::ZERO, TICK);
@@ -194,7 +194,7 @@ fn show(
     socket: &mut Socket,
     session: &mut Session,
     film: Option<Film>,
-    shared: &Shared,
+    shared: &LabState,
 ) -> Result<Option<Film>, Error> {
     if let Some(film) = film {
         match film.try_recv() {

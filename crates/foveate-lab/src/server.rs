@@ -64,11 +64,11 @@ pub struct Lab {
     listener: TcpListener,
     address: SocketAddr,
     token: String,
-    shared: Arc<Shared>,
+    shared: Arc<LabState>,
 }
 
 /// What all connections share.
-pub(super) struct Shared {
+pub(super) struct LabState {
     pub(super) setup: Arc<LabSetup>,
     guard: Guard,
     sessions: Arc<AtomicUsize>,
@@ -99,7 +99,7 @@ impl Lab {
         let address = listener.local_addr().map_err(|source| RunError::Output { source })?;
         let guard = Guard::new(host, token.clone());
         let none = || Arc::new(AtomicUsize::new(0));
-        let shared = Shared {
+        let shared = LabState {
             setup: Arc::new(setup),
             guard,
             sessions: none(),
@@ -166,7 +166,7 @@ impl Lab {
     }
 }
 
-impl Shared {
+impl LabState {
     /// Room for one more connection, if need be that of the one that has been asking for the longest.
     fn make_room(&self) -> Option<Slot> {
         for _ in 0..100 {
@@ -187,14 +187,14 @@ impl Shared {
     }
 }
 
-/// An entry of [`Shared::pending`], removed when dropped.
+/// An entry of [`LabState::pending`], removed when dropped.
 struct PendingConnection {
-    shared: Arc<Shared>,
+    shared: Arc<LabState>,
     number: u64,
 }
 
 impl PendingConnection {
-    fn begin(shared: &Arc<Shared>, number: u64, stream: &TcpStream) -> Option<Self> {
+    fn begin(shared: &Arc<LabState>, number: u64, stream: &TcpStream) -> Option<Self> {
         shared.pending().push_back((number, stream.try_clone().ok()?));
         Some(PendingConnection { shared: Arc::clone(shared), number })
     }
@@ -225,7 +225,7 @@ impl Read for Until<'_> {
 fn handle_connection(
     mut stream: TcpStream,
     pending: PendingConnection,
-    shared: &Shared,
+    shared: &LabState,
     stop: &Stop,
 ) -> io::Result<()> {
     let clock = Wall::start();

@@ -109,11 +109,11 @@ const TURN: u64 = 10;
 pub fn drives(id: &str, picture: &str, steps: usize) -> Result<Vec<Recorded>, RunError> {
     let request = EnvRequest { id: id.into(), picture: Some(picture.into()), ..EnvRequest::default() };
     let mut env = foveate_registry::make(&request)?;
-    LAPS.into_iter().chain([WORSE]).map(|seed| drive(env.as_mut(), seed, steps, seed == WORSE)).collect()
+    LAPS.into_iter().chain([WORSE]).map(|seed| record(env.as_mut(), seed, steps, seed == WORSE)).collect()
 }
 
 /// One episode of the expert.
-fn drive(env: &mut dyn Env, seed: u64, steps: usize, worse: bool) -> Result<Recorded, RunError> {
+fn record(env: &mut dyn Env, seed: u64, steps: usize, worse: bool) -> Result<Recorded, RunError> {
     let rng = Seed::root(seed).child("bench", 0).rng();
     let mut actor = ExpertActor { rng, action: [0.0; 3], steer: 0.0, worse };
     let mut recorder = ActionRecorder::default();

@@ -97,7 +97,7 @@ impl Failure {
         let demonstration = plan(*record);
         let mut actions = ActionRecorder::default();
         let again =
-            drive(env.1, agent.1, weights, (*rules, demonstration, purpose.mode()), job, &mut actions);
+            run_job(env.1, agent.1, weights, (*rules, demonstration, purpose.mode()), job, &mut actions);
         // In a demonstration the expert and disturbances act as well, so the agent's own actions would not
         // reproduce it.
         let same = demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
@@ -188,7 +188,7 @@ impl Failure {
         // Files from before the purpose was recorded are of training.
         let mode = self.purpose.unwrap_or(Purpose::Training).mode();
         let rules = (rules, self.demonstration, mode);
-        Ok(drive(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
+        Ok(run_job(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
 
     /// Whether `error` is the recorded failure.
@@ -230,7 +230,7 @@ pub(crate) fn genome(error: &EvaluateError) -> Option<usize> {
 }
 
 /// Runs one rollout as a worker does, and returns its error; `actions` receives the agent's actions.
-fn drive(
+fn run_job(
     env: &dyn Env,
     agent: &dyn Agent,
     weights: &[f32],
@@ -272,9 +272,15 @@ mod tests {
     fn recorded(world: &ToyWorld, weights: &[f32]) -> Failure {
         let (env, agent) = sections();
         let toy = toy_agent(0.0);
-        let error =
-            drive(world, &toy, weights, (RULES, None, ActMode::Explore), JOB, &mut ActionRecorder::default())
-                .expect("it fails");
+        let error = run_job(
+            world,
+            &toy,
+            weights,
+            (RULES, None, ActMode::Explore),
+            JOB,
+            &mut ActionRecorder::default(),
+        )
+        .expect("it fails");
         let rollout_of = FailedRollout {
             generation: 12,
             env: (&env, world),

@@ -111,7 +111,7 @@ pub fn run(
     let StressRequest { world, agents, conditions, seed, episodes, .. } = request;
     if agents.is_empty() || conditions.is_empty() {
         return Err(RunError::BadRequest {
-            why: "there is nothing to drive; name an agent and a variant".into(),
+            why: "there is nothing to evaluate; name an agent and a variant".into(),
         });
     }
     evaluate::check_episodes(*episodes)?;
@@ -165,7 +165,7 @@ pub fn run(
                     again = worlds::make(condition.in_world(world))?;
                     &again
                 };
-                let outcome = drive(request, contender, &**env, name, stop, &mut effort)?;
+                let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
                 if let Some(keeper) = &keeper {
                     keeper.keep(&key, &outcome)?;
                 }
@@ -180,7 +180,7 @@ pub fn run(
 }
 
 /// Runs one row of one agent.
-fn drive(
+fn run_row(
     request: &StressRequest<'_>,
     contender: &Contender,
     env: &dyn Env,

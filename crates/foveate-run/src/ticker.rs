@@ -98,11 +98,11 @@ pub fn clock(seconds: f64) -> String {
 
 /// Shows progress; see the [module](self).
 pub struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<StatusLine>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct StatusLine {
     state: Mutex<State>,
     /// Signals that the thread must end.
     end: Condvar,
@@ -157,7 +157,7 @@ impl Ticker {
             failed: None,
             over: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), end: Condvar::new() });
+        let shared = Arc::new(StatusLine { state: Mutex::new(state), end: Condvar::new() });
         let theirs = Arc::clone(&shared);
         // Without a thread the line is only updated on events.
         let thread = thread::Builder::new().name("progress".into()).spawn(move || theirs.tick()).ok();
@@ -233,7 +233,7 @@ impl fmt::Debug for Ticker {
     }
 }
 
-impl Shared {
+impl StatusLine {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

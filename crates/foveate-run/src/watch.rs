@@ -175,9 +175,9 @@ fn picture(
     }
     if request.at.is_some_and(|at| at > episode.steps()) && !stop.asked() {
         let why = format!(
-            "step {wanted} was asked for, but there are {} steps to show; choose {} to {0}",
+            "step {wanted} was asked for, but there are {0} steps to show; choose one from 0 to {0} with {1}",
             episode.steps(),
-            Setting::At.to(0)
+            Setting::At
         );
         return Err(RunError::BadRequest { why });
     }

@@ -21,9 +21,9 @@ use crate::out;
 #[command(after_help = "\
 World, agent and training are measured in CPU time of one thread, the fastest of several passes,
 to reduce the influence of other work on the machine. The world's expert drives: two laps, and one
-that leaves the road at times. The agent is the champion, on frames of a lap.
+that leaves the road at times. The agent is the bundled one, on frames of a lap.
 Training is that of the preset `laptop`, evolution included: its first generations, whose
-rollouts are short, and generations around the trained champion, whose rollouts are long.
+rollouts are short, and generations around the bundled agent, whose rollouts are long.
 `cargo xtask bench`, in the source tree, compares with Gymnasium, EnvPool, NumPy and PyTorch.
 
 Examples:

@@ -16,7 +16,7 @@ use crate::world_args::WorldArgs;
 /// Report what an agent attends to, and test whether its actions depend on it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes a folder with one self-contained page, index.html: the episode as a film with the attention
+Writes a folder with one self-contained page, index.html: the episode as a video with the attention
 overlaid, where and at what the agent looks, and interventions that test whether its actions depend
 on that. The folder also holds every figure as SVG, PNG, CSV and JSON. The same seed gives the same
 bytes, with any number of workers.

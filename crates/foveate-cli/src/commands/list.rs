@@ -76,7 +76,7 @@ fn find(name: &str) -> anyhow::Result<&'static Part> {
 }
 
 /// A name and its description.
-struct Line {
+struct Entry {
     name: String,
     about: String,
 }
@@ -108,17 +108,17 @@ fn worlds_text() -> String {
     parts.concat()
 }
 
-fn choices(choices: &[Choice]) -> Vec<Line> {
-    choices.iter().map(|choice| Line { name: choice.name.into(), about: choice.about.into() }).collect()
+fn choices(choices: &[Choice]) -> Vec<Entry> {
+    choices.iter().map(|choice| Entry { name: choice.name.into(), about: choice.about.into() }).collect()
 }
 
 /// The presets that suit a world.
-fn presets(world: &WorldDescriptor) -> Vec<Line> {
+fn presets(world: &WorldDescriptor) -> Vec<Entry> {
     world.presets.iter().filter_map(|name| PRESETS.get(name)).map(preset_line).collect()
 }
 
-fn preset_line(preset: &Preset) -> Line {
-    Line { name: preset.name.into(), about: format!("{}; trains {}", preset.summary, preset.agent) }
+fn preset_line(preset: &Preset) -> Entry {
+    Entry { name: preset.name.into(), about: format!("{}; trains {}", preset.summary, preset.agent) }
 }
 
 fn variants_text() -> String {
@@ -161,11 +161,11 @@ fn gym_text() -> String {
 
 fn agents_text() -> String {
     let of_one = |agent: &AgentDescriptor| {
-        let lines: Vec<Line> = settings(agent.name)
+        let lines: Vec<Entry> = settings(agent.name)
             .as_object()
             .into_iter()
             .flatten()
-            .map(|(name, value)| Line { name: name.clone(), about: value.to_string() })
+            .map(|(name, value)| Entry { name: name.clone(), about: value.to_string() })
             .collect();
         format!(
             "agent {}: {}; sees {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
@@ -198,20 +198,20 @@ fn strategies_text() -> String {
 }
 
 fn presets_text() -> String {
-    let lines: Vec<Line> = PRESETS.iter().map(preset_line).collect();
+    let lines: Vec<Entry> = PRESETS.iter().map(preset_line).collect();
     format!("presets for training (--preset):\n\n{}", columns(&lines))
 }
 
 /// A line for an entry with settings and, below it, one with the settings.
-fn described(name: &str, about: &str, settings: &serde_json::Map<String, Value>) -> Vec<Line> {
-    let line = |name: &str, about: String| Line { name: name.into(), about };
+fn described(name: &str, about: &str, settings: &serde_json::Map<String, Value>) -> Vec<Entry> {
+    let line = |name: &str, about: String| Entry { name: name.into(), about };
     let settings: Vec<String> =
         settings.iter().map(|(name, default)| format!("{name}={default}").replace('"', "")).collect();
     let settings = (!settings.is_empty()).then(|| line("", settings.join(" ")));
     std::iter::once(line(name, about.into())).chain(settings).collect()
 }
 
-fn wrappers() -> Vec<Line> {
+fn wrappers() -> Vec<Entry> {
     wrap::catalogue().iter().map(as_line).collect()
 }
 
@@ -219,8 +219,8 @@ fn gym_json() -> Value {
     worlds(true).flat_map(|world| choices_json(world.options)).collect()
 }
 
-fn as_line(&(name, about): &(&str, &str)) -> Line {
-    Line { name: name.into(), about: about.into() }
+fn as_line(&(name, about): &(&str, &str)) -> Entry {
+    Entry { name: name.into(), about: about.into() }
 }
 
 /// Every setting of an agent, with its default value.
@@ -246,8 +246,8 @@ fn learner_settings(learner: &LearnerDescriptor) -> serde_json::Map<String, Valu
 }
 
 /// A line for each variant, followed by one for each of its parameters.
-fn variants(infos: &[VariantInfo]) -> Vec<Line> {
-    let line = |name: String, about: String| Line { name, about };
+fn variants(infos: &[VariantInfo]) -> Vec<Entry> {
+    let line = |name: String, about: String| Entry { name, about };
     let of_one = |info: &VariantInfo| {
         let about = format!("{} ({})", info.about, info.source);
         let parameters = info
@@ -260,20 +260,20 @@ fn variants(infos: &[VariantInfo]) -> Vec<Line> {
 }
 
 /// A line for each shift with the effect of its severities, followed by one for each of its parameters.
-fn shifts() -> Vec<Line> {
+fn shifts() -> Vec<Entry> {
     let of_one = |info: &ShiftDescriptor| {
         let amounts = info.amounts.map(|amount| amount.to_string()).join(", ");
         let about = format!("{}; {}: {amounts}", info.about, info.unit);
         let knobs = info
             .knobs
             .iter()
-            .map(|k| Line { name: format!("  :{}={}", k.name, k.default), about: k.about.to_owned() });
-        std::iter::once(Line { name: info.name.to_owned(), about }).chain(knobs).collect::<Vec<_>>()
+            .map(|k| Entry { name: format!("  :{}={}", k.name, k.default), about: k.about.to_owned() });
+        std::iter::once(Entry { name: info.name.to_owned(), about }).chain(knobs).collect::<Vec<_>>()
     };
     SHIFTS.iter().flat_map(of_one).collect()
 }
 
-fn columns(lines: &[Line]) -> String {
+fn columns(lines: &[Entry]) -> String {
     out::columns(lines.iter().map(|line| (line.name.as_str(), line.about.as_str())))
 }
 
@@ -281,7 +281,7 @@ fn choices_json(choices: &[Choice]) -> Vec<Value> {
     choices.iter().map(|choice| json!({ "name": choice.name, "about": choice.about })).collect()
 }
 
-fn lines_json(lines: &[Line]) -> Value {
+fn lines_json(lines: &[Entry]) -> Value {
     lines.iter().map(|line| json!({ "name": line.name, "about": line.about })).collect()
 }
 

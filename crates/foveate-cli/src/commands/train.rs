@@ -43,7 +43,7 @@ pub(crate) struct Train {
     /// Threads; 0 for one per core [default: that of the configuration]
     #[arg(long)]
     workers: Option<usize>,
-    /// Make no films of evaluations [default: as the configuration says, which makes them]
+    /// Make no videos of evaluations [default: as the configuration says, which makes them]
     #[arg(long)]
     no_videos: bool,
     /// Name of the run [default: the world's name, numbered]
@@ -69,7 +69,7 @@ Trains on all cores for a fixed number of steps. Presets, of which each world ha
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
 --set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage.
 
-Curve, log, checkpoints, weights and films go to runs/NAME; `tensorboard --logdir runs` shows the
+Curve, log, checkpoints, weights and videos go to runs/NAME; `tensorboard --logdir runs` shows the
 curves during training. Ctrl-C stops safely at any time; --resume continues, and the result is
 bit-identical to an uninterrupted run, with any number of workers.
 

@@ -10,11 +10,11 @@ use crate::out;
 use crate::weights_arg::WeightsArg;
 use crate::world_args::WorldArgs;
 
-/// Record an episode as a film: the world, the agent's picture and its attention
+/// Record an episode as a video: the world, the agent's picture and its attention
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The left half is the world as people see it, the right half the agent's picture with the patches
-that it attends to: the whiter, the more important. Ctrl-C ends the film early; the file is valid.
+that it attends to: the whiter, the more important. Ctrl-C ends the video early; the file is valid.
 
 Examples:
   foveate watch
@@ -37,7 +37,7 @@ pub(crate) struct Watch {
     /// Width and height in pixels, even
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<(usize, usize)>,
-    /// The file; .mp4 and .gif are films, .png is a picture of one step
+    /// The file; `.mp4` and `.gif` are videos, `.png` is a picture of one step
     #[arg(long, value_name = "FILE", default_value = "drive.mp4")]
     out: PathBuf,
     /// For a picture: the step it shows; 0 is the reset [default: 100]

@@ -89,7 +89,7 @@ impl Bounds {
 
 /// A spatial index of a track's tiles.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Grid {
+pub(super) struct TileIndex {
     /// The tiles in order.
     pub(super) tiles: Vec<Tile>,
     /// Tiles of cell `c` are `entries[starts[c]..starts[c + 1]]`, in increasing order.
@@ -97,7 +97,7 @@ pub(super) struct Grid {
     entries: Vec<u16>,
 }
 
-impl Grid {
+impl TileIndex {
     /// Indexes the tiles of a track.
     pub(super) fn build<'a>(&mut self, quads: impl Iterator<Item = &'a RoadQuad>) {
         self.tiles.clear();
@@ -351,7 +351,7 @@ mod tests {
         let mut random = foveate_core::Seed::root(4).rng();
         let mut place = || random.uniform(-380.0, 380.0);
         let quads: Vec<RoadQuad> = (0..300).map(|_| tile(place(), place())).collect();
-        let mut grid = Grid::default();
+        let mut grid = TileIndex::default();
         grid.build(quads.iter());
         let polygon = [[40.0, -40.0], [40.0, 40.0], [-40.0, 40.0], [-40.0, -40.0]];
         let mut hits = 0;

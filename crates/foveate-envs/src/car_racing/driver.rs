@@ -72,7 +72,7 @@ impl Driver {
     /// Returns steering (−1 full left to 1 full right), gas and brake for a car with this hull, on a track of
     /// at least one point.
     pub(super) fn act(&mut self, style: &Style, hull: &Body, track: &[TrackPoint]) -> [f64; 3] {
-        let line = Line(track);
+        let line = CentreLine(track);
         let position = hull.position.map(f64::from);
         let angle = f64::from(hull.angle);
         let (here, off) = line.nearest(position, self.nearest);
@@ -95,9 +95,9 @@ impl Driver {
 }
 
 /// The closed centre line of a track.
-struct Line<'a>(&'a [TrackPoint]);
+struct CentreLine<'a>(&'a [TrackPoint]);
 
-impl Line<'_> {
+impl CentreLine<'_> {
     /// Point `i`, modulo the length of the track.
     fn point(&self, i: usize) -> [f64; 2] {
         let TrackPoint { x, y, .. } = self.0[i % self.0.len()];

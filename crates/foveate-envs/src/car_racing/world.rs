@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::car::{Car, Controls, DT};
 use super::config::{CarRacingConfig, Seeding};
-use super::contacts::{Bounds, Grid};
+use super::contacts::{Bounds, TileIndex};
 use super::scene::{Colors, PLAYFIELD, Paint, RoadQuad, Scene};
 use super::shape::{HULL, WHEEL};
 use super::track::Track;
@@ -29,7 +29,7 @@ pub(super) struct World {
     pub(super) track: Track,
     /// Quads for the pictures: the fake lane, if any, then the track's.
     road: Vec<RoadQuad>,
-    grid: Grid,
+    grid: TileIndex,
     visited: Vec<bool>,
     track_id: u64,
     colors: Colors,
@@ -64,7 +64,7 @@ impl World {
             variants,
             track: Track::default(),
             road: Vec::new(),
-            grid: Grid::default(),
+            grid: TileIndex::default(),
             visited: Vec::new(),
             track_id: 0,
             colors: Colors::default(),

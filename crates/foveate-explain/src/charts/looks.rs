@@ -137,7 +137,7 @@ pub fn over_time(episode: &Trajectory, grid: PatchGrid, caption: String) -> Figu
     sheet.text((WHOLE / 2.0, bottom + 38.0), LETTERS, Anchor::Middle, Ink::Muted, "step of the episode");
     Figure {
         name: "gaze-over-time",
-        title: "The gaze over time".into(),
+        title: "Attention over time".into(),
         caption,
         wide: true,
         drawing: sheet,
@@ -183,7 +183,7 @@ pub fn hold_lengths(holds: &[u64], caption: String) -> Figure {
     }
 }
 
-/// How the gaze moves around changes of the action.
+/// How the attention moves around changes of the action.
 pub fn around(changes: &AroundChanges, caption: String) -> Figure {
     let tops = changes.lags.iter().map(|(_, mean, interval)| interval.map_or(*mean, |[_, high]| high));
     let most = tops.fold(changes.usual, f64::max).max(1e-9);
@@ -204,7 +204,7 @@ pub fn around(changes: &AroundChanges, caption: String) -> Figure {
         let [low, high] = ends_of(interval);
         table.row([(lag as f64).into(), mean.into(), low.into(), high.into(), changes.usual.into()]);
     }
-    let title = "The gaze before the action changes".into();
+    let title = "Attention before the action changes".into();
     Figure { name: "before-a-change", title, caption, wide: false, drawing: plot.sheet, table }
 }
 

@@ -79,7 +79,7 @@ pub fn cards(cards: &[Card], names: &[String], caption: String) -> Figure {
     Figure { name: "decisions", title, caption, wide: true, drawing: sheet, table }
 }
 
-/// A decision with the gaze and the saliency of it.
+/// A decision with its attention and its saliency.
 pub struct SaliencyRow<'a> {
     /// Which step of the episode.
     pub step: usize,
@@ -93,7 +93,7 @@ pub struct SaliencyRow<'a> {
     pub ranks: f64,
 }
 
-/// The gaze beside what perturbations say, for several decisions.
+/// The attention beside what perturbations say, for several decisions.
 pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, caption: String) -> Figure {
     let (gap, pairs) = (14.0, rows.len().max(1) as f64);
     let side = (WHOLE - 90.0) / pairs - gap;
@@ -116,6 +116,6 @@ pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, capti
             table.row([row.step.into(), row.ranks.into(), patch.into(), (*a).into(), (*b).into()]);
         }
     }
-    let title = "The gaze beside perturbation saliency".into();
+    let title = "Attention beside perturbation saliency".into();
     Figure { name: "saliency", title, caption, wide: true, drawing: sheet, table }
 }

@@ -64,7 +64,7 @@ impl Condition {
 
 /// The score of the episode under `condition`. The covered places are those that a copy of the agent attends to on the
 /// unchanged picture.
-pub(super) fn drive(start: EpisodeStart, condition: Condition, seed: Seed) -> Result<f64, StudyError> {
+pub(super) fn play_under(start: EpisodeStart, condition: Condition, seed: Seed) -> Result<f64, StudyError> {
     let EpisodeStart { mut env, agent, job, max_steps } = start;
     let mut actor = IntervenedActor { agent, condition, seed };
     let mut episode = Episode::new(job, EpisodeRules { max_steps: max_steps as u64, ..EpisodeRules::WHOLE });

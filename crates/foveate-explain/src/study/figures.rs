@@ -139,7 +139,7 @@ fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
             "How much more the action changes when the claimed places are covered than when as many random other pixels \
              are, in parts of both together: 0 means no more, 1 that covering elsewhere changes nothing. Orange: covered \
              by blur, blue: by the mean colour; {}. A claim is supported when its bar lies above that of the null of the \
-             same colour for both; the last line has a null of its own, the gaze of that agent at other moments.",
+             same colour for both; the last line has a null of its own, the attention of that agent at other moments.",
             intervals("bars", episodes)
         ),
         wide: true,
@@ -300,7 +300,7 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
         title: "Do both methods agree?",
         caption: format!(
             "Rank correlation over all patches, and the overlap (intersection over union) of the looked-at patches with as \
-             many of the most salient, over {}; {}. Null: the gaze of another moment.",
+             many of the most salient, over {}; {}. Null: the attention at another moment.",
             count(findings.salient, "decision"),
             intervals("bars", found.episodes.len())
         ),

@@ -8,7 +8,7 @@ use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::{Agent, EvaluateError, PatchGrid, RolloutJob, Seed, statistics};
 
 use super::StudyError;
-use super::conditions::{Condition, drive};
+use super::conditions::{Condition, play_under};
 use super::film::{FilmRecorder, FinishedFilm};
 use super::play::{EpisodeStart, action_scale, picture, play, policy_error};
 use super::probes::{
@@ -237,7 +237,7 @@ pub(super) fn find(
         };
         &claims[episode][index]
     };
-    let gazed = any_attention(&episodes);
+    let attends = any_attention(&episodes);
     let answers = scheduler.ordered(
         all_taken.into_iter().enumerate(),
         |(i, taken)| {
@@ -271,7 +271,7 @@ pub(super) fn find(
                     random: &*random,
                     others: [&first.0, &second.0],
                     other_importance: &first.1,
-                    saliency: gazed && salient.contains(&k),
+                    saliency: attends && salient.contains(&k),
                     seed: moment(k),
                 };
                 probed.push(probe(taken, &foils).map_err(|error| refused(taken, error))?);
@@ -293,8 +293,8 @@ pub(super) fn find(
         }
     }
 
-    // Whole episodes; without a gaze there is nothing to cover but everything.
-    let possible = |c: &&Condition| gazed || c.fill().is_none();
+    // Whole episodes; without attention there is nothing to cover but everything.
+    let possible = |c: &&Condition| attends || c.fill().is_none();
     let drives: Vec<(bool, Condition)> = conditions
         .iter()
         .filter(possible)
@@ -306,7 +306,7 @@ pub(super) fn find(
         |i| {
             let ((random, condition), e) = (drives[i / n], i % n);
             let start = if random { bank.random_start(e) } else { bank.start(e) };
-            drive(start, condition, seed.child("drive", i as u64))
+            play_under(start, condition, seed.child("drive", i as u64))
         },
         &mut || meter.add("driving whole episodes", 1.5),
     )?;
@@ -322,7 +322,7 @@ pub(super) fn find(
         samples,
         mean_picture,
         grid,
-        has_attention: gazed,
+        has_attention: attends,
         probed,
         cards,
         random_claims,

@@ -53,13 +53,13 @@ pub(super) fn play(
     look: &mut dyn FnMut(ObservedStep<'_>) -> Result<(), StudyError>,
 ) -> Result<(Trajectory, EpisodeStart), StudyError> {
     let mut watcher = Watcher { keep, look, before: None, episode: Trajectory::default() };
-    start.drive(&mut watcher)?;
+    start.run(&mut watcher)?;
     Ok((watcher.episode, start))
 }
 
 impl EpisodeStart {
-    /// Lets the agent drive.
-    fn drive(&mut self, observer: &mut dyn Observer<StudyError>) -> Result<EpisodeResult, StudyError> {
+    /// Plays the episode.
+    fn run(&mut self, observer: &mut dyn Observer<StudyError>) -> Result<EpisodeResult, StudyError> {
         let rules = EpisodeRules { max_steps: self.max_steps as u64, ..EpisodeRules::WHOLE };
         let mut episode = episode::Episode::new(self.job, rules);
         episode.resume(&mut *self.agent);

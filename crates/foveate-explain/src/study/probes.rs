@@ -8,7 +8,7 @@ use foveate_core::{ActContext, Agent, Attention, ImageBuf, Observation, PatchGri
 
 use super::StudyError;
 use super::play::{EpisodeStart, ObservedStep, play, policy_error};
-use super::saved_decision::{DRAWS, InterventionEffect, SavedDecision, Sight};
+use super::saved_decision::{DRAWS, InterventionEffect, SavedDecision, Shown};
 
 /// Interventions, in the order of [`Probed::outcomes`].
 pub(super) const INTERVENTIONS: [&str; 8] = [
@@ -49,7 +49,7 @@ pub(super) struct Salient {
     /// `[n_patches]`
     pub(super) map: Vec<f64>,
     pub(super) agreement: Agreement,
-    /// Agreement with the gaze of another moment.
+    /// Agreement with the attention at another moment.
     pub(super) null: Agreement,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Salient {
 pub(super) struct Comparisons<'a> {
     pub(super) scale: &'a ActionScale,
     pub(super) random: &'a dyn Agent,
-    /// Gaze of other moments, drawn twice.
+    /// What it attended to at other moments, drawn twice.
     pub(super) others: [&'a [u32]; 2],
     /// Importance at another moment.
     pub(super) other_importance: &'a [f32],
@@ -162,10 +162,10 @@ pub(super) fn probe(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<Pr
         let mut other = |claim: &[u32], eyes| taken.claim_effect(&scene, claim, eyes, scale, &mut rng);
         claims[f] = [
             own,
-            other(foils.others[0], Sight::Open)?,
-            other(foils.others[1], Sight::Open)?,
-            random_claim.as_deref().map_or(Ok(Effect::default()), |claim| other(claim, Sight::Open))?,
-            other(&taken.claim, Sight::Blind)?,
+            other(foils.others[0], Shown::Picture)?,
+            other(foils.others[1], Shown::Picture)?,
+            random_claim.as_deref().map_or(Ok(Effect::default()), |claim| other(claim, Shown::Picture))?,
+            other(&taken.claim, Shown::Grey)?,
         ];
     }
     let salient = if foils.saliency { Some(salient(taken, foils)?) } else { None };
@@ -183,8 +183,8 @@ pub(super) fn own_claims(
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = seed.child("fill", f as u64).rng();
         let scene = PictureEditor::new(taken.picture.as_image(), fill);
-        out[f][0] = taken.claim_effect(&scene, &taken.claim, Sight::Open, scale, &mut rng)?;
-        out[f][1] = taken.claim_effect(&scene, other, Sight::Open, scale, &mut rng)?;
+        out[f][0] = taken.claim_effect(&scene, &taken.claim, Shown::Picture, scale, &mut rng)?;
+        out[f][1] = taken.claim_effect(&scene, other, Shown::Picture, scale, &mut rng)?;
     }
     Ok(out)
 }
@@ -269,7 +269,7 @@ pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: 
     (other, rng.below(counts[other] as u64) as usize)
 }
 
-/// Whether any episode has a gaze.
+/// Whether any episode has attention.
 pub(super) fn any_attention(episodes: &[Trajectory]) -> bool {
     episodes.iter().any(|episode| episode.grid.is_some())
 }

@@ -36,7 +36,7 @@ pub(super) fn page<'a>(
             title: "Where it looks".into(),
             lead: vec![format!(
                 "At every step the agent is told about {} of {} patches and nothing else of the picture. These figures \
-                 are over {}. In pictures with the gaze laid over, a patch is the whiter the more important the agent \
+                 are over {}. In pictures with the attention overlaid, a patch is the whiter the more important the agent \
                  finds it.",
                 report.looked_at[0],
                 report.looked_at[1],
@@ -184,7 +184,7 @@ fn tiles(report: &StudyReport) -> Vec<Tile> {
         },
         Tile {
             value: percent(at(INTERVENTIONS[0])),
-            name: "change of action, gaze blurred".into(),
+            name: "change of action, attended patches blurred".into(),
             note: format!("{} elsewhere", percent(at(INTERVENTIONS[1]))),
             mood: Mood::Plain,
         },
@@ -234,7 +234,7 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
     ));
     let (fill, own, null) = careful(&report.claims[0]);
     let numbers = format!(
-        "faithfulness {} against {} for its gaze of other moments, both with {}",
+        "faithfulness {} against {} for its attention at other moments, both with {}",
         two(own.value),
         two(null.value),
         said(fill)
@@ -250,7 +250,7 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
         ),
         "not supported" => format!(
             "The test does not show that its usual places would not explain that as well: {numbers}; {}. Do not take its \
-             gaze for the reason of its actions.",
+             attention for the reason of its actions.",
             beside_null(&report.claims[0])
         ),
         _ => format!(
@@ -265,13 +265,13 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
         told.push(driving_sentence(report));
         let (ranks, null) = (report.agreement.ranks, report.agreement.ranks_null);
         told.push(format!(
-            "Perturbation saliency, which knows nothing of the gaze, {} (rank correlation {}, null {}).",
+            "Perturbation saliency, which does not know the attention, {} (rank correlation {}, null {}).",
             match (ranks.1, null.1) {
                 (Some([low, _]), Some([_, high])) if low > high => {
-                    "ranks the picture more like the gaze of the moment than like that of another"
+                    "ranks the picture more like the attention at the moment than like that at another"
                 }
                 (Some(_), Some(_)) => {
-                    "does not show that it ranks the picture more like the gaze of the moment than like that of another"
+                    "does not show that it ranks the picture more like the attention at the moment than like that at another"
                 }
                 _ => "cannot be compared over one episode, which has no interval",
             },
@@ -287,13 +287,13 @@ pub(super) fn driving_sentence(report: &StudyReport) -> String {
         let drive = report.drives.iter().find(|d| d.name == name && d.fill == fill && !d.random_weights);
         whole(drive.map_or(0.0, |d| d.mean))
     };
-    let [gaze, random] =
+    let [attended, random] =
         [Condition::CoverAttended(Fill::Blur), Condition::CoverRandom(Fill::Blur)].map(Condition::name);
     let numbers = format!(
         "with what it looks at covered in every step it scores {} (blur) and {} (mean colour), with as much covered \
          elsewhere {} and {}, untouched {}",
-        mean(gaze, "blur"),
-        mean(gaze, "mean"),
+        mean(attended, "blur"),
+        mean(attended, "mean"),
         mean(random, "blur"),
         mean(random, "mean"),
         mean("as it is", "")
@@ -309,7 +309,7 @@ pub(super) fn driving_sentence(report: &StudyReport) -> String {
     };
     let costs: Vec<String> = report.cost.iter().map(cost).collect();
     let costs = format!(
-        "covering the gaze costs more score than covering as much elsewhere, by {}",
+        "covering the attended patches costs more score than covering as much elsewhere, by {}",
         costs.join(" and ")
     );
     match &*report.driving {
@@ -330,7 +330,7 @@ fn test_lead(report: &StudyReport, has_attention: bool) -> Vec<String> {
          covered instead."
             .into(),
         "The null are claims of the same kind from other episodes: right places in general, wrong for the moment. Three \
-         controls go through the same test and must fail it: shuffled gaze, the gaze of an agent of random weights, and \
+         controls go through the same test and must fail it: shuffled gaze, the attention of an agent with random weights, and \
          a blind agent that is shown grey."
             .into(),
     ];
@@ -362,7 +362,7 @@ fn about_itself(claim: &Claim, driving: &str) -> String {
     match claim.verdict {
         Some(Conclusion::Supported) => format!(
             "{numbers}. It never learnt anything and passes: {}. So the test says what actions rest on, not that they are \
-             any good (that its score rests on its gaze: {driving}).",
+             any good (that its score rests on its attention: {driving}).",
             beside_null(claim)
         ),
         Some(Conclusion::NotSupported) => format!("{numbers}. It does not pass: {}.", beside_null(claim)),
@@ -376,9 +376,9 @@ fn saliency_lead(report: &StudyReport) -> String {
         None => percent(mean),
     };
     format!(
-        "Perturbation saliency asks any policy, without knowing of its gaze: blur the picture softly at one place after \
+        "Perturbation saliency asks any policy, without knowing its attention: blur the picture softly at one place after \
          another and see how the action changes. Asked about {}, its strongest places overlap the looked-at ones by {}; \
-         null, the gaze of another moment: {}.",
+         null, the attention at another moment: {}.",
         count(report.agreement.decisions, "decision"),
         of(report.agreement.overlap),
         of(report.agreement.overlap_null)
@@ -443,7 +443,7 @@ fn notes(report: &StudyReport) -> Vec<String> {
                 )
             }
         ),
-        "A faithful gaze says what a decision rests on, not that the decision is good, nor what the agent would do in \
+        "Faithful attention says what a decision rests on, not that the decision is good, nor what the agent would do in \
          worlds that were not tried."
             .into(),
     ]

@@ -22,13 +22,13 @@ pub(super) struct SavedDecision {
     pub(super) claim: Vec<u32>,
 }
 
-/// Who decides when a picture is changed.
+/// What the agent is shown when a picture is changed.
 #[derive(Clone, Copy)]
-pub(super) enum Sight {
-    /// The agent as it is.
-    Open,
-    /// The agent shown nothing but grey, whatever there is to see.
-    Blind,
+pub(super) enum Shown {
+    /// The changed picture.
+    Picture,
+    /// Nothing but grey, whatever the picture is.
+    Grey,
 }
 
 /// What the blind agent is shown.
@@ -56,11 +56,11 @@ impl SavedDecision {
         &self,
         scene: &PictureEditor<'_>,
         claim: &[u32],
-        eyes: Sight,
+        shown: Shown,
         scale: &ActionScale,
         rng: &mut Rng,
     ) -> Result<Effect, PolicyError> {
-        if matches!(eyes, Sight::Blind) {
+        if matches!(shown, Shown::Grey) {
             return self.blind_effect(scene, claim, scale, rng);
         }
         let mask = self.mask(claim);

@@ -253,14 +253,14 @@ fn add<const N: usize>(guess: &mut [u8], x: usize, y: usize, values: &[i32; 16])
 
 /// Number of levels of every 4 x 4 block of a picture: the coding context of its neighbours.
 pub(crate) struct Counts {
-    pub(crate) luma: Grid,
-    pub(crate) chroma: [Grid; 2],
+    pub(crate) luma: PlaneCounts,
+    pub(crate) chroma: [PlaneCounts; 2],
 }
 
 impl Counts {
     pub(crate) fn new(columns: usize, rows: usize) -> Self {
-        let chroma = || Grid::new(columns * 2, rows * 2);
-        Counts { luma: Grid::new(columns * 4, rows * 4), chroma: [chroma(), chroma()] }
+        let chroma = || PlaneCounts::new(columns * 2, rows * 2);
+        Counts { luma: PlaneCounts::new(columns * 4, rows * 4), chroma: [chroma(), chroma()] }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -272,14 +272,14 @@ impl Counts {
 }
 
 /// The counts of one plane.
-pub(crate) struct Grid {
+pub(crate) struct PlaneCounts {
     width: usize,
     counts: Vec<u8>,
 }
 
-impl Grid {
+impl PlaneCounts {
     fn new(width: usize, height: usize) -> Self {
-        Grid { width, counts: vec![0; width * height] }
+        PlaneCounts { width, counts: vec![0; width * height] }
     }
 
     fn set(&mut self, x: usize, y: usize, total: usize) {

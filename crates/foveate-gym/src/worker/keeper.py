@@ -210,7 +210,7 @@ class Keeper:
         self.next_look = now if self.looks >= 1 else now + LOOK_S
         before = dict(self.ours)
         there = shared_files()
-        known = set(self.ours) | self.heard()
+        known = set(self.ours) | self.told_files()
         self.ours = {file: there[file] for file in known if file in there}
         new = {file for file in there if file not in self.ours}
         if new:
@@ -220,7 +220,7 @@ class Keeper:
         if self.ours != before:
             self.note()
 
-    def heard(self):
+    def told_files(self):
         """What the worker told before it closed its environment."""
         try:
             lines = os.read(self.tells, 65536).splitlines()

@@ -63,7 +63,7 @@ export function connect(on) {
   let newest = null;
   let waiting = false;
   let last = "";
-  let heard = false;
+  let answered = false;
 
   const send = (command) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
@@ -84,7 +84,7 @@ export function connect(on) {
     }
   };
   socket.onmessage = ({ data }) => {
-    heard = true;
+    answered = true;
     if (typeof data === "string") {
       const message = JSON.parse(data);
       if (message.final) last = message.error;
@@ -95,7 +95,7 @@ export function connect(on) {
     if (kind === FRAME) take(readFrame(data));
     if (kind === FILM) on.film(new Blob([new Uint8Array(data, 1)], { type: "video/mp4" }));
   };
-  const unheard = "The lab let this page in only with its token: open the whole address that was shown when the lab started.";
-  socket.onclose = ({ reason }) => on.gone(last || reason || (heard ? "" : unheard));
+  const refused = "The lab let this page in only with its token: open the whole address that was shown when the lab started.";
+  socket.onclose = ({ reason }) => on.gone(last || reason || (answered ? "" : refused));
   return send;
 }

@@ -6,7 +6,7 @@ use foveate_envs::registry::EnvRequest;
 use foveate_film::{Face, encode_png};
 
 use super::conditions::{What, conditions};
-use super::sheet::{drive, put, record};
+use super::sheet::{play, put, record};
 use crate::error::RunError;
 use crate::worlds;
 
@@ -49,7 +49,7 @@ pub fn looks(
         };
         let mut recorded = RecordedActor(&actions);
         let rules = recorded.rules();
-        drive(&mut *env, &mut recorded, seed, rules, &mut ())?;
+        play(&mut *env, &mut recorded, seed, rules, &mut ())?;
         let [x, y] = [AROUND + i % ACROSS * block[0], AROUND + i / ACROSS * block[1]];
         face.write(&mut sheet, x as f32, y as f32 + 3.0, &row.name, [40; 3]);
         let mut view = ImageBuf::black(VIEW[0], VIEW[1]);

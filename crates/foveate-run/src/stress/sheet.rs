@@ -76,7 +76,7 @@ pub(super) fn record(
     let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
     let mut recorder = ActionRecorder::default();
     let rules = EpisodeRules { max_steps: step as u64, ..EpisodeRules::WHOLE };
-    drive(&mut *env, &mut *agent, seed, rules, &mut recorder)?;
+    play(&mut *env, &mut *agent, seed, rules, &mut recorder)?;
     let actions = recorder.actions;
     if actions.len() < step {
         return Err(RunError::BadRequest {
@@ -96,9 +96,9 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
     let mut recorded = RecordedActor(actions);
     let rules = recorded.rules();
     if looks {
-        drive(&mut env, &mut *agent, request.seed, rules, &mut ())?;
+        play(&mut env, &mut *agent, request.seed, rules, &mut ())?;
     } else {
-        drive(&mut env, &mut recorded, request.seed, rules, &mut ())?;
+        play(&mut env, &mut recorded, request.seed, rules, &mut ())?;
     }
     let Some(image) = env.observation().image() else {
         let names: Vec<&str> =
@@ -115,15 +115,15 @@ fn seen(request: &SheetRequest<'_>, actions: &[Vec<f64>], plan: &Plan) -> Result
 }
 
 /// Resets the world and lets `actor` act.
-pub(super) fn drive(
+pub(super) fn play(
     env: &mut dyn Env,
     actor: &mut (impl Actor + ?Sized),
     seed: u64,
     rules: EpisodeRules,
     observer: &mut dyn Observer<RunError>,
 ) -> Result<(), RunError> {
-    let driven = Episode::of_seed(seed, rules).run(env, actor, observer);
-    driven.map(|_| ()).map_err(RunError::of_weights("the sheet's driver"))
+    let played = Episode::of_seed(seed, rules).run(env, actor, observer);
+    played.map(|_| ()).map_err(RunError::of_weights("the sheet's driver"))
 }
 
 pub(super) fn put(sheet: &mut ImageBuf, picture: Image<'_>, [x, y]: [usize; 2]) {

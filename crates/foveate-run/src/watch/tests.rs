@@ -211,8 +211,11 @@ fn wrong_requests_say_what_to_do() {
     refused(&dawn(9, "a.avi", |_| {}), ".mp4 or .gif");
     refused(&dawn(9, "noending", |_| {}), ".png");
     refused(&dawn(9, "a.gif", |r| r.at = Some(3)), "name a .png");
-    refused(&dawn(9, "a.png", |r| r.at = Some(10)), "choose the setting `at 0` to 9");
-    refused(&dawn(9, "a.png", |r| (r.at, r.steps) = (Some(5), Some(4))), "choose the setting `at 0` to 4");
+    refused(&dawn(9, "a.png", |r| r.at = Some(10)), "choose one from 0 to 9 with the setting `at`");
+    refused(
+        &dawn(9, "a.png", |r| (r.at, r.steps) = (Some(5), Some(4))),
+        "choose one from 0 to 4 with the setting `at`",
+    );
     refused(&dawn(9, "a.gif", |r| r.size = Some((20, 20))), "320x160");
     refused(&dawn(9, "nofolder/a.gif", |_| {}), "create the folder");
     refused(

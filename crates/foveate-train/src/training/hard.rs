@@ -17,7 +17,7 @@ pub(super) struct HardTracks {
     /// Moving average of the returns of fresh tracks.
     usual: f64,
     /// Number of fresh tracks in the average.
-    heard: u64,
+    counted: u64,
 }
 
 /// A track of a generation.
@@ -47,16 +47,16 @@ impl HardTracks {
     pub(super) fn receive(&mut self, replay: &Replay, tracks: &[Track], scores: &[f64]) {
         for (track, &score) in tracks.iter().zip(scores) {
             // For the very first track the usual return is unknown.
-            let behind = if self.heard == 0 { 0.0 } else { score - self.usual };
+            let behind = if self.counted == 0 { 0.0 } else { score - self.usual };
             self.tracks.retain(|known| known.0 != track.seed);
             if behind < 0.0 {
                 let rank = self.tracks.partition_point(|known| known.1 <= behind);
                 self.tracks.insert(rank, (track.seed, behind));
             }
             if !track.again {
-                self.heard += 1;
+                self.counted += 1;
                 // In the beginning the average weighs all tracks equally.
-                let keep = MEMORY.min(1.0 - 1.0 / self.heard as f64);
+                let keep = MEMORY.min(1.0 - 1.0 / self.counted as f64);
                 self.usual = keep * self.usual + (1.0 - keep) * score;
             }
         }
@@ -68,20 +68,20 @@ impl HardTracks {
         state.insert("replay.seeds".into(), Tensor::from(seeds));
         state.insert("replay.behind".into(), Tensor::from(behind));
         state.insert("replay.usual".into(), Tensor::from(vec![self.usual]));
-        state.insert("replay.heard".into(), Tensor::from(vec![self.heard]));
+        state.insert("replay.heard".into(), Tensor::from(vec![self.counted]));
     }
 
     pub(super) fn load(replay: &Replay, state: &StateDict) -> Result<Self, TrainError> {
         let bad = |what: &str| TrainError::BadState { why: format!("the hard tracks are broken: {what}") };
         let reader = StateReader(state);
         let (seeds, behind) = (reader.u64s("replay.seeds")?, reader.any_f64s("replay.behind")?);
-        let (usual, heard) = (reader.f64s("replay.usual", 1)?[0], reader.counts("replay.heard", 1)?[0]);
+        let (usual, counted) = (reader.f64s("replay.usual", 1)?[0], reader.counts("replay.heard", 1)?[0]);
         let hard = behind.iter().all(|b| b.is_finite() && *b < 0.0) && behind.is_sorted();
         if seeds.len() != behind.len() || seeds.len() > replay.keep || !hard {
             return Err(bad("its numbers contradict each other"));
         }
         let tracks = seeds.iter().copied().zip(behind.iter().copied()).collect();
-        Ok(HardTracks { tracks, usual, heard })
+        Ok(HardTracks { tracks, usual, counted })
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
         // The usual is -900, -450, -300, …
         hard.receive(&REPLAY, &[fresh(2), fresh(3)], &[0.0, -500.0]);
         assert_eq!(seeds(&hard), [3]);
-        let mut hard = HardTracks { usual: 500.0, heard: 100, ..HardTracks::default() };
+        let mut hard = HardTracks { usual: 500.0, counted: 100, ..HardTracks::default() };
         hard.receive(&REPLAY, &[fresh(4), fresh(5), fresh(6), fresh(7)], &[400.0, 100.0, 300.0, 200.0]);
         assert_eq!(seeds(&hard), [5, 7, 6], "the hardest three, hardest first");
         let usual = hard.usual;
@@ -113,12 +113,12 @@ mod tests {
         hard.receive(&REPLAY, &[again(7), again(5)], &[usual + 1.0, usual - 1.0]);
         assert_eq!(seeds(&hard), [6, 5], "7 is mastered, 5 nearly");
         assert_eq!(hard.usual, usual, "replayed tracks say nothing about usual ones");
-        assert_eq!(hard.heard, 104);
+        assert_eq!(hard.counted, 104);
     }
 
     #[test]
     fn the_share_is_replayed_and_the_others_are_those_of_a_run_without() {
-        let hard = HardTracks { tracks: vec![(11, -5.0), (12, -4.0), (13, -3.0)], usual: 0.0, heard: 9 };
+        let hard = HardTracks { tracks: vec![(11, -5.0), (12, -4.0), (13, -3.0)], usual: 0.0, counted: 9 };
         let (mut again, mut total) = (0, 0);
         for generation in 0..2000 {
             let generation = Seed::root(1).child("generation", generation);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn broken_states_are_refused() {
-        let hard = HardTracks { tracks: vec![(11, -5.0), (12, -4.0)], usual: 3.0, heard: 9 };
+        let hard = HardTracks { tracks: vec![(11, -5.0), (12, -4.0)], usual: 3.0, counted: 9 };
         let mut good = StateDict::new();
         hard.save(&mut good);
         assert_eq!(HardTracks::load(&REPLAY, &good), Ok(hard));

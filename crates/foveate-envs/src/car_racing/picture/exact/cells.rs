@@ -23,7 +23,7 @@ pub(super) const MIXED: u8 = 255;
 
 /// The extent of all cells along an axis.
 #[derive(Debug)]
-pub(super) struct Grid<const PIXELS: usize> {
+pub(super) struct CellAxis<const PIXELS: usize> {
     /// First and last pixel of a cell, including those that it shares with its neighbours.
     pub(super) extent: [[i32; 2]; SIDE],
     /// First and last cell that contains a pixel.
@@ -31,13 +31,13 @@ pub(super) struct Grid<const PIXELS: usize> {
 }
 
 /// Columns of cells.
-pub(super) static COLUMNS: Grid<{ CANVAS_W as usize }> = Grid::new(&Axis::X);
+pub(super) static COLUMNS: CellAxis<{ CANVAS_W as usize }> = CellAxis::new(&Axis::X);
 /// Rows of cells.
-pub(super) static BAND_ROWS: Grid<{ WORLD_H as usize }> = Grid::new(&Axis::Y);
+pub(super) static BAND_ROWS: CellAxis<{ WORLD_H as usize }> = CellAxis::new(&Axis::Y);
 
-impl<const PIXELS: usize> Grid<PIXELS> {
+impl<const PIXELS: usize> CellAxis<PIXELS> {
     const fn new(axis: &Axis) -> Self {
-        let mut grid = Grid { extent: [[0; 2]; SIDE], of: [[SIDE as u8, 0]; PIXELS] };
+        let mut grid = CellAxis { extent: [[0; 2]; SIDE], of: [[SIDE as u8, 0]; PIXELS] };
         let mut i = 0;
         while i < SIDE {
             let Cell { head, start, end, .. } = axis.cells[i];

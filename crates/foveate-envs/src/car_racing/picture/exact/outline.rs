@@ -69,7 +69,7 @@ impl Edge {
         }
         let (major, minor) = if dy > dx { (dy, dx) } else { (dx, dy) };
         let step = u64::from(((minor as u32) << 16) / major as u32) << 16;
-        let line = Line { side, major, step };
+        let line = SlantedEdge { side, major, step };
         if dy > dx { Course::Steep(line) } else { Course::Shallow(line) }
     }
 
@@ -107,14 +107,14 @@ pub(super) enum Course {
     /// Horizontal or vertical: every pixel opaque.
     Straight,
     /// Two pixels in every row except the first and the last one.
-    Steep(Line),
+    Steep(SlantedEdge),
     /// Two pixels in every column except the first and the last one.
-    Shallow(Line),
+    Shallow(SlantedEdge),
 }
 
 /// Steps along the longer axis of an edge.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct SlantedEdge {
     /// 1 if x grows with y, else -1.
     pub(super) side: i32,
     /// Length along the longer axis; steps `1..major` have pixels.
@@ -122,7 +122,7 @@ pub(super) struct Line {
     step: u64,
 }
 
-impl Line {
+impl SlantedEdge {
     /// After `k` steps: the offset along the other axis, and the opacities there and one pixel further.
     #[inline]
     pub(super) fn at(&self, k: i32) -> (i32, u32, u32) {

@@ -8,7 +8,7 @@
 //! single-colour cells are never read.
 
 use super::cells::{BAND_ROWS, BANDS, COLUMNS, Cells, MIXED, Over, PAD};
-use super::outline::{Course, Edge, Line};
+use super::outline::{Course, Edge, SlantedEdge};
 use super::palette::{Palette, pixel};
 use super::place::{CANVAS_H, CANVAS_W, MAX_CORNERS, Shape, WORLD_H};
 use super::spans;
@@ -180,7 +180,7 @@ impl Painter {
         if job.simple { self.spans[(row - job.rows[0]) as usize] } else { [i32::MAX, i32::MAX] }
     }
 
-    fn steep(&self, edge: &Edge, line: Line, job: &Job<'_>, cells: &mut Cells) {
+    fn steep(&self, edge: &Edge, line: SlantedEdge, job: &Job<'_>, cells: &mut Cells) {
         let over = Over::spread(job.color);
         let [x0, y0] = edge.low;
         // Rows from the top: step k lies in row `base - k`.
@@ -213,7 +213,7 @@ impl Painter {
         }
     }
 
-    fn shallow(&self, edge: &Edge, line: Line, job: &Job<'_>, cells: &mut Cells) {
+    fn shallow(&self, edge: &Edge, line: SlantedEdge, job: &Job<'_>, cells: &mut Cells) {
         let over = Over::spread(job.color);
         let [x0, y0] = edge.low;
         let base = CANVAS_H - 1 - y0;
