@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::checkpoint;
 use crate::config::TrainConfig;
 use crate::error::RunError;
-use crate::parallel_student::AT_ONCE;
+use crate::parallel_student::SEGMENTS_PER_TURN;
 use crate::{tensors, worlds};
 
 /// Assumed memory where the system does not report how much is free.
@@ -310,7 +310,7 @@ pub(crate) fn training(
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
     if recipe.imitates() {
         // Each thread has two students and two gradients; there are a few more gradients.
-        let threads = threads as u64 + AT_ONCE as u64;
+        let threads = threads as u64 + SEGMENTS_PER_TURN as u64;
         let what = format!("learning from demonstrations on {threads} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
     }

@@ -17,7 +17,7 @@ use crate::pool::{Pool, lock, message};
 
 /// Minimum number of segments between two synchronisations of all threads; each needs a buffer for a
 /// gradient.
-pub(crate) const AT_ONCE: usize = 32;
+pub(crate) const SEGMENTS_PER_TURN: usize = 32;
 
 /// A student that divides the segments of an update among threads; see the [module](self). Clones share the
 /// threads, which end with the last clone.
@@ -26,7 +26,7 @@ pub struct ParallelStudent {
     replica: Replica,
     /// `[n_params]`: the most recent weights.
     flat: Vec<f32>,
-    pool: Arc<Mutex<Pool<Shared>>>,
+    pool: Arc<Mutex<Pool<GradientQueue>>>,
 }
 
 /// A student, and the version of its weights.
@@ -39,7 +39,7 @@ struct Replica {
 }
 
 /// State shared by all threads.
-struct Shared {
+struct GradientQueue {
     /// A thread holds it for reading while it computes a segment.
     batch: RwLock<Batch>,
     /// Index of the next free segment; it is set to 0 while `batch` is locked for writing.
@@ -72,7 +72,7 @@ impl ParallelStudent {
     /// Uses at most `threads` threads (at least one, the caller's), and fewer if the system refuses some.
     /// They start with the first computation of gradients; set weights before that.
     pub fn new(student: Box<dyn Student>, threads: usize) -> Self {
-        let shared = Shared { batch: RwLock::default(), next: AtomicUsize::new(0) };
+        let shared = GradientQueue { batch: RwLock::default(), next: AtomicUsize::new(0) };
         let pool = Pool::new("replica", threads, shared);
         let spare = student.boxed_clone();
         let replica = Replica { student, spare, version: 0 };
@@ -86,7 +86,7 @@ impl Replica {
     }
 
     /// Computes segments until none is left.
-    fn work(&mut self, shared: &Shared) {
+    fn work(&mut self, shared: &GradientQueue) {
         let batch = shared.read();
         loop {
             let index = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Batch {
     }
 }
 
-impl Shared {
+impl GradientQueue {
     /// Makes `pieces` the jobs of the next turn.
     fn begin(&self, pieces: &[Piece]) {
         let mut batch = self.write();
@@ -219,9 +219,9 @@ impl Student for ParallelStudent {
         let mut pool = lock(pool);
         pool.start(pieces.len(), || {
             let mut replica = Replica::new(&*replica.spare);
-            move |shared: &Shared| replica.work(shared)
+            move |shared: &GradientQueue| replica.work(shared)
         });
-        let at_once = AT_ONCE.max(2 * pool.most()).min(pieces.len()).max(1);
+        let at_once = SEGMENTS_PER_TURN.max(2 * pool.most()).min(pieces.len()).max(1);
         if replica.version == 0 {
             // A clone, or a student that a panic left without weights.
             replica.student.set_params(flat)?;
@@ -284,7 +284,8 @@ mod tests {
 
     /// The states after two rounds of imitation, with more segments than are computed at once.
     fn rounds(learner: Box<dyn Student>) -> Vec<foveate_core::StateDict> {
-        let config = ImitationConfig { updates: 3, pieces: AT_ONCE + 8, piece: 20, ..Default::default() };
+        let config =
+            ImitationConfig { updates: 3, pieces: SEGMENTS_PER_TURN + 8, piece: 20, ..Default::default() };
         let demonstration = |i: u64| demonstration(&*real(), i, 30 + (i % 10) as usize);
         let mean = params(1).into_iter().map(f64::from).collect();
         let mut learner = Imitation::new(config, mean, Seed::root(2), learner).expect("fine");

@@ -152,7 +152,7 @@ pub struct Workers {
     /// The caller's own worker; each thread has another.
     worker: Worker,
     /// A batch with few jobs uses fewer workers; threads start when there is work for them.
-    pool: Pool<Shared>,
+    pool: Pool<RolloutQueue>,
 }
 
 /// A worker's world and agent.
@@ -174,7 +174,7 @@ impl Worker {
 }
 
 /// State shared by all workers. During a rollout no lock is held except that of `batch` for reading.
-struct Shared {
+struct RolloutQueue {
     batch: RwLock<Batch>,
     table: Mutex<JobTable>,
     stop: Stop,
@@ -215,7 +215,7 @@ impl Workers {
     /// Uses at most `count` workers (at least one) with copies of this world and this agent: as many as a
     /// batch has jobs, and fewer if the system refuses threads.
     pub fn new(env: &dyn Env, agent: &dyn Agent, count: usize, stop: Stop) -> Self {
-        let shared = Shared { batch: RwLock::default(), table: Mutex::default(), stop };
+        let shared = RolloutQueue { batch: RwLock::default(), table: Mutex::default(), stop };
         Workers { worker: Worker::new(env, agent), pool: Pool::new("worker", count, shared) }
     }
 
@@ -286,7 +286,7 @@ impl Workers {
         pool.start(jobs, || {
             let (env, agent) = &worker.spare;
             let mut worker = Worker::new(&**env, &**agent);
-            move |shared: &Shared| shared.work(&mut worker)
+            move |shared: &RolloutQueue| shared.work(&mut worker)
         });
         let died = pool.turn(jobs, |shared| shared.work(worker)).err();
 
@@ -322,7 +322,7 @@ impl Executor for Workers {
     }
 }
 
-impl Shared {
+impl RolloutQueue {
     /// Takes jobs and runs them until none is left.
     fn work(&self, worker: &mut Worker) {
         let batch = self.batch.read().unwrap_or_else(PoisonError::into_inner);
