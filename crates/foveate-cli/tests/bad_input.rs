@@ -286,7 +286,7 @@ fn stress_that_makes_no_sense() {
         (&["--shifts", "noise", "--severities", "0"], &["severities \"0\"", "1..5"]),
         (&["--shifts", "noise", "--severities", "5..6"], &["severities \"5..6\""]),
         (&["--shifts", "noise", "--severities", "NaN"], &["severities \"NaN\""]),
-        (&["--at", "200"], &["--at 200 switches shifts on", "--shifts"]),
+        (&["--at", "200"], &["`--at 200` switches shifts on", "--shifts"]),
         (&["--variants", "baa"], &["no variant \"baa\"", "blob"]),
         (&["--variants", "video"], &["video", "folder"]),
         (&["--variant", "bar"], &["bar", "keep one of them"]),

@@ -392,8 +392,12 @@ fn import_finds_the_world_by_the_number_of_weights() {
     }
     std::fs::remove_file(dir.path("w.safetensors")).expect("it is there");
     for (count, flags, wants) in [
-        (3633, &["--env", "car-racing"][..], &["3633 is what --agent attention-agent --env take-cover"][..]),
-        (3667, &["--env", "take-cover"], &["--agent attention-agent --env car-racing"]),
+        (
+            3633,
+            &["--env", "car-racing"][..],
+            &["3633 is what `--agent attention-agent --env take-cover`"][..],
+        ),
+        (3667, &["--env", "take-cover"], &["`--agent attention-agent --env car-racing`"]),
         (
             2504,
             &["--agent", "attention-agent"],

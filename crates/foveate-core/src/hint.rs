@@ -115,6 +115,8 @@ names! {
         Evaluate = "evaluate",
         /// Writes a report on what an agent attends to.
         Explain = "explain",
+        /// Converts published weights.
+        Import = "import",
         /// Shows all names.
         List = "list",
         /// Shows the names of agents.

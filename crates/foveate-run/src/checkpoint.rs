@@ -150,11 +150,17 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let bad = |why: &str| RunError::BadRun { folder: path.to_path_buf(), why: why.into() };
         if !path.is_dir() {
-            return Err(bad("there is no such folder; give one that training made, as in runs/car-racing"));
+            return Err(bad(&format!(
+                "there is no such folder; give one that {} made, as in runs/car-racing",
+                Task::Train
+            )));
         }
         let folder = FolderHandle::open(path)?;
         if !folder.has(CONFIG) {
-            return Err(bad("config.toml is missing, so this is no run; give a folder that training made"));
+            return Err(bad(&format!(
+                "config.toml is missing, so this is no run; give a folder that {} made",
+                Task::Train
+            )));
         }
         let lock = Lock::take(&folder)?;
         Self::open_locked(folder, lock)

@@ -74,8 +74,9 @@ fn whose(count: usize) -> String {
     if pairs.is_empty() {
         return registry::published(None, count).map_or_else(String::new, |(agent, weights)| {
             format!(
-                "{count} is what the published {} of {agent} has: give --agent {agent} alone, or ",
-                weights.name
+                "{count} is what the published {} of {agent} has: give {} alone, or ",
+                weights.name,
+                Setting::Agent.to(agent)
             )
         });
     }

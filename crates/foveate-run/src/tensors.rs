@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use foveate_core::hint::Task;
 use foveate_core::{Tensor, TensorData};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
@@ -43,7 +44,7 @@ pub enum TensorsError {
         bytes: u64,
     },
     /// It does not start as a SafeTensors file does.
-    #[error("this is not a safetensors file; give one that training or an import wrote")]
+    #[error("this is not a safetensors file; give one that {} or {} wrote", Task::Train, Task::Import)]
     NotTensors,
     /// The declared length of the header exceeds the file, or any real header.
     #[error(

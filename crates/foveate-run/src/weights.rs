@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foveate_agents::registry;
-use foveate_core::hint::Setting;
+use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use serde::Deserialize;
@@ -51,7 +51,9 @@ pub struct AgentFile {
 pub enum WeightsError {
     /// A SafeTensors file of another program, or another kind of file of this program.
     #[error(
-        "this safetensors file holds no agent of ours ({found}); give one that training or an import wrote"
+        "this safetensors file holds no agent of ours ({found}); give one that {} or {} wrote",
+        Task::Train,
+        Task::Import
     )]
     Foreign {
         /// The declared format.
