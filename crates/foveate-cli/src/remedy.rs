@@ -27,13 +27,11 @@ pub(crate) fn with_flags(message: &str, world: WorldAs) -> String {
 /// The flags of `hint` or its command, in backquotes if there are several words.
 fn words(hint: &Hint, world: WorldAs) -> String {
     let flags: Vec<String> = hint.settings.iter().map(|choice| flag(choice, world)).collect();
-    match &hint.task {
-        Some((task, subject)) => format!("`{}`", command(*task, subject.as_deref(), &flags)),
-        None => {
-            let flags = flags.join(" ");
-            if flags.contains(' ') { format!("`{flags}`") } else { flags }
-        }
+    if let Some((task, subject)) = &hint.task {
+        return format!("`{}`", command(*task, subject.as_deref(), &flags));
     }
+    let flags = flags.join(" ");
+    if flags.contains(' ') { format!("`{flags}`") } else { flags }
 }
 
 fn command(task: Task, subject: Option<&str>, flags: &[String]) -> String {
@@ -103,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    fn said(message: impl ToString) -> String {
+    fn said(message: &dyn std::fmt::Display) -> String {
         with_flags(&message.to_string(), WorldAs::Flag)
     }
 
@@ -112,17 +110,17 @@ mod tests {
         let (given, known) = ("x".to_owned(), "a, b".to_owned());
         let agent = PolicyError::UnknownAgent { given: given.clone(), known: known.clone() };
         let world = EnvError::UnknownEnv { given, known };
-        assert!(said(agent).ends_with("choose from: a, b (`foveate list agents` shows them)"));
-        assert!(said(world).ends_with("choose from: a, b (`foveate list worlds` shows them)"));
-        assert_eq!(said(format!("too much; lower {}", Setting::Episodes)), "too much; lower --episodes");
-        assert_eq!(said(Setting::Videos.to("off")), "--no-videos");
-        assert_eq!(said(Setting::Set.to("a.b=c d")), "`--set 'a.b=c d'`");
+        assert!(said(&agent).ends_with("choose from: a, b (`foveate list agents` shows them)"));
+        assert!(said(&world).ends_with("choose from: a, b (`foveate list worlds` shows them)"));
+        assert_eq!(said(&format!("too much; lower {}", Setting::Episodes)), "too much; lower --episodes");
+        assert_eq!(said(&Setting::Videos.to("off")), "--no-videos");
+        assert_eq!(said(&Setting::Set.to("a.b=c d")), "`--set 'a.b=c d'`");
         let run = RunName { folder: "runs/a b".into(), runs_code: true };
-        assert_eq!(said(run.resume()), "`foveate train --resume 'runs/a b' --trust-world`");
-        assert_eq!(said(run.resume()), format!("`{}`", resume_command(&run)));
+        assert_eq!(said(&run.resume()), "`foveate train --resume 'runs/a b' --trust-world`");
+        assert_eq!(said(&run.resume()), format!("`{}`", resume_command(&run)));
         assert_eq!(run_arguments(&run), "'runs/a b' --trust-world");
-        assert_eq!(said("cannot read a"), "cannot read a");
-        assert!(said(format!("no; {}", BUILD.0)).ends_with("--features eigen -- ...` does"));
+        assert_eq!(said(&"cannot read a"), "cannot read a");
+        assert!(said(&format!("no; {}", BUILD.0)).ends_with("--features eigen -- ...` does"));
     }
 
     #[test]
@@ -140,7 +138,7 @@ mod tests {
     /// All flags that some command has.
     fn known_flags() -> Vec<String> {
         let command = crate::Cli::command();
-        let flags = command.get_subcommands().flat_map(|command| command.get_arguments());
+        let flags = command.get_subcommands().flat_map(clap::Command::get_arguments);
         flags.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect()
     }
 

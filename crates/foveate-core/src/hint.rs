@@ -276,12 +276,11 @@ fn split(text: &str) -> Option<Vec<(&str, Option<String>)>> {
         let mut value = None;
         rest = after;
         if let Some(after) = rest.strip_prefix(' ') {
-            let (read, left) = match after.strip_prefix('"') {
-                Some(quoted) => unquote(quoted)?,
-                None => {
-                    let end = after.find(',').unwrap_or(after.len());
-                    (after[..end].to_owned(), &after[end..])
-                }
+            let (read, left) = if let Some(quoted) = after.strip_prefix('"') {
+                unquote(quoted)?
+            } else {
+                let end = after.find(',').unwrap_or(after.len());
+                (after[..end].to_owned(), &after[end..])
             };
             (value, rest) = (Some(read), left);
         }
@@ -320,15 +319,12 @@ pub fn reworded(text: &str, words: impl Fn(&Hint) -> String) -> String {
         let inside = &rest[at + start.len()..];
         let hint = inside.find('`').and_then(|end| Some((Hint::parse(&inside[..end], is_task)?, end)));
         out.push_str(&rest[..at]);
-        match hint {
-            Some((hint, end)) => {
-                out.push_str(&words(&hint));
-                rest = &inside[end + 1..];
-            }
-            None => {
-                out.push_str(start);
-                rest = inside;
-            }
+        if let Some((hint, end)) = hint {
+            out.push_str(&words(&hint));
+            rest = &inside[end + 1..];
+        } else {
+            out.push_str(start);
+            rest = inside;
         }
     }
     out.push_str(rest);

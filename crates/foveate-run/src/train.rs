@@ -223,7 +223,7 @@ fn taught(
             return Err(RunError::BadRequest { why });
         }
         asked => asked?,
-    };
+    }
     Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
 }
 
