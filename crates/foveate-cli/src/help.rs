@@ -121,7 +121,7 @@ mod tests {
         for world in WORLDS.iter() {
             assert!(train.contains(&usual_presets(world)), "{train}");
         }
-        assert!(train.contains("laptop-relu for car-racing; take-cover for take-cover; "), "{train}");
+        assert!(train.contains("laptop-relu for car-racing; "), "{train}");
         assert!(train.contains("; for gym:ID, `render` is the rendered one [default: "), "{train}");
         for name in ["eval", "watch", "explain", "lab", "stress"] {
             let help = help_of(name);

@@ -125,7 +125,7 @@ fn broken_weight_files() {
         check_fails(&dir, &["watch", "run", "--out", "a.png"], &[&["best.safetensors: "], wants].concat());
     }
     check_fails(&dir, &["eval", "--env", "moon"], &["no trained agent for \"moon\"", "name a weight file"]);
-    check_fails(&dir, &["eval", "none"], &["cannot read none", "check the path"]);
+    check_fails(&dir, &["eval", "nowhere"], &["cannot read nowhere", "check the path"]);
     std::fs::remove_file(dir.path("run/best.safetensors")).expect("it is there");
     check_fails(&dir, &["eval", "run"], &["neither best.safetensors nor last.safetensors"]);
 }

@@ -25,9 +25,9 @@ choice gives a useless agent without an error:
 
 The AttentionAgent release is AttentionAgent/pretrained/CarRacing/model.npz and
 AttentionAgent/pretrained/TakeCover/model.npz of the repository google/brain-tokyo-workshop.
-The files of the AttentionNeuron release, in the same repository, are recognised by their number of weights:
-cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong, and with --agent attention-neuron also carracing, which
-has as many weights as the AttentionAgent release.
+The files of the AttentionNeuron release, in the same repository, are recognised by their number of
+weights: cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong, and with --agent
+attention-neuron also carracing, which has as many weights as the AttentionAgent release.
 
 Examples:
   foveate import model.npz --out attention_agent_carracing.safetensors
