@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use foveate_agents::{AGENTS, AgentDescriptor, Layout, registry};
+use foveate_agents::{AGENTS, AgentDescriptor, Layout, Sees, registry};
 use foveate_core::hint::Setting;
 use foveate_core::{PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
@@ -60,6 +60,9 @@ pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
     let fits = |agent: &AgentDescriptor, world: &str| {
         let request = EnvRequest { id: world.to_owned(), ..EnvRequest::default() };
         let spec = worlds::shape(&request).ok()?;
+        if agent.sees == Sees::Picture && spec.observation.picture().is_none() {
+            return None;
+        }
         let tensors = registry::tensors(agent.name, &(agent.fit)(&spec, &[])).ok()?;
         Some(count > 0 && tensors.iter().map(TensorShape::len).sum::<usize>() == count)
     };
