@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foveate_core::{Env, ImageBuf};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::{self, Kind, Plan, Shift, Target};
+use foveate_envs::shift::{self, Kind, Plan, Shift};
 use foveate_explain::{attention_marks, overlay};
 use foveate_film::{Dial, Mark};
 use foveate_registry::WORLDS;
@@ -408,12 +408,9 @@ impl Session {
             .collect();
         let shifts: Vec<Value> = shift::SHIFTS
             .iter()
-            .filter(|shift| !shift.knobs.iter().any(|knob| matches!(knob.kind, Kind::Folder)))
+            .filter(|shift| !shift.knobs.iter().any(|knob| matches!(knob.kind, Kind::Folder | Kind::File)))
             .map(|shift| {
-                let what = match shift.target {
-                    Target::Picture => "picture",
-                    Target::Action => "action",
-                };
+                let what = shift.target.name();
                 let knobs: Vec<&str> = shift.knobs.iter().map(|knob| knob.name).collect();
                 json!({
                     "name": shift.name, "about": shift.about, "target": what, "unit": shift.unit,

@@ -1,12 +1,10 @@
 //! The world and the agents of a lab, shared by all sessions.
 
-use std::sync::Arc;
-
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::hint;
 use foveate_core::{ActContext, Agent, Env, Seed};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::{Plan, Setting, Shift};
+use foveate_envs::shift::Plan;
 
 use foveate_registry::WORLDS;
 use foveate_run::champion::champion;
@@ -72,19 +70,16 @@ impl LabSetup {
     /// When a text is no shift, or wants other pictures.
     pub fn plan<S: AsRef<str>>(&self, texts: &[S]) -> Result<Plan, RunError> {
         let mut plan = Plan::parse_all(texts)?;
-        while let Some(folder) = plan.missing_folder().map(str::to_owned) {
-            let known = self.plan.list().iter().flat_map(Shift::settings).find_map(|setting| match setting {
-                Setting::Folder(name, pictures) if *name == folder => Some(Arc::clone(pictures)),
-                _ => None,
-            });
+        while let Some(missing) = plan.missing_pictures() {
+            let known = self.plan.pictures(&missing).cloned();
             let why = || {
                 format!(
-                    "pages name no folders; give the shift when the lab starts, with {}",
+                    "pages name no folders and no files; give the shift when the lab starts, with {}",
                     hint::Setting::Shift
                 )
             };
             let pictures = known.ok_or_else(|| RunError::BadRequest { why: why() })?;
-            plan.set_pictures(&folder, &pictures);
+            plan.set_pictures(&missing, &pictures);
         }
         Ok(plan)
     }

@@ -157,7 +157,7 @@ fn undisturbed_it_is_the_evaluation() {
 #[test]
 fn every_shift_shows_at_once_and_changes_the_drive() {
     for info in shift::SHIFTS.iter() {
-        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder)) {
+        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder | shift::Kind::File)) {
             continue;
         }
         let (mut plain, mut shifted) = (Page::new(), Page::new());
@@ -333,9 +333,11 @@ fn what_cannot_be_had_changes_nothing() {
         page.refused(&command, wants);
     }
     for info in shift::SHIFTS.iter() {
-        for knob in info.knobs.iter().filter(|knob| matches!(knob.kind, shift::Kind::Folder)) {
+        for knob in
+            info.knobs.iter().filter(|knob| matches!(knob.kind, shift::Kind::Folder | shift::Kind::File))
+        {
             let text = format!("{}:3:{}=/etc", info.name, knob.name);
-            page.refused(&json!({ "type": "set", "shifts": [text] }), "pages name no folders");
+            page.refused(&json!({ "type": "set", "shifts": [text] }), "pages name no folders and no files");
         }
     }
 }

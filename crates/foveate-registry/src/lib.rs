@@ -82,10 +82,18 @@ pub fn default_world() -> &'static WorldDescriptor {
 pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let mut request = request.clone();
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
-    let mut env = world(&request.id)?.build(&request)?;
-    if let Some(wrappers) = wrappers {
-        env = Box::new(Wrapped::new(env, wrappers)?);
-    }
-    let plan = Plan::parse_all(&request.shifts)?;
-    Ok(if plan.is_empty() { env } else { Box::new(Shifted::new(env, &plan)?) })
+    let env = world(&request.id)?.build(&request)?;
+    Ok(dress(env, wrappers, Plan::parse_all(&request.shifts)?)?)
+}
+
+/// Applies `wrappers` and `plan` to `env`: shifts apply to the output of the wrappers, except for those that replace
+/// colours of the world's own picture, which come before them.
+fn dress(env: Box<dyn Env>, wrappers: Option<Wrappers>, plan: Plan) -> Result<Box<dyn Env>, EnvError> {
+    let shifted = |env: Box<dyn Env>, plan: &Plan| -> Result<Box<dyn Env>, EnvError> {
+        Ok(if plan.is_empty() { env } else { Box::new(Shifted::new(env, plan)?) })
+    };
+    let Some(wrappers) = wrappers else { return shifted(env, &plan) };
+    let (before, after) = plan.split_at_wrappers();
+    let env = Wrapped::new(shifted(env, &before)?, wrappers)?;
+    shifted(Box::new(env), &after)
 }

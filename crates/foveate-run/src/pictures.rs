@@ -1,11 +1,15 @@
-//! Pictures from a folder, for the `video` variant.
+//! Pictures from a folder or a file, for the `video` variant and for shifts of the background.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use foveate_core::ImageBuf;
 use png::{ColorType, Decoder, Limits, Transformations};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::error::RunError;
 
@@ -50,6 +54,63 @@ pub fn load_folder(folder: &Path) -> Result<Vec<ImageBuf>, RunError> {
     Ok(pictures)
 }
 
+/// Reads a PNG or JPEG file.
+///
+/// # Errors
+/// When the file cannot be read, is neither, is broken, or is larger than is [allowed](MAX_SIDE).
+pub fn load_file(path: &Path) -> Result<ImageBuf, RunError> {
+    let of = |why| RunError::Picture { path: path.to_path_buf(), why };
+    let start = first_bytes(path).map_err(of)?;
+    if start.starts_with(&JPEG) { load_jpeg(path) } else { load(path, MAX_BYTES) }.map_err(of)
+}
+
+/// How every JPEG file begins.
+const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
+/// Larger JPEG files are rejected: they are read as a whole.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The first bytes of a regular file, as many as [`JPEG`] has, or all.
+fn first_bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![];
+    regular(path, "PNG or JPEG")?
+        .take(JPEG.len() as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("{e}; give a good PNG or JPEG file"))?;
+    Ok(bytes)
+}
+
+fn load_jpeg(path: &Path) -> Result<ImageBuf, String> {
+    let said = |error: &dyn std::fmt::Display| {
+        let error = error.to_string();
+        format!("{}; give a good JPEG file", error.lines().next().unwrap_or_default())
+    };
+    let mut bytes = vec![];
+    regular(path, "JPEG")?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| said(&e))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(format!("more than {MAX_FILE} bytes; make the picture smaller"));
+    }
+    // The limits are checked when the header is read, before memory is taken.
+    let side = MAX_SIDE as usize;
+    let options = DecoderOptions::default()
+        .set_max_width(side)
+        .set_max_height(side)
+        .jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&bytes), options);
+    decoder.decode_headers().map_err(|e| said(&e))?;
+    let (width, height) = decoder.dimensions().ok_or_else(|| said(&"it has no size"))?;
+    let rgb = decoder.decode().map_err(|e| said(&e))?;
+    ImageBuf::from_rgb(width, height, rgb).ok_or_else(|| said(&"it is not a picture in colour or grey"))
+}
+
+/// Opens a regular file: opening a FIFO would block for ever, and a file from a stranger may have named it.
+fn regular(path: &Path, kind: &str) -> Result<File, String> {
+    let said = |error: &dyn std::fmt::Display| format!("{error}; give a good {kind} file");
+    if !fs::metadata(path).map_err(|e| said(&e))?.is_file() {
+        return Err(said(&"this is no regular file"));
+    }
+    File::open(path).map_err(|e| said(&e))
+}
+
 /// A sort key that compares runs of digits as numbers.
 fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -68,11 +129,7 @@ fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
 
 fn load(path: &Path, room: usize) -> Result<ImageBuf, String> {
     let said = |error: &dyn std::fmt::Display| format!("{error}; give a good PNG file");
-    // Opening a FIFO would block for ever, and a file from a stranger may have named the folder.
-    if !fs::metadata(path).map_err(|e| said(&e))?.is_file() {
-        return Err(said(&"this is no regular file"));
-    }
-    let file = File::open(path).map_err(|e| said(&e))?;
+    let file = regular(path, "PNG")?;
     let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: MAX_BYTES });
     decoder.set_transformations(Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|e| said(&e))?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Env, EnvSpec};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::{Plan, Shifted};
+use foveate_envs::shift::{MissingPictures, Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_gym::Settings;
 pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
@@ -33,8 +33,11 @@ pub fn instance(world: &str) -> &'static str {
 pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     load_video(&mut request)?;
     let plan = plan(&std::mem::take(&mut request.shifts))?;
-    let env = build(request)?;
-    if plan.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &plan)?)) }
+    // Without wrappers all shifts are in one place, in their order.
+    let (before, after) =
+        if request.options.contains_key(WRAP) { plan.split_at_wrappers() } else { (Plan::none(), plan) };
+    let env = build_shifted(request, &before)?;
+    if after.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &after)?)) }
 }
 
 /// Reads the pictures that `request` still needs.
@@ -55,9 +58,17 @@ pub fn load_video(request: &mut EnvRequest) -> Result<(), RunError> {
 /// # Errors
 /// When there is no such world, picture, variant or option, when they cannot be combined, or when pictures
 /// are missing.
-pub fn build(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
+pub fn build(request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
+    build_shifted(request, &Plan::none())
+}
+
+/// As [`build`], with shifts before the wrappers.
+fn build_shifted(mut request: EnvRequest, before: &Plan) -> Result<Box<dyn Env>, RunError> {
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
-    let env = foveate_registry::world(&request.id).map_err(suggest::named)?.build(&request)?;
+    let mut env = foveate_registry::world(&request.id).map_err(suggest::named)?.build(&request)?;
+    if !before.is_empty() {
+        env = Box::new(Shifted::new(env, before)?);
+    }
     Ok(match wrappers {
         Some(wrappers) => {
             let bytes = Wrapped::bytes(&wrappers, env.spec());
@@ -149,8 +160,12 @@ pub fn shape(request: &EnvRequest) -> Result<EnvSpec, RunError> {
 /// When a text is not a valid plan, or the pictures cannot be read.
 pub fn plan<S: AsRef<str>>(texts: &[S]) -> Result<Plan, RunError> {
     let mut plan = Plan::parse_all(texts)?;
-    while let Some(folder) = plan.missing_folder().map(str::to_owned) {
-        plan.set_pictures(&folder, &Arc::new(pictures::load_folder(Path::new(&folder))?));
+    while let Some(missing) = plan.missing_pictures() {
+        let pictures = match &missing {
+            MissingPictures::Folder(folder) => pictures::load_folder(Path::new(folder))?,
+            MissingPictures::File(file) => vec![pictures::load_file(Path::new(file))?],
+        };
+        plan.set_pictures(&missing, &Arc::new(pictures));
     }
     Ok(plan)
 }

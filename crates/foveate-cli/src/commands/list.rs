@@ -5,7 +5,7 @@ use clap::Args;
 use foveate::agents::voting::{KERNELS, VotingConfig};
 use foveate::core::near;
 use foveate::envs::registry::{Choice, VariantInfo};
-use foveate::envs::shift::{ShiftDescriptor, Target};
+use foveate::envs::shift::ShiftDescriptor;
 use foveate::envs::wrap;
 use foveate::registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
 use foveate::{LEARNERS, LearnerDescriptor};
@@ -135,7 +135,7 @@ fn variants_text() -> String {
 
 fn shifts_text() -> String {
     format!(
-        "shifts (--shift NAME:SEVERITY:PARAMETER=VALUE@STEP+NAME…) of any world with a picture, severity 1 to 5:\n\n{}",
+        "shifts (--shift NAME:SEVERITY:PARAMETER=VALUE@STEP+NAME…) of any world that they fit, severity 1 to 5:\n\n{}",
         columns(&shifts())
     )
 }
@@ -353,7 +353,7 @@ fn shifts_json() -> Value {
         json!({
             "name": info.name,
             "about": info.about,
-            "changes": if info.target == Target::Picture { "picture" } else { "action" },
+            "changes": info.target.name(),
             "unit": info.unit,
             "amounts": info.amounts,
             "parameters": knobs,

@@ -3,8 +3,9 @@
 use foveate_core::{Descriptor, EnvError, Registry};
 
 use super::background::{Background, Show};
+use super::background_image::BackgroundImage;
 use super::operator::Operator;
-use super::{action, blur, camera, color, dropout, noise, occlude, timing};
+use super::{action, blur, camera, color, dropout, noise, occlude, senses, timing};
 
 /// The description of an operator.
 pub struct ShiftDescriptor {
@@ -31,6 +32,28 @@ pub enum Target {
     Picture,
     /// The action.
     Action,
+    /// The order and the number of the sensors: numbers of a vector, or patches of a picture.
+    Senses(Senses),
+}
+
+/// The observations that a shift of senses fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Senses {
+    /// Vectors and pictures.
+    All,
+    /// Vectors alone.
+    Numbers,
+}
+
+impl Target {
+    /// The name in lists: `picture`, `action` or `senses`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Target::Picture => "picture",
+            Target::Action => "action",
+            Target::Senses(_) => "senses",
+        }
+    }
 }
 
 /// A parameter of an operator besides its severity.
@@ -60,6 +83,8 @@ pub enum Kind {
     Color,
     /// A folder of PNG files.
     Folder,
+    /// A PNG or JPEG file.
+    File,
 }
 
 impl ShiftDescriptor {
@@ -118,6 +143,13 @@ const BEHIND: [Knob; 2] = [
         about: "how far a channel may be from the key, 0 to 255",
     },
 ];
+
+const PATCH: Knob = Knob {
+    name: "patch",
+    kind: Kind::Number { low: 1.0, high: 1024.0 },
+    default: "6",
+    about: "side of a patch in pixels, of pictures; it must divide their width and height",
+};
 
 const OPACITY: &str = "opacity";
 const OPACITIES: [f64; 5] = [0.2, 0.4, 0.6, 0.8, 1.0];
@@ -267,6 +299,34 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             make: |width, height| Box::new(Background::new(Show::Film, width, height)),
         },
         &ShiftDescriptor {
+            name: "background-image",
+            about: "a picture file behind the world, fixed to the screen",
+            target: Target::Picture,
+            unit: OPACITY,
+            amounts: OPACITIES,
+            knobs: &[
+                Knob {
+                    name: "key",
+                    kind: Kind::Color,
+                    default: "auto",
+                    about: "colour of the background as #rrggbb; auto takes the two colours of CarRacing's classic grass",
+                },
+                Knob {
+                    name: "tolerance",
+                    kind: Kind::Number { low: 0.0, high: 255.0 },
+                    default: "0",
+                    about: "how far a channel may be from the key, 0 to 255",
+                },
+                Knob {
+                    name: "file",
+                    kind: Kind::File,
+                    default: "",
+                    about: "a PNG or JPEG file, as in background-image:5:file=sky.jpg; stretched to the picture's size",
+                },
+            ],
+            make: |width, height| Box::new(BackgroundImage::new(width, height)),
+        },
+        &ShiftDescriptor {
             name: "shake",
             about: "the picture displaced at random in every frame",
             target: Target::Picture,
@@ -310,6 +370,58 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             amounts: [0.1, 0.2, 0.3, 0.45, 0.6],
             knobs: &[],
             make: |_, _| Box::new(action::Unsteady),
+        },
+        &ShiftDescriptor {
+            name: "shuffle",
+            about: "sensors (numbers, or patches of a picture) in random order, another in every episode",
+            target: Target::Senses(Senses::All),
+            unit: "share of the sensors that change places",
+            amounts: OPACITIES,
+            knobs: &[
+                Knob {
+                    name: "every",
+                    kind: Kind::Number { low: 0.0, high: 1e9 },
+                    default: "0",
+                    about: "steps until they are shuffled again; 0 keeps the order for the episode",
+                },
+                PATCH,
+            ],
+            make: |_, _| Box::new(senses::Shuffle::new()),
+        },
+        &ShiftDescriptor {
+            name: "noise-channels",
+            about: "more numbers, of normal noise, new in every step",
+            target: Target::Senses(Senses::Numbers),
+            unit: "numbers added",
+            amounts: [1.0, 2.0, 5.0, 10.0, 20.0],
+            knobs: &[Knob {
+                name: "std",
+                kind: Kind::Number { low: 0.0, high: 1e6 },
+                default: "0.1",
+                about: "standard deviation",
+            }],
+            make: |_, _| Box::new(senses::NoiseChannels),
+        },
+        &ShiftDescriptor {
+            name: "doubled",
+            about: "all numbers again, once or several times",
+            target: Target::Senses(Senses::Numbers),
+            unit: "copies added",
+            amounts: [1.0, 2.0, 3.0, 4.0, 5.0],
+            knobs: &[],
+            make: |_, _| Box::new(senses::Doubled),
+        },
+        &ShiftDescriptor {
+            name: "missing",
+            about: "sensors that are not there: numbers left out, patches of a picture black; others in every episode",
+            target: Target::Senses(Senses::All),
+            unit: "share of the sensors, unless share says otherwise",
+            amounts: [0.1, 0.3, 0.5, 0.7, 0.9],
+            knobs: &[
+                share("share", "auto", "share of the sensors, 0 to below 1; auto leaves it to the severity"),
+                PATCH,
+            ],
+            make: |_, _| Box::new(senses::Missing::new()),
         },
     ],
 );

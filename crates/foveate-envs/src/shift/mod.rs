@@ -1,4 +1,4 @@
-//! Distribution shifts of observations and actions, for any world with a picture: camera noise, delays, unsteady actions, ….
+//! Distribution shifts of observations and actions: camera noise, delays, shuffled sensors, unsteady actions, ….
 //!
 //! A [`Plan`] names the active [operators](SHIFTS), their severities and the steps in which they are active; [`Shifted`]
 //! applies a plan to a world. An operator changes the agent's observation or its action, never the world's own physics,
@@ -23,6 +23,7 @@
 
 mod action;
 mod background;
+mod background_image;
 mod blur;
 mod camera;
 mod catalogue;
@@ -33,11 +34,12 @@ mod occlude;
 pub mod operator;
 mod parse;
 mod plan;
+mod senses;
 mod shifted;
 mod timing;
 
-pub use catalogue::{Kind, Knob, SHIFTS, ShiftDescriptor, Target};
-pub use plan::{MAX_SEVERITY, Plan, Setting, Shift};
+pub use catalogue::{Kind, Knob, SHIFTS, Senses, ShiftDescriptor, Target};
+pub use plan::{MAX_SEVERITY, MissingPictures, Plan, Setting, Shift};
 pub use shifted::Shifted;
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! The interface of a shift. To add one, implement [`Operator`] and register a [`ShiftDescriptor`](super::ShiftDescriptor).
 
-use foveate_core::{Action, ActionBuf, ActionSpace, Image, Seed};
+use std::sync::Arc;
+
+use foveate_core::{Action, ActionBuf, ActionSpace, Image, ImageBuf, Seed};
 
 use super::plan::Setting;
+pub use super::senses::{Sensor, Sensors};
 
 /// Changes observations or actions. It may keep state, but does not allocate after it was made.
 pub trait Operator: BoxedClone + Send {
-    /// An episode begins, and this is its first picture.
+    /// An episode begins, and this is its first picture; 0 pixels wide and high in a world without one.
     fn begin(&mut self, _first: Image<'_>, _dice: Seed) {}
 
     /// Gets every picture before [`Operator::look`] changes it, also while the shift is off (`now.amount` is then 0).
@@ -17,6 +20,14 @@ pub trait Operator: BoxedClone + Send {
 
     /// Changes the action, which is of this space; called while the shift is on.
     fn act(&mut self, _action: &mut ActionBuf, _space: &ActionSpace, _now: &Moment<'_>) {}
+
+    /// Moves, adds and removes sensors; called while the shift is on. May be called again for the same step.
+    fn arrange(&mut self, _sensors: &mut Sensors, _now: &Moment<'_>) {}
+
+    /// Draws a new order of the sensors from now on; whether it can.
+    fn shuffle_now(&mut self) -> bool {
+        false
+    }
 
     /// Gets every action that is passed to the world.
     fn acted(&mut self, _action: Action<'_>) {}
@@ -53,6 +64,14 @@ impl Moment<'_> {
         match self.settings.get(index) {
             Some(Setting::Number(number)) => *number,
             _ => otherwise,
+        }
+    }
+
+    /// The picture that knob `index` is set to, if it is.
+    pub fn picture(&self, index: usize) -> Option<&Arc<Vec<ImageBuf>>> {
+        match self.settings.get(index) {
+            Some(Setting::File(_, picture)) => Some(picture),
+            _ => None,
         }
     }
 

@@ -101,6 +101,8 @@ impl Knob {
                 Err(bad(shift, format!("{key} is empty; name the folder with the pictures")))
             }
             Kind::Folder => Ok(Setting::Folder(text.into(), Arc::default())),
+            // Without a name when it is at its default; building the world then says that the file is missing.
+            Kind::File => Ok(Setting::File(text.into(), Arc::default())),
         }
     }
 
@@ -134,7 +136,7 @@ pub(super) fn write(shift: &Shift, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             Setting::Auto => write!(f, ":{}=auto", knob.name)?,
             Setting::Number(number) => write!(f, ":{}={number}", knob.name)?,
             Setting::Color([r, g, b]) => write!(f, ":{}=#{r:02x}{g:02x}{b:02x}", knob.name)?,
-            Setting::Folder(folder, _) => write!(f, ":{}={folder}", knob.name)?,
+            Setting::Folder(name, _) | Setting::File(name, _) => write!(f, ":{}={name}", knob.name)?,
         }
     }
     match shift.steps() {

@@ -33,6 +33,17 @@ pub enum Setting {
     Color([u8; 3]),
     /// A folder of pictures, and the pictures once they are loaded.
     Folder(String, Arc<Vec<ImageBuf>>),
+    /// A picture file, and its one picture once it is loaded.
+    File(String, Arc<Vec<ImageBuf>>),
+}
+
+/// Pictures that are not loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingPictures {
+    /// Those of a folder.
+    Folder(String),
+    /// That of a file.
+    File(String),
 }
 
 impl Shift {
@@ -109,6 +120,12 @@ impl Shift {
         &self.settings
     }
 
+    /// The setting of the parameter called `knob`.
+    pub fn setting(&self, knob: &str) -> Option<&Setting> {
+        let at = self.info.knobs.iter().position(|k| k.name == knob)?;
+        self.settings.get(at)
+    }
+
     /// The amount in the operator's unit at step `step`; 0 while it is off.
     pub fn amount_at(&self, step: u64) -> f64 {
         if step < self.from || self.until.is_some_and(|until| step >= until) {
@@ -160,24 +177,56 @@ impl Plan {
         self.0.is_empty()
     }
 
-    /// The first folder whose pictures are not loaded.
-    pub fn missing_folder(&self) -> Option<&str> {
+    /// The first folder or file whose pictures are not loaded.
+    pub fn missing_pictures(&self) -> Option<MissingPictures> {
         let mut settings = self.0.iter().flat_map(|shift| &shift.settings);
         settings.find_map(|setting| match setting {
-            Setting::Folder(folder, pictures) if pictures.is_empty() => Some(folder.as_str()),
+            Setting::Folder(folder, pictures) if pictures.is_empty() => {
+                Some(MissingPictures::Folder(folder.clone()))
+            }
+            Setting::File(file, pictures) if pictures.is_empty() && !file.is_empty() => {
+                Some(MissingPictures::File(file.clone()))
+            }
             _ => None,
         })
     }
 
-    /// Sets the pictures of `folder` where they are needed.
-    pub fn set_pictures(&mut self, folder: &str, pictures: &Arc<Vec<ImageBuf>>) {
-        for setting in self.0.iter_mut().flat_map(|shift| &mut shift.settings) {
-            if let Setting::Folder(name, slot) = setting
-                && name == folder
+    /// The pictures that were loaded for `missing`.
+    pub fn pictures(&self, missing: &MissingPictures) -> Option<&Arc<Vec<ImageBuf>>> {
+        let mut settings = self.0.iter().flat_map(|shift| &shift.settings);
+        settings.find_map(|setting| match (setting, missing) {
+            (Setting::Folder(name, pictures), MissingPictures::Folder(wanted))
+            | (Setting::File(name, pictures), MissingPictures::File(wanted))
+                if name == wanted =>
             {
-                *slot = Arc::clone(pictures);
+                Some(pictures)
+            }
+            _ => None,
+        })
+    }
+
+    /// Sets the pictures of `missing` where they are needed.
+    pub fn set_pictures(&mut self, missing: &MissingPictures, pictures: &Arc<Vec<ImageBuf>>) {
+        for setting in self.0.iter_mut().flat_map(|shift| &mut shift.settings) {
+            match (setting, missing) {
+                (Setting::Folder(name, slot), MissingPictures::Folder(wanted))
+                | (Setting::File(name, slot), MissingPictures::File(wanted))
+                    if name == wanted =>
+                {
+                    *slot = Arc::clone(pictures);
+                }
+                _ => {}
             }
         }
+    }
+
+    /// The shifts that see the world's own picture, before wrappers change it, and all others; both in their order.
+    pub fn split_at_wrappers(self) -> (Plan, Plan) {
+        let (before, after) = self
+            .0
+            .into_iter()
+            .partition(|shift| shift.info.knobs.iter().any(|knob| knob.kind == super::catalogue::Kind::File));
+        (Plan(before), Plan(after))
     }
 }
 

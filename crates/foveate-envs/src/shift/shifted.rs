@@ -2,11 +2,11 @@
 
 use foveate_core::{
     Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, ObservationSpace,
-    Parts, Pixels, Seed, Step,
+    PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, Step,
 };
 
-use super::catalogue::Target;
-use super::operator::{Moment, Operator, Picture};
+use super::catalogue::{Kind, Senses, Target};
+use super::operator::{Moment, Operator, Picture, Sensors};
 use super::parse::bad;
 use super::plan::{Plan, Setting, Shift};
 
@@ -14,6 +14,9 @@ use super::plan::{Plan, Setting, Shift};
 ///
 /// [`Env::render`] and the state are those of the world itself: only the agent's observation and its action change. Steps
 /// do not allocate.
+///
+/// While a shift of pictures is in the plan, pictures are shown in colour, whatever the world does. With a shift that
+/// removes patches, the observation has the part [`PRESENT`].
 #[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 pub struct Shifted {
     env: Box<dyn Env>,
@@ -23,12 +26,12 @@ pub struct Shifted {
     looks: bool,
     /// Whether any stage changes actions.
     acts: bool,
-    /// Shows pictures in colour, whatever the world does.
+    /// Whether any stage changes the order or the number of sensors.
+    senses: bool,
     spec: EnvSpec,
     /// Width and height of the picture, frames one below the other; zeros without one.
     size: (usize, usize),
-    /// Whether the world's picture is not RGB, so that it always has to be made that.
-    recoloured: bool,
+    arranged: Arranged,
     /// `[height, width, 3]`: what is shown.
     frame: Vec<u8>,
     /// For pictures that are not RGB.
@@ -38,6 +41,24 @@ pub struct Shifted {
     resets: u64,
     step: u64,
     begun: bool,
+}
+
+/// The observation after shifts of senses.
+#[derive(Clone, Default)]
+struct Arranged {
+    sensors: Sensors,
+    /// Side of a patch in pixels; 0 when the sensors are numbers.
+    patch: usize,
+    /// Whether patches may be missing.
+    lacks: bool,
+    /// The numbers shown.
+    numbers: Vec<f32>,
+    /// The picture shown.
+    pixels: Vec<u8>,
+    /// `[sensors]`: see [`Env::sensor_order`].
+    order: Vec<u32>,
+    /// `[patches]`: the part [`PRESENT`].
+    present: Vec<f32>,
 }
 
 /// A shift at work.
@@ -55,28 +76,17 @@ impl Shifted {
     /// [`EnvError::BadOption`] when a shift of pictures meets a world that shows none, or pictures that a shift needs were
     /// not loaded.
     pub fn new(env: Box<dyn Env>, plan: &Plan) -> Result<Self, EnvError> {
-        let mut spec = env.spec().clone();
+        let spec = env.spec().clone();
         let size = spec.observation.picture().unwrap_or_default();
-        let recoloured = spec.observation.image().is_some_and(|shape| shape.channels != 3);
-        match &mut spec.observation {
-            ObservationSpace::Image(shape) => shape.channels = 3,
-            ObservationSpace::Dict(parts) => {
-                for (_, part) in parts.iter_mut().filter(|(name, _)| name == IMAGE) {
-                    if let ObservationSpace::Image(shape) = part {
-                        shape.channels = 3;
-                    }
-                }
-            }
-            ObservationSpace::Vector { .. } | ObservationSpace::Grid { .. } => {}
-        }
         let mut shifted = Shifted {
             plan: Plan::none(),
             stages: Vec::new(),
             looks: false,
             acts: false,
+            senses: false,
             spec,
             size,
-            recoloured,
+            arranged: Arranged::default(),
             scratch: vec![],
             frame: vec![0; size.0 * size.1 * 3],
             action: env.spec().action.zero(),
@@ -111,25 +121,10 @@ impl Shifted {
     /// # Errors
     /// As [`Shifted::new`]; the plan is then unchanged.
     pub fn set_plan(&mut self, plan: &Plan) -> Result<(), EnvError> {
-        for shift in plan.list() {
-            if shift.info().target == Target::Picture && self.size == (0, 0) {
-                return Err(bad(
-                    shift.info().name,
-                    format!("{} shows numbers, not a picture; choose a shift of actions", self.env.spec().id),
-                ));
-            }
-            for setting in shift.settings() {
-                if let Setting::Folder(folder, pictures) = setting
-                    && pictures.is_empty()
-                {
-                    return Err(bad(
-                        shift.info().name,
-                        format!("no pictures; were those of {folder:?} loaded?"),
-                    ));
-                }
-            }
+        let (patch, lacks) = self.check(plan)?;
+        if self.size != (0, 0) {
+            self.take();
         }
-        self.take();
         let mut before = std::mem::take(&mut self.stages);
         for shift in plan.list() {
             let name = shift.info().name;
@@ -149,11 +144,216 @@ impl Shifted {
         }
         let any = |target| plan.list().iter().any(|shift| shift.info().target == target);
         (self.looks, self.acts) = (any(Target::Picture), any(Target::Action));
+        self.senses = any(Target::Senses(Senses::All)) || any(Target::Senses(Senses::Numbers));
+        (self.arranged.patch, self.arranged.lacks) = (patch, lacks);
         self.plan = plan.clone();
+        self.set_spec();
         if self.begun {
             self.look();
         }
         Ok(())
+    }
+
+    /// Draws a new order of the sensors from the current observation on, in the middle of an episode, as
+    /// `shuffle` does at its start; whether the plan has a shift that can.
+    pub fn shuffle_now(&mut self) -> bool {
+        let mut any = false;
+        for stage in &mut self.stages {
+            any |= stage.operator.shuffle_now();
+        }
+        if any && self.begun {
+            self.look();
+        }
+        any
+    }
+
+    /// The observation of the world itself, which people compare with the shifted one.
+    pub fn unshifted(&self) -> Observation<'_> {
+        self.env.observation()
+    }
+
+    /// Checks that `plan` fits the world; the side of its patches in pixels, 0 for numbers, and whether patches may be
+    /// missing.
+    fn check(&self, plan: &Plan) -> Result<(usize, bool), EnvError> {
+        let EnvSpec { id, observation: space, .. } = self.env.spec();
+        for shift in plan.list() {
+            let (name, target) = (shift.info().name, shift.info().target);
+            if target == Target::Picture && self.size == (0, 0) {
+                return Err(bad(
+                    name,
+                    format!("{id} shows numbers, not a picture; choose a shift of actions"),
+                ));
+            }
+            for (knob, setting) in shift.info().knobs.iter().zip(shift.settings()) {
+                let why = match setting {
+                    Setting::Folder(folder, pictures) if pictures.is_empty() => {
+                        format!("no pictures; were those of {folder:?} loaded?")
+                    }
+                    Setting::File(file, _) if file.is_empty() => {
+                        format!(
+                            "{} is missing; name a PNG or JPEG file, as in {name}:5:{}=sky.jpg",
+                            knob.name, knob.name
+                        )
+                    }
+                    Setting::File(file, pictures) if pictures.is_empty() => {
+                        format!("no picture; was {file:?} loaded?")
+                    }
+                    _ => continue,
+                };
+                return Err(bad(name, why));
+            }
+            // What replaces colours of the world's own picture finds none in a grey one.
+            let by_color = shift.info().knobs.iter().any(|knob| knob.kind == Kind::File);
+            if let Some(shape) = space.image().filter(|shape| by_color && shape.channels != 3) {
+                let why = format!(
+                    "it replaces colours, and the picture has {} bytes in a pixel; apply it before the wrappers",
+                    shape.channels
+                );
+                return Err(bad(name, why));
+            }
+        }
+        let senses = || plan.list().iter().filter(|shift| matches!(shift.info().target, Target::Senses(_)));
+        let Some(first) = senses().next().map(|shift| shift.info().name) else { return Ok((0, false)) };
+        let mut patch = 0;
+        let count = match space.image() {
+            Some(shape) => {
+                if let Some(shift) = senses().find(|s| s.info().target == Target::Senses(Senses::Numbers)) {
+                    let why = format!("it goes with numbers, and {id} shows {}", space.describe());
+                    return Err(bad(shift.info().name, why));
+                }
+                if space.has_depth() {
+                    let why = format!("{id} shows {}, and the depth would no longer fit", space.describe());
+                    return Err(bad(first, why));
+                }
+                for shift in senses() {
+                    patch = fitting_patch(shift, patch, shape)?;
+                }
+                (shape.width / patch) * (shape.height / patch)
+            }
+            None => space.numbers(),
+        };
+        if count == 0 {
+            return Err(bad(
+                first,
+                format!("{id} shows {}, so there are no sensors to change", space.describe()),
+            ));
+        }
+        // All of them at work at once leave something.
+        let mut sensors = Sensors::default();
+        sensors.begin(count);
+        let mut lacks = false;
+        for shift in senses() {
+            let mut operator = (shift.info().make)(0, 0);
+            let amount = shift.info().amount(shift.severity());
+            let now = |amount| Moment { amount, step: 0, dice: Seed::root(0), settings: shift.settings() };
+            if amount > 0.0 {
+                operator.arrange(&mut sensors, &now(amount));
+                // Whether some can be missing does not depend on how many are this time.
+                let mut most = Sensors::default();
+                most.begin(count);
+                operator.arrange(&mut most, &now(shift.info().amounts[4]));
+                lacks |= patch > 0 && most.list.iter().any(|sensor| !sensor.present);
+            }
+            if sensors.list.iter().all(|sensor| !sensor.present) {
+                let why = format!(
+                    "none of the {count} sensors of {id} would be left; lower the share that is missing"
+                );
+                return Err(bad(shift.info().name, why));
+            }
+        }
+        Ok((patch, lacks))
+    }
+
+    /// Sets the space of what is shown from the current step on.
+    fn set_spec(&mut self) {
+        let mut space = self.env.spec().observation.clone();
+        if self.looks {
+            colour(&mut space);
+        }
+        if self.senses {
+            if self.arranged.patch == 0 {
+                self.arrange();
+                let shown = self.arranged.sensors.list.iter().filter(|sensor| sensor.present).count();
+                match &mut space {
+                    ObservationSpace::Vector { len } => *len = shown,
+                    ObservationSpace::Dict(parts) => {
+                        for (_, part) in parts.iter_mut().filter(|(name, _)| name == SENSORS) {
+                            *part = ObservationSpace::Vector { len: shown };
+                        }
+                    }
+                    ObservationSpace::Image(_) | ObservationSpace::Grid { .. } => {}
+                }
+            } else if let Some(shape) = space.image() {
+                self.arranged.pixels.resize(shape.frames * shape.frame_len(), 0);
+                if self.arranged.lacks {
+                    let patch = self.arranged.patch;
+                    let part = ObservationSpace::Vector { len: shape.width / patch * (shape.height / patch) };
+                    let mut parts = match space {
+                        ObservationSpace::Dict(parts) => parts,
+                        one => vec![(IMAGE.to_owned(), one)],
+                    };
+                    parts.push((PRESENT.to_owned(), part));
+                    space = ObservationSpace::Dict(parts);
+                }
+            }
+        }
+        self.spec.observation = space;
+    }
+
+    /// Number of sensors that the world has.
+    fn own_sensors(&self) -> usize {
+        let space = &self.env.spec().observation;
+        match (space.image(), self.arranged.patch) {
+            (Some(shape), patch) if patch > 0 => (shape.width / patch) * (shape.height / patch),
+            // Before the first reset there may be no observation.
+            _ if !self.begun => space.numbers(),
+            _ => self.env.observation().numbers().map_or(0, <[f32]>::len),
+        }
+    }
+
+    /// Takes the world's sensors through all stages that move, add or remove some.
+    fn arrange(&mut self) {
+        let count = self.own_sensors();
+        self.arranged.sensors.begin(count);
+        for Stage { shift, number, operator } in &mut self.stages {
+            if !matches!(shift.info().target, Target::Senses(_)) {
+                continue;
+            }
+            let now = moment(shift, *number, self.seed, self.resets, self.step);
+            if now.amount > 0.0 {
+                operator.arrange(&mut self.arranged.sensors, &now);
+            }
+        }
+    }
+
+    /// Puts the observation together from the sensors as they are arranged.
+    fn sense(&mut self) {
+        self.arrange();
+        let Arranged { sensors, patch, lacks, numbers, pixels, order, present } = &mut self.arranged;
+        let own = self.env.observation();
+        if *patch == 0 {
+            let Some(world) = own.numbers() else { return };
+            sensors.numbers(world, numbers, order);
+        } else {
+            let Some(picture) = own.image() else { return };
+            let shown = if self.looks {
+                let shape = PixelShape { channels: 3, ..picture.shape() };
+                Pixels::new(shape, &self.frame)
+            } else {
+                Some(picture)
+            };
+            let Some(shown) = shown else { return };
+            sensors.patches(shown, *patch, pixels, order);
+            if *lacks {
+                present.clear();
+                present.extend(sensors.list.iter().map(|sensor| f32::from(u8::from(sensor.present))));
+            }
+        }
+        if let Some(inner) = self.env.sensor_order() {
+            for place in order {
+                *place = inner.get(*place as usize).copied().unwrap_or(*place);
+            }
+        }
     }
 
     /// Writes the world's picture to `frame`, in colour; whether it has one.
@@ -165,7 +365,14 @@ impl Shifted {
 
     /// Takes the world's picture through all stages.
     fn look(&mut self) {
-        if !(self.looks || self.recoloured) || !self.take() {
+        self.look_at_picture();
+        if self.senses {
+            self.sense();
+        }
+    }
+
+    fn look_at_picture(&mut self) {
+        if !self.looks || !self.take() {
             return;
         }
         let (width, height) = self.size;
@@ -178,9 +385,25 @@ impl Shifted {
         }
     }
 
-    /// What is shown.
+    /// The picture that is shown instead of the world's.
     fn pixels(&self) -> Option<Pixels<'_>> {
-        Pixels::new(self.spec.observation.image()?, &self.frame)
+        let arranged = self.senses && self.arranged.patch > 0;
+        let bytes = match (arranged, self.looks) {
+            (true, _) => &self.arranged.pixels,
+            (false, true) => &self.frame,
+            (false, false) => return None,
+        };
+        Pixels::new(self.spec.observation.image()?, bytes)
+    }
+
+    /// The numbers that are shown instead of the world's.
+    fn numbers(&self) -> Option<&[f32]> {
+        (self.senses && self.arranged.patch == 0).then_some(&self.arranged.numbers)
+    }
+
+    /// The part [`PRESENT`], if there is one.
+    fn present(&self) -> Option<&[f32]> {
+        (self.senses && self.arranged.lacks).then_some(&self.arranged.present)
     }
 
     /// Takes an action through all stages, and then the world a step.
@@ -217,18 +440,69 @@ fn moment(shift: &Shift, number: u64, seed: u64, resets: u64, step: u64) -> Mome
     }
 }
 
-/// The world's own parts, with another picture.
+/// The side of a patch of `shift`, which divides the picture and is the same as that of the shifts `before` it, if
+/// that is not 0.
+fn fitting_patch(shift: &Shift, before: usize, shape: PixelShape) -> Result<usize, EnvError> {
+    let name = shift.info().name;
+    let Some(Setting::Number(side)) = shift.setting("patch") else {
+        return Err(bad(name, "it has no parameter patch, so it does not go with pictures".into()));
+    };
+    let PixelShape { width, height, .. } = shape;
+    let side = *side;
+    if side.fract() != 0.0 || side < 1.0 || width % side as usize != 0 || height % side as usize != 0 {
+        let fit: Vec<String> =
+            (1..=32).filter(|n| width % n == 0 && height % n == 0).map(|n| n.to_string()).collect();
+        let why = format!(
+            "patch = {side} does not divide a picture of {width}x{height}; choose one of {}",
+            fit.join(", ")
+        );
+        return Err(bad(name, why));
+    }
+    let side = side as usize;
+    if before != 0 && before != side {
+        let why = format!("patch = {side}, and {before} for a shift before it; choose one size for all");
+        return Err(bad(name, why));
+    }
+    Ok(side)
+}
+
+/// Gives the image three bytes per pixel, if there is one.
+fn colour(space: &mut ObservationSpace) {
+    match space {
+        ObservationSpace::Image(shape) => shape.channels = 3,
+        ObservationSpace::Dict(parts) => {
+            parts.iter_mut().filter(|(name, _)| name == IMAGE).for_each(|(_, part)| colour(part));
+        }
+        ObservationSpace::Vector { .. } | ObservationSpace::Grid { .. } => {}
+    }
+}
+
+/// The world's own parts, with another picture or other numbers, and the part [`PRESENT`] last.
 impl Parts for Shifted {
     fn count(&self) -> usize {
-        let Observation::Dict(parts) = self.env.observation() else { return 0 };
-        parts.count()
+        let own = match self.env.observation() {
+            Observation::Dict(parts) => parts.count(),
+            _ => 1,
+        };
+        own + usize::from(self.present().is_some())
     }
 
     fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
-        let Observation::Dict(parts) = self.env.observation() else { return None };
-        let (name, part) = parts.part(index)?;
-        let own = if name == IMAGE { self.pixels() } else { None };
-        Some((name, own.map_or(part, Observation::Image)))
+        let own = match self.env.observation() {
+            Observation::Dict(parts) => parts.part(index),
+            one if index == 0 => Some((IMAGE, one)),
+            _ => None,
+        };
+        let Some((name, part)) = own else {
+            let last = index + 1 == Parts::count(self);
+            return self.present().filter(|_| last).map(|present| (PRESENT, Observation::Vector(present)));
+        };
+        let shown = match name {
+            IMAGE => self.pixels().map(Observation::Image),
+            SENSORS => self.numbers().map(Observation::Vector),
+            _ => None,
+        };
+        Some((name, shown.unwrap_or(part)))
     }
 }
 
@@ -245,9 +519,10 @@ impl Env for Shifted {
         self.env.reset(seed);
         (self.step, self.begun) = (0, true);
         let (width, height) = self.size;
-        if self.take()
-            && let Some(image) = Image::new(width, height, &self.frame)
-        {
+        if self.looks {
+            self.take();
+        }
+        if let Some(image) = Image::new(width, height, &self.frame) {
             for Stage { shift, number, operator } in &mut self.stages {
                 operator.begin(image, dice(self.seed, self.resets, shift.info().name, *number));
             }
@@ -264,12 +539,15 @@ impl Env for Shifted {
 
     fn observation(&self) -> Observation<'_> {
         let own = self.env.observation();
-        if !(self.begun && (self.looks || self.recoloured)) {
+        if !(self.begun && (self.looks || self.senses)) {
             return own;
         }
         match own {
             Observation::Dict(_) => Observation::Dict(self),
-            _ => self.pixels().map_or(own, Observation::Image),
+            Observation::Image(_) if self.present().is_some() => Observation::Dict(self),
+            Observation::Image(_) => self.pixels().map_or(own, Observation::Image),
+            Observation::Vector(_) => self.numbers().map_or(own, Observation::Vector),
+            Observation::Grid(_) => own,
         }
     }
 
@@ -287,7 +565,7 @@ impl Env for Shifted {
     }
 
     fn sensor_order(&self) -> Option<&[u32]> {
-        self.env.sensor_order()
+        if self.begun && self.senses { Some(&self.arranged.order) } else { self.env.sensor_order() }
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {
@@ -301,6 +579,7 @@ impl Env for Shifted {
             plan: self.plan.clone(),
             stages: stages.collect(),
             spec: self.spec.clone(),
+            arranged: self.arranged.clone(),
             frame: self.frame.clone(),
             scratch: vec![],
             action: self.action.clone(),

@@ -14,7 +14,7 @@ const WIDTH: usize = 40;
 const HEIGHT: usize = 20;
 const GREY: u8 = 100;
 
-fn flat(action: ActionSpace) -> Box<dyn Env> {
+pub(super) fn flat(action: ActionSpace) -> Box<dyn Env> {
     Box::new(Flat {
         spec: EnvSpec {
             id: "flat".into(),
@@ -58,7 +58,7 @@ impl Env for Flat {
     }
 }
 
-fn continuous() -> ActionSpace {
+pub(super) fn continuous() -> ActionSpace {
     ActionSpace::Box { low: vec![-1.0, 0.0], high: vec![1.0, 1.0] }
 }
 
@@ -205,10 +205,11 @@ fn a_folder_becomes_the_background() {
     let mut film = plan("background-video:5:folder=film");
     let said = Shifted::new(flat(continuous()), &film).err().expect("not loaded").to_string();
     assert!(said.contains("\"film\""), "{said}");
-    assert_eq!(film.missing_folder(), Some("film"));
+    let folder = MissingPictures::Folder("film".into());
+    assert_eq!(film.missing_pictures(), Some(folder.clone()));
     let picture = |rgb: [u8; 3]| ImageBuf::from_rgb(1, 1, rgb.to_vec()).expect("one pixel");
-    film.set_pictures("film", &std::sync::Arc::new(vec![picture([1, 2, 3]), picture([4, 5, 6])]));
-    assert_eq!(film.missing_folder(), None);
+    film.set_pictures(&folder, &std::sync::Arc::new(vec![picture([1, 2, 3]), picture([4, 5, 6])]));
+    assert_eq!(film.missing_pictures(), None);
     assert_eq!(film.to_string(), "background-video:5:folder=film");
     let mut world = Shifted::new(flat(continuous()), &film).expect("loaded");
     world.reset(None);
