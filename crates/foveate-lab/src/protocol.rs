@@ -30,6 +30,8 @@ pub enum Command {
     Step {},
     /// The same track from its start.
     Restart {},
+    /// A new order of the sensors at once, for every agent whose senses are shuffled; turns `shuffle` on if it is off.
+    Shuffle {},
     /// Takes the wheel, or goes on holding it: this action from now on.
     Drive {
         /// Which runner, from 0.
@@ -140,6 +142,7 @@ fn check(command: &Command) -> Result<(), String> {
         }
         Command::Step {}
         | Command::Restart {}
+        | Command::Shuffle {}
         | Command::Release {}
         | Command::Shown { .. }
         | Command::Film {} => Ok(()),

@@ -123,6 +123,15 @@ impl Runner {
         Ok(())
     }
 
+    /// Draws a new order of the sensors from the current observation on; whether a shift can.
+    pub(super) fn shuffle_now(&mut self) -> bool {
+        let any = self.env.shuffle_now();
+        if any {
+            self.look_again();
+        }
+        any
+    }
+
     /// Tells the controller about the first `k` patches only, see [`Agent::limit_patches`]; does nothing for an agent that
     /// cannot be shown fewer.
     pub(super) fn show_patches(&mut self, k: usize) -> Result<(), RunError> {

@@ -157,6 +157,7 @@ impl Session {
                 self.changed = true;
             }
             Command::Restart {} => self.restart(),
+            Command::Shuffle {} => self.shuffle().map_err(|error| error.to_string())?,
             Command::Drive { runner: number, action } => {
                 let runner = self.runners.get_mut(number);
                 let runner = runner.ok_or_else(|| format!("there is no runner {number}"))?;
@@ -247,6 +248,21 @@ impl Session {
         if seed.is_some() {
             self.restart();
         }
+        Ok(())
+    }
+
+    /// Draws a new order of the sensors in all runners, which drive on.
+    fn shuffle(&mut self) -> Result<(), RunError> {
+        let mut any = false;
+        for runner in &mut self.runners {
+            any |= runner.shuffle_now();
+        }
+        if !any {
+            let mut shifts = self.settings.shifts.clone();
+            shifts.push("shuffle:5".to_owned());
+            self.set(SettingsChange { shifts: Some(shifts), ..SettingsChange::default() })?;
+        }
+        self.changed = true;
         Ok(())
     }
 
@@ -408,7 +424,11 @@ impl Session {
             .collect();
         let shifts: Vec<Value> = shift::SHIFTS
             .iter()
-            .filter(|shift| !shift.knobs.iter().any(|knob| matches!(knob.kind, Kind::Folder | Kind::File)))
+            .filter(|info| !info.knobs.iter().any(|knob| matches!(knob.kind, Kind::Folder | Kind::File)))
+            .filter(|info| {
+                let shift = Shift::new(info.name, 3.0);
+                shift.and_then(|shift| Plan::new(vec![shift]).check(self.world.spec())).is_ok()
+            })
             .map(|shift| {
                 let what = shift.target.name();
                 let knobs: Vec<&str> = shift.knobs.iter().map(|knob| knob.name).collect();

@@ -157,7 +157,9 @@ fn undisturbed_it_is_the_evaluation() {
 #[test]
 fn every_shift_shows_at_once_and_changes_the_drive() {
     for info in shift::SHIFTS.iter() {
-        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder | shift::Kind::File)) {
+        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder | shift::Kind::File))
+            || info.target == shift::Target::Senses(shift::Senses::Numbers)
+        {
             continue;
         }
         let (mut plain, mut shifted) = (Page::new(), Page::new());
@@ -178,6 +180,23 @@ fn every_shift_shows_at_once_and_changes_the_drive() {
         }
         assert!(plain.pass(100) != shifted.pass(100), "{} changes nothing", info.name);
     }
+}
+
+#[test]
+fn the_senses_are_shuffled_while_it_drives() {
+    let mut page = Page::new();
+    page.pass(5);
+    page.send(&json!({ "type": "set", "paused": true }));
+    let plain = page.frame();
+    page.send(&json!({ "type": "shuffle" }));
+    assert_eq!(page.session.settings().shifts, ["shuffle:5"], "the first one turns it on");
+    let first = page.frame();
+    page.send(&json!({ "type": "shuffle" }));
+    assert_eq!(page.session.settings().shifts, ["shuffle:5"]);
+    let second = page.frame();
+    assert!(plain != first && first != second && plain != second);
+    page.send(&json!({ "type": "set", "shifts": [] }));
+    assert!(page.frame() == plain, "and everything is back in its place");
 }
 
 #[test]

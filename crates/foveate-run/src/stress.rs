@@ -30,7 +30,7 @@ use crate::workers::Stop;
 use crate::worlds;
 use keep::{Keeper, RowResult};
 
-pub use conditions::{Condition, What, conditions, severities};
+pub use conditions::{Condition, What, conditions, fitting_shifts, severities};
 pub use looks::looks;
 pub use published::{Published, published};
 pub use sheet::{SheetRequest, sheet};

@@ -12,8 +12,8 @@ use foveate_core::{
     Record, RolloutJob, Seed, Student, Work, run_episode,
 };
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::SHIFTS;
 use foveate_run::parallel_student::ParallelStudent;
+use foveate_run::stress::fitting_shifts;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
 use foveate_toy::allocations::{COUNTER, Counter, count};
@@ -47,7 +47,9 @@ fn nothing_is_allocated_in_the_loop() {
 
 fn rollouts() {
     let rules = EpisodeRules { max_steps: 100, patience: Some(20) };
-    let every_shift = SHIFTS.iter().map(|info| info.name).collect::<Vec<_>>().join("+");
+    let world = worlds::make(EnvRequest { id: "car-racing".into(), ..EnvRequest::default() });
+    let (fitting, _) = fitting_shifts(world.expect("native").spec());
+    let every_shift = fitting.iter().map(|info| info.name).collect::<Vec<_>>().join("+");
     let stacked = || [("wrap".to_owned(), "grey+resize:48x48+stack:2".to_owned())].into();
     for (picture, shifts, options) in [
         ("fast", vec![], BTreeMap::new()),

@@ -12,8 +12,8 @@ use foveate::run::clock::Wall;
 use foveate::run::folder::FolderHandle;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::stress::{
-    Contender, Effort, Progress, SheetRequest, StressRequest, StressTable, conditions, looks, plot, run,
-    severities, sheet,
+    Contender, Effort, Progress, SheetRequest, StressRequest, StressTable, conditions, fitting_shifts, looks,
+    plot, run, severities, sheet,
 };
 use foveate::run::ticker::clock;
 use foveate::run::worlds;
@@ -94,6 +94,13 @@ impl Stress {
         }
         let levels = severities(self.severities.as_deref().unwrap_or("1..5"))?;
         let conditions = conditions(&world, &self.variant_rows, &self.shift_rows, &levels, self.at)?;
+        if self.shift_rows.trim() == "all" {
+            let (_, others) = fitting_shifts(&worlds::shape(&world)?);
+            let names: Vec<&str> = others.iter().map(|info| info.name).collect();
+            if !names.is_empty() {
+                out::note(&format!("left out, as they do not fit {}: {}", world.id, names.join(", ")));
+            }
+        }
         let stop = stop_on_ctrl_c()?;
         let request = StressRequest {
             world,

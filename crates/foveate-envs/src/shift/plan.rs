@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use foveate_core::{EnvError, ImageBuf};
+use foveate_core::{EnvError, EnvSpec, ImageBuf};
 
 use super::catalogue::{ShiftDescriptor, find};
 use super::parse;
@@ -175,6 +175,15 @@ impl Plan {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Checks that these shifts can be applied to a world with this spec: that it shows what they change, and that the
+    /// pictures they need are loaded.
+    ///
+    /// # Errors
+    /// [`EnvError::BadOption`] with the first one that does not fit.
+    pub fn check(&self, spec: &EnvSpec) -> Result<(), EnvError> {
+        super::shifted::fit(self, spec).map(drop)
     }
 
     /// The first folder or file whose pictures are not loaded.

@@ -121,7 +121,7 @@ impl Shifted {
     /// # Errors
     /// As [`Shifted::new`]; the plan is then unchanged.
     pub fn set_plan(&mut self, plan: &Plan) -> Result<(), EnvError> {
-        let (patch, lacks) = self.check(plan)?;
+        let (patch, lacks) = fit(plan, self.env.spec())?;
         if self.size != (0, 0) {
             self.take();
         }
@@ -170,98 +170,6 @@ impl Shifted {
     /// The observation of the world itself, which people compare with the shifted one.
     pub fn unshifted(&self) -> Observation<'_> {
         self.env.observation()
-    }
-
-    /// Checks that `plan` fits the world; the side of its patches in pixels, 0 for numbers, and whether patches may be
-    /// missing.
-    fn check(&self, plan: &Plan) -> Result<(usize, bool), EnvError> {
-        let EnvSpec { id, observation: space, .. } = self.env.spec();
-        for shift in plan.list() {
-            let (name, target) = (shift.info().name, shift.info().target);
-            if target == Target::Picture && self.size == (0, 0) {
-                return Err(bad(
-                    name,
-                    format!("{id} shows numbers, not a picture; choose a shift of actions"),
-                ));
-            }
-            for (knob, setting) in shift.info().knobs.iter().zip(shift.settings()) {
-                let why = match setting {
-                    Setting::Folder(folder, pictures) if pictures.is_empty() => {
-                        format!("no pictures; were those of {folder:?} loaded?")
-                    }
-                    Setting::File(file, _) if file.is_empty() => {
-                        format!(
-                            "{} is missing; name a PNG or JPEG file, as in {name}:5:{}=sky.jpg",
-                            knob.name, knob.name
-                        )
-                    }
-                    Setting::File(file, pictures) if pictures.is_empty() => {
-                        format!("no picture; was {file:?} loaded?")
-                    }
-                    _ => continue,
-                };
-                return Err(bad(name, why));
-            }
-            // What replaces colours of the world's own picture finds none in a grey one.
-            let by_color = shift.info().knobs.iter().any(|knob| knob.kind == Kind::File);
-            if let Some(shape) = space.image().filter(|shape| by_color && shape.channels != 3) {
-                let why = format!(
-                    "it replaces colours, and the picture has {} bytes in a pixel; apply it before the wrappers",
-                    shape.channels
-                );
-                return Err(bad(name, why));
-            }
-        }
-        let senses = || plan.list().iter().filter(|shift| matches!(shift.info().target, Target::Senses(_)));
-        let Some(first) = senses().next().map(|shift| shift.info().name) else { return Ok((0, false)) };
-        let mut patch = 0;
-        let count = match space.image() {
-            Some(shape) => {
-                if let Some(shift) = senses().find(|s| s.info().target == Target::Senses(Senses::Numbers)) {
-                    let why = format!("it goes with numbers, and {id} shows {}", space.describe());
-                    return Err(bad(shift.info().name, why));
-                }
-                if space.has_depth() {
-                    let why = format!("{id} shows {}, and the depth would no longer fit", space.describe());
-                    return Err(bad(first, why));
-                }
-                for shift in senses() {
-                    patch = fitting_patch(shift, patch, shape)?;
-                }
-                (shape.width / patch) * (shape.height / patch)
-            }
-            None => space.numbers(),
-        };
-        if count == 0 {
-            return Err(bad(
-                first,
-                format!("{id} shows {}, so there are no sensors to change", space.describe()),
-            ));
-        }
-        // All of them at work at once leave something.
-        let mut sensors = Sensors::default();
-        sensors.begin(count);
-        let mut lacks = false;
-        for shift in senses() {
-            let mut operator = (shift.info().make)(0, 0);
-            let amount = shift.info().amount(shift.severity());
-            let now = |amount| Moment { amount, step: 0, dice: Seed::root(0), settings: shift.settings() };
-            if amount > 0.0 {
-                operator.arrange(&mut sensors, &now(amount));
-                // Whether some can be missing does not depend on how many are this time.
-                let mut most = Sensors::default();
-                most.begin(count);
-                operator.arrange(&mut most, &now(shift.info().amounts[4]));
-                lacks |= patch > 0 && most.list.iter().any(|sensor| !sensor.present);
-            }
-            if sensors.list.iter().all(|sensor| !sensor.present) {
-                let why = format!(
-                    "none of the {count} sensors of {id} would be left; lower the share that is missing"
-                );
-                return Err(bad(shift.info().name, why));
-            }
-        }
-        Ok((patch, lacks))
     }
 
     /// Sets the space of what is shown from the current step on.
@@ -438,6 +346,94 @@ fn moment(shift: &Shift, number: u64, seed: u64, resets: u64, step: u64) -> Mome
         dice: episode.child("step", step),
         settings: shift.settings(),
     }
+}
+
+/// Checks that `plan` fits the world; the side of its patches in pixels, 0 for numbers, and whether patches may be
+/// missing.
+pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError> {
+    let EnvSpec { id, observation: space, .. } = spec;
+    for shift in plan.list() {
+        let (name, target) = (shift.info().name, shift.info().target);
+        if target == Target::Picture && space.picture().is_none() {
+            return Err(bad(name, format!("{id} shows numbers, not a picture; choose a shift of actions")));
+        }
+        for (knob, setting) in shift.info().knobs.iter().zip(shift.settings()) {
+            let why = match setting {
+                Setting::Folder(folder, pictures) if pictures.is_empty() => {
+                    format!("no pictures; were those of {folder:?} loaded?")
+                }
+                Setting::File(file, _) if file.is_empty() => {
+                    format!(
+                        "{} is missing; name a PNG or JPEG file, as in {name}:5:{}=sky.jpg",
+                        knob.name, knob.name
+                    )
+                }
+                Setting::File(file, pictures) if pictures.is_empty() => {
+                    format!("no picture; was {file:?} loaded?")
+                }
+                _ => continue,
+            };
+            return Err(bad(name, why));
+        }
+        // What replaces colours of the world's own picture finds none in a grey one.
+        let by_color = shift.info().knobs.iter().any(|knob| knob.kind == Kind::File);
+        if let Some(shape) = space.image().filter(|shape| by_color && shape.channels != 3) {
+            let why = format!(
+                "it replaces colours, and the picture has {} bytes in a pixel; apply it before the wrappers",
+                shape.channels
+            );
+            return Err(bad(name, why));
+        }
+    }
+    let senses = || plan.list().iter().filter(|shift| matches!(shift.info().target, Target::Senses(_)));
+    let Some(first) = senses().next().map(|shift| shift.info().name) else { return Ok((0, false)) };
+    let mut patch = 0;
+    let count = match space.image() {
+        Some(shape) => {
+            if let Some(shift) = senses().find(|s| s.info().target == Target::Senses(Senses::Numbers)) {
+                let why = format!("it goes with numbers, and {id} shows {}", space.describe());
+                return Err(bad(shift.info().name, why));
+            }
+            if space.has_depth() {
+                let why = format!("{id} shows {}, and the depth would no longer fit", space.describe());
+                return Err(bad(first, why));
+            }
+            for shift in senses() {
+                patch = fitting_patch(shift, patch, shape)?;
+            }
+            (shape.width / patch) * (shape.height / patch)
+        }
+        None => space.numbers(),
+    };
+    if count == 0 {
+        return Err(bad(
+            first,
+            format!("{id} shows {}, so there are no sensors to change", space.describe()),
+        ));
+    }
+    // All of them at work at once leave something.
+    let mut sensors = Sensors::default();
+    sensors.begin(count);
+    let mut lacks = false;
+    for shift in senses() {
+        let mut operator = (shift.info().make)(0, 0);
+        let amount = shift.info().amount(shift.severity());
+        let now = |amount| Moment { amount, step: 0, dice: Seed::root(0), settings: shift.settings() };
+        if amount > 0.0 {
+            operator.arrange(&mut sensors, &now(amount));
+            // Whether some can be missing does not depend on how many are this time.
+            let mut most = Sensors::default();
+            most.begin(count);
+            operator.arrange(&mut most, &now(shift.info().amounts[4]));
+            lacks |= patch > 0 && most.list.iter().any(|sensor| !sensor.present);
+        }
+        if sensors.list.iter().all(|sensor| !sensor.present) {
+            let why =
+                format!("none of the {count} sensors of {id} would be left; lower the share that is missing");
+            return Err(bad(shift.info().name, why));
+        }
+    }
+    Ok((patch, lacks))
 }
 
 /// The side of a patch of `shift`, which divides the picture and is the same as that of the shifts `before` it, if

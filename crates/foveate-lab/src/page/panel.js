@@ -14,8 +14,8 @@ const make = (tag, properties = {}, ...children) => {
 const fill = (range) => range.style.setProperty("--fill", `${(100 * (range.value - range.min)) / Math.max(range.max - range.min, 1e-9)}%`);
 
 export class Panel {
-  /** `request(settings)` asks the lab for a change. */
-  constructor(request) {
+  /** `request(settings)` asks the lab for a change, `send(command)` sends any other command. */
+  constructor(request, send) {
     this.request = request;
     for (const [speed, label] of SPEEDS) {
       const input = make("input", { type: "radio", name: "speed", value: speed, onchange: () => request({ speed }) });
@@ -30,6 +30,7 @@ export class Panel {
     $("picture").onchange = () => request({ picture: $("picture").value });
     $("agent0").onchange = $("agent1").onchange = () => this.chooseAgents();
     $("auto").onchange = () => request({ auto: $("auto").checked });
+    $("shuffle").onclick = () => send({ type: "shuffle" });
     $("unshift").onclick = () => request({ shifts: this.settings.shifts.filter((text) => isCover(readShift(text))) });
   }
 
@@ -51,7 +52,8 @@ export class Panel {
       range.oninput = () => this.shift(shift.name, Number(range.value));
       return [shift.name, { row, range, out, shift }];
     }));
-    const kinds = [["picture", "what it sees"], ["action", "what becomes of its action"]];
+    const kinds = [["picture", "what it sees"], ["senses", "which sensor is where"], ["action", "what becomes of its action"]];
+    $("shuffle").hidden = !this.rows.has("shuffle");
     $("shifts").replaceChildren(...kinds.flatMap(([target, title]) => {
       const rows = [...this.rows.values()].filter(({ shift }) => shift.target === target).map(({ row }) => row);
       return rows.length ? [make("p", { className: "sub", textContent: title }), ...rows] : [];

@@ -1,11 +1,13 @@
 //! Conditions: the rows of a table.
 
+use foveate_core::EnvSpec;
 use foveate_core::hint::Setting;
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::{MAX_SEVERITY, Plan};
+use foveate_envs::shift::{MAX_SEVERITY, Plan, Shift, ShiftDescriptor};
 use foveate_registry::{SHIFTS, WORLDS};
 
 use crate::error::RunError;
+use crate::worlds;
 
 /// The name of the unmodified row.
 pub(super) const ORIGINAL: &str = "original";
@@ -53,7 +55,7 @@ impl Condition {
 ///
 /// * `variants`: `all`, `none`, or texts as `--variant` takes them, separated by commas. `all` is every
 ///   variant that needs only its name; CarRacing's `video` needs pictures.
-/// * `shifts`: `all`, `none`, or plans separated by commas; a plan without its own severity becomes a row for
+/// * `shifts`: `all` (those that [fit](fitting_shifts) the world), `none`, or plans separated by commas; a plan without its own severity becomes a row for
 ///   each of `severities`.
 /// * `at`: the step in which shifts are switched on.
 ///
@@ -77,7 +79,7 @@ pub fn conditions(
         add(Condition { name: variant.clone(), what: What::Variant(variant) });
     }
     let mut any = false;
-    for text in shift_texts(shifts) {
+    for text in shift_texts(world, shifts)? {
         any = true;
         missing(&text, "shift", shifts)?;
         let mut plan: Plan = text.parse()?;
@@ -142,12 +144,21 @@ fn variant_names(world: &EnvRequest, text: &str) -> Vec<String> {
 }
 
 /// The plans that `text` names.
-fn shift_texts(text: &str) -> Vec<String> {
-    match text.trim() {
+fn shift_texts(world: &EnvRequest, text: &str) -> Result<Vec<String>, RunError> {
+    Ok(match text.trim() {
         "none" | "" => vec![],
-        "all" => SHIFTS.iter().map(|info| info.name.to_owned()).collect(),
+        "all" => fitting_shifts(&worlds::shape(world)?).0.iter().map(|info| info.name.to_owned()).collect(),
         texts => texts.split(',').map(|text| text.trim().to_owned()).collect(),
-    }
+    })
+}
+
+/// The shifts that can be applied to a world with this spec by their names alone, and those that cannot: such as
+/// shifts of pictures when it shows numbers, or one that needs a file.
+pub fn fitting_shifts(spec: &EnvSpec) -> (Vec<&'static ShiftDescriptor>, Vec<&'static ShiftDescriptor>) {
+    SHIFTS.iter().partition(|info| {
+        let shift = Shift::new(info.name, MAX_SEVERITY);
+        shift.and_then(|shift| Plan::new(vec![shift]).check(spec)).is_ok()
+    })
 }
 
 /// Whether any shift of a valid plan has a severity.

@@ -5,6 +5,7 @@ use foveate_core::{Agent, Env, Image, ImageBuf};
 use foveate_envs::shift::{Plan, SHIFTS, Shift, Shifted, Target};
 use foveate_film::{Face, encode_png};
 
+use super::conditions::fitting_shifts;
 use crate::error::RunError;
 
 /// Blocks side by side.
@@ -41,7 +42,8 @@ pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
     let (width, height) = (plain.width(), plain.height());
     let columns = request.severities.len();
     let block = [columns * (width + GAP) + AROUND, height + NAME + AROUND];
-    let count = SHIFTS.iter().count() + 1;
+    let (fitting, _) = fitting_shifts(request.env.spec());
+    let count = fitting.len() + 1;
     let size = [ACROSS * block[0] + AROUND, count.div_ceil(ACROSS) * block[1] + AROUND];
     let mut sheet = ImageBuf::black(size[0], size[1]);
     sheet.rgb_mut().fill(255);
@@ -52,7 +54,7 @@ pub fn sheet(request: &SheetRequest<'_>) -> Result<Vec<u8>, RunError> {
     };
     label(&mut sheet, corner(0), &format!("unmodified, step {}", request.step));
     put(&mut sheet, plain.as_image(), [corner(0)[0], corner(0)[1] + NAME]);
-    for (i, info) in SHIFTS.iter().enumerate() {
+    for (i, info) in fitting.iter().enumerate() {
         let [x, y] = corner(i + 1);
         let levels: Vec<String> = request.severities.iter().map(ToString::to_string).collect();
         label(&mut sheet, [x, y], &format!("{} {}", info.name, levels.join(", ")));

@@ -61,7 +61,17 @@ fn rows_are_what_was_asked_for() {
         }
     }
     let every = rows("none", "all", "1..5", None).expect("good rows");
-    assert_eq!(every.len(), 1 + 5 * foveate_envs::shift::SHIFTS.iter().count());
+    let (fitting, others) = fitting_shifts(foveate_registry::make(&world("fast")).expect("native").spec());
+    assert_eq!(every.len(), 1 + 5 * fitting.len());
+    let names: Vec<&str> = others.iter().map(|info| info.name).collect();
+    assert_eq!(names, ["background-image", "noise-channels", "doubled"]);
+    // In a world of numbers, all that change pictures are left out.
+    let cart = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
+    let rows = conditions(&cart, "none", "all", &[5.0], None).expect("some fit");
+    let names: Vec<String> = rows.into_iter().map(|row| row.name).collect();
+    let expect =
+        ["original", "sticky:5", "unsteady:5", "shuffle:5", "noise-channels:5", "doubled:5", "missing:5"];
+    assert_eq!(names, expect);
 }
 
 #[test]
@@ -350,7 +360,7 @@ fn the_sheet_shows_every_shift() {
     let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("a PNG file");
     let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
     let info = reader.next_frame(&mut pixels).expect("one frame");
-    assert_eq!((info.width, info.height), (3 * 214 + 14, 6 * 132 + 14));
+    assert_eq!((info.width, info.height), (3 * 214 + 14, 7 * 132 + 14));
     assert_eq!(sheet(&request).expect("a picture"), bytes);
     let said = sheet(&SheetRequest { step: 100_000, ..request }).expect_err("too late").to_string();
     assert!(said.contains("the episode ends after") && said.contains("choose an earlier one"), "{said}");
