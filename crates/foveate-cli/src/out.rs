@@ -46,15 +46,9 @@ pub(crate) fn next(lines: &[&str]) -> Result<(), RunError> {
     if io::stdout().is_terminal() { say(&format!("next:\n  {}", lines.join("\n  "))) } else { Ok(()) }
 }
 
-<<<<<<< HEAD
 /// Writes a note to stderr.
 pub(crate) fn note(text: &str) {
     eprintln!("note: {}", with_flags(text, WorldAs::Flag));
-=======
-/// A remark beside the results, on standard error.
-pub(crate) fn note(text: &str) {
-    eprintln!("{text}");
->>>>>>> 2343177 (A table of all shifts leaves out those that do not fit; the lab shuffles the senses while it drives)
 }
 
 /// Writes an error to stderr: one line, wrapped on a terminal.
