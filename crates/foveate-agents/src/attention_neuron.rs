@@ -149,16 +149,16 @@ static PUBLISHED: [PublishedWeights; 6] = [
         name: "carracing_pi",
         params: 7212,
         agent: "attention-neuron",
-        settings: || json!({ "senses": "picture" }),
+        settings: || json!(pictures::PictureConfig::carracing_pi()),
         layout: Layout::Registration,
-        world: PublishedWorld { options: &[("wrap", "grey:opencv,blank:bottom=12,stack:4")], ..CAR_RACING },
+        world: PublishedWorld { options: &[("wrap", "grey:opencv+blank:bottom=12+stack:4")], ..CAR_RACING },
         score: [846.60, 94.21],
     },
     PublishedWeights {
         name: "puzzle_pong",
         params: 1_687_726,
         agent: "attention-neuron",
-        settings: || json!({ "senses": "picture" }),
+        settings: || json!(pictures::PictureConfig::puzzle_pong()),
         layout: Layout::Registration,
         world: PublishedWorld { id: "pong", picture: None, options: &[] },
         score: [21.0, 0.0],
@@ -177,6 +177,15 @@ mod tests {
         for wrong in [json!({ "senses": "smells" }), json!({ "senses": 3 })] {
             let said = Senses::of(&wrong).expect_err("no such sense").to_string();
             assert!(said.contains("choose \"numbers\" or \"picture\""), "{said}");
+        }
+    }
+
+    #[test]
+    fn published_settings_have_as_many_parameters_as_published() {
+        for weights in &PUBLISHED {
+            let tensors = registry::tensors(weights.agent, &(weights.settings)()).expect(weights.name);
+            let params: usize = tensors.iter().map(foveate_core::TensorShape::len).sum();
+            assert_eq!(params, weights.params, "{}", weights.name);
         }
     }
 
