@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{attention, capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 6] = ["world", "forward", "attention", "train", "evolve", "bridge"];
+const ROWS: [&str; 7] = ["world", "forward", "sensors", "attention", "train", "evolve", "bridge"];
 /// Beside the rows: the pictures of `attention` replace those of the documentation.
 const PICTURES: &str = "pictures";
 /// What every reference runs with: memory of a size that it needs again and again is not given back to the system in
@@ -53,6 +53,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("forward") {
         forward_rows(&python, &folder, &mut table)?;
+    }
+    if wanted("sensors") {
+        sensors_rows(&python, &mut table)?;
     }
     if wanted("attention") {
         attention::rows(&python, &folder, !words.is_empty(), &mut table)?;
@@ -238,6 +241,44 @@ fn picture_rows(python: &Path, data: &Path, files: &[PathBuf; 2], table: &mut Ta
             if let Some(reference) = theirs[format!("{key}_us")].as_f64() {
                 let what = format!("AttentionNeuron forward, 96×96×4, 1,024 codes, {title}");
                 table.row(&what, "CPU µs", us, name, reference, reference / us);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The time of a decision of AttentionNeuron on numbers beside NumPy and PyTorch: the same weights and numbers, whose
+/// actions must agree.
+fn sensors_rows(python: &Path, table: &mut Table) -> Result<()> {
+    eprintln!("running NumPy and PyTorch on sensors …");
+    let theirs = json("attention_neuron_numbers.py", &mut reference(python, "attention_neuron_numbers.py"))?;
+    let mut ours = cargo();
+    ours.args([
+        "run",
+        "--release",
+        "--quiet",
+        "-p",
+        "foveate-agents",
+        "--example",
+        "sensors",
+        "--",
+        "--json",
+    ]);
+    let ours = json("the numbers_forward example", &mut ours)?;
+    for (agent, work) in [("cartpole", "CartPole, 5 numbers"), ("ant", "Ant, 28 numbers")] {
+        let sum = |from: &Value| number(from, &format!("{agent}_sum"));
+        let (mine, other) = (sum(&ours)?, sum(&theirs)?);
+        // Rounding differs, and the action of a step is an input of the next.
+        ensure!((mine - other).abs() < 0.01, "{work}: actions sum to {mine} here and to {other} in NumPy");
+        for (level, title) in
+            [("avx512", "AVX-512"), ("avx2", "AVX2"), ("neon", "NEON"), ("portable", "portable")]
+        {
+            let Some(us) = ours[format!("{agent}_{level}_us")].as_f64() else { continue };
+            for (name, key) in [("NumPy", "numpy"), ("PyTorch", "torch")] {
+                if let Some(reference) = theirs[format!("{agent}_{key}_us")].as_f64() {
+                    let what = format!("AttentionNeuron forward, {work}, {title}");
+                    table.row(&what, "CPU µs", us, name, reference, reference / us);
+                }
             }
         }
     }

@@ -92,6 +92,56 @@ fn every_tensor_lies_where_the_release_has_it() {
             ("output.bias", 3664),
         ],
     );
+    check(
+        "carracing_pi",
+        7212,
+        &[
+            ("query.weight", 0),
+            ("query.bias", 128),
+            ("key.weight", 144),
+            ("key.bias", 1920),
+            ("value.weight", 1936),
+            ("value.bias", 4240),
+            ("latent_query.weight", 4256),
+            ("latent_query.bias", 4320),
+            ("latent_key.weight", 4324),
+            ("latent_key.bias", 4388),
+            ("lstm.weight_ih", 4392),
+            ("lstm.weight_hh", 5672),
+            ("lstm.bias_ih", 6696),
+            ("lstm.bias_hh", 6760),
+            ("output.weight", 6824),
+            ("output.bias", 6872),
+            ("smoothing0.weight", 6875),
+            ("smoothing0.bias", 7179),
+            ("smoothing1.weight", 7195),
+            ("smoothing1.bias", 7211),
+        ],
+    );
+    check(
+        "puzzle_pong",
+        1_687_726,
+        &[
+            ("query.weight", 0),
+            ("query.bias", 256),
+            ("key.weight", 288),
+            ("key.bias", 3936),
+            ("value.weight", 3968),
+            ("value.bias", 8576),
+            ("value_norm.weight", 8608),
+            ("value_norm.bias", 8644),
+            ("message_norm.weight", 8680),
+            ("message_norm.bias", 8712),
+            ("conv0.weight", 8744),
+            ("conv0.bias", 41_512),
+            ("conv1.weight", 41_576),
+            ("conv1.bias", 78_440),
+            ("hidden0.weight", 78_504),
+            ("hidden0.bias", 1_684_136),
+            ("output.weight", 1_684_648),
+            ("output.bias", 1_687_720),
+        ],
+    );
 }
 
 #[test]

@@ -349,6 +349,8 @@ fn published_weights_are_recognised_by_their_number() {
         (2504, "attention-neuron", &[], "ant"),
         (2248, "controller", &["--agent", "attention-neuron"], "ant"),
         (3667, "attention-agent", &["--agent", "attention-neuron"], "car-racing"),
+        (7212, "attention-neuron", &[], "car-racing"),
+        (1_687_726, "attention-neuron", &[], "pong"),
     ] {
         let counting: Vec<f32> = (0..count).map(|i| i as f32).collect();
         dir.write("w.npz", npz(&counting));

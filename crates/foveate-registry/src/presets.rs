@@ -71,6 +71,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/attention-neuron.toml"),
         },
         &Preset {
+            name: "cartpole-swingup",
+            summary: "cartpole-swingup-harder with sensors in any order: AttentionNeuron, by evolution alone",
+            agent: "attention-neuron",
+            open: false,
+            text: include_str!("../presets/cartpole-swingup.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",

@@ -95,14 +95,20 @@ impl Default for VectorConfig {
 }
 
 impl VectorConfig {
-    /// The settings of the published agent for CartPole.
+    /// The settings of the published agent for CartPole, whose sensors are position, angle and their velocities.
     pub fn cartpole_pi() -> Self {
-        VectorConfig::default()
+        let sensors = ["x", "x'", "cosθ", "sinθ", "θ'"].map(String::from).to_vec();
+        VectorConfig { sensors, ..VectorConfig::default() }
     }
 
-    /// The settings of the published agent for Ant.
+    /// The settings of the published agent for Ant, whose sensors are the body's place and motion, the angle and the
+    /// speed of each joint, and the contacts of its feet.
     pub fn ant_pi() -> Self {
+        let body = ["z", "sin target", "cos target", "vx", "vy", "vz", "roll", "pitch"].map(String::from);
+        let joints = (0..8).flat_map(|i| [format!("joint {i}"), format!("joint {i}'")]);
+        let feet = (0..4).map(|i| format!("foot {i}"));
         VectorConfig {
+            sensors: body.into_iter().chain(joints).chain(feet).collect(),
             codes: 32,
             bias: true,
             scale: Scale::SqrtD,
