@@ -28,8 +28,8 @@ cargo xtask COMMAND
                        left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, forward,
-                       attention, train, evolve, bridge. attention draws its pictures into target/bench; with the
-                       word `pictures` it replaces those of docs/images, too
+                       sensors, attention, train, evolve, bridge. attention draws its pictures into target/bench; with
+                       the word `pictures` it replaces those of docs/images, too
   help                 this text
 ";
 

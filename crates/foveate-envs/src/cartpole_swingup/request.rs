@@ -15,7 +15,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     instance: "start",
     options: &const { Choice::all(OPTIONS) },
     actions: &["force"],
-    presets: &["cartpole-swingup", "gymnasium"],
+    presets: &["gymnasium", "cartpole-swingup"],
     published: Some(Published {
         source: "AttentionNeuron's published weights, 100 episodes, numbers shuffled in every episode: test log of \
                  the authors' repository of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",
