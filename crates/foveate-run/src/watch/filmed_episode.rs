@@ -4,7 +4,7 @@ use std::path::Path;
 
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
 use foveate_core::{Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens};
-use foveate_explain::{attention_marks, overlay};
+use foveate_explain::{OriginalOrder, attention_marks, overlay};
 use foveate_film::{AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark};
 
 use foveate_registry::WORLDS;
@@ -31,7 +31,8 @@ struct ShownDecision {
     action: Vec<f64>,
     /// The action in the form that the dials show.
     shown: Vec<f64>,
-    /// The observation with the overlay, if it is a picture and the agent attends to places in it.
+    /// The observation with the overlay, if it is a picture and the agent attends to places in it; of shuffled patches
+    /// with the picture in its original order on the right.
     overlaid: Option<ImageBuf>,
     /// Names and weights of the attended inputs, if they have names.
     named: Option<(Vec<String>, Vec<f32>)>,
@@ -155,11 +156,25 @@ impl FilmedEpisode {
         {
             named = Some((names.to_vec(), attention.importance().into_owned()));
         }
-        if let (Some(pixels), Some(attention)) = (observation.image(), &decision.attention) {
+        if let Some(pixels) = observation.image() {
             let mut scratch = vec![];
             let image = pixels.to_rgb(&mut scratch);
-            overlaid = overlay(image, attention);
-            marks.extend(attention_marks(image.width(), image.height(), attention).iter().map(|m| Mark {
+            let mut attended = vec![];
+            if let Some(attention) = &decision.attention {
+                overlaid = overlay(image, attention);
+                attended = attention_marks(image.width(), image.height(), attention);
+            }
+            // Of shuffled patches, people also see the picture in its order, with the same patches marked.
+            let order = self
+                .env
+                .sensor_order()
+                .and_then(|order| OriginalOrder::new(order, image.width(), image.height(), pixels.frames()));
+            if let Some(order) = order {
+                let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
+                let (both, moved) = order.side_by_side(shown, &attended);
+                (overlaid, attended) = (Some(both), moved);
+            }
+            marks.extend(attended.iter().map(|m| Mark {
                 x: m.x,
                 y: m.y,
                 width: m.width,
