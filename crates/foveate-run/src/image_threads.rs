@@ -1,4 +1,7 @@
 //! Threads that divide the work on one large picture.
+//!
+//! They work on what their caller has borrowed, so they end with the computation; the threads of
+//! `pool.rs` live longer and share what they own.
 
 use std::sync::Arc;
 use std::thread;
