@@ -7,15 +7,20 @@
 mod files;
 mod jobs;
 #[cfg(test)]
+mod sensors_tests;
+#[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::path::Path;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
-pub use foveate_explain::study::{Progress, StudyReport};
-use foveate_explain::study::{StudyError, StudyRequest, has_attention, study};
+pub use foveate_explain::study::{Progress, SensorReport, StudyReport};
+use foveate_explain::study::{StudyError, StudyRequest, has_attention, listens, study, study_sensors};
 use foveate_explain::trajectory::Dimension;
+
+use serde::Serialize;
 
 use crate::RunError;
 use crate::budget;
@@ -32,6 +37,8 @@ pub struct ExplainRequest<'a> {
     pub agent: &'a dyn Agent,
     /// Names of world and agent.
     pub labels: Labels,
+    /// Names of the numbers that the world shows, in its order; empty when it has none.
+    pub sensors: &'a [&'a str],
     /// The world is seeded once with this seed; the report shows the first episode of that stream.
     pub seed: u64,
     /// Number of episodes for the statistics.
@@ -56,6 +63,25 @@ const EPISODE: u64 = 5 << 20;
 /// Memory of a decision in bytes: 0.3 MB were measured with 529 patches.
 const DECISION: u64 = 1 << 19;
 
+/// What a report found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Report {
+    /// Of an agent that attends to places of a picture, or to nothing.
+    Pictures(Box<StudyReport>),
+    /// Of an agent that attends to named sensors.
+    Sensors(Box<SensorReport>),
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Report::Pictures(report) => report.fmt(f),
+            Report::Sensors(report) => report.fmt(f),
+        }
+    }
+}
+
 /// Makes the report; calls `progress` repeatedly.
 ///
 /// # Errors
@@ -65,7 +91,7 @@ pub fn run(
     request: &ExplainRequest<'_>,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
-) -> Result<StudyReport, RunError> {
+) -> Result<Report, RunError> {
     let ExplainRequest { episodes, decisions, .. } = *request;
     let refused = |why: String| Err(RunError::BadRequest { why });
     if episodes == 0 || decisions == 0 || request.max_steps == Some(0) {
@@ -110,14 +136,26 @@ pub fn run(
         decisions,
         max_steps: request.max_steps,
         dimensions,
+        sensors: request.sensors.iter().map(ToString::to_string).collect(),
     };
-    let study = study(what, &ThreadScheduler { workers, stop }, progress)
-        .map_err(RunError::from)
-        .map_err(RunError::of_weights(&request.labels.weights))?;
-    progress(Progress { what: "writing", done: 1.0 });
-    let mut report = study.write(&mut |name, bytes| folder.add(name, bytes))?;
+    let scheduler = ThreadScheduler { workers, stop };
+    let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
+    let writing = Progress { what: "writing", done: 1.0 };
+    let mut add = |name: &str, bytes: &[u8]| folder.add(name, bytes);
+    let report = if listens(request.env, request.agent, request.seed) {
+        let study = study_sensors(what, &scheduler, progress).map_err(failed)?;
+        progress(writing);
+        let mut report = study.write(&mut add)?;
+        report.folder = request.out.to_path_buf();
+        Report::Sensors(Box::new(report))
+    } else {
+        let study = study(what, &scheduler, progress).map_err(failed)?;
+        progress(writing);
+        let mut report = study.write(&mut add)?;
+        report.folder = request.out.to_path_buf();
+        Report::Pictures(Box::new(report))
+    };
     folder.commit()?;
-    report.folder = request.out.to_path_buf();
     Ok(report)
 }
 

@@ -13,6 +13,7 @@
 
 use std::path::Path;
 
+use foveate::run::explain::Report;
 use foveate::run::workers::Stop;
 use foveate::{Error, Explanation, LoadedAgent, World};
 
@@ -28,6 +29,8 @@ fn main() -> Result<(), Error> {
         out: Path::new("report"),
     };
     let report = champion.explain(&world, &small, &Stop::default(), &mut |_| ())?;
+    // Of an agent that attends to sensors it would be `Report::Sensors`.
+    let Report::Pictures(report) = report else { unreachable!("the champion sees pictures") };
     println!("the {} acts on what it attends to: {}", report.weights, report.verdict);
     println!(
         "{} decisions in {} episodes, mean score {:.1}",

@@ -11,7 +11,7 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, ExplainRequest, StudyReport};
+use foveate_run::explain::{self, ExplainRequest, Report};
 use foveate_run::fit;
 use foveate_run::stress::Contender;
 use foveate_run::watch::{self, WatchReport, WatchRequest};
@@ -231,12 +231,23 @@ impl LoadedAgent {
         explanation: &Explanation<'_>,
         stop: &Stop,
         progress: &mut dyn FnMut(explain::Progress),
-    ) -> Result<StudyReport, RunError> {
+    ) -> Result<Report, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
         let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
         let (env, agent, labels) = (&*env, &*agent, self.labels());
-        let request =
-            ExplainRequest { env, agent, labels, seed, episodes, decisions, max_steps, workers, out };
+        let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
+        let request = ExplainRequest {
+            env,
+            agent,
+            labels,
+            sensors,
+            seed,
+            episodes,
+            decisions,
+            max_steps,
+            workers,
+            out,
+        };
         explain::run(&request, stop, progress)
     }
 }

@@ -16,6 +16,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: &["force"],
     presets: &["gymnasium", "cartpole-swingup"],
+    sensors: &["x", "velocity", "cos angle", "sin angle", "angular velocity"],
     published: Some(Published {
         source: "AttentionNeuron's published weights, 100 episodes, numbers shuffled in every episode: test log of \
                  the authors' repository of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",

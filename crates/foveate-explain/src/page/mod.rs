@@ -24,6 +24,8 @@ pub struct ReportPage<'a> {
     pub summary: Vec<String>,
     /// The episode.
     pub film: PageFilm<'a>,
+    /// What the agent's part of the film shows.
+    pub seen: &'a str,
     /// The film's data, from [`player_data`].
     pub data: String,
     /// The rest.
@@ -84,6 +86,7 @@ impl ReportPage<'_> {
             ("tiles", self.tiles.iter().map(Tile::html).collect()),
             ("summary", joined(self.summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
             ("film", base64(self.film.mp4)),
+            ("seen", escape(self.seen)),
             // A closing tag inside of the data would end it.
             ("data", self.data.replace("</", "<\\/")),
             ("sections", sections),

@@ -13,6 +13,7 @@ mod play;
 mod probes;
 mod report_page;
 mod saved_decision;
+mod sensors;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,6 +21,11 @@ use std::path::PathBuf;
 use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, episode_seed, statistics};
 use foveate_film::FilmError;
 use serde::Serialize;
+
+pub use sensors::{
+    RankTest, Recovered, RecoveredSensor, SensorFinding, SensorMethod, SensorReport, SensorStudy, listens,
+    study_sensors,
+};
 
 use crate::faithful::{Conclusion, Faithfulness};
 use crate::figure::{Dress, Figure, raster, svg};
@@ -44,6 +50,8 @@ pub struct StudyRequest<'a> {
     pub max_steps: Option<usize>,
     /// Names and bounds of the action's dimensions.
     pub dimensions: Vec<Dimension>,
+    /// Names of the numbers that the world shows, in its order; empty when it has none.
+    pub sensors: Vec<String>,
 }
 
 /// Runs the jobs of a study, in parallel where it can.
@@ -456,7 +464,7 @@ fn figures_json<'a>(figures: impl Iterator<Item = &'a Figure>) -> String {
 }
 
 /// The report, and behind it the rows of every figure: every number that the page shows.
-fn whole_json(report: &StudyReport, figures: &str) -> String {
+fn whole_json(report: &impl Serialize, figures: &str) -> String {
     let found = serde_json::to_string_pretty(report).unwrap_or_default();
     format!("{},\n{figures}\n}}\n", found.trim_end_matches('}').trim_end())
 }

@@ -103,7 +103,7 @@ impl EpisodeStarts {
 }
 
 /// The agent with every tensor drawn anew: normal numbers of the tensor's own root mean square.
-fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
+pub(super) fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
     let mut random = agent.boxed_clone();
     let mut params = agent.params();
     let mut rest = &mut params[..];

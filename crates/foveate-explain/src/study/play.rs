@@ -59,7 +59,10 @@ pub(super) fn play(
 
 impl EpisodeStart {
     /// Plays the episode.
-    fn run(&mut self, observer: &mut dyn Observer<StudyError>) -> Result<EpisodeResult, StudyError> {
+    pub(super) fn run(
+        &mut self,
+        observer: &mut dyn Observer<StudyError>,
+    ) -> Result<EpisodeResult, StudyError> {
         let rules = EpisodeRules { max_steps: self.max_steps as u64, ..EpisodeRules::WHOLE };
         let mut episode = episode::Episode::new(self.job, rules);
         episode.resume(&mut *self.agent);

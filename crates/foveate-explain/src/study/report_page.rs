@@ -89,6 +89,7 @@ pub(super) fn page<'a>(
         summary: summary(report, found.has_attention),
         data: player_data(&film, &shown, &found.shown.maps, found.shown.picture, dimensions),
         film,
+        seen: "what the agent sees, and looks at",
         sections,
         notes: notes(report),
     }
@@ -111,11 +112,11 @@ fn careful(claim: &Claim) -> (Fill, Faithfulness, Faithfulness) {
 }
 
 /// With two decimals and the sign that people write.
-fn two(value: f64) -> String {
+pub(super) fn two(value: f64) -> String {
     format!("{value:.2}").replace('-', "−")
 }
 
-fn whole(value: f64) -> String {
+pub(super) fn whole(value: f64) -> String {
     let text = format!("{value:.0}");
     if text == "-0" { "0".into() } else { text.replace('-', "−") }
 }

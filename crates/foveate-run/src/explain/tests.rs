@@ -215,6 +215,7 @@ fn explain(says: Says, episodes: usize, workers: usize) -> Made {
             variant: "original".into(),
             weights: "<toy> & \"friends\"".into(),
         },
+        sensors: &[],
         seed: 5,
         episodes,
         decisions: 6,
@@ -227,7 +228,8 @@ fn explain(says: Says, episodes: usize, workers: usize) -> Made {
         assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
         last = progress.done;
     });
-    let report = report.expect("a good toy");
+    let Ok(Report::Pictures(report)) = report else { panic!("{report:?}") };
+    let report = *report;
     assert_eq!(last, 1.0);
     let mut files = BTreeMap::new();
     for folder in [out.clone(), out.join("figures")] {
@@ -405,6 +407,7 @@ fn requests_that_cannot_be_met() {
             env,
             agent,
             labels,
+            sensors: &[],
             seed: 1,
             episodes: 1,
             decisions: 1,
@@ -429,6 +432,7 @@ fn requests_that_cannot_be_met() {
             env,
             agent: &agent,
             labels: Labels::default(),
+            sensors: &[],
             seed: 1,
             episodes,
             decisions,

@@ -1,0 +1,223 @@
+//! Sensors as linear functions of the controller's inputs, by least squares on steps that are not scored.
+
+use foveate_core::Seed;
+use foveate_core::statistics::{has_spread, quantile};
+use serde::Serialize;
+
+use super::record::{Key, Record};
+
+/// More inputs than this are not fitted: the normal equations take their number squared of memory.
+const MOST_INPUTS: usize = 512;
+/// Resamples of whole episodes behind an interval.
+const RESAMPLES: usize = 2000;
+/// Added to the diagonal of the normal equations, as a part of its mean, so that inputs that repeat each other do no harm.
+const RIDGE: f64 = 1e-9;
+
+/// How well each sensor can be read from the controller's inputs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recovered {
+    /// Numbers that the controller gets: the message.
+    pub inputs: usize,
+    /// Steps that the regression was fitted on: of every second episode, or the first half of a single one.
+    pub fitted_on: usize,
+    /// Steps that it was scored on: all others.
+    pub scored_on: usize,
+    /// The sensors.
+    pub sensors: Vec<RecoveredSensor>,
+}
+
+/// How well a sensor can be read from the controller's inputs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RecoveredSensor {
+    /// Its name.
+    pub name: String,
+    /// Explained share of its variance (R²); 1 = perfect, below 0 = worse than its mean.
+    pub r2: f64,
+    /// The 95 % interval over resamples of the scored episodes; `null` for one episode.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// A step: its inputs and the value of a sensor.
+type Sample<'a> = (&'a [f32], f64);
+
+/// Fits and scores; `None` when there are no inputs, too many, or fewer steps than inputs.
+pub(super) fn recover(records: &[Record]) -> Option<Recovered> {
+    let inputs = records.first()?.inputs.first()?.len();
+    let alike = |record: &Record| {
+        record.inputs.len() == record.len() && record.inputs.iter().all(|given| given.len() == inputs)
+    };
+    if inputs == 0 || inputs > MOST_INPUTS || !records.iter().all(alike) {
+        return None;
+    }
+    // Steps by episode, for fitting and for scoring.
+    let steps: [Vec<(usize, std::ops::Range<usize>)>; 2] = if records.len() > 1 {
+        [0, 1].map(|side| (side..records.len()).step_by(2).map(|e| (e, 0..records[e].len())).collect())
+    } else {
+        let (all, half) = (records[0].len(), records[0].len() / 2);
+        [vec![(0, 0..half)], vec![(0, half..all)]]
+    };
+    let count = |side: usize| steps[side].iter().map(|(_, steps)| steps.len()).sum::<usize>();
+    let (fitted_on, scored_on) = (count(0), count(1));
+    if fitted_on <= inputs + 1 || scored_on < 2 {
+        return None;
+    }
+    let all = steps[0].iter().flat_map(|(e, steps)| records[*e].inputs[steps.clone()].iter());
+    let factor = Normal::new(inputs, all.map(Vec::as_slice))?;
+    let sensors = Record::all_keys(records).into_iter().filter_map(|(key, name)| {
+        let fit = factor.solve(steps[0].iter().flat_map(|(e, steps)| samples(&records[*e], steps, key)));
+        let scored: Vec<Vec<Sample<'_>>> =
+            steps[1].iter().map(|(e, steps)| samples(&records[*e], steps, key).collect()).collect();
+        let (r2, interval) = score(&fit, &scored)?;
+        Some(RecoveredSensor { name, r2, interval })
+    });
+    Some(Recovered { inputs, fitted_on, scored_on, sensors: sensors.collect() })
+}
+
+/// The steps of an episode, if it shows the sensor.
+fn samples<'a>(
+    record: &'a Record,
+    steps: &std::ops::Range<usize>,
+    key: Key,
+) -> impl Iterator<Item = Sample<'a>> + use<'a> {
+    let row = record.row(key);
+    steps.clone().filter_map(move |t| Some((&record.inputs[t][..], f64::from(record.values[t][row?]))))
+}
+
+/// The factor of the normal equations: inputs and a constant.
+struct Normal {
+    /// Numbers of a row, the constant last.
+    n: usize,
+    /// `[n, n]`: the lower triangular Cholesky factor.
+    lower: Vec<f64>,
+}
+
+impl Normal {
+    /// `None` when the inputs are not finite.
+    fn new<'a>(inputs: usize, rows: impl Iterator<Item = &'a [f32]>) -> Option<Self> {
+        let n = inputs + 1;
+        let mut lower = vec![0.0; n * n];
+        for row in rows {
+            for i in 0..n {
+                let x = at(row, i);
+                for j in 0..=i {
+                    lower[i * n + j] += x * at(row, j);
+                }
+            }
+        }
+        let trace: f64 = (0..n).map(|i| lower[i * n + i]).sum();
+        for i in 0..n {
+            lower[i * n + i] += RIDGE * trace / n as f64;
+        }
+        for i in 0..n {
+            for j in 0..=i {
+                let before: f64 = (0..j).map(|k| lower[i * n + k] * lower[j * n + k]).sum();
+                let rest = lower[i * n + j] - before;
+                lower[i * n + j] = if i == j { rest.sqrt() } else { rest / lower[j * n + j] };
+            }
+        }
+        lower.iter().all(|x| x.is_finite()).then_some(Normal { n, lower })
+    }
+
+    /// `[n]`: the coefficients, the constant last.
+    fn solve<'a>(&self, samples: impl Iterator<Item = Sample<'a>>) -> Vec<f64> {
+        let Normal { n, lower } = self;
+        let n = *n;
+        let mut x = vec![0.0; n];
+        for (row, value) in samples {
+            for (i, x) in x.iter_mut().enumerate() {
+                *x += at(row, i) * value;
+            }
+        }
+        for i in 0..n {
+            let before: f64 = (0..i).map(|k| lower[i * n + k] * x[k]).sum();
+            x[i] = (x[i] - before) / lower[i * n + i];
+        }
+        for i in (0..n).rev() {
+            let after: f64 = (i + 1..n).map(|k| lower[k * n + i] * x[k]).sum();
+            x[i] = (x[i] - after) / lower[i * n + i];
+        }
+        x
+    }
+}
+
+/// Input `i`, or the constant behind the last one.
+fn at(row: &[f32], i: usize) -> f64 {
+    row.get(i).map_or(1.0, |&x| f64::from(x))
+}
+
+/// R² and its interval over resamples of the episodes; `None` for a sensor without variance.
+fn score(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Option<(f64, Option<[f64; 2]>)> {
+    let all = || episodes.iter().flatten();
+    let count = all().count();
+    let mean = all().map(|(_, value)| value).sum::<f64>() / count.max(1) as f64;
+    // For every episode: squared errors of the fit, and of the mean.
+    let sums: Vec<[f64; 2]> = episodes
+        .iter()
+        .map(|samples| {
+            samples.iter().fold([0.0; 2], |[errors, spread], (row, value)| {
+                let told: f64 = fit.iter().enumerate().map(|(i, weight)| weight * at(row, i)).sum();
+                [errors + (value - told).powi(2), spread + (value - mean).powi(2)]
+            })
+        })
+        .collect();
+    let share = |sums: &mut dyn Iterator<Item = [f64; 2]>| {
+        let [errors, spread] = sums.fold([0.0; 2], |all, sum| [all[0] + sum[0], all[1] + sum[1]]);
+        (spread > 0.0).then(|| 1.0 - errors / spread)
+    };
+    let r2 = share(&mut sums.iter().copied())?;
+    let n = sums.len();
+    let interval = has_spread(n).then(|| {
+        let mut rng = Seed::root(0).child("recovered", 0).rng();
+        let draws: Vec<f64> = (0..RESAMPLES)
+            .filter_map(|_| share(&mut (0..n).map(|_| sums[rng.below(n as u64) as usize])))
+            .collect();
+        [quantile(&draws, 0.025), quantile(&draws, 0.975)]
+    });
+    Some((r2, interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_core::Rng;
+
+    use super::*;
+
+    #[test]
+    fn a_linear_function_is_found_and_noise_is_not() {
+        let mut rng: Rng = Seed::root(3).rng();
+        let rows: Vec<Vec<f32>> =
+            (0..300).map(|_| (0..6).map(|_| rng.uniform(-1.0, 1.0) as f32).collect()).collect();
+        let linear = |row: &[f32]| 2.0 - 3.0 * f64::from(row[0]) + 0.5 * f64::from(row[5]);
+        let noise: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
+        let normal = Normal::new(6, rows[..200].iter().map(Vec::as_slice)).expect("finite");
+        let fit = normal.solve(rows[..200].iter().map(|row| (&row[..], linear(row))));
+        for (found, expect) in fit.iter().zip([-3.0, 0.0, 0.0, 0.0, 0.0, 0.5, 2.0]) {
+            assert!((found - expect).abs() < 1e-5, "{fit:?}");
+        }
+        let test = |of: &dyn Fn(usize) -> f64, fit: &[f64]| {
+            let episodes: Vec<Vec<Sample<'_>>> = (200..300)
+                .collect::<Vec<usize>>()
+                .chunks(20)
+                .map(|steps| steps.iter().map(|&t| (&rows[t][..], of(t))).collect())
+                .collect();
+            score(fit, &episodes).expect("it varies")
+        };
+        let (r2, interval) = test(&|t| linear(&rows[t]), &fit);
+        assert!(r2 > 0.999_999 && interval.is_some_and(|[low, _]| low > 0.999_99), "{r2} {interval:?}");
+        let fit = normal.solve(rows[..200].iter().zip(&noise).map(|(row, &value)| (&row[..], value)));
+        let (r2, interval) = test(&|t| noise[t], &fit);
+        let [low, high] = interval.expect("five episodes");
+        assert!(r2 < 0.1 && low < r2 && r2 < high, "{r2} {interval:?}");
+        assert_eq!(
+            score(&fit, &[vec![(&rows[0], 1.0), (&rows[1], 1.0)]]),
+            None,
+            "a constant has no variance"
+        );
+        assert!(Normal::new(1, [&[f32::NAN][..]].into_iter()).is_none());
+        // Two inputs that repeat each other.
+        let twice: Vec<Vec<f32>> = rows.iter().map(|row| vec![row[0], row[0]]).collect();
+        let normal = Normal::new(2, twice.iter().map(Vec::as_slice)).expect("finite");
+        let fit = normal.solve(twice.iter().map(|row| (&row[..], f64::from(row[0]))));
+        assert!((fit[0] + fit[1] - 1.0).abs() < 1e-4, "{fit:?}");
+    }
+}

@@ -1,0 +1,333 @@
+//! Tests of the report on sensors, on a toy world and toy agents with a known ground truth.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use foveate_core::{
+    ActContext, Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, ImageBuf, Labels, Observation,
+    ObservationSpace, Policy, PolicyAgent, PolicyError, Rng, Seed, Step, TensorShape, Tokens,
+};
+
+use super::*;
+
+/// Sizes of what the sensors show.
+const SIZES: [f64; 4] = [0.2, 0.4, 0.8, 1.6];
+const NAMES: [&str; 4] = ["faint", "low", "loud", "loudest"];
+
+/// Four numbers that wander about 0, each with its own amplitude, in another order in every episode if `shuffled`;
+/// 60 steps.
+#[derive(Clone)]
+struct Gauges {
+    spec: EnvSpec,
+    shuffled: bool,
+    stream: Rng,
+    noise: Rng,
+    order: Vec<u32>,
+    state: [f64; 4],
+    shown: Vec<f32>,
+    t: usize,
+}
+
+impl Gauges {
+    fn new(shuffled: bool) -> Self {
+        Gauges {
+            spec: EnvSpec {
+                id: "gauges".into(),
+                observation: ObservationSpace::Vector { len: 4 },
+                action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+                max_steps: Some(60),
+                fps: 10.0,
+            },
+            shuffled,
+            stream: Seed::root(0).rng(),
+            noise: Seed::root(0).rng(),
+            order: (0..4).collect(),
+            state: [0.0; 4],
+            shown: vec![0.0; 4],
+            t: 0,
+        }
+    }
+
+    fn wander(&mut self) {
+        for (state, size) in self.state.iter_mut().zip(SIZES) {
+            *state = 0.6 * *state + 0.8 * size * self.noise.normal();
+        }
+        for (shown, &sensor) in self.shown.iter_mut().zip(&self.order) {
+            *shown = self.state[sensor as usize] as f32;
+        }
+    }
+}
+
+impl Env for Gauges {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        if let Some(seed) = seed {
+            self.stream = Seed::root(seed).rng();
+        }
+        self.noise = Seed::root(self.stream.next_u64()).rng();
+        let by = self.stream.below(4) as usize;
+        if self.shuffled {
+            self.order = (0..4).map(|i| (i + by) as u32 % 4).collect();
+        }
+        self.state = [0.0; 4];
+        self.t = 0;
+        self.wander();
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        let Action::Continuous(&[push]) = action else {
+            return Err(EnvError::ActionLength { env: "gauges".into(), wanted: 1, given: 0 });
+        };
+        self.t += 1;
+        self.wander();
+        Ok(Step { reward: push, terminated: false, truncated: self.t == 60 })
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        Observation::Vector(&self.shown)
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        view.rgb_mut().fill(if self.state[3] > 0.0 { 200 } else { 30 });
+        Ok(())
+    }
+
+    fn sensor_order(&self) -> Option<&[u32]> {
+        self.shuffled.then_some(&*self.order)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(self.clone())
+    }
+}
+
+/// What a toy reports as its attention.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Says {
+    /// The truth: the size of what each sensor adds to the action.
+    Truth,
+    /// Numbers that have nothing to do with the action.
+    Nonsense,
+    /// The truth, where the larger number counts less.
+    Inverted,
+}
+
+/// Acts on the sum of its sensors. Its message is that sum, and the sum of the squares.
+#[derive(Debug, Clone)]
+struct Listener {
+    says: Says,
+    gain: f32,
+}
+
+impl Listener {
+    fn agent(says: Says, gain: f32) -> PolicyAgent<Listener> {
+        PolicyAgent::new(Listener { says, gain })
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Memory {
+    /// One name for each number that it is shown.
+    names: Vec<String>,
+    action: Vec<f64>,
+    message: Vec<f32>,
+    weights: Vec<f32>,
+}
+
+impl Policy for Listener {
+    type Memory = Memory;
+
+    fn memory(&self) -> Memory {
+        let names = (0..4).map(|i| format!("number {i}")).collect();
+        Memory { names, action: vec![], message: vec![], weights: vec![] }
+    }
+
+    fn reset(&self, _: &mut Memory, _: Seed) {}
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut Memory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let Some(numbers) = observation.numbers() else {
+            return Err(PolicyError::BadConfig { why: "numbers, please".into() });
+        };
+        let sum: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
+        memory.action = vec![f64::from(self.gain) * (0.3 * sum).tanh()];
+        memory.message = vec![sum as f32, numbers.iter().map(|x| x * x).sum()];
+        let mut chance = Seed::root(numbers[0].to_bits().into()).rng();
+        let told = numbers.iter().map(|x| match self.says {
+            Says::Truth => x.abs(),
+            Says::Nonsense => chance.next_f64() as f32,
+            Says::Inverted => 1.0 / (x.abs() + 0.01),
+        });
+        let told: Vec<f32> = told.collect();
+        // Two codes, with opposite signs.
+        memory.weights = told.iter().copied().chain(told.iter().map(|w| -w)).collect();
+        let attention = Attention::soft(Tokens::Named(&memory.names), 1, 2, &memory.weights)?;
+        Ok(Decision::new(&memory.action).with_attention(attention))
+    }
+
+    fn inputs<'m>(&self, memory: &'m Memory) -> &'m [f32] {
+        &memory.message
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        vec![TensorShape { name: "gain".into(), shape: vec![1] }]
+    }
+
+    fn params(&self) -> Vec<f32> {
+        vec![self.gain]
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.gain = flat[0];
+        Ok(())
+    }
+}
+
+struct Made {
+    report: SensorReport,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usize) -> Made {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("report");
+    let request = ExplainRequest {
+        env: &Gauges::new(shuffled),
+        agent: &Listener::agent(says, gain),
+        labels: Labels {
+            env: "gauges".into(),
+            picture: "world".into(),
+            variant: "original".into(),
+            weights: "<toy> & \"friends\"".into(),
+        },
+        sensors: &NAMES,
+        seed: 5,
+        episodes,
+        decisions: 12,
+        max_steps: None,
+        workers,
+        out: &out,
+    };
+    let mut last = 0.0;
+    let report = run(&request, &Stop::default(), &mut |progress| {
+        assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
+        last = progress.done;
+    });
+    let Ok(Report::Sensors(report)) = report else { panic!("{report:?}") };
+    assert_eq!(last, 1.0);
+    let mut files = BTreeMap::new();
+    for folder in [out.clone(), out.join("figures")] {
+        for entry in fs::read_dir(&folder).expect("it was made") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    Made { report: *report, files }
+}
+
+#[track_caller]
+fn check(says: Says, gain: f32, episodes: usize, expect: &str) -> SensorReport {
+    let Made { report, .. } = explain(says, gain, false, episodes, 2);
+    assert_eq!(report.verdict, expect, "{says:?}: {:?}", report.ranks);
+    report
+}
+
+#[test]
+fn toys_are_seen_through() {
+    let truth = check(Says::Truth, 0.9, 8, "in part");
+    let verdicts: Vec<&str> = truth.ranks.iter().map(|test| &*test.verdict).collect();
+    // A replaced value depends on the sensor's size more than on the moment.
+    assert_eq!(verdicts, ["supported", "supported", "not supported"]);
+    for test in &truth.ranks {
+        // Knocked out, a sensor moves the action as far as it is from its mean, which is not quite 0.
+        assert!(test.own.0 > if test.intervention == "knocked out" { 0.7 } else { 0.2 }, "{test:?}");
+        assert!(test.dealt.0.abs() < 0.1, "{test:?}");
+    }
+    let nonsense = check(Says::Nonsense, 0.9, 8, "not supported");
+    assert!(nonsense.ranks.iter().all(|test| test.own.0.abs() < 0.25), "{:?}", nonsense.ranks);
+    let inverted = check(Says::Inverted, 0.9, 8, "not supported");
+    assert!(inverted.ranks[0].above_dealt.1.is_some_and(|[_, high]| high < -0.4), "{:?}", inverted.ranks);
+    // Its weights are right, but it hardly acts.
+    let frozen = check(Says::Truth, 1e-4, 8, "not supported");
+    assert!(frozen.ranks[0].own.0 > 0.7 && frozen.natural.0 < 1e-3, "{frozen:?}");
+    check(Says::Truth, 0.9, 3, "undecided");
+}
+
+#[test]
+fn sensors_are_those_of_the_world_in_any_order() {
+    let plain = explain(Says::Truth, 0.9, false, 6, 2).report;
+    let shuffled = explain(Says::Truth, 0.9, true, 6, 2).report;
+    let names: Vec<&str> = plain.sensors.iter().map(|sensor| &*sensor.name).collect();
+    assert_eq!(names, NAMES);
+    for (plain, shuffled) in plain.sensors.iter().zip(&shuffled.sensors) {
+        assert_eq!(plain.name, shuffled.name);
+        let near = |a: (f64, Option<[f64; 2]>), b: (f64, Option<[f64; 2]>)| (a.0 - b.0).abs() < 1e-6;
+        assert!(near(plain.weight, shuffled.weight), "{plain:?} {shuffled:?}");
+        assert!(
+            plain.change.iter().zip(&shuffled.change).all(|(&a, &b)| near(a, b)),
+            "{plain:?} {shuffled:?}"
+        );
+    }
+    // Louder sensors get more weight and move the action more.
+    for pair in plain.sensors.windows(2) {
+        assert!(pair[0].weight.0 < pair[1].weight.0 && pair[0].change[2].0 < pair[1].change[2].0, "{pair:?}");
+    }
+    // The message is the sum: most of its variance is that of the loudest sensor.
+    let recovered = plain.recovered.expect("it has a message");
+    assert_eq!((recovered.inputs, recovered.fitted_on, recovered.scored_on), (2, 180, 180));
+    let r2: Vec<f64> = recovered.sensors.iter().map(|sensor| sensor.r2).collect();
+    let all: f64 = SIZES.iter().map(|size| size * size).sum();
+    for (r2, size) in r2.iter().zip(SIZES) {
+        assert!((r2 - size * size / all).abs() < 0.12, "{r2} of a sensor of size {size}");
+    }
+}
+
+#[test]
+fn the_report_is_whole_and_does_not_depend_on_the_workers() {
+    let Made { report, files } = explain(Says::Truth, 0.9, true, 5, 1);
+    let other = explain(Says::Truth, 0.9, true, 5, 3).files;
+    assert_eq!(files.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    for (name, bytes) in &files {
+        assert!(*bytes == other[name], "{name} differs");
+    }
+    for name in [
+        "sensor-weights",
+        "sensor-importance",
+        "sensor-codes",
+        "claim-and-effect",
+        "rank-correlation",
+        "recovered",
+    ] {
+        for kind in ["svg", "png", "csv", "json"] {
+            assert!(files.contains_key(&format!("figures/{name}.{kind}")), "{name}.{kind}");
+        }
+    }
+    let page = String::from_utf8(files["index.html"].clone()).expect("text");
+    assert_eq!(page.len(), report.bytes);
+    for wants in
+        ["Is it true?", "loudest", "&lt;toy&gt;", "not corrected for their number", "as the world has them"]
+    {
+        assert!(page.contains(wants), "{wants}");
+    }
+    let numbers: serde_json::Value = serde_json::from_slice(&files["report.json"]).expect("JSON");
+    assert_eq!(numbers["verdict"].as_str(), Some(&*report.verdict));
+    // 60 steps of 4 sensors and 2 codes.
+    assert_eq!(numbers["figures"]["sensor-weights"].as_array().map(Vec::len), Some(480));
+    let said = report.to_string();
+    assert!(said.contains("loudest") && said.contains("R²"), "{said}");
+
+    let Made { report, files } = explain(Says::Truth, 0.9, false, 1, 1);
+    assert!(report.ranks.iter().all(|test| test.own.1.is_none()) && report.verdict == "undecided");
+    let page = String::from_utf8(files["index.html"].clone()).expect("text");
+    assert!(page.contains("over one episode") && !page.contains('…'), "{page}");
+}
