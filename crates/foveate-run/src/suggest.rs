@@ -148,7 +148,7 @@ mod tests {
             ("CartPole-v1", " did you mean cartpole-swingup-harder, or gym:CartPole-v1 (needs Python)?"),
             ("cartpole", " did you mean cartpole-swingup-harder, or gym:CartPole-v1 (needs Python)?"),
             ("Acrobot-v1", " did you mean gym:Acrobot-v1?"),
-            ("ALE/Pong-v5", " did you mean gym:ALE/Pong-v5?"),
+            ("ALE/Pong-v5", " did you mean pong, or gym:ALE/Pong-v5 (needs Python)?"),
             ("moon", ""),
             ("a b-v1", ""),
             ("gym:CartPole-v1", ""),
