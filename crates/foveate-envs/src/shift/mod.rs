@@ -35,11 +35,13 @@ pub mod operator;
 mod parse;
 mod plan;
 mod senses;
+mod sets;
 mod shifted;
 mod timing;
 
 pub use catalogue::{Kind, Knob, SHIFTS, Senses, ShiftDescriptor, Target};
 pub use plan::{MAX_SEVERITY, MissingPictures, Plan, Setting, Shift};
+pub use sets::{SHIFT_SETS, ShiftSet};
 pub use shifted::Shifted;
 
 #[cfg(test)]

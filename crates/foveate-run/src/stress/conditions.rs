@@ -3,7 +3,7 @@
 use foveate_core::EnvSpec;
 use foveate_core::hint::Setting;
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::{MAX_SEVERITY, Plan, Shift, ShiftDescriptor};
+use foveate_envs::shift::{MAX_SEVERITY, Plan, SHIFT_SETS, Shift, ShiftDescriptor};
 use foveate_registry::{SHIFTS, WORLDS};
 
 use crate::error::RunError;
@@ -148,7 +148,13 @@ fn shift_texts(world: &EnvRequest, text: &str) -> Result<Vec<String>, RunError> 
     Ok(match text.trim() {
         "none" | "" => vec![],
         "all" => fitting_shifts(&worlds::shape(world)?).0.iter().map(|info| info.name.to_owned()).collect(),
-        texts => texts.split(',').map(|text| text.trim().to_owned()).collect(),
+        texts => texts
+            .split(',')
+            .flat_map(|text| match SHIFT_SETS.get(text.trim()) {
+                Some(set) => set.shifts.iter().map(|&text| text.to_owned()).collect(),
+                None => vec![text.trim().to_owned()],
+            })
+            .collect(),
     })
 }
 

@@ -75,6 +75,16 @@ fn rows_are_what_was_asked_for() {
 }
 
 #[test]
+fn a_set_is_the_rows_of_its_shifts() {
+    let rows = rows("none", "reshuffle,noise:2", "1..5", None).expect("good rows");
+    let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
+    assert_eq!(
+        (names.len(), names[1], names[6], names[7]),
+        (8, "shuffle:5:every=25", "shuffle:5", "noise:2")
+    );
+}
+
+#[test]
 fn rows_that_make_no_sense() {
     for (shifts, levels, at, wants) in [
         ("fog", "3", None, "no shift \"fog\""),
