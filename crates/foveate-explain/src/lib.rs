@@ -38,4 +38,6 @@ pub use enlarge::enlarge_bilinear;
 pub use intervene::{BLUR_PX, Fill, PictureEditor, change_size, mean_colour};
 pub use mask::{Mask, shuffled};
 pub use original_order::OriginalOrder;
-pub use overlay::{AttentionMark, attention_marks, attention_overlay, heat_map, overlay, whiten};
+pub use overlay::{
+    AttentionMark, attended_picture, attention_marks, attention_overlay, heat_map, overlay, whiten,
+};

@@ -1,9 +1,27 @@
 //! The patches an agent saw, laid over its picture.
 
-use foveate_core::{Attention, Image, ImageBuf, PatchGrid, Tokens};
+use foveate_core::{Attention, Image, ImageBuf, PatchGrid, PixelShape, Pixels, Tokens};
 
 use crate::charts::glow;
 use crate::enlarge_bilinear;
+
+/// The picture that patches of `grid` lie in: of a stack of frames the newest one when the grid is that of one frame, else all
+/// frames one below the other. Pictures that are not RGB are written to `scratch`.
+pub fn attended_picture<'s>(
+    pixels: Pixels<'s>,
+    grid: Option<PatchGrid>,
+    scratch: &'s mut Vec<u8>,
+) -> Image<'s> {
+    let (width, height) = (pixels.width(), pixels.height());
+    let one = PixelShape { frames: 1, ..pixels.shape() };
+    let newest = match grid {
+        Some(grid) if (grid.width(), grid.height()) == (width, height) => {
+            pixels.frames().checked_sub(1).and_then(|last| Pixels::new(one, pixels.frame(last)?))
+        }
+        _ => None,
+    };
+    newest.unwrap_or(pixels).to_rgb(scratch)
+}
 
 /// A token that the agent handed on to its controller, as a rectangle of its picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,6 +143,21 @@ mod tests {
     use foveate_core::Selected;
 
     use super::*;
+
+    #[test]
+    fn patches_of_one_frame_lie_in_the_newest() {
+        let shape = PixelShape { frames: 3, height: 2, width: 4, channels: 1 };
+        let bytes: Vec<u8> = (0..24).collect();
+        let pixels = Pixels::new(shape, &bytes).expect("24 bytes");
+        let grid = |height| PatchGrid::tile(4, height, 2, 2).expect("fits");
+        let mut scratch = vec![];
+        let newest = attended_picture(pixels, Some(grid(2)), &mut scratch);
+        assert_eq!((newest.width(), newest.height(), newest.rgb()[0]), (4, 2, 16));
+        for all in [Some(grid(6)), None] {
+            let image = attended_picture(pixels, all, &mut scratch);
+            assert_eq!((image.width(), image.height(), image.rgb()[0]), (4, 6, 0));
+        }
+    }
 
     /// Attention whose ranks are the order of telling.
     fn told_in_order_of_rank<'a>(grid: PatchGrid, importance: &'a [f32], tokens: &'a [u32]) -> Attention<'a> {

@@ -21,7 +21,8 @@
 //!
 //! A film is one byte 2, then the MP4 file.
 
-use foveate_core::Observation;
+use foveate_core::{Observation, PatchGrid};
+use foveate_explain::attended_picture;
 
 use crate::runner::{KeptDecision, Runner};
 
@@ -57,17 +58,17 @@ pub(super) fn runner(out: &mut Vec<u8>, runner: &mut Runner, view: &[u8]) {
     for &x in action.iter().take(255) {
         out.extend((x as f32).to_le_bytes());
     }
-    seen(out, observation);
+    seen(out, observation, decided.grid);
     attention(out, decided);
     out.extend((view.len() as u32).to_le_bytes());
     out.extend(view);
 }
 
-fn seen(out: &mut Vec<u8>, observation: Observation<'_>) {
+fn seen(out: &mut Vec<u8>, observation: Observation<'_>, grid: Option<PatchGrid>) {
     match observation.image() {
         Some(pixels) => {
             let mut scratch = vec![];
-            let image = pixels.to_rgb(&mut scratch);
+            let image = attended_picture(pixels, grid, &mut scratch);
             out.extend((image.width() as u16).to_le_bytes());
             out.extend((image.height() as u16).to_le_bytes());
             out.extend(image.rgb());

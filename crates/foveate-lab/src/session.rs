@@ -6,7 +6,7 @@ use std::time::Duration;
 use foveate_core::{Env, ImageBuf};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, Kind, Plan, Shift};
-use foveate_explain::{attention_marks, overlay};
+use foveate_explain::{attended_picture, attention_marks, overlay};
 use foveate_film::{Dial, Mark};
 use foveate_registry::WORLDS;
 use serde_json::{Value, json};
@@ -498,7 +498,7 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>) -> Record
     let (mut seen, mut marks) = (vec![], vec![]);
     let mut scratch = vec![];
     if let Some(pixels) = observation.image() {
-        let image = pixels.to_rgb(&mut scratch);
+        let image = attended_picture(pixels, decided.and_then(|decided| decided.grid), &mut scratch);
         seen = run_length::pack(image);
         if let Some(Ok(Some(attention))) = decided.map(KeptDecision::attention) {
             if let (None, Some(overlaid)) = (attention.selected(), overlay(image, &attention)) {

@@ -5,7 +5,7 @@
 //! 1. the key of a patch is `[x_2 − x_1, x_3 − x_2, …, a] W_k + b_k`: what moves;
 //! 2. its value is `[norm(x_1), norm(x_2), …] W_v + b_v`, where each picture's pixels are normalised by
 //!    themselves: what it looks like, whatever its brightness;
-//! 3. `m = norm(relu(softmax((Q W_q + b_q) · k / s) v))`, with the fixed [`queries`](super::queries) Q: one code per
+//! 3. `m = norm(relu(softmax((Q W_q + b_q) · k / s) v))`, with the fixed [`queries`] Q: one code per
 //!    query, `[codes, message]`, a latent picture;
 //! 4. a [head](super::heads) turns the codes into the action.
 //!

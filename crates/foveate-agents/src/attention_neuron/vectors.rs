@@ -4,7 +4,7 @@
 //!
 //! 1. sensor i is a row of a shared LSTM, which gets `[o_i, a]`; its hidden state is the key `k_i`;
 //! 2. the weight of sensor i for code m is `σ((Q W_q + b_q)_m · (k_i W_k + b_k) / s)`, with the fixed
-//!    [`queries`](super::queries) Q;
+//!    [`queries`] Q;
 //! 3. the message is tanh(w o): M numbers, whatever N is (the tanh is in the published code, not in the paper);
 //! 4. layers with tanh turn the message into the action, which is the next step's a.
 

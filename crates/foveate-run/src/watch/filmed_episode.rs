@@ -4,7 +4,7 @@ use std::path::Path;
 
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
 use foveate_core::{Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens};
-use foveate_explain::{OriginalOrder, attention_marks, overlay};
+use foveate_explain::{OriginalOrder, attended_picture, attention_marks, overlay};
 use foveate_film::{AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark};
 
 use foveate_registry::WORLDS;
@@ -158,7 +158,9 @@ impl FilmedEpisode {
         }
         if let Some(pixels) = observation.image() {
             let mut scratch = vec![];
-            let image = pixels.to_rgb(&mut scratch);
+            let grid = decision.attention.as_ref().and_then(|attention| attention.grid());
+            let image = attended_picture(pixels, grid, &mut scratch);
+            let frames = image.height() / pixels.height().max(1);
             let mut attended = vec![];
             if let Some(attention) = &decision.attention {
                 overlaid = overlay(image, attention);
@@ -168,7 +170,7 @@ impl FilmedEpisode {
             let order = self
                 .env
                 .sensor_order()
-                .and_then(|order| OriginalOrder::new(order, image.width(), image.height(), pixels.frames()));
+                .and_then(|order| OriginalOrder::new(order, image.width(), image.height(), frames));
             if let Some(order) = order {
                 let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
                 let (both, moved) = order.side_by_side(shown, &attended);
