@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
-use foveate_core::{Action, Agent, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens};
+use foveate_core::{
+    Action, Agent, Attention, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens,
+};
 use foveate_explain::{OriginalOrder, attended_picture, attention_marks, overlay};
 use foveate_film::{AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark};
 
@@ -158,7 +160,7 @@ impl FilmedEpisode {
         }
         if let Some(pixels) = observation.image() {
             let mut scratch = vec![];
-            let grid = decision.attention.as_ref().and_then(|attention| attention.grid());
+            let grid = decision.attention.as_ref().and_then(Attention::grid);
             let image = attended_picture(pixels, grid, &mut scratch);
             let frames = image.height() / pixels.height().max(1);
             let mut attended = vec![];
