@@ -201,7 +201,8 @@ impl<'a> Attention<'a> {
         (head < self.heads && query < self.queries).then(|| &self.weights[row * n..(row + 1) * n])
     }
 
-    /// `[tokens]`: the importance of each token: its weights, summed over all heads and queries.
+    /// `[tokens]`: the importance of each token: the magnitudes of its weights, summed over all heads and queries. Of one
+    /// head with one query these are the weights themselves.
     pub fn importance(&self) -> Cow<'a, [f32]> {
         self.summed(0..self.heads)
     }
@@ -220,7 +221,7 @@ impl<'a> Attention<'a> {
         let mut sum = vec![0.0; n];
         for row in rows.chunks_exact(n) {
             for (sum, weight) in sum.iter_mut().zip(row) {
-                *sum += weight;
+                *sum += weight.abs();
             }
         }
         Cow::Owned(sum)
@@ -398,6 +399,9 @@ mod tests {
         assert_eq!((attention.row(1, 0), attention.row(0, 3)), (None, None));
         let importance = attention.importance();
         assert_eq!(importance.len(), 5);
+        let signed: Vec<f32> = weights.iter().map(|w| if *w < 0.8 { -w } else { *w }).collect();
+        let signed = Attention::soft(Tokens::Named(&names), 1, 3, &signed).expect("fine");
+        assert_eq!(signed.importance(), importance, "a negative weight counts, too");
         assert!((importance[2] - (0.2 + 0.7 + 1.2)).abs() < 1e-6);
         assert_eq!(attention.by_rank(), [4, 3, 2, 1, 0]);
         assert_eq!((attention.len(), attention.selected()), (5, None));

@@ -1,4 +1,4 @@
-//! The glyphs of ASCII 32 to 126 as pen strokes, drawn for this project.
+//! The glyphs of ASCII 32 to 126, and a few others, as pen strokes, drawn for this project.
 //!
 //! A glyph is drawn on a grid with the baseline at y = 20: capitals reach up to 0, small letters to 6,
 //! descenders down to 26. `M x y` moves the pen without drawing, `L x y` draws a line, `Q cx cy x y` a
@@ -119,3 +119,7 @@ pub(crate) static GLYPHS: [Glyph; 95] = [
     /* } */ glyph(5.0, "M 0 -2 Q 2.8 -2 2.8 2 L 2.8 7 Q 2.8 10 5 10 2.8 10 2.8 13 L 2.8 18 Q 2.8 22 0 22"),
     /* ~ */ glyph(11.0, "M 0 12.5 Q 1 9.3 3.5 9.7 5 10 7 11.5 10 13.3 11 10"),
 ];
+
+/// Other characters that names of sensors have.
+pub(crate) static OTHERS: [(char, Glyph); 1] =
+    [('θ', glyph(9.0, "M 4.5 0 Q 9 0 9 10 9 20 4.5 20 0 20 0 10 0 0 4.5 0 M 0 10 L 9 10"))];

@@ -4,7 +4,7 @@ mod glyphs;
 
 use foveate_core::ImageBuf;
 
-use glyphs::{FIRST, GLYPHS};
+use glyphs::{FIRST, GLYPHS, OTHERS};
 
 /// Units of the drawing grid from the baseline to the top of a capital.
 const CAP_UNITS: f32 = 20.0;
@@ -45,6 +45,7 @@ impl Face {
         let rows = above_px + cap_px.ceil() as usize + below_px;
         let masks = GLYPHS
             .iter()
+            .chain(OTHERS.iter().map(|(_, glyph)| glyph))
             .map(|glyph| {
                 let advance_px = (glyph.width + SPACING_UNITS) * unit;
                 let columns = advance_px.ceil() as usize + 1;
@@ -93,7 +94,12 @@ impl Face {
     }
 
     fn mask(&self, c: char) -> &Mask {
-        let index = u8::try_from(c).ok().and_then(|b| b.checked_sub(FIRST)).map_or(usize::MAX, usize::from);
+        let other = || OTHERS.iter().position(|(other, _)| *other == c).map(|at| GLYPHS.len() + at);
+        let index = match u8::try_from(c) {
+            Ok(byte) if c.is_ascii() => byte.checked_sub(FIRST).map(usize::from),
+            _ => other(),
+        };
+        let index = index.filter(|&index| c.is_ascii() == (index < GLYPHS.len())).unwrap_or(usize::MAX);
         self.masks.get(index).unwrap_or(&self.masks[usize::from(b'?' - FIRST)])
     }
 
@@ -202,8 +208,8 @@ mod tests {
     #[test]
     fn every_character_has_its_own_drawing_within_bounds() {
         let mut seen = std::collections::BTreeMap::new();
-        for (i, glyph) in GLYPHS.iter().enumerate() {
-            let c = char::from(FIRST + i as u8);
+        let ascii = GLYPHS.iter().enumerate().map(|(i, glyph)| (char::from(FIRST + i as u8), glyph));
+        for (c, glyph) in ascii.chain(OTHERS.iter().map(|(c, glyph)| (*c, glyph))) {
             let drawn = segments(glyph.strokes);
             assert_eq!(drawn.is_empty(), c == ' ', "{c:?}");
             for (x, y) in drawn.iter().flat_map(|s| [s.from, s.to]) {
