@@ -155,8 +155,8 @@ fn weights() {
     never(&["watch", "6.safetensors"], &["no option \"gym_wrapper\"; choose from"]);
     never(&["stress", "7.safetensors", "--variants", "none"], &["no option \"program\"; choose from"]);
     never(&["explain", "8.safetensors"], &["no option \"path\"; choose from"]);
-    never(&["eval", "9.safetensors"], &["\"GYM:CartPole-v1\"", "car-racing, take-cover"]);
-    never(&["lab", "10.safetensors", "--no-open"], &["\" gym:evil:X-v0\"", "car-racing, take-cover"]);
+    never(&["eval", "9.safetensors"], &["\"GYM:CartPole-v1\"", "list worlds` shows them: car-racing"]);
+    never(&["lab", "10.safetensors", "--no-open"], &["\" gym:evil:X-v0\"", "list worlds` shows them: car-racing"]);
 }
 
 #[test]
