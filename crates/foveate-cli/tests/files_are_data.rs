@@ -156,7 +156,10 @@ fn weights() {
     never(&["stress", "7.safetensors", "--variants", "none"], &["no option \"program\"; choose from"]);
     never(&["explain", "8.safetensors"], &["no option \"path\"; choose from"]);
     never(&["eval", "9.safetensors"], &["\"GYM:CartPole-v1\"", "list worlds` shows them: car-racing"]);
-    never(&["lab", "10.safetensors", "--no-open"], &["\" gym:evil:X-v0\"", "list worlds` shows them: car-racing"]);
+    never(
+        &["lab", "10.safetensors", "--no-open"],
+        &["\" gym:evil:X-v0\"", "list worlds` shows them: car-racing"],
+    );
 }
 
 #[test]

@@ -160,8 +160,8 @@ fn what_cannot_be_served_is_said() {
     check_fails(&dir, &["lab", "none.safetensors"], &["none.safetensors", "check the path"]);
     check_fails(&dir, &["lab", "--token", "short"], &["8 to 128"]);
     check_fails(&dir, &["lab", "--picture", "oil"], &["oil", "exact"]);
-    check_fails(&dir, &["lab", "--host", "192.0.2.1"], &["192.0.2.1", "choose another --port"]);
+    check_fails(&dir, &["lab", "--host", "192.0.2.1"], &["192.0.2.1", "choose another one with --port"]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("bound").port().to_string();
-    check_fails(&dir, &["lab", "--port", &port], &[&port, "choose another --port"]);
+    check_fails(&dir, &["lab", "--port", &port], &[&port, "choose another one with --port"]);
 }

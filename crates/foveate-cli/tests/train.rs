@@ -144,7 +144,7 @@ fn broken_and_foreign_runs() {
     check_fails(
         &dir,
         &["train", "--config", "short.toml", "--name", "car-racing"],
-        &["--resume", "another --name"],
+        &["--resume", "another name with --name"],
     );
 
     let run = dir.path("runs/car-racing");

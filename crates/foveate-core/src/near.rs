@@ -63,7 +63,7 @@ fn score(given: &[char], name: &[char]) -> Option<usize> {
         return None;
     }
     let apart = distance(given, name);
-    if apart <= (short.len().div_ceil(3)).min(4) && apart < short.len() {
+    if apart <= ((short.len() + 1) / 3).min(4) && apart < short.len() {
         return Some(apart);
     }
     let part = long.starts_with(short) && short.len() >= 3
