@@ -82,7 +82,7 @@ fn what_fails_again_is_an_error_that_says_where() {
         for part in parts {
             assert!(said.contains(part), "{said}");
         }
-        assert!(said.contains("foveate check-env") && !said.contains('\n'), "{said}");
+        assert!(said.contains("the task `check-world`") && !said.contains('\n'), "{said}");
         assert_eq!(env.step(Action::Continuous(&[0.0])).expect_err("still").to_string(), said);
         let told = told.lock().expect("no one panicked").concat();
         assert_eq!(told.matches("Traceback").count(), usize::from(how == "raise"), "{told}");
