@@ -78,7 +78,7 @@ impl Import {
             config: self.config,
         })?;
         if let Some(guessed) = guessed {
-            eprintln!("note: {guessed}; --agent and --env say otherwise");
+            eprintln!("note: {guessed}; --agent and --env replace that");
         }
         let out = self.out.unwrap_or_else(|| self.file.with_extension("safetensors"));
         file.save(&out)?;
