@@ -13,6 +13,8 @@
 //! * [`sensory`]: an LSTM for every sensor and attention over them, whatever their order.
 //! * [`coverage`]: converts accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: shrinks small windows of pixels to one pixel.
+//! * [`elementwise`]: activations, softmax and normalisation, with their gradients.
+//! * [`gemm`]: matrix products in single precision, for layers and their gradients.
 //! * [`matrix`]: linear algebra in double precision. Its results differ in the last bits between processors
 //!   with and without fused multiply-adds.
 //!
@@ -31,7 +33,9 @@ pub mod conv;
 pub mod coverage;
 pub mod dense;
 mod distinct;
+pub mod elementwise;
 mod embedded;
+pub mod gemm;
 pub mod kernel_vote;
 mod lanes;
 pub mod level;

@@ -178,7 +178,7 @@ pub(crate) fn exp2_by_table<I: Isa>(isa: I, x: I::V16) -> I::V16 {
 
 /// e^x, saturating near e^±87.
 #[inline(always)]
-fn exp<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+pub(crate) fn exp<I: Isa>(isa: I, x: I::V16) -> I::V16 {
     let x = x.mul(isa.splat16(std::f32::consts::LOG2_E));
     exp2(isa, x.min(isa.splat16(126.0)).max(isa.splat16(-126.0)))
 }

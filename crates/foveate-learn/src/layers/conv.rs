@@ -1,0 +1,297 @@
+//! Convolution.
+
+use foveate_core::TensorShape;
+use foveate_kernels::elementwise::add_rows;
+use foveate_kernels::gemm::View;
+
+use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
+
+/// What lies around the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Padding {
+    /// Nothing: the kernel stays inside, and the output has (size − kernel) / stride + 1 rows.
+    Valid,
+    /// Zeros, so that the output has ⌈size / stride⌉ rows. An odd one goes below and to the right, as in TensorFlow.
+    Same,
+}
+
+/// Two-dimensional convolution: `[height, width, channels]` to `[height, width, outputs]`.
+///
+/// Tensors: `weight` `[outputs, kernel height, kernel width, channels]`, `bias` `[outputs]`. PyTorch has the channels
+/// of the weight before the kernel's axes.
+#[derive(Debug, Clone, Copy)]
+pub struct Conv {
+    outputs: usize,
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: Padding,
+    bias: bool,
+}
+
+impl Conv {
+    /// A square kernel of `side` pixels, stride 1, no padding.
+    pub const fn new(outputs: usize, side: usize) -> Self {
+        Conv { outputs, kernel: [side; 2], stride: [1; 2], padding: Padding::Valid, bias: true }
+    }
+
+    /// The same with a kernel of this height and width.
+    #[must_use]
+    pub const fn with_kernel(self, kernel: [usize; 2]) -> Self {
+        Conv { kernel, ..self }
+    }
+
+    /// The same with this distance between outputs, in pixels, in both directions.
+    #[must_use]
+    pub const fn with_stride(self, stride: usize) -> Self {
+        Conv { stride: [stride; 2], ..self }
+    }
+
+    /// The same with this padding.
+    #[must_use]
+    pub const fn with_padding(self, padding: Padding) -> Self {
+        Conv { padding, ..self }
+    }
+
+    /// The same without a bias.
+    #[must_use]
+    pub const fn without_bias(self) -> Self {
+        Conv { bias: false, ..self }
+    }
+
+    fn windows(&self, shape: &[usize]) -> Windows {
+        let [from, kernel, stride] = [[shape[0], shape[1]], self.kernel, self.stride];
+        Windows::new(from, shape[2], kernel, stride, self.padding)
+    }
+}
+
+/// How windows lie on a picture.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Windows {
+    from: [usize; 2],
+    channels: usize,
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    /// Zeros above and to the left.
+    before: [usize; 2],
+    pub(crate) to: [usize; 2],
+}
+
+impl Windows {
+    pub(crate) fn new(
+        from: [usize; 2],
+        channels: usize,
+        kernel: [usize; 2],
+        stride: [usize; 2],
+        padding: Padding,
+    ) -> Self {
+        let axis = |i: usize| match padding {
+            Padding::Valid => (0, (from[i] - kernel[i]) / stride[i] + 1),
+            Padding::Same => {
+                let to = from[i].div_ceil(stride[i]);
+                (((to - 1) * stride[i] + kernel[i]).saturating_sub(from[i]) / 2, to)
+            }
+        };
+        let ((top, height), (left, width)) = (axis(0), axis(1));
+        Windows { from, channels, kernel, stride, before: [top, left], to: [height, width] }
+    }
+
+    /// Windows in a sample.
+    pub(crate) const fn count(&self) -> usize {
+        self.to[0] * self.to[1]
+    }
+
+    /// Numbers in a window.
+    const fn len(&self) -> usize {
+        self.kernel[0] * self.kernel[1] * self.channels
+    }
+
+    /// Whether the windows are the pixels themselves.
+    fn are_pixels(&self) -> bool {
+        self.kernel == [1, 1] && self.stride == [1, 1]
+    }
+
+    /// Calls `f` with a window, a row in it, the part of that row that lies inside the picture as a range of columns of
+    /// the window, and the place of its first number in the picture.
+    #[inline]
+    pub(crate) fn for_each_row(&self, mut f: impl FnMut(usize, usize, std::ops::Range<usize>, usize)) {
+        let ([height, width], [top, left]) = (self.from, self.before);
+        for y in 0..self.to[0] {
+            for x in 0..self.to[1] {
+                let (first, column) = (y * self.stride[0], x * self.stride[1]);
+                let begin = left.saturating_sub(column);
+                let end = self.kernel[1].min((width + left).saturating_sub(column)).max(begin);
+                for row in 0..self.kernel[0] {
+                    let at = first + row;
+                    if at >= top && at < height + top {
+                        let place = ((at - top) * width + column + begin - left) * self.channels;
+                        f(y * self.to[1] + x, row, begin..end, place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the windows of a picture, `[windows, kernel height, kernel width, channels]`.
+    fn unfold(&self, picture: &[f32], to: &mut [f32]) {
+        if self.before != [0, 0] || self.to[0] * self.stride[0] + self.kernel[0] > self.from[0] + self.stride[0]
+            || self.to[1] * self.stride[1] + self.kernel[1] > self.from[1] + self.stride[1]
+        {
+            to.fill(0.0);
+        }
+        let (c, row_len) = (self.channels, self.kernel[1] * self.channels);
+        self.for_each_row(|window, row, columns, place| {
+            let at = window * self.len() + row * row_len + columns.start * c;
+            let n = columns.len() * c;
+            to[at..at + n].copy_from_slice(&picture[place..place + n]);
+        });
+    }
+
+    /// Adds windows to the picture that they were cut from.
+    fn add_folded(&self, windows: &[f32], picture: &mut [f32]) {
+        let (c, row_len) = (self.channels, self.kernel[1] * self.channels);
+        self.for_each_row(|window, row, columns, place| {
+            let at = window * self.len() + row * row_len + columns.start * c;
+            let n = columns.len() * c;
+            foveate_kernels::elementwise::add(&mut picture[place..place + n], &windows[at..at + n]);
+        });
+    }
+}
+
+/// Checks a kernel and its stride against a picture's shape.
+pub(crate) fn check_windows(
+    shape: &[usize],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: Padding,
+) -> Result<(), String> {
+    let [height, width, _] = *shape else {
+        return Err(format!("it takes [height, width, channels], not {shape:?}"));
+    };
+    if kernel.contains(&0) || stride.contains(&0) {
+        return Err(format!("a kernel of {kernel:?} and a stride of {stride:?}; all must be at least 1"));
+    }
+    if padding == Padding::Valid && (kernel[0] > height || kernel[1] > width) {
+        return Err(format!("a kernel of {kernel:?} does not fit a picture of [{height}, {width}]"));
+    }
+    Ok(())
+}
+
+impl Layer for Conv {
+    fn output(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, String> {
+        let shape = one(inputs)?;
+        check_windows(shape, self.kernel, self.stride, self.padding)?;
+        let [height, width] = self.windows(shape).to;
+        Ok(vec![height, width, self.outputs])
+    }
+
+    fn tensors(&self, inputs: &[&[usize]]) -> Vec<TensorShape> {
+        let [height, width] = self.kernel;
+        let weight = tensor("weight", [self.outputs, height, width, inputs[0][2]]);
+        if self.bias { vec![weight, tensor("bias", [self.outputs])] } else { vec![weight] }
+    }
+
+    fn forward(&self, forward: Forward<'_>) {
+        let Forward { level, params, inputs, output, work, shapes, .. } = forward;
+        let windows = self.windows(shapes[0]);
+        let (n, k, count) = (self.outputs, windows.len(), windows.count());
+        let (weight, bias) = params.split_at(n * k);
+        for pixel in output.chunks_exact_mut(n) {
+            if self.bias {
+                pixel.copy_from_slice(bias);
+            } else {
+                pixel.fill(0.0);
+            }
+        }
+        let weight = View::new(weight, n, k).transposed();
+        if windows.are_pixels() {
+            let pixels = View::new(inputs[0], inputs[0].len() / k, k);
+            work.gemm.add_product(level, pixels, weight, output);
+            return;
+        }
+        let (gemm, room) = work.room(count * k);
+        let pictures = inputs[0].chunks_exact(len_of(shapes[0]));
+        for (picture, output) in pictures.zip(output.chunks_exact_mut(count * n)) {
+            windows.unfold(picture, room);
+            gemm.add_product(level, View::new(room, count, k), weight, output);
+        }
+    }
+
+    fn backward(&self, backward: Backward<'_>) {
+        let Backward { level, params, inputs, d_output, d_inputs: [mut dx, ..], d_params, work, shapes, .. } = backward;
+        let windows = self.windows(shapes[0]);
+        let (n, k, count) = (self.outputs, windows.len(), windows.count());
+        let weight = View::new(&params[..n * k], n, k);
+        let (d_weight, d_bias) = d_params.split_at_mut(n * k);
+        if self.bias {
+            add_rows(d_bias, d_output);
+        }
+        let len = len_of(shapes[0]);
+        if windows.are_pixels() {
+            let rows = inputs[0].len() / k;
+            let dy = View::new(d_output, rows, n);
+            work.gemm.add_product(level, dy.transposed(), View::new(inputs[0], rows, k), d_weight);
+            if let Some(dx) = dx {
+                work.gemm.add_product(level, dy, weight, dx);
+            }
+            return;
+        }
+        let (gemm, room) = work.room(count * k);
+        for (sample, dy) in d_output.chunks_exact(count * n).enumerate() {
+            windows.unfold(&inputs[0][sample * len..][..len], room);
+            let dy = View::new(dy, count, n);
+            gemm.add_product(level, dy.transposed(), View::new(room, count, k), d_weight);
+            if let Some(dx) = dx.as_deref_mut() {
+                gemm.product(level, dy, weight, room);
+                windows.add_folded(room, &mut dx[sample * len..][..len]);
+            }
+        }
+    }
+
+    fn exact(&self, shapes: &[&[usize]], params: &[f64], inputs: &[&[f64]]) -> Vec<f64> {
+        let windows = self.windows(shapes[0]);
+        let (n, k, count, c) = (self.outputs, windows.len(), windows.count(), shapes[0][2]);
+        let mut y = vec![0.0; count * n];
+        for window in y.chunks_exact_mut(n) {
+            for (j, y) in window.iter_mut().enumerate() {
+                *y = if self.bias { params[n * k + j] } else { 0.0 };
+            }
+        }
+        windows.for_each_row(|window, row, columns, place| {
+            for j in 0..n {
+                for (i, x) in inputs[0][place..place + columns.len() * c].iter().enumerate() {
+                    let at = (row * self.kernel[1] + columns.start) * c + i;
+                    y[window * n + j] += params[j * k + at] * x;
+                }
+            }
+        });
+        y
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{gradient, refused};
+
+    #[test]
+    fn the_gradient_is_that_of_the_function() {
+        gradient(&Conv::new(3, 2), &[&[4, 5, 2]]);
+        gradient(&Conv::new(4, 1), &[&[3, 2, 5]]);
+        gradient(&Conv::new(2, 3).with_stride(2).without_bias(), &[&[7, 6, 3]]);
+        gradient(&Conv::new(2, 3).with_padding(Padding::Same), &[&[4, 3, 2]]);
+        gradient(&Conv::new(2, 4).with_padding(Padding::Same).with_stride(2), &[&[7, 6, 1]]);
+        gradient(&Conv::new(2, 1).with_kernel([5, 2]).with_padding(Padding::Same), &[&[3, 3, 2]]);
+        refused(&Conv::new(2, 3), &[&[2, 9, 1]], "does not fit a picture of [2, 9]");
+        refused(&Conv::new(2, 0), &[&[2, 9, 1]], "at least 1");
+        refused(&Conv::new(2, 2), &[&[2, 9]], "[height, width, channels]");
+    }
+
+    #[test]
+    fn same_padding_is_tensorflows() {
+        // 7 rows, kernel 4, stride 2: 4 outputs, 3 zeros of which 1 is above.
+        let windows = Windows::new([7, 7], 1, [4, 4], [2, 2], Padding::Same);
+        assert_eq!((windows.to, windows.before), ([4, 4], [1, 1]));
+        let even = Windows::new([6, 6], 1, [3, 3], [2, 2], Padding::Same);
+        assert_eq!((even.to, even.before), ([3, 3], [0, 0]), "the one zero is below");
+    }
+}

@@ -1,0 +1,17 @@
+//! All layers, one file for those that belong together.
+
+mod arrange;
+mod attention;
+mod conv;
+mod gates;
+mod linear;
+mod norm;
+mod pool;
+
+pub use arrange::{Add, Concat, Coordinates, MergeHeads, PairSums, Part, SplitHeads};
+pub use attention::{Softmax, SoftmaxAttention, WeightedSum};
+pub use conv::{Conv, Padding};
+pub use gates::LstmGates;
+pub use linear::Linear;
+pub use norm::LayerNorm;
+pub use pool::{MaxOverTokens, MaxPool};
