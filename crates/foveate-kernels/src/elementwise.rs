@@ -394,7 +394,13 @@ mod tests {
     fn functions_and_their_slopes() {
         let exact = |function, x: f64| match function {
             Function::Relu => x.max(0.0),
-            Function::Elu => if x > 0.0 { x } else { x.exp_m1() },
+            Function::Elu => {
+                if x > 0.0 {
+                    x
+                } else {
+                    x.exp_m1()
+                }
+            }
             Function::Tanh => x.tanh(),
             Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         };
@@ -464,7 +470,10 @@ mod tests {
                 vec![mean, scale]
             });
             assert!(close(got[0], mean), "{n}: {got:?}, {mean}");
-            assert!((f64::from(got[1]) * (variance + 1e-5).sqrt() - 1.0).abs() < 1e-5, "{n}: {got:?}, {variance}");
+            assert!(
+                (f64::from(got[1]) * (variance + 1e-5).sqrt() - 1.0).abs() < 1e-5,
+                "{n}: {got:?}, {variance}"
+            );
         }
         let mut sums = vec![1.0, 2.0];
         add_rows(&mut sums, &[10.0, 20.0, 100.0, 200.0]);

@@ -274,7 +274,8 @@ fn pack_left<const R: usize>(
             }
         } else {
             for r in 0..high {
-                let from = a.data[(top + r) * a.row_stride + at * a.col_stride..].iter().step_by(a.col_stride);
+                let from =
+                    a.data[(top + r) * a.row_stride + at * a.col_stride..].iter().step_by(a.col_stride);
                 for (to, &x) in tile.iter_mut().zip(from) {
                     to[r] = x;
                 }
@@ -397,6 +398,11 @@ mod tests {
     #[test]
     #[should_panic(expected = "columns of the left matrix and rows of the right one")]
     fn sizes_must_fit() {
-        Gemm::default().product(Level::best(), View::new(&[0.0; 4], 2, 2), View::new(&[0.0; 3], 3, 1), &mut []);
+        Gemm::default().product(
+            Level::best(),
+            View::new(&[0.0; 4], 2, 2),
+            View::new(&[0.0; 3], 3, 1),
+            &mut [],
+        );
     }
 }

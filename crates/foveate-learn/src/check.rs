@@ -63,9 +63,11 @@ pub fn network(net: &Network, inputs: &[Node], output: Node, tolerance: f64) {
         acts.gradient_mut(output).copy_from_slice(&pull);
         let mut d_params = vec![0.0; net.params()];
         net.backward(level, &params, &mut acts, &mut d_params);
-        let d_inputs: Vec<Vec<f32>> =
-            inputs.iter().map(|&input| net.is_state(input).then(|| acts.gradient(input).to_vec()))
-                .map(Option::unwrap_or_default).collect();
+        let d_inputs: Vec<Vec<f32>> = inputs
+            .iter()
+            .map(|&input| net.is_state(input).then(|| acts.gradient(input).to_vec()))
+            .map(Option::unwrap_or_default)
+            .collect();
         (value, d_params, d_inputs)
     };
     let (value, d_params, d_inputs) = run(Level::best());
@@ -85,7 +87,8 @@ pub fn network(net: &Network, inputs: &[Node], output: Node, tolerance: f64) {
         let sum = all.iter().zip(&pull).map(|(y, &p)| y * f64::from(p)).sum();
         (all, sum)
     };
-    let (mut wide_params, mut wide_inputs) = (wide(&params), given.iter().map(|x| wide(x)).collect::<Vec<_>>());
+    let (mut wide_params, mut wide_inputs) =
+        (wide(&params), given.iter().map(|x| wide(x)).collect::<Vec<_>>());
     let (exact, _) = loss(&wide_params, &wide_inputs);
     compare("output", &value, &exact, tolerance);
     let h = 1e-5;

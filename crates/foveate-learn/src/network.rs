@@ -51,7 +51,9 @@ struct Entry {
 
 #[derive(Debug)]
 enum Kind {
-    Input { name: String },
+    Input {
+        name: String,
+    },
     Layer(Box<dyn Layer>),
     /// Overwrites the input if nothing else reads that.
     Map(Function),
@@ -77,7 +79,12 @@ impl Builder {
     }
 
     /// The output of `layer`, whose parameters are called `name.weight` and so on.
-    pub fn layer<const N: usize>(&mut self, name: &str, layer: impl Layer + 'static, inputs: [Node; N]) -> Node {
+    pub fn layer<const N: usize>(
+        &mut self,
+        name: &str,
+        layer: impl Layer + 'static,
+        inputs: [Node; N],
+    ) -> Node {
         self.boxed_layer(name, Box::new(layer), &inputs)
     }
 
@@ -212,7 +219,8 @@ impl Builder {
     }
 
     fn fail(&mut self, layer: &str, why: String) {
-        let layer = if layer.is_empty() { format!("number {}", self.entries.len()) } else { layer.to_owned() };
+        let layer =
+            if layer.is_empty() { format!("number {}", self.entries.len()) } else { layer.to_owned() };
         self.error.get_or_insert(NetworkError { layer, why });
     }
 
@@ -404,7 +412,14 @@ impl Network {
     ///
     /// # Panics
     /// When a length is wrong, or the batch is larger than `acts` was made for.
-    pub fn forward(&self, level: Level, params: &[f32], inputs: &[&[f32]], batch: usize, acts: &mut Activations) {
+    pub fn forward(
+        &self,
+        level: Level,
+        params: &[f32],
+        inputs: &[&[f32]],
+        batch: usize,
+        acts: &mut Activations,
+    ) {
         assert_eq!(params.len(), self.params, "parameters");
         assert!(batch <= acts.capacity, "{batch} samples; the buffers hold {}", acts.capacity);
         acts.batch = batch;
@@ -475,7 +490,10 @@ impl Network {
                     if entry.buffer == i {
                         let d_output = &mut own[0][..len];
                         function.backward(level, &values[i][..len], d_output);
-                        foveate_kernels::elementwise::add(&mut before[places[entry.inputs[0]].0][..len], d_output);
+                        foveate_kernels::elementwise::add(
+                            &mut before[places[entry.inputs[0]].0][..len],
+                            d_output,
+                        );
                     } else {
                         let at = entry.buffer;
                         function.backward(level, &values[at][..len], &mut before[at][..len]);

@@ -12,7 +12,11 @@ pub struct Softmax;
 impl Layer for Softmax {
     fn output(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, String> {
         let shape = one(inputs)?;
-        if shape.is_empty() { Err("it needs an input with at least one axis".into()) } else { Ok(shape.to_vec()) }
+        if shape.is_empty() {
+            Err("it needs an input with at least one axis".into())
+        } else {
+            Ok(shape.to_vec())
+        }
     }
 
     fn forward(&self, forward: Forward<'_>) {
@@ -81,7 +85,8 @@ impl Layer for WeightedSum {
         let [_, features] = last_two(shapes[1]);
         let heads = inputs[0].chunks_exact(queries * tokens).zip(inputs[1].chunks_exact(tokens * features));
         for ((weights, values), y) in heads.zip(output.chunks_exact_mut(queries * features)) {
-            let (weights, values) = (View::new(weights, queries, tokens), View::new(values, tokens, features));
+            let (weights, values) =
+                (View::new(weights, queries, tokens), View::new(values, tokens, features));
             work.gemm.product(level, weights, values, y);
         }
     }
@@ -148,7 +153,9 @@ impl Layer for SoftmaxAttention {
         {
             return Ok([heads, &[queries, features]].concat());
         }
-        Err(format!("it takes [heads, queries, d], [heads, tokens, d] and [heads, tokens, features], not {inputs:?}"))
+        Err(format!(
+            "it takes [heads, queries, d], [heads, tokens, d] and [heads, tokens, features], not {inputs:?}"
+        ))
     }
 
     fn kept(&self, inputs: &[&[usize]]) -> usize {

@@ -133,7 +133,8 @@ impl Windows {
 
     /// Writes the windows of a picture, `[windows, kernel height, kernel width, channels]`.
     fn unfold(&self, picture: &[f32], to: &mut [f32]) {
-        if self.before != [0, 0] || self.to[0] * self.stride[0] + self.kernel[0] > self.from[0] + self.stride[0]
+        if self.before != [0, 0]
+            || self.to[0] * self.stride[0] + self.kernel[0] > self.from[0] + self.stride[0]
             || self.to[1] * self.stride[1] + self.kernel[1] > self.from[1] + self.stride[1]
         {
             to.fill(0.0);
@@ -217,7 +218,9 @@ impl Layer for Conv {
     }
 
     fn backward(&self, backward: Backward<'_>) {
-        let Backward { level, params, inputs, d_output, d_inputs: [mut dx, ..], d_params, work, shapes, .. } = backward;
+        let Backward {
+            level, params, inputs, d_output, d_inputs: [mut dx, ..], d_params, work, shapes, ..
+        } = backward;
         let windows = self.windows(shapes[0]);
         let (n, k, count) = (self.outputs, windows.len(), windows.count());
         let weight = View::new(&params[..n * k], n, k);

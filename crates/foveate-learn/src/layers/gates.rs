@@ -46,7 +46,8 @@ impl Layer for LstmGates {
     fn forward(&self, forward: Forward<'_>) {
         let Forward { level, inputs, output, kept, shapes, .. } = forward;
         let n = units(shapes);
-        let rows = inputs[0].chunks_exact(4 * n).zip(inputs[1].chunks_exact(n)).zip(kept.chunks_exact_mut(5 * n));
+        let rows =
+            inputs[0].chunks_exact(4 * n).zip(inputs[1].chunks_exact(n)).zip(kept.chunks_exact_mut(5 * n));
         for (((z, c), kept), y) in rows.zip(output.chunks_exact_mut(2 * n)) {
             let (gates, tanh_c) = kept.split_at_mut(4 * n);
             gates.copy_from_slice(z);

@@ -62,7 +62,8 @@ impl Layer for Linear {
     }
 
     fn backward(&self, backward: Backward<'_>) {
-        let Backward { level, params, inputs, d_output, d_inputs: [dx, ..], d_params, work, shapes, .. } = backward;
+        let Backward { level, params, inputs, d_output, d_inputs: [dx, ..], d_params, work, shapes, .. } =
+            backward;
         let (n, k) = (self.outputs, width(shapes));
         let rows = d_output.len() / n;
         let dy = View::new(d_output, rows, n);
@@ -83,7 +84,8 @@ impl Layer for Linear {
         for row in 0..rows {
             for j in 0..n {
                 let bias = if self.bias { params[n * k + j] } else { 0.0 };
-                y[row * n + j] = bias + (0..k).map(|i| params[j * k + i] * inputs[0][row * k + i]).sum::<f64>();
+                y[row * n + j] =
+                    bias + (0..k).map(|i| params[j * k + i] * inputs[0][row * k + i]).sum::<f64>();
             }
         }
         y

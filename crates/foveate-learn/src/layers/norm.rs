@@ -65,7 +65,8 @@ impl Layer for LayerNorm {
         let Forward { level, params, inputs, output, kept, shapes, .. } = forward;
         let n = len_of(self.group(shapes));
         let (normal, scales) = kept.split_at_mut(inputs[0].len());
-        let groups = inputs[0].chunks_exact(n).zip(normal.chunks_exact_mut(n)).zip(output.chunks_exact_mut(n));
+        let groups =
+            inputs[0].chunks_exact(n).zip(normal.chunks_exact_mut(n)).zip(output.chunks_exact_mut(n));
         for (((x, normal), y), kept_scale) in groups.zip(scales) {
             let (mean, scale) = moments(level, x, self.epsilon);
             *kept_scale = scale;
@@ -84,7 +85,9 @@ impl Layer for LayerNorm {
     }
 
     fn backward(&self, backward: Backward<'_>) {
-        let Backward { level, params, inputs, kept, d_output, d_inputs: [mut dx, ..], d_params, shapes, .. } = backward;
+        let Backward {
+            level, params, inputs, kept, d_output, d_inputs: [mut dx, ..], d_params, shapes, ..
+        } = backward;
         let n = len_of(self.group(shapes));
         let (normal, scales) = kept.split_at(inputs[0].len());
         for (group, (dy, &scale)) in d_output.chunks_exact_mut(n).zip(scales).enumerate() {
