@@ -29,6 +29,7 @@ pub mod lstm;
 pub mod params;
 pub mod random_actions;
 pub mod registry;
+pub mod relational;
 pub mod student;
 pub mod voting;
 

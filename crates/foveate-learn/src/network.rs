@@ -25,6 +25,9 @@ pub struct NetworkError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(usize);
 
+/// What a builder hands out after an error.
+const NOWHERE: Node = Node(usize::MAX);
+
 /// Builds a [`Network`] from the inputs on, in the order in which it computes. The first error is kept and returned by
 /// [`Builder::build`].
 #[derive(Debug, Default)]
@@ -94,6 +97,9 @@ impl Builder {
     }
 
     fn boxed_layer(&mut self, name: &str, layer: Box<dyn Layer>, inputs: &[Node]) -> Node {
+        if self.error.is_some() {
+            return NOWHERE;
+        }
         let known = inputs.iter().all(|node| node.0 < self.entries.len());
         let shapes: Vec<&[usize]> =
             if known { inputs.iter().map(|node| &*self.entries[node.0].shape).collect() } else { vec![] };
@@ -105,14 +111,14 @@ impl Builder {
             _ if twice => Err("the same tensor is given twice".to_owned()),
             _ => layer.output(&shapes),
         };
-        let (shape, tensors, kept) = match output {
-            Ok(shape) => (shape, layer.tensors(&shapes), layer.kept(&shapes)),
-            Err(why) => {
-                self.fail(name, why);
-                (vec![1], vec![], 0)
-            }
+        let shape = match output {
+            Ok(shape) => shape,
+            Err(why) => return self.fail(name, why),
         };
-        self.check_len(name, &shape);
+        if let Err(why) = fits(&shape) {
+            return self.fail(name, why);
+        }
+        let (tensors, kept) = (layer.tensors(&shapes), layer.kept(&shapes));
         let begin = self.params;
         for tensor in tensors {
             self.check_len(name, &tensor.shape);
@@ -214,21 +220,29 @@ impl Builder {
     }
 
     fn stranger(&mut self) -> Node {
-        self.fail("", "an input belongs to another network".to_owned());
-        Node(usize::MAX)
+        self.fail("", "an input belongs to another network".to_owned())
     }
 
-    fn fail(&mut self, layer: &str, why: String) {
-        let layer =
-            if layer.is_empty() { format!("number {}", self.entries.len()) } else { layer.to_owned() };
+    /// Keeps the first error.
+    fn fail(&mut self, layer: &str, why: String) -> Node {
+        let layer = if layer.is_empty() { format!("number {}", self.entries.len()) } else { layer.to_owned() };
         self.error.get_or_insert(NetworkError { layer, why });
+        NOWHERE
     }
 
     fn check_len(&mut self, name: &str, shape: &[usize]) {
-        let len = shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n));
-        if len.is_none_or(|len| len == 0 || len > MAX_LEN) {
-            self.fail(name, format!("a tensor of shape {shape:?}; 1 to {MAX_LEN} numbers are possible"));
+        if let Err(why) = fits(shape) {
+            self.fail(name, why);
         }
+    }
+}
+
+/// Checks that a tensor has at least one number, and not too many.
+fn fits(shape: &[usize]) -> Result<(), String> {
+    let len = shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n));
+    match len {
+        Some(1..=MAX_LEN) => Ok(()),
+        _ => Err(format!("a tensor of shape {shape:?}; 1 to {MAX_LEN} numbers are possible")),
     }
 }
 

@@ -1,0 +1,249 @@
+//! The relational module (Zambaldi et al. 2019, "Deep reinforcement learning with relational inductive biases", in the form
+//! of *Deep Reinforcement Learning in Action*, chapter 10): every cell of a feature map is a node, attention between nodes
+//! computes relations, and the largest answer over all nodes decides.
+//!
+//! Three networks: [`digits`] classifies handwritten digits, [`digits_baseline`] is the convolutional network that it is
+//! compared with, and [`QNetworkConfig`] describes the one that values the actions in a grid world.
+
+use foveate_learn::{
+    Add, Builder, Conv, Coordinates, Function, LayerNorm, Linear, MaxOverTokens, MaxPool, MergeHeads, Network,
+    NetworkError, Node, PairSums, Softmax, SoftmaxAttention, SplitHeads, WeightedSum,
+};
+use serde::{Deserialize, Serialize};
+
+/// A network from an input to an output, with a layer whose kept numbers are attention.
+#[derive(Debug)]
+pub struct Relational {
+    /// The network.
+    pub net: Network,
+    input: Node,
+    /// Its output: logits of the classes, or the values of the actions.
+    pub output: Node,
+    /// Where the weights of its attention are, `[heads, nodes, nodes]`; `None` without attention.
+    pub attention: Option<AttentionNode>,
+}
+
+impl Relational {
+    /// Its only input.
+    pub const fn input(&self) -> Node {
+        self.input
+    }
+}
+
+/// Where a network has the weights of its attention.
+#[derive(Debug, Clone, Copy)]
+pub enum AttentionNode {
+    /// They are the numbers of this node.
+    Output(Node),
+    /// The layer of this node keeps them.
+    Kept(Node),
+}
+
+/// The relational network for pictures of 28 × 28 pixels, `[28, 28, 1]` from 0 to 1, and ten classes: 85,228 parameters.
+///
+/// # Errors
+/// Never: the sizes are fixed.
+pub fn digits() -> Result<Relational, NetworkError> {
+    const FEATURES: usize = 36;
+    let mut net = Builder::default();
+    let input = net.input("picture", [28, 28, 1]);
+    let mut x = input;
+    for (name, filters) in [("conv1", 16), ("conv2", 20), ("conv3", 24), ("conv4", 30)] {
+        x = net.layer(name, Conv::new(filters, 4), [x]);
+        x = net.map(Function::Relu, x);
+    }
+    // 16 × 16 nodes of 30 features, and the place of each.
+    let x = net.then(Coordinates, [x]);
+    let nodes = net.reshape(x, [256, 32]);
+    let [query, key, value] = ["query", "key", "value"].map(|name| {
+        let x = net.layer(name, Linear::new(FEATURES), [nodes]);
+        net.layer(&format!("{name}_norm"), LayerNorm::over(2).with_affine(), [x])
+    });
+    let attention = SoftmaxAttention::new(1.0 / (FEATURES as f32).sqrt());
+    let answers = net.then(attention, [query, key, value]);
+    let x = net.layer("linear1", Linear::new(FEATURES), [answers]);
+    let x = net.map(Function::Relu, x);
+    let x = net.then(LayerNorm::over(2), [x]);
+    let x = net.then(MaxOverTokens, [x]);
+    let output = net.layer("linear2", Linear::new(10), [x]);
+    let net = net.build(&[output])?;
+    Ok(Relational { net, input, output, attention: Some(AttentionNode::Kept(answers)) })
+}
+
+/// The convolutional network that [`digits`] is compared with, of about as many parameters: 88,252.
+///
+/// # Errors
+/// Never: the sizes are fixed.
+pub fn digits_baseline() -> Result<Relational, NetworkError> {
+    let mut net = Builder::default();
+    let input = net.input("picture", [28, 28, 1]);
+    let mut x = input;
+    for (name, filters) in [("conv1", 10), ("conv2", 16), ("conv3", 24), ("conv4", 32), ("conv5", 64)] {
+        x = net.layer(name, Conv::new(filters, 4), [x]);
+        x = net.map(Function::Relu, x);
+        if name == "conv2" {
+            x = net.then(MaxPool::new(2), [x]);
+        }
+    }
+    let x = net.reshape(x, [256]);
+    let x = net.layer("linear1", Linear::new(128), [x]);
+    let x = net.map(Function::Relu, x);
+    let output = net.layer("linear2", Linear::new(10), [x]);
+    Ok(Relational { net: net.build(&[output])?, input, output, attention: None })
+}
+
+/// How nodes attend to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scores {
+    /// W_a ELU(W_q q + W_k k), one score for each index of a node: a node's scores depend on that node alone. This is what
+    /// the book's code computes.
+    #[default]
+    Indices,
+    /// w_a ELU(W_q q_i + W_k k_j) for every pair of nodes, additive attention as in Bahdanau et al. 2015.
+    Pairs,
+}
+
+/// The network that values the actions in a grid world.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QNetworkConfig {
+    /// Rows and columns of the view.
+    pub view: [usize; 2],
+    /// Numbers in a cell.
+    pub channels: usize,
+    /// Number of actions.
+    pub actions: usize,
+    /// Filters of the two 1 × 1 convolutions.
+    pub filters: [usize; 2],
+    /// Heads of the attention.
+    pub heads: usize,
+    /// Numbers in a query, a key and a value of one head.
+    pub head_dim: usize,
+    /// How nodes attend to each other.
+    pub scores: Scores,
+    /// Hidden units for scores of pairs; scores of indices have as many as there are nodes.
+    pub score_dim: usize,
+    /// Features of a node after the attention.
+    pub features: usize,
+    /// Whether values go through ELU, so that none is below −1.
+    pub elu_output: bool,
+}
+
+impl Default for QNetworkConfig {
+    fn default() -> Self {
+        QNetworkConfig {
+            view: [7, 7],
+            channels: 3,
+            actions: 5,
+            filters: [16, 20],
+            heads: 3,
+            head_dim: 64,
+            scores: Scores::Indices,
+            score_dim: 49,
+            features: 64,
+            elu_output: true,
+        }
+    }
+}
+
+impl QNetworkConfig {
+    /// The network, from `[rows, columns, channels]` to the values of the actions: 91,597 parameters by default.
+    ///
+    /// # Errors
+    /// When a size is 0 or too large, with the layer.
+    pub fn build(&self) -> Result<Relational, NetworkError> {
+        let [rows, columns] = self.view;
+        let nodes = rows.saturating_mul(columns);
+        let width = self.heads.saturating_mul(self.head_dim);
+        let mut net = Builder::default();
+        let input = net.input("view", [rows, columns, self.channels]);
+        let mut x = input;
+        for (name, filters) in [("conv1", self.filters[0]), ("conv2", self.filters[1])] {
+            x = net.layer(name, Conv::new(filters, 1), [x]);
+            x = net.map(Function::Relu, x);
+        }
+        let x = net.then(Coordinates, [x]);
+        let x = net.reshape(x, [nodes, self.filters[1].saturating_add(2)]);
+        let [query, key, value] = ["query", "key", "value"].map(|name| {
+            let x = net.layer(name, Linear::new(width), [x]);
+            let x = net.then(SplitHeads(self.heads), [x]);
+            net.layer(&format!("{name}_norm"), LayerNorm::over(3).with_affine(), [x])
+        });
+        let scores = match self.scores {
+            Scores::Indices => {
+                let query = net.layer("score_query", Linear::new(nodes), [query]);
+                let key = net.layer("score_key", Linear::new(nodes), [key]);
+                let x = net.then(Add, [query, key]);
+                let x = net.map(Function::Elu, x);
+                net.layer("score", Linear::new(nodes), [x])
+            }
+            Scores::Pairs => {
+                let query = net.layer("score_query", Linear::new(self.score_dim), [query]);
+                let key = net.layer("score_key", Linear::new(self.score_dim).without_bias(), [key]);
+                let x = net.then(PairSums, [query, key]);
+                let x = net.map(Function::Elu, x);
+                let x = net.layer("score", Linear::new(1).without_bias(), [x]);
+                net.reshape(x, [self.heads, nodes, nodes])
+            }
+        };
+        let weights = net.then(Softmax, [scores]);
+        let x = net.then(WeightedSum, [weights, value]);
+        let x = net.then(MergeHeads, [x]);
+        let x = net.layer("linear1", Linear::new(self.features), [x]);
+        let x = net.map(Function::Relu, x);
+        let x = net.then(LayerNorm::over(2), [x]);
+        let x = net.then(MaxOverTokens, [x]);
+        let x = net.layer("linear2", Linear::new(self.actions), [x]);
+        let output = if self.elu_output { net.map(Function::Elu, x) } else { x };
+        let net = net.build(&[output, weights])?;
+        Ok(Relational { net, input, output, attention: Some(AttentionNode::Output(weights)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_learn::check;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_counted_as_published() {
+        assert_eq!(digits().expect("fixed").net.params(), 85_228);
+        assert_eq!(digits_baseline().expect("fixed").net.params(), 88_252);
+        assert_eq!(QNetworkConfig::default().build().expect("default").net.params(), 91_597);
+    }
+
+    #[test]
+    fn gradients_are_those_of_the_functions() {
+        let small = QNetworkConfig {
+            view: [3, 2],
+            actions: 4,
+            filters: [3, 2],
+            heads: 2,
+            head_dim: 5,
+            score_dim: 3,
+            features: 6,
+            ..QNetworkConfig::default()
+        };
+        for scores in [Scores::Indices, Scores::Pairs] {
+            for elu_output in [true, false] {
+                let made = QNetworkConfig { scores, elu_output, ..small.clone() }.build().expect("small");
+                check::network(&made.net, &[made.input()], made.output, 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        for (config, layer) in [
+            (QNetworkConfig { view: [0, 7], ..QNetworkConfig::default() }, "view"),
+            (QNetworkConfig { heads: 0, ..QNetworkConfig::default() }, "query"),
+            (QNetworkConfig { head_dim: usize::MAX, ..QNetworkConfig::default() }, "query"),
+            (QNetworkConfig { filters: [16, usize::MAX], ..QNetworkConfig::default() }, "conv2"),
+        ] {
+            let said = config.build().expect_err("impossible").to_string();
+            assert!(said.starts_with(&format!("layer {layer}: ")), "{said}");
+        }
+    }
+}
