@@ -6,8 +6,8 @@
 //! compared with, and [`QNetworkConfig`] describes the one that values the actions in a grid world.
 
 use foveate_learn::{
-    Add, Builder, Conv, Coordinates, Function, LayerNorm, Linear, MaxOverTokens, MaxPool, MergeHeads, Network,
-    NetworkError, Node, PairSums, Softmax, SoftmaxAttention, SplitHeads, WeightedSum,
+    Add, Builder, Conv, Coordinates, Function, LayerNorm, Linear, MaxOverTokens, MaxPool, MergeHeads,
+    Network, NetworkError, Node, PairSums, Softmax, SoftmaxAttention, SplitHeads, WeightedSum,
 };
 use serde::{Deserialize, Serialize};
 

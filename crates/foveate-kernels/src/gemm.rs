@@ -174,24 +174,52 @@ impl Product<'_> {
             let cols = WIDTH.min(b.cols - col);
             for at in (0..a.cols).step_by(DEPTH) {
                 let depth = DEPTH.min(a.cols - at);
-                pack_right::<W>(b, (at, depth), (col, cols), right);
+                // Whole tiles of columns, then one that may be narrower.
+                let rest = cols % (16 * W);
+                let narrow = W > 1 && rest > 0 && rest <= 16;
+                let whole = if narrow { cols - rest } else { cols };
+                let (tiles, last) = right.split_at_mut(whole.div_ceil(16 * W) * W * depth);
+                pack_right::<W>(b, (at, depth), (col, whole), tiles);
+                if narrow {
+                    pack_right::<1>(b, (at, depth), (col + whole, rest), last);
+                }
                 for row in (0..a.rows).step_by(HEIGHT) {
                     let rows = HEIGHT.min(a.rows - row);
                     pack_left::<R>(a, (row, rows), (at, depth), left);
-                    for (j, right) in right.chunks_exact(depth * W).take(cols.div_ceil(16 * W)).enumerate() {
-                        let (first, wide) = (col + j * 16 * W, (cols - j * 16 * W).min(16 * W));
-                        for (i, left) in left.chunks_exact(depth * R).take(rows.div_ceil(R)).enumerate() {
-                            let (top, high) = (row + i * R, (rows - i * R).min(R));
-                            let c = &mut c[top * stride + first..];
-                            if (high, wide) == (R, 16 * W) {
-                                tile::<I, R, W>(isa, left, right, c, stride);
-                            } else {
-                                edge::<I, R, W>(isa, left, right, c, stride, (high, wide));
-                            }
-                        }
+                    let left = &left[..rows.div_ceil(R) * R * depth];
+                    for (j, right) in tiles.chunks_exact(depth * W).enumerate() {
+                        let columns = (col + j * 16 * W, (whole - j * 16 * W).min(16 * W));
+                        column::<I, R, W>(isa, left, right, c, stride, (row, rows), columns);
+                    }
+                    if narrow {
+                        let columns = (col + whole, rest);
+                        column::<I, R, 1>(isa, left, &last[..depth], c, stride, (row, rows), columns);
                     }
                 }
             }
+        }
+    }
+}
+
+/// Adds the products of all tiles of rows with one tile of columns.
+#[inline(always)]
+fn column<I: Isa, const R: usize, const W: usize>(
+    isa: I,
+    left: &[f32],
+    right: &[Block],
+    c: &mut [f32],
+    stride: usize,
+    (row, rows): (usize, usize),
+    (first, wide): (usize, usize),
+) {
+    let depth = right.len() / W;
+    for (i, left) in left.chunks_exact(depth * R).enumerate() {
+        let (top, high) = (row + i * R, (rows - i * R).min(R));
+        let c = &mut c[top * stride + first..];
+        if (high, wide) == (R, 16 * W) {
+            tile::<I, R, W>(isa, left, right, c, stride);
+        } else {
+            edge::<I, R, W>(isa, left, right, c, stride, (high, wide));
         }
     }
 }

@@ -225,7 +225,8 @@ impl Builder {
 
     /// Keeps the first error.
     fn fail(&mut self, layer: &str, why: String) -> Node {
-        let layer = if layer.is_empty() { format!("number {}", self.entries.len()) } else { layer.to_owned() };
+        let layer =
+            if layer.is_empty() { format!("number {}", self.entries.len()) } else { layer.to_owned() };
         self.error.get_or_insert(NetworkError { layer, why });
         NOWHERE
     }
