@@ -191,12 +191,6 @@ impl Cells {
         [1, row, -1, -row]
     }
 
-    /// The cell at a place in memory.
-    #[inline]
-    pub(super) fn at(&self, place: usize) -> Cell {
-        self.cells[place]
-    }
-
     /// All cells in memory.
     pub(super) fn all(&self) -> &[Cell] {
         &self.cells

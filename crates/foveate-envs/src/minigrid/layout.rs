@@ -143,7 +143,7 @@ fn four_rooms(cells: &mut Cells, stream: &mut Pcg64) -> Start {
 /// `Generator.shuffle` of a list: Fisher and Yates from the end.
 fn shuffle<T>(stream: &mut Pcg64, list: &mut [T]) {
     for i in (1..list.len()).rev() {
-        list.swap(i, stream.masked(i as u64) as usize);
+        list.swap(i, stream.interval(i as u32) as usize);
     }
 }
 

@@ -38,12 +38,14 @@ static ROWS: LazyLock<Box<[u16]>> = LazyLock::new(|| {
     rows.into()
 });
 
-/// The view of an agent: cells and which of them are seen.
+/// The view of an agent: what is there, and which of it is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sight {
     /// `[column, row]`, column from the left, row from the far end: what is there, with the agent's own cell replaced by
-    /// what it carries. Cells that are not seen are [`Cell::UNSEEN`].
+    /// what it carries.
     pub cells: [[Cell; VIEW]; VIEW],
+    /// For each row, the columns that are seen, as bits.
+    seen: [u16; VIEW],
 }
 
 impl Sight {
@@ -63,37 +65,48 @@ impl Sight {
                 clear[j] |= u16::from(!cell.opaque) << i;
             }
         }
+        let mut seen = [0x7f; VIEW];
         if !through {
             let table = &*ROWS;
-            let mut seen = 1_u16 << AGENT[0];
+            let mut row = 1_u16 << AGENT[0];
             for j in (0..VIEW).rev() {
-                let both = table[usize::from(seen << VIEW | clear[j])];
-                let row = both & 0x7f;
-                for (i, column) in cells.iter_mut().enumerate() {
-                    if row >> i & 1 == 0 {
-                        column[j] = Cell::UNSEEN;
-                    }
-                }
-                seen = both >> 8;
+                let both = table[usize::from(row << VIEW | clear[j])];
+                seen[j] = both & 0x7f;
+                row = both >> 8;
             }
         }
         cells[AGENT[0]][AGENT[1]] = carried;
-        Sight { cells }
+        Sight { cells, seen }
+    }
+
+    /// Whether the cell in this column and row is seen.
+    pub const fn sees(&self, column: usize, row: usize) -> bool {
+        self.seen[row] >> column & 1 == 1
+    }
+
+    /// The codes of all cells, `[column, row]`; zeros for those that are not seen.
+    #[inline]
+    fn codes(&self) -> impl Iterator<Item = [u8; 3]> {
+        self.cells
+            .as_flattened()
+            .iter()
+            .enumerate()
+            .map(|(at, cell)| if self.sees(at / VIEW, at % VIEW) { cell.codes } else { Cell::UNSEEN.codes })
     }
 
     /// Writes the codes of all cells, `[column, row, 3]`.
     #[inline]
     pub(super) fn write(&self, codes: &mut [u8]) {
-        for (cell, to) in self.cells.as_flattened().iter().zip(codes.as_chunks_mut::<3>().0) {
-            *to = cell.codes;
+        for (cell, to) in self.codes().zip(codes.as_chunks_mut::<3>().0) {
+            *to = cell;
         }
     }
 
     /// Writes the cells with a bit for each kind, colour and state: `[column, row, 11 + 6 + 3]`.
     pub(super) fn write_bits(&self, bits: &mut [u8]) {
         bits.fill(0);
-        for (cell, to) in self.cells.as_flattened().iter().zip(bits.as_chunks_mut::<ONE_HOT>().0) {
-            let [kind, color, state] = cell.codes.map(usize::from);
+        for (cell, to) in self.codes().zip(bits.as_chunks_mut::<ONE_HOT>().0) {
+            let [kind, color, state] = cell.map(usize::from);
             to[kind] = 1;
             to[11 + color] = 1;
             to[17 + state] = 1;
@@ -139,12 +152,13 @@ mod tests {
             }
             let clear: [[bool; VIEW]; VIEW] =
                 std::array::from_fn(|i| std::array::from_fn(|j| !grid.get([5 + i, 2 + j]).opaque));
-            let sight = Sight::of(&grid, grid.place([8, 8]), 3, Cell::key(super::super::cell::Color::Red), false);
+            let sight =
+                Sight::of(&grid, grid.place([8, 8]), 3, Cell::key(super::super::cell::Color::Red), false);
             let expect = plain(&clear);
             for i in 0..VIEW {
                 for j in 0..VIEW {
                     if [i, j] != AGENT {
-                        assert_eq!(sight.cells[i][j] != Cell::UNSEEN, expect[i][j], "column {i}, row {j}");
+                        assert_eq!(sight.sees(i, j), expect[i][j], "column {i}, row {j}");
                     }
                 }
             }

@@ -45,8 +45,8 @@ fn draw(canvas: &mut Canvas, cell: Cell) {
         for i in 0..3 {
             let low = 0.3 + 0.2 * f64::from(i);
             let high = 0.4 + 0.2 * f64::from(i);
-            for (from, to) in [(0.1, low), (0.3, high), (0.5, low), (0.7, high), (0.9, low)].array_windows_pairs() {
-                canvas.fill(black, line(from, to, 0.03));
+            for pair in [[0.1, low], [0.3, high], [0.5, low], [0.7, high], [0.9, low]].windows(2) {
+                canvas.fill(black, line(pair[0], pair[1], 0.03));
             }
         }
     } else if cell.is(Kind::Door) {
@@ -80,17 +80,6 @@ fn draw(canvas: &mut Canvas, cell: Cell) {
         canvas.fill(color, rectangle(0.12, 0.88, 0.12, 0.88));
         canvas.fill(black, rectangle(0.18, 0.82, 0.18, 0.82));
         canvas.fill(color, rectangle(0.16, 0.84, 0.47, 0.53));
-    }
-}
-
-/// Neighbouring points of a line.
-trait Pairs {
-    fn array_windows_pairs(self) -> Vec<([f64; 2], [f64; 2])>;
-}
-
-impl Pairs for [(f64, f64); 5] {
-    fn array_windows_pairs(self) -> Vec<([f64; 2], [f64; 2])> {
-        self.windows(2).map(|pair| ([pair[0].0, pair[0].1], [pair[1].0, pair[1].1])).collect()
     }
 }
 

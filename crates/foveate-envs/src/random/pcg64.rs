@@ -70,6 +70,21 @@ impl Pcg64 {
         }
         (wide >> 32) as u32
     }
+
+    /// Uniform in `0..=most`, as `Generator.shuffle` of a list draws it: 32-bit draws under the next larger mask, until one
+    /// is not too large.
+    pub fn interval(&mut self, most: u32) -> u32 {
+        let mask = u32::MAX.checked_shr(most.leading_zeros()).unwrap_or(0);
+        if mask == 0 {
+            return 0;
+        }
+        loop {
+            let value = self.next_u32() & mask;
+            if value <= most {
+                return value;
+            }
+        }
+    }
 }
 
 /// `SeedSequence(seed).generate_state(4, uint64)`.
@@ -131,6 +146,19 @@ mod tests {
         assert_eq!(halves.next_u32(), first as u32);
         assert_eq!(halves.next_u64(), second);
         assert_eq!(halves.next_u32(), (first >> 32) as u32);
+    }
+
+    #[test]
+    fn intervals_are_numpys() {
+        // numpy.random.default_rng(seed).shuffle of list(range(6)).
+        for (seed, expect) in [(0, [3, 2, 5, 4, 0, 1]), (1, [4, 0, 2, 1, 5, 3]), (7, [5, 2, 0, 4, 1, 3])] {
+            let (mut stream, mut list) = (Pcg64::seeded(seed), [0, 1, 2, 3, 4, 5]);
+            for i in (1..6).rev() {
+                list.swap(i, stream.interval(i as u32) as usize);
+            }
+            assert_eq!(list, expect, "seed {seed}");
+        }
+        assert_eq!(Pcg64::seeded(1).interval(0), 0);
     }
 
     #[test]
