@@ -85,11 +85,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-core", &[]),
     ("foveate-kernels", &["foveate-core"]),
     ("foveate-envs", &["foveate-core", "foveate-kernels"]),
-    ("foveate-agents", &["foveate-core", "foveate-kernels"]),
+    ("foveate-agents", &["foveate-core", "foveate-kernels", "foveate-learn"]),
     ("foveate-evolve", &["foveate-core", "foveate-kernels"]),
     ("foveate-explain", &["foveate-core", "foveate-film"]),
     ("foveate-film", &["foveate-core"]),
     ("foveate-gym", &["foveate-core"]),
+    ("foveate-learn", &["foveate-core", "foveate-kernels"]),
     ("foveate-train", &["foveate-core", "foveate-evolve"]),
     ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
     (
