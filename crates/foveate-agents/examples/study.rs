@@ -22,8 +22,12 @@ fn main() -> Result<(), PolicyError> {
     let params = config.initial_params(Init::Torch, Seed::root(1));
     let mut rng = Seed::root(2).rng();
     let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(0.0, 1.0) as f32).collect() };
-    let demonstration =
-        Demonstration { inputs: draw(2 * STEPS * 20), actions: draw(2 * STEPS * 3), steps: 2 * STEPS };
+    let demonstration = Demonstration {
+        inputs: draw(2 * STEPS * 20),
+        actions: draw(2 * STEPS * 3),
+        steps: 2 * STEPS,
+        ..Demonstration::default()
+    };
     let mut gradient = vec![0.0; params.len()];
     for level in Level::available() {
         let mut student = LstmStudent::new(&config)?.with_level(level);

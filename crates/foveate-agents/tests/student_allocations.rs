@@ -15,8 +15,12 @@ fn nothing_is_allocated_after_the_first_piece() {
     let mut student = registry::student("attention-agent", &Value::Null).expect("it exists");
     let params = registry::initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
         .expect("the defaults are good");
-    let demonstration =
-        Demonstration { inputs: vec![0.5; 200 * 20], actions: vec![0.25; 200 * 3], steps: 200 };
+    let demonstration = Demonstration {
+        inputs: vec![0.5; 200 * 20],
+        actions: vec![0.25; 200 * 3],
+        steps: 200,
+        ..Demonstration::default()
+    };
     let mut gradient = vec![0.0; params.len()];
     let mut study = |piece, burn_in| {
         count(|| {

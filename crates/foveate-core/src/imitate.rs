@@ -10,13 +10,25 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::PolicyError;
+use crate::{PackedPictures, PolicyError};
 
-/// One episode: the controller inputs and the expert's actions.
+/// What a [`Student`] learns from in one step: numbers, a picture, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StudyInputs<'a> {
+    /// Numbers, such as the inputs of a controller, or sensors.
+    pub numbers: &'a [f32],
+    /// The bytes of a picture.
+    pub picture: &'a [u8],
+}
+
+/// One episode: what the student learns from, and the expert's actions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Demonstration {
-    /// `[steps, inputs]`: the controller inputs, see [`Agent::inputs`](crate::Agent::inputs).
+    /// `[steps, inputs]`: the numbers of [`Agent::study_inputs`](crate::Agent::study_inputs).
     pub inputs: Vec<f32>,
+    /// `[steps]`: its pictures; empty when the student learns from numbers alone.
+    #[serde(default, skip_serializing_if = "PackedPictures::is_empty")]
+    pub pictures: PackedPictures,
     /// `[steps, actions]`: the expert's actions, in the world's units.
     pub actions: Vec<f32>,
     /// Number of steps.
@@ -43,10 +55,15 @@ pub struct DemonstrationPlan {
     pub pushes: f64,
 }
 
-/// A policy whose controller learns by gradients: its dimensions, and the gradient on a demonstration.
+/// A policy that learns by gradients, whole or in part: its dimensions, and the gradient on a demonstration.
 pub trait Student: Send {
-    /// Number of controller inputs per step.
+    /// Count of numbers per step, see [`StudyInputs`].
     fn inputs(&self) -> usize;
+
+    /// Bytes of the picture per step, 0 for none.
+    fn picture(&self) -> usize {
+        0
+    }
 
     /// Number of actions per step.
     fn actions(&self) -> usize;

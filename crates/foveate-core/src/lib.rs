@@ -28,6 +28,7 @@ mod imitate;
 mod learner;
 pub mod near;
 mod observation;
+mod packed;
 mod policy;
 mod registry;
 mod report;
@@ -47,12 +48,13 @@ pub use executor::{
     set_weights,
 };
 pub use image::{Image, ImageBuf};
-pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student};
+pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student, StudyInputs};
 pub use learner::{Episodes, LearnError, Learner};
 pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,
     Pixels, PixelsBuf, SENSORS,
 };
+pub use packed::{PackedError, PackedPictures};
 pub use policy::{
     ActContext, ActMode, Agent, AgentBatch, Decision, Policy, PolicyAgent, PolicyError, TensorShape, Turn,
     episode_seed,

@@ -2,7 +2,7 @@
 
 use crate::hint::Task;
 use crate::near::hint;
-use crate::{Attention, Observation, Rng, Seed, Threads};
+use crate::{Attention, Observation, Rng, Seed, StudyInputs, Threads};
 
 /// A policy: it maps observations to decisions. What it attended to is part of every decision.
 ///
@@ -55,11 +55,19 @@ pub trait Policy: Send + Sync {
         Ok(())
     }
 
-    /// Controller inputs of the last decision, which a [`Student`](crate::Student) learns from; empty for a
-    /// policy without a controller of its own.
+    /// Controller inputs of the last decision; empty for a policy without a controller of its own.
     fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
         let _ = memory;
         &[]
+    }
+
+    /// What a [`Student`](crate::Student) of this policy learns from, of the last decision: by default
+    /// [`Policy::inputs`].
+    ///
+    /// # Errors
+    /// When the student cannot learn from this observation.
+    fn study_inputs<'m>(&self, memory: &'m Self::Memory) -> Result<StudyInputs<'m>, PolicyError> {
+        Ok(StudyInputs { numbers: self.inputs(memory), picture: &[] })
     }
 
     /// Name and shape of every parameter tensor, in the order of the flat vector.
@@ -233,6 +241,14 @@ pub trait Agent: Send {
         &[]
     }
 
+    /// What a [`Student`](crate::Student) of this agent learns from, see [`Policy::study_inputs`].
+    ///
+    /// # Errors
+    /// When the student cannot learn from the last observation.
+    fn study_inputs(&self) -> Result<StudyInputs<'_>, PolicyError> {
+        Ok(StudyInputs { numbers: self.inputs(), picture: &[] })
+    }
+
     /// Name and shape of every parameter tensor, in the order of the flat vector.
     fn tensors(&self) -> Vec<TensorShape>;
 
@@ -302,6 +318,10 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
 
     fn inputs(&self) -> &[f32] {
         self.policy.inputs(&self.memory)
+    }
+
+    fn study_inputs(&self) -> Result<StudyInputs<'_>, PolicyError> {
+        self.policy.study_inputs(&self.memory)
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

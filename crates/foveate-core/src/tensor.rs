@@ -281,6 +281,17 @@ impl<'a> StateReader<'a> {
         }
     }
 
+    /// Bytes, of any count.
+    ///
+    /// # Errors
+    /// When the tensor is missing or has another type.
+    pub fn bytes(self, name: &str) -> Result<&'a [u8], StateError> {
+        match self.get(name)?.data() {
+            TensorData::U8(values) => Ok(values),
+            _ => Err(unfit(name, "does not hold bytes".into())),
+        }
+    }
+
     /// Counters and seeds, of any count.
     ///
     /// # Errors

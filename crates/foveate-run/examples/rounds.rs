@@ -43,8 +43,12 @@ fn best_round(learner: Box<dyn Student>) -> Result<(f64, f64), Box<dyn std::erro
     let mut best = (f64::INFINITY, f64::INFINITY);
     for _ in 0..ROUNDS {
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(0.0, 1.0) as f32).collect() };
-        let demonstration =
-            |_| Demonstration { inputs: draw(1000 * inputs), actions: draw(1000 * actions), steps: 1000 };
+        let demonstration = |_| Demonstration {
+            inputs: draw(1000 * inputs),
+            actions: draw(1000 * actions),
+            steps: 1000,
+            ..Demonstration::default()
+        };
         let recordings = (0..24).map(demonstration).map(Recording::Demonstration).collect();
         let episodes = vec![EpisodeResult::default(); 24];
         let experience = Experience { recordings, ..Experience::of_episodes(episodes) };

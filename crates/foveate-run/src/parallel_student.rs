@@ -183,6 +183,10 @@ impl Student for ParallelStudent {
         self.replica.student.inputs()
     }
 
+    fn picture(&self) -> usize {
+        self.replica.student.picture()
+    }
+
     fn actions(&self) -> usize {
         self.replica.student.actions()
     }
@@ -279,7 +283,8 @@ mod tests {
     fn demonstration(of: &dyn Student, seed: u64, steps: usize) -> Demonstration {
         let mut rng = Seed::root(seed).rng();
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(-0.5, 0.5) as f32).collect() };
-        Demonstration { inputs: draw(of.inputs() * steps), actions: draw(of.actions() * steps), steps }
+        let inputs = draw(of.inputs() * steps);
+        Demonstration { inputs, actions: draw(of.actions() * steps), steps, ..Demonstration::default() }
     }
 
     /// The states after two rounds of imitation, with more segments than are computed at once.

@@ -162,7 +162,8 @@ impl Parts {
         let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
         let student = taught(config, &*env, &settings, threads)?;
-        fits(student.as_ref().map_or(0, |student| student.inputs() + student.actions()))?;
+        // A picture's bytes count as so many numbers.
+        fits(student.as_ref().map_or(0, |s| s.inputs() + s.actions() + s.picture().div_ceil(4)))?;
         let save: SaveWeights = Box::new(move |weights, generation| {
             Ok(AgentFile::new(&name, &settings, weights.to_vec())?
                 .made_for(&world)

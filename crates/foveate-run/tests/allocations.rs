@@ -120,8 +120,12 @@ fn gradients() {
     let learner = student("attention-agent", &Value::Null).expect("it exists");
     let params = initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
         .expect("the defaults are good");
-    let demonstration =
-        Arc::new(Demonstration { inputs: vec![0.5; 60 * 20], actions: vec![0.25; 60 * 3], steps: 60 });
+    let demonstration = Arc::new(Demonstration {
+        inputs: vec![0.5; 60 * 20],
+        actions: vec![0.25; 60 * 3],
+        steps: 60,
+        ..Demonstration::default()
+    });
     let pieces: Vec<Piece> =
         (0..24).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 30 }).collect();
     let mut gradient = vec![0.0; params.len()];

@@ -11,6 +11,8 @@ pub struct ToyStudent {
     inputs: usize,
     /// Whether the parameter after those of the inputs is `r`; otherwise `r` is 0.
     recurrent: bool,
+    /// Bytes of a picture, of which the first, as a share of 255, is added to the action.
+    picture: usize,
     breaks: Breaks,
 }
 
@@ -28,14 +30,20 @@ impl ToyStudent {
     /// The student of a [`ToyPolicy`](crate::ToyPolicy): two inputs, three parameters.
     #[must_use]
     pub fn new() -> Self {
-        ToyStudent { params: vec![0.0; 3], inputs: 2, recurrent: true, breaks: Breaks::Never }
+        ToyStudent { params: vec![0.0; 3], inputs: 2, recurrent: true, picture: 0, breaks: Breaks::Never }
     }
 
     /// A student without memory. The parameters after those of the inputs are not used and do not learn.
     #[must_use]
     pub fn linear(inputs: usize, params: usize) -> Self {
         assert!(inputs <= params, "one parameter for each input");
-        ToyStudent { params: vec![0.0; params], inputs, recurrent: false, breaks: Breaks::Never }
+        ToyStudent { params: vec![0.0; params], inputs, recurrent: false, picture: 0, breaks: Breaks::Never }
+    }
+
+    /// Sees a picture of `len` bytes, too: the first byte, as a share of 255, is added to its action.
+    #[must_use]
+    pub fn seeing(self, len: usize) -> Self {
+        ToyStudent { picture: len, ..self }
     }
 
     /// Panics at demonstrations of one step, and leaves wrong weights behind.
@@ -60,6 +68,10 @@ impl Default for ToyStudent {
 impl Student for ToyStudent {
     fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    fn picture(&self) -> usize {
+        self.picture
     }
 
     fn actions(&self) -> usize {
@@ -92,10 +104,15 @@ impl Student for ToyStudent {
         // The action, and its derivative with respect to the parameters.
         let (mut action, mut slope, mut sum) = (0.0_f32, vec![0.0_f32; learns.len()], 0.0);
         let mut of_piece = vec![0.0; learns.len()];
+        let mut picture = vec![0; self.picture];
         for t in piece.start.saturating_sub(burn_in)..piece.end {
             let inputs = &demonstration.inputs[self.inputs * t..self.inputs * (t + 1)];
             let before = action;
             action = inputs.iter().zip(weights).map(|(x, w)| w * x).sum::<f32>() + memory * before;
+            if self.picture > 0 {
+                demonstration.pictures.unpack(t, &mut picture).expect("a picture for each step");
+                action += f32::from(picture[0]) / 255.0;
+            }
             if t < piece.start {
                 continue;
             }
@@ -149,7 +166,8 @@ mod tests {
     fn the_gradient_is_that_of_the_error() {
         let mut rng = Seed::root(1).rng();
         let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| rng.uniform(-1.0, 1.0) as f32).collect() };
-        let demonstration = Demonstration { inputs: draw(2 * 12), actions: draw(12), steps: 12 };
+        let demonstration =
+            Demonstration { inputs: draw(2 * 12), actions: draw(12), steps: 12, ..Demonstration::default() };
         for (mut student, params) in [(ToyStudent::new(), 3), (ToyStudent::linear(2, 4), 4)] {
             let weights = draw(params);
             let mut gradient = vec![0.0; params];

@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::{
-    Demonstration, DemonstrationPlan, Episodes, Experience, LearnError, Learner, Piece, PolicyError,
-    Population, Progress, Purpose, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor,
-    TensorData, Work,
+    Demonstration, DemonstrationPlan, Episodes, Experience, LearnError, Learner, PackedPictures, Piece,
+    PolicyError, Population, Progress, Purpose, Record, Recording, Rng, Seed, StateDict, StateReader,
+    Student, Tensor, TensorData, Work,
 };
 use foveate_evolve::{Optimizer, first_out_of_range};
 use serde::{Deserialize, Serialize};
@@ -270,7 +270,7 @@ impl Imitation {
 
     /// Checks that `demonstration` fits the student; the error says why not.
     fn check_demonstration(&self, demonstration: &Demonstration) -> Result<(), String> {
-        let Demonstration { inputs, actions, steps } = demonstration;
+        let Demonstration { inputs, pictures, actions, steps } = demonstration;
         let (wanted_inputs, wanted_actions) = (self.student.inputs(), self.student.actions());
         if *steps == 0 || inputs.len() != steps * wanted_inputs || actions.len() != steps * wanted_actions {
             return Err(format!(
@@ -279,10 +279,17 @@ impl Imitation {
                 actions.len()
             ));
         }
-        match inputs.iter().chain(actions).find(|x| !x.is_finite()) {
-            Some(x) => Err(format!("a demonstration holds {x}")),
-            None => Ok(()),
+        if let Some(x) = inputs.iter().chain(actions).find(|x| !x.is_finite()) {
+            return Err(format!("a demonstration holds {x}"));
         }
+        let wanted = if self.student.picture() > 0 { *steps } else { 0 };
+        if pictures.len() != wanted {
+            return Err(format!(
+                "a demonstration of {steps} steps has {} pictures; {wanted} are due",
+                pictures.len()
+            ));
+        }
+        pictures.check(self.student.picture()).map_err(|error| format!("a demonstration: {error}"))
     }
 }
 
@@ -424,6 +431,14 @@ impl Learner for Imitation {
         state.insert("demonstrations.inputs".into(), rows(self.student.inputs(), inputs));
         state.insert("demonstrations.actions".into(), rows(self.student.actions(), actions));
         state.insert("demonstrations.steps".into(), Tensor::from(steps));
+        if self.student.picture() > 0 {
+            let ends = self.demonstrations.iter().flat_map(|d| d.pictures.ends().iter().copied());
+            let packed = self.demonstrations.iter().flat_map(|d| d.pictures.packed().iter().copied());
+            let packed: Vec<u8> = packed.collect();
+            let packed = Tensor::new(vec![packed.len()], TensorData::U8(packed)).expect("as many bytes");
+            state.insert("demonstrations.picture_ends".into(), Tensor::from(ends.collect::<Vec<u64>>()));
+            state.insert("demonstrations.pictures".into(), packed);
+        }
         state
     }
 
@@ -460,15 +475,42 @@ impl Learner for Imitation {
                 actions.len()
             ));
         }
+        let (mut ends, mut packed): (&[u64], &[u8]) = (&[], &[]);
+        if self.student.picture() > 0 {
+            ends = saved.u64s("demonstrations.picture_ends")?;
+            packed = saved.bytes("demonstrations.pictures")?;
+            if all != Some(ends.len() as u64) {
+                return bad(format!(
+                    "{} demonstrations with {} pictures contradict each other",
+                    steps.len(),
+                    ends.len()
+                ));
+            }
+        }
         let mut demonstrations = VecDeque::with_capacity(steps.len());
         for &steps in steps {
             let steps = steps as usize;
+            let mut pictures = PackedPictures::default();
+            if self.student.picture() > 0 {
+                let (of_ends, more_ends) = ends.split_at(steps);
+                let len = of_ends.last().copied().unwrap_or(0);
+                let Some((of_packed, more_packed)) = packed.split_at_checked(len as usize) else {
+                    return bad(format!("pictures end at byte {len} of {}", packed.len()));
+                };
+                pictures =
+                    PackedPictures::from_parts(of_ends.to_vec(), of_packed.to_vec(), self.student.picture())
+                        .map_err(|error| LearnError::BadState { why: error.to_string() })?;
+                (ends, packed) = (more_ends, more_packed);
+            }
             let (of_inputs, more_inputs) = inputs.split_at(steps * per_input);
             let (of_actions, more_actions) = actions.split_at(steps * per_action);
             let demonstration =
-                Demonstration { inputs: of_inputs.to_vec(), actions: of_actions.to_vec(), steps };
+                Demonstration { inputs: of_inputs.to_vec(), pictures, actions: of_actions.to_vec(), steps };
             demonstrations.push_back(Arc::new(demonstration));
             (inputs, actions) = (more_inputs, more_actions);
+        }
+        if !packed.is_empty() {
+            return bad(format!("{} bytes of pictures belong to no demonstration", packed.len()));
         }
         // A state saved with other settings may hold more demonstrations.
         demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));

@@ -159,6 +159,7 @@ fn experience(work: &Work) -> Experience {
                     inputs,
                     actions,
                     steps: 8,
+                    ..Demonstration::default()
                 }));
             }
             Record::Transitions { .. } => {

@@ -2,7 +2,8 @@
 
 use super::{Actor, ActorError, Chosen, RawAction};
 use crate::{
-    ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, PolicyError, Rng, RolloutJob, Seed,
+    ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, PolicyError, Rng, RolloutJob,
+    Seed, StudyInputs,
 };
 
 /// Range of a push's duration in steps.
@@ -89,14 +90,17 @@ impl Actor for DemonstrationActor<'_> {
             return Err(PolicyError::BadConfig { why }.into());
         }
         self.action.copy_from_slice(by);
-        let inputs = self.agent.inputs();
-        if inputs.is_empty() {
+        let StudyInputs { numbers, picture } = self.agent.study_inputs()?;
+        if numbers.is_empty() && picture.is_empty() {
             let why =
                 "this agent has no part that learns by gradients, so there are no demonstrations for it"
                     .into();
             return Err(PolicyError::BadConfig { why }.into());
         }
-        self.demonstration.inputs.extend_from_slice(inputs);
+        self.demonstration.inputs.extend_from_slice(numbers);
+        if !picture.is_empty() {
+            self.demonstration.pictures.push(picture);
+        }
         self.demonstration.actions.extend(self.advice.iter().map(|&x| x as f32));
         self.demonstration.steps += 1;
         if self.action.iter().all(|x| x.is_finite()) {

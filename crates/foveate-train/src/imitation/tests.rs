@@ -9,7 +9,7 @@ fn demonstration(seed: u64, steps: usize) -> Demonstration {
     let mut rng = Seed::root(seed).rng();
     let inputs: Vec<f32> = (0..2 * steps).map(|_| rng.normal() as f32).collect();
     let actions = inputs.chunks(2).map(|xy| 0.5 * xy[0] - 2.0 * xy[1]).collect();
-    Demonstration { inputs, actions, steps }
+    Demonstration { inputs, actions, steps, ..Demonstration::default() }
 }
 
 fn small() -> ImitationConfig {
@@ -159,7 +159,12 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let error = learner.receive(experience(vec![demonstration(1, 40)], f64::NAN)).expect_err("no return");
     assert!(matches!(error, LearnError::ReturnNotFinite { job: 0, .. }), "{error}");
     // Numbers for which no finite gradient exists.
-    let huge = Demonstration { inputs: vec![1e30; 80], actions: vec![-1e30; 40], steps: 40 };
+    let huge = Demonstration {
+        inputs: vec![1e30; 80],
+        actions: vec![-1e30; 40],
+        steps: 40,
+        ..Demonstration::default()
+    };
     let error = learner.receive(experience(vec![huge], 1.0)).expect_err("too large");
     assert!(matches!(error, LearnError::Diverged { .. }), "{error}");
     assert_eq!(learner.state(), before);
@@ -176,4 +181,54 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         let error = config.check().expect_err(why).to_string();
         assert!(error.contains(why), "{error} / {why}");
     }
+}
+
+/// A student that sees a picture learns what the picture does not explain, and continues from a saved state as if it had
+/// not been interrupted.
+#[test]
+fn pictures_are_demonstrated_and_saved() {
+    let seen = |seed, steps| {
+        let mut demonstration = demonstration(seed, steps);
+        for (t, action) in demonstration.actions.iter_mut().enumerate() {
+            demonstration.pictures.push(&[(50 * t % 256) as u8, 0, 0, 0, 0]);
+            *action += (50 * t % 256) as f32 / 255.0;
+        }
+        demonstration
+    };
+    let student = || ToyStudent::linear(2, 3).seeing(5);
+    let mut learner = with(small(), student());
+    let round = |learner: &mut Imitation, n: u64| {
+        learner.receive(experience(vec![seen(2 * n, 40), seen(2 * n + 1, 7)], 0.0)).map(drop)
+    };
+    for n in 0..4 {
+        round(&mut learner, n).unwrap();
+    }
+    let state = learner.state();
+    let mut again = with(small(), student());
+    again.restore(&state).unwrap();
+    round(&mut learner, 9).unwrap();
+    round(&mut again, 9).unwrap();
+    assert_eq!(learner.weights(), again.weights());
+    assert_eq!(learner.state(), again.state());
+    let [a, b, c] = *learner.weights() else { unreachable!() };
+    assert!((a - 0.5).abs() < 0.01 && (b + 2.0).abs() < 0.01 && c == 7.0, "{a} {b} {c}");
+
+    // Without pictures, with pictures of another length, and with broken ones.
+    let refused = learner.receive(experience(vec![demonstration(1, 40)], 0.0)).unwrap_err();
+    assert!(refused.to_string().contains("40 steps has 0 pictures; 40 are due"), "{refused}");
+    let mut short = with(small(), ToyStudent::linear(2, 3).seeing(4));
+    let refused = short.receive(experience(vec![seen(1, 40)], 0.0)).unwrap_err();
+    assert!(refused.to_string().contains("picture 0 does not have 4 bytes"), "{refused}");
+    assert!(short.restore(&state).is_err());
+    for name in ["demonstrations.pictures", "demonstrations.picture_ends"] {
+        let mut broken = state.clone();
+        broken.remove(name);
+        assert!(again.restore(&broken).is_err(), "without {name}");
+    }
+    let mut broken = state.clone();
+    broken.insert(
+        "demonstrations.pictures".into(),
+        Tensor::new(vec![3], TensorData::U8(vec![1, 2, 3])).expect("three bytes"),
+    );
+    assert!(again.restore(&broken).is_err());
 }
