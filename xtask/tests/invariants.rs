@@ -379,6 +379,30 @@ fn the_crate_with_unsafe_code_has_all_other_lints() {
     }
 }
 
+/// Lines with a closure that takes or uses vectors of an instruction set. The compiler may make it a function of its
+/// own, without that instruction set: then every operation in it is a call.
+fn vectors_in_closures(source: &Source) -> Vec<String> {
+    let is_closure = |line: &str| {
+        let line = line.replace("||", "");
+        let rest = line.split_once('|').filter(|(_, rest)| rest.contains('|')).map(|(_, rest)| rest);
+        rest.is_some_and(|rest| {
+            let mut words = rest.split(|c: char| !c.is_alphanumeric() && c != '_');
+            rest.contains("I::V") || words.any(|word| word == "isa")
+        })
+    };
+    let lines = (1..).zip(source.code.lines()).filter(|(_, line)| is_closure(line));
+    lines.map(|(number, line)| format!("{}:{number}: {}", source.path, line.trim())).collect()
+}
+
+#[test]
+fn kernels_have_no_closures_over_vectors() {
+    let sources = all_sources();
+    let kernels: Vec<&Source> = sources.iter().filter(|source| source.of == "foveate-kernels").collect();
+    assert!(kernels.len() > 20, "only {} found", kernels.len());
+    let wrong: Vec<String> = kernels.into_iter().flat_map(vectors_in_closures).collect();
+    assert!(wrong.is_empty(), "write a loop, or a function that is #[inline(always)]:\n{}", wrong.join("\n"));
+}
+
 /// The rows of ARCHITECTURE.md's table, as the data here says them.
 fn rows() -> Vec<String> {
     let crates = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -505,4 +529,16 @@ fn a_flag_in_a_message_is_found() {
     assert_eq!(against_messages(&source), ["a.rs:2: \"see --help\""]);
     let worker = "say(\"leave out --picture\")\npip(\"--upgrade numpy\")\nx = a--b";
     assert_eq!(against_lines("a.py", worker), ["a.py:1: say(\"leave out --picture\")"]);
+}
+
+#[test]
+fn a_closure_over_vectors_is_found() {
+    let text = "let a = [b, c].map(|x| isa.load16(&x.0));\nlet f = |isa, z| {\nlet g = |x: I::V16| x.add(one);\n\
+                let h = |x| x + 1;\nif a || isa.is() || b {}\nfor x in isa.load(y) {}";
+    let source = Source::parse("foveate-kernels", "a.rs", &format!("fn f() {{\n{text}\n}}"));
+    let lines: Vec<String> = vectors_in_closures(&source)
+        .iter()
+        .map(|at| at.split(' ').next().unwrap_or_default().into())
+        .collect();
+    assert_eq!(lines, ["a.rs:2:", "a.rs:3:", "a.rs:4:"]);
 }

@@ -327,7 +327,9 @@ impl<const D: usize> Task for Longest<'_, D> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> [f32; 2] {
         let z = &mut self.scratch.vectors[..self.vectors.dim()];
-        [Side::Query, Side::Key].map(|side| longest(isa, &self.vectors, side, z))
+        // Without a closure, which would not get the target features.
+        let query = longest(isa, &self.vectors, Side::Query, z);
+        [query, longest(isa, &self.vectors, Side::Key, z)]
     }
 }
 

@@ -52,6 +52,18 @@ pub(crate) trait Isa: Copy {
     fn look_up16(self, table: Self::V16, sixteenths: Self::V16) -> Self::V16;
     /// Transposes rows to columns: lane i of result t is lane t of row i.
     fn transpose(self, rows: [Self::V8; 16]) -> [Self::V16; 8];
+    /// Lanes 0 to 7, and lanes 8 to 15.
+    fn halves(self, x: Self::V16) -> [Self::V8; 2];
+    /// Loads sixteen lanes each. A loop: in a closure, such as one for `map`, vector operations may be compiled
+    /// without the instruction set, as calls of functions of one instruction each.
+    #[inline(always)]
+    fn load_all<const N: usize>(self, from: [&Block; N]) -> [Self::V16; N] {
+        let mut loaded = [self.splat16(0.0); N];
+        for n in 0..N {
+            loaded[n] = self.load16(&from[n].0);
+        }
+        loaded
+    }
 }
 
 /// `N` floats. Comparisons treat NaN as x86 does; the other instruction sets imitate it.

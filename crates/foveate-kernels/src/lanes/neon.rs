@@ -89,6 +89,10 @@ impl Isa for Neon {
         }
         columns
     }
+    #[inline(always)]
+    fn halves(self, x: Pair<Pair<Quad>>) -> [Pair<Quad>; 2] {
+        [x.0, x.1]
+    }
 }
 
 /// Transposes four rows to eight columns. No closures: they would not get the caller's target features.

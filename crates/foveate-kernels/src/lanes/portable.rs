@@ -38,6 +38,10 @@ impl Isa for Portable {
     fn transpose(self, rows: [Array<8>; 16]) -> [Array<16>; 8] {
         std::array::from_fn(|t| Array(std::array::from_fn(|i| rows[i].0[t])))
     }
+    #[inline(always)]
+    fn halves(self, x: Array<16>) -> [Array<8>; 2] {
+        [0, 8].map(|first| Array(std::array::from_fn(|i| x.0[first + i])))
+    }
 }
 
 /// Lanes in an array; the compiler vectorises where it can.

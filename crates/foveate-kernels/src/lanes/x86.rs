@@ -73,6 +73,10 @@ impl Isa for Avx2 {
         }
         columns
     }
+    #[inline(always)]
+    fn halves(self, x: Pair<Ymm>) -> [Ymm; 2] {
+        [x.0, x.1]
+    }
 }
 
 /// Eight lanes of [`Isa::look_up16`]. No closure: it would not get the caller's target features.
@@ -175,6 +179,11 @@ impl Isa for Avx512 {
             }
         }
         columns
+    }
+    #[inline(always)]
+    fn halves(self, x: Zmm) -> [Ymm; 2] {
+        let (low, high) = x.halves();
+        [low, high]
     }
 }
 

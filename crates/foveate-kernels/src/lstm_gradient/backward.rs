@@ -49,7 +49,6 @@ impl Learner {
         let pull = &flat(&pull[t * pulls..(t + 1) * pulls])[..self.actions];
         let dz = &mut dz[at * units * 4..(at + 1) * units * 4];
         let one = isa.splat16(1.0);
-        let both = |x: I::V16| one.sub(x).mul(one.add(x));
         for (block, kept) in kept[t * units..(t + 1) * units].iter().enumerate() {
             let mut pulled = isa.splat16(0.0);
             for (&pull, weights) in pull.iter().zip(self.output_rows.chunks_exact(units)) {
@@ -57,13 +56,13 @@ impl Learner {
             }
             let pulled = isa.load16(&dh[block].0).add(pulled);
             let [i, f, g, o, c, tanh_c] =
-                [&kept.i, &kept.f, &kept.g, &kept.o, &kept.c, &kept.tanh_c].map(|block| isa.load16(&block.0));
-            let turned = pulled.mul_add(o.mul(both(tanh_c)), isa.load16(&dc[block].0));
+                isa.load_all([&kept.i, &kept.f, &kept.g, &kept.o, &kept.c, &kept.tanh_c]);
+            let turned = pulled.mul_add(o.mul(one_less_square(isa, tanh_c)), isa.load16(&dc[block].0));
             turned.mul(f).store(&mut dc[block].0);
             let dz = &mut dz[block * 4..(block + 1) * 4];
             turned.mul(g.mul(i).mul(one.sub(i))).store(&mut dz[0].0);
             turned.mul(c.mul(f).mul(one.sub(f))).store(&mut dz[1].0);
-            turned.mul(i.mul(both(g))).store(&mut dz[2].0);
+            turned.mul(i.mul(one_less_square(isa, g))).store(&mut dz[2].0);
             pulled.mul(tanh_c.mul(o).mul(one.sub(o))).store(&mut dz[3].0);
         }
         for (dh, back) in dh.iter_mut().zip(self.back.chunks_exact(units * 64)) {
@@ -77,6 +76,13 @@ impl Learner {
             sums[0].add(sums[1]).add(sums[2].add(sums[3])).store(&mut dh.0);
         }
     }
+}
+
+/// 1 − x², as (1 − x) (1 + x).
+#[inline(always)]
+fn one_less_square<I: Isa>(isa: I, x: I::V16) -> I::V16 {
+    let one = isa.splat16(1.0);
+    one.sub(x).mul(one.add(x))
 }
 
 /// Adds left ⊗ right of every step to `sums`, `[rows, width, 16]`, in the order of the steps.

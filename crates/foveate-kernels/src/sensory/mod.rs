@@ -14,7 +14,7 @@ mod step;
 mod tests;
 
 use crate::Level;
-use crate::lanes::{Block, Eight, flat};
+use crate::lanes::{Block, flat};
 use crate::lstm::CellWeights;
 
 /// What turns the scores of a code into the weights of the sensors.
@@ -54,8 +54,16 @@ pub struct Sizes {
     pub squash: bool,
 }
 
-/// Four gates i, f, g, o of eight units.
-type Gates = [Eight; 4];
+/// Gates i and f of eight units, then gates g and o.
+type Gates = [Block; 2];
+
+/// The gate's lane for a unit: its block and its place there.
+const fn lane(gate: usize, unit: usize) -> (usize, usize) {
+    (gate / 2, gate % 2 * 8 + unit % 8)
+}
+
+/// Rows of weights are written sixteen numbers at a time, the last one beyond its end.
+const MARGIN: usize = 16;
 
 /// The packed weights of all neurons.
 #[derive(Debug, Clone)]
@@ -88,13 +96,14 @@ pub struct Senses {
     gates: [Vec<Block>; 4],
     /// `[hidden / 8]`: the part of the gates that all sensors have in common.
     base: Vec<Gates>,
-    /// Ordinals of the sensors' numbers.
-    ordinals: Vec<i32>,
+    /// The sensors' numbers, padded to sixteen with infinity, and how many are less than each.
+    numbers: Vec<Block>,
+    less: Vec<Block>,
     /// The sensors in the order in which their messages are added.
     order: Vec<u32>,
     /// `[sensors, codes / 16, 16]`
     weights_nm: Vec<Block>,
-    /// `[codes, sensors]`
+    /// `[codes, sensors]`, and [`MARGIN`] numbers more.
     weights: Vec<f32>,
     /// `[codes / 16, 16]`
     message: Vec<Block>,
@@ -109,7 +118,7 @@ impl Neurons {
         let Sizes { shared, hidden, codes, .. } = sizes;
         assert!(hidden > 0 && codes > 0, "hidden units and codes");
         let (units, blocks) = (hidden.div_ceil(8), codes.div_ceil(16));
-        let zeros = |n: usize| vec![[Eight::default(); 4]; n];
+        let zeros = |n: usize| vec![Gates::default(); n];
         Neurons {
             sizes,
             bias: zeros(units),
@@ -137,17 +146,18 @@ impl Neurons {
         assert_eq!(bias.len(), codes, "biases of the scores");
         for gate in 0..4 {
             for unit in 0..hidden {
-                let (row, block, lane) = (gate * hidden + unit, unit / 8, unit % 8);
-                self.bias[block][gate].0[lane] = cell.bias_ih[row] + cell.bias_hh[row];
+                let (row, block) = (gate * hidden + unit, unit / 8);
+                let (pair, lane) = lane(gate, unit);
+                self.bias[block][pair].0[lane] = cell.bias_ih[row] + cell.bias_hh[row];
                 let (number, rest) =
                     cell.weight_ih[row * inputs..(row + 1) * inputs].split_first().expect("its number");
-                self.of_number[block][gate].0[lane] = *number;
+                self.of_number[block][pair].0[lane] = *number;
                 for (to, &w) in self.of_shared[block * shared..].iter_mut().zip(rest) {
-                    to[gate].0[lane] = w;
+                    to[pair].0[lane] = w;
                 }
                 let of_h = &cell.weight_hh[row * hidden..(row + 1) * hidden];
                 for (to, &w) in self.of_hidden[block * hidden..].iter_mut().zip(of_h) {
-                    to[gate].0[lane] = w;
+                    to[pair].0[lane] = w;
                 }
             }
         }
@@ -171,11 +181,12 @@ impl Neurons {
             h: vec![],
             c: vec![],
             gates: Default::default(),
-            base: vec![[Eight::default(); 4]; hidden.div_ceil(8)],
-            ordinals: vec![],
+            base: vec![Gates::default(); hidden.div_ceil(8)],
+            numbers: vec![],
+            less: vec![],
             order: vec![],
             weights_nm: vec![],
-            weights: vec![],
+            weights: vec![0.0; MARGIN],
             message: vec![Block::default(); codes.div_ceil(16)],
         }
     }
@@ -210,9 +221,10 @@ impl Senses {
         self.gates.iter_mut().for_each(|gate| zeros(gate, state));
         zeros(&mut self.weights_nm, sensors * codes.div_ceil(16));
         self.weights.clear();
-        self.weights.resize(sensors * codes, 0.0);
-        self.ordinals.clear();
-        self.ordinals.resize(sensors, 0);
+        self.weights.resize(sensors * codes + MARGIN, 0.0);
+        for blocks in [&mut self.numbers, &mut self.less] {
+            zeros(blocks, sensors.div_ceil(16));
+        }
         self.order.clear();
         self.order.extend(0..sensors as u32);
     }
@@ -229,7 +241,7 @@ impl Senses {
 
     /// The weights of the last step, `[codes, sensors]`.
     pub fn weights(&self) -> &[f32] {
-        &self.weights
+        &self.weights[..self.sizes.codes * self.sensors]
     }
 
     /// The key of a sensor, `[hidden]`.
