@@ -33,14 +33,20 @@ impl Mt19937 {
         Mt19937::keyed(if key[1] == 0 { &key[..1] } else { &key })
     }
 
-    /// `init_by_array`; `key` is not empty and not longer than the state.
-    fn keyed(key: &[u32]) -> Self {
+    /// `numpy.random.RandomState(seed)`: the generator's own seeding, `init_genrand`.
+    pub fn seeded(seed: u32) -> Self {
         let mut words = [0_u32; N];
-        words[0] = 19_650_218;
+        words[0] = seed;
         for i in 1..N {
             words[i] =
                 1_812_433_253_u32.wrapping_mul(words[i - 1] ^ words[i - 1] >> 30).wrapping_add(i as u32);
         }
+        Mt19937 { words, next: N }
+    }
+
+    /// `init_by_array`; `key` is not empty and not longer than the state.
+    fn keyed(key: &[u32]) -> Self {
+        let Mt19937 { mut words, .. } = Mt19937::seeded(19_650_218);
         // Two passes over words 1 to 623: N steps mix in the key, N − 1 further steps mix the state; each
         // pass starts where the previous one stopped.
         for step in 0..2 * N - 1 {
@@ -100,6 +106,16 @@ mod tests {
         let mut stream = Mt19937::keyed(&[0x123, 0x234, 0x345, 0x456]);
         let first = [(); 5].map(|()| stream.next_u32());
         assert_eq!(first, [1_067_595_299, 955_945_823, 477_289_528, 4_107_218_783, 4_228_976_476]);
+    }
+
+    #[test]
+    fn a_plain_seed_gives_numpys_numbers() {
+        let mut stream = Mt19937::seeded(1);
+        // numpy.random.RandomState(1).random_sample(3)
+        assert_eq!(
+            [(); 3].map(|()| stream.next_f64()),
+            [0.417_022_004_702_574, 0.720_324_493_442_158_1, 0.000_114_374_817_344_886_64]
+        );
     }
 
     #[test]
