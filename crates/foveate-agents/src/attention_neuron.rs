@@ -6,6 +6,7 @@
 //! order of the sensors, so the agent works whichever way its inputs are permuted, and with any number of them.
 //!
 //! * [`vectors`]: the agent for worlds that show numbers (CartPole, Ant in the paper).
+//! * [`student`]: its gradient, for learning from an expert.
 //! * [`pictures`]: the agent for worlds that show pictures (CarRacing, Pong in the paper), with its [`heads`].
 //!
 //! Both are the agent `attention-neuron`. Its setting `senses` says which one is meant: `"numbers"`, the default, or
@@ -13,6 +14,7 @@
 
 pub mod heads;
 pub mod pictures;
+pub mod student;
 pub mod vectors;
 
 use foveate_core::{EnvSpec, PolicyError};

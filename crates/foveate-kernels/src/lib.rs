@@ -10,7 +10,8 @@
 //! * [`patch_codes`]: codes of a stack of pictures that do not depend on the order of its patches.
 //! * [`top_k`]: the most important patches; ties are ordered by index.
 //! * [`dense`], [`conv`] and [`lstm`]: the small controller; [`lstm_gradient`]: its gradient, for training.
-//! * [`sensory`]: an LSTM for every sensor and attention over them, whatever their order.
+//! * [`sensory`]: an LSTM for every sensor and attention over them, whatever their order; [`sensory::gradient`]: its
+//!   gradient, for training.
 //! * [`coverage`]: converts accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: shrinks small windows of pixels to one pixel.
 //! * [`elementwise`]: activations, softmax and normalisation, with their gradients.

@@ -10,12 +10,13 @@
 
 use foveate_core::{
     ActContext, Agent, Attention, Decision, EnvSpec, Observation, Policy, PolicyAgent, PolicyError, Seed,
-    TensorShape, Tokens,
+    Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::{Level, sensory};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::attention_neuron::student::VectorStudent;
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{
     MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units, within,
@@ -128,7 +129,7 @@ impl VectorConfig {
     }
 
     /// The sizes of its neurons.
-    fn sizes(&self) -> sensory::Sizes {
+    pub(super) fn sizes(&self) -> sensory::Sizes {
         sensory::Sizes {
             shared: self.actions.len(),
             hidden: self.key_dim,
@@ -201,6 +202,10 @@ impl AgentConfig for VectorConfig {
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
         Ok(Box::new(PolicyAgent::new(VectorAgent::new(self.clone())?)))
     }
+
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        Ok(Some(Box::new(VectorStudent::new(self.clone())?)))
+    }
 }
 
 /// The agent. Zero weights until [`Policy::set_params`].
@@ -232,13 +237,55 @@ pub struct VectorAgent {
 
 /// The linear maps from a key to the scores of the codes.
 #[derive(Debug, Clone)]
-struct Scores {
+pub(super) struct Scores {
     /// `[codes, key_dim]`
-    weight: Vec<f32>,
+    pub(super) weight: Vec<f32>,
     /// `[codes]`
-    bias: Vec<f32>,
+    pub(super) bias: Vec<f32>,
     /// `[message_dim]`: a query after its linear layer.
     query: Vec<f64>,
+}
+
+impl Scores {
+    pub(super) fn new(config: &VectorConfig) -> Self {
+        Scores {
+            weight: vec![0.0; config.codes * config.key_dim],
+            bias: vec![0.0; config.codes],
+            query: vec![0.0; config.message_dim],
+        }
+    }
+
+    /// Makes one map of both linear layers of the attention, which is possible because queries are fixed; sums are in
+    /// double precision. Calls `projected` with each code and its query after the linear layer. Does not allocate.
+    pub(super) fn set(
+        &mut self,
+        config: &VectorConfig,
+        params: &Params,
+        queries: &[f32],
+        mut projected: impl FnMut(usize, &[f64]),
+    ) {
+        let &VectorConfig { query_dim, key_dim, message_dim, .. } = config;
+        let Scores { weight, bias, query } = self;
+        let (of_query, query_bias) = (params.get("query.weight"), params.get("query.bias"));
+        let (of_key, key_bias) = (params.get("key.weight"), params.get("key.bias"));
+        let divisor = config.scale.divisor(key_dim, message_dim);
+        let rows = weight.chunks_exact_mut(key_dim).zip(bias);
+        for (code, ((weight, bias), raw)) in rows.zip(queries.chunks_exact(query_dim)).enumerate() {
+            for (d, query) in query.iter_mut().enumerate() {
+                let row = &of_query[d * query_dim..(d + 1) * query_dim];
+                let dot: f64 = row.iter().zip(raw).map(|(&w, &x)| f64::from(w) * f64::from(x)).sum();
+                *query = dot + query_bias.get(d).map_or(0.0, |&b| f64::from(b));
+            }
+            for (k, weight) in weight.iter_mut().enumerate() {
+                let column = of_key[k..].iter().step_by(key_dim);
+                let dot: f64 = query.iter().zip(column).map(|(q, &w)| q * f64::from(w)).sum();
+                *weight = (dot / divisor) as f32;
+            }
+            let dot: f64 = query.iter().zip(key_bias).map(|(q, &b)| q * f64::from(b)).sum();
+            *bias = (dot / divisor) as f32;
+            projected(code, query);
+        }
+    }
 }
 
 /// The agent's state, its scratch space, and the outputs of its last decision.
@@ -252,6 +299,8 @@ pub struct VectorMemory {
     names: Vec<String>,
     raw: Vec<f32>,
     action: Vec<f64>,
+    /// The last observation, and the output of the step before it.
+    told: Vec<f32>,
 }
 
 impl VectorMemory {
@@ -274,15 +323,11 @@ impl VectorAgent {
     pub fn new(config: VectorConfig) -> Result<Self, PolicyError> {
         config.check()?;
         let params = Params::zeros(config.tensors());
-        let VectorConfig { codes, query_dim, key_dim, message_dim, .. } = config;
+        let VectorConfig { codes, query_dim, .. } = config;
         let mut agent = VectorAgent {
             level: Level::best(),
             queries: queries(codes, query_dim),
-            scores: Scores {
-                weight: vec![0.0; codes * key_dim],
-                bias: vec![0.0; codes],
-                query: vec![0.0; message_dim],
-            },
+            scores: Scores::new(&config),
             neurons: sensory::Neurons::new(config.sizes()),
             controller: Controller::new(&config.controller(), "", codes, config.actions.len(), &params),
             params,
@@ -305,31 +350,10 @@ impl VectorAgent {
     }
 
     /// Converts the parameters to the layout that the kernels use. Does not allocate.
-    ///
-    /// Queries are fixed, so both linear layers of the attention become one map from keys to scores; its sums are
-    /// in double precision.
     fn pack(&mut self) {
-        let VectorConfig { query_dim, key_dim, message_dim, .. } = self.config;
-        let (params, Scores { weight, bias, query }) = (&self.params, &mut self.scores);
-        let (of_query, query_bias) = (params.get("query.weight"), params.get("query.bias"));
-        let (of_key, key_bias) = (params.get("key.weight"), params.get("key.bias"));
-        let divisor = self.config.scale.divisor(key_dim, message_dim);
-        let rows = weight.chunks_exact_mut(key_dim).zip(bias);
-        for ((weight, bias), raw) in rows.zip(self.queries.chunks_exact(query_dim)) {
-            for (d, query) in query.iter_mut().enumerate() {
-                let row = &of_query[d * query_dim..(d + 1) * query_dim];
-                let dot: f64 = row.iter().zip(raw).map(|(&w, &x)| f64::from(w) * f64::from(x)).sum();
-                *query = dot + query_bias.get(d).map_or(0.0, |&b| f64::from(b));
-            }
-            for (k, weight) in weight.iter_mut().enumerate() {
-                let column = of_key[k..].iter().step_by(key_dim);
-                let dot: f64 = query.iter().zip(column).map(|(q, &w)| q * f64::from(w)).sum();
-                *weight = (dot / divisor) as f32;
-            }
-            let dot: f64 = query.iter().zip(key_bias).map(|(q, &b)| q * f64::from(b)).sum();
-            *bias = (dot / divisor) as f32;
-        }
-        self.neurons.set(params.lstm(), &self.scores.weight, &self.scores.bias);
+        let VectorAgent { config, params, queries, scores, .. } = self;
+        scores.set(config, params, queries, |_, _| {});
+        self.neurons.set(params.lstm(), &scores.weight, &scores.bias);
         self.controller.set(params);
     }
 
@@ -356,6 +380,7 @@ impl Policy for VectorAgent {
             names: vec![],
             raw: vec![0.0; self.config.actions.len()],
             action: vec![0.0; self.config.actions.len()],
+            told: vec![],
         }
     }
 
@@ -391,6 +416,9 @@ impl Policy for VectorAgent {
             self.begin(numbers.len(), memory);
         }
         let m = memory;
+        m.told.clear();
+        m.told.extend_from_slice(numbers);
+        m.told.extend_from_slice(&m.raw);
         self.neurons.step(self.level, numbers, &m.raw, &mut m.senses);
         self.controller.step(self.level, m.senses.message(), &mut m.controller, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
@@ -402,6 +430,18 @@ impl Policy for VectorAgent {
     /// The message.
     fn inputs<'m>(&self, memory: &'m VectorMemory) -> &'m [f32] {
         memory.message()
+    }
+
+    /// The sensors' numbers, and the agent's output of the step before.
+    fn study_inputs<'m>(&self, memory: &'m VectorMemory) -> Result<StudyInputs<'m>, PolicyError> {
+        let (named, shown) = (self.config.sensors.len(), memory.senses.sensors());
+        if named != shown {
+            return bad(format!(
+                "the world shows {shown} numbers and the agent's sensors names {named}; an agent that learns from an expert \
+                 has a name for each"
+            ));
+        }
+        Ok(StudyInputs { numbers: &memory.told, picture: &[] })
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

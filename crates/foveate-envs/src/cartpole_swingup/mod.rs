@@ -9,6 +9,7 @@
 //! that many starts cannot be saved at all; returns are near 0 or above 750.
 
 mod env;
+mod expert;
 mod physics;
 mod request;
 mod view;

@@ -5,8 +5,8 @@ use std::hint::black_box;
 
 use crate::random::Mt19937;
 
-const GRAVITY: f64 = 9.82;
-const POLE_MASS: f64 = 0.5;
+pub(super) const GRAVITY: f64 = 9.82;
+pub(super) const POLE_MASS: f64 = 0.5;
 /// Cart and pole together.
 const TOTAL_MASS: f64 = 1.0;
 /// Length of the pole.

@@ -15,6 +15,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     instance: "start",
     options: &const { Choice::all(OPTIONS) },
     actions: &["force"],
+    has_expert: true,
     presets: &["gymnasium", "cartpole-swingup"],
     sensors: &["x", "velocity", "cos angle", "sin angle", "angular velocity"],
     published: Some(Published {

@@ -9,6 +9,7 @@
 //! and the sum runs over the sensors in ascending order of their numbers; of equal numbers, in the order of
 //! their keys. Sensors that are equal in both contribute the same.
 
+pub mod gradient;
 mod step;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,212 @@
+//! The gradient against finite differences of a direct implementation in double precision.
+
+use super::*;
+
+/// Numbers from −1 to 1.
+fn numbers(n: usize, salt: usize) -> Vec<f32> {
+    (0..n).map(|i| (((i + 31 * salt) * 7919 % 1009) as f32 - 504.0) / 504.0).collect()
+}
+
+/// One learner's shape, and all its weights in one vector: `weight_ih`, `weight_hh`, `bias_ih`, scores, their biases,
+/// weight and bias of each layer.
+#[derive(Clone)]
+struct Case {
+    sizes: Sizes,
+    sensors: usize,
+    layers: Vec<usize>,
+    flat: Vec<f32>,
+}
+
+impl Case {
+    fn new(sizes: Sizes, sensors: usize, layers: &[usize]) -> Self {
+        let mut case = Case { sizes, sensors, layers: layers.to_vec(), flat: vec![] };
+        case.flat = case.lengths().into_iter().enumerate().flat_map(|(i, n)| numbers(n, i + 3)).collect();
+        case
+    }
+
+    fn lengths(&self) -> Vec<usize> {
+        let Sizes { shared, hidden, codes, .. } = self.sizes;
+        let mut all = vec![4 * hidden * (shared + 1), 4 * hidden * hidden, 4 * hidden, codes * hidden, codes];
+        let mut inputs = codes;
+        for &outputs in &self.layers {
+            all.extend([outputs * inputs, outputs]);
+            inputs = outputs;
+        }
+        all
+    }
+
+    fn parts<'a, T>(&self, mut flat: &'a [T]) -> Vec<&'a [T]> {
+        let split = |n: usize| {
+            let (part, rest) = flat.split_at(n);
+            flat = rest;
+            part
+        };
+        self.lengths().into_iter().map(split).collect()
+    }
+
+    fn learner(&self) -> Learner {
+        let mut learner = Learner::new(self.sizes, self.sensors, &self.layers);
+        let parts = self.parts(&self.flat);
+        let half: Vec<f32> = parts[2].iter().map(|x| x / 2.0).collect();
+        let cell = CellWeights { weight_ih: parts[0], weight_hh: parts[1], bias_ih: &half, bias_hh: &half };
+        learner.set(cell, parts[3], parts[4]);
+        for (index, layer) in parts[5..].chunks_exact(2).enumerate() {
+            learner.set_layer(index, Linear { weight: layer[0], bias: layer[1] });
+        }
+        learner
+    }
+
+    /// The error in double precision. The state after `burn_in` steps is `start`'s where it is given, so that no
+    /// derivative includes those steps.
+    fn error(&self, flat: &[f64], inputs: &[f32], wanted: &[f32], start: Option<&State>) -> (f64, State) {
+        let Sizes { shared, hidden, activation, squash, .. } = self.sizes;
+        let parts = self.parts(flat);
+        let outputs = *self.layers.last().expect("one at least");
+        let per_step = self.sensors + shared;
+        let burn_in = inputs.len() / per_step - wanted.len() / outputs;
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let affine = |weight: &[f64], bias: &[f64], x: &[f64]| -> Vec<f64> {
+            let rows = weight.chunks_exact(x.len()).zip(bias);
+            rows.map(|(row, b)| b + row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
+        };
+        let mut state = vec![(vec![0.0; hidden], vec![0.0; hidden]); self.sensors];
+        let mut before = state.clone();
+        let mut error = 0.0;
+        for (t, numbers) in inputs.chunks_exact(per_step).enumerate() {
+            if t == burn_in {
+                before = state.clone();
+                if let Some(start) = start {
+                    state.clone_from(start);
+                }
+            }
+            let numbers: Vec<f64> = numbers.iter().map(|&x| f64::from(x)).collect();
+            let (seen, shared) = numbers.split_at(self.sensors);
+            for (&o, (h, c)) in seen.iter().zip(&mut state) {
+                let x: Vec<f64> = std::iter::once(o).chain(shared.iter().copied()).collect();
+                let zeros = vec![0.0; 4 * hidden];
+                let (of_x, of_h) = (affine(parts[0], parts[2], &x), affine(parts[1], &zeros, h));
+                let z: Vec<f64> = of_x.iter().zip(of_h).map(|(a, b)| a + b).collect();
+                for u in 0..hidden {
+                    c[u] = logistic(z[hidden + u]) * c[u] + logistic(z[u]) * z[2 * hidden + u].tanh();
+                    h[u] = logistic(z[3 * hidden + u]) * c[u].tanh();
+                }
+            }
+            if t < burn_in {
+                continue;
+            }
+            let q: Vec<Vec<f64>> = state.iter().map(|(h, _)| affine(parts[3], parts[4], h)).collect();
+            let message = (0..self.sizes.codes).map(|code| {
+                let q: Vec<f64> = q.iter().map(|q| q[code]).collect();
+                let total: f64 = q.iter().map(|q| q.exp()).sum();
+                let weigh = |q: &f64| match activation {
+                    Activation::Tanh => q.tanh(),
+                    Activation::Sigmoid => logistic(*q),
+                    Activation::Softmax => q.exp() / total,
+                };
+                let sum: f64 = q.iter().zip(seen).map(|(q, o)| weigh(q) * o).sum();
+                if squash { sum.tanh() } else { sum }
+            });
+            let mut x: Vec<f64> = message.collect();
+            for layer in parts[5..].chunks_exact(2) {
+                x = affine(layer[0], layer[1], &x).into_iter().map(f64::tanh).collect();
+            }
+            let wanted = &wanted[(t - burn_in) * outputs..][..outputs];
+            error += x.iter().zip(wanted).map(|(a, &w)| (a - f64::from(w)).powi(2)).sum::<f64>();
+        }
+        (error, before)
+    }
+}
+
+/// h and c of every sensor.
+type State = Vec<(Vec<f64>, Vec<f64>)>;
+
+fn cases() -> Vec<Case> {
+    [
+        (1, 8, 16, 5, &[1][..], Activation::Tanh, true),
+        (8, 8, 32, 7, &[19, 8], Activation::Tanh, true),
+        (2, 3, 5, 1, &[2], Activation::Sigmoid, false),
+        (3, 11, 17, 6, &[4, 5, 3], Activation::Softmax, true),
+    ]
+    .map(|(shared, hidden, codes, sensors, layers, activation, squash)| {
+        Case::new(Sizes { shared, hidden, codes, activation, squash }, sensors, layers)
+    })
+    .to_vec()
+}
+
+/// The gradient in the order of [`Case::flat`].
+fn flattened(gradient: &Gradient) -> Vec<f32> {
+    let Gradient { weight_ih, weight_hh, bias_ih, scores, score_bias, layers } = gradient;
+    let first = [weight_ih, weight_hh, bias_ih, scores, score_bias].into_iter();
+    first.chain(layers.iter().flat_map(|(weight, bias)| [weight, bias])).flatten().copied().collect()
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for case in cases() {
+        let Case { sizes, sensors, layers, flat } = &case;
+        let outputs = *layers.last().expect("one at least");
+        // More steps than a chunk.
+        for (burn_in, steps) in [(0, 1), (3, CHUNK + 5)] {
+            let inputs = numbers((burn_in + steps) * (sensors + sizes.shared), 50);
+            let wanted = numbers(steps * outputs, 60);
+            let mut learner = case.learner();
+            let error = learner.study(Level::best(), &inputs, &wanted);
+            let flat: Vec<f64> = flat.iter().map(|&x| f64::from(x)).collect();
+            let (expect, start) = case.error(&flat, &inputs, &wanted, None);
+            assert!((error - expect).abs() < 1e-5 * (1.0 + expect), "{sizes:?}: {error}, {expect}");
+            let got = flattened(learner.gradient());
+            assert_eq!(got.len(), flat.len());
+            let largest = got.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
+            assert!(largest > 0.01, "{sizes:?}: {largest}");
+            // Every parameter of small cases, some of large ones.
+            for i in (0..flat.len()).step_by(1 + flat.len() / 300) {
+                let step = 1e-5;
+                let at = |change: f64| {
+                    let mut moved = flat.clone();
+                    moved[i] += change;
+                    case.error(&moved, &inputs, &wanted, Some(&start)).0
+                };
+                let expect = (at(step) - at(-step)) / (2.0 * step);
+                let off = (f64::from(got[i]) - expect).abs();
+                assert!(
+                    off < 2e-5 * f64::from(1.0 + largest),
+                    "{sizes:?}, parameter {i}: {} {expect}",
+                    got[i]
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_level_gives_the_same_bits_and_so_does_a_used_learner() {
+    for case in cases() {
+        let Case { sizes, sensors, layers, .. } = &case;
+        let mut used = case.learner();
+        let outputs = *layers.last().expect("one at least");
+        for (burn_in, steps) in [(0, 2 * CHUNK), (7, 3), (0, 0), (1, CHUNK + 1)] {
+            let inputs = numbers((burn_in + steps) * (sensors + sizes.shared), 70);
+            let wanted = numbers(steps * outputs, 80);
+            let mut expect = None;
+            for level in Level::available() {
+                let mut fresh = case.learner();
+                for learner in [&mut fresh, &mut used] {
+                    let error = learner.study(level, &inputs, &wanted);
+                    let bits: Vec<u32> = flattened(learner.gradient()).iter().map(|x| x.to_bits()).collect();
+                    let all = (error.to_bits(), bits);
+                    assert_eq!(
+                        &all,
+                        expect.get_or_insert_with(|| all.clone()),
+                        "{level}, {sizes:?}, {steps}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "5 sensors")]
+fn inputs_of_another_number_of_sensors_are_refused() {
+    cases()[0].learner().study(Level::best(), &[0.0; 7], &[0.0]);
+}
