@@ -128,18 +128,12 @@ impl ActionSpace {
     /// # Errors
     /// [`PolicyError::Scores`] when the number of scores is not the number of choices, or when all scores are
     /// NaN.
+    #[inline]
     pub fn choose<'a>(&self, outputs: &'a [f64]) -> Result<Action<'a>, PolicyError> {
-        let ActionSpace::Discrete { n } = *self else { return Ok(Action::Continuous(outputs)) };
-        if outputs.len() != n {
-            let why =
-                format!("{} scores were given for {n} choices; set actions to {n} ranges", outputs.len());
-            return Err(PolicyError::Scores { why });
+        match *self {
+            ActionSpace::Box { .. } => Ok(Action::Continuous(outputs)),
+            ActionSpace::Discrete { n } => largest(outputs, n).map(Action::Discrete),
         }
-        let scores = outputs.iter().enumerate().filter(|(_, score)| !score.is_nan());
-        let largest = scores.reduce(|best, next| if next.1 > best.1 { next } else { best });
-        largest.map(|(choice, _)| Action::Discrete(choice)).ok_or_else(|| PolicyError::Scores {
-            why: format!("all {n} scores are NaN, so none is the largest; the agent's weights are broken"),
-        })
     }
 
     /// Checks that an action has this kind and length, that its choice exists, and that its numbers are
@@ -211,6 +205,19 @@ impl ActionSpace {
             ActionSpace::Discrete { n } => format!("a choice from 0 to {}", n.saturating_sub(1)),
         }
     }
+}
+
+/// The choice with the largest score.
+fn largest(scores: &[f64], n: usize) -> Result<usize, PolicyError> {
+    if scores.len() != n {
+        let why = format!("{} scores were given for {n} choices; set actions to {n} ranges", scores.len());
+        return Err(PolicyError::Scores { why });
+    }
+    let scores = scores.iter().enumerate().filter(|(_, score)| !score.is_nan());
+    let largest = scores.reduce(|best, next| if next.1 > best.1 { next } else { best });
+    largest.map(|(choice, _)| choice).ok_or_else(|| PolicyError::Scores {
+        why: format!("all {n} scores are NaN, so none is the largest; the agent's weights are broken"),
+    })
 }
 
 #[cfg(test)]

@@ -137,6 +137,7 @@ impl<'a> Observation<'a> {
     }
 
     /// The numbers: the observation itself, or its part [`SENSORS`].
+    #[inline]
     pub fn numbers(self) -> Option<&'a [f32]> {
         match self {
             Observation::Vector(numbers) => Some(numbers),

@@ -4,7 +4,7 @@ use foveate_core::{
     Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Step,
 };
 
-use super::physics::{CartPoleState, FORCE, FPS};
+use super::physics::{CartPoleState, FORCE, FPS, Motion};
 use super::{ID, expert, view};
 use crate::random::Mt19937;
 
@@ -36,10 +36,7 @@ pub struct CartPoleSwingUp {
     config: CartPoleConfig,
     spec: EnvSpec,
     stream: Mt19937,
-    state: CartPoleState,
-    /// Sine and cosine of the angle.
-    sin: f64,
-    cos: f64,
+    motion: Motion,
     /// The force of the last step, in N.
     force: f64,
     /// `[x, x', cos θ, sin θ, θ']`, twice.
@@ -62,9 +59,7 @@ impl CartPoleSwingUp {
             config,
             spec,
             stream: Mt19937::gym_seeded(DEFAULT_SEED),
-            state: CartPoleState::HANGING,
-            sin: 0.0,
-            cos: 0.0,
+            motion: Motion::new(CartPoleState::HANGING),
             force: 0.0,
             numbers: [0.0; 10],
             steps: 0,
@@ -76,15 +71,21 @@ impl CartPoleSwingUp {
 
     /// Position, angle and velocities, in full precision.
     pub const fn cart_pole(&self) -> CartPoleState {
-        self.state
+        self.motion.state()
+    }
+
+    /// The error for an action that is no finite number.
+    #[cold]
+    fn refused(&self, action: Action<'_>) -> EnvError {
+        self.spec.action.check(ID, action).expect_err("its space has one number, which is finite")
     }
 
     /// Writes the observation.
-    #[inline]
+    #[inline(always)]
     fn look(&mut self) {
-        (self.sin, self.cos) = self.state.theta.sin_cos();
-        let CartPoleState { x, x_dot, theta_dot, .. } = self.state;
-        let five = [x, x_dot, self.cos, self.sin, theta_dot].map(|number| number as f32);
+        let CartPoleState { x, x_dot, theta_dot, .. } = self.motion.state();
+        let (sin, cos) = self.motion.sin_cos();
+        let five = [x, x_dot, cos, sin, theta_dot].map(|number| number as f32);
         self.numbers[..5].copy_from_slice(&five);
         if self.config.redundant {
             self.numbers[5..].copy_from_slice(&five);
@@ -101,7 +102,7 @@ impl Env for CartPoleSwingUp {
         if let Some(seed) = seed {
             self.stream = Mt19937::gym_seeded(seed);
         }
-        self.state = CartPoleState::start(&mut self.stream);
+        self.motion = Motion::new(CartPoleState::start(&mut self.stream));
         (self.force, self.steps, self.running) = (0.0, 0, true);
         self.look();
     }
@@ -110,16 +111,19 @@ impl Env for CartPoleSwingUp {
         if !self.running {
             return Err(EnvError::NeedsReset { env: ID.into() });
         }
-        self.spec.action.check(ID, action)?;
-        let Action::Continuous(&[action]) = action else { unreachable!("its space has one number") };
+        let action = match action {
+            Action::Continuous(&[number]) if number.is_finite() => number,
+            _ => return Err(self.refused(action)),
+        };
         self.force = action.clamp(-1.0, 1.0) * FORCE;
-        self.state = self.state.moved(self.force, self.sin, self.cos);
+        self.motion.advance(self.force);
         self.look();
         self.steps += 1;
-        let terminated = self.state.is_off();
+        let state = self.motion.state();
+        let terminated = state.is_off();
         let truncated = self.steps >= MAX_STEPS;
         self.running = !(terminated || truncated);
-        Ok(Step { reward: self.state.reward(self.cos), terminated, truncated })
+        Ok(Step { reward: state.reward(self.motion.sin_cos().1), terminated, truncated })
     }
 
     fn observation(&self) -> Observation<'_> {
@@ -127,13 +131,13 @@ impl Env for CartPoleSwingUp {
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        view::draw(self.state, self.force, view);
+        view::draw(self.motion.state(), self.force, view);
         Ok(())
     }
 
     /// `x`, `x_dot`, `theta`, `theta_dot`, and the `force` of the last step.
     fn state(&self) -> Fact {
-        let CartPoleState { x, x_dot, theta, theta_dot } = self.state;
+        let CartPoleState { x, x_dot, theta, theta_dot } = self.motion.state();
         Fact::Group(vec![
             ("x", Fact::Number(x)),
             ("x_dot", Fact::Number(x_dot)),
@@ -152,7 +156,7 @@ impl Env for CartPoleSwingUp {
         let &mut [ref mut action] = action else {
             return Err(EnvError::ActionLength { env: ID.into(), wanted: 1, given: action.len() });
         };
-        *action = expert::force(self.state) / FORCE;
+        *action = expert::force(self.cart_pole()) / FORCE;
         Ok(())
     }
 
@@ -220,7 +224,7 @@ mod tests {
         assert_eq!(again, Err(EnvError::NeedsReset { env: ID.into() }));
         // Held in the middle, it is stopped after 1000 steps.
         env.reset(Some(1));
-        env.state = CartPoleState::HANGING;
+        env.motion = Motion::new(CartPoleState::HANGING);
         env.look();
         let steps = (1..=1000).map(|_| env.step(Action::Continuous(&[0.0])).expect("a good action"));
         let over: Vec<Step> = steps.filter(Step::is_over).collect();
