@@ -149,6 +149,11 @@ pub trait AgentConfig: Send + Sync {
     /// As [`AgentConfig::check`].
     fn make(&self) -> Result<Box<dyn Agent>, PolicyError>;
 
+    /// How the agent sees a picture that the world shows as it is; `None` for an agent that takes what the world shows.
+    fn view(&self) -> Option<PictureView> {
+        None
+    }
+
     /// How many parameters the agent has: the numbers in [`AgentConfig::tensors`].
     fn param_count(&self) -> usize {
         self.tensors().iter().map(TensorShape::len).sum()
@@ -167,6 +172,17 @@ pub trait AgentConfig: Send + Sync {
     fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
         Ok(None)
     }
+}
+
+/// What an agent is to see of a world's picture: what wrappers around the world make of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureView {
+    /// Whether the picture is grey.
+    pub grey: bool,
+    /// Whether it holds the readouts that the world draws beside the scene, such as a speedometer.
+    pub readouts: bool,
+    /// How many of the last pictures it sees at once.
+    pub frames: usize,
 }
 
 /// Where parameters start.

@@ -1,6 +1,7 @@
 //! Help texts with names from the registries, so that a new world, agent or preset is in the help at once.
 
 use foveate::agents::Sees;
+use foveate::envs::shift::SHIFT_SETS;
 use foveate::registry::default_world;
 use foveate::run::ticker::wrap;
 use foveate::{AGENTS, PRESETS, WORLDS, WorldDescriptor};
@@ -90,6 +91,15 @@ fn incomplete_variants() -> String {
 pub(crate) fn each_variant() -> String {
     let incomplete = incomplete_variants();
     format!("Evaluate the unmodified world and each of its variants in one table, except {incomplete}")
+}
+
+/// The help of `--shifts`.
+pub(crate) fn shift_rows() -> String {
+    let sets = SHIFT_SETS.names().join(", ");
+    format!(
+        "Shifts and sets of shifts ({sets}), separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all (every shift that \
+         fits the world) or none"
+    )
 }
 
 /// The help of `--variants`.

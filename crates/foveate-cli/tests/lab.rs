@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Stdio};
 
 use browser::{Browser, chromium};
-use common::{Dir, check_fails};
+use common::{Dir, check_fails, npz};
 
 /// A running lab of the real binary.
 struct Lab {
@@ -151,6 +151,62 @@ fn a_page_in_chromium() {
     // Every control has an accessible name.
     let nameless = "[...document.querySelectorAll('button, input, select')].filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.[0]?.textContent.trim())).length";
     assert_eq!(browser.eval(&tab, nameless), 0);
+    assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");
+}
+
+#[test]
+fn the_original_order_of_shuffled_sensors_in_chromium() {
+    let Some(program) = chromium() else {
+        eprintln!("skipped: there is no Chromium here; run cargo xtask test, or set FOVEATE_CHROMIUM");
+        return;
+    };
+    let mut browser = Browser::start(&program);
+    let hidden = "getComputedStyle(document.querySelector('.original')).display === 'none'";
+    let picture = |what: &str| format!("document.querySelector('.{what} .picture').toDataURL()");
+
+    // A picture: beside the shuffled one, the original order.
+    let lab = Lab::start(&["--option", "max_steps=400"]);
+    let tab = browser.open(&format!("{}#seed=5&picture=fast&show=nothing", lab.url), (1440, 900, false));
+    browser.until(&tab, "document.querySelector('.score')");
+    browser.until(&tab, &format!("{STEPS} > 5"));
+    browser.key(&tab, " ", false);
+    browser.until(&tab, &format!("{STATE} === 'paused'"));
+    assert_eq!(browser.eval(&tab, hidden), true, "it has its own order");
+    let own = browser.eval(&tab, SEEN);
+    browser.eval(&tab, &slide("shift-shuffle", 5));
+    browser.until(&tab, &format!("!({hidden}) && {} !== {}", picture("seen"), picture("original")));
+    let large = "document.querySelector('.original .picture').width > 100";
+    browser.until(&tab, &format!("{large} && {SEEN} !== {own}"));
+    // Mean brightness.
+    let mean = |what: &str| {
+        format!(
+            "(() => {{ const c = document.querySelector('.{what} .picture'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let sum = 0; for (let i = 0; i < d.length; i += 4) sum += d[i]; return sum / d.length; }})()"
+        )
+    };
+    let same = format!("Math.abs({} - {}) < 2", mean("seen"), mean("original"));
+    assert_eq!(browser.eval(&tab, &same), true, "no patch is lost");
+    let before = browser.eval(&tab, &picture("seen"));
+    browser.eval(&tab, "document.getElementById('shuffle').click()");
+    browser.until(&tab, &format!("{} !== {before}", picture("seen")));
+    assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");
+    drop(lab);
+
+    // Numbers: bars in the order shown, and weights over time.
+    let dir = Dir::new();
+    let params: Vec<f32> = (0..913).map(|i| (i as f32 * 0.37).sin() * 0.3).collect();
+    dir.write("numbers.npz", npz(&params));
+    dir.ok(&["import", "numbers.npz"]);
+    let weights = dir.path("numbers.safetensors").display().to_string();
+    let lab = Lab::start(&[&weights]);
+    let tab = browser.open(&format!("{}#seed=1&shifts=shuffle:5", lab.url), (1440, 900, false));
+    browser.until(&tab, "document.querySelector('.score')");
+    browser.until(&tab, &format!("{STEPS} > 3 && !({hidden})"));
+    browser.until(&tab, &format!("{} !== {}", picture("seen"), picture("original")));
+    assert_eq!(
+        browser.eval(&tab, "getComputedStyle(document.querySelector('.of-pictures')).display"),
+        "none"
+    );
+    browser.until(&tab, "document.getElementById('votes').textContent.startsWith('most to ')");
     assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");
 }
 

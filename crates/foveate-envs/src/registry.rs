@@ -136,6 +136,9 @@ pub struct WorldDescriptor {
     pub default_agents_fit: bool,
     /// The picture for agents that need one, when the default observation is numbers or nothing.
     pub fallback_picture: Option<&'static str>,
+    /// The wrapper that blanks the readouts of its picture, such as a speedometer below the scene, for agents that are to
+    /// see the scene alone; `None` where there are none.
+    pub hide_readouts: Option<&'static str>,
     /// The weight file of the trained agent included in Foveate.
     pub champion: Option<&'static [u8]>,
     /// Returns the folder of images that a request needs and that are not loaded yet.
@@ -210,6 +213,7 @@ impl WorldDescriptor {
             file_options: &[],
             default_agents_fit: false,
             fallback_picture: None,
+            hide_readouts: None,
             champion: None,
             missing_pictures: |_| Ok(None),
             spec: None,

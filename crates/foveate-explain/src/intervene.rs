@@ -40,21 +40,33 @@ pub const BLUR_PX: f64 = 3.0;
 pub struct PictureEditor<'a> {
     original: Image<'a>,
     filled: ImageBuf,
+    /// Equal parts of the picture, one below the other.
+    parts: usize,
 }
 
 impl<'a> PictureEditor<'a> {
     /// Prepares interventions on `original`.
     pub fn new(original: Image<'a>, fill: Fill) -> Self {
-        let filled = match fill {
-            Fill::Blur => gaussian_blur(original, BLUR_PX),
-            Fill::Mean => {
-                let mut flat = ImageBuf::black(original.width(), original.height());
-                let mean = mean_colour(original);
-                flat.rgb_mut().as_chunks_mut::<3>().0.fill(mean);
-                flat
+        PictureEditor::of_stack(original, 1, fill)
+    }
+
+    /// Prepares interventions on a stack of `parts` pictures of equal height, one below the other: masks and grids are
+    /// those of one picture, and the same places of all pictures are changed, each filled from its own picture.
+    ///
+    /// # Panics
+    /// When the height is no multiple of `parts`.
+    pub fn of_stack(original: Image<'a>, parts: usize, fill: Fill) -> Self {
+        let mut filled = ImageBuf::black(original.width(), original.height());
+        let bytes = filled.rgb().len() / parts;
+        for (part, out) in
+            crate::parts_of(original, parts).zip(filled.rgb_mut().chunks_exact_mut(bytes.max(1)))
+        {
+            match fill {
+                Fill::Blur => out.copy_from_slice(gaussian_blur(part, BLUR_PX).rgb()),
+                Fill::Mean => out.as_chunks_mut::<3>().0.fill(mean_colour(part)),
             }
-        };
-        PictureEditor { original, filled }
+        }
+        PictureEditor { original, filled, parts }
     }
 
     /// The picture as it is.
@@ -81,7 +93,7 @@ impl<'a> PictureEditor<'a> {
         let mut out = ImageBuf::black(self.original.width(), self.original.height());
         let sides = inside.as_chunks::<3>().0.iter().zip(outside.as_chunks::<3>().0);
         for ((pixel, (a, b)), &is_inside) in
-            out.rgb_mut().as_chunks_mut::<3>().0.iter_mut().zip(sides).zip(mask.pixels())
+            out.rgb_mut().as_chunks_mut::<3>().0.iter_mut().zip(sides).zip(mask.pixels().iter().cycle())
         {
             *pixel = if is_inside { *a } else { *b };
         }
@@ -90,7 +102,7 @@ impl<'a> PictureEditor<'a> {
 
     /// The picture with patch `from` of `grid` covered and its contents laid over patch `to`.
     pub fn move_patch(&self, grid: PatchGrid, from: u32, to: u32) -> ImageBuf {
-        let (width, height) = (self.original.width(), self.original.height());
+        let (width, height) = (self.original.width(), self.original.height() / self.parts);
         let mut out = self.cover(&Mask::of_patches(width, height, grid, &[from]));
         if (from as usize) < grid.len() && (to as usize) < grid.len() {
             let [x, y, ..] = rectangle(width, height, grid, from);
@@ -100,8 +112,10 @@ impl<'a> PictureEditor<'a> {
                 for (dx, column) in columns.clone().enumerate() {
                     let (sx, sy) = (x.round() as usize + dx, y.round() as usize + dy);
                     if sx < width && sy < height {
-                        let at = (row * width + column) * 3;
-                        out.rgb_mut()[at..at + 3].copy_from_slice(&self.original.pixel(sx, sy));
+                        for top in (0..self.parts).map(|part| part * height) {
+                            let at = ((top + row) * width + column) * 3;
+                            out.rgb_mut()[at..at + 3].copy_from_slice(&self.original.pixel(sx, top + sy));
+                        }
                     }
                 }
             }
@@ -139,6 +153,28 @@ mod tests {
         let mut image = ImageBuf::black(width, height);
         image.rgb_mut().fill_with(|| rng.below(256) as u8);
         image
+    }
+
+    #[test]
+    fn a_stack_is_its_pictures_changed_alike() {
+        let (first, second) = (noise(12, 8), noise(12, 8).as_image().rgb().iter().rev().copied().collect());
+        let second = ImageBuf::from_rgb(12, 8, second).expect("as many bytes");
+        let both = ImageBuf::from_rgb(12, 16, [first.rgb(), second.rgb()].concat()).expect("two pictures");
+        let grid = PatchGrid::tile(12, 8, 4, 4).expect("fits");
+        let mask = Mask::of_patches(12, 8, grid, &[1, 5]);
+        for fill in Fill::ALL {
+            let stack = PictureEditor::of_stack(both.as_image(), 2, fill);
+            let each = [&first, &second].map(|one| PictureEditor::new(one.as_image(), fill));
+            let of = |change: &dyn Fn(&PictureEditor<'_>) -> ImageBuf| {
+                assert_eq!(
+                    change(&stack).rgb(),
+                    each.each_ref().map(|one| change(one).rgb().to_vec()).concat()
+                );
+            };
+            of(&|editor| editor.cover(&mask));
+            of(&|editor| editor.keep(&mask));
+            of(&|editor| editor.move_patch(grid, 0, 4));
+        }
     }
 
     #[test]

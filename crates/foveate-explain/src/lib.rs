@@ -33,11 +33,20 @@ pub mod study;
 pub mod text;
 pub mod trajectory;
 
+use foveate_core::Image;
+
+/// The pictures of a stack of `parts` of equal height, one below the other.
+fn parts_of(stack: Image<'_>, parts: usize) -> impl Iterator<Item = Image<'_>> {
+    let (width, height) = (stack.width(), stack.height() / parts);
+    let part = move |rgb| Image::new(width, height, rgb).expect("a part of it");
+    stack.rgb().chunks_exact((width * height * 3).max(1)).map(part)
+}
+
 pub use blur::gaussian_blur;
 pub use enlarge::enlarge_bilinear;
 pub use intervene::{BLUR_PX, Fill, PictureEditor, change_size, mean_colour};
 pub use mask::{Mask, shuffled};
-pub use original_order::OriginalOrder;
+pub use original_order::{OriginalOrder, sensor_names};
 pub use overlay::{
     AttentionMark, attended_picture, attention_marks, attention_overlay, heat_map, overlay, whiten,
 };

@@ -1,4 +1,4 @@
-//! A shuffled picture in its original order, beside the one that the agent got.
+//! Shuffled sensors in their original order: a picture beside the one that the agent got, and the names of numbers.
 
 use foveate_core::{Image, ImageBuf};
 
@@ -33,23 +33,58 @@ impl<'a> OriginalOrder<'a> {
         fits.then(|| OriginalOrder { order, patch, columns: width / patch, height })
     }
 
+    /// Side of a patch in pixels.
+    pub const fn patch(&self) -> usize {
+        self.patch
+    }
+
+    /// `[patches]`: the place of each patch before the shuffle, row-major.
+    pub const fn places(&self) -> &'a [u32] {
+        self.order
+    }
+
     /// The picture with every patch back at its place. Places whose patch is not shown are black.
     pub fn restore(&self, shown: Image<'_>) -> ImageBuf {
         let mut original = ImageBuf::black(shown.width(), shown.height());
-        let (row, stride) = (self.patch * 3, shown.width() * 3);
-        for frame in 0..shown.height() / self.height {
+        self.each_line(shown.height(), |here, home, row| {
+            original.rgb_mut()[home..home + row].copy_from_slice(&shown.rgb()[here..here + row]);
+        });
+        original
+    }
+
+    /// Whether every place has exactly one patch.
+    pub fn is_permutation(&self) -> bool {
+        let mut there = vec![false; self.order.len()];
+        for &place in self.order {
+            there[place as usize] = true;
+        }
+        there.iter().all(|&there| there)
+    }
+
+    /// The reverse of [`OriginalOrder::restore`]: the picture with its patches in the order shown.
+    pub fn shuffle(&self, original: Image<'_>) -> ImageBuf {
+        let mut shown = ImageBuf::black(original.width(), original.height());
+        self.each_line(shown.height(), |here, home, row| {
+            shown.rgb_mut()[here..here + row].copy_from_slice(&original.rgb()[home..home + row]);
+        });
+        shown
+    }
+
+    /// Calls `each` for every line of pixels of every patch of a picture: where it begins in the order shown, where in the
+    /// original order, and how many bytes it has.
+    fn each_line(&self, height: usize, mut each: impl FnMut(usize, usize, usize)) {
+        let (row, stride) = (self.patch * 3, self.columns * self.patch * 3);
+        for frame in 0..height / self.height {
             let at = |index: usize, line: usize| {
                 (frame * self.height + index / self.columns * self.patch + line) * stride
                     + index % self.columns * row
             };
             for (i, &place) in self.order.iter().enumerate() {
                 for line in 0..self.patch {
-                    let patch = &shown.rgb()[at(i, line)..][..row];
-                    original.rgb_mut()[at(place as usize, line)..][..row].copy_from_slice(patch);
+                    each(at(i, line), at(place as usize, line), row);
                 }
             }
         }
-        original
     }
 
     /// The place, before the shuffle, of the patch that the mark's middle lies in.
@@ -86,6 +121,40 @@ impl<'a> OriginalOrder<'a> {
     }
 }
 
+/// The names of `shown` numbers in the order in which the world shows them, given the names of the unchanged world's
+/// numbers. `order` is what [`Env::sensor_order`](foveate_core::Env::sensor_order) gives.
+///
+/// ```
+/// let names = ["x".to_owned(), "speed".to_owned()];
+/// let order = [1, 0, 1, u32::MAX];
+/// let shown = foveate_explain::sensor_names(Some(&order), 4, &names);
+/// assert_eq!(shown, ["speed", "x", "speed (2)", "extra 1"]);
+/// ```
+pub fn sensor_names(order: Option<&[u32]>, shown: usize, names: &[String]) -> Vec<String> {
+    let sensor =
+        |at: usize| order.map_or(Some(at as u32), |order| order.get(at).copied()).unwrap_or(u32::MAX);
+    let mut seen = std::collections::BTreeMap::new();
+    (0..shown)
+        .map(|at| {
+            let copies = seen.entry(sensor(at)).or_insert(0);
+            *copies += 1;
+            sensor_name(sensor(at), *copies - 1, names)
+        })
+        .collect()
+}
+
+/// What copy number `copy` of a sensor is called; `u32::MAX` is a sensor that the unchanged world does not have.
+pub(crate) fn sensor_name(sensor: u32, copy: u32, names: &[String]) -> String {
+    let Some(name) = names.get(sensor as usize) else {
+        return match sensor {
+            u32::MAX => format!("extra {}", copy + 1),
+            _ if copy > 0 => format!("sensor {sensor} ({})", copy + 1),
+            _ => format!("sensor {sensor}"),
+        };
+    };
+    if copy > 0 { format!("{name} ({})", copy + 1) } else { name.clone() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +169,8 @@ mod tests {
         let original = order.restore(shown);
         let back: Vec<u8> = original.rgb().chunks_exact(3).map(|p| p[0]).collect();
         assert_eq!(back, [1, 1, 3, 3, 1, 1, 3, 3, 5, 5, 7, 7, 5, 5, 7, 7]);
+        assert!(order.is_permutation());
+        assert_eq!(order.shuffle(original.as_image()).rgb(), shown.rgb(), "and there again");
         let mark = AttentionMark { x: 0.0, y: 2.0, width: 2.0, height: 2.0, opacity: 0.5 };
         assert_eq!(order.restore_mark(mark), AttentionMark { x: 2.0, ..mark });
         let (both, marks) = order.side_by_side(shown, &[mark]);

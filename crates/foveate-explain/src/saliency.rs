@@ -13,7 +13,9 @@ const PLACES: usize = 24;
 /// A picture being perturbed place by place: near each place, detail goes and colour stays.
 pub struct Perturber<'a> {
     picture: Image<'a>,
-    blurred: ImageBuf,
+    /// Equal parts of the picture, one below the other.
+    parts: usize,
+    blurred: Vec<u8>,
     stride: usize,
     scratch: ImageBuf,
 }
@@ -21,9 +23,26 @@ pub struct Perturber<'a> {
 impl<'a> Perturber<'a> {
     /// Prepares perturbations of `picture`.
     pub fn new(picture: Image<'a>) -> Self {
-        let stride = (picture.width().min(picture.height()) / PLACES).max(1);
+        Perturber::of_stack(picture, 1)
+    }
+
+    /// Prepares perturbations of a stack of `parts` pictures of equal height, one below the other: the same place of all
+    /// pictures is blurred.
+    ///
+    /// # Panics
+    /// When the height is no multiple of `parts`.
+    pub fn of_stack(picture: Image<'a>, parts: usize) -> Self {
+        let stride = (picture.width().min(picture.height() / parts) / PLACES).max(1);
         let scratch = ImageBuf::black(picture.width(), picture.height());
-        Perturber { picture, blurred: gaussian_blur(picture, BLUR_PX), stride, scratch }
+        let blurred = crate::parts_of(picture, parts)
+            .flat_map(|part| gaussian_blur(part, BLUR_PX).rgb().to_vec())
+            .collect();
+        Perturber { picture, parts, blurred, stride, scratch }
+    }
+
+    /// Height of one part.
+    fn height(&self) -> usize {
+        self.picture.height() / self.parts
     }
 
     /// Places from left to right.
@@ -33,12 +52,12 @@ impl<'a> Perturber<'a> {
 
     /// Places from top to bottom.
     pub fn rows(&self) -> usize {
-        self.picture.height().div_ceil(self.stride)
+        self.height().div_ceil(self.stride)
     }
 
     /// The picture with place `index` blurred, places counted row by row.
     pub fn perturbed(&mut self, index: usize) -> &ImageBuf {
-        let (width, height) = (self.picture.width(), self.picture.height());
+        let (width, height) = (self.picture.width(), self.height());
         let middle = |i: usize| (i * self.stride + self.stride / 2) as i64;
         let (cx, cy) = (middle(index % self.columns()), middle(index / self.columns()));
         let reach = (3.0 * BUMP_PX) as i64;
@@ -50,9 +69,11 @@ impl<'a> Perturber<'a> {
             for x in near(cx, width) {
                 let squared = ((x as i64 - cx).pow(2) + (y as i64 - cy).pow(2)) as f64;
                 let mix = (-squared / (2.0 * BUMP_PX * BUMP_PX)).exp();
-                let at = (y * width + x) * 3;
-                for (byte, &soft) in rgb[at..at + 3].iter_mut().zip(&self.blurred.rgb()[at..at + 3]) {
-                    *byte = (f64::from(*byte) * (1.0 - mix) + f64::from(soft) * mix).round() as u8;
+                for top in (0..self.parts).map(|part| part * height) {
+                    let at = ((top + y) * width + x) * 3;
+                    for (byte, &soft) in rgb[at..at + 3].iter_mut().zip(&self.blurred[at..at + 3]) {
+                        *byte = (f64::from(*byte) * (1.0 - mix) + f64::from(soft) * mix).round() as u8;
+                    }
                 }
             }
         }
@@ -65,8 +86,7 @@ impl<'a> Perturber<'a> {
         (0..grid.len())
             .map(|patch| {
                 let (x, y) = grid.centre(patch);
-                let (x, y) =
-                    (x * self.picture.width() / grid.width(), y * self.picture.height() / grid.height());
+                let (x, y) = (x * self.picture.width() / grid.width(), y * self.height() / grid.height());
                 map[(y / self.stride).min(rows - 1) * columns + (x / self.stride).min(columns - 1)]
             })
             .collect()

@@ -21,15 +21,39 @@ pub(super) struct RecordedFrame {
     pub(super) view: Box<[u8]>,
     /// What the agent saw, [run-length encoded](run_length); empty without a picture.
     pub(super) seen: Box<[u8]>,
+    /// The numbers that the agent saw, of a world without a picture.
+    pub(super) numbers: RecordedNumbers,
     pub(super) marks: Box<[Mark]>,
     pub(super) action: Box<[f64]>,
     pub(super) score: f64,
     pub(super) step: usize,
 }
 
+/// What is shown of an observation that is numbers alone.
+#[derive(Debug, Clone)]
+pub(super) enum RecordedNumbers {
+    /// The numbers.
+    Plain(Vec<f32>),
+    /// The names of the numbers in the order shown, and the weights that attention gives them.
+    Attended { names: Vec<String>, weights: Vec<f32> },
+}
+
+impl RecordedNumbers {
+    fn bytes(&self) -> usize {
+        match self {
+            RecordedNumbers::Plain(numbers) => size_of_val(&**numbers),
+            RecordedNumbers::Attended { names, weights } => {
+                let text: usize = names.iter().map(|name| name.len() + size_of::<String>()).sum();
+                size_of_val(&**weights) + text
+            }
+        }
+    }
+}
+
 impl RecordedFrame {
     fn bytes(&self) -> usize {
-        self.view.len() + self.seen.len() + size_of_val(&*self.marks) + size_of_val(&*self.action) + 256
+        let fixed = size_of_val(&*self.marks) + size_of_val(&*self.action) + 256;
+        self.view.len() + self.seen.len() + self.numbers.bytes() + fixed
     }
 }
 
@@ -120,9 +144,13 @@ impl FilmJob {
         let (view, seen) = (run_length::unpack(&frame.view), run_length::unpack(&frame.seen));
         let frame = composer.compose(&FrameContent {
             world: view.as_ref().map(ImageBuf::as_image),
-            seen: seen
-                .as_ref()
-                .map_or(AgentView::Numbers(&[]), |seen| AgentView::Picture(seen.as_image(), &frame.marks)),
+            seen: match (&seen, &frame.numbers) {
+                (Some(seen), _) => AgentView::Picture(seen.as_image(), &frame.marks),
+                (None, RecordedNumbers::Plain(numbers)) => AgentView::Numbers(numbers),
+                (None, RecordedNumbers::Attended { names, weights }) => {
+                    AgentView::Attended { names, weights }
+                }
+            },
             action: &frame.action,
             score: frame.score,
             step: frame.step,
@@ -141,6 +169,7 @@ mod tests {
             title: "a world".into(),
             view: vec![0; view].into(),
             seen: [].into(),
+            numbers: RecordedNumbers::Plain(vec![]),
             marks: [].into(),
             action: [].into(),
             score: 0.0,

@@ -2,10 +2,11 @@
 
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    ActContext, Agent, Attention, Env, EnvError, EvaluateError, ImageBuf, Observation, PatchGrid,
+    ActContext, Agent, Attention, Env, EnvError, EvaluateError, Image, ImageBuf, Observation, PatchGrid,
     PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
+use foveate_explain::OriginalOrder;
 
 use crate::setup::LabAgent;
 use foveate_run::RunError;
@@ -36,8 +37,10 @@ pub(super) struct KeptDecision {
     pub(super) action: Vec<f64>,
     /// The places that it can attend to; `None` without attention, or when that is to things with names.
     pub(super) grid: Option<PatchGrid>,
-    /// How many named things it can attend to.
-    pub(super) named: usize,
+    /// Names of the things that it can attend to, where these have no places.
+    pub(super) named: Vec<String>,
+    /// `[rows, named]`: for named things the weights, a row for each query of each head.
+    pub(super) weights: Vec<f32>,
     pub(super) importance: Vec<f32>,
     /// The places that its controller was told about, most important first; `None` for soft attention, which tells it of
     /// all, weighted.
@@ -46,13 +49,34 @@ pub(super) struct KeptDecision {
     ranks: Vec<u32>,
 }
 
+/// A moment of an episode: what the agent sees, and what it does about that.
+pub(super) struct Present<'a> {
+    pub(super) observation: Observation<'a>,
+    /// Which sensor of the unchanged world each shown one is, see [`Env::sensor_order`].
+    pub(super) order: Option<&'a [u32]>,
+    pub(super) decided: Option<&'a KeptDecision>,
+    /// The action that the user holds.
+    pub(super) manual: Option<&'a [f64]>,
+}
+
+impl<'a> Present<'a> {
+    /// The original order of a shuffled picture of this size.
+    pub(super) fn original_order(&self, image: Image<'_>) -> Option<OriginalOrder<'a>> {
+        let frames = image.height() / self.observation.image()?.height().max(1);
+        OriginalOrder::new(self.order?, image.width(), image.height(), frames)
+    }
+}
+
 impl KeptDecision {
     fn new(action: &[f64], attention: Option<Attention<'_>>) -> Self {
         let mut decided = KeptDecision { action: action.to_vec(), ..KeptDecision::default() };
         let Some(attention) = attention else { return decided };
         decided.importance.extend_from_slice(&attention.importance());
         match attention.tokens() {
-            Tokens::Named(names) => decided.named = names.len(),
+            Tokens::Named(names) => {
+                decided.named = names.to_vec();
+                decided.weights = attention.weights().to_vec();
+            }
             places => decided.grid = places.grid(),
         }
         decided.selected = attention.selected().map(|_| attention.by_rank());
@@ -224,10 +248,15 @@ impl Runner {
         }
     }
 
-    /// Observation, decision and held action of this moment.
-    pub(super) fn present(&mut self) -> (Observation<'_>, Option<&KeptDecision>, Option<&[f64]>) {
+    /// This moment.
+    pub(super) fn present(&mut self) -> Present<'_> {
         self.decide(true);
-        (self.env.observation(), self.decided.as_ref(), self.manual.as_deref())
+        Present {
+            observation: self.env.observation(),
+            order: self.env.sensor_order(),
+            decided: self.decided.as_ref(),
+            manual: self.manual.as_deref(),
+        }
     }
 
     /// The world as people see it; whether it has such a picture.

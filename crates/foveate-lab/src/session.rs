@@ -6,7 +6,7 @@ use std::time::Duration;
 use foveate_core::{Env, ImageBuf};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, Kind, Plan, Shift};
-use foveate_explain::{attended_picture, attention_marks, overlay};
+use foveate_explain::{attended_picture, attention_marks, overlay, sensor_names};
 use foveate_film::{Dial, Mark};
 use foveate_registry::WORLDS;
 use serde_json::{Value, json};
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::frame;
 use crate::pace::Pace;
 use crate::protocol::{self, Command, RunnerSettings, Settings, SettingsChange};
-use crate::recording::{FilmJob, RecordedFrame, Recording};
+use crate::recording::{FilmJob, RecordedFrame, RecordedNumbers, Recording};
 use crate::run_length;
-use crate::runner::{KeptDecision, Runner};
+use crate::runner::{KeptDecision, Present, Runner};
 use crate::setup::LabSetup;
 use foveate_run::{RunError, one_line, worlds};
 
@@ -37,6 +37,8 @@ pub struct Session {
     plan: Plan,
     world: Box<dyn Env>,
     runners: Vec<Runner>,
+    /// Names of the numbers that the world shows.
+    sensors: Vec<String>,
     recordings: Vec<Recording>,
     /// The last step of each recording.
     recorded_step: Vec<Option<u32>>,
@@ -75,7 +77,9 @@ impl Session {
         let world = make_world(&setup, &settings)?;
         let runners = make_runners(&setup, &*world, &settings, &plan)?;
         let (width, height) = FIRST_VIEW;
+        let sensors = WORLDS.get(&setup.world.id).map_or(&[][..], |world| world.sensors);
         let mut session = Session {
+            sensors: sensors.iter().map(ToString::to_string).collect(),
             plan,
             world,
             recordings: runners.iter().map(|_| Recording::default()).collect(),
@@ -350,7 +354,7 @@ impl Session {
             if self.recorded_step[at] != Some(runner.steps()) {
                 self.recorded_step[at] = Some(runner.steps());
                 let title = self.title(at);
-                let recorded_frame = recorded_frame(&mut self.runners[at], title, view);
+                let recorded_frame = recorded_frame(&mut self.runners[at], title, view, &self.sensors);
                 self.recordings[at].push(recorded_frame);
             }
         }
@@ -462,6 +466,8 @@ impl Session {
             "shifts": shifts,
             "agents": agents,
             "actions": actions,
+            "sees": if self.world.spec().observation.picture().is_some() { "picture" } else { "numbers" },
+            "sensors": self.sensors,
             "settings": self.settings,
         })
         .to_string()
@@ -492,28 +498,43 @@ fn make_runners(
 }
 
 /// A runner as it is now, for the film.
-fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>) -> RecordedFrame {
+fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: &[String]) -> RecordedFrame {
     let (step, score, over) = (runner.steps() as usize, runner.score(), runner.is_over());
-    let (observation, decided, manual) = runner.present();
-    let (mut seen, mut marks) = (vec![], vec![]);
+    let now = runner.present();
+    let Present { observation, decided, manual, .. } = now;
+    let (mut seen, mut attended) = (vec![], vec![]);
     let mut scratch = vec![];
     if let Some(pixels) = observation.image() {
         let image = attended_picture(pixels, decided.and_then(|decided| decided.grid), &mut scratch);
-        seen = run_length::pack(image);
+        let mut overlaid = None;
         if let Some(Ok(Some(attention))) = decided.map(KeptDecision::attention) {
-            if let (None, Some(overlaid)) = (attention.selected(), overlay(image, &attention)) {
-                seen = run_length::pack(overlaid.as_image());
-            }
-            marks.extend(attention_marks(image.width(), image.height(), &attention).iter().map(|m| Mark {
-                x: m.x,
-                y: m.y,
-                width: m.width,
-                height: m.height,
-                opacity: m.opacity,
-            }));
+            overlaid = overlay(image, &attention).filter(|_| attention.selected().is_none());
+            attended = attention_marks(image.width(), image.height(), &attention);
         }
+        if let Some(order) = now.original_order(image) {
+            let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
+            let (both, moved) = order.side_by_side(shown, &attended);
+            (overlaid, attended) = (Some(both), moved);
+        }
+        seen = run_length::pack(overlaid.as_ref().map_or(image, ImageBuf::as_image));
     }
+    let marks = attended.iter().map(|m| Mark {
+        x: m.x,
+        y: m.y,
+        width: m.width,
+        height: m.height,
+        opacity: m.opacity,
+    });
+    let numbers = observation.numbers().filter(|_| seen.is_empty()).unwrap_or_default();
+    let weights = decided.filter(|decided| decided.named.len() == numbers.len());
+    let numbers = match weights {
+        Some(decided) if !numbers.is_empty() => RecordedNumbers::Attended {
+            names: sensor_names(now.order, numbers.len(), sensors),
+            weights: decided.importance.clone(),
+        },
+        _ => RecordedNumbers::Plain(numbers.to_vec()),
+    };
     let action = manual.or(decided.map(|d| &d.action[..])).filter(|_| !over).unwrap_or_default().to_vec();
-    let (view, seen, marks, action) = (view.into(), seen.into(), marks.into(), action.into());
-    RecordedFrame { title, view, seen, marks, action, score, step }
+    let (view, seen, marks, action) = (view.into(), seen.into(), marks.collect(), action.into());
+    RecordedFrame { title, view, seen, numbers, marks, action, score, step }
 }

@@ -32,7 +32,7 @@ pub struct LabSetup {
 }
 
 impl LabSetup {
-    /// The agents `named`, then the world's champion and an untrained agent, so that there is always one to compare with.
+    /// The agents `named`, then the world's champion, if it sees the world as they do, and an untrained agent, so that there is always one to compare with.
     ///
     /// # Errors
     /// When the world cannot be made, or nobody is named and it has no champion.
@@ -44,7 +44,12 @@ impl LabSetup {
         let env = worlds::build(world.clone())?;
         let mut files = named;
         match champion(&world.id) {
-            Ok((file, name)) if files.iter().all(|(known, _)| known.sha256() != file.sha256()) => {
+            // The world may be seen through wrappers that the champion was not trained with.
+            Ok((file, name))
+                if files.is_empty()
+                    || (files.iter().all(|(known, _)| known.sha256() != file.sha256())
+                        && check_sees(&*env, &mut *file.agent()?).is_ok()) =>
+            {
                 files.push((file, name));
             }
             Err(error) if files.is_empty() => return Err(error),
@@ -104,14 +109,16 @@ impl LabSetup {
     }
 }
 
-/// Refuses a world without a picture, and an agent that cannot see this world.
+/// Refuses a world without picture and numbers, and an agent that cannot see this world.
 fn check_sees(env: &dyn Env, agent: &mut dyn Agent) -> Result<(), RunError> {
     let mut env = env.boxed_clone();
-    if env.spec().observation.picture().is_none() {
+    let observation = &env.spec().observation;
+    if observation.picture().is_none() && observation.numbers() == 0 {
         return Err(RunError::BadRequest {
             why: format!(
-                "{} shows numbers, and the lab shows pictures; {}",
+                "{} shows {}, and the lab shows pictures and numbers; {}",
                 env.spec().id,
+                observation.describe(),
                 worlds::picture_remedy(env.spec())
             ),
         });

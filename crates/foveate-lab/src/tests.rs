@@ -392,18 +392,104 @@ fn frames_wait_for_a_page_that_draws() {
     assert!(page.session.has_room());
 }
 
+/// Order and numbers in a frame of one runner without its number.
+#[derive(Debug, Default, PartialEq)]
+struct Sensors {
+    patch: usize,
+    order: Vec<u32>,
+    numbers: Vec<f32>,
+    /// How many numbers there are, and rows of weights for them.
+    all_and_rows: [usize; 2],
+    weights: Vec<f32>,
+}
+
 /// The view in a frame of one runner without its number, its last part.
 fn view_of(frame: &[u8]) -> &[u8] {
+    parts_of(frame).1
+}
+
+fn sensors_of(frame: &[u8]) -> Sensors {
+    parts_of(frame).0
+}
+
+fn parts_of(frame: &[u8]) -> (Sensors, &[u8]) {
+    let u32_at = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
     let u16_at = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
     let mut at = 1 + 4 + 8;
     at += 1 + 4 * usize::from(frame[at]);
     at += 4 + 3 * u16_at(at) * u16_at(at + 2);
     let (patches, told) = (u16_at(at) * u16_at(at + 2), u16_at(at + 8));
     at += 14 + 2 * told + 4 * patches;
-    let length = u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
+    let many = |at: usize, n: usize| (0..n).map(|i| u32_at(at + 4 * i)).collect::<Vec<_>>();
+    let floats = |at, n| many(at, n).into_iter().map(f32::from_bits).collect::<Vec<_>>();
+    let (patch, n) = (u16_at(at), u16_at(at + 2));
+    let order = many(at + 4, n);
+    at += 4 + 4 * n;
+    let [sent, all, rows] = [0, 2, 4].map(|more| u16_at(at + more));
+    let numbers = floats(at + 6, sent);
+    let weights = floats(at + 6 + 4 * sent, rows * sent);
+    at += 6 + 4 * sent * (1 + rows);
     let view = &frame[at + 4..];
-    assert_eq!(view.len(), length as usize, "it ends with the view");
-    view
+    assert_eq!(view.len(), u32_at(at) as usize, "it ends with the view");
+    (Sensors { patch, order, numbers, all_and_rows: [all, rows], weights }, view)
+}
+
+#[test]
+fn a_shuffled_picture_comes_with_its_original_order() {
+    let mut page = Page::new();
+    assert_eq!(sensors_of(&page.pass(3)), Sensors::default(), "the world's own order");
+    page.send(&json!({ "type": "set", "shifts": ["shuffle:5"], "paused": true }));
+    let first = sensors_of(&page.frame());
+    assert_eq!((first.patch, first.order.len()), (6, 256), "96 x 96 pixels in patches of 6");
+    let mut sorted = first.order.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..256).collect::<Vec<_>>(), "each patch once");
+    assert_ne!(first.order, sorted);
+    page.send(&json!({ "type": "shuffle" }));
+    let second = sensors_of(&page.frame());
+    assert_ne!(second.order, first.order, "another order at once");
+    page.send(&json!({ "type": "film" }));
+    let film = page.session.take_film().expect("an order").make().expect("a film");
+    assert_eq!(&film[4..8], b"ftyp", "both pictures side by side");
+}
+
+/// CartPole with an agent that attends to its sensors, and one without attention.
+fn cart_pole() -> Arc<LabSetup> {
+    let world = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
+    let spec = worlds::make(world.clone()).expect("a world").spec().clone();
+    let file = |name: &str| {
+        let agent = foveate_agents::registry::find(name).expect("it exists");
+        let settings = (agent.fit)(&spec, &[[-1.0, 1.0]; 5]);
+        let params = initial_params(name, &settings, Init::Torch, Seed::root(3)).expect("numbers");
+        (AgentFile::new(name, &settings, params).expect("an agent"), name.to_owned())
+    };
+    let agents = vec![file("attention-neuron"), file("controller")];
+    Arc::new(LabSetup::new(world, agents).expect("numbers are shown, too"))
+}
+
+#[test]
+fn a_world_of_numbers_shows_its_sensors() {
+    let mut page = Page::of(&cart_pole());
+    page.send(&json!({ "type": "set", "paused": true, "seed": 1 }));
+    let own = sensors_of(&page.frame());
+    assert_eq!((own.numbers.len(), own.all_and_rows, own.weights.len()), (5, [5, 16], 80));
+    assert_eq!((own.patch, &own.order[..]), (0, &[][..]));
+    page.send(&json!({ "type": "set", "shifts": ["shuffle:5", "noise-channels:1"], "seed": 1 }));
+    let shuffled = sensors_of(&page.frame());
+    assert_eq!(shuffled.order.len(), shuffled.numbers.len());
+    assert!(shuffled.order.contains(&u32::MAX), "a channel of noise is no sensor of the world: {shuffled:?}");
+    for (at, &sensor) in shuffled.order.iter().enumerate().filter(|(_, sensor)| **sensor != u32::MAX) {
+        assert_eq!(shuffled.numbers[at], own.numbers[sensor as usize], "sensor {sensor} shown at {at}");
+    }
+    for _ in 0..3 {
+        page.send(&json!({ "type": "step" }));
+        page.frame();
+    }
+    page.send(&json!({ "type": "film" }));
+    page.session.take_film().expect("an order").make().expect("a film with bars");
+    page.send(&json!({ "type": "set", "shifts": [], "runners": [{ "agent": 1 }], "seed": 1 }));
+    let plain = sensors_of(&page.frame());
+    assert_eq!((plain.numbers, plain.all_and_rows), (own.numbers, [5, 0]), "no attention, no weights");
 }
 
 #[test]

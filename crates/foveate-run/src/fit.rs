@@ -5,7 +5,7 @@
 //! `AttentionAgent`; neither, or numbers where a picture is wanted → the environment's rendered picture. The
 //! user's settings override all of this.
 
-use foveate_agents::registry::find;
+use foveate_agents::registry::{self, PictureView, find};
 use foveate_agents::{AGENTS, AgentDescriptor, Sees};
 use foveate_core::episode::{
     Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
@@ -18,7 +18,7 @@ use toml::Table;
 use crate::RunError;
 use crate::config::{TrainConfig, UserSettings};
 use crate::progress::Note;
-use crate::worlds;
+use crate::worlds::{self, WRAP};
 
 /// Maximum steps of an episode if neither the world nor the recipe limits them.
 const MAX_STEPS: usize = 1000;
@@ -180,8 +180,44 @@ impl Configured {
         if let Value::Object(fitted) = fitted {
             complete(&mut config.agent.config, fitted);
         }
+        if sees == Sees::Picture {
+            self.choose_view()?;
+        }
         Ok(())
     }
+
+    /// Wraps a world that shows one picture in colours into what the agent [is to see](AgentConfig::view), unless the
+    /// configuration has wrappers of its own.
+    fn choose_view(&mut self) -> Result<(), RunError> {
+        let Configured { config, world, .. } = self;
+        if config.env.options.contains_key(WRAP) {
+            return Ok(());
+        }
+        let settings = serde_json::to_value(&config.agent.config).unwrap_or_default();
+        let Some(view) = registry::config(&config.agent.name, &settings)?.view() else { return Ok(()) };
+        let shape = match world {
+            Some(env) => env.spec().observation.image(),
+            None => worlds::shape(&config.env.request()?)?.observation.image(),
+        };
+        if shape.is_none_or(|shape| (shape.frames, shape.channels) != (1, 3)) {
+            return Ok(());
+        }
+        let blank = WORLDS.get(&config.env.id).and_then(|world| world.hide_readouts);
+        if let Some(wrappers) = wrappers(view, blank) {
+            config.env.options.insert(WRAP.to_owned(), wrappers.into());
+            *world = None;
+        }
+        Ok(())
+    }
+}
+
+/// The wrappers that show an agent this view; `blank` hides the world's readouts.
+fn wrappers(view: PictureView, blank: Option<&str>) -> Option<String> {
+    let grey = view.grey.then(|| "grey:opencv".to_owned());
+    let blank = blank.filter(|_| !view.readouts).map(str::to_owned);
+    let stack = (view.frames > 1).then(|| format!("stack:{}", view.frames));
+    let all: Vec<String> = grey.into_iter().chain(blank).chain(stack).collect();
+    (!all.is_empty()).then(|| all.join("+"))
 }
 
 /// Whether `settings` has every key of `fitted`.
@@ -304,6 +340,41 @@ fn range([low, high]: [f64; 2]) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trust::WorldFlags;
+
+    #[test]
+    fn a_view_is_the_wrappers_that_make_it() {
+        let view = PictureView { grey: true, readouts: false, frames: 4 };
+        let blank = Some("blank:bottom=12");
+        for (view, blank, expect) in [
+            (view, blank, Some("grey:opencv+blank:bottom=12+stack:4")),
+            (view, None, Some("grey:opencv+stack:4")),
+            (PictureView { readouts: true, frames: 1, ..view }, blank, Some("grey:opencv")),
+            (PictureView { grey: false, readouts: true, frames: 1 }, blank, None),
+        ] {
+            assert_eq!(wrappers(view, blank).as_deref(), expect, "{view:?}");
+        }
+        // Every world's way to hide its readouts is a wrapper that exists.
+        for world in WORLDS.iter().filter_map(|world| world.hide_readouts) {
+            assert!(world.parse::<foveate_envs::wrap::Wrappers>().is_ok(), "{world}");
+        }
+    }
+
+    #[test]
+    fn an_agent_on_pictures_gets_the_view_that_it_needs() {
+        let wrap = |sets: &[&str]| {
+            let said = UserSettings::read(None, sets, &WorldFlags::default()).expect("good settings");
+            let made = configure(None, &said).expect("it fits");
+            made.config.env.options.get(WRAP).and_then(|wrap| Some(wrap.as_str()?.to_owned()))
+        };
+        let neuron = "agent.name=attention-neuron";
+        assert_eq!(wrap(&[neuron]).as_deref(), Some("grey:opencv+blank:bottom=12+stack:4"));
+        let three = wrap(&[neuron, "agent.config.frames=3"]);
+        assert_eq!(three.as_deref(), Some("grey:opencv+blank:bottom=12+stack:3"));
+        let own = wrap(&[neuron, "env.options.wrap=grey+stack:2", "agent.config.frames=2"]);
+        assert_eq!(own.as_deref(), Some("grey+stack:2"), "what the user says");
+        assert_eq!(wrap(&["agent.name=attention-agent"]), None, "it takes what the world shows");
+    }
 
     #[test]
     fn ranges_are_short_and_never_empty() {

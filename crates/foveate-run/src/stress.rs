@@ -17,8 +17,8 @@ mod text;
 
 use std::path::Path;
 
-use foveate_core::Env;
 use foveate_core::hint::Setting;
+use foveate_core::{ActContext, Env, episode_seed};
 use foveate_envs::registry::EnvRequest;
 
 use crate::budget::Need;
@@ -156,7 +156,7 @@ pub fn run(
                 keep::key(&contender.file, &condition.in_world(world), *seed, *episodes, request.max_steps);
             let outcome = if let Some(outcome) = keeper.as_ref().and_then(|keeper| keeper.find(&key)) {
                 kept += 1;
-                outcome
+                Ok(outcome)
             } else {
                 let again;
                 let env = if let Some(env) = held.get(number) {
@@ -165,11 +165,17 @@ pub fn run(
                     again = worlds::make(condition.in_world(world))?;
                     &again
                 };
-                let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
-                if let Some(keeper) = &keeper {
-                    keeper.keep(&key, &outcome)?;
+                match not_for(&contender.file, &**env, held.first().filter(|_| number > 0).map(|env| &**env))?
+                {
+                    Some(why) => Err(why),
+                    None => {
+                        let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
+                        if let Some(keeper) = &keeper {
+                            keeper.keep(&key, &outcome)?;
+                        }
+                        Ok(outcome)
+                    }
                 }
-                outcome
             };
             outcomes.push(outcome);
             done += 1;
@@ -177,6 +183,19 @@ pub fn run(
         columns.push(AgentColumn::new(contender, world, conditions, outcomes));
     }
     Ok((StressTable::new(request, columns), effort))
+}
+
+/// Why an agent cannot act in a changed world whose observations have another shape than those of the unmodified world
+/// `plain`, such as more numbers than it has inputs; `None` when it can, or when the shape is the same.
+fn not_for(file: &AgentFile, env: &dyn Env, plain: Option<&dyn Env>) -> Result<Option<String>, RunError> {
+    if plain.is_none_or(|plain| plain.spec().observation == env.spec().observation) {
+        return Ok(None);
+    }
+    let (mut env, mut agent) = (env.boxed_clone(), file.agent()?);
+    env.reset(Some(0));
+    agent.begin_episode(episode_seed(0, 0));
+    let acted = agent.act(env.observation(), &mut ActContext::default());
+    Ok(acted.err().map(|error| error.to_string()))
 }
 
 /// Runs one row of one agent.

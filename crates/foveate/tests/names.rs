@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use foveate::envs::shift::SHIFT_SETS;
 use foveate::{AGENTS, LEARNERS, PRESETS, SHIFTS, WORLDS};
 
 /// A Markdown table.
@@ -61,6 +62,12 @@ fn document() -> String {
         vec![code(shift.name), shift.about.into(), format!("{amounts} {}", shift.unit)]
     });
     text += &table("Shifts", &["shift", "what it does", "amount at severity 1 to 5"], shifts);
+    let sets = SHIFT_SETS
+        .iter()
+        .map(|set| vec![code(set.name), set.about.into(), codes(set.shifts.iter().copied())]);
+    let all = vec![code("all"), "every shift that fits the world, in each severity".into(), String::new()];
+    let head = ["set, for `foveate stress --shifts`", "what it is", "shifts"];
+    text += &table("Sets of shifts", &head, std::iter::once(all).chain(sets));
     text
 }
 

@@ -28,7 +28,7 @@ use crate::attention_neuron::heads::{Head, HeadConfig, HeadMemory};
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{MAX_HIDDEN, MAX_SIDE, Scale, bad, check_actions, check_params, to_units, within};
 use crate::params::Params;
-use crate::registry::{self, AgentConfig, Init};
+use crate::registry::{self, AgentConfig, Init, PictureView};
 use crate::student::LstmStudent;
 
 /// Most pictures of a stack.
@@ -269,6 +269,11 @@ impl AgentConfig for PictureConfig {
             rest = behind;
         }
         params
+    }
+
+    /// Grey, without readouts, several pictures: its keys are differences of neighbouring ones.
+    fn view(&self) -> Option<PictureView> {
+        Some(PictureView { grey: true, readouts: false, frames: self.frames })
     }
 
     fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {

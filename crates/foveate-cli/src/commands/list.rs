@@ -5,7 +5,7 @@ use clap::Args;
 use foveate::agents::voting::{KERNELS, VotingConfig};
 use foveate::core::near;
 use foveate::envs::registry::{Choice, VariantInfo};
-use foveate::envs::shift::ShiftDescriptor;
+use foveate::envs::shift::{SHIFT_SETS, ShiftDescriptor, ShiftSet};
 use foveate::envs::wrap;
 use foveate::registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
 use foveate::{LEARNERS, LearnerDescriptor};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::out;
 
-/// List worlds, pictures, variants, shifts, agents, voting kernels, evolution strategies and presets
+/// List worlds, pictures, variants, shifts and sets of them, agents, voting kernels, evolution strategies and presets
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,10 +35,11 @@ struct Part {
     json: fn() -> Value,
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part { name: "worlds", text: worlds_text, json: worlds_json },
     Part { name: "variants", text: variants_text, json: variants_json },
     Part { name: "shifts", text: shifts_text, json: shifts_json },
+    Part { name: "sets", text: sets_text, json: sets_json },
     Part { name: "wrappers", text: wrappers_text, json: || lines_json(&wrappers()) },
     Part { name: "gym", text: gym_text, json: gym_json },
     Part { name: "agents", text: agents_text, json: agents_json },
@@ -138,6 +139,23 @@ fn shifts_text() -> String {
         "shifts (--shift NAME:SEVERITY:PARAMETER=VALUE@STEP+NAME…) of any world that they fit, severity 1 to 5:\n\n{}",
         columns(&shifts())
     )
+}
+
+fn sets_text() -> String {
+    let mut lines = vec![
+        Entry { name: "none".into(), about: "no shift".into() },
+        Entry { name: "all".into(), about: "every shift that fits the world, in each severity".into() },
+    ];
+    for set in SHIFT_SETS.iter() {
+        lines.push(Entry { name: set.name.into(), about: set.about.into() });
+        lines.push(Entry { name: String::new(), about: set.shifts.join(",") });
+    }
+    format!("sets of shifts (foveate stress --shifts SET,SHIFT,…), rows of a table:\n\n{}", columns(&lines))
+}
+
+fn sets_json() -> Value {
+    let set = |set: &ShiftSet| json!({ "name": set.name, "about": set.about, "shifts": set.shifts });
+    SHIFT_SETS.iter().map(set).collect()
 }
 
 fn wrappers_text() -> String {

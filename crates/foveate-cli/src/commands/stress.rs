@@ -30,7 +30,7 @@ Every row has the same episodes, so differences are tested in pairs. Results are
 number of workers. --variant and --shift change the world of all rows; --variants and --shifts are
 the rows. A shift without a severity becomes a curve: one row for each of --severities. With --out,
 finished rows are saved, and the same command continues where it was stopped. `foveate list` shows
-variants and shifts.
+variants, shifts and sets of shifts.
 
 Examples:
   foveate stress
@@ -51,8 +51,7 @@ pub(crate) struct Stress {
     seed: u64,
     #[arg(long = "variants", id = "variant_rows", value_name = "NAMES", default_value = "all", help = help::variants())]
     variant_rows: String,
-    /// Shifts, separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all or none
-    #[arg(long = "shifts", id = "shift_rows", value_name = "SHIFTS", default_value = "none")]
+    #[arg(long = "shifts", id = "shift_rows", value_name = "SHIFTS", default_value = "none", help = help::shift_rows())]
     shift_rows: String,
     /// Severities of shifts that have none, as in 1..5 or 1,3,5 [default: 1..5; for --sheet 1,3,5]
     #[arg(long, value_name = "SEVERITIES")]

@@ -61,6 +61,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     patience: Some(20), // as in AttentionAgent's training
     has_expert: true,
     default_agents_fit: true,
+    hide_readouts: Some("blank:bottom=12"),
     champion: Some(include_bytes!("../../../../champions/car-racing.safetensors")),
     missing_pictures,
     ..WorldDescriptor::new(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foveate_core::{Image, ImageBuf, Rng, Seed};
 
 use super::operator::{Moment, Operator, Picture};
-use super::plan::Setting;
+use super::plan::KnobValue;
 
 /// What is shown behind the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Operator for Background {
         let tolerance = now.number(1, 40.0) as u8;
         let alpha = (now.amount * 256.0).round() as u32;
         let film = match now.settings.get(2) {
-            Some(Setting::Folder(_, pictures)) => Some(pictures),
+            Some(KnobValue::Folder(_, pictures)) => Some(pictures),
             _ => None,
         };
         let [first, second] = &self.layers;

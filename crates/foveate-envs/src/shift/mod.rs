@@ -40,7 +40,7 @@ mod shifted;
 mod timing;
 
 pub use catalogue::{Kind, Knob, SHIFTS, Senses, ShiftDescriptor, Target};
-pub use plan::{MAX_SEVERITY, MissingPictures, Plan, Setting, Shift};
+pub use plan::{KnobValue, MAX_SEVERITY, MissingPictures, Plan, Shift};
 pub use sets::{SHIFT_SETS, ShiftSet};
 pub use shifted::Shifted;
 

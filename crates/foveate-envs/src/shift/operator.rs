@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foveate_core::{Action, ActionBuf, ActionSpace, Image, ImageBuf, Seed};
 
-use super::plan::Setting;
+use super::plan::KnobValue;
 pub use super::senses::{Sensor, Sensors};
 
 /// Changes observations or actions. It may keep state, but does not allocate after it was made.
@@ -55,14 +55,14 @@ pub struct Moment<'a> {
     /// Of this operator in this step.
     pub dice: Seed,
     /// One for each of the operator's knobs.
-    pub settings: &'a [Setting],
+    pub settings: &'a [KnobValue],
 }
 
 impl Moment<'_> {
     /// The number that knob `index` is set to; `otherwise` when it is left to the operator.
     pub fn number(&self, index: usize, otherwise: f64) -> f64 {
         match self.settings.get(index) {
-            Some(Setting::Number(number)) => *number,
+            Some(KnobValue::Number(number)) => *number,
             _ => otherwise,
         }
     }
@@ -70,7 +70,7 @@ impl Moment<'_> {
     /// The picture that knob `index` is set to, if it is.
     pub fn picture(&self, index: usize) -> Option<&Arc<Vec<ImageBuf>>> {
         match self.settings.get(index) {
-            Some(Setting::File(_, picture)) => Some(picture),
+            Some(KnobValue::File(_, picture)) => Some(picture),
             _ => None,
         }
     }
@@ -78,7 +78,7 @@ impl Moment<'_> {
     /// The colour that knob `index` is set to, if it is.
     pub fn color(&self, index: usize) -> Option<[u8; 3]> {
         match self.settings.get(index) {
-            Some(Setting::Color(rgb)) => Some(*rgb),
+            Some(KnobValue::Color(rgb)) => Some(*rgb),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foveate_core::EnvError;
 
 use super::catalogue::{Kind, Knob};
-use super::plan::{MAX_SEVERITY, Setting, Shift};
+use super::plan::{KnobValue, MAX_SEVERITY, Shift};
 
 /// Most shifts in a plan.
 const MAX_SHIFTS: usize = 64;
@@ -82,32 +82,32 @@ fn steps(name: &str, text: &str) -> Result<(u64, Option<u64>), EnvError> {
 
 impl Knob {
     /// What `text` sets it to.
-    pub(super) fn setting(&self, shift: &str, text: &str) -> Result<Setting, EnvError> {
+    pub(super) fn setting(&self, shift: &str, text: &str) -> Result<KnobValue, EnvError> {
         let key = self.name;
         if text == "auto" && self.default == "auto" {
-            return Ok(Setting::Auto);
+            return Ok(KnobValue::Auto);
         }
         match self.kind {
             Kind::Number { low, high } => {
                 let number = text.parse().ok().filter(|n| (low..=high).contains(n));
-                number.map(Setting::Number).ok_or_else(|| {
+                number.map(KnobValue::Number).ok_or_else(|| {
                     bad(shift, format!("{key} = {text:?} must be a number from {low} to {high}"))
                 })
             }
-            Kind::Color => color(text).map(Setting::Color).ok_or_else(|| {
+            Kind::Color => color(text).map(KnobValue::Color).ok_or_else(|| {
                 bad(shift, format!("{key} = {text:?} must be six hexadecimal digits, as in #cc0000"))
             }),
             Kind::Folder if text.is_empty() => {
                 Err(bad(shift, format!("{key} is empty; name the folder with the pictures")))
             }
-            Kind::Folder => Ok(Setting::Folder(text.into(), Arc::default())),
+            Kind::Folder => Ok(KnobValue::Folder(text.into(), Arc::default())),
             // Without a name when it is at its default; building the world then says that the file is missing.
-            Kind::File => Ok(Setting::File(text.into(), Arc::default())),
+            Kind::File => Ok(KnobValue::File(text.into(), Arc::default())),
         }
     }
 
     /// Its default setting.
-    pub(super) fn default_setting(&self, shift: &str) -> Result<Setting, EnvError> {
+    pub(super) fn default_setting(&self, shift: &str) -> Result<KnobValue, EnvError> {
         self.setting(shift, self.default)
     }
 }
@@ -133,10 +133,10 @@ pub(super) fn write(shift: &Shift, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             continue;
         }
         match setting {
-            Setting::Auto => write!(f, ":{}=auto", knob.name)?,
-            Setting::Number(number) => write!(f, ":{}={number}", knob.name)?,
-            Setting::Color([r, g, b]) => write!(f, ":{}=#{r:02x}{g:02x}{b:02x}", knob.name)?,
-            Setting::Folder(name, _) | Setting::File(name, _) => write!(f, ":{}={name}", knob.name)?,
+            KnobValue::Auto => write!(f, ":{}=auto", knob.name)?,
+            KnobValue::Number(number) => write!(f, ":{}={number}", knob.name)?,
+            KnobValue::Color([r, g, b]) => write!(f, ":{}=#{r:02x}{g:02x}{b:02x}", knob.name)?,
+            KnobValue::Folder(name, _) | KnobValue::File(name, _) => write!(f, ":{}={name}", knob.name)?,
         }
     }
     match shift.steps() {

@@ -19,12 +19,12 @@ pub struct Shift {
     severity: f64,
     from: u64,
     until: Option<u64>,
-    settings: Vec<Setting>,
+    settings: Vec<KnobValue>,
 }
 
-/// The setting of a parameter.
+/// The value of a parameter of a shift.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Setting {
+pub enum KnobValue {
     /// The operator decides.
     Auto,
     /// A number.
@@ -116,12 +116,12 @@ impl Shift {
     }
 
     /// The settings of the operator's parameters, in their order.
-    pub fn settings(&self) -> &[Setting] {
+    pub fn settings(&self) -> &[KnobValue] {
         &self.settings
     }
 
     /// The setting of the parameter called `knob`.
-    pub fn setting(&self, knob: &str) -> Option<&Setting> {
+    pub fn setting(&self, knob: &str) -> Option<&KnobValue> {
         let at = self.info.knobs.iter().position(|k| k.name == knob)?;
         self.settings.get(at)
     }
@@ -190,10 +190,10 @@ impl Plan {
     pub fn missing_pictures(&self) -> Option<MissingPictures> {
         let mut settings = self.0.iter().flat_map(|shift| &shift.settings);
         settings.find_map(|setting| match setting {
-            Setting::Folder(folder, pictures) if pictures.is_empty() => {
+            KnobValue::Folder(folder, pictures) if pictures.is_empty() => {
                 Some(MissingPictures::Folder(folder.clone()))
             }
-            Setting::File(file, pictures) if pictures.is_empty() && !file.is_empty() => {
+            KnobValue::File(file, pictures) if pictures.is_empty() && !file.is_empty() => {
                 Some(MissingPictures::File(file.clone()))
             }
             _ => None,
@@ -204,8 +204,8 @@ impl Plan {
     pub fn pictures(&self, missing: &MissingPictures) -> Option<&Arc<Vec<ImageBuf>>> {
         let mut settings = self.0.iter().flat_map(|shift| &shift.settings);
         settings.find_map(|setting| match (setting, missing) {
-            (Setting::Folder(name, pictures), MissingPictures::Folder(wanted))
-            | (Setting::File(name, pictures), MissingPictures::File(wanted))
+            (KnobValue::Folder(name, pictures), MissingPictures::Folder(wanted))
+            | (KnobValue::File(name, pictures), MissingPictures::File(wanted))
                 if name == wanted =>
             {
                 Some(pictures)
@@ -218,8 +218,8 @@ impl Plan {
     pub fn set_pictures(&mut self, missing: &MissingPictures, pictures: &Arc<Vec<ImageBuf>>) {
         for setting in self.0.iter_mut().flat_map(|shift| &mut shift.settings) {
             match (setting, missing) {
-                (Setting::Folder(name, slot), MissingPictures::Folder(wanted))
-                | (Setting::File(name, slot), MissingPictures::File(wanted))
+                (KnobValue::Folder(name, slot), MissingPictures::Folder(wanted))
+                | (KnobValue::File(name, slot), MissingPictures::File(wanted))
                     if name == wanted =>
                 {
                     *slot = Arc::clone(pictures);

@@ -8,7 +8,7 @@ use foveate_core::{
 use super::catalogue::{Kind, Senses, Target};
 use super::operator::{Moment, Operator, Picture, Sensors};
 use super::parse::bad;
-use super::plan::{Plan, Setting, Shift};
+use super::plan::{KnobValue, Plan, Shift};
 
 /// A world with a [`Plan`] applied; see the [module](super).
 ///
@@ -359,16 +359,16 @@ pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError
         }
         for (knob, setting) in shift.info().knobs.iter().zip(shift.settings()) {
             let why = match setting {
-                Setting::Folder(folder, pictures) if pictures.is_empty() => {
+                KnobValue::Folder(folder, pictures) if pictures.is_empty() => {
                     format!("no pictures; were those of {folder:?} loaded?")
                 }
-                Setting::File(file, _) if file.is_empty() => {
+                KnobValue::File(file, _) if file.is_empty() => {
                     format!(
                         "{} is missing; name a PNG or JPEG file, as in {name}:5:{}=sky.jpg",
                         knob.name, knob.name
                     )
                 }
-                Setting::File(file, pictures) if pictures.is_empty() => {
+                KnobValue::File(file, pictures) if pictures.is_empty() => {
                     format!("no picture; was {file:?} loaded?")
                 }
                 _ => continue,
@@ -440,7 +440,7 @@ pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError
 /// that is not 0.
 fn fitting_patch(shift: &Shift, before: usize, shape: PixelShape) -> Result<usize, EnvError> {
     let name = shift.info().name;
-    let Some(Setting::Number(side)) = shift.setting("patch") else {
+    let Some(KnobValue::Number(side)) = shift.setting("patch") else {
         return Err(bad(name, "it has no parameter patch, so it does not go with pictures".into()));
     };
     let PixelShape { width, height, .. } = shape;

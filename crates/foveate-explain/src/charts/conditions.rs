@@ -66,8 +66,8 @@ impl ConditionsHead<'_> {
     }
 }
 
-/// A condition: its name, the mean of each agent, and what others found.
-pub type ConditionRow<'a> = (&'a str, Vec<AgentMean>, Option<AgentMean>);
+/// A condition: its name, the mean of each agent (`None` for one that could not act in it), and what others found.
+pub type ConditionRow<'a> = (&'a str, Vec<Option<AgentMean>>, Option<AgentMean>);
 
 /// Draws means side by side, a row for each condition, as SVG.
 pub fn condition_means(head: &ConditionsHead<'_>, rows: &[ConditionRow<'_>]) -> String {
@@ -76,7 +76,8 @@ pub fn condition_means(head: &ConditionsHead<'_>, rows: &[ConditionRow<'_>]) -> 
     let top = head.height() + 16.0;
     let row_height = LANE * lanes as f64 + 12.0;
     let bottom = top + row_height * rows.len() as f64;
-    let all = rows.iter().flat_map(|(_, means, other)| means.iter().chain(other)).flat_map(AgentMean::ends);
+    let all = rows.iter().flat_map(|(_, means, other)| means.iter().flatten().chain(other));
+    let all = all.flat_map(AgentMean::ends);
     let axis = RoundAxis::of(all, LINES);
     let mut plot = Plot::new(860.0, bottom + 44.0, [top, 30.0, 44.0, 190.0], axis.domain(), [0.0, 1.0]);
     plot.sheet = head.drawn(860.0, bottom + 44.0);
@@ -88,10 +89,14 @@ pub fn condition_means(head: &ConditionsHead<'_>, rows: &[ConditionRow<'_>]) -> 
     for (place, (name, means, other)) in rows.iter().enumerate() {
         let first = top + row_height * place as f64;
         plot.sheet.text((180.0, first + row_height / 2.0 + 4.0), LETTERS, Anchor::End, Ink::Text, *name);
-        let agents = means.iter().enumerate().map(|(i, mean)| (i, Ink::line(i), mean));
-        for (lane, ink, mean) in agents.chain(other.iter().map(|mean| (head.agents.len(), Ink::Muted, mean)))
-        {
+        let agents = means.iter().enumerate().map(|(i, mean)| (i, Ink::line(i), mean.as_ref()));
+        let others = other.iter().map(|mean| (head.agents.len(), Ink::Muted, Some(mean)));
+        for (lane, ink, mean) in agents.chain(others) {
             let y = first + 13.0 + LANE * lane as f64;
+            let Some(mean) = mean else {
+                plot.sheet.text((plot.x.range[0] + 6.0, y + 4.0), LETTERS, Anchor::Start, ink, "n/a");
+                continue;
+            };
             let around = mean.deviation.map(|std| ([mean.mean - std, mean.mean + std], 1.0));
             for (ends, width) in around.into_iter().chain(mean.interval.map(|ends| (ends, 4.0))) {
                 let [from, to] = ends.map(|end| plot.x.at(end));

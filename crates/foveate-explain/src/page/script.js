@@ -9,6 +9,7 @@
   const gaze = data.gaze;
   const maps = gaze && gaze.maps ? Uint8Array.from(atob(gaze.maps), (c) => c.charCodeAt(0)) : null;
   let overlay = gaze ? 'patches' : 'none';
+  if (!gaze) document.querySelector('[aria-label="Overlay"]').style.display = 'none';
   let step = 0;
   // Until someone touches it, a moment from the middle of the drive is on show; it plays from the start all the same.
   let poster = !location.hash.startsWith('#step=');

@@ -2,12 +2,12 @@
 
 use crate::{Fill, Mask, PictureEditor};
 use foveate_core::episode::{Actor, ActorError, Chosen, Episode, EpisodeRules};
-use foveate_core::{ActContext, Agent, Env, EvaluateError, Image, ImageBuf, Observation, PolicyError, Seed};
+use foveate_core::{ActContext, Agent, Env, EvaluateError, ImageBuf, Observation, PolicyError, Seed};
 
 use super::StudyError;
 use super::play::EpisodeStart;
 use super::probes::claim;
-use super::saved_decision::blindfold;
+use super::seen::SeenPicture;
 
 /// The intervention on every picture before the agent sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,16 +90,15 @@ impl Actor for IntervenedActor {
         step: u64,
         context: &mut ActContext,
     ) -> Result<Chosen<'_>, ActorError> {
-        let mut scratch = vec![];
         let changed = match (env.observation(), self.condition) {
-            (Observation::Image(pixels), Condition::Blind) => Some(blindfold(pixels.to_rgb(&mut scratch))),
-            (Observation::Image(pixels), condition) if condition != Condition::AsIs => {
-                self.changed(pixels.to_rgb(&mut scratch), context, step)?
+            (Observation::Image(_), condition) if condition != Condition::AsIs => {
+                self.changed(env, context, step)?
             }
             _ => None,
         };
+        let mut bytes = vec![];
         let observation = match &changed {
-            Some(changed) => Observation::rgb(changed.as_image()),
+            Some((seen, changed)) => seen.observation(changed.as_image(), &mut bytes),
             None => env.observation(),
         };
         Ok(self.agent.act(observation, context)?.into())
@@ -111,33 +110,42 @@ impl Actor for IntervenedActor {
 }
 
 impl IntervenedActor {
-    /// The picture after the intervention; `None` when the agent attends to no place that could be intervened on.
+    /// What is seen, and the picture after the intervention; `None` when the agent attends to no place that could be intervened on.
     fn changed(
         &self,
-        picture: Image<'_>,
+        env: &dyn Env,
         context: &ActContext,
         step: u64,
-    ) -> Result<Option<ImageBuf>, PolicyError> {
+    ) -> Result<Option<(SeenPicture, ImageBuf)>, PolicyError> {
+        let unseen = |error: StudyError| PolicyError::BadConfig { why: error.to_string() };
+        if self.condition == Condition::Blind {
+            let seen = SeenPicture::of(env, None).map_err(unseen)?;
+            let grey = seen.blindfold();
+            return Ok(Some((seen, grey)));
+        }
         let mut looker = self.agent.boxed_clone();
-        let decision = looker.act(Observation::rgb(picture), &mut context.clone())?;
+        let decision = looker.act(env.observation(), &mut context.clone())?;
         let (Some(attention), Some(fill)) = (&decision.attention, self.condition.fill()) else {
             return Ok(None);
         };
         let Some(grid) = attention.tokens().grid() else { return Ok(None) };
-        let mask = Mask::of_patches(picture.width(), picture.height(), grid, &claim(attention));
-        let scene = PictureEditor::new(picture, fill);
+        let seen = SeenPicture::of(env, Some(grid)).map_err(unseen)?;
+        let [width, height] = seen.size();
+        let mask = Mask::of_patches(width, height, grid, &seen.places(claim(attention)));
+        let scene = PictureEditor::of_stack(seen.picture(), seen.parts(), fill);
         let mut rng = self.seed.child("step", step).rng();
-        Ok(Some(match self.condition {
+        let changed = match self.condition {
             Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, grid, &mut rng)),
             Condition::KeepRandom(_) => scene.keep(&Mask::random_elsewhere(&mask, grid, &mut rng)),
             Condition::CoverLeast(_) => {
-                let importance = attention.importance();
+                let importance = seen.restored(&attention.importance());
                 let mut least: Vec<u32> = (0..grid.len() as u32).collect();
                 least.sort_by(|&i, &j| importance[i as usize].total_cmp(&importance[j as usize]));
                 scene.cover(&Mask::elsewhere(&mask, grid, least))
             }
             Condition::KeepAttended(_) => scene.keep(&mask),
             _ => scene.cover(&mask),
-        }))
+        };
+        Ok(Some((seen, changed)))
     }
 }

@@ -9,8 +9,8 @@ use crate::figure::{Figure, Ink, short};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
 use crate::saliency::BUMP_PX;
 use crate::trajectory::Dimension;
-use crate::{Fill, Mask, PictureEditor, whiten};
-use foveate_core::{Attention, ImageBuf, Seed, Selected};
+use crate::{Fill, Mask, whiten};
+use foveate_core::{Attention, Image, ImageBuf, Seed, Selected};
 
 use super::Mean;
 use super::conclude::Findings;
@@ -247,9 +247,8 @@ fn curve_figures(found: &Found) -> Vec<Figure> {
 fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
     let names: Vec<String> = dimensions.iter().map(|d| d.name.clone()).collect();
     let made = found.cards.iter().map(|taken| {
-        let picture = taken.picture.as_image();
-        let scene = PictureEditor::new(picture, Fill::Blur);
-        let flat = PictureEditor::new(picture, Fill::Mean);
+        let picture = taken.seen.newest();
+        let (scene, flat) = (taken.editor(Fill::Blur), taken.editor(Fill::Mean));
         let mask = taken.mask(&taken.claim);
         let mut rng = Seed::root(taken.step as u64).child("card", 0).rng();
         let random = Mask::random_elsewhere(&mask, taken.grid, &mut rng);
@@ -258,7 +257,7 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
         let attended = match Attention::patches(taken.grid, &taken.importance, selected) {
             Ok(attention) => whiten(picture, &attention),
             // A claim that fits no grid marks nothing.
-            Err(_) => taken.picture.clone(),
+            Err(_) => owned(picture),
         };
         let free = (0..taken.grid.len() as u32).rev().find(|&patch| !mask.touches(taken.grid, patch));
         let first = taken.claim.first().copied().unwrap_or(0);
@@ -275,7 +274,7 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
             // It acted on this very picture size before: it takes it again.
             let action = taken.act(changed.as_image()).unwrap_or_else(|_| taken.action.clone());
             let change = found.scale.distance(&action, &taken.action);
-            shots.push((name, changed, found.scale.shown(&action), change));
+            shots.push((name, owned(taken.seen.newest_of(&changed)), found.scale.shown(&action), change));
         }
         Card { step: taken.step, shots }
     });
@@ -283,6 +282,10 @@ fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
                    the agent on a changed picture. The change is in parts of the action's whole range."
         .into();
     cards(&made.collect::<Vec<_>>(), &names, caption)
+}
+
+fn owned(image: Image<'_>) -> ImageBuf {
+    ImageBuf::from_rgb(image.width(), image.height(), image.rgb().to_vec()).expect("it is a picture")
 }
 
 fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
@@ -323,7 +326,7 @@ fn saliency_figures(found: &Found, findings: &Findings) -> Vec<Figure> {
             let salient = found.probed[0].iter().find(|p| p.step == taken.step)?.salient.as_ref()?;
             Some(SaliencyRow {
                 step: taken.step,
-                picture: taken.picture.as_image(),
+                picture: taken.seen.newest(),
                 importance: taken.importance.iter().map(|&v| f64::from(v)).collect(),
                 saliency: salient.map.clone(),
                 ranks: salient.agreement.ranks,

@@ -13,6 +13,7 @@ mod play;
 mod probes;
 mod report_page;
 mod saved_decision;
+mod seen;
 mod sensors;
 
 use std::fmt;

@@ -10,11 +10,12 @@ use foveate_core::{Agent, EvaluateError, PatchGrid, RolloutJob, Seed, statistics
 use super::StudyError;
 use super::conditions::{Condition, play_under};
 use super::film::{FilmRecorder, FinishedFilm};
-use super::play::{EpisodeStart, action_scale, picture, play, policy_error};
+use super::play::{EpisodeStart, action_scale, play, policy_error};
 use super::probes::{
     CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take,
 };
 use super::saved_decision::SavedDecision;
+use super::seen::SeenPicture;
 use super::{Mean, Progress, Scheduler, StudyRequest};
 
 /// Patches shown of each range of importance.
@@ -31,6 +32,8 @@ pub(super) struct ShownEpisode {
     pub(super) reel: FinishedFilm,
     /// Width and height of the agent's picture.
     pub(super) picture: [usize; 2],
+    /// Whether the agent got its patches in another order than the world's.
+    pub(super) shuffled: bool,
 }
 
 /// All results of the phases.
@@ -333,29 +336,37 @@ pub(super) fn find(
 
 /// Plays an episode, counting importance; with a camera if it is to be shown.
 fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
-    let first = picture(&*start.env)?;
-    let size = [first.width(), first.height()];
-    let mut camera = if film { Some(FilmRecorder::new(&*start.env, size[0], size[1])?) } else { None };
+    let mut camera = None;
     let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
     let (episode, end) = play(start, &|_| false, &mut |moment| {
         if stopped() {
             return Err(EvaluateError::Stopped.into());
         }
-        if let Some(attention) =
-            moment.decision.attention.filter(|attention| attention.tokens().grid().is_some())
-        {
-            let importance = attention.importance();
-            counts.add(&importance);
+        if moment.decision.attention.is_some_and(|attention| attention.tokens().grid().is_some()) {
+            counts.add(moment.importance);
             if film {
-                maps.push(importance.into_owned());
+                maps.push(moment.importance.to_vec());
             }
         }
-        camera.as_mut().map_or(Ok(()), |camera| camera.shoot(moment.env, moment.picture))
+        if !film {
+            return Ok(());
+        }
+        if camera.is_none() {
+            let [width, height] = moment.seen.size();
+            camera = Some(FilmRecorder::new(moment.env, width, height)?);
+        }
+        camera.as_mut().map_or(Ok(()), |camera| camera.shoot(moment.env, moment.seen.newest()))
     })?;
     let shown = match camera {
         Some(mut camera) => {
-            camera.shoot(&*end.env, picture(&*end.env)?.as_image())?;
-            Some(ShownEpisode { maps, reel: camera.finish()?, picture: size })
+            let last = SeenPicture::of(&*end.env, episode.grid)?;
+            camera.shoot(&*end.env, last.newest())?;
+            Some(ShownEpisode {
+                maps,
+                reel: camera.finish()?,
+                picture: last.size(),
+                shuffled: last.is_shuffled(),
+            })
         }
         None => None,
     };
@@ -376,17 +387,14 @@ fn keep(
     let mut sums = Vec::new();
     let taken = take(start, steps, &mut |moment| {
         if moment.before.is_some() {
-            sums.resize(moment.picture.rgb().len(), 0.0);
-            for (sum, &byte) in sums.iter_mut().zip(moment.picture.rgb()) {
+            sums.resize(moment.seen.newest().rgb().len(), 0.0);
+            for (sum, &byte) in sums.iter_mut().zip(moment.seen.newest().rgb()) {
                 *sum += f64::from(byte);
             }
-            if let Some(attention) = &moment.decision.attention
-                && let Some(grid) = attention.tokens().grid()
-            {
-                let importance = attention.importance();
+            if let Some(grid) = moment.decision.attention.as_ref().and_then(|a| a.tokens().grid()) {
                 for samples in &mut samples {
                     let seed = seed.child("step", moment.step as u64);
-                    samples.offer(moment.picture, grid, &importance, seed);
+                    samples.offer(moment.seen.newest(), grid, moment.importance, seed);
                 }
             }
         }

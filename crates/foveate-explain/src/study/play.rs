@@ -3,12 +3,12 @@
 use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, Image, ImageBuf, Observation,
-    PolicyError, RolloutJob,
+    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, PolicyError, RolloutJob,
 };
 
 use super::StudyError;
 use super::probes::claim;
+use super::seen::SeenPicture;
 
 /// A world that was just reset, and who drives.
 pub(super) struct EpisodeStart {
@@ -31,13 +31,17 @@ pub(super) struct ObservedStep<'a> {
     /// Which one, from 0.
     pub(super) step: usize,
     /// What it was taken on.
-    pub(super) picture: Image<'a>,
+    pub(super) seen: &'a SeenPicture,
     /// The world before it.
     pub(super) env: &'a dyn Env,
     /// Agent and context as they were before the decision, if that was asked for.
     pub(super) before: Option<(Box<dyn Agent>, ActContext)>,
     /// What was decided, and where the agent looked.
     pub(super) decision: Decision<'a>,
+    /// `[n_patches]`: importance of the places of the picture; empty when it attends to none.
+    pub(super) importance: &'a [f32],
+    /// The places that it claims to matter, most important first.
+    pub(super) claim: &'a [u32],
 }
 
 /// How actions of this world are compared.
@@ -80,7 +84,6 @@ struct Watcher<'a> {
 
 impl Observer<StudyError> for Watcher<'_> {
     fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), StudyError> {
-        picture(now.env)?;
         let kept = now.agent.filter(|_| (self.keep)(now.step as usize));
         self.before = kept.map(|agent| (agent.boxed_clone(), now.context.clone()));
         Ok(())
@@ -88,23 +91,26 @@ impl Observer<StudyError> for Watcher<'_> {
 
     fn before_step(&mut self, BeforeStep { step, env, chosen }: BeforeStep<'_>) -> Result<(), StudyError> {
         let Some(decision) = chosen.decision else { return Ok(()) };
-        let (mut selected, mut shares) = (Vec::new(), Vec::new());
+        let (mut selected, mut shares, mut importance) = (Vec::new(), Vec::new(), Vec::new());
+        let grid = decision.attention.as_ref().and_then(|attention| attention.tokens().grid());
+        let seen = SeenPicture::of(env, grid)?;
         if let Some(attention) = &decision.attention
-            && let Some(grid) = attention.tokens().grid()
+            && grid.is_some()
         {
-            self.episode.grid = Some(grid);
-            selected = claim(attention);
-            let importance = attention.importance();
+            self.episode.grid = grid;
+            selected = seen.places(claim(attention));
+            importance = seen.restored(&attention.importance());
             let all: f32 = importance.iter().sum();
             let of = |&patch: &u32| importance.get(patch as usize).copied().unwrap_or(0.0);
             shares.extend(selected.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
         }
         self.episode.actions.push(decision.action.to_vec());
-        self.episode.selected.push(selected);
         self.episode.shares.push(shares);
-        let picture = picture(env)?;
-        let (step, picture, before) = (step as usize, picture.as_image(), self.before.take());
-        (self.look)(ObservedStep { step, picture, env, before, decision })
+        let (step, seen, before) = (step as usize, &seen, self.before.take());
+        let (importance, claim) = (&importance[..], &selected[..]);
+        (self.look)(ObservedStep { step, seen, env, before, decision, importance, claim })?;
+        self.episode.selected.push(selected);
+        Ok(())
     }
 
     fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), StudyError> {
@@ -112,21 +118,6 @@ impl Observer<StudyError> for Watcher<'_> {
         self.episode.ended = step.outcome.is_over();
         Ok(())
     }
-}
-
-/// What the world shows, which must be a picture.
-pub(super) fn picture(env: &dyn Env) -> Result<ImageBuf, StudyError> {
-    if let Observation::Image(pixels) = env.observation() {
-        return Ok(pixels.to_image());
-    }
-    Err(StudyError::Refused {
-        why: format!(
-            "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that shows \
-             pictures alone",
-            env.spec().id,
-            env.spec().observation.describe()
-        ),
-    })
 }
 
 pub(super) fn policy_error(job: RolloutJob, step: usize, source: PolicyError) -> StudyError {

@@ -1,14 +1,15 @@
 //! Everything that is asked of a decision once it was taken.
 
 use crate::faithful::Effect;
-use crate::saliency::{Agreement, Perturber, top};
+use crate::saliency::{Agreement, top};
 use crate::trajectory::{ActionScale, Trajectory};
 use crate::{Fill, Mask, PictureEditor, shuffled};
-use foveate_core::{ActContext, Agent, Attention, ImageBuf, Observation, PatchGrid, PolicyError, Rng, Seed};
+use foveate_core::{ActContext, Agent, Attention, ImageBuf, PatchGrid, PolicyError, Rng, Seed};
 
 use super::StudyError;
 use super::play::{EpisodeStart, ObservedStep, play, policy_error};
 use super::saved_decision::{DRAWS, InterventionEffect, SavedDecision, Shown};
+use super::seen::SeenPicture;
 
 /// Interventions, in the order of [`Probed::outcomes`].
 pub(super) const INTERVENTIONS: [&str; 8] = [
@@ -83,22 +84,19 @@ pub(super) fn take(
     play(start, &|step| steps.contains(&step), &mut |mut moment| {
         also(&moment)?;
         let Some(before) = moment.before.take() else { return Ok(()) };
-        let picture = moment.picture;
-        let copy = ImageBuf::from_rgb(picture.width(), picture.height(), picture.rgb().to_vec());
-        let picture = copy.expect("it was a picture");
+        let seen = moment.seen.clone();
         let action = moment.decision.action.to_vec();
-        let placed = moment.decision.attention.as_ref().and_then(|a| Some((a, a.tokens().grid()?)));
-        taken.push(match placed {
-            Some((attention, grid)) => SavedDecision {
+        taken.push(match moment.decision.attention.as_ref().and_then(|a| a.tokens().grid()) {
+            Some(grid) => SavedDecision {
                 step: moment.step,
                 before,
-                picture,
+                seen,
                 action,
                 grid,
-                importance: attention.importance().into_owned(),
-                claim: claim(attention),
+                importance: moment.importance.to_vec(),
+                claim: moment.claim.to_vec(),
             },
-            None => without_attention(moment.step, before, picture, action, &scale)
+            None => without_attention(moment.step, before, seen, action, &scale)
                 .map_err(|source| policy_error(job, moment.step, source))?,
         });
         Ok(())
@@ -123,15 +121,16 @@ pub(super) fn claim(attention: &Attention<'_>) -> Vec<u32> {
 fn without_attention(
     step: usize,
     before: (Box<dyn Agent>, ActContext),
-    picture: ImageBuf,
+    seen: SeenPicture,
     action: Vec<f64>,
     scale: &ActionScale,
 ) -> Result<SavedDecision, PolicyError> {
-    let side = picture.width().min(picture.height());
-    let grid = PatchGrid::tile(picture.width(), picture.height(), (side / 12).max(1), (side / 24).max(1))?;
-    let mut taken = SavedDecision { step, before, picture, action, grid, importance: vec![], claim: vec![] };
+    let [width, height] = seen.size();
+    let side = width.min(height);
+    let grid = PatchGrid::tile(width, height, (side / 12).max(1), (side / 24).max(1))?;
+    let mut taken = SavedDecision { step, before, seen, action, grid, importance: vec![], claim: vec![] };
     let map = taken.saliency(scale)?;
-    let map = Perturber::new(taken.picture.as_image()).on_patches(&map, grid);
+    let map = taken.perturber().on_patches(&map, grid);
     taken.claim = top(&map, CLAIMED.min(grid.len()));
     taken.importance = map.iter().map(|&value| value as f32).collect();
     Ok(taken)
@@ -149,14 +148,15 @@ pub(super) fn probe(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<Pr
     let mut outcomes = [[InterventionEffect::default(); 8]; 2];
     let mut claims = [[Effect::default(); 5]; 2];
     let mut random = foils.random.boxed_clone();
+    let mut bytes = vec![];
     let random_claim = random
-        .act(Observation::rgb(taken.picture.as_image()), &mut ActContext::default())?
+        .act(taken.seen.observation(taken.seen.picture(), &mut bytes), &mut ActContext::default())?
         .attention
         .as_ref()
-        .map(claim);
+        .map(|attention| taken.seen.places(claim(attention)));
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = foils.seed.child("fill", f as u64).rng();
-        let scene = PictureEditor::new(taken.picture.as_image(), fill);
+        let scene = taken.editor(fill);
         outcomes[f] = intervene(taken, &scene, scale, &mut rng)?;
         let own = Effect { claimed: outcomes[f][0].action, elsewhere: outcomes[f][1].action };
         let mut other = |claim: &[u32], eyes| taken.claim_effect(&scene, claim, eyes, scale, &mut rng);
@@ -182,7 +182,7 @@ pub(super) fn own_claims(
     let mut out = [[Effect::default(); 2]; 2];
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = seed.child("fill", f as u64).rng();
-        let scene = PictureEditor::new(taken.picture.as_image(), fill);
+        let scene = taken.editor(fill);
         out[f][0] = taken.claim_effect(&scene, &taken.claim, Shown::Picture, scale, &mut rng)?;
         out[f][1] = taken.claim_effect(&scene, other, Shown::Picture, scale, &mut rng)?;
     }
@@ -234,7 +234,7 @@ fn intervene(
 }
 
 fn curves(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<[[Vec<f64>; 2]; 2], PolicyError> {
-    let scene = PictureEditor::new(taken.picture.as_image(), Fill::Blur);
+    let scene = taken.editor(Fill::Blur);
     let importance: Vec<f64> = taken.importance.iter().map(|&v| f64::from(v)).collect();
     let by_claim = top(&importance, taken.grid.len());
     let random = shuffled(taken.grid.len(), &mut foils.seed.child("curve", 0).rng());
@@ -251,7 +251,7 @@ fn curves(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<[[Vec<f64>; 
 
 fn salient(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<Salient, PolicyError> {
     let places = taken.saliency(foils.scale)?;
-    let map = Perturber::new(taken.picture.as_image()).on_patches(&places, taken.grid);
+    let map = taken.perturber().on_patches(&places, taken.grid);
     let wide = |values: &[f32]| values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
     let agreement = Agreement::of(taken.grid, &map, &wide(&taken.importance), &taken.claim);
     let null = Agreement::of(taken.grid, &map, &wide(foils.other_importance), foils.others[0]);

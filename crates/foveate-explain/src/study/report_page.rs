@@ -91,7 +91,7 @@ pub(super) fn page<'a>(
         film,
         seen: "what the agent sees, and looks at",
         sections,
-        notes: notes(report),
+        notes: notes(report, found.shown.shuffled),
     }
 }
 
@@ -423,8 +423,8 @@ fn tables(report: &StudyReport) -> String {
     )
 }
 
-fn notes(report: &StudyReport) -> Vec<String> {
-    vec![
+fn notes(report: &StudyReport, shuffled: bool) -> Vec<String> {
+    let mut notes = vec![
         format!(
             "Made by foveate explain, seed {}; the same seed gives the same bytes. Every figure is in the folder figures as \
              SVG, PNG, CSV and JSON; report.json has every number of this page, with those that the figures are drawn from.",
@@ -447,7 +447,15 @@ fn notes(report: &StudyReport) -> Vec<String> {
         "Faithful attention says what a decision rests on, not that the decision is good, nor what the agent would do in \
          worlds that were not tried."
             .into(),
-    ]
+    ];
+    if shuffled {
+        notes.push(
+            "The agent gets its patches in another order than the world's. Pictures and places of this page are in the \
+             world's order."
+                .into(),
+        );
+    }
+    notes
 }
 
 /// The picture as PNG bytes; an empty picture has none.

@@ -3,8 +3,10 @@
 use crate::faithful::Effect;
 use crate::saliency::Perturber;
 use crate::trajectory::ActionScale;
-use crate::{Mask, PictureEditor, change_size};
-use foveate_core::{ActContext, Agent, Image, ImageBuf, Observation, PatchGrid, PolicyError, Rng};
+use crate::{Fill, Mask, PictureEditor, change_size};
+use foveate_core::{ActContext, Agent, Image, ImageBuf, PatchGrid, PolicyError, Rng};
+
+use super::seen::SeenPicture;
 
 /// Random covers that are compared with one of what was claimed.
 pub(super) const DRAWS: usize = 12;
@@ -13,7 +15,7 @@ pub(super) const DRAWS: usize = 12;
 pub(super) struct SavedDecision {
     pub(super) step: usize,
     pub(super) before: (Box<dyn Agent>, ActContext),
-    pub(super) picture: ImageBuf,
+    pub(super) seen: SeenPicture,
     pub(super) action: Vec<f64>,
     pub(super) grid: PatchGrid,
     /// `[n_patches]`
@@ -31,9 +33,6 @@ pub(super) enum Shown {
     Grey,
 }
 
-/// What the blind agent is shown.
-const GREY: u8 = 127;
-
 impl SavedDecision {
     /// How far the action on `picture` lies from the action on the picture as it was.
     pub(super) fn effect(&self, picture: Image<'_>, scale: &ActionScale) -> Result<f64, PolicyError> {
@@ -43,12 +42,25 @@ impl SavedDecision {
     /// The action on `picture`, taken in the state in which this decision was taken.
     pub(super) fn act(&self, picture: Image<'_>) -> Result<Vec<f64>, PolicyError> {
         let (agent, context) = &self.before;
-        Ok(agent.boxed_clone().act(Observation::rgb(picture), &mut context.clone())?.action.to_vec())
+        let mut bytes = vec![];
+        let observation = self.seen.observation(picture, &mut bytes);
+        Ok(agent.boxed_clone().act(observation, &mut context.clone())?.action.to_vec())
+    }
+
+    /// Interventions on what was seen.
+    pub(super) fn editor(&self, fill: Fill) -> PictureEditor<'_> {
+        PictureEditor::of_stack(self.seen.picture(), self.seen.parts(), fill)
+    }
+
+    /// Perturbations of what was seen.
+    pub(super) fn perturber(&self) -> Perturber<'_> {
+        Perturber::of_stack(self.seen.picture(), self.seen.parts())
     }
 
     /// The pixels of the patches in `claim`.
     pub(super) fn mask(&self, claim: &[u32]) -> Mask {
-        Mask::of_patches(self.picture.width(), self.picture.height(), self.grid, claim)
+        let [width, height] = self.seen.size();
+        Mask::of_patches(width, height, self.grid, claim)
     }
 
     /// What covering `claim` does, against covering as many random other pixels.
@@ -83,17 +95,18 @@ impl SavedDecision {
     ) -> Result<Effect, PolicyError> {
         let mask = self.mask(claim);
         let other = Mask::random_elsewhere(&mask, self.grid, rng);
-        let usual = self.act(blindfold(self.picture.as_image()).as_image())?;
-        let acts = |cover: &Mask| self.act(blindfold(scene.cover(cover).as_image()).as_image());
+        // Whatever is covered, it is shown the same grey.
+        let usual = self.act(self.seen.blindfold().as_image())?;
+        let acts = |_: ImageBuf| self.act(self.seen.blindfold().as_image());
         Ok(Effect {
-            claimed: scale.distance(&acts(&mask)?, &usual),
-            elsewhere: scale.distance(&acts(&other)?, &usual),
+            claimed: scale.distance(&acts(scene.cover(&mask))?, &usual),
+            elsewhere: scale.distance(&acts(scene.cover(&other))?, &usual),
         })
     }
 
     /// `[places]`: half the squared change of the action, per place of the perturber.
     pub(super) fn saliency(&self, scale: &ActionScale) -> Result<Vec<f64>, PolicyError> {
-        let mut perturber = Perturber::new(self.picture.as_image());
+        let mut perturber = self.perturber();
         let usual = unit(&self.action, scale);
         (0..perturber.columns() * perturber.rows())
             .map(|place| {
@@ -104,13 +117,6 @@ impl SavedDecision {
             })
             .collect()
     }
-}
-
-/// Grey instead of what there is to see.
-pub(super) fn blindfold(picture: Image<'_>) -> ImageBuf {
-    let mut grey = ImageBuf::black(picture.width(), picture.height());
-    grey.rgb_mut().fill(GREY);
-    grey
 }
 
 /// An action with every dimension in units of its extent, or as probabilities.
@@ -139,7 +145,7 @@ impl InterventionEffect {
         scale: &ActionScale,
     ) -> Result<Self, PolicyError> {
         let action = taken.effect(changed.as_image(), scale)?;
-        Ok(InterventionEffect { action, size: change_size(taken.picture.as_image(), changed.as_image()) })
+        Ok(InterventionEffect { action, size: change_size(taken.seen.picture(), changed.as_image()) })
     }
 
     /// Of several.

@@ -30,6 +30,10 @@ export function readFrame(buffer) {
     const patches = columns * rows;
     runner.attention.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
     at += 4 * patches;
+    // Which sensor of the unchanged world each shown one is: patches of this side, or numbers (0).
+    runner.order = { patch: u16(), sensors: many(u16(), u32) };
+    const [sent, all, queries] = many(3, u16);
+    runner.numbers = { all, queries, values: many(sent, f32), weights: many(queries * sent, f32) };
     const length = u32();
     runner.view = length ? { width: data.getUint16(at, true), height: data.getUint16(at + 2, true), data, at: at + 4, end: at + length } : null;
     at += length;

@@ -7,6 +7,9 @@ import { paint } from "/connection.js";
 
 const RUNNER_COLORS = ["--accent", "--other"];
 const TRACE = 250;
+const NO_SENSOR = 0xffffffff;
+/** Most sensors that are drawn. */
+const MOST_SENSORS = 32;
 const TEXT_MS = 120;
 const CHART_MS = 200;
 
@@ -42,6 +45,12 @@ class Pixels {
     if (canvas.width !== image.width || canvas.height !== image.height) [canvas.width, canvas.height] = [image.width, image.height];
     canvas.getContext("2d", { alpha: false }).putImageData(image, 0, 0);
   }
+}
+
+/** A weight from −1 (blue) over 0 (light) to 1 (red), as in reports. */
+function diverging(value) {
+  const [part, end] = [Math.min(Math.abs(value) || 0, 1), value < 0 ? [38, 84, 164] : [190, 60, 18]];
+  return [244, 243, 240].map((zero, i) => zero + part * (end[i] - zero));
 }
 
 /** Makes `act` happen at most every `ms`, and once more when the last call was too early. */
@@ -89,12 +98,15 @@ export class Display {
   }
 
   /** Lays out one runner for each agent. */
-  build(names, actions, maxSteps) {
+  build(names, { actions, maxSteps, sees, sensors }) {
     this.watch.disconnect();
+    this.sensors = sensors;
+    this.isNumbers = sees === "numbers";
     this.maxSteps = maxSteps || 1000;
     this.actions = actions;
     this.isCar = actions[0]?.name === "steer";
     document.getElementById("first").textContent = this.isCar ? "Steering" : `Action ${actions[0]?.name ?? ""}`;
+    document.getElementById("ranked").textContent = this.isNumbers ? "Attention by rank" : "Votes by rank";
     const template = document.getElementById("runner");
     this.runners = names.map((name) => {
       const element = template.content.firstElementChild.cloneNode(true);
@@ -103,6 +115,12 @@ export class Display {
       find(".who").title = name;
       element.setAttribute("aria-label", name);
       if (!this.isCar) find(".steering").style.display = "none";
+      if (this.isNumbers) {
+        find(".seen .picture").ariaLabel = "The numbers that the agent gets, in the order in which it gets them, and its attention to each";
+        find(".original .picture").ariaLabel = "Weights of all sensors over time, in the world's own order";
+        put(find(".seen figcaption"), "what the agent gets");
+        put(find(".original figcaption"), `weights over ${TRACE} steps, in the world's order; red: positive, blue: negative`);
+      }
       const fills = actions.map((action) => {
         const bar = document.createElement("div");
         bar.className = "bar";
@@ -115,20 +133,21 @@ export class Display {
         return { fill, value };
       });
       return {
-        element, fills, curve: [], trace: [], last: -1, worldPixels: new Pixels(), seenPixels: new Pixels(),
+        element, fills, curve: [], trace: [], history: [], most: [], last: -1, worldPixels: new Pixels(), seenPixels: new Pixels(),
         score: find(".score"), steps: find(".steps"), state: find(".state"), turn: find(".steering"),
-        world: find(".world .picture"), seen: find(".seen .picture"),
+        world: find(".world .picture"), seen: find(".seen .picture"), original: find(".original .picture"), originalPixels: new Pixels(),
         covers: [find(".world .covers"), find(".seen .covers")],
       };
     });
     this.root.classList.toggle("two", names.length > 1);
     this.root.replaceChildren(...this.runners.map((runner) => runner.element));
-    for (const canvas of [...this.runners.flatMap((runner) => [runner.world, runner.seen]), ...Object.values(this.charts)]) this.watch.observe(canvas);
+    for (const canvas of [...this.runners.flatMap((runner) => [runner.world, runner.seen, runner.original]), ...Object.values(this.charts)]) this.watch.observe(canvas);
   }
 
   /** Takes the colours of the theme. */
   repaint() {
-    this.palette = { line: color("--line"), runners: RUNNER_COLORS.map(color) };
+    const [line, text, muted, ground] = ["--line", "--text", "--muted", "--raised"].map(color);
+    this.palette = { line, text, muted, ground, runners: RUNNER_COLORS.map(color) };
   }
 
   draw(frame, paused) {
@@ -137,7 +156,10 @@ export class Display {
       const runner = this.runners[i];
       if (!runner) return;
       this.drawWorld(runner, data);
-      this.drawSeen(runner, data);
+      const original = data.order.patch > 0 || data.numbers.all > 0;
+      if (runner.element.classList.contains("with-original") !== original) runner.element.classList.toggle("with-original", original);
+      if (data.numbers.all) this.drawNumbers(runner, data);
+      else this.drawSeen(runner, data);
       this.drawAction(runner, data);
       this.remember(runner, data);
     });
@@ -152,33 +174,76 @@ export class Display {
     pixels.put(runner.world);
   }
 
-  drawSeen(runner, { seen, attention }) {
+  drawSeen(runner, { seen, attention, order }) {
     if (!seen.width) return;
-    const { context, width, height } = sharp(runner.seen, { alpha: false });
-    const small = this.pixels;
     const pixels = runner.seenPixels.sized(seen.width, seen.height);
     const { rgb } = seen;
     for (let from = 0, to = 0; from < rgb.length; from += 3, to++) {
       pixels.words[to] = rgb[from] | (rgb[from + 1] << 8) | (rgb[from + 2] << 16) | 0xff000000;
     }
+    // The grid may have been laid over a smaller copy of the picture.
+    const place = (index, sx, sy) => [
+      (index % attention.columns) * attention.stride * sx, Math.floor(index / attention.columns) * attention.stride * sy, attention.patch * sx, attention.patch * sy,
+    ];
+    this.drawPicture(runner.seen, pixels, attention, place);
+    if (order.patch) this.drawOriginal(runner, pixels, attention, order);
+  }
+
+  /** The picture with every patch back at its place, and the same patches marked. */
+  drawOriginal(runner, { words, image }, attention, { patch, sensors }) {
+    const columns = image.width / patch;
+    const frame = (sensors.length / columns) * patch;
+    const original = runner.originalPixels.sized(image.width, image.height);
+    original.words.fill(0xff000000);
+    for (let top = 0; top < image.height; top += frame) {
+      sensors.forEach((to, from) => {
+        const at = (index) => (top + Math.floor(index / columns) * patch) * image.width + (index % columns) * patch;
+        for (let line = 0; line < patch; line++) {
+          const start = at(from) + line * image.width;
+          original.words.set(words.subarray(start, start + patch), at(to) + line * image.width);
+        }
+      });
+    }
+    // The shuffled patch that the middle of an attended one lies in.
+    const { stride } = attention;
+    const [across, down] = [image.width / attention.width, image.height / attention.height];
+    const home = (index) => {
+      const x = ((index % attention.columns) * stride + attention.patch / 2) * across;
+      const y = (Math.floor(index / attention.columns) * stride + attention.patch / 2) * down;
+      const top = Math.floor(y / frame) * frame;
+      return { to: sensors[Math.floor((y - top) / patch) * columns + Math.floor(x / patch)] ?? 0, top };
+    };
+    const place = (index, sx, sy) => {
+      const { to, top } = home(index);
+      const size = patch / across;
+      return [(to % columns) * size * sx, (top / down + Math.floor(to / columns) * size) * sy, size * sx, (patch / down) * sy];
+    };
+    const tiled = attention.stride === attention.patch && attention.columns === columns && attention.columns * attention.rows === sensors.length;
+    const importance = new Float32Array(attention.importance.length);
+    if (tiled) sensors.forEach((to, from) => { importance[to] = attention.importance[from]; });
+    // A map of places that overlap has no meaning in another order.
+    this.drawPicture(runner.original, original, { ...attention, importance }, place, tiled);
+  }
+
+  /** A picture, and over it what is asked for of its attention. */
+  drawPicture(canvas, pixels, attention, place, heat = true) {
+    const { context, width, height } = sharp(canvas, { alpha: false });
+    const small = this.pixels;
     pixels.put(small);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, 0, 0, width, height);
     if (!attention.columns) return;
-    // The grid may have been laid over a smaller copy of the picture.
     const [sx, sy] = [width / attention.width, height / attention.height];
-    const place = (index) => [
-      (index % attention.columns) * attention.stride * sx, Math.floor(index / attention.columns) * attention.stride * sy, attention.patch * sx, attention.patch * sy,
-    ];
-    if (this.show.dim) this.drawDim(context, width, height, attention, small, place, sx, sy);
+    const at = (index) => place(index, sx, sy);
+    if (this.show.dim) this.drawDim(context, width, height, attention, small, at);
     // Soft attention selects nothing: its map is all that there is to show.
     const soft = !attention.selected.length && this.show.patches;
-    if (this.show.heat || soft) this.drawHeat(context, attention, sx, sy);
-    if (this.show.patches) this.drawPatches(context, attention, place);
+    if (heat && (this.show.heat || soft)) this.drawHeat(context, attention, sx, sy);
+    if (this.show.patches) this.drawPatches(context, attention, at);
   }
 
   /** Everything that the controller is not told about, gone dark. */
-  drawDim(context, width, height, attention, small, place, sx, sy) {
+  drawDim(context, width, height, attention, small, place) {
     context.fillStyle = "rgb(8 10 14 / .88)";
     context.fillRect(0, 0, width, height);
     for (const index of attention.selected) {
@@ -186,6 +251,115 @@ export class Display {
       const [across, down] = [small.width / width, small.height / height];
       context.drawImage(small, x * across, y * down, w * across, h * down, x, y, w, h);
     }
+  }
+
+  /** What a sensor is called; `copy` counts those of the same name. */
+  sensorName(sensor, copy) {
+    if (sensor === NO_SENSOR) return `extra ${copy + 1}`;
+    const name = this.sensors[sensor] ?? `sensor ${sensor}`;
+    return copy ? `${name} (${copy + 1})` : name;
+  }
+
+  /** The sensors in the order in which the agent gets them: name, value, attention, and weights for each query. */
+  sensorsOf({ order, numbers: { values, queries, weights } }) {
+    const copies = new Map();
+    return values.map((value, at) => {
+      const sensor = order.sensors[at] ?? (order.sensors.length ? NO_SENSOR : at);
+      const copy = copies.get(sensor) ?? 0;
+      copies.set(sensor, copy + 1);
+      const each = Array.from({ length: queries }, (_, query) => weights[query * values.length + at]);
+      return { sensor, copy, at, name: this.sensorName(sensor, copy), value, weights: each, attention: each.reduce((sum, weight) => sum + Math.abs(weight), 0) };
+    });
+  }
+
+  /** Numbers as bars, in the order in which the agent gets them. */
+  drawNumbers(runner, data) {
+    const { context, width, height } = sharp(runner.seen, { alpha: false });
+    const { line, text, muted, ground, runners: colors } = this.palette;
+    context.fillStyle = ground;
+    context.fillRect(0, 0, width, height);
+    const sensors = this.sensorsOf(data);
+    const shown = sensors.slice(0, MOST_SENSORS);
+    const total = sensors.reduce((sum, { attention }) => sum + attention, 0) || 1;
+    const largest = sensors.reduce((most, { attention }) => Math.max(most, attention), 0) || 1;
+    const [left, margin, head] = [width * 0.36, 12, 26];
+    const [middle, size] = [left + (width - left - margin) * 0.25, (width - left - margin) * 0.22];
+    const start = left + (width - left - margin) * 0.55;
+    const pitch = Math.min((height - head - margin) / Math.max(shown.length, 1), 54);
+    const write = (words, x, y, color, most) => {
+      context.fillStyle = color;
+      context.fillText(words, x, y, most);
+    };
+    context.font = `12px ${getComputedStyle(document.documentElement).fontFamily}`;
+    context.textBaseline = "middle";
+    const hidden = data.numbers.all - shown.length;
+    write(hidden ? `${shown.length} of ${data.numbers.all}` : "sensor", margin, head / 2 + 2, muted, left - 2 * margin);
+    write("value", middle - 15, head / 2 + 2, muted);
+    if (data.numbers.queries) write("attention", start, head / 2 + 2, muted);
+    shown.forEach(({ name, value, attention }, i) => {
+      const [y, tall] = [head + (i + 0.5) * pitch, Math.min(pitch * 0.5, 16)];
+      runner.most[i] = Math.max(runner.most[i] ?? 1, Math.abs(value) || 0);
+      write(name, margin, y, text, left - 2 * margin);
+      context.fillStyle = line;
+      context.fillRect(middle - size, y - tall / 2, 2 * size, tall);
+      context.fillStyle = colors[1];
+      const long = (size * value) / runner.most[i] || 0;
+      context.fillRect(Math.min(middle, middle + long), y - tall / 2, Math.abs(long), tall);
+      if (!data.numbers.queries) return;
+      context.fillStyle = colors[0];
+      context.fillRect(start, y - tall / 2, ((width - margin - start) * 0.7 * attention) / largest, tall);
+      write(`${Math.round((100 * attention) / total)} %`, start + ((width - margin - start) * 0.7 * attention) / largest + 6, y, muted);
+    });
+  }
+
+  /** The weights of all sensors over the last steps, in the world's order: a strip for each sensor, a row for each query. */
+  drawHistory(runner) {
+    const { context, width, height } = sharp(runner.original, { alpha: false });
+    const { line, text, ground, runners: colors } = this.palette;
+    context.fillStyle = ground;
+    context.fillRect(0, 0, width, height);
+    const { history } = runner;
+    if (!history.length) return;
+    const sensors = history.at(-1).sensors.slice(0, MOST_SENSORS);
+    const queries = sensors[0]?.weights.length ?? 0;
+    const [left, margin] = [width * 0.3, 10];
+    const [wide, pitch] = [width - left - margin, (height - 2 * margin) / Math.max(sensors.length, 1)];
+    context.font = `12px ${getComputedStyle(document.documentElement).fontFamily}`;
+    context.textBaseline = "middle";
+    const most = history.reduce((most, { sensors }) => sensors.reduce((most, { weights }) => weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), most), most), 1e-30);
+    sensors.forEach(({ name }, i) => {
+      const [top, tall] = [margin + i * pitch, pitch - 4];
+      context.fillStyle = text;
+      context.fillText(name, margin, top + tall / 2, left - 2 * margin);
+      if (!queries) {
+        const values = history.map(({ sensors }) => sensors[i].value);
+        const [low, high] = [Math.min(...values), Math.max(...values)];
+        context.strokeStyle = line;
+        context.strokeRect(left, top, wide, tall);
+        plot({ context }, history.map(({ step }, at) => [
+          left + wide * (1 - (runner.last - step) / TRACE), top + tall - 2 - ((tall - 4) * (values[at] - low)) / Math.max(high - low, 1e-12),
+        ]), colors[1], false);
+        return;
+      }
+      const strip = runner.originalPixels.sized(TRACE + 1, queries);
+      strip.bytes.fill(0);
+      const column = (step) => TRACE - (runner.last - step);
+      const from = column(history[0].step);
+      history.forEach(({ step, sensors }, moment) => {
+        // A page that is sent fewer frames than there are steps shows what it has.
+        const begin = moment ? column(history[moment - 1].step) + 1 : from;
+        sensors[i].weights.forEach((weight, query) => {
+          const color = [...diverging(weight / most), 255];
+          for (let x = begin; x <= column(step); x++) strip.bytes.set(color, 4 * (query * (TRACE + 1) + x));
+        });
+      });
+      strip.put(this.pixels);
+      context.fillStyle = line;
+      context.fillRect(left, top, wide, tall);
+      context.imageSmoothingEnabled = false;
+      const columns = TRACE + 1 - from;
+      context.drawImage(this.pixels, from, 0, columns, queries, left + (wide * from) / (TRACE + 1), top, (wide * columns) / (TRACE + 1), tall);
+    });
   }
 
   drawHeat(context, attention, sx, sy) {
@@ -256,8 +430,17 @@ export class Display {
     runner.state.className = `state ${kind}`;
   }
 
-  remember(runner, { steps, score, action }) {
-    if (steps < runner.last) [runner.curve, runner.trace] = [[], []];
+  remember(runner, data) {
+    const { steps, score, action, numbers } = data;
+    if (steps < runner.last) [runner.curve, runner.trace, runner.history, runner.most] = [[], [], [], []];
+    if (numbers.all) {
+      const sensors = this.sensorsOf(data).sort((a, b) => a.sensor - b.sensor || a.copy - b.copy);
+      const before = runner.history.at(-1)?.sensors;
+      if (before && (before.length !== sensors.length || before[0]?.weights.length !== sensors[0]?.weights.length)) runner.history = [];
+      if (steps === runner.last) runner.history.pop();
+      runner.history.push({ step: steps, sensors });
+      while (runner.history[0].step < steps - TRACE) runner.history.shift();
+    }
     if (steps !== runner.last) {
       runner.curve.push([steps, score]);
       runner.trace.push([steps, action[0] ?? 0]);
@@ -292,6 +475,7 @@ export class Display {
     ]), colors[i], false));
     put($("steers"), `last 250 steps, ${this.isCar ? "right" : "more"} is down`);
 
+    this.runners.forEach((runner, i) => frame.runners[i]?.numbers.all && this.drawHistory(runner));
     this.drawRanks(frame.runners, sharp(charts.ranks), colors, line, $("votes"));
   }
 
@@ -299,8 +483,9 @@ export class Display {
     context.clearRect(0, 0, width, height);
     const shares = [];
     const band = height / runners.length;
-    runners.forEach(({ attention }, i) => {
-      const { importance } = attention;
+    runners.forEach((data, i) => {
+      const { attention } = data;
+      const importance = data.numbers.queries ? this.sensorsOf(data).map((sensor) => sensor.attention) : attention.importance;
       const ranked = Array.from(importance.keys()).sort((a, b) => importance[b] - importance[a]);
       if (!ranked.length) return;
       const total = importance.reduce((a, b) => a + b, 0) || 1;
@@ -318,7 +503,9 @@ export class Display {
       }
     });
     const { columns, rows, selected } = runners[0].attention;
-    if (!shares.length) put(out, rows ? `attends to ${rows} named inputs, which have no place in the picture` : "no attention");
+    const named = runners[0].numbers.queries ? this.sensorsOf(runners[0]) : [];
+    if (!shares.length) put(out, "no attention");
+    else if (named.length) put(out, `most to ${named.reduce((a, b) => (b.attention > a.attention ? b : a)).name}`);
     else if (!selected.length) put(out, `soft attention over ${columns * rows} places`);
     else put(out, `${selected.length} of ${columns * rows} hold ${shares.map((share) => `${share} %`).join(" · ")}`);
   }

@@ -22,6 +22,7 @@ function onMessage(message) {
   if (message.type === "hello") {
     hello = message;
     panel.build(hello);
+    document.body.dataset.sees = hello.sees;
     settings = hello.settings;
     wheel.action = driving(hello.actions);
     $("wheel").hidden = !wheel.action;
@@ -49,7 +50,7 @@ function onMessage(message) {
 }
 
 function build() {
-  display.build(settings.runners.map((runner) => hello.agents[runner.agent].name), hello.actions, hello.maxSteps);
+  display.build(settings.runners.map((runner) => hello.agents[runner.agent].name), hello);
   covers.attach(display.runners);
   scores = new Map();
   past();
@@ -295,7 +296,7 @@ const drawn = [];
 function frame(now) {
   latest = now;
   display.draw(now, settings.paused);
-  covers.aspect = now.runners[0].seen.width / Math.max(now.runners[0].seen.height, 1);
+  covers.aspect = now.runners[0].seen.width / Math.max(now.runners[0].seen.height, 1) || 1;
   const time = performance.now();
   drawn.push(time);
   while (drawn[0] < time - 1000) drawn.shift();

@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 const MAX_FILE: u64 = 64 << 20;
 
 /// The results of a row's episodes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct RowResult {
     pub(super) returns: Vec<f64>,
     pub(super) lengths: Vec<u64>,

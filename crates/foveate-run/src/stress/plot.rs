@@ -3,9 +3,8 @@
 use foveate_explain::charts::{
     AgentMean, ConditionRow, ConditionsHead, Panel, condition_means, condition_panels,
 };
-use foveate_train::Summary;
 
-use super::table::{AgentColumn, StressTable};
+use super::table::{AgentColumn, StressRow, StressTable};
 use super::text::count;
 
 const SPREAD: &str = "a thick line is the 95 % interval of the mean of that row alone (not corrected for the number of rows), \
@@ -21,7 +20,7 @@ pub fn overview(table: &StressTable) -> String {
         .filter(|&i| table.agents[0].rows[i].curve.is_none())
         .map(|i| {
             let first = &table.agents[0].rows[i];
-            let of_agent = |agent: &AgentColumn| agent_mean(&agent.rows[i].summary);
+            let of_agent = |agent: &AgentColumn| agent_mean(&agent.rows[i]);
             let published =
                 first.published.map(|p| AgentMean { mean: p.mean, interval: None, deviation: Some(p.std) });
             (&*first.name, table.agents.iter().map(of_agent).collect(), published)
@@ -49,6 +48,7 @@ pub fn curves(table: &StressTable) -> Option<String> {
     let of_curve = |agent: &AgentColumn, name: &str| {
         let rows = agent.rows.iter().enumerate();
         rows.filter(|(i, row)| *i == 0 || row.curve.as_deref() == Some(name))
+            .filter(|(_, row)| row.skipped.is_none())
             .map(|(_, row)| (row.severity.unwrap_or(0.0), row.summary.mean, row.summary.ci95))
             .collect()
     };
@@ -77,8 +77,12 @@ pub fn curves(table: &StressTable) -> Option<String> {
     Some(condition_panels(&head, MOST, &panels))
 }
 
-fn agent_mean(summary: &Summary) -> AgentMean {
-    AgentMean { mean: summary.mean, interval: summary.ci95, deviation: summary.std }
+/// What is drawn of a row; nothing of one that was not run.
+fn agent_mean(StressRow { summary, skipped, .. }: &StressRow) -> Option<AgentMean> {
+    if skipped.is_some() {
+        return None;
+    }
+    Some(AgentMean { mean: summary.mean, interval: summary.ci95, deviation: summary.std })
 }
 
 fn names(table: &StressTable) -> Vec<&str> {

@@ -65,6 +65,9 @@ pub struct StressRow {
     pub curve: Option<String>,
     /// For a shift that is part of a curve: its severity.
     pub severity: Option<f64>,
+    /// Why the agent did not act in this world, such as its fixed number of inputs; the row then has no episodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
     /// Statistics of the returns.
     #[serde(flatten)]
     pub summary: Summary,
@@ -114,9 +117,9 @@ impl AgentColumn {
         contender: &Contender,
         world: &EnvRequest,
         conditions: &[Condition],
-        outcomes: Vec<RowResult>,
+        outcomes: Vec<Result<RowResult, String>>,
     ) -> Self {
-        let base = outcomes[0].returns.clone();
+        let base = outcomes[0].as_ref().map(|row| row.returns.clone()).unwrap_or_default();
         let threshold = solved_at(&world.id);
         let plain = world.variants.is_empty() && world.shifts.is_empty();
         let mut rows: Vec<StressRow> = conditions
@@ -124,8 +127,13 @@ impl AgentColumn {
             .zip(outcomes)
             .enumerate()
             .map(|(i, (condition, outcome))| {
+                let (outcome, skipped) = match outcome {
+                    Ok(outcome) => (outcome, None),
+                    Err(why) => (RowResult::default(), Some(why)),
+                };
+                let ran = skipped.is_none();
                 let summary = Summary::of(&outcome.returns);
-                let compared = if i == 0 { None } else { paired(&base, &outcome.returns) };
+                let compared = if i == 0 || !ran { None } else { paired(&base, &outcome.returns) };
                 let (kind, curve) = match &condition.what {
                     What::Original => ("original", None),
                     What::Variant(_) => ("variant", None),
@@ -137,8 +145,9 @@ impl AgentColumn {
                     kind: kind.into(),
                     curve,
                     severity,
+                    skipped,
                     summary,
-                    solved: threshold.map(|at| summary.mean >= at),
+                    solved: threshold.filter(|_| ran).map(|at| summary.mean >= at),
                     change: compared.map(|c| Change {
                         difference: c.difference,
                         ci95: c.interval,

@@ -105,6 +105,57 @@ fn rows_that_make_no_sense() {
 }
 
 #[test]
+fn rows_that_an_agent_cannot_act_in_are_skipped_with_the_reason() {
+    let world = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
+    let spec = worlds::make(world.clone()).expect("native").spec().clone();
+    let contender = |name: &str| {
+        let agent = foveate_agents::registry::find(name).expect("it exists");
+        let settings = (agent.fit)(&spec, &[[-1.0, 1.0]; 5]);
+        let params = foveate_agents::registry::initial_params(
+            name,
+            &settings,
+            foveate_agents::registry::Init::Torch,
+            foveate_core::Seed::root(3),
+        );
+        let file = AgentFile::new(name, &settings, params.expect("numbers")).expect("an agent");
+        Contender { name: name.into(), file, source: name.into() }
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let rows = "shuffle:5,noise-channels,doubled:5,missing:3";
+    let request = StressRequest {
+        conditions: conditions(&world, "none", rows, &[2.0, 5.0], None).expect("good rows"),
+        world,
+        agents: vec![contender("controller"), contender("attention-neuron")],
+        seed: 3,
+        episodes: 3,
+        workers: 1,
+        max_steps: Some(20),
+        folder: Some(dir.path()),
+    };
+    let (whole, effort) = table(&request);
+    let skipped = |agent: usize| {
+        let rows = whole.agents[agent].rows.iter().filter(|row| row.skipped.is_some());
+        rows.map(|row| &*row.name).collect::<Vec<_>>()
+    };
+    assert_eq!(skipped(0), ["noise-channels:2", "noise-channels:5", "doubled:5", "missing:3"]);
+    assert_eq!(skipped(1), [""; 0], "any number of sensors");
+    assert_eq!(effort.episodes, 3 * (2 + 6));
+    for row in whole.agents[0].rows.iter().filter(|row| row.skipped.is_some()) {
+        assert_eq!((row.summary.n, row.change, row.solved), (0, None, None), "{}", row.name);
+    }
+    let markdown = whole.markdown();
+    let reason = "n/a: noise-channels:2: ";
+    assert!(markdown.contains("| doubled:5 | n/a | – |") && markdown.contains(reason), "{markdown}");
+    assert!(whole.csv().contains("doubled:5,shift,,,0,,,,,,,,,,,,,,,"), "{}", whole.csv());
+    assert!(plot::overview(&whole).contains(">n/a<"));
+    assert!(plot::curves(&whole).expect("of noise channels").contains("noise-channels"));
+    let json = serde_json::to_value(&whole).expect("plain");
+    assert_eq!(serde_json::from_value::<StressTable>(json).expect("its own"), whole);
+    let (again, effort) = table(&request);
+    assert_eq!((again, effort.episodes), (whole, 0), "rows of the folder");
+}
+
+#[test]
 fn digits_do_not_depend_on_the_workers() {
     let (one, effort) = table(&request(&["a"], None));
     assert_eq!((effort.episodes, effort.steps), (15, 450));

@@ -12,6 +12,24 @@ pub(super) const CORRECTION: &str = "intervals are 95 % for each row alone, with
                                      Holm's method over the rows of an agent, so an interval may leave out 0 where no star \
                                      stands";
 
+/// What stands in the place of a score that there is none of.
+const SKIPPED: &str = "n/a";
+
+impl AgentColumn {
+    /// The rows that the agent did not run, by reason.
+    fn skipped(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = vec![];
+        for row in &self.rows {
+            let Some(why) = row.skipped.as_deref() else { continue };
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, rows)) => rows.push(&row.name),
+                None => reasons.push((why, vec![&row.name])),
+            }
+        }
+        reasons
+    }
+}
+
 impl StressTable {
     /// The table as Markdown: with several agents first side by side, then each by itself with all figures.
     pub fn markdown(&self) -> String {
@@ -54,8 +72,11 @@ impl StressTable {
                     .change
                     .as_ref()
                     .map_or("–".into(), |c| format!("{}{}", signed(c.difference), star(c)));
-                let _ =
-                    write!(out, " {} | {change} |", spread(row.summary.mean, row.summary.std, row.solved));
+                let score = match row.skipped {
+                    Some(_) => SKIPPED.to_owned(),
+                    None => spread(row.summary.mean, row.summary.std, row.solved),
+                };
+                let _ = write!(out, " {score} | {change} |");
             }
             out.push_str(&if published { format!(" {} |\n", published_cell(first)) } else { "\n".into() });
         }
@@ -73,6 +94,11 @@ impl StressTable {
         out.push_str(if published { "---:|\n" } else { "\n" });
         for row in &agent.rows {
             let s = &row.summary;
+            if row.skipped.is_some() {
+                let _ = write!(out, "| {} | {SKIPPED} | – | – | – | – | – | – | – |", cell(&row.name));
+                out.push_str(if published { " – |\n" } else { "\n" });
+                continue;
+            }
             let _ = write!(
                 out,
                 "| {} | {} | {} | {} | ",
@@ -98,6 +124,9 @@ impl StressTable {
             let solved = row.solved.map_or("–", |solved| if solved { "yes" } else { "no" });
             let _ = write!(out, " {solved} |");
             out.push_str(&if published { format!(" {} |\n", published_cell(row)) } else { "\n".into() });
+        }
+        for (why, rows) in agent.skipped() {
+            let _ = write!(out, "\n{SKIPPED}: {}: {why}.\n", rows.join(", "));
         }
         out
     }
@@ -136,6 +165,7 @@ impl StressTable {
             let optional = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
             let change = |pick: fn(&Change) -> f64| optional(row.change.as_ref().map(pick));
             let change_end = |end: usize| optional(row.change.and_then(|c| Some(c.ci95?[end])));
+            let summary = |x: f64| optional(row.skipped.is_none().then_some(x));
             let fields = [
                 quoted(&agent.name),
                 quoted(&self.env),
@@ -145,13 +175,13 @@ impl StressTable {
                 quoted(row.curve.as_deref().unwrap_or_default()),
                 optional(row.severity),
                 s.n.to_string(),
-                s.mean.to_string(),
+                summary(s.mean),
                 optional(s.std),
                 optional(s.ci95.map(|ci95| ci95[0])),
                 optional(s.ci95.map(|ci95| ci95[1])),
-                s.median.to_string(),
-                s.q25.to_string(),
-                s.q75.to_string(),
+                summary(s.median),
+                summary(s.q25),
+                summary(s.q75),
                 change(|c| c.difference),
                 change_end(0),
                 change_end(1),

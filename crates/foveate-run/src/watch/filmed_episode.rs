@@ -4,9 +4,10 @@ use std::path::Path;
 
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    Action, Agent, Attention, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, RolloutJob, Tokens,
+    Action, Agent, Attention, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Observation, RolloutJob,
+    Tokens,
 };
-use foveate_explain::{OriginalOrder, attended_picture, attention_marks, overlay};
+use foveate_explain::{OriginalOrder, attended_picture, attention_marks, overlay, sensor_names};
 use foveate_film::{AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark};
 
 use foveate_registry::WORLDS;
@@ -156,7 +157,15 @@ impl FilmedEpisode {
         if let Some(attention) = &decision.attention
             && let Tokens::Named(names) = attention.tokens()
         {
-            named = Some((names.to_vec(), attention.importance().into_owned()));
+            let known = WORLDS.get(&self.env.spec().id).map_or(&[][..], |world| world.sensors);
+            let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+            let known = if known.is_empty() { names } else { &known };
+            let shown = if matches!(observation, Observation::Vector(_)) {
+                sensor_names(self.env.sensor_order(), names.len(), known)
+            } else {
+                names.to_vec()
+            };
+            named = Some((shown, attention.importance().into_owned()));
         }
         if let Some(pixels) = observation.image() {
             let mut scratch = vec![];

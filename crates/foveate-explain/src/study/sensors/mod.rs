@@ -454,9 +454,11 @@ impl fmt::Display for SensorReport {
         for sensor in self.recovered.iter().flat_map(|recovered| &recovered.sensors) {
             writeln!(
                 f,
-                "  recovered from the message: {:22} R² {}",
+                "  recovered from the message: {:22} R² {}; in sample {:.3}{}",
                 sensor.name,
-                told((sensor.r2, sensor.interval))
+                told((sensor.r2, sensor.interval)),
+                sensor.in_sample,
+                sensor.by_episode.map(|r2| format!(", each episode by itself {r2:.3}")).unwrap_or_default()
             )?;
         }
         writeln!(f, "  sensors with larger weights move the action more: {}", self.verdict)?;

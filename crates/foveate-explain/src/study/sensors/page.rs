@@ -5,7 +5,7 @@ use foveate_core::Labels;
 use super::super::Mean;
 use super::super::report_page::{count, two, whole};
 use super::figures::Figures;
-use super::{Found, SensorReport};
+use super::{Found, Recovered, SensorReport};
 use crate::charts::percent;
 use crate::page::{Mood, PageFilm, ReportPage, Section, Tile, player_data};
 use crate::text::{escape, joined};
@@ -63,7 +63,7 @@ pub(super) fn page<'a>(
                 recovery.scored_on,
                 if report.scores.len() > 1 { "episodes" } else { "parts of the episode" }
             )],
-            html: String::new(),
+            html: recovery_table(recovery),
             figures: recovered,
         });
     }
@@ -280,6 +280,23 @@ fn table(report: &SensorReport) -> String {
          attention</th>{heads}</tr></thead><tbody>{sensors}</tbody></table></div><div \
          class=\"card\"><table><thead><tr><th>sensors</th><th>rank correlation</th><th>dealt at random</th><th>another \
          moment</th><th>above random</th><th>above another moment</th><th>verdict</th></tr></thead><tbody>{tests}</tbody></table></div>"
+    )
+}
+
+/// R² by each way of fitting and scoring.
+fn recovery_table(recovered: &Recovered) -> String {
+    let rows = joined(recovered.sensors.iter().map(|sensor| {
+        let by_episode = sensor.by_episode.map_or_else(|| "–".to_owned(), two);
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{by_episode}</td></tr>",
+            escape(&sensor.name),
+            with_interval((sensor.r2, sensor.interval)),
+            two(sensor.in_sample),
+        )
+    }));
+    format!(
+        "<div class=\"card\"><table><thead><tr><th>R² of</th><th>on steps that it was not fitted on</th><th>fitted and scored \
+         on all steps</th><th>fitted and scored on each episode by itself</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 }
 

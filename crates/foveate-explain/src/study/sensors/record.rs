@@ -7,6 +7,7 @@ use super::super::StudyError;
 use super::super::film::{FilmRecorder, FinishedFilm};
 use super::super::play::EpisodeStart;
 use super::figures::diverging;
+use crate::original_order::sensor_name;
 use crate::trajectory::Trajectory;
 
 /// A sensor of the world, and which of several copies: `u32::MAX` is none of the world's, such as a channel of noise.
@@ -88,18 +89,6 @@ pub(super) fn places(env: &dyn Env, shown: usize) -> Result<Vec<(Key, usize)>, S
         .collect())
 }
 
-/// What a sensor is called.
-fn name((sensor, copy): Key, names: &[String]) -> String {
-    let Some(name) = names.get(sensor as usize) else {
-        return match sensor {
-            u32::MAX => format!("extra {}", copy + 1),
-            _ if copy > 0 => format!("sensor {sensor} ({})", copy + 1),
-            _ => format!("sensor {sensor}"),
-        };
-    };
-    if copy > 0 { format!("{name} ({})", copy + 1) } else { name.clone() }
-}
-
 /// The numbers that the world shows, and nothing else.
 pub(super) fn numbers(env: &dyn Env) -> Result<&[f32], StudyError> {
     match env.observation() {
@@ -141,7 +130,7 @@ pub(super) fn record(
     let places = places(&*start.env, numbers(&*start.env)?.len())?;
     let keys: Vec<Key> = places.iter().map(|(key, _)| *key).collect();
     let record = Record {
-        names: keys.iter().map(|&key| name(key, names)).collect(),
+        names: keys.iter().map(|&(sensor, copy)| sensor_name(sensor, copy, names)).collect(),
         keys,
         values: vec![],
         weights: vec![],
@@ -176,18 +165,19 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Films the world before this decision beside the weights of it.
     fn film(&mut self, env: &dyn Env, codes: &[f32]) -> Result<(), StudyError> {
-        /// Height or width of the picture of weights in the film, about, in pixels.
+        /// Height and width of the picture of weights in the film, about, in pixels: as square as an agent's picture,
+        /// however many codes there are for a sensor.
         const SIDE: usize = 176;
         let (columns, rows) = (self.record.keys.len(), self.record.readers[0] * self.record.readers[1]);
-        let cell = (SIDE / columns.max(rows).max(1)).max(1);
+        let [across, down] = [columns, rows].map(|cells| (SIDE / cells.max(1)).max(1));
         if self.camera.is_none() {
-            self.matrix = ImageBuf::black(columns * cell, rows * cell);
-            self.camera = Some(FilmRecorder::new(env, columns * cell, rows * cell)?);
+            self.matrix = ImageBuf::black(columns * across, rows * down);
+            self.camera = Some(FilmRecorder::new(env, columns * across, rows * down)?);
         }
         let most = codes.iter().fold(0.0_f32, |most, weight| most.max(weight.abs())).max(f32::MIN_POSITIVE);
-        let width = columns * cell;
+        let width = columns * across;
         for (at, pixel) in self.matrix.rgb_mut().as_chunks_mut::<3>().0.iter_mut().enumerate() {
-            let (column, row) = (at % width / cell, at / width / cell);
+            let (column, row) = (at % width / across, at / width / down);
             *pixel = diverging(f64::from(codes[column * rows + row] / most));
         }
         let matrix = self.matrix.as_image();

@@ -1,13 +1,15 @@
 //! Sensors as linear functions of the controller's inputs, by least squares on steps that are not scored.
 
 use foveate_core::Seed;
-use foveate_core::statistics::{has_spread, quantile};
+use foveate_core::statistics::{has_spread, mean, quantile};
 use serde::Serialize;
 
 use super::record::{Key, Record};
 
 /// More inputs than this are not fitted: the normal equations take their number squared of memory.
 const MOST_INPUTS: usize = 512;
+/// Steps for each coefficient that an episode needs for a regression of its own.
+const STEPS_PER_COEFFICIENT: usize = 10;
 /// Resamples of whole episodes behind an interval.
 const RESAMPLES: usize = 2000;
 /// Added to the diagonal of the normal equations, as a part of its mean, so that inputs that repeat each other do no harm.
@@ -35,6 +37,11 @@ pub struct RecoveredSensor {
     pub r2: f64,
     /// The 95 % interval over resamples of the scored episodes; `null` for one episode.
     pub interval: Option<[f64; 2]>,
+    /// R² of one regression fitted on all steps of all episodes and scored on the same steps.
+    pub in_sample: f64,
+    /// R² of a regression for each episode, fitted on its steps and scored on the same steps: the mean over episodes of at
+    /// least ten steps for each coefficient; `null` when there is none.
+    pub by_episode: Option<f64>,
 }
 
 /// A step: its inputs and the value of a sensor.
@@ -63,12 +70,32 @@ pub(super) fn recover(records: &[Record]) -> Option<Recovered> {
     }
     let all = steps[0].iter().flat_map(|(e, steps)| records[*e].inputs[steps.clone()].iter());
     let factor = Normal::new(inputs, all.map(Vec::as_slice))?;
+    let whole = |record: &Record| 0..record.len();
+    let everything = records.iter().flat_map(|record| record.inputs.iter().map(Vec::as_slice));
+    let everything = Normal::new(inputs, everything)?;
+    let long = |record: &&Record| record.len() >= STEPS_PER_COEFFICIENT * (inputs + 1);
+    let each: Vec<(&Record, Normal)> = records
+        .iter()
+        .filter(long)
+        .filter_map(|record| Some((record, Normal::new(inputs, record.inputs.iter().map(Vec::as_slice))?)))
+        .collect();
+    let own = |factor: &Normal, records: &[&Record], key: Key| {
+        let fit = factor.solve(records.iter().flat_map(|record| samples(record, &whole(record), key)));
+        let scored: Vec<Vec<Sample<'_>>> =
+            records.iter().map(|record| samples(record, &whole(record), key).collect()).collect();
+        explained(&mut sums(&fit, &scored).into_iter())
+    };
+    let records_by_reference: Vec<&Record> = records.iter().collect();
     let sensors = Record::all_keys(records).into_iter().filter_map(|(key, name)| {
         let fit = factor.solve(steps[0].iter().flat_map(|(e, steps)| samples(&records[*e], steps, key)));
         let scored: Vec<Vec<Sample<'_>>> =
             steps[1].iter().map(|(e, steps)| samples(&records[*e], steps, key).collect()).collect();
         let (r2, interval) = score(&fit, &scored)?;
-        Some(RecoveredSensor { name, r2, interval })
+        let in_sample = own(&everything, &records_by_reference, key)?;
+        let by_episode: Vec<f64> =
+            each.iter().filter_map(|(record, factor)| own(factor, &[*record], key)).collect();
+        let by_episode = (!by_episode.is_empty()).then(|| mean(&by_episode));
+        Some(RecoveredSensor { name, r2, interval, in_sample, by_episode })
     });
     Some(Recovered { inputs, fitted_on, scored_on, sensors: sensors.collect() })
 }
@@ -145,13 +172,12 @@ fn at(row: &[f32], i: usize) -> f64 {
     row.get(i).map_or(1.0, |&x| f64::from(x))
 }
 
-/// R² and its interval over resamples of the episodes; `None` for a sensor without variance.
-fn score(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Option<(f64, Option<[f64; 2]>)> {
+/// For every episode: the sums of squared errors of the fit, and of the mean of all episodes.
+fn sums(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Vec<[f64; 2]> {
     let all = || episodes.iter().flatten();
     let count = all().count();
     let mean = all().map(|(_, value)| value).sum::<f64>() / count.max(1) as f64;
-    // For every episode: squared errors of the fit, and of the mean.
-    let sums: Vec<[f64; 2]> = episodes
+    episodes
         .iter()
         .map(|samples| {
             samples.iter().fold([0.0; 2], |[errors, spread], (row, value)| {
@@ -159,17 +185,24 @@ fn score(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Option<(f64, Option<[f64;
                 [errors + (value - told).powi(2), spread + (value - mean).powi(2)]
             })
         })
-        .collect();
-    let share = |sums: &mut dyn Iterator<Item = [f64; 2]>| {
-        let [errors, spread] = sums.fold([0.0; 2], |all, sum| [all[0] + sum[0], all[1] + sum[1]]);
-        (spread > 0.0).then(|| 1.0 - errors / spread)
-    };
-    let r2 = share(&mut sums.iter().copied())?;
+        .collect()
+}
+
+/// R² of these sums; `None` without variance.
+fn explained(sums: &mut dyn Iterator<Item = [f64; 2]>) -> Option<f64> {
+    let [errors, spread] = sums.fold([0.0; 2], |all, sum| [all[0] + sum[0], all[1] + sum[1]]);
+    (spread > 0.0).then(|| 1.0 - errors / spread)
+}
+
+/// R² and its interval over resamples of the episodes; `None` for a sensor without variance.
+fn score(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Option<(f64, Option<[f64; 2]>)> {
+    let sums = sums(fit, episodes);
+    let r2 = explained(&mut sums.iter().copied())?;
     let n = sums.len();
     let interval = has_spread(n).then(|| {
         let mut rng = Seed::root(0).child("recovered", 0).rng();
         let draws: Vec<f64> = (0..RESAMPLES)
-            .filter_map(|_| share(&mut (0..n).map(|_| sums[rng.below(n as u64) as usize])))
+            .filter_map(|_| explained(&mut (0..n).map(|_| sums[rng.below(n as u64) as usize])))
             .collect();
         [quantile(&draws, 0.025), quantile(&draws, 0.975)]
     });
