@@ -8,7 +8,7 @@ use foveate_core::{
 
 use super::StudyError;
 use super::probes::claim;
-use super::seen::SeenPicture;
+use super::seen::{SeenPicture, pictures};
 
 /// A world that was just reset, and who drives.
 pub(super) struct EpisodeStart {
@@ -84,6 +84,7 @@ struct Watcher<'a> {
 
 impl Observer<StudyError> for Watcher<'_> {
     fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), StudyError> {
+        pictures(now.env)?;
         let kept = now.agent.filter(|_| (self.keep)(now.step as usize));
         self.before = kept.map(|agent| (agent.boxed_clone(), now.context.clone()));
         Ok(())

@@ -24,21 +24,26 @@ pub(super) struct SeenPicture {
     order: Option<Vec<u32>>,
 }
 
+/// What `env` shows, which must be pictures.
+pub(super) fn pictures(env: &dyn Env) -> Result<Pixels<'_>, StudyError> {
+    if let Observation::Image(pixels) = env.observation() {
+        return Ok(pixels);
+    }
+    let why = format!(
+        "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that shows pictures alone",
+        env.spec().id,
+        env.spec().observation.describe()
+    );
+    Err(StudyError::Refused { why })
+}
+
 impl SeenPicture {
     /// What `env` shows, which must be pictures, to an agent that attends to places of `grid`.
     ///
     /// Patches go back to their places if the agent's own are the same patches; an agent with other ones sees a shuffled
     /// picture as any other.
     pub(super) fn of(env: &dyn Env, grid: Option<PatchGrid>) -> Result<Self, StudyError> {
-        let Observation::Image(pixels) = env.observation() else {
-            let why = format!(
-                "{} shows {}, and what is explained here is pictures; choose a world, or an option of it, that shows \
-                 pictures alone",
-                env.spec().id,
-                env.spec().observation.describe()
-            );
-            return Err(StudyError::Refused { why });
-        };
+        let pixels = pictures(env)?;
         Ok(SeenPicture::new(pixels, grid, env.sensor_order()))
     }
 

@@ -12,7 +12,7 @@ let send = () => {};
 let scores = new Map();
 
 const request = (change) => send({ type: "set", ...change });
-const panel = new Panel(request, send);
+const panel = new Panel(request, (command) => send(command));
 const display = new Display($("display"), { onView: (width, height) => send({ type: "view", width, height }), onSize: () => again() });
 const tool = () => document.querySelector("input[name=tool]:checked")?.value ?? "";
 
