@@ -165,16 +165,15 @@ pub fn run(
                     again = worlds::make(condition.in_world(world))?;
                     &again
                 };
-                match not_for(&contender.file, &**env, held.first().filter(|_| number > 0).map(|env| &**env))?
-                {
-                    Some(why) => Err(why),
-                    None => {
-                        let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
-                        if let Some(keeper) = &keeper {
-                            keeper.keep(&key, &outcome)?;
-                        }
-                        Ok(outcome)
+                let plain = held.first().filter(|_| number > 0);
+                if let Some(why) = not_for(&contender.file, &**env, plain.map(|env| &**env))? {
+                    Err(why)
+                } else {
+                    let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
+                    if let Some(keeper) = &keeper {
+                        keeper.keep(&key, &outcome)?;
                     }
+                    Ok(outcome)
                 }
             };
             outcomes.push(outcome);
