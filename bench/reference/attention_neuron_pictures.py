@@ -1,13 +1,16 @@
-"""AttentionNeuron's forward for CarRacing in NumPy and in PyTorch, as usually written. The yardstick for ours.
+"""AttentionNeuron's forward on pictures in NumPy and in PyTorch, as usually written. The yardstick for ours.
 
-    python attention_neuron_pictures.py STACKS WEIGHTS [--seconds 2]
+    python attention_neuron_pictures.py [STACKS WEIGHTS] [--seconds 2]
 
-STACKS is an npz with stacks of grey pictures as `stack`, [n, 4, 96, 96]; WEIGHTS an npz with flat 32-bit floats in the
-published order as `params`.
+CarRacing, where STACKS and WEIGHTS are given: STACKS is an npz with stacks of grey pictures as `stack`, [n, 4, 96, 96];
+WEIGHTS an npz with flat 32-bit floats in the published order as `params`. And the architecture for Pong, whose weights are
+sines of their places and whose pictures are paddles and a ball, as in
+crates/foveate-agents/examples/picture_forward.rs.
 
 Prints one JSON object: CPU microseconds per decision on one thread, the fastest of many passes through the stacks:
-`numpy_us` and `torch_us`, null where PyTorch is missing, and `torch_why` says so. `chosen_sum` is the sum of all chosen codes
-over the first pass; both must choose the same codes for every stack, or the program fails.
+`carracing_numpy_us`, `carracing_torch_us`, `pong_numpy_us` and `pong_torch_us`, null where PyTorch is missing, and
+`torch_why` says so. `carracing_sum` is the sum of all chosen codes over the first pass, `pong_sum` that of all scores;
+both must choose the same codes and actions for every stack, or the program fails.
 """
 
 import argparse
@@ -32,9 +35,9 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def split(params):
+def split(params, shapes=SHAPES):
     out, at = {}, 0
-    for name, shape in SHAPES:
+    for name, shape in shapes:
         size = int(np.prod(shape))
         out[name] = np.ascontiguousarray(params[at : at + size].reshape(shape))
         at += size
@@ -42,8 +45,8 @@ def split(params):
     return out
 
 
-def table():
-    m, j = np.arange(CODES)[:, None], np.arange(TABLE)[None]
+def table(codes=CODES):
+    m, j = np.arange(codes)[:, None], np.arange(TABLE)[None]
     angle = m / 10000 ** (2 * (j // 2) / TABLE)
     return np.where(j % 2 == 0, np.sin(angle), np.cos(angle)).astype(np.float32)
 
@@ -142,11 +145,113 @@ def torch_agent(params):
     return TorchAgent()
 
 
+# Pong: codes, numbers of a message, actions, and the shapes of its parameters in the published order.
+PONG_CODES, PONG_MESSAGE, PONG_ACTIONS = 400, 32, 6
+PONG_SHAPES = [
+    ("query_w", (32, TABLE)), ("query_b", (32,)), ("key_w", (32, 114)), ("key_b", (32,)),
+    ("value_w", (32, 144)), ("value_b", (32,)), ("in_w", (36,)), ("in_b", (36,)), ("norm_w", (32,)), ("norm_b", (32,)),
+    ("conv0_w", (64, 32, 4, 4)), ("conv0_b", (64,)), ("conv1_w", (64, 64, 3, 3)), ("conv1_b", (64,)),
+    ("hidden_w", (512, 3136)), ("hidden_b", (512,)), ("out_w", (6, 512)), ("out_b", (6,)),
+]  # fmt: skip
+
+
+def pong_params():
+    count = sum(int(np.prod(shape)) for _, shape in PONG_SHAPES)
+    return (0.06 * np.sin(0.37 * np.arange(count))).astype(np.float32)
+
+
+def pong_stacks(steps=24):
+    def picture(t):
+        grey = np.full((84, 84), 87, np.uint8)
+        grey[:10] = 0
+        for row, column, height, width, value in [
+            (14 + t % 50, 8, 8, 2, 147),
+            (60 - t % 40, 74, 8, 2, 148),
+            (20 + 2 * t % 60, 12 + 3 * t % 60, 3, 2, 236),
+        ]:
+            grey[row : row + height, column : column + width] = value
+        return grey
+
+    pictures = np.stack([picture(t) for t in range(steps + 3)])
+    return np.stack([pictures[t : t + 4] for t in range(steps)])
+
+
+def convolve(x, weight, bias, stride):
+    """[channels, height, width] to [filters, rows, columns], without padding: windows as rows, one product."""
+    size = weight.shape[-1]
+    windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), (1, 2))[:, ::stride, ::stride]
+    rows, columns = windows.shape[1:3]
+    flat = windows.transpose(1, 2, 0, 3, 4).reshape(rows * columns, -1)
+    return (flat @ weight.reshape(len(weight), -1).T + bias).T.reshape(len(weight), rows, columns)
+
+
+class NumpyPong:
+    def __init__(self, params):
+        self.__dict__.update(split(params, PONG_SHAPES))
+        self.queries = (table(PONG_CODES) @ self.query_w.T + self.query_b) / np.float32(32**0.5)
+        self.reset()
+
+    def reset(self):
+        self.action = np.eye(PONG_ACTIONS, dtype=np.float32)[3]
+
+    def act(self, stack):
+        x = stack.astype(np.float32) * np.float32(1 / 255)
+        patches = x.reshape(4, 14, 6, 14, 6).transpose(1, 3, 0, 2, 4).reshape(196, 4, 36)
+        moves = (patches[:, 1:] - patches[:, :-1]).reshape(196, 108)
+        keys = np.concatenate([moves, np.broadcast_to(self.action, (196, PONG_ACTIONS))], 1) @ self.key_w.T + self.key_b
+        values = (norm(patches) * self.in_w + self.in_b).reshape(196, 144) @ self.value_w.T + self.value_b
+        message = norm(np.maximum(softmax(self.queries @ keys.T) @ values, 0)) * self.norm_w + self.norm_b
+        x = np.maximum(message.T.reshape(PONG_MESSAGE, 20, 20), 0)
+        x = np.maximum(convolve(x, self.conv0_w, self.conv0_b, 2), 0)
+        x = np.maximum(convolve(x, self.conv1_w, self.conv1_b, 1), 0)
+        x = np.maximum(self.hidden_w @ x.ravel() + self.hidden_b, 0)
+        self.scores = self.out_w @ x + self.out_b
+        self.top = [np.argmax(self.scores)]
+        self.action = np.eye(PONG_ACTIONS, dtype=np.float32)[self.top[0]]
+        return self.scores
+
+
+def torch_pong(params):
+    import torch
+
+    parts = {name: torch.from_numpy(array) for name, array in split(params, PONG_SHAPES).items()}
+    linear, convolution = torch.nn.functional.linear, torch.nn.functional.conv2d
+    layer_norm, relu = torch.nn.functional.layer_norm, torch.relu
+    queries = linear(torch.from_numpy(table(PONG_CODES)), parts["query_w"], parts["query_b"]) / 32**0.5
+
+    class TorchPong:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.action = torch.eye(PONG_ACTIONS)[3]
+
+        def act(self, stack):
+            x = torch.from_numpy(stack).float() / 255
+            patches = x.reshape(4, 14, 6, 14, 6).permute(1, 3, 0, 2, 4).reshape(196, 4, 36)
+            moves = (patches[:, 1:] - patches[:, :-1]).reshape(196, 108)
+            keys = linear(torch.cat([moves, self.action.expand(196, -1)], 1), parts["key_w"], parts["key_b"])
+            normed = layer_norm(patches, (36,), parts["in_w"], parts["in_b"]).reshape(196, 144)
+            message = torch.softmax(queries @ keys.T, 1) @ linear(normed, parts["value_w"], parts["value_b"])
+            message = layer_norm(relu(message), (PONG_MESSAGE,), parts["norm_w"], parts["norm_b"])
+            x = relu(message.T.reshape(1, PONG_MESSAGE, 20, 20))
+            x = relu(convolution(x, parts["conv0_w"], parts["conv0_b"], 2))
+            x = relu(convolution(x, parts["conv1_w"], parts["conv1_b"]))
+            x = relu(linear(x.flatten(), parts["hidden_w"], parts["hidden_b"]))
+            self.scores = linear(x, parts["out_w"], parts["out_b"]).numpy()
+            self.top = [int(self.scores.argmax())]
+            self.action = torch.eye(PONG_ACTIONS)[self.top[0]]
+            return self.scores
+
+    return TorchPong()
+
+
 def measure(agent, stacks, seconds):
-    """CPU microseconds of a decision, and the codes chosen in the first pass, those of a stack sorted."""
-    chosen = []
+    """CPU microseconds of a decision; the codes chosen in the first pass, those of a stack sorted, or the action; and the
+    sum of all scores."""
+    chosen, total = [], 0.0
     for stack in stacks:
-        agent.act(stack)
+        total += float(agent.act(stack).sum())
         chosen.append(sorted(int(code) for code in agent.top))
     start, best = time.process_time_ns(), float("inf")
     while time.process_time_ns() - start < seconds * 1e9:
@@ -154,28 +259,33 @@ def measure(agent, stacks, seconds):
         for stack in stacks:
             agent.act(stack)
         best = min(best, time.process_time_ns() - passing)
-    return best / len(stacks) / 1e3, chosen
+    return best / len(stacks) / 1e3, chosen, total
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("stacks", help="an npz with `stack`, [n, 4, 96, 96]")
-    arguments.add_argument("weights", help="an npz with `params` in the published order")
+    arguments.add_argument("stacks", nargs="?", help="an npz with `stack`, [n, 4, 96, 96]")
+    arguments.add_argument("weights", nargs="?", help="an npz with `params` in the published order")
     arguments.add_argument("--seconds", type=float, default=2.0, help="CPU time to spend on each")
     given = arguments.parse_args()
     if "MALLOC_MMAP_THRESHOLD_" not in os.environ:
         memory = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | memory)
-    stacks, params = np.load(given.stacks)["stack"], np.load(given.weights)["params"]
-    numpy_us, chosen = measure(NumpyAgent(params), stacks, given.seconds)
-    result = {"numpy_us": round(numpy_us, 2), "chosen_sum": sum(map(sum, chosen)), "numpy": np.__version__}
-    try:
-        us, same = measure(torch_agent(params), stacks, given.seconds)
-        differ = [i for i, (a, b) in enumerate(zip(chosen, same)) if a != b]
-        assert not differ, f"PyTorch chooses other codes than NumPy for the stacks {differ}"
-        result["torch_us"] = round(us, 2)
-    except ImportError as error:
-        result |= {"torch_us": None, "torch_why": str(error)}
+    work = {"pong": (NumpyPong, torch_pong, pong_stacks(), pong_params())}
+    if given.weights:
+        work["carracing"] = NumpyAgent, torch_agent, np.load(given.stacks)["stack"], np.load(given.weights)["params"]
+    result = {"numpy": np.__version__}
+    for name, (in_numpy, in_torch, stacks, params) in work.items():
+        us, chosen, total = measure(in_numpy(params), stacks, given.seconds)
+        result |= {f"{name}_numpy_us": round(us, 2), f"{name}_torch_us": None}
+        result[f"{name}_sum"] = sum(map(sum, chosen)) if name == "carracing" else total
+        try:
+            us, same, _ = measure(in_torch(params), stacks, given.seconds)
+            differ = [i for i, (a, b) in enumerate(zip(chosen, same)) if a != b]
+            assert not differ, f"{name}: PyTorch chooses otherwise than NumPy for the stacks {differ}"
+            result[f"{name}_torch_us"] = round(us, 2)
+        except ImportError as error:
+            result["torch_why"] = str(error)
     print(json.dumps(result))
 
 

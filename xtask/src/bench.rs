@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use crate::{attention, capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 7] = ["world", "forward", "sensors", "attention", "train", "evolve", "bridge"];
+const ROWS: [&str; 8] = ["world", "cartpole", "forward", "sensors", "attention", "train", "evolve", "bridge"];
+/// Those that the command measures.
+const BY_COMMAND: [&str; 4] = ["world", "forward", "train", "evolve"];
 /// Beside the rows: the pictures of `attention` replace those of the documentation.
 const PICTURES: &str = "pictures";
 /// What every reference runs with: memory of a size that it needs again and again is not given back to the system in
@@ -36,10 +38,20 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
     let python =
         python::environment(".venv-bench", &["python/requirements-bench.txt"], python::Dependencies::Found)?;
-    run_step(
-        "cargo build",
-        cargo().args(["build", "--release", "--quiet", "--package", "foveate-cli", "--features", "eigen"]),
-    )?;
+    if BY_COMMAND.iter().any(|row| wanted(row)) {
+        run_step(
+            "cargo build",
+            cargo().args([
+                "build",
+                "--release",
+                "--quiet",
+                "--package",
+                "foveate-cli",
+                "--features",
+                "eigen",
+            ]),
+        )?;
+    }
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
 
@@ -51,11 +63,15 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
         let ours = foveate(&["bench", "world", "--passes", "2", "--actions", path(&folder)?, "--json"])?;
         world_rows(&world, &ours, &mut table)?;
     }
+    if wanted("cartpole") {
+        cartpole_rows(&python, &folder.join("cartpole"), &mut table)?;
+    }
     if wanted("forward") {
         forward_rows(&python, &folder, &mut table)?;
     }
     if wanted("sensors") {
         sensors_rows(&python, &mut table)?;
+        picture_rows(&python, &mut table)?;
     }
     if wanted("attention") {
         attention::rows(&python, &folder, !words.is_empty(), &mut table)?;
@@ -91,8 +107,7 @@ fn bridge_rows(python: &Path, table: &mut Table) -> Result<()> {
         for workers in ["1", "2"] {
             eprintln!("{condition}: running {workers} of Gymnasium's workers, then ours …");
             let theirs = json("bridge.py", reference(python, "bridge.py").arg(&toys).args([STEPS, workers]))?;
-            let mut ours = cargo();
-            ours.args(["run", "--release", "--quiet", "-p", "foveate-gym", "--example", "bridge", "--"]);
+            let mut ours = example("foveate-gym", "bridge");
             ours.args(["foveate_toys:Toys/Trivial-v0", STEPS, workers, &format!("path={}", path(&toys)?)]);
             let us = number(&json("the bridge example", ours.env("FOVEATE_PYTHON", python))?, "us")?;
             let plural = if workers == "1" { "" } else { "s" };
@@ -203,82 +218,117 @@ fn forward_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
     let files = [folder.join("frames.u8"), folder.join("params.f32")];
     forward_of("champion on a lap", &Value::Object(ours), &files, python, table)?;
 
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let data = data();
     let files =
         ["golden_attention_agent_carracing.npz", "attention_agent_carracing.npz"].map(|f| data.join(f));
     if files.iter().all(|file| file.exists()) {
-        let mut ours = cargo();
-        ours.args(["run", "--release", "--quiet", "-p", "foveate-agents", "--example", "forward", "--"]);
+        let mut ours = example("foveate-agents", "forward");
         let ours = json("the forward example", ours.arg("--json").env("FOVEATE_DATA", &data))?;
         forward_of("published weights on golden frames", &ours, &files, python, table)?;
     }
 
-    let files = ["golden_attention_neuron_carracing_pi.npz", "attention_neuron_carracing_pi.npz"];
-    let files = files.map(|file| data.join(file));
-    if files.iter().all(|file| file.exists()) {
-        picture_rows(python, &data, &files, table)?;
-    }
     Ok(())
 }
 
-/// Microseconds per decision of `AttentionNeuron`'s published CarRacing agent on golden pictures.
-fn picture_rows(python: &Path, data: &Path, files: &[PathBuf; 2], table: &mut Table) -> Result<()> {
-    let mut ours = cargo();
-    ours.args(["run", "--release", "--quiet", "-p", "foveate-agents", "--example", "picture_forward", "--"]);
-    let ours = json("the picture_forward example", ours.arg("--json").env("FOVEATE_DATA", data))?;
-    eprintln!("running NumPy and PyTorch, AttentionNeuron …");
-    let mut reference = reference(python, "attention_neuron_pictures.py");
-    let theirs = json("attention_neuron_pictures.py", reference.args(files))?;
-    ensure!(
-        ours["chosen_sum"] == theirs["chosen_sum"],
-        "the codes chosen by ours sum to {}, by NumPy to {}",
-        ours["chosen_sum"],
-        theirs["chosen_sum"]
-    );
-    for (level, title) in LEVELS {
-        let Some(us) = ours[format!("{level}_us")].as_f64() else { continue };
-        for (name, key) in [("NumPy, as usually written", "numpy"), ("PyTorch", "torch")] {
-            if let Some(reference) = theirs[format!("{key}_us")].as_f64() {
-                let what = format!("AttentionNeuron forward, 96×96×4, 1,024 codes, {title}");
-                table.row(&what, "CPU µs", us, name, reference, reference / us);
-            }
+/// The folder of published weights and golden frames, which may be missing.
+fn data() -> PathBuf {
+    std::env::var_os("FOVEATE_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from)
+}
+
+/// An example program of a crate, in a release build, ready to run.
+fn example(package: &str, name: &str) -> Command {
+    let mut example = cargo();
+    example.args(["run", "--release", "--quiet", "-p", package, "--example", name, "--"]);
+    example
+}
+
+/// Steps of `cartpole-swingup-harder` per CPU second, by itself and in the loop of all episodes, beside the same world
+/// in Python: the same actions, whose returns and last observations must be equal to the bit.
+fn cartpole_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    eprintln!("running CartPoleSwingUpHarder in Python …");
+    let theirs = json("cartpole.py", reference(python, "cartpole.py").arg(folder))?;
+    let ours = json("the cartpole example", example("foveate-envs", "cartpole").arg(folder).arg("--json"))?;
+    for (episode, (mine, seen)) in
+        list(&theirs, "episodes")?.iter().zip(list(&ours, "returns")?.iter().zip(list(&ours, "seen")?))
+    {
+        ensure!(
+            episode["return"] == *mine && episode["seen"] == *seen,
+            "the actions of seed {} gave the return {mine} and a last observation of sum {seen}; in Python {} and {}",
+            episode["seed"],
+            episode["return"],
+            episode["seen"]
+        );
+    }
+    let steps = number(&ours, "steps")?;
+    ensure!(steps == number(&theirs, "steps")?, "other numbers of steps");
+    for (key, way) in [("step", "`step` and `observation`"), ("episode", "steps of an episode")] {
+        let speed = steps / number(&ours, &format!("{key}_cpu_s"))?;
+        for (key, name) in [
+            ("gymnasium", "Python, `gymnasium.make`"),
+            ("class", "Python, the class alone"),
+            ("plain", "Python, plain floats"),
+        ] {
+            let figure = steps / number(&theirs, &format!("{key}_cpu_s"))?;
+            let what = format!("`cartpole-swingup-harder`, {way}");
+            table.row(&what, "steps/CPU-s", speed, name, figure, speed / figure);
         }
     }
     Ok(())
 }
 
-/// The time of a decision of AttentionNeuron on numbers beside NumPy and PyTorch: the same weights and numbers, whose
-/// actions must agree.
+/// The time of a decision of AttentionNeuron on pictures beside NumPy and PyTorch: the published CarRacing agent on
+/// golden pictures, where they are there, and the architecture of the Pong agent.
+fn picture_rows(python: &Path, table: &mut Table) -> Result<()> {
+    let data = data();
+    let files = ["golden_attention_neuron_carracing_pi.npz", "attention_neuron_carracing_pi.npz"];
+    let files = files.map(|file| data.join(file));
+    eprintln!("running NumPy and PyTorch on pictures …");
+    let mut reference = reference(python, "attention_neuron_pictures.py");
+    if files.iter().all(|file| file.exists()) {
+        reference.args(files);
+    }
+    let theirs = json("attention_neuron_pictures.py", &mut reference)?;
+    let mut ours = example("foveate-agents", "picture_forward");
+    let ours = json("the picture_forward example", ours.arg("--json").env("FOVEATE_DATA", data))?;
+    for (agent, work) in
+        [("carracing", "CarRacing, 96×96×4, 1,024 codes"), ("pong", "Pong, 84×84×4, 400 codes")]
+    {
+        if theirs[format!("{agent}_sum")].is_null() {
+            continue;
+        }
+        neuron_rows(agent, work, &ours, &theirs, table)?;
+    }
+    Ok(())
+}
+
+/// The same on numbers: the published architectures for CartPole and Ant.
 fn sensors_rows(python: &Path, table: &mut Table) -> Result<()> {
     eprintln!("running NumPy and PyTorch on sensors …");
     let theirs = json("attention_neuron_numbers.py", &mut reference(python, "attention_neuron_numbers.py"))?;
-    let mut ours = cargo();
-    ours.args([
-        "run",
-        "--release",
-        "--quiet",
-        "-p",
-        "foveate-agents",
-        "--example",
-        "sensors",
-        "--",
-        "--json",
-    ]);
-    let ours = json("the numbers_forward example", &mut ours)?;
+    let ours =
+        json("the numbers_forward example", example("foveate-agents", "numbers_forward").arg("--json"))?;
     for (agent, work) in [("cartpole", "CartPole, 5 numbers"), ("ant", "Ant, 28 numbers")] {
-        let sum = |from: &Value| number(from, &format!("{agent}_sum"));
-        let (mine, other) = (sum(&ours)?, sum(&theirs)?);
-        // Rounding differs, and the action of a step is an input of the next.
-        ensure!((mine - other).abs() < 0.01, "{work}: actions sum to {mine} here and to {other} in NumPy");
-        for (level, title) in
-            [("avx512", "AVX-512"), ("avx2", "AVX2"), ("neon", "NEON"), ("portable", "portable")]
-        {
-            let Some(us) = ours[format!("{agent}_{level}_us")].as_f64() else { continue };
-            for (name, key) in [("NumPy", "numpy"), ("PyTorch", "torch")] {
-                if let Some(reference) = theirs[format!("{agent}_{key}_us")].as_f64() {
-                    let what = format!("AttentionNeuron forward, {work}, {title}");
-                    table.row(&what, "CPU µs", us, name, reference, reference / us);
-                }
+        neuron_rows(agent, work, &ours, &theirs, table)?;
+    }
+    Ok(())
+}
+
+/// The rows of one AttentionNeuron.
+fn neuron_rows(agent: &str, work: &str, ours: &Value, theirs: &Value, table: &mut Table) -> Result<()> {
+    let sum = |from: &Value| number(from, &format!("{agent}_sum"));
+    let (mine, other) = (sum(ours)?, sum(theirs)?);
+    // Rounding differs, and the action of a step is an input of the next. Codes chosen are whole numbers.
+    ensure!((mine - other).abs() < 0.01, "{work}: outputs sum to {mine} here and to {other} in NumPy");
+    for (level, title) in LEVELS {
+        let Some(us) = ours[format!("{agent}_{level}_us")].as_f64() else { continue };
+        for (name, key) in [("NumPy", "numpy"), ("PyTorch", "torch")] {
+            if let Some(reference) = theirs[format!("{agent}_{key}_us")].as_f64() {
+                let what = format!("AttentionNeuron forward, {work}, {title}");
+                table.row(&what, "CPU µs", us, name, reference, reference / us);
             }
         }
     }

@@ -115,40 +115,67 @@ impl Task for Apply<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let Apply { conv, x, y } = self;
-        let shape = &conv.shape;
-        let (out_height, out_width) = shape.output();
-        let places = out_height * out_width;
-        let area = shape.height * shape.width;
-        let zero = isa.splat16(0.0);
-        for (block, bias) in conv.bias.iter().enumerate() {
-            let weights = &conv.weights[block * shape.taps()..(block + 1) * shape.taps()];
-            for start in (0..places).step_by(TOGETHER) {
-                // After the last place, it is computed again.
-                let corner = |i: usize| {
-                    let place = (start + i).min(places - 1);
-                    place / out_width * shape.stride * shape.width + place % out_width * shape.stride
-                };
-                let corners = [corner(0), corner(1), corner(2), corner(3)];
-                let mut sums = [isa.load16(&bias.0); TOGETHER];
-                for (row, weights) in weights.chunks_exact(shape.size).enumerate() {
-                    let at = row / shape.size * area + row % shape.size * shape.width;
-                    let of = |i: usize| &x[corners[i] + at..][..shape.size];
-                    let (a, b, c, d) = (of(0), of(1), of(2), of(3));
-                    for (t, weight) in weights.iter().enumerate() {
-                        let weight = isa.load16(&weight.0);
-                        sums[0] = weight.mul_add(isa.splat16(a[t]), sums[0]);
-                        sums[1] = weight.mul_add(isa.splat16(b[t]), sums[1]);
-                        sums[2] = weight.mul_add(isa.splat16(c[t]), sums[2]);
-                        sums[3] = weight.mul_add(isa.splat16(d[t]), sums[3]);
+        let blocks = conv.bias.len();
+        let mut first = 0;
+        // As many sums as there are registers for; that changes no result.
+        while I::ROWS == 4 && first + 2 <= blocks {
+            filters::<I, 2>(isa, conv, first, x, y);
+            first += 2;
+        }
+        for block in first..blocks {
+            filters::<I, 1>(isa, conv, block, x, y);
+        }
+    }
+}
+
+/// `B` blocks of sixteen filters, from block `first` on.
+#[inline(always)]
+fn filters<I: Isa, const B: usize>(isa: I, conv: &Conv, first: usize, x: &[f32], y: &mut [f32]) {
+    let shape = &conv.shape;
+    let (taps, size) = (shape.taps(), shape.size);
+    let (out_height, out_width) = shape.output();
+    let places = out_height * out_width;
+    let area = shape.height * shape.width;
+    for start in (0..places).step_by(TOGETHER) {
+        let mut corners = [0; TOGETHER];
+        for (i, corner) in corners.iter_mut().enumerate() {
+            // After the last place, it is computed again.
+            let place = (start + i).min(places - 1);
+            *corner = place / out_width * shape.stride * shape.width + place % out_width * shape.stride;
+        }
+        let mut sums = [[isa.splat16(0.0); TOGETHER]; B];
+        let mut weights: [&[Block]; B] = [&[]; B];
+        for b in 0..B {
+            sums[b] = [isa.load16(&conv.bias[first + b].0); TOGETHER];
+            weights[b] = &conv.weights[(first + b) * taps..(first + b + 1) * taps];
+        }
+        for row in 0..taps / size {
+            let at = row / size * area + row % size * shape.width;
+            let mut pixels: [&[f32]; TOGETHER] = [&[]; TOGETHER];
+            for (pixels, corner) in pixels.iter_mut().zip(&corners) {
+                *pixels = &x[corner + at..][..size];
+            }
+            let mut of_row: [&[Block]; B] = [&[]; B];
+            for b in 0..B {
+                of_row[b] = &weights[b][row * size..][..size];
+            }
+            for t in 0..size {
+                for b in 0..B {
+                    let weight = isa.load16(&of_row[b][t].0);
+                    for i in 0..TOGETHER {
+                        sums[b][i] = weight.mul_add(isa.splat16(pixels[i][t]), sums[b][i]);
                     }
                 }
-                let filters = 16.min(shape.filters - 16 * block);
-                for (i, sum) in sums.into_iter().enumerate().take(places - start) {
-                    let mut all = Block::default();
-                    sum.max(zero).store(&mut all.0);
-                    for (filter, &value) in all.0[..filters].iter().enumerate() {
-                        y[(16 * block + filter) * places + start + i] = value;
-                    }
+            }
+        }
+        for (b, sums) in sums.into_iter().enumerate() {
+            let filter = 16 * (first + b);
+            let filters = 16.min(shape.filters - filter);
+            for (i, sum) in sums.into_iter().enumerate().take(places - start) {
+                let mut all = Block::default();
+                sum.max(isa.splat16(0.0)).store(&mut all.0);
+                for (n, &value) in all.0[..filters].iter().enumerate() {
+                    y[(filter + n) * places + start + i] = value;
                 }
             }
         }

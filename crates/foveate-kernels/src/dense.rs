@@ -62,12 +62,27 @@ impl Dense {
     /// Computes sixteen outputs: the bias, then the contribution of each input, in order.
     #[inline(always)]
     pub(crate) fn sums<I: Isa>(&self, isa: I, block: usize, x: &[f32]) -> I::V16 {
-        let mut sum = isa.load16(&self.bias[block].0);
-        let weights = &self.weights[block * self.inputs..(block + 1) * self.inputs];
-        for (w, &x) in weights.iter().zip(x) {
-            sum = isa.load16(&w.0).mul_add(isa.splat16(x), sum);
-        }
+        let [sum] = self.sums_of::<I, 1>(isa, block, x);
         sum
+    }
+
+    /// The same for `B` blocks, from block `first` on.
+    #[inline(always)]
+    fn sums_of<I: Isa, const B: usize>(&self, isa: I, first: usize, x: &[f32]) -> [I::V16; B] {
+        let x = &x[..self.inputs];
+        let mut sums = [isa.splat16(0.0); B];
+        let mut weights: [&[Block]; B] = [&[]; B];
+        for b in 0..B {
+            sums[b] = isa.load16(&self.bias[first + b].0);
+            weights[b] = &self.weights[(first + b) * self.inputs..][..self.inputs];
+        }
+        for (i, &x) in x.iter().enumerate() {
+            let x = isa.splat16(x);
+            for b in 0..B {
+                sums[b] = isa.load16(&weights[b][i].0).mul_add(x, sums[b]);
+            }
+        }
+        sums
     }
 }
 
@@ -82,11 +97,23 @@ impl Task for Apply<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        for (block, y) in self.y.chunks_mut(16).enumerate() {
-            let sum = self.layer.sums(isa, block, self.x);
+        /// Blocks whose sums are computed together: an addition waits for the one before.
+        const TOGETHER: usize = 4;
+        let Apply { layer, x, y } = self;
+        let mut groups = y.chunks_exact_mut(16 * TOGETHER);
+        let mut block = 0;
+        for y in &mut groups {
+            let sums = layer.sums_of::<I, TOGETHER>(isa, block, x);
+            for (sum, y) in sums.into_iter().zip(y.as_chunks_mut::<16>().0) {
+                sum.store(y);
+            }
+            block += TOGETHER;
+        }
+        for y in groups.into_remainder().chunks_mut(16) {
             let mut all = Block::default();
-            sum.store(&mut all.0);
+            layer.sums(isa, block, x).store(&mut all.0);
             y.copy_from_slice(&all.0[..y.len()]);
+            block += 1;
         }
     }
 }

@@ -81,7 +81,7 @@ impl CartPoleSwingUp {
     }
 
     /// Writes the observation.
-    #[inline(always)]
+    #[inline]
     fn look(&mut self) {
         let CartPoleState { x, x_dot, theta_dot, .. } = self.motion.state();
         let (sin, cos) = self.motion.sin_cos();

@@ -53,7 +53,7 @@ impl CartPoleState {
     /// The state after one step with `force`; `sin` and `cos` are those of the angle before it.
     ///
     /// Explicit Euler: positions move with the velocities before the step.
-    #[inline(always)]
+    #[inline]
     pub(super) fn moved(self, force: f64, sin: f64, cos: f64) -> Self {
         let CartPoleState { x, x_dot, theta, theta_dot } = self;
         let (spin_squared, cos_squared) = (squared(theta_dot), squared(cos));
@@ -76,14 +76,14 @@ impl CartPoleState {
 
     /// 1 with the pole upright in the middle, 0 hanging or at an end of the track, below 0 beyond it; `cos` is
     /// that of the angle.
-    #[inline(always)]
+    #[inline]
     pub(super) fn reward(self, cos: f64) -> f64 {
         // Halving is exact, however it is written.
         0.5 * (cos + 1.0) * (self.x / HALF_TRACK * (PI / 2.0)).cos()
     }
 
     /// Whether the cart left the track.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_off(self) -> bool {
         self.x < -HALF_TRACK || self.x > HALF_TRACK
     }
@@ -108,7 +108,7 @@ pub(super) struct Motion {
 struct Apart(f64);
 
 impl Motion {
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(state: CartPoleState) -> Self {
         let CartPoleState { x, x_dot, theta, theta_dot } = state;
         let (sin, cos) = theta.sin_cos();
@@ -123,12 +123,12 @@ impl Motion {
     }
 
     /// Takes one step with `force`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance(&mut self, force: f64) {
         *self = Motion::new(self.state().moved(force, self.sin.0, self.cos.0));
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) const fn state(&self) -> CartPoleState {
         let &Motion {
             x: Apart(x),
@@ -141,7 +141,7 @@ impl Motion {
     }
 
     /// Sine and cosine of the angle.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn sin_cos(&self) -> (f64, f64) {
         (self.sin.0, self.cos.0)
     }
@@ -154,7 +154,7 @@ impl Motion {
 /// place of the true square: 0.011 for its exponential function, the rest for its logarithm, whose relative
 /// error is below 1.5 · 2^-68. So it is the correctly rounded product unless the true square lies that near the
 /// middle between two numbers. Only then, in a twenty-fifth of all cases, is `pow` called.
-#[inline(always)]
+#[inline]
 fn squared(x: f64) -> f64 {
     /// Half the width of the interval around the middle, in units of 2^-64 of the last place.
     const NEAR: u64 = ((1_u128 << 64) / 50) as u64;
