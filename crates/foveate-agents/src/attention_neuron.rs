@@ -7,12 +7,14 @@
 //!
 //! * [`vectors`]: the agent for worlds that show numbers (CartPole, Ant in the paper).
 //! * [`student`]: its gradient, for learning from an expert.
-//! * [`pictures`]: the agent for worlds that show pictures (CarRacing, Pong in the paper), with its [`heads`].
+//! * [`pictures`]: the agent for worlds that show pictures (CarRacing, Pong in the paper), with its [`heads`];
+//!   [`picture_student`]: its gradient.
 //!
 //! Both are the agent `attention-neuron`. Its setting `senses` says which one is meant: `"numbers"`, the default, or
 //! `"picture"`.
 
 pub mod heads;
+pub mod picture_student;
 pub mod pictures;
 pub mod student;
 pub mod vectors;

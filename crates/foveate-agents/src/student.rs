@@ -67,6 +67,21 @@ impl LstmStudent {
     }
 }
 
+/// Appends the expert's actions of the steps `piece` to `wanted`, from −1 for the lowest to 1 for the highest.
+pub(crate) fn scaled(
+    demonstration: &Demonstration,
+    piece: Range<usize>,
+    actions: &[[f64; 2]],
+    wanted: &mut Vec<f32>,
+) {
+    let n = actions.len();
+    for action in demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n) {
+        wanted.extend(action.iter().zip(actions).map(|(&action, &[low, high])| {
+            ((f64::from(action) - f64::midpoint(low, high)) / ((high - low) / 2.0)) as f32
+        }));
+    }
+}
+
 impl Student for LstmStudent {
     fn inputs(&self) -> usize {
         self.inputs
@@ -115,11 +130,7 @@ impl Student for LstmStudent {
         );
 
         wanted.clear();
-        for action in demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n) {
-            wanted.extend(action.iter().zip(&*actions).map(|(&action, &[low, high])| {
-                ((f64::from(action) - f64::midpoint(low, high)) / ((high - low) / 2.0)) as f32
-            }));
-        }
+        scaled(demonstration, piece.clone(), actions, wanted);
         let x = &demonstration.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];
         let places = ["lstm.weight_ih", "lstm.weight_hh", "lstm.bias_ih", "output.weight", "output.bias"]
             .map(|name| params.place(name));

@@ -162,6 +162,48 @@ fn matches_differences_of_the_definition() {
 }
 
 #[test]
+fn the_gradient_of_the_inputs_matches_differences() {
+    for (index, case) in CASES.iter().enumerate() {
+        let &Case(inputs, hidden, actions, burn_in, steps, _) = case;
+        let weights = Weights::drawn(case, 17 + index);
+        let (mut x, wanted) = (numbers((burn_in + steps) * inputs, 1), numbers(steps * actions, 2));
+        let mut first: Option<Vec<f32>> = None;
+        for level in Level::available() {
+            let mut learner = weights.learner(case).with_input_gradient();
+            let (cell, output) = weights.parts();
+            learner.set(cell, output);
+            let (mut plain, mut other) = (vec![0.0; weights.flat.len()], vec![0.0; weights.flat.len()]);
+            let error = weights.study(&mut learner, level, &x, &wanted, &mut other);
+            assert_eq!(error, weights.study(&mut weights.learner(case), level, &x, &wanted, &mut plain));
+            assert_eq!(plain, other, "the gradient of the weights is the same");
+            let mut dx = vec![1.0; steps * inputs];
+            learner.input_gradient(level, &mut dx);
+            assert_eq!(first.get_or_insert(dx.clone()), &dx, "{level}, case {index}");
+        }
+        let dx = first.expect("there is a level");
+        let flat: Vec<f64> = weights.flat.iter().map(|&w| f64::from(w)).collect();
+        let mut slow = Slow { inputs, ends: weights.ends, h: vec![0.0; hidden], c: vec![0.0; hidden] };
+        let (before, x) = x.split_at_mut(burn_in * inputs);
+        before.chunks_exact(inputs).for_each(|x| drop(slow.step(&flat, x)));
+        let largest = dx.iter().fold(0.0, |most: f64, g| most.max(f64::from(g.abs())));
+        for i in (0..dx.len()).step_by(dx.len().div_ceil(30)) {
+            let old = x[i];
+            let mut at = |number: f32| {
+                x[i] = number;
+                (slow.error(&flat, x, &wanted, actions), f64::from(number))
+            };
+            let ((more, high), (less, low)) = (at(old + 1e-3), at(old - 1e-3));
+            at(old);
+            let (got, truth) = (f64::from(dx[i]), (more - less) / (high - low));
+            assert!(
+                (got - truth).abs() <= 1e-4 * truth.abs() + 1e-5 * largest,
+                "case {index}, input {i}: {got}, by differences {truth}, the largest is {largest}"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_level_gives_the_same_bits_and_adds_them() {
     for (index, case) in CASES.iter().enumerate() {
         let &Case(inputs, _, actions, burn_in, steps, _) = case;

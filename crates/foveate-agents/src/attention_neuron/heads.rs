@@ -170,6 +170,14 @@ impl HeadConfig {
         }
     }
 
+    /// Hidden units of a recurrent head; `None` for other heads.
+    pub(super) const fn recurrent(&self) -> Option<usize> {
+        match self {
+            HeadConfig::Recurrent(recurrent) => Some(recurrent.hidden),
+            HeadConfig::AttentionAgent(_) | HeadConfig::Convolution(_) | HeadConfig::Dense(_) => None,
+        }
+    }
+
     /// Checks that it fits a latent picture of these rows and columns.
     ///
     /// # Errors

@@ -15,7 +15,7 @@
 
 use foveate_core::{
     ActContext, Agent, Attention, Decision, EnvSpec, Observation, PatchGrid, Policy, PolicyAgent,
-    PolicyError, Seed, Selected, Student, TensorShape, Threads,
+    PolicyError, Seed, Selected, Student, StudyInputs, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use foveate_kernels::patch_codes::{
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::attention_neuron::heads::{Head, HeadConfig, HeadMemory};
+use crate::attention_neuron::picture_student::PictureStudent;
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{MAX_HIDDEN, MAX_SIDE, Scale, bad, check_actions, check_params, to_units, within};
 use crate::params::Params;
@@ -88,6 +89,9 @@ pub struct PictureConfig {
     pub first_choice: Option<usize>,
     /// What turns the codes into the action.
     pub head: HeadConfig,
+    /// What learns from an expert by gradients.
+    #[serde(skip_serializing_if = "Learns::is_default")]
+    pub learns: Learns,
     /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1. Of choices one range for each.
     pub actions: Vec<[f64; 2]>,
 }
@@ -101,6 +105,24 @@ pub enum Order {
     TimeFastest,
     /// `[time, row, column]`, as in the published Pong agent.
     TimeSlowest,
+}
+
+/// What learns from an expert by gradients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Learns {
+    /// The LSTM of the head. Queries, keys and values keep their first weights, unless evolution changes them.
+    #[default]
+    Head,
+    /// Everything; only with the recurrent head.
+    All,
+}
+
+impl Learns {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Learns::default()
+    }
 }
 
 impl Default for PictureConfig {
@@ -121,6 +143,7 @@ impl Default for PictureConfig {
             message_affine: false,
             first_choice: None,
             head: HeadConfig::default(),
+            learns: Learns::default(),
             actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
         }
     }
@@ -196,12 +219,35 @@ impl PictureConfig {
             return bad(format!("first_choice is {first}; there are {} choices", self.actions.len()));
         }
         self.head.check(self.codes)?;
+        if self.learns == Learns::All && self.head.recurrent().is_none() {
+            return bad("learns = \"all\" needs head = { kind = \"recurrent\" }: through the other heads no gradient flows");
+        }
         check_params(&self.tensors(), "lower message_dim, query_dim or the head's sizes")?;
         Ok(grid)
     }
 
+    /// The weights of the kernel in `params`, with its fixed `table`.
+    pub(super) fn codes_weights<'a>(&self, params: &'a Params, table: &'a [f32]) -> CodesWeights<'a> {
+        let affine = |on: bool, weight: &str, bias: &str| {
+            on.then(|| Affine { weight: params.get(weight), bias: params.get(bias) })
+        };
+        CodesWeights {
+            table,
+            query: params.linear("query.weight", "query.bias"),
+            key: params.linear("key.weight", "key.bias"),
+            value: params.linear("value.weight", "value.bias"),
+            divisor: self.scale.divisor(self.shape().key_inputs(), self.query_dim) / self.sharpness,
+            flatten: match self.flatten {
+                Order::TimeFastest => Flatten::TimeFastest,
+                Order::TimeSlowest => Flatten::TimeSlowest,
+            },
+            value_norm: affine(self.value_affine, "value_norm.weight", "value_norm.bias"),
+            message_norm: affine(self.message_affine, "message_norm.weight", "message_norm.bias"),
+        }
+    }
+
     /// The sizes of the kernel.
-    fn shape(&self) -> CodesShape {
+    pub(super) fn shape(&self) -> CodesShape {
         CodesShape {
             width: self.image[0],
             height: self.image[1],
@@ -278,6 +324,10 @@ impl AgentConfig for PictureConfig {
 
     fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
         self.check()?;
+        if self.learns == Learns::All {
+            let student = PictureStudent::new(self.clone())?;
+            return Ok(student.map(|student| Box::new(student) as Box<dyn Student>));
+        }
         let student = self.head.lstm(self.codes, self.message_dim).map(|(inputs, hidden)| {
             let student = LstmStudent::of(self.tensors(), inputs, hidden, self.actions.clone());
             Box::new(student) as Box<dyn Student>
@@ -318,6 +368,8 @@ pub struct PictureAgent {
 pub struct PictureMemory {
     codes: CodesScratch,
     head: HeadMemory,
+    /// What the student learns from; `None` when only the head learns.
+    studied: Option<Studied>,
     /// `[actions]`: the previous action that the keys get.
     previous: Vec<f32>,
     action: Vec<f64>,
@@ -325,6 +377,67 @@ pub struct PictureMemory {
     winners: Vec<u32>,
     /// 0, 1, 2, …
     ranks: Vec<u32>,
+}
+
+/// The last stack, and whether the student can put the stacks of this episode together from their newest pictures.
+#[derive(Debug, Clone)]
+struct Studied {
+    /// `[frames, height, width]`
+    stack: Vec<u8>,
+    /// Bytes of a picture.
+    area: usize,
+    /// Whether there was a step in this episode.
+    begun: bool,
+    fault: Option<Fault>,
+}
+
+/// Why a student cannot learn from an episode.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// Its first stack holds different pictures.
+    Start,
+    /// A stack does not go on where the one before ends.
+    Jump,
+    /// Patches are missing.
+    Missing,
+}
+
+impl Studied {
+    fn begin(&mut self) {
+        (self.begun, self.fault) = (false, None);
+    }
+
+    /// Remembers the stack of a step.
+    fn see(&mut self, stack: &[u8], present: Option<&[f32]>) {
+        let older = stack.len() - self.area;
+        let found = if present.is_some_and(|present| present.contains(&0.0)) {
+            Some(Fault::Missing)
+        } else if !self.begun {
+            (stack[..older] != stack[self.area..]).then_some(Fault::Start)
+        } else {
+            (stack[..older] != self.stack[self.area..]).then_some(Fault::Jump)
+        };
+        self.fault = self.fault.or(found);
+        self.stack.copy_from_slice(stack);
+        self.begun = true;
+    }
+
+    /// The newest picture.
+    fn inputs(&self) -> Result<StudyInputs<'_>, PolicyError> {
+        let given = match self.fault {
+            None => {
+                let picture = &self.stack[self.stack.len() - self.area..];
+                return Ok(StudyInputs { numbers: &[], picture });
+            }
+            Some(Fault::Start) => "different pictures in the first stack of an episode",
+            Some(Fault::Jump) => "a stack that does not hold the newest pictures of the stack before",
+            Some(Fault::Missing) => "pictures of which patches are missing",
+        };
+        Err(PolicyError::ObservationShape {
+            wanted: "stacks of consecutive whole pictures, from which learns = \"all\" learns".into(),
+            given: given.into(),
+        })
+    }
 }
 
 impl PictureMemory {
@@ -391,22 +504,7 @@ impl PictureAgent {
     /// Converts the parameters to the layout that the kernels use. Does not allocate.
     fn pack(&mut self) {
         let PictureAgent { config, params, table, codes, head, .. } = self;
-        let affine = |on: bool, weight: &str, bias: &str| {
-            on.then(|| Affine { weight: params.get(weight), bias: params.get(bias) })
-        };
-        codes.set(CodesWeights {
-            table,
-            query: params.linear("query.weight", "query.bias"),
-            key: params.linear("key.weight", "key.bias"),
-            value: params.linear("value.weight", "value.bias"),
-            divisor: config.scale.divisor(config.shape().key_inputs(), config.query_dim) / config.sharpness,
-            flatten: match config.flatten {
-                Order::TimeFastest => Flatten::TimeFastest,
-                Order::TimeSlowest => Flatten::TimeSlowest,
-            },
-            value_norm: affine(config.value_affine, "value_norm.weight", "value_norm.bias"),
-            message_norm: affine(config.message_affine, "message_norm.weight", "message_norm.bias"),
-        });
+        codes.set(config.codes_weights(params, table));
         head.set(params);
     }
 
@@ -451,6 +549,10 @@ impl Policy for PictureAgent {
         PictureMemory {
             codes: self.codes.scratch(),
             head: self.head.memory(),
+            studied: (self.config.learns == Learns::All).then(|| {
+                let area = self.config.image[0] * self.config.image[1];
+                Studied { stack: vec![0; self.config.frames * area], area, begun: false, fault: None }
+            }),
             previous,
             action: vec![0.0; self.config.actions.len()],
             winners: Vec::with_capacity(patches),
@@ -460,6 +562,7 @@ impl Policy for PictureAgent {
 
     fn reset(&self, memory: &mut PictureMemory, _: Seed) {
         memory.head.reset();
+        memory.studied.iter_mut().for_each(Studied::begin);
         self.reset_previous(&mut memory.previous);
     }
 
@@ -471,6 +574,9 @@ impl Policy for PictureAgent {
     ) -> Result<Decision<'m>, PolicyError> {
         let (level, m) = (self.level, memory);
         let (pixels, present) = self.read(observation)?;
+        if let Some(studied) = &mut m.studied {
+            studied.see(pixels, present);
+        }
         self.codes.compute(level, pixels, present, &m.previous, &mut m.codes).map_err(|_| {
             PolicyError::ObservationShape {
                 wanted: "at least one patch".into(),
@@ -505,6 +611,13 @@ impl Policy for PictureAgent {
 
     fn inputs<'m>(&self, memory: &'m PictureMemory) -> &'m [f32] {
         memory.head.inputs()
+    }
+
+    fn study_inputs<'m>(&self, memory: &'m PictureMemory) -> Result<StudyInputs<'m>, PolicyError> {
+        match &memory.studied {
+            Some(studied) => studied.inputs(),
+            None => Ok(StudyInputs { numbers: self.inputs(memory), picture: &[] }),
+        }
     }
 
     fn tensors(&self) -> Vec<TensorShape> {

@@ -17,6 +17,7 @@ mod backward;
 
 use crate::Level;
 use crate::dense::Dense;
+use crate::gemm::{Gemm, View};
 use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
 use crate::lstm::{Cell, CellState, CellWeights};
 use crate::project::Linear;
@@ -35,6 +36,9 @@ pub struct Learner {
     back: Vec<Block>,
     /// `[actions, hidden / 16, 16]`: `output.weight`.
     output_rows: Vec<Block>,
+    /// `[hidden / 16, 4 gates, 16, inputs]`: `weight_ih` in the order of δz; empty unless it is asked for.
+    input_rows: Vec<f32>,
+    gemm: Gemm,
     tape: Tape,
 }
 
@@ -69,6 +73,8 @@ struct Tape {
     pull: Vec<Block>,
     /// `[CHUNK, hidden / 16, 4 gates, 16]`: derivative with respect to z.
     dz: Vec<Block>,
+    /// `[steps, hidden / 16, 4 gates, 16]`: the same for all steps; empty unless it is asked for.
+    all_dz: Vec<Block>,
     /// `[hidden / 16, 16]`: derivative with respect to h, from the next step.
     dh: Vec<Block>,
     /// `[hidden / 16, 16]`: derivative with respect to c, from the next step.
@@ -118,12 +124,15 @@ impl Learner {
             output: Dense::new(hidden, actions),
             back: blocks(units * units * 64),
             output_rows: blocks(actions * units),
+            input_rows: vec![],
+            gemm: Gemm::default(),
             tape: Tape {
                 start: CellState::new(hidden),
                 told: vec![],
                 kept: vec![],
                 pull: vec![],
                 dz: blocks(CHUNK * units * 4),
+                all_dz: vec![],
                 dh: blocks(units),
                 dc: blocks(units),
                 cell_sums: blocks(rows(units * 16 + inputs + 1) * units * 4),
@@ -131,6 +140,14 @@ impl Learner {
                 output_bias_sums: blocks(pulls),
             },
         }
+    }
+
+    /// The same learner, which also computes the gradient with respect to its inputs; see
+    /// [`Learner::input_gradient`].
+    #[must_use]
+    pub fn with_input_gradient(mut self) -> Self {
+        self.input_rows = vec![0.0; self.units() * 64 * self.inputs];
+        self
     }
 
     /// Sets the weights.
@@ -146,6 +163,13 @@ impl Learner {
             for (block, weights) in weights.chunks(16).enumerate() {
                 let to = ((block * units + unit / 16) * 4 + gate) * 16 + unit % 16;
                 self.back[to].0[..weights.len()].copy_from_slice(weights);
+            }
+        }
+        if !self.input_rows.is_empty() {
+            for (row, weights) in cell.weight_ih.chunks_exact(self.inputs).enumerate() {
+                let (gate, unit) = (row / hidden, row % hidden);
+                let to = (unit / 16 * 64 + gate * 16 + unit % 16) * self.inputs;
+                self.input_rows[to..to + self.inputs].copy_from_slice(weights);
             }
         }
         for (action, weights) in output.weight.chunks_exact(hidden).enumerate() {
@@ -178,10 +202,28 @@ impl Learner {
             tape.kept.resize((steps + 1) * units, Kept::default());
             tape.pull.resize(steps * pulls, Block::default());
         }
+        if !self.input_rows.is_empty() {
+            tape.all_dz.resize(steps * units * 4, Block::default());
+        }
         let (burn_in, x) = x.split_at((all - steps) * self.inputs);
         let error = level.run(Study { learner: self, burn_in, x, wanted, steps });
         self.add_to(gradient);
         error
+    }
+
+    /// The gradient of the last [`Learner::study`] with respect to its inputs, without those of the additional
+    /// first steps: `[steps, inputs]`.
+    ///
+    /// # Panics
+    /// When this learner is not made [`with_input_gradient`](Learner::with_input_gradient), or `dx` has
+    /// another length.
+    pub fn input_gradient(&mut self, level: Level, dx: &mut [f32]) {
+        assert!(!self.input_rows.is_empty(), "made without gradients of inputs");
+        let (wide, inputs) = (self.units() * 64, self.inputs);
+        let dz = flat(&self.tape.all_dz);
+        assert_eq!(dx.len(), dz.len() / wide * inputs, "inputs of {} steps", dz.len() / wide);
+        let dz = View::new(dz, dz.len() / wide, wide);
+        self.gemm.product(level, dz, View::new(&self.input_rows, wide, inputs), dx);
     }
 
     /// Number of blocks of hidden units.

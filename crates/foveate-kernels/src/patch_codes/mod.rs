@@ -18,6 +18,7 @@
 //! Results are bit-identical on every instruction set.
 
 mod attend;
+mod gradient;
 mod latent;
 mod merge;
 mod project;
@@ -29,6 +30,7 @@ use crate::lanes::{Block, flat};
 use crate::project::Linear;
 use merge::Merged;
 
+pub use gradient::{CodesGradient, CodesLearner};
 pub use latent::Latent;
 
 /// Added to variances, as in PyTorch's `LayerNorm`.

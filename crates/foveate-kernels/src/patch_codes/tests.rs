@@ -321,3 +321,112 @@ fn codes_have_queries_and_keys() {
         }
     }
 }
+
+/// Its gradient for `d`, `[steps, codes, message]`, on the last steps of `stacks`, one vector per tensor in the
+/// order of [`Weights::numbers`] without the table; and the codes of all stacks.
+fn study(
+    learner: &mut CodesLearner,
+    weights: &Weights,
+    level: Level,
+    stacks: &[Vec<u8>],
+    d: &[f32],
+) -> (Vec<Vec<f32>>, Vec<f32>) {
+    learner.set(weights.borrowed());
+    learner.clear();
+    stacks.iter().for_each(|pixels| learner.see(level, pixels));
+    let mut out = vec![0.0; stacks.len() * learner.outputs()];
+    learner.forward(level, &mut out);
+    learner.backward(level, d);
+    let mut sums: Vec<Vec<f32>> = weights.numbers[1..].iter().map(|w| vec![0.0; w.len()]).collect();
+    let [query_weight, query_bias, key_weight, _, value_weight, value_bias, a, b, c, e] = &mut sums[..] else {
+        panic!("ten tensors");
+    };
+    let (value_norm, message_norm) = ([&mut a[..], b], [&mut c[..], e]);
+    learner.add_to(CodesGradient {
+        query_weight,
+        query_bias,
+        key_weight,
+        value_weight,
+        value_bias,
+        value_norm,
+        message_norm,
+    });
+    (sums, out)
+}
+
+#[test]
+fn gradients_match_differences_of_the_definition() {
+    let cases = [(SMALL, Flatten::TimeSlowest, true), (SMALL, Flatten::TimeFastest, false), (USUAL, Flatten::TimeFastest, true)];
+    for (case, (shape, flatten, affine)) in cases.into_iter().enumerate() {
+        let mut weights = Weights::new(shape, 6, flatten, affine, 0.8);
+        let mut learner = CodesLearner::new(shape, 6);
+        let stacks: Vec<Vec<u8>> = (0..4).map(|i| pictures(&shape, 20 + i)).collect();
+        let d = numbers(77, 3 * learner.outputs(), 1.0);
+        let (gradient, out) = study(&mut learner, &weights, Level::best(), &stacks, &d);
+        let all = vec![1.0; shape.patches()];
+        let shared = numbers(4, shape.shared, 1.0);
+        let mut codes = PatchCodes::new(shape);
+        codes.set(weights.borrowed());
+        let mut scratch = codes.scratch();
+        for (pixels, out) in stacks.iter().zip(out.chunks_exact(learner.outputs())) {
+            codes.compute(Level::best(), pixels, None, &shared, &mut scratch).expect("patches");
+            for (i, x) in out.iter().enumerate() {
+                let acted = scratch.message()[i % shape.message * scratch.pitch() + i / shape.message];
+                assert!((x - acted).abs() < 1e-3, "case {case}, number {i}: {x}, the agent's is {acted}");
+            }
+        }
+        let sum = |weights: &Weights| -> f64 {
+            let of = |(pixels, d): (&Vec<u8>, &[f32])| -> f64 {
+                let messages = weights.define(pixels, &all, &shared).0;
+                messages.iter().flatten().zip(d).map(|(x, &d)| x * f64::from(d)).sum()
+            };
+            stacks[1..].iter().zip(d.chunks_exact(learner.outputs())).map(of).sum()
+        };
+        for (tensor, gradient) in gradient.iter().enumerate() {
+            let largest = gradient.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
+            let still = tensor == 3 || (tensor >= 6 && !affine);
+            assert_eq!(largest == 0.0, still, "case {case}, tensor {tensor}");
+            if tensor >= 6 && !affine {
+                continue;
+            }
+            // A prime, so that all rows and columns have their turn.
+            for i in (0..gradient.len()).step_by((gradient.len() / 12).max(1) | 1) {
+                let old = weights.numbers[tensor + 1][i];
+                let mut at = |w: f32| {
+                    weights.numbers[tensor + 1][i] = w;
+                    (sum(&weights), f64::from(w))
+                };
+                let ((more, high), (less, low)) = (at(old + 1e-4), at(old - 1e-4));
+                at(old);
+                let (got, truth) = (f64::from(gradient[i]), (more - less) / (high - low));
+                assert!(
+                    (got - truth).abs() <= 1e-3 * truth.abs() + 2e-4 * f64::from(largest) + 1e-6,
+                    "case {case}, tensor {tensor}, number {i}: {got}, by differences {truth}, the largest is {largest}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_have_the_same_bits_on_every_level_and_in_every_order_of_patches() {
+    for (shape, affine) in [(SMALL, true), (USUAL, false), (WIDE, true)] {
+        let weights = Weights::new(shape, 6, Flatten::TimeFastest, affine, 0.8);
+        let mut stacks: Vec<Vec<u8>> = (0..3).map(|i| pictures(&shape, 30 + i)).collect();
+        let d = numbers(78, 2 * shape.codes * shape.message, 1.0);
+        let mut first = None;
+        let n = shape.patches();
+        let order: Vec<usize> = (0..n).map(|i| (i * 5 + 3) % n).collect();
+        for round in 0..2 {
+            for level in Level::available() {
+                let mut learner = CodesLearner::new(shape, 6);
+                // More steps than later must leave nothing behind.
+                let long = [&stacks[..], &stacks].concat();
+                study(&mut learner, &weights, level, &long, &d.repeat(2));
+                let got = study(&mut learner, &weights, level, &stacks, &d);
+                assert!(first.get_or_insert(got.clone()) == &got, "{level}, round {round}");
+            }
+            stacks = stacks.iter().map(|pixels| permute(&shape, pixels, &order)).collect();
+        }
+    }
+}

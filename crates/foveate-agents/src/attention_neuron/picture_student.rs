@@ -1,0 +1,169 @@
+//! Gradients of a whole AttentionNeuron on pictures, for learning from an expert: queries, keys, values, and the
+//! recurrent head.
+//!
+//! The previous action in the keys adds the same number to the score of every patch, which softmax does not notice.
+//! Therefore the codes of a step depend on its stack of pictures alone: gradients flow through time in the LSTM only, and
+//! the codes of all steps of a piece are computed together, and their gradients too.
+//!
+//! A demonstration holds the newest picture of each step's stack. The stacks are put together again from consecutive
+//! pictures; before an episode's first picture there are copies of it.
+
+use std::ops::Range;
+
+use foveate_core::{Demonstration, PolicyError, Student};
+use foveate_kernels::Level;
+use foveate_kernels::lstm_gradient::{Gradient, Learner};
+use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
+
+use super::pictures::PictureConfig;
+use super::queries;
+use crate::params::Params;
+use crate::registry::AgentConfig;
+use crate::student::scaled;
+
+/// Learns all tensors. Those that change no action have a gradient of 0: `key.bias`, the columns of `key.weight` for the
+/// previous action, and `lstm.bias_hh`, which is only ever added to `lstm.bias_ih`.
+#[derive(Debug, Clone)]
+pub struct PictureStudent {
+    config: PictureConfig,
+    params: Params,
+    level: Level,
+    /// The fixed table of queries.
+    table: Vec<f32>,
+    codes: CodesLearner,
+    head: Learner,
+    /// Pictures of the steps, the oldest first. Scratch, as all that follows.
+    frames: Vec<u8>,
+    /// `[steps, codes, message]`
+    x: Vec<f32>,
+    /// The same for the steps of the piece.
+    dx: Vec<f32>,
+    /// `[steps, actions]`: the expert's actions, in −1 ..= 1.
+    wanted: Vec<f32>,
+}
+
+impl PictureStudent {
+    /// A student of zero weights on the fastest instruction set of this processor; `None` when the head is not recurrent.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
+    pub fn new(config: PictureConfig) -> Result<Option<Self>, PolicyError> {
+        config.check()?;
+        let shape = config.shape();
+        let Some(hidden) = config.head.recurrent() else { return Ok(None) };
+        let codes = CodesLearner::new(shape, config.query_dim);
+        Ok(Some(PictureStudent {
+            params: Params::zeros(config.tensors()),
+            level: Level::best(),
+            table: queries(shape.codes, shape.code_dim),
+            head: Learner::new(codes.outputs(), hidden, config.actions.len()).with_input_gradient(),
+            codes,
+            frames: vec![],
+            x: vec![],
+            dx: vec![],
+            wanted: vec![],
+            config,
+        }))
+    }
+
+    /// The same student on another instruction set, which gives the same gradients to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Bytes of a picture.
+    fn area(&self) -> usize {
+        self.config.image[0] * self.config.image[1]
+    }
+}
+
+impl Student for PictureStudent {
+    fn inputs(&self) -> usize {
+        0
+    }
+
+    fn picture(&self) -> usize {
+        self.area()
+    }
+
+    fn actions(&self) -> usize {
+        self.config.actions.len()
+    }
+
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)?;
+        self.codes.set(self.config.codes_weights(&self.params, &self.table));
+        self.head.set(self.params.lstm(), self.params.linear("output.weight", "output.bias"));
+        Ok(())
+    }
+
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let area = self.area();
+        let PictureStudent { config, params, level, codes, head, frames, x, dx, wanted, .. } = self;
+        assert_eq!(gradient.len(), params.flat().len(), "parameters");
+        let steps = demonstration.steps;
+        assert!(piece.start <= piece.end && piece.end <= steps, "{piece:?} of {steps}");
+
+        wanted.clear();
+        scaled(demonstration, piece.clone(), &config.actions, wanted);
+        let start = piece.start.saturating_sub(burn_in);
+        let first = start.saturating_sub(config.frames - 1);
+        // Copies of the first picture come before it.
+        let missing = (config.frames - 1) - (start - first);
+        frames.resize((missing + piece.end - first) * area, 0);
+        if start < piece.end {
+            for (at, frame) in frames.chunks_exact_mut(area).enumerate() {
+                let step = first + at.saturating_sub(missing);
+                demonstration.pictures.unpack(step, frame).expect("a picture per step");
+            }
+        }
+        codes.clear();
+        for stack in frames.windows(config.frames * area).step_by(area) {
+            codes.see(*level, stack);
+        }
+        x.resize((piece.end - start) * codes.outputs(), 0.0);
+        codes.forward(*level, x);
+
+        let names = ["lstm.weight_ih", "lstm.weight_hh", "lstm.bias_ih", "output.weight", "output.bias"];
+        let [weight_ih, weight_hh, bias_ih, output_weight, output_bias] =
+            gradient.get_disjoint_mut(names.map(|name| params.place(name))).expect("tensors do not overlap");
+        let of_head = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
+        let error = head.study(*level, x, wanted, of_head);
+        dx.resize(piece.len() * codes.outputs(), 0.0);
+        head.input_gradient(*level, dx);
+        codes.backward(*level, dx);
+
+        let names = [
+            "query.weight", "query.bias", "key.weight", "value.weight", "value.bias",
+            "value_norm.weight", "value_norm.bias", "message_norm.weight", "message_norm.bias",
+        ];
+        let [query_weight, query_bias, key_weight, value_weight, value_bias, a, b, c, d] =
+            gradient.get_disjoint_mut(names.map(|name| params.place(name))).expect("tensors do not overlap");
+        codes.add_to(CodesGradient {
+            query_weight,
+            query_bias,
+            key_weight,
+            value_weight,
+            value_bias,
+            value_norm: [a, b],
+            message_norm: [c, d],
+        });
+        error
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(self.clone())
+    }
+}
