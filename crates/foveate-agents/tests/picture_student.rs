@@ -1,11 +1,11 @@
 //! The student of a whole AttentionNeuron acts as its agent does, and its gradients are those of what it does.
 
-use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig};
 use foveate_agents::attention_neuron::picture_student::PictureStudent;
+use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_core::{
-    ActContext, Agent, Demonstration, Observation, PixelShape, Pixels, PolicyAgent, PolicyError, Seed, Student,
-    episode_seed,
+    ActContext, Agent, Demonstration, Observation, PackedPictures, PixelShape, Pixels, PolicyAgent,
+    PolicyError, Seed, Student, episode_seed,
 };
 use foveate_kernels::Level;
 use serde_json::{Value, json};
@@ -48,12 +48,17 @@ fn student(params: &[f32]) -> PictureStudent {
 fn film(seed: u64, steps: usize) -> Vec<Vec<u8>> {
     let mut rng = Seed::root(seed).rng();
     let mut discs: Vec<[f64; 4]> = (0..2)
-        .map(|_| [rng.uniform(4.0, 26.0), rng.uniform(4.0, 20.0), rng.uniform(-1.5, 1.5), rng.uniform(-1.5, 1.5)])
+        .map(|_| {
+            [rng.uniform(4.0, 26.0), rng.uniform(4.0, 20.0), rng.uniform(-1.5, 1.5), rng.uniform(-1.5, 1.5)]
+        })
         .collect();
     let mut next = || {
         for [x, y, dx, dy] in &mut discs {
             (*x, *y) = (*x + *dx, *y + *dy);
-            (*dx, *dy) = (if *x < 0.0 || *x > 30.0 { -*dx } else { *dx }, if *y < 0.0 || *y > 24.0 { -*dy } else { *dy });
+            (*dx, *dy) = (
+                if *x < 0.0 || *x > 30.0 { -*dx } else { *dx },
+                if *y < 0.0 || *y > 24.0 { -*dy } else { *dy },
+            );
         }
         let pixel = |i: usize| {
             let (px, py) = ((i % WIDTH) as f64, (i / WIDTH) as f64);
@@ -76,7 +81,8 @@ fn drive(agent: &mut dyn Agent, film: &[Vec<u8>]) -> Demonstration {
     let mut demonstration = Demonstration { steps: film.len(), ..Demonstration::default() };
     agent.begin_episode(episode_seed(0, 0));
     for t in 0..film.len() {
-        let stack: Vec<u8> = (0..FRAMES).rev().flat_map(|back| film[t.saturating_sub(back)].clone()).collect();
+        let stack: Vec<u8> =
+            (0..FRAMES).rev().flat_map(|back| film[t.saturating_sub(back)].clone()).collect();
         let action: Vec<f32> = see(agent, &stack).iter().map(|&a| a as f32).collect();
         demonstration.actions.extend(action);
         let inputs = agent.study_inputs().expect("consecutive pictures");
@@ -92,7 +98,10 @@ fn it_acts_as_its_agent_does() {
     let demonstration = drive(&mut agent(&params), &film(1, 40));
     let mut student = student(&params);
     let n = params.len();
-    assert_eq!((student.inputs(), student.picture(), student.actions(), student.learns()), (0, AREA, 3, 0..n));
+    assert_eq!(
+        (student.inputs(), student.picture(), student.actions(), student.learns()),
+        (0, AREA, 3, 0..n)
+    );
     // From the start, and from the middle with all steps before it.
     for piece in [0..40, 1..9, 25..40] {
         let mut gradient = vec![0.0; n];
@@ -153,8 +162,10 @@ fn levels_and_the_order_of_patches_change_no_bit() {
         };
         (0..AREA).map(|i| picture[from(i)]).collect()
     };
-    let mut other = Demonstration { pictures: Default::default(), ..wanted.clone() };
-    plain.iter().for_each(|picture| other.pictures.push(&shuffled(picture)));
+    let mut other = Demonstration { pictures: PackedPictures::default(), ..wanted.clone() };
+    for picture in &plain {
+        other.pictures.push(&shuffled(picture));
+    }
     assert_ne!(other.pictures, wanted.pictures);
     let mut first = None;
     for level in Level::available() {

@@ -65,7 +65,7 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "attention-neuron",
-            summary: "car-racing with patches in any order: an LSTM on AttentionNeuron's codes learns from an expert",
+            summary: "car-racing with patches in any order: all of an AttentionNeuron learns from an expert, by gradients",
             agent: "attention-neuron",
             open: false,
             text: include_str!("../presets/attention-neuron.toml"),

@@ -146,8 +146,15 @@ impl Student for PictureStudent {
         codes.backward(*level, dx);
 
         let names = [
-            "query.weight", "query.bias", "key.weight", "value.weight", "value.bias",
-            "value_norm.weight", "value_norm.bias", "message_norm.weight", "message_norm.bias",
+            "query.weight",
+            "query.bias",
+            "key.weight",
+            "value.weight",
+            "value.bias",
+            "value_norm.weight",
+            "value_norm.bias",
+            "message_norm.weight",
+            "message_norm.bias",
         ];
         let [query_weight, query_bias, key_weight, value_weight, value_bias, a, b, c, d] =
             gradient.get_disjoint_mut(names.map(|name| params.place(name))).expect("tensors do not overlap");

@@ -220,7 +220,9 @@ impl PictureConfig {
         }
         self.head.check(self.codes)?;
         if self.learns == Learns::All && self.head.recurrent().is_none() {
-            return bad("learns = \"all\" needs head = { kind = \"recurrent\" }: through the other heads no gradient flows");
+            return bad(
+                "learns = \"all\" needs head = { kind = \"recurrent\" }: through the other heads no gradient flows",
+            );
         }
         check_params(&self.tensors(), "lower message_dim, query_dim or the head's sizes")?;
         Ok(grid)

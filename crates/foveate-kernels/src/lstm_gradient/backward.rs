@@ -18,7 +18,8 @@ impl Learner {
             for t in (start..end).rev() {
                 self.step_back(isa, t, t - start);
             }
-            let Tape { told, pull, dz, all_dz, cell_sums, output_sums, output_bias_sums, .. } = &mut self.tape;
+            let Tape { told, pull, dz, all_dz, cell_sums, output_sums, output_bias_sums, .. } =
+                &mut self.tape;
             if !all_dz.is_empty() {
                 let len = (end - start) * units * 4;
                 all_dz[start * units * 4..end * units * 4].copy_from_slice(&dz[..len]);

@@ -98,7 +98,12 @@ fn load<I: Isa>(isa: I, numbers: &[f32]) -> I::V8 {
 /// The differences of neighbouring frames of a patch, and its pixels normalised frame by frame. `A` is the
 /// number of pixels when it is known at compile time, else 0.
 #[inline(always)]
-pub(super) fn prepare<const A: usize>(shape: &CodesShape, bytes: &[u8], of_key: &mut [f32], of_value: &mut [f32]) {
+pub(super) fn prepare<const A: usize>(
+    shape: &CodesShape,
+    bytes: &[u8],
+    of_key: &mut [f32],
+    of_value: &mut [f32],
+) {
     let area = if A == 0 { shape.area() } else { A };
     for (t, out) in of_key.chunks_exact_mut(area).enumerate() {
         let (before, after) = (&bytes[t * area..][..area], &bytes[(t + 1) * area..][..area]);

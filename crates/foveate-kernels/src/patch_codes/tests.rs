@@ -333,12 +333,15 @@ fn study(
 ) -> (Vec<Vec<f32>>, Vec<f32>) {
     learner.set(weights.borrowed());
     learner.clear();
-    stacks.iter().for_each(|pixels| learner.see(level, pixels));
+    for pixels in stacks {
+        learner.see(level, pixels);
+    }
     let mut out = vec![0.0; stacks.len() * learner.outputs()];
     learner.forward(level, &mut out);
     learner.backward(level, d);
     let mut sums: Vec<Vec<f32>> = weights.numbers[1..].iter().map(|w| vec![0.0; w.len()]).collect();
-    let [query_weight, query_bias, key_weight, _, value_weight, value_bias, a, b, c, e] = &mut sums[..] else {
+    let [query_weight, query_bias, key_weight, _, value_weight, value_bias, a, b, c, e] = &mut sums[..]
+    else {
         panic!("ten tensors");
     };
     let (value_norm, message_norm) = ([&mut a[..], b], [&mut c[..], e]);
@@ -356,7 +359,11 @@ fn study(
 
 #[test]
 fn gradients_match_differences_of_the_definition() {
-    let cases = [(SMALL, Flatten::TimeSlowest, true), (SMALL, Flatten::TimeFastest, false), (USUAL, Flatten::TimeFastest, true)];
+    let cases = [
+        (SMALL, Flatten::TimeSlowest, true),
+        (SMALL, Flatten::TimeFastest, false),
+        (USUAL, Flatten::TimeFastest, true),
+    ];
     for (case, (shape, flatten, affine)) in cases.into_iter().enumerate() {
         let mut weights = Weights::new(shape, 6, flatten, affine, 0.8);
         let mut learner = CodesLearner::new(shape, 6);

@@ -259,13 +259,7 @@ fn before_norm<I: Isa>(isa: I, before: &[Block], normal: &[Block], scale: &Block
 
 /// The gradient for the logits of sixteen codes.
 #[inline(always)]
-fn softmax<I: Isa>(
-    isa: I,
-    d_message: &[Block],
-    values: &[f32],
-    weights: &[Block],
-    d_weights: &mut [Block],
-) {
+fn softmax<I: Isa>(isa: I, d_message: &[Block], values: &[f32], weights: &[Block], d_weights: &mut [Block]) {
     let width = d_message.len();
     let last = weights.len() - 1;
     let mut dot = isa.splat16(0.0);

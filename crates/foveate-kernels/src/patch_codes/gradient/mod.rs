@@ -291,9 +291,8 @@ impl CodesLearner {
         let (differences, value_inputs) = (self.differences(), self.shape.value_inputs());
         let Sizes { wide, message, .. } = sizes;
         let blocks = sizes.blocks();
-        let Tape {
-            steps, first, inputs, log_count, keys, values, weights, before, normal, scale, ..
-        } = &mut self.tape;
+        let Tape { steps, first, inputs, log_count, keys, values, weights, before, normal, scale, .. } =
+            &mut self.tape;
         let (rows, steps) = (log_count.len(), *steps);
         assert_eq!(out.len(), steps * outputs, "codes of {steps} steps");
         keys.resize(rows * wide, 0.0);
@@ -307,7 +306,13 @@ impl CodesLearner {
         level.run(layers::Forward { inputs, weights: weights_of_keys, bias, out: keys, outputs: wide });
         let inputs = Inputs { first: differences, n: value_inputs, ..inputs };
         let (weights_of_values, bias) = (&self.value_layer[..], &self.value_bias[..]);
-        level.run(layers::Forward { inputs, weights: weights_of_values, bias, out: values, outputs: message });
+        level.run(layers::Forward {
+            inputs,
+            weights: weights_of_values,
+            bias,
+            out: values,
+            outputs: message,
+        });
         for (t, out) in out.chunks_exact_mut(outputs).enumerate() {
             let (from, to) = (first[t], first[t + 1]);
             let of = t * blocks * message..(t + 1) * blocks * message;
@@ -344,7 +349,11 @@ impl CodesLearner {
         let Sizes { wide, message, .. } = sizes;
         let (blocks, broad, deep) = (sizes.blocks(), wide.div_ceil(16), message.div_ceil(16));
         let steps = d.len() / outputs;
-        assert!(d.len().is_multiple_of(outputs) && steps <= self.tape.steps, "{steps} of {}", self.tape.steps);
+        assert!(
+            d.len().is_multiple_of(outputs) && steps <= self.tape.steps,
+            "{steps} of {}",
+            self.tape.steps
+        );
         let begin = self.tape.steps - steps;
         let Tape {
             first,
@@ -444,7 +453,8 @@ impl CodesLearner {
             let key = &self.key[d * differences..(d + 1) * differences];
             for (at, row) in d_key_layer.chunks_exact(broad).enumerate() {
                 let queries = self.query[d..].iter().step_by(dim);
-                let sum: f64 = row.iter().zip(queries).map(|(&gradient, query)| f64::from(gradient) * query).sum();
+                let sum: f64 =
+                    row.iter().zip(queries).map(|(&gradient, query)| f64::from(gradient) * query).sum();
                 to.key_weight[d * key_inputs + self.key_input(at)] += (sum * unit) as f32;
             }
             for output in 0..wide {
@@ -474,11 +484,11 @@ impl CodesLearner {
             assert_eq!((factors.len(), offsets.len()), (area, area), "factors and offsets of the pixels");
             for (pixel, (factor, offset)) in factors.iter_mut().zip(offsets).enumerate() {
                 let (mut of_factor, mut of_offset) = (0.0, 0.0);
-                for output in 0..message {
+                for (output, &bias) in d_value_bias.iter().enumerate() {
                     for input in (pixel..inputs).step_by(area) {
                         let w = f64::from(self.value[output * inputs + input]);
                         of_factor += w * f64::from(of(output, input));
-                        of_offset += w * f64::from(d_value_bias[output]);
+                        of_offset += w * f64::from(bias);
                     }
                 }
                 *factor += of_factor as f32;
