@@ -21,7 +21,7 @@ use foveate_core::{Env, EnvError, Registry};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
-use foveate_envs::{car_racing, cartpole_swingup};
+use foveate_envs::{car_racing, cartpole_swingup, minigrid};
 
 pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
 pub use foveate_envs::registry::{WorldDescriptor, WorldError};
@@ -34,6 +34,20 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
     &[
         &car_racing::DESCRIPTOR,
         &cartpole_swingup::DESCRIPTOR,
+        &minigrid::DESCRIPTORS[0],
+        &minigrid::DESCRIPTORS[1],
+        &minigrid::DESCRIPTORS[2],
+        &minigrid::DESCRIPTORS[3],
+        &minigrid::DESCRIPTORS[4],
+        &minigrid::DESCRIPTORS[5],
+        &minigrid::DESCRIPTORS[6],
+        &minigrid::DESCRIPTORS[7],
+        &minigrid::DESCRIPTORS[8],
+        &minigrid::DESCRIPTORS[9],
+        &minigrid::DESCRIPTORS[10],
+        &minigrid::DESCRIPTORS[11],
+        &minigrid::DESCRIPTORS[12],
+        &minigrid::DESCRIPTORS[13],
         &take_cover::DESCRIPTOR,
         &ant::DESCRIPTOR,
         &pong::DESCRIPTOR,

@@ -27,6 +27,9 @@ fn entry(env: &dyn Env, step: Step) -> (ObservationBuf, u64, bool, bool) {
     (seen(env), step.reward.to_bits(), step.terminated, step.truncated)
 }
 
+/// Worlds without randomness: every episode begins in the same state.
+const BEGIN_ALIKE: [&str; 3] = ["empty-5x5", "empty-8x8", "empty-16x16"];
+
 /// The actions that every test takes.
 fn actions(space: &ActionSpace) -> Vec<ActionBuf> {
     let mut rng: Rng = Seed::root(4).child("contract", 0).rng();
@@ -80,7 +83,7 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     assert!(episode(&mut *other, 3, &actions) == whole, "{place}: the same seed in another world");
     assert_eq!(env.state(), other.state(), "{place}: states are equal where histories are");
     let another = episode(&mut *env, 4, &actions);
-    if request.picture.as_deref() != Some("none") {
+    if request.picture.as_deref() != Some("none") && !BEGIN_ALIKE.contains(&world.name) {
         assert!(another != whole, "{place}: another seed");
     }
     // A reset without a seed continues the random stream.
