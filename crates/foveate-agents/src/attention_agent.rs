@@ -18,7 +18,7 @@ use crate::bottleneck::{self, Bottleneck, BottleneckScratch};
 use crate::config::{AttentionAgentConfig, MAX_HIDDEN, check_actions, check_params, to_units, within};
 use crate::controller::ControllerConfig;
 use crate::lstm::{LstmController, LstmState};
-use crate::params::Params;
+use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 use crate::student::LstmStudent;
 
@@ -157,19 +157,7 @@ impl Policy for AttentionAgent {
         memory.inputs()
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.params.tensors().to_vec()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.params.flat().to_vec()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)?;
-        self.pack();
-        Ok(())
-    }
+    forward_params!(|agent| agent.pack());
 
     fn patches(&self) -> Option<usize> {
         Some(self.bottleneck.patches())

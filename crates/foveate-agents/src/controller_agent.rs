@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
-use crate::params::Params;
+use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 
 /// Largest input of the network, in either direction.
@@ -173,19 +173,7 @@ impl Policy for ControllerAgent {
         &memory.inputs
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.params.tensors().to_vec()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.params.flat().to_vec()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)?;
-        self.controller.set(&self.params);
-        Ok(())
-    }
+    forward_params!(|agent| agent.controller.set(&agent.params));
 }
 
 impl AgentConfig for ControllerAgentConfig {

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::bottleneck::{self, Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
 use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
-use crate::params::Params;
+use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::student::LstmStudent;
 use crate::voting::{Relu, VotingConfig};
@@ -244,19 +244,7 @@ impl Policy for ImplicitAttention {
         memory.inputs()
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.params.tensors().to_vec()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.params.flat().to_vec()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)?;
-        self.pack();
-        Ok(())
-    }
+    forward_params!(|agent| agent.pack());
 
     fn patches(&self) -> Option<usize> {
         Some(self.bottleneck.patches())

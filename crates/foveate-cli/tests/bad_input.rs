@@ -319,3 +319,89 @@ fn stress_that_makes_no_sense() {
         &["part of the path is a file"],
     );
 }
+
+/// `cartpole_pi`'s and `carracing_pi`'s sizes, with other numbers.
+fn published_sizes(dir: &Dir) {
+    for (name, params) in [("numbers", 913), ("patches", 7212)] {
+        let params: Vec<f32> = (0..params).map(|i| (i as f32 * 0.37).sin() * 0.3).collect();
+        dir.write(&format!("{name}.npz"), npz(&params));
+        dir.ok(&["import", &format!("{name}.npz")]);
+    }
+}
+
+#[test]
+fn shifts_of_senses_that_cannot_be() {
+    let dir = Dir::new();
+    published_sizes(&dir);
+    let eval = |weights: &str, shift: &str, wants: &[&str]| {
+        let file = format!("{weights}.safetensors");
+        let args = ["eval", &file, "--episodes", "1", "--max-steps", "3", "--workers", "1", "--shift", shift];
+        check_fails(&dir, &args, wants);
+    };
+    for (shift, wants) in [
+        ("missing:5:share=1", &["none of the 5 sensors", "lower the share"][..]),
+        ("missing:5:share=-1", &["share = \"-1\"", "from 0 to 1"]),
+        ("missing:5:share=nan", &["share = \"nan\"", "from 0 to 1"]),
+        ("shuffle:5:order=0,0,1,2,3", &["no parameter \"order\"", "every, patch"]),
+        ("shuffle:5:every=-1", &["every = \"-1\""]),
+        ("noise-channels:5:std=inf", &["std = \"inf\""]),
+        ("hue:3", &["shows numbers, not a picture"]),
+    ] {
+        eval("numbers", shift, wants);
+    }
+    for (shift, wants) in [
+        ("missing:5:share=1", &["none of the 256 sensors", "lower the share"][..]),
+        ("shuffle:5:patch=7", &["patch = 7 does not divide a picture of 96x96", "choose one of"]),
+        ("shuffle:5:patch=0", &["patch = \"0\"", "from 1 to"]),
+        ("noise-channels:5", &["it goes with numbers", "grey pictures"]),
+        ("background-image:5", &["file is missing", "background-image:5:file=sky.jpg"]),
+    ] {
+        eval("patches", shift, wants);
+    }
+}
+
+#[test]
+fn background_pictures_that_are_none() {
+    let dir = Dir::new();
+    published_sizes(&dir);
+    // A PNG file of this size, whose pixels are cut off: sizes are checked before any pixel is read.
+    let png = |width: u32, height: u32| {
+        let chunk = |what: [&[u8]; 2]| {
+            let length = (what[1].len() as u32).to_be_bytes();
+            let checked = what.concat();
+            [&length, &*checked, &crc32(&checked).to_be_bytes()].concat()
+        };
+        let head = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
+        [b"\x89PNG\r\n\x1a\n".to_vec(), chunk([b"IHDR", &head]), chunk([b"IDAT", &[0x78, 0x9c]])].concat()
+    };
+    // The head of a JPEG of 65,535 x 65,535 pixels.
+    let jpeg =
+        b"\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03\x01\x11\x00\x02\x11\x01\x03\x11\x01\xff\xd9";
+    for (name, bytes, wants) in [
+        ("huge.png", png(60_000, 60_000), &["60000x60000 pixels, at most", "make the pictures smaller"][..]),
+        ("none.png", png(0, 0), &["give a good PNG file"]),
+        ("cut.png", png(96, 96), &["give a good PNG file"]),
+        ("text.png", b"hello".to_vec(), &["give a good PNG file"]),
+        ("empty.jpg", vec![], &["give a good"]),
+        ("huge.jpg", jpeg.to_vec(), &["65535", "give a good JPEG file"]),
+    ] {
+        dir.write(name, bytes);
+        let shift = format!("background-image:5:file={name}");
+        let args = ["eval", "patches.safetensors", "--episodes", "1", "--max-steps", "3", "--shift", &shift];
+        check_fails(&dir, &args, &[&[name], wants].concat());
+    }
+    for (name, wants) in [("missing.png", "give a good"), (".", "no regular file")] {
+        let shift = format!("background-image:5:file={name}");
+        check_fails(&dir, &["eval", "patches.safetensors", "--episodes", "1", "--shift", &shift], &[wants]);
+    }
+}
+
+/// The checksum of PNG's chunks.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |crc, &byte| {
+        (0..8).fold(
+            crc ^ u32::from(byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 },
+        )
+    })
+}

@@ -288,6 +288,31 @@ mod tests {
     }
 
     #[test]
+    fn a_sensor_that_is_no_number_is_an_error_through_shifts_too() {
+        let toy = || Box::new(ToyWorld::blinded(3));
+        let settings = serde_json::json!({ "senses": "numbers", "actions": [[-1.0, 1.0]] });
+        let agent = foveate_agents::registry::make("attention-neuron", &settings).expect("good settings");
+        for shift in ["", "shuffle:5", "doubled:1", "noise-channels:3", "shuffle:5:every=1+doubled:2"] {
+            let texts = if shift.is_empty() { vec![] } else { vec![shift] };
+            let plan = foveate_envs::shift::Plan::parse_all(&texts).expect("good shifts");
+            let env = foveate_envs::shift::Shifted::new(toy(), &plan).expect("they fit");
+            let labels = Labels { weights: "w.safetensors".into(), ..Labels::default() };
+            let request = EvalRequest {
+                env: &env,
+                agent: &*agent,
+                labels,
+                seeds: Seeds::Each(1..2),
+                workers: 1,
+                max_steps: None,
+            };
+            let said = run(&request, &Stop::default()).expect_err("NaN is no number").to_string();
+            let wants = "of the sensors is NaN; the world is broken";
+            assert!(said.contains(wants) && said.lines().count() == 1, "{shift}: {said}");
+            assert!(said.contains("w.safetensors"), "{shift}: {said}");
+        }
+    }
+
+    #[test]
     fn digits_do_not_depend_on_the_workers() {
         for seeds in [Seeds::Stream { seed: 1, episodes: 23 }, Seeds::Each(5..28)] {
             let mut reports: Vec<_> =

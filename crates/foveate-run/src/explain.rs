@@ -16,7 +16,7 @@ use std::path::Path;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
-pub use foveate_explain::study::{Progress, SensorReport, StudyReport};
+pub use foveate_explain::study::{Progress, ReportHead, SensorReport, StudyReport};
 use foveate_explain::study::{StudyError, StudyRequest, has_attention, listens, study, study_sensors};
 use foveate_explain::trajectory::Dimension;
 
@@ -146,13 +146,13 @@ pub fn run(
         let study = study_sensors(what, &scheduler, progress).map_err(failed)?;
         progress(writing);
         let mut report = study.write(&mut add)?;
-        report.folder = request.out.to_path_buf();
+        report.head.folder = request.out.to_path_buf();
         Report::Sensors(Box::new(report))
     } else {
         let study = study(what, &scheduler, progress).map_err(failed)?;
         progress(writing);
         let mut report = study.write(&mut add)?;
-        report.folder = request.out.to_path_buf();
+        report.head.folder = request.out.to_path_buf();
         Report::Pictures(Box::new(report))
     };
     folder.commit()?;

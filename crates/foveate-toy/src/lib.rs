@@ -1,7 +1,9 @@
-//! A small world, agent and student for tests of the code around them, and a counter of allocations.
+//! Small worlds, agents and a student for tests of the code around them, and a counter of allocations.
 //!
 //! * [`ToyWorld`]: a ball on a line, which an agent pushes to the middle. It may break on request.
 //! * [`ToyPolicy`] and [`toy_agent`]: an agent of three parameters.
+//! * [`Sparks`] and [`Looker`], [`Gauges`] and [`Listener`]: worlds of pictures and of sensors, and agents whose
+//!   attention is true, or false, by construction.
 //! * [`ToyStudent`]: a student whose gradient is a formula. It may break on request, too.
 //! * [`allocations`]: how often memory is allocated while something runs.
 //!
@@ -10,10 +12,14 @@
 //! **Invariant:** only tests, examples and benchmarks depend on this crate.
 
 pub mod allocations;
+mod gauges;
 mod policy;
+mod sparks;
 mod student;
 mod world;
 
+pub use gauges::{Gauges, Listener, ListenerMemory, SIZES, SensorClaim};
 pub use policy::{ToyAgent, ToyMemory, ToyPolicy, toy_agent};
+pub use sparks::{Looker, LookerMemory, PlaceClaim, Sparks};
 pub use student::ToyStudent;
 pub use world::ToyWorld;

@@ -19,6 +19,7 @@ pub struct ToyWorld {
     over: bool,
     script: Option<Vec<f64>>,
     panics_at: Option<(u64, usize)>,
+    blind_from: Option<usize>,
     seed: u64,
 }
 
@@ -40,6 +41,7 @@ impl Default for ToyWorld {
             over: true,
             script: None,
             panics_at: None,
+            blind_from: None,
             seed: 0,
         }
     }
@@ -58,8 +60,15 @@ impl ToyWorld {
         ToyWorld { panics_at: Some((seed, step)), ..ToyWorld::default() }
     }
 
+    /// Shows NaN for the ball from step `step` of every episode on.
+    #[must_use]
+    pub fn blinded(step: usize) -> Self {
+        ToyWorld { blind_from: Some(step), ..ToyWorld::default() }
+    }
+
     fn look(&mut self) {
-        self.observation = [self.x as f32, 1.0];
+        let blind = self.blind_from.is_some_and(|from| self.t >= from);
+        self.observation = [if blind { f32::NAN } else { self.x as f32 }, 1.0];
     }
 }
 

@@ -31,12 +31,12 @@ fn main() -> Result<(), Error> {
     let report = champion.explain(&world, &small, &Stop::default(), &mut |_| ())?;
     // Of an agent that attends to sensors it would be `Report::Sensors`.
     let Report::Pictures(report) = report else { unreachable!("the champion sees pictures") };
-    println!("the {} acts on what it attends to: {}", report.weights, report.verdict);
+    println!("the {} acts on what it attends to: {}", report.head.weights, report.verdict);
     println!(
         "{} decisions in {} episodes, mean score {:.1}",
-        report.decisions,
-        report.steps.len(),
-        report.mean_score
+        report.head.decisions,
+        report.head.steps.len(),
+        report.head.mean_score
     );
     Ok(())
 }

@@ -28,7 +28,7 @@ use crate::attention_neuron::heads::{Head, HeadConfig, HeadMemory};
 use crate::attention_neuron::picture_student::PictureStudent;
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{MAX_HIDDEN, MAX_SIDE, Scale, bad, check_actions, check_params, to_units, within};
-use crate::params::Params;
+use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, Init, PictureView};
 use crate::student::LstmStudent;
 
@@ -622,19 +622,7 @@ impl Policy for PictureAgent {
         }
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.params.tensors().to_vec()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.params.flat().to_vec()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)?;
-        self.pack();
-        Ok(())
-    }
+    forward_params!(|agent| agent.pack());
 
     fn set_threads(&mut self, threads: &Threads) {
         self.head.set_threads(threads);

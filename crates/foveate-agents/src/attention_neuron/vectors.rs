@@ -22,7 +22,7 @@ use crate::config::{
     MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units, within,
 };
 use crate::controller::{Controller, ControllerConfig, ControllerState, MAX_LAYERS};
-use crate::params::Params;
+use crate::params::{Params, forward_params};
 use crate::registry::AgentConfig;
 
 /// Hyper-parameters of an AttentionNeuron on numbers. The defaults are those of the published CartPole agent.
@@ -444,19 +444,7 @@ impl Policy for VectorAgent {
         Ok(StudyInputs { numbers: &memory.told, picture: &[] })
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.params.tensors().to_vec()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.params.flat().to_vec()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)?;
-        self.pack();
-        Ok(())
-    }
+    forward_params!(|agent| agent.pack());
 }
 
 /// The settings for a world that shows numbers.

@@ -16,7 +16,7 @@ use super::{ImplicitAttentionConfig, read_sensors};
 use crate::bottleneck::{self, Bottleneck, BottleneckConfig, BottleneckScratch};
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units, within};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
-use crate::params::Params;
+use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
 /// Longest duration of a command in control steps.
@@ -248,19 +248,7 @@ impl Policy for HierarchicalAttention {
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        self.params.tensors().to_vec()
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.params.flat().to_vec()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)?;
-        self.pack();
-        Ok(())
-    }
+    forward_params!(|agent| agent.pack());
 
     fn patches(&self) -> Option<usize> {
         Some(self.bottleneck.patches())

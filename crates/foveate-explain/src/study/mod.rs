@@ -8,6 +8,7 @@ mod conclude;
 mod conditions;
 mod figures;
 mod film;
+mod head;
 mod phases;
 mod play;
 mod probes;
@@ -17,12 +18,12 @@ mod seen;
 mod sensors;
 
 use std::fmt;
-use std::path::PathBuf;
 
-use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, episode_seed, statistics};
+use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, episode_seed};
 use foveate_film::FilmError;
 use serde::Serialize;
 
+pub use head::ReportHead;
 pub use sensors::{
     RankTest, Recovered, RecoveredSensor, SensorFinding, SensorMethod, SensorReport, SensorStudy, listens,
     study_sensors,
@@ -31,7 +32,7 @@ pub use sensors::{
 use crate::faithful::{Conclusion, Faithfulness};
 use crate::figure::{Dress, Figure, raster, svg};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
-use crate::trajectory::{Dimension, Trajectory};
+use crate::trajectory::Dimension;
 
 /// World, agent and size of a study.
 pub struct StudyRequest<'a> {
@@ -106,30 +107,9 @@ pub struct Progress {
 /// What the report found, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudyReport {
-    /// The folder that it was written to.
-    #[serde(skip)]
-    pub folder: PathBuf,
-    /// Bytes of the page.
-    #[serde(skip)]
-    pub bytes: usize,
-    /// The world.
-    pub env: String,
-    /// Its picture.
-    pub picture: String,
-    /// Its variants.
-    pub variant: String,
-    /// Where the weights came from.
-    pub weights: String,
-    /// The seed of the stream.
-    pub seed: u64,
-    /// Score of every episode; the first one is shown.
-    pub scores: Vec<f64>,
-    /// Mean of the scores.
-    pub mean_score: f64,
-    /// Steps of every episode.
-    pub steps: Vec<usize>,
-    /// Decisions tested.
-    pub decisions: usize,
+    /// What was studied.
+    #[serde(flatten)]
+    pub head: ReportHead,
     /// Patches that the agent looks at, and patches in all.
     pub looked_at: [usize; 2],
     /// Share of attention in each ninth of the picture, the largest first.
@@ -311,19 +291,7 @@ impl StudyReport {
 
 impl fmt::Display for StudyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StudyReport { weights, env, picture, variant, seed, .. } = self;
-        writeln!(f, "{weights}")?;
-        writeln!(f, "  on            {env}, picture {picture}, variant {variant}, seed {seed}")?;
-        writeln!(
-            f,
-            "  tested        {} decisions in {}; the first scores {:.1}",
-            self.decisions,
-            report_page::count(self.scores.len(), "episode"),
-            self.scores.first().copied().unwrap_or(0.0)
-        )?;
-        if self.scores.len() == 1 {
-            writeln!(f, "  intervals     none: one episode has no interval")?;
-        }
+        self.head.lines(f, &format!("{}, picture {}", self.head.env, self.head.picture))?;
         for claim in &self.claims {
             let told = |of: Faithfulness| match of.interval {
                 Some([from, to]) => format!("{:5.2} ({from:5.2} … {to:5.2})", of.value),
@@ -343,7 +311,7 @@ impl fmt::Display for StudyReport {
             "  it acts on what it looks at: {}; its score rests on it: {}",
             self.verdict, self.driving
         )?;
-        write!(f, "{}: {:.1} MB", self.folder.join("index.html").display(), self.bytes as f64 / 1e6)
+        self.head.place(f)
     }
 }
 
@@ -412,7 +380,7 @@ impl Study {
         let numbers = figures_json(figures.all());
         let page = report_page::page(&labels, &found, &report, figures, &dimensions);
         let html = page.html(&report_page::png);
-        report.bytes = html.len();
+        report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
         add("episode.mp4", page.film.mp4)?;
         add(REPORT_FILE, whole_json(&report, &numbers).as_bytes())?;
@@ -422,23 +390,12 @@ impl Study {
 
 /// The numbers of the report.
 fn report(request: &StudyRequest<'_>, found: &phases::Found, findings: conclude::Findings) -> StudyReport {
-    let labels = request.labels.clone();
     let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
     let mut regions = regions(&density(&found.episodes, found.grid), found.grid);
     regions.sort_by(|a, b| b.looks.total_cmp(&a.looks));
-    let scores: Vec<f64> = found.episodes.iter().map(Trajectory::score).collect();
+    let decisions = found.probed.iter().map(Vec::len).sum();
     StudyReport {
-        folder: PathBuf::new(),
-        bytes: 0,
-        env: labels.env,
-        picture: labels.picture,
-        variant: labels.variant,
-        weights: labels.weights,
-        seed: request.seed,
-        mean_score: statistics::mean(&scores),
-        scores,
-        steps: found.episodes.iter().map(Trajectory::len).collect(),
-        decisions: found.probed.iter().map(Vec::len).sum(),
+        head: ReportHead::new(request.labels.clone(), request.seed, found.episodes.iter(), decisions),
         looked_at: [found.cards.first().map_or(0, |card| card.claim.len()), found.grid.len()],
         regions: regions.into_iter().map(|region| (region.name, region.looks)).collect(),
         typical_hold: typical_hold(&holds(&found.episodes)),

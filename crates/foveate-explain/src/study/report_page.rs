@@ -40,7 +40,7 @@ pub(super) fn page<'a>(
                  finds it.",
                 report.looked_at[0],
                 report.looked_at[1],
-                count(report.scores.len(), "episode")
+                count(report.head.scores.len(), "episode")
             )],
             html: String::new(),
             figures: looks,
@@ -76,14 +76,12 @@ pub(super) fn page<'a>(
     ReportPage {
         title: format!("What {name} looks at"),
         subtitle: format!(
-            "{} · {}, picture {}, variant {} · seed {} · {}, {} put to the test",
+            "{} · {}, picture {}, variant {} · {}",
             labels.weights,
             labels.env,
             labels.picture,
             labels.variant,
-            report.seed,
-            count(report.scores.len(), "episode"),
-            count(report.decisions, "decision")
+            report.head.extent()
         ),
         tiles: tiles(report),
         summary: summary(report, found.has_attention),
@@ -195,17 +193,7 @@ fn tiles(report: &StudyReport) -> Vec<Tile> {
             note: format!("{} with other places kept", percent(at(INTERVENTIONS[5]))),
             mood: Mood::Plain,
         },
-        Tile {
-            value: whole(report.scores[0]),
-            name: "score of this episode".into(),
-            note: format!(
-                "{} steps; mean of {} is {}",
-                report.steps[0],
-                count(report.scores.len(), "episode"),
-                whole(report.mean_score)
-            ),
-            mood: Mood::Plain,
-        },
+        report.head.score_tile(),
     ]
 }
 
@@ -256,8 +244,8 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
         ),
         _ => format!(
             "{} {} too few for a verdict; {} are the least, {} are better.",
-            count(report.scores.len(), "episode"),
-            if report.scores.len() == 1 { "is" } else { "are" },
+            count(report.head.scores.len(), "episode"),
+            if report.head.scores.len() == 1 { "is" } else { "are" },
             report.method.fewest_episodes,
             report.method.advised_episodes
         ),
@@ -425,24 +413,13 @@ fn tables(report: &StudyReport) -> String {
 
 fn notes(report: &StudyReport, shuffled: bool) -> Vec<String> {
     let mut notes = vec![
-        format!(
-            "Made by foveate explain, seed {}; the same seed gives the same bytes. Every figure is in the folder figures as \
-             SVG, PNG, CSV and JSON; report.json has every number of this page, with those that the figures are drawn from.",
-            report.seed
-        ),
+        report.head.made_note(),
         format!(
             "A covered pixel becomes the picture blurred with σ = {} pixels, or the picture's mean colour. Neither is \
              neutral: each makes pictures that the agent never met, so a verdict needs both. Random covers have the same \
              number of pixels, none of them claimed. {}",
             report.method.blur_px,
-            if report.scores.len() == 1 {
-                "There are no intervals: they are over episodes, and this is one.".to_owned()
-            } else {
-                format!(
-                    "Intervals hold {} and resample whole episodes; each is for itself, not corrected for their number.",
-                    percent(report.method.interval)
-                )
-            }
+            report.head.interval_note(report.method.interval)
         ),
         "Faithful attention says what a decision rests on, not that the decision is good, nor what the agent would do in \
          worlds that were not tried."

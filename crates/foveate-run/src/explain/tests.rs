@@ -3,200 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use foveate_core::{
-    ActContext, Action, ActionSpace, Attention, Decision, EnvError, EnvSpec, Fact, ImageBuf, Observation,
-    ObservationSpace, PatchGrid, Policy, PolicyAgent, PolicyError, Rng, Seed, Selected, Step, TensorShape,
-};
-
 use foveate_core::Labels;
+use foveate_core::{Env, PolicyAgent};
+use foveate_envs::shift::{Plan, Shifted};
+use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_explain::faithful::Conclusion;
+use foveate_toy::{Looker, PlaceClaim as Says, Sparks};
 
 use super::*;
 use crate::workers::Stop;
-
-const SIDE: usize = 24;
-const PATCH: usize = 4;
-
-fn grid() -> PatchGrid {
-    PatchGrid::tile(SIDE, SIDE, PATCH, PATCH).expect("fits")
-}
-
-/// Black and white noise with one chequered patch that moves in every step; 30 steps.
-#[derive(Clone)]
-struct Sparks {
-    spec: EnvSpec,
-    stream: Rng,
-    noise: Rng,
-    picture: ImageBuf,
-    t: usize,
-}
-
-impl Sparks {
-    fn new() -> Self {
-        Sparks {
-            spec: EnvSpec {
-                id: "sparks".into(),
-                observation: ObservationSpace::rgb(SIDE, SIDE),
-                action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
-                max_steps: Some(30),
-                fps: 10.0,
-            },
-            stream: Seed::root(0).rng(),
-            noise: Seed::root(0).rng(),
-            picture: ImageBuf::black(SIDE, SIDE),
-            t: 0,
-        }
-    }
-
-    fn paint(&mut self) {
-        let noise = &mut self.noise;
-        let (x, y) = grid().corner(noise.below(grid().len() as u64) as usize);
-        for (at, pixel) in self.picture.rgb_mut().as_chunks_mut::<3>().0.iter_mut().enumerate() {
-            let (column, row) = (at % SIDE, at / SIDE);
-            let inside = (x..x + PATCH).contains(&column) && (y..y + PATCH).contains(&row);
-            let white = if inside { (column + row) % 2 == 0 } else { noise.below(2) == 0 };
-            *pixel = [if white { 200 } else { 40 }; 3];
-        }
-    }
-}
-
-impl Env for Sparks {
-    fn spec(&self) -> &EnvSpec {
-        &self.spec
-    }
-
-    fn reset(&mut self, seed: Option<u64>) {
-        if let Some(seed) = seed {
-            self.stream = Seed::root(seed).rng();
-        }
-        self.noise = Seed::root(self.stream.next_u64()).rng();
-        self.t = 0;
-        self.paint();
-    }
-
-    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
-        let Action::Continuous(&[push]) = action else {
-            return Err(EnvError::ActionLength { env: "sparks".into(), wanted: 1, given: 0 });
-        };
-        self.t += 1;
-        self.paint();
-        Ok(Step { reward: push, terminated: false, truncated: self.t == 30 })
-    }
-
-    fn observation(&self) -> Observation<'_> {
-        Observation::rgb(self.picture.as_image())
-    }
-
-    fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
-        Err(EnvError::NoView { env: "sparks".into(), why: "there is nothing more to see".into() })
-    }
-
-    fn state(&self) -> Fact {
-        Fact::Count(self.t as u64)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Env> {
-        Box::new(self.clone())
-    }
-}
-
-/// What a toy reports as its attention.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Says {
-    /// The truth: the patch that fits its template best.
-    Truth,
-    /// A patch computed from the sum of all pixels, unrelated to the action.
-    Nonsense,
-    /// Always the patch in the middle.
-    Middle,
-    Nothing,
-}
-
-/// Steers by the column of the patch that fits its template best; has no memory.
-#[derive(Debug, Clone)]
-struct Toy {
-    says: Says,
-    /// One weight per pixel of a patch, then the gain.
-    weights: Vec<f32>,
-}
-
-impl Toy {
-    /// A toy that looks for the chequered patch.
-    fn new(says: Says) -> Self {
-        let chequered =
-            (0..PATCH * PATCH).map(|i| if (i % PATCH + i / PATCH).is_multiple_of(2) { 1.0 } else { -1.0 });
-        Toy { says, weights: chequered.chain([0.9]).collect() }
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct Memory {
-    action: Vec<f64>,
-    importance: Vec<f32>,
-    selected: Vec<u32>,
-}
-
-impl Policy for Toy {
-    type Memory = Memory;
-
-    fn memory(&self) -> Memory {
-        Memory::default()
-    }
-
-    fn reset(&self, _: &mut Memory, _: Seed) {}
-
-    fn act<'m>(
-        &self,
-        observation: Observation<'_>,
-        memory: &'m mut Memory,
-        _: &mut ActContext,
-    ) -> Result<Decision<'m>, PolicyError> {
-        let Some(picture) = observation.picture() else {
-            return Err(PolicyError::BadConfig { why: "pictures, please".into() });
-        };
-        let grid = grid();
-        let fit: Vec<f32> = (0..grid.len())
-            .map(|patch| {
-                let (x, y) = grid.corner(patch);
-                let pixels =
-                    (0..PATCH * PATCH).map(|i| f32::from(picture.pixel(x + i % PATCH, y + i / PATCH)[0]));
-                pixels.zip(&self.weights).map(|(pixel, weight)| (pixel - 120.0) * weight).sum::<f32>().abs()
-            })
-            .collect();
-        let best = (0..grid.len()).rev().max_by(|&a, &b| fit[a].total_cmp(&fit[b])).unwrap_or(0);
-        let column = best % grid.columns();
-        memory.action = vec![f64::from(self.weights[PATCH * PATCH]) * (column as f64 / 2.5 - 1.0)];
-        let sum: u64 = picture.rgb().iter().map(|&byte| u64::from(byte)).sum();
-        let claim = match self.says {
-            Says::Truth => best as u64,
-            Says::Nonsense => Seed::root(sum).rng().below(grid.len() as u64),
-            Says::Middle => 21,
-            Says::Nothing => return Ok(Decision::new(&memory.action)),
-        };
-        memory.importance = vec![0.1; grid.len()];
-        memory.importance[claim as usize] = 1.0;
-        memory.selected = vec![claim as u32];
-        let chosen = Selected { tokens: &memory.selected, ranks: &[0] };
-        let attention = Attention::patches(grid, &memory.importance, chosen)?;
-        Ok(Decision::new(&memory.action).with_attention(attention))
-    }
-
-    fn tensors(&self) -> Vec<TensorShape> {
-        vec![
-            TensorShape { name: "template".into(), shape: vec![PATCH, PATCH] },
-            TensorShape { name: "gain".into(), shape: vec![1] },
-        ]
-    }
-
-    fn params(&self) -> Vec<f32> {
-        self.weights.clone()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.weights = flat.to_vec();
-        Ok(())
-    }
-}
 
 struct Made {
     report: StudyReport,
@@ -204,11 +19,15 @@ struct Made {
 }
 
 fn explain(says: Says, episodes: usize, workers: usize) -> Made {
+    explain_in(&Sparks::new(), says, episodes, workers)
+}
+
+fn explain_in(env: &dyn Env, says: Says, episodes: usize, workers: usize) -> Made {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let out = dir.path().join("report");
     let request = ExplainRequest {
-        env: &Sparks::new(),
-        agent: &PolicyAgent::new(Toy::new(says)),
+        env,
+        agent: &PolicyAgent::new(Looker::new(says)),
         labels: Labels {
             env: "sparks".into(),
             picture: "noise".into(),
@@ -261,6 +80,31 @@ fn toys_are_seen_through() {
     check(Says::Nonsense, 8, "not supported");
     check(Says::Middle, 8, "not supported");
     check(Says::Truth, 3, "undecided");
+}
+
+/// Sparks as three grey pictures; their patches shuffled by this shift, if any.
+fn stacked(shift: &str) -> Box<dyn Env> {
+    let wrappers: Wrappers = "grey:opencv+stack:3".parse().expect("wrappers that exist");
+    let env = Box::new(Wrapped::new(Box::new(Sparks::new()), wrappers).expect("they fit"));
+    let shifts = if shift.is_empty() { vec![] } else { vec![shift] };
+    Box::new(Shifted::new(env, &Plan::parse_all(&shifts).expect("a good shift")).expect("it fits"))
+}
+
+#[test]
+fn stacks_of_grey_pictures_and_shuffled_patches_are_explained_too() {
+    for shift in ["", "shuffle:5:patch=4:every=7"] {
+        let env = stacked(shift);
+        let truth = explain_in(&*env, Says::Truth, 5, 2);
+        assert_eq!(truth.report.verdict, "supported", "{shift}: {:?}", truth.report.claims[0]);
+        let nonsense = explain_in(&*env, Says::Nonsense, 5, 2).report;
+        assert_eq!(nonsense.verdict, "not supported", "{shift}: {:?}", nonsense.claims[0]);
+        let page = String::from_utf8(truth.files["index.html"].clone()).expect("text");
+        assert_eq!(page.contains("gets its patches in another order"), !shift.is_empty(), "{shift}");
+    }
+    // Always the patch in the middle of what it gets: elsewhere in the world in every episode.
+    let regions = |shift: &str| explain_in(&*stacked(shift), Says::Middle, 2, 2).report.regions;
+    let (own, shuffled) = (regions(""), regions("shuffle:5:patch=4"));
+    assert!(own[0].1 > 0.99 && shuffled[0].1 < 0.9, "{own:?} {shuffled:?}");
 }
 
 #[test]
@@ -329,7 +173,7 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
     let Made { report, files } = explain(Says::Truth, 5, 2);
     let text = |name: &str| String::from_utf8(files[name].clone()).expect(name);
     let page = text("index.html");
-    assert_eq!(page.len(), report.bytes);
+    assert_eq!(page.len(), report.head.bytes);
     assert!(page.contains("&lt;toy&gt; &amp; &quot;friends&quot;") && !page.contains("<toy>"));
     for address in addresses("index.html", &page) {
         let own = ["data:", "#", "figures/"].iter().any(|start| address.starts_with(start));
@@ -392,7 +236,7 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
 #[test]
 fn requests_that_cannot_be_met() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let agent = PolicyAgent::new(Toy::new(Says::Truth));
+    let agent = PolicyAgent::new(Looker::new(Says::Truth));
     let toy = foveate_toy::ToyWorld::default();
     let sparks = Sparks::new();
     let stopped = Stop::default();

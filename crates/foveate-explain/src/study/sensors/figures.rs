@@ -229,7 +229,7 @@ fn row(name: &str, kind: &str, ink: Ink, (value, interval): Mean) -> DotRow {
 
 /// What bars show, in words.
 fn bars(report: &SensorReport) -> String {
-    match report.scores.len() {
+    match report.head.scores.len() {
         1 => "one episode has no interval".into(),
         n => format!("bars: 95 % over {n} episodes"),
     }

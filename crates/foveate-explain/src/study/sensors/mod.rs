@@ -17,7 +17,6 @@ mod record;
 mod recover;
 
 use std::fmt;
-use std::path::PathBuf;
 
 use foveate_core::{
     ActContext, Agent, Env, EvaluateError, Labels, Observation, RolloutJob, Seed, Tokens, episode_seed,
@@ -30,7 +29,9 @@ use self::record::Record;
 pub use self::recover::{Recovered, RecoveredSensor};
 use super::play::{EpisodeStart, action_scale};
 use super::probes::{other_moment, spread};
-use super::{AddFile, Mean, Progress, REPORT_FILE, Scheduler, StudyError, StudyRequest, report_page};
+use super::{
+    AddFile, Mean, Progress, REPORT_FILE, ReportHead, Scheduler, StudyError, StudyRequest, report_page,
+};
 use crate::faithful::{Conclusion, FEWEST_EPISODES};
 use crate::figure::{Dress, Figure, raster, svg};
 use crate::trajectory::{ActionScale, Dimension};
@@ -50,30 +51,9 @@ const IN_PART: &str = "in part";
 /// What the report on an agent with named sensors found, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SensorReport {
-    /// The folder that it was written to.
-    #[serde(skip)]
-    pub folder: PathBuf,
-    /// Bytes of the page.
-    #[serde(skip)]
-    pub bytes: usize,
-    /// The world.
-    pub env: String,
-    /// Its picture.
-    pub picture: String,
-    /// Its variants.
-    pub variant: String,
-    /// Where the weights came from.
-    pub weights: String,
-    /// The seed of the stream.
-    pub seed: u64,
-    /// Score of every episode; the first one is shown.
-    pub scores: Vec<f64>,
-    /// Mean of the scores.
-    pub mean_score: f64,
-    /// Steps of every episode.
-    pub steps: Vec<usize>,
-    /// Decisions tested.
-    pub decisions: usize,
+    /// What was studied.
+    #[serde(flatten)]
+    pub head: ReportHead,
     /// Heads of the attention, and queries (codes) of each.
     pub heads_and_codes: [usize; 2],
     /// The sensors, in the world's order.
@@ -305,7 +285,6 @@ fn per_episode(episodes: &[Vec<Effects>], of: &dyn Fn(&Effects) -> Option<f64>) 
 }
 
 fn report(request: &StudyRequest<'_>, found: &Found) -> SensorReport {
-    let labels = request.labels.clone();
     let Found { records, effects: [own, random], .. } = found;
     let natural = over(&per_episode(own, &|effects| Some(effects.natural)));
     let enough = records.len() >= FEWEST_EPISODES;
@@ -355,19 +334,10 @@ fn report(request: &StudyRequest<'_>, found: &Found) -> SensorReport {
                 .collect(),
         }
     });
-    let scores: Vec<f64> = records.iter().map(|record| record.trajectory.score()).collect();
+    let episodes = records.iter().map(|record| &record.trajectory);
+    let decisions = own.iter().map(Vec::len).sum();
     SensorReport {
-        folder: PathBuf::new(),
-        bytes: 0,
-        env: labels.env,
-        picture: labels.picture,
-        variant: labels.variant,
-        weights: labels.weights,
-        seed: request.seed,
-        mean_score: statistics::mean(&scores),
-        scores,
-        steps: records.iter().map(Record::len).collect(),
-        decisions: own.iter().map(Vec::len).sum(),
+        head: ReportHead::new(request.labels.clone(), request.seed, episodes, decisions),
         heads_and_codes: records.first().map_or([0; 2], |record| record.readers),
         sensors: sensors.collect(),
         natural,
@@ -393,7 +363,7 @@ impl SensorStudy {
         let numbers = super::figures_json(figures.all());
         let page = page::page(&labels, &found, &report, figures, &dimensions);
         let html = page.html(&report_page::png);
-        report.bytes = html.len();
+        report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
         add("episode.mp4", page.film.mp4)?;
         add(REPORT_FILE, super::whole_json(&report, &numbers).as_bytes())?;
@@ -413,19 +383,7 @@ fn write_figure<E>(figure: &Figure, add: &mut AddFile<'_, E>) -> Result<(), E> {
 
 impl fmt::Display for SensorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SensorReport { weights, env, variant, seed, .. } = self;
-        let episodes = report_page::count(self.scores.len(), "episode");
-        writeln!(f, "{weights}")?;
-        writeln!(f, "  on            {env}, variant {variant}, seed {seed}")?;
-        let first = self.scores.first().copied().unwrap_or(0.0);
-        writeln!(
-            f,
-            "  tested        {} decisions in {episodes}; the first scores {first:.1}",
-            self.decisions
-        )?;
-        if self.scores.len() == 1 {
-            writeln!(f, "  intervals     none: one episode has no interval")?;
-        }
+        self.head.lines(f, &self.head.env)?;
         let told = |(mean, interval): Mean| match interval {
             Some([low, high]) => format!("{mean:6.3} ({low:6.3} … {high:6.3})"),
             None => format!("{mean:6.3}"),
@@ -462,6 +420,6 @@ impl fmt::Display for SensorReport {
             )?;
         }
         writeln!(f, "  sensors with larger weights move the action more: {}", self.verdict)?;
-        write!(f, "{}: {:.1} MB", self.folder.join("index.html").display(), self.bytes as f64 / 1e6)
+        self.head.place(f)
     }
 }

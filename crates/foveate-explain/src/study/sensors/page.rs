@@ -3,7 +3,7 @@
 use foveate_core::Labels;
 
 use super::super::Mean;
-use super::super::report_page::{count, two, whole};
+use super::super::report_page::{count, two};
 use super::figures::Figures;
 use super::{Found, Recovered, SensorReport};
 use crate::charts::percent;
@@ -61,7 +61,7 @@ pub(super) fn page<'a>(
                 count(recovery.inputs, "number"),
                 count(recovery.fitted_on, "step"),
                 recovery.scored_on,
-                if report.scores.len() > 1 { "episodes" } else { "parts of the episode" }
+                if report.head.scores.len() > 1 { "episodes" } else { "parts of the episode" }
             )],
             html: recovery_table(recovery),
             figures: recovered,
@@ -70,13 +70,11 @@ pub(super) fn page<'a>(
     ReportPage {
         title: format!("What {name} listens to"),
         subtitle: format!(
-            "{} · {}, variant {} · seed {} · {}, {} put to the test",
+            "{} · {}, variant {} · {}",
             labels.weights,
             labels.env,
             labels.variant,
-            report.seed,
-            count(report.scores.len(), "episode"),
-            count(report.decisions, "decision")
+            report.head.extent()
         ),
         tiles: tiles(report),
         summary: summary(report),
@@ -150,17 +148,7 @@ fn tiles(report: &SensorReport) -> Vec<Tile> {
             mood: Mood::Plain,
         });
     }
-    tiles.push(Tile {
-        value: whole(report.scores[0]),
-        name: "score of this episode".into(),
-        note: format!(
-            "{} steps; mean of {} is {}",
-            report.steps[0],
-            count(report.scores.len(), "episode"),
-            whole(report.mean_score)
-        ),
-        mood: Mood::Plain,
-    });
+    tiles.push(report.head.score_tile());
     tiles
 }
 
@@ -208,11 +196,11 @@ fn summary(report: &SensorReport) -> Vec<String> {
             all.join(", ")
         ));
     }
-    if report.scores.len() < report.method.fewest_episodes {
+    if report.head.scores.len() < report.method.fewest_episodes {
         told.push(format!(
             "{} {} too few for a verdict; {} are the least, {} are better.",
-            count(report.scores.len(), "episode"),
-            if report.scores.len() == 1 { "is" } else { "are" },
+            count(report.head.scores.len(), "episode"),
+            if report.head.scores.len() == 1 { "is" } else { "are" },
             report.method.fewest_episodes,
             report.method.advised_episodes
         ));
@@ -302,19 +290,8 @@ fn recovery_table(recovered: &Recovered) -> String {
 
 fn notes(report: &SensorReport) -> Vec<String> {
     vec![
-        format!(
-            "Made by foveate explain, seed {}; the same seed gives the same bytes. Every figure is in the folder figures as \
-             SVG, PNG, CSV and JSON; report.json has every number of this page, with those that the figures are drawn from.",
-            report.seed
-        ),
-        if report.scores.len() == 1 {
-            "There are no intervals: they are over episodes, and this is one.".to_owned()
-        } else {
-            format!(
-                "Intervals hold {} and resample whole episodes; each is for itself, not corrected for their number.",
-                percent(report.method.interval)
-            )
-        },
+        report.head.made_note(),
+        report.head.interval_note(report.method.interval),
         "Sensors are named as the world has them; where a shift shows them in another order, everything here is in the world's \
          order."
             .into(),
