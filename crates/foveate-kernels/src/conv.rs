@@ -50,9 +50,6 @@ pub struct Conv {
     bias: Vec<Block>,
 }
 
-/// Places that are computed together.
-const TOGETHER: usize = 4;
-
 impl Conv {
     /// A convolution with all weights zero.
     ///
@@ -115,43 +112,64 @@ impl Task for Apply<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let Apply { conv, x, y } = self;
-        let blocks = conv.bias.len();
-        let mut first = 0;
-        // As many sums as there are registers for; that changes no result.
-        while I::ROWS == 4 && first + 2 <= blocks {
-            filters::<I, 2>(isa, conv, first, x, y);
-            first += 2;
-        }
-        for block in first..blocks {
-            filters::<I, 1>(isa, conv, block, x, y);
+        match conv.shape.size {
+            3 => filters_for::<I, 3>(isa, conv, x, y),
+            4 => filters_for::<I, 4>(isa, conv, x, y),
+            _ => filters_for::<I, 0>(isa, conv, x, y),
         }
     }
 }
 
-/// `B` blocks of sixteen filters, from block `first` on.
+/// `S` is the side of a filter when it is known at compile time, else 0.
 #[inline(always)]
-fn filters<I: Isa, const B: usize>(isa: I, conv: &Conv, first: usize, x: &[f32], y: &mut [f32]) {
+fn filters_for<I: Isa, const S: usize>(isa: I, conv: &Conv, x: &[f32], y: &mut [f32]) {
+    let blocks = conv.bias.len();
+    let mut first = 0;
+    // As many sums as there are registers for; that changes no result.
+    while I::ROWS == 4 && first + 4 <= blocks {
+        filters::<I, S, 4, 5>(isa, conv, first, x, y);
+        first += 4;
+    }
+    while I::ROWS == 4 && first + 2 <= blocks {
+        filters::<I, S, 2, 8>(isa, conv, first, x, y);
+        first += 2;
+    }
+    for block in first..blocks {
+        filters::<I, S, 1, 6>(isa, conv, block, x, y);
+    }
+}
+
+/// `B` blocks of sixteen filters, from block `first` on, at `P` places together.
+#[inline(always)]
+fn filters<I: Isa, const S: usize, const B: usize, const P: usize>(
+    isa: I,
+    conv: &Conv,
+    first: usize,
+    x: &[f32],
+    y: &mut [f32],
+) {
     let shape = &conv.shape;
-    let (taps, size) = (shape.taps(), shape.size);
+    let size = if S == 0 { shape.size } else { S };
+    let taps = shape.channels * size * size;
     let (out_height, out_width) = shape.output();
     let places = out_height * out_width;
     let area = shape.height * shape.width;
-    for start in (0..places).step_by(TOGETHER) {
-        let mut corners = [0; TOGETHER];
+    for start in (0..places).step_by(P) {
+        let mut corners = [0; P];
         for (i, corner) in corners.iter_mut().enumerate() {
             // After the last place, it is computed again.
             let place = (start + i).min(places - 1);
             *corner = place / out_width * shape.stride * shape.width + place % out_width * shape.stride;
         }
-        let mut sums = [[isa.splat16(0.0); TOGETHER]; B];
+        let mut sums = [[isa.splat16(0.0); P]; B];
         let mut weights: [&[Block]; B] = [&[]; B];
         for b in 0..B {
-            sums[b] = [isa.load16(&conv.bias[first + b].0); TOGETHER];
+            sums[b] = [isa.load16(&conv.bias[first + b].0); P];
             weights[b] = &conv.weights[(first + b) * taps..(first + b + 1) * taps];
         }
         for row in 0..taps / size {
             let at = row / size * area + row % size * shape.width;
-            let mut pixels: [&[f32]; TOGETHER] = [&[]; TOGETHER];
+            let mut pixels: [&[f32]; P] = [&[]; P];
             for (pixels, corner) in pixels.iter_mut().zip(&corners) {
                 *pixels = &x[corner + at..][..size];
             }
@@ -162,7 +180,7 @@ fn filters<I: Isa, const B: usize>(isa: I, conv: &Conv, first: usize, x: &[f32],
             for t in 0..size {
                 for b in 0..B {
                     let weight = isa.load16(&of_row[b][t].0);
-                    for i in 0..TOGETHER {
+                    for i in 0..P {
                         sums[b][i] = weight.mul_add(isa.splat16(pixels[i][t]), sums[b][i]);
                     }
                 }

@@ -45,10 +45,15 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
     let shape = &codes.shape;
     let dim = if D == 0 { shape.code_dim } else { D };
     let distinct = scratch.merged.count();
-    let CodesScratch { merged, keys, values, weights, columns, wins_distinct, message, .. } = scratch;
+    let CodesScratch { merged, keys, values, weights, columns, wins_distinct, message, often, line, .. } =
+        scratch;
     let keys = &keys[..distinct * (1 + dim)];
     let values = &values[..distinct * shape.message];
     let (weights, columns) = (&mut weights[..distinct], &mut columns[..distinct]);
+    let often = &mut often[..distinct];
+    for (n, often) in often.iter_mut().enumerate() {
+        *often = merged.patch(n).1 as f32;
+    }
     let wins = &mut wins_distinct[..distinct];
     columns.fill(Block::default());
     wins.fill(0);
@@ -65,29 +70,12 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
         for t in 0..D {
             queries[t] = isa.load16(&table[t].0);
         }
-        let mut sum = zero;
-        let (mut best, mut winner) = (isa.splat16(-1.0), zero);
-        let mut peak = zero;
-        if !small {
-            peak = isa.splat16(f32::MIN);
-            for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(1 + dim)) {
-                let x = logit::<I, D>(isa, &queries, table, key);
-                peak = x.max(peak);
-                x.store(&mut weight.0);
-            }
-        }
-        for (n, (weight, key)) in weights.iter_mut().zip(keys.chunks_exact(1 + dim)).enumerate() {
-            let x = if small {
-                logit::<I, D>(isa, &queries, table, key)
-            } else {
-                isa.load16(&weight.0).sub(peak).max(isa.splat16(LEAST))
-            };
-            let power = exp2_by_table(isa, x);
-            sum = power.mul_add(isa.splat16(merged.patch(n).1 as f32), sum);
-            winner = best.select_lt(power, isa.splat16(n as f32), winner);
-            best = power.max(best);
-            power.store(&mut weight.0);
-        }
+        let rows = (&mut *weights, keys, &*often);
+        let (sum, winner) = if small {
+            powers::<I, D, true>(isa, &queries, table, rows)
+        } else {
+            powers::<I, D, false>(isa, &queries, table, rows)
+        };
         let mut share = Block::default();
         isa.splat16(1.0).div(sum).store(&mut share.0);
         let mut winners = Block::default();
@@ -103,15 +91,56 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
         }
         // As many sums at a time as there are registers for; the grouping does not affect the result.
         if I::ROWS == 4 {
-            messages::<I, 16>(isa, weights, values, shape.message, share, message, block, number);
+            messages::<I, 16>(isa, weights, values, share, line);
         } else {
-            messages::<I, 4>(isa, weights, values, shape.message, share, message, block, number);
+            messages::<I, 4>(isa, weights, values, share, line);
         }
-        normalise(isa, codes, message, block);
+        normalise(isa, codes, line);
+        for (line, row) in line.iter().zip(message.chunks_exact_mut(number)) {
+            row[block] = *line;
+        }
     }
     for column in columns {
         column.0[0] = isa.load16(&column.0).sum();
     }
+}
+
+/// Writes the powers of sixteen codes' logits, and gives the sum over all patches and the number of the patch with the
+/// largest one. Where the logits are not `SMALL`, the largest is subtracted from them first.
+#[inline(always)]
+fn powers<I: Isa, const D: usize, const SMALL: bool>(
+    isa: I,
+    queries: &[I::V16; D],
+    table: &[Block],
+    (weights, keys, often): (&mut [Block], &[f32], &[f32]),
+) -> (I::V16, I::V16) {
+    let (zero, one) = (isa.splat16(0.0), isa.splat16(1.0));
+    let width = 1 + table.len();
+    let mut peak = zero;
+    if !SMALL {
+        peak = isa.splat16(f32::MIN);
+        for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(width)) {
+            let x = logit::<I, D>(isa, queries, table, key);
+            peak = x.max(peak);
+            x.store(&mut weight.0);
+        }
+    }
+    let (mut sum, mut number) = (zero, zero);
+    let (mut best, mut winner) = (isa.splat16(-1.0), zero);
+    for ((weight, key), &often) in weights.iter_mut().zip(keys.chunks_exact(width)).zip(often) {
+        let x = if SMALL {
+            logit::<I, D>(isa, queries, table, key)
+        } else {
+            isa.load16(&weight.0).sub(peak).max(isa.splat16(LEAST))
+        };
+        let power = exp2_by_table(isa, x);
+        sum = power.mul_add(isa.splat16(often), sum);
+        winner = best.select_lt(power, number, winner);
+        best = power.max(best);
+        number = number.add(one);
+        power.store(&mut weight.0);
+    }
+    (sum, winner)
 }
 
 /// The logits of sixteen codes for one patch.
@@ -120,6 +149,7 @@ fn logit<I: Isa, const D: usize>(isa: I, queries: &[I::V16; D], table: &[Block],
     let (constant, key) = key.split_first().expect("a key has a constant");
     let mut x = isa.splat16(*constant);
     if D > 0 {
+        let key = &key[..D];
         for t in 0..D {
             x = queries[t].mul_add(isa.splat16(key[t]), x);
         }
@@ -133,18 +163,14 @@ fn logit<I: Isa, const D: usize>(isa: I, queries: &[I::V16; D], table: &[Block],
 
 /// relu of the weighted values of sixteen codes, `G` numbers of the message at a time.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "one call, in one place")]
 fn messages<I: Isa, const G: usize>(
     isa: I,
     weights: &[Block],
     values: &[f32],
-    width: usize,
     share: I::V16,
-    message: &mut [Block],
-    block: usize,
-    number: usize,
+    line: &mut [Block],
 ) {
-    let zero = isa.splat16(0.0);
+    let (width, zero) = (line.len(), isa.splat16(0.0));
     let mut first = 0;
     while first < width {
         let count = G.min(width - first);
@@ -166,7 +192,7 @@ fn messages<I: Isa, const G: usize>(
             }
         }
         for g in 0..count {
-            sums[g].mul(share).max(zero).store(&mut message[(first + g) * number + block].0);
+            sums[g].mul(share).max(zero).store(&mut line[first + g].0);
         }
         first += count;
     }
@@ -174,24 +200,23 @@ fn messages<I: Isa, const G: usize>(
 
 /// Layer normalisation of the messages of sixteen codes.
 #[inline(always)]
-fn normalise<I: Isa>(isa: I, codes: &PatchCodes, message: &mut [Block], block: usize) {
-    let number = codes.shape.blocks();
-    let width = isa.splat16(codes.shape.message as f32);
+fn normalise<I: Isa>(isa: I, codes: &PatchCodes, line: &mut [Block]) {
+    let width = isa.splat16(line.len() as f32);
     let mut sum = isa.splat16(0.0);
-    for row in message.chunks_exact(number) {
-        sum = sum.add(isa.load16(&row[block].0));
+    for row in &*line {
+        sum = sum.add(isa.load16(&row.0));
     }
     let mean = sum.div(width);
     let mut squares = isa.splat16(0.0);
-    for row in message.chunks_exact(number) {
-        let x = isa.load16(&row[block].0).sub(mean);
+    for row in &*line {
+        let x = isa.load16(&row.0).sub(mean);
         squares = x.mul_add(x, squares);
     }
     let deviation = squares.div(width).add(isa.splat16(EPSILON as f32)).sqrt();
     let factor = isa.splat16(1.0).div(deviation);
     let affine = codes.message_weight.iter().zip(&codes.message_bias);
-    for (row, (&weight, &bias)) in message.chunks_exact_mut(number).zip(affine) {
-        let x = isa.load16(&row[block].0).sub(mean).mul(factor);
-        x.mul_add(isa.splat16(weight), isa.splat16(bias)).store(&mut row[block].0);
+    for (row, (&weight, &bias)) in line.iter_mut().zip(affine) {
+        let x = isa.load16(&row.0).sub(mean).mul(factor);
+        x.mul_add(isa.splat16(weight), isa.splat16(bias)).store(&mut row.0);
     }
 }

@@ -175,12 +175,17 @@ pub struct CodesScratch {
     keys: Vec<f32>,
     /// `[distinct, message]`, times the multiplicity.
     values: Vec<f32>,
+    /// `[distinct]`: how often each occurs.
+    often: Vec<f32>,
     /// `[distinct]`: a row of the attention matrix.
     weights: Vec<Block>,
     /// `[distinct]`: sums of columns.
     columns: Vec<Block>,
     /// `[distinct]`
     wins_distinct: Vec<u32>,
+    /// `[message, 16]`: the messages of sixteen codes. In `message` they lie a page apart for 1,024 codes, which is the
+    /// worst distance there is for a cache.
+    line: Vec<Block>,
     /// `[message, codes / 16, 16]`
     message: Vec<Block>,
     /// `[patches]`
@@ -261,9 +266,11 @@ impl PatchCodes {
             offset: blocks((1 + shape.code_dim).div_ceil(16)),
             keys: vec![0.0; patches * (1 + shape.code_dim)],
             values: vec![0.0; patches * shape.message],
+            often: vec![0.0; patches],
             weights: blocks(patches),
             columns: blocks(patches),
             wins_distinct: vec![0; patches],
+            line: blocks(shape.message),
             message: blocks(shape.message * shape.blocks()),
             importance: vec![0.0; patches],
             wins: vec![0; patches],
