@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::{attention, capture, cargo, command, python, root, run as run_step};
 
-const ROWS: [&str; 8] = ["world", "cartpole", "forward", "sensors", "attention", "train", "evolve", "bridge"];
+const ROWS: [&str; 9] =
+    ["world", "cartpole", "minigrid", "forward", "sensors", "attention", "train", "evolve", "bridge"];
 /// Those that the command measures.
 const BY_COMMAND: [&str; 4] = ["world", "forward", "train", "evolve"];
 /// Beside the rows: the pictures of `attention` replace those of the documentation.
@@ -36,8 +37,8 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
         bail!("no row is called {unknown:?}; choose from: {}, {PICTURES}", ROWS.join(", "));
     }
     let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
-    let python =
-        python::environment(".venv-bench", &["python/requirements-bench.txt"], python::Dependencies::Found)?;
+    let requirements = ["python/requirements-oracle.txt", "python/requirements-bench.txt"];
+    let python = python::environment(".venv-bench", &requirements, python::Dependencies::Found)?;
     if BY_COMMAND.iter().any(|row| wanted(row)) {
         run_step(
             "cargo build",
@@ -64,7 +65,10 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
         world_rows(&world, &ours, &mut table)?;
     }
     if wanted("cartpole") {
-        cartpole_rows(&python, &folder.join("cartpole"), &mut table)?;
+        cartpole_rows(&python, &empty(folder.join("cartpole"))?, &mut table)?;
+    }
+    if wanted("minigrid") {
+        minigrid_rows(&python, &empty(folder.join("minigrid"))?, &mut table)?;
     }
     if wanted("forward") {
         forward_rows(&python, &folder, &mut table)?;
@@ -245,10 +249,6 @@ fn example(package: &str, name: &str) -> Command {
 /// Steps of `cartpole-swingup-harder` per CPU second, by itself and in the loop of all episodes, beside the same world
 /// in Python: the same actions, whose returns and last observations must be equal to the bit.
 fn cartpole_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     eprintln!("running CartPoleSwingUpHarder in Python …");
     let theirs = json("cartpole.py", reference(python, "cartpole.py").arg(folder))?;
     let ours = json("the cartpole example", example("foveate-envs", "cartpole").arg(folder).arg("--json"))?;
@@ -278,6 +278,53 @@ fn cartpole_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Steps of MiniGrid's worlds per CPU second, with their observation, beside the package: the same actions, whose returns
+/// and observations must be equal.
+fn minigrid_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    eprintln!("running MiniGrid in Python …");
+    let theirs = json("mini_grid.py", reference(python, "mini_grid.py").arg(folder))?;
+    let ours = json("the minigrid example", example("foveate-envs", "minigrid").arg(folder).arg("--json"))?;
+    for (world, theirs) in theirs.as_object().context("mini_grid.py names its worlds")? {
+        let ours = &ours[world];
+        let (returns, shown) = (list(ours, "returns")?, list(ours, "shown")?);
+        let episodes = list(theirs, "episodes")?;
+        ensure!(
+            returns.len() == episodes.len(),
+            "{world}: {} episodes, the package's are {}",
+            returns.len(),
+            episodes.len()
+        );
+        for (i, (episode, (mine, seen))) in episodes.iter().zip(returns.iter().zip(shown)).enumerate() {
+            ensure!(
+                episode["return"] == *mine && episode["shown"] == *seen,
+                "{world}: the actions of episode {i} gave the return {mine} and observations of sum {seen}; in Python {} \
+                 and {}",
+                episode["return"],
+                episode["shown"]
+            );
+        }
+        let steps = number(theirs, "steps")?;
+        let speed = steps / number(ours, "cpu_s")?;
+        for (key, name) in
+            [("gymnasium", "minigrid, `gymnasium.make`"), ("class", "minigrid, the class alone")]
+        {
+            let figure = steps / number(theirs, &format!("{key}_cpu_s"))?;
+            let what = format!("`{world}`, `step` and `observation`");
+            table.row(&what, "steps/CPU-s", speed, name, figure, speed / figure);
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folder, without what an earlier run left in it.
+fn empty(folder: PathBuf) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    Ok(folder)
 }
 
 /// The time of a decision of AttentionNeuron on pictures beside NumPy and PyTorch: the published CarRacing agent on

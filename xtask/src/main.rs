@@ -26,10 +26,10 @@ cargo xtask COMMAND
                        worlds that draw with OpenGL. STEP is one of: fmt, clippy, doc, deny, miri, python, tests.
                        deny (licenses, sources, bans, advisories) and miri (undefined behaviour in the kernels) are
                        left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
-  bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, numpy, torch and pycma.
-                       Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, cartpole, forward,
-                       sensors, attention, train, evolve, bridge. attention draws its pictures into target/bench; with
-                       the word `pictures` it replaces those of docs/images, too
+  bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, minigrid, numpy, torch and pycma.
+                       Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, cartpole, minigrid,
+                       forward, sensors, attention, train, evolve, bridge. attention draws its pictures into
+                       target/bench; with the word `pictures` it replaces those of docs/images, too
   help                 this text
 ";
 
