@@ -139,8 +139,8 @@ pub struct WorldDescriptor {
     /// The wrapper that blanks the readouts of its picture, such as a speedometer below the scene, for agents that are to
     /// see the scene alone; `None` where there are none.
     pub hide_readouts: Option<&'static str>,
-    /// The weight file of the trained agent included in Foveate.
-    pub champion: Option<&'static [u8]>,
+    /// The trained agents included in Foveate; the first one acts when no weights are named.
+    pub champions: &'static [Champion],
     /// Returns the folder of images that a request needs and that are not loaded yet.
     pub missing_pictures: fn(&EnvRequest) -> Result<Option<String>, EnvError>,
     /// Returns its spec without building it, for worlds where that is much cheaper.
@@ -151,6 +151,19 @@ pub struct WorldDescriptor {
 
 /// Returns the spec of the world that a request describes, without building it.
 pub type SpecOf = fn(&EnvRequest) -> Result<EnvSpec, EnvError>;
+
+/// A trained agent included in Foveate.
+#[derive(Debug, Clone, Copy)]
+pub struct Champion {
+    /// The name, valid wherever weights are named; that of its card in `champions/`.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Its weight file.
+    pub weights: &'static [u8],
+    /// Whether it acts in the world that its file names, with its picture and wrappers; otherwise in the unmodified world.
+    pub as_trained: bool,
+}
 
 /// Worlds whose names have a common prefix.
 #[derive(Debug, Clone, Copy)]
@@ -214,7 +227,7 @@ impl WorldDescriptor {
             default_agents_fit: false,
             fallback_picture: None,
             hide_readouts: None,
-            champion: None,
+            champions: &[],
             missing_pictures: |_| Ok(None),
             spec: None,
             make,

@@ -1,9 +1,10 @@
 //! The trained agents bundled with Foveate, used when a user names no weights.
 //!
 //! Each is a weight file of `foveate train`, stored in `champions/` beside a card with its training and its
-//! scores, and embedded in the program, so that it is available in any folder. It runs in the unmodified
-//! world with the world's default picture, whatever picture it was trained with.
+//! scores, and embedded in the program, so that it is available in any folder. It is described by
+//! [`WorldDescriptor::champions`](foveate_envs::registry::WorldDescriptor::champions).
 
+use foveate_envs::registry::Champion;
 use foveate_registry::WORLDS;
 
 use crate::RunError;
@@ -11,36 +12,53 @@ use crate::suggest;
 use crate::tensors::TensorFile;
 use crate::weights::AgentFile;
 
+/// All bundled agents, those of a world in its order.
+pub fn champions() -> impl Iterator<Item = &'static Champion> {
+    WORLDS.iter().flat_map(|world| world.champions)
+}
+
 /// Whether there is a bundled agent for `world`.
 pub fn has_champion(world: &str) -> bool {
-    WORLDS.get(world).is_some_and(|world| world.champion.is_some())
+    WORLDS.get(world).is_some_and(|world| !world.champions.is_empty())
 }
 
-/// The names of the worlds with a bundled agent.
-fn worlds() -> Vec<&'static str> {
-    WORLDS.iter().filter(|world| world.champion.is_some()).map(|world| world.name).collect()
+/// The bundled agent of this name.
+pub fn find(name: &str) -> Option<&'static Champion> {
+    champions().find(|champion| champion.name == name)
 }
 
-/// The bundled agent of `world`, and a label for it in place of a weight file's path.
+/// The first bundled agent of `world`, and a label for it in place of a weight file's path.
 ///
 /// # Errors
 /// When there is none for this world.
 pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
-    let Some(bytes) = WORLDS.get(world).and_then(|world| world.champion) else {
+    let Some(first) = WORLDS.get(world).and_then(|world| world.champions.first()) else {
+        let known: Vec<&str> =
+            WORLDS.iter().filter(|world| !world.champions.is_empty()).map(|world| world.name).collect();
         return Err(RunError::BadRequest {
             why: format!(
                 "no trained agent for {world:?} comes with Foveate (there is one for: {});{} name a weight file or the \
                  folder of a run",
-                worlds().join(", "),
+                known.join(", "),
                 suggest::world(world)
             ),
         });
     };
-    let title = format!("{world} champion");
+    load(first)
+}
+
+/// Reads a bundled agent; returns it with a label in place of a weight file's path.
+///
+/// # Errors
+/// When the program was built with a broken file.
+pub fn load(champion: &Champion) -> Result<(AgentFile, String), RunError> {
+    let title = format!("{} champion", champion.name);
     let broken = |why: String| RunError::BadRequest { why: format!("{title}: {why}; build Foveate anew") };
-    let tensors = TensorFile::from_bytes(bytes).map_err(|error| broken(error.to_string()))?;
+    let tensors = TensorFile::from_bytes(champion.weights).map_err(|error| broken(error.to_string()))?;
     let mut file = AgentFile::from_tensors(tensors).map_err(|error| broken(error.to_string()))?;
-    file.forget_world();
+    if !champion.as_trained {
+        file.forget_world();
+    }
     Ok((file, title))
 }
 
@@ -50,38 +68,58 @@ mod tests {
     use std::path::Path;
 
     use foveate_core::episode::EpisodeRules;
-    use foveate_envs::registry::EnvRequest;
+    use foveate_envs::registry::{EnvRequest, WorldDescriptor};
 
     use super::*;
     use crate::evaluate::evaluate_each;
     use crate::replay::sha256_hex;
+    use crate::trust::WorldFlags;
     use crate::workers::{Stop, Workers, default_workers};
 
     /// The card of a bundled agent.
-    fn card(world: &str) -> String {
+    fn card(name: &str) -> String {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../champions");
-        fs::read_to_string(folder.join(format!("{world}.md"))).expect("every champion has a card")
+        fs::read_to_string(folder.join(format!("{name}.md"))).expect("every champion has a card")
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for champion in champions() {
+            assert_eq!(
+                champions().filter(|other| other.name == champion.name).count(),
+                1,
+                "{}",
+                champion.name
+            );
+            assert_eq!(find(champion.name).map(|found| found.about), Some(champion.about));
+        }
     }
 
     #[test]
     fn the_card_is_that_of_the_file() {
-        for world in worlds() {
-            let bytes = WORLDS.get(world).and_then(|world| world.champion).expect("it has one");
-            let sum = sha256_hex(bytes);
-            assert!(card(world).contains(&sum), "champions/{world}.md must name the file's SHA-256, {sum}");
+        for champion in champions() {
+            let (name, sum) = (champion.name, sha256_hex(champion.weights));
+            assert!(card(name).contains(&sum), "champions/{name}.md must name the file's SHA-256, {sum}");
         }
     }
 
     #[test]
     fn the_weights_fit_and_drive_as_the_card_says() {
-        for world in worlds() {
-            let (file, title) = champion(world).expect("it comes with us");
-            assert_eq!((title, file.world("champion")), (format!("{world} champion"), None));
+        let of =
+            |world: &'static WorldDescriptor| world.champions.iter().map(|champion| (world.name, champion));
+        for (world, champion) in WORLDS.iter().flat_map(of) {
+            let name = champion.name;
+            let (file, title) = load(champion).expect("it comes with us");
+            let trained = file
+                .world("champion")
+                .map(|world| world.accept(&WorldFlags::default()).expect("a native world"));
+            assert_eq!((title, trained.is_some()), (format!("{name} champion"), champion.as_trained));
             let agent = file.agent().expect("its layout fits");
-            let env = foveate_registry::make(&EnvRequest { id: world.into(), ..EnvRequest::default() })
-                .expect("its world exists");
+            let request = trained.unwrap_or_else(|| EnvRequest { id: world.into(), ..EnvRequest::default() });
+            assert_eq!(request.id, world, "{name}");
+            let env = foveate_registry::make(&request).expect("its world exists");
             // Reads the rows `| seed | return | steps |` of the card.
-            let card = card(world);
+            let card = card(name);
             let rows = card.lines().skip_while(|line| !line.starts_with("| seed | return | steps |"));
             let rows: Vec<Vec<&str>> = rows
                 .skip(2)
@@ -95,7 +133,7 @@ mod tests {
                 evaluate_each(&mut workers, file.params(), EpisodeRules::WHOLE, seeds).expect("it drives");
             for (row, result) in rows.iter().zip(results) {
                 let driven = [format!("{:.2}", result.total), result.steps.to_string()];
-                assert_eq!(driven, row[1..], "{world}, seed {}", row[0]);
+                assert_eq!(driven, row[1..], "{name}, seed {}", row[0]);
             }
         }
     }

@@ -8,7 +8,7 @@ use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EnvError, near};
 use foveate_registry::{AGENTS, WORLDS};
 
-use crate::champion::has_champion;
+use crate::champion::{champions, has_champion};
 use crate::error::RunError;
 
 /// The default folder of runs.
@@ -97,10 +97,12 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     Err(RunError::BadRequest { why })
 }
 
-/// Names that are valid in place of weights: random weights, and agents without weights.
+/// Names that are valid in place of weights: random weights, agents without weights, and champions.
 fn without_weights() -> impl Iterator<Item = &'static str> {
     let blind = AGENTS.iter().filter(|agent| agent.sees == Sees::Nothing);
-    std::iter::once("random").chain(blind.map(|agent| agent.name))
+    std::iter::once("random")
+        .chain(blind.map(|agent| agent.name))
+        .chain(champions().map(|champion| champion.name))
 }
 
 /// Suggests a run when `path` does not exist.

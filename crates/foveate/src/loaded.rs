@@ -9,7 +9,7 @@ use foveate_core::{Agent, Env, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
-use foveate_run::champion::champion;
+use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
 use foveate_run::explain::{self, ExplainRequest, Report};
 use foveate_run::fit;
@@ -92,9 +92,10 @@ pub struct Explanation<'a> {
 }
 
 impl LoadedAgent {
-    /// Loads the weights called `name`: a weight file, a run folder (its best weights), `random` (`random:7`
-    /// for seed 7) for an untrained agent of a shape that fits the world, or an agent without weights, such
-    /// as `random-actions`. `None` loads the champion of the world.
+    /// Loads the weights called `name`: a weight file, a run folder (its best weights), the name of a
+    /// [champion](foveate_run::champion), `random` (`random:7` for seed 7) for an untrained agent of a shape that fits the
+    /// world, or an agent without weights, such as `random-actions`. Files and folders come first. `None` loads
+    /// the first champion of the world.
     ///
     /// ```
     /// let world = foveate::World::named("car-racing");
@@ -107,8 +108,11 @@ impl LoadedAgent {
     /// When the weights do not exist, are invalid, or request a world that a file may not request.
     pub fn load(name: Option<&Path>, world: &World) -> Result<Self, RunError> {
         let Some(path) = name else { return Self::champion(world) };
-        let made_up = path.to_str().filter(|_| !exists(path)).and_then(made_up);
-        let (file, source) = match made_up {
+        let text = path.to_str().filter(|_| !exists(path));
+        if let Some(found) = text.and_then(champion::find) {
+            return Self::of(champion::load(found)?, world);
+        }
+        let (file, source) = match text.and_then(made_up) {
             Some((made_up, seed)) => {
                 let request = world.own();
                 let (file, what) = match made_up {
@@ -121,18 +125,21 @@ impl LoadedAgent {
             }
             None => load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()))?,
         };
+        Self::of((file, source), world)
+    }
+
+    /// An agent with the label of its weights, in the world that its file or the user names.
+    fn of((file, source): (AgentFile, String), world: &World) -> Result<Self, RunError> {
         let world = world.request(file.world(&source))?;
         Ok(LoadedAgent { file, source, world })
     }
 
-    /// Loads the trained agent included in Foveate for this world.
+    /// Loads the first of the trained agents included in Foveate for this world.
     ///
     /// # Errors
     /// When this world has no champion.
     pub fn champion(world: &World) -> Result<Self, RunError> {
-        let (file, source) = champion(&world.own().id)?;
-        let world = world.request(file.world(&source))?;
-        Ok(LoadedAgent { file, source, world })
+        Self::of(champion::champion(&world.own().id)?, world)
     }
 
     /// Builds the agent with its weights.

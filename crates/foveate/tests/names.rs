@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use foveate::envs::registry::Champion;
 use foveate::envs::shift::SHIFT_SETS;
 use foveate::{AGENTS, LEARNERS, PRESETS, SHIFTS, WORLDS};
 
@@ -49,6 +50,14 @@ fn document() -> String {
     });
     let head = ["world", "what it is", "pictures, the default first", "variants", "presets", "solved at"];
     text += &table("Worlds", &head, worlds);
+    let champions = WORLDS.iter().flat_map(|world| {
+        let row = |champion: &Champion| {
+            let (name, world) = (champion.name, code(world.name));
+            vec![format!("[`{name}`](../champions/{name}.md)"), champion.about.into(), world]
+        };
+        world.champions.iter().map(row)
+    });
+    text += &table("Champions, valid in place of weights", &["champion", "what it is", "world"], champions);
     let agents =
         AGENTS.iter().map(|agent| vec![code(agent.name), agent.summary.into(), agent.sees.describe().into()]);
     text += &table("Agents", &["agent", "what it is", "sees"], agents);

@@ -100,6 +100,7 @@ fn worlds_text() -> String {
             ),
             ("options (--option KEY=VALUE)", choices(world.options)),
             ("presets for training (--preset), the first is the default", presets(world)),
+            ("champions, valid in place of WEIGHTS, the first is the default", champions(world)),
         ] {
             if !lines.is_empty() {
                 parts.push(format!("\n {title}:\n{}", columns(&lines)));
@@ -111,6 +112,15 @@ fn worlds_text() -> String {
 
 fn choices(choices: &[Choice]) -> Vec<Entry> {
     choices.iter().map(|choice| Entry { name: choice.name.into(), about: choice.about.into() }).collect()
+}
+
+/// The trained agents that come with Foveate.
+fn champions(world: &WorldDescriptor) -> Vec<Entry> {
+    world
+        .champions
+        .iter()
+        .map(|champion| Entry { name: champion.name.into(), about: champion.about.into() })
+        .collect()
 }
 
 /// The presets that suit a world.
@@ -312,6 +322,7 @@ fn worlds_json() -> Value {
             "variants": world.variants.iter().map(variant_json).collect::<Vec<_>>(),
             "options": choices_json(world.options),
             "presets": world.presets,
+            "champions": world.champions.iter().map(|champion| champion.name).collect::<Vec<_>>(),
             "solved_at": world.solved_at,
         })
     };

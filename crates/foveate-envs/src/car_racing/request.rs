@@ -5,7 +5,7 @@ use foveate_core::{Env, EnvError};
 use super::config::{CarRacingConfig, PictureKind, Seeding};
 use super::variants::{self, Variants};
 use super::{CarRacing, ID};
-use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
+use crate::registry::{Champion, Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
 /// Options by name: default and description.
 const OPTIONS: [(&str, &str); 6] = [
@@ -62,7 +62,20 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     has_expert: true,
     default_agents_fit: true,
     hide_readouts: Some("blank:bottom=12"),
-    champion: Some(include_bytes!("../../../../champions/car-racing.safetensors")),
+    champions: &[
+        Champion {
+            name: ID,
+            about: "AttentionAgent",
+            weights: include_bytes!("../../../../champions/car-racing.safetensors"),
+            as_trained: false,
+        },
+        Champion {
+            name: "car-racing-attention-neuron",
+            about: "AttentionNeuron, whose patches may come in any order",
+            weights: include_bytes!("../../../../champions/car-racing-attention-neuron.safetensors"),
+            as_trained: true,
+        },
+    ],
     missing_pictures,
     ..WorldDescriptor::new(
         ID,
