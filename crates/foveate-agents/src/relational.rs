@@ -96,11 +96,11 @@ pub fn digits_baseline() -> Result<Relational, NetworkError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scores {
-    /// W_a ELU(W_q q + W_k k), one score for each index of a node: a node's scores depend on that node alone. This is what
+    /// `W_a` `ELU(W_q` q + `W_k` k), one score for each index of a node: a node's scores depend on that node alone. This is what
     /// the book's code computes.
     #[default]
     Indices,
-    /// w_a ELU(W_q q_i + W_k k_j) for every pair of nodes, additive attention as in Bahdanau et al. 2015.
+    /// `w_a` `ELU(W_q` `q_i` + `W_k` `k_j`) for every pair of nodes, additive attention as in Bahdanau et al. 2015.
     Pairs,
 }
 

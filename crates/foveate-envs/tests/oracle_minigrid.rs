@@ -47,7 +47,9 @@ fn worlds_are_those_of_the_package() {
         while oracle.flag() {
             let seed = oracle.seed();
             env.reset(seed);
-            others.iter_mut().for_each(|env| env.reset(seed));
+            for env in &mut others {
+                env.reset(seed);
+            }
             compare(&mut oracle, shown(&*env), &format!("{name}, reset with {seed:?}"));
             loop {
                 let place = format!("{name}, transition {transitions}");

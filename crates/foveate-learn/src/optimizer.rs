@@ -1,4 +1,4 @@
-//! Optimisers: Adam and RMSProp, gradient clipping and schedules of the learning rate.
+//! Optimisers: Adam and `RMSProp`, gradient clipping and schedules of the learning rate.
 
 use foveate_core::{StateDict, StateError, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub enum OptimizerConfig {
         #[serde(default = "adam_epsilon")]
         epsilon: f64,
     },
-    /// RMSProp (Tieleman and Hinton 2012), without momentum unless it is set.
+    /// `RMSProp` (Tieleman and Hinton 2012), without momentum unless it is set.
     RmsProp {
         /// Decay of the mean square, 0 to below 1.
         #[serde(default = "rms_decay")]
@@ -248,12 +248,16 @@ impl Clip {
             Clip::Norm(most) if norm > most => {
                 // PyTorch's form, which keeps the result below the bound.
                 let scale = (most / (norm + 1e-6)) as f32;
-                gradient.iter_mut().for_each(|g| *g *= scale);
+                for g in gradient {
+                    *g *= scale;
+                }
             }
             Clip::Norm(_) => {}
             Clip::Value(most) => {
                 let most = most as f32;
-                gradient.iter_mut().for_each(|g| *g = g.clamp(-most, most));
+                for g in gradient {
+                    *g = g.clamp(-most, most);
+                }
             }
         }
     }

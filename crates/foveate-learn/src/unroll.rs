@@ -68,6 +68,7 @@ impl Unrolled {
     ///
     /// # Panics
     /// When a length is wrong.
+    #[allow(clippy::too_many_arguments, reason = "a network, its data and its states, each of its own kind")]
     pub fn forward<'d>(
         &mut self,
         net: &Network,

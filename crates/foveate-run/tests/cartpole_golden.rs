@@ -101,7 +101,6 @@ fn the_published_agent_scores_as_published_on_the_authors_random_numbers() {
         let returns = published_returns(&agent, channels);
         let ours = returns.iter().sum::<f64>() / 100.0;
         let spread = (returns.iter().map(|r| (r - ours).powi(2)).sum::<f64>() / 100.0).sqrt();
-        println!("{channels} sensors of noise: {ours:.2} ± {spread:.2}, published {mean} ± {deviation}");
         assert!((ours / mean - 1.0).abs() < 0.03, "{channels} sensors of noise: {ours}, published {mean}");
         assert!((spread / deviation - 1.0).abs() < 0.03, "{channels} sensors of noise: ± {spread}");
     }

@@ -148,21 +148,21 @@ pub struct Cells {
     width: usize,
     height: usize,
     /// `[height + 2 * MARGIN, width + 2 * MARGIN]`
-    cells: Vec<Cell>,
+    all: Vec<Cell>,
 }
 
 impl Cells {
     /// Empty cells with walls around them.
     pub fn new(width: usize, height: usize) -> Self {
-        let mut cells = Cells { width, height, cells: vec![] };
-        cells.cells.resize((width + 2 * MARGIN) * (height + 2 * MARGIN), Cell::WALL);
+        let mut cells = Cells { width, height, all: vec![] };
+        cells.all.resize((width + 2 * MARGIN) * (height + 2 * MARGIN), Cell::WALL);
         cells.clear();
         cells
     }
 
     /// Empties all cells but the walls at the border.
     pub fn clear(&mut self) {
-        self.cells.fill(Cell::WALL);
+        self.all.fill(Cell::WALL);
         for y in 1..self.height.saturating_sub(1) {
             for x in 1..self.width.saturating_sub(1) {
                 self.set([x, y], Cell::EMPTY);
@@ -193,7 +193,7 @@ impl Cells {
 
     /// All cells in memory.
     pub(super) fn all(&self) -> &[Cell] {
-        &self.cells
+        &self.all
     }
 
     /// The cell at column x and row y.
@@ -201,7 +201,7 @@ impl Cells {
     /// # Panics
     /// When it lies far outside.
     pub fn get(&self, at: [usize; 2]) -> Cell {
-        self.cells[self.place(at)]
+        self.all[self.place(at)]
     }
 
     /// Replaces the cell at column x and row y.
@@ -211,6 +211,6 @@ impl Cells {
     pub fn set(&mut self, at: [usize; 2], cell: Cell) {
         assert!(at[0] < self.width && at[1] < self.height, "{at:?} lies outside of the grid");
         let place = self.place(at);
-        self.cells[place] = cell;
+        self.all[place] = cell;
     }
 }

@@ -165,8 +165,12 @@ fn crossing(size: usize, crossings: usize, lava: bool, cells: &mut Cells, stream
     let (columns, rows) = (of(true), of(false));
     let river = if lava { Cell::LAVA } else { Cell::WALL };
     for along in 1..size - 1 {
-        rows.iter().for_each(|&y| cells.set([along, y], river));
-        columns.iter().for_each(|&x| cells.set([x, along], river));
+        for &y in &rows {
+            cells.set([along, y], river);
+        }
+        for &x in &columns {
+            cells.set([x, along], river);
+        }
     }
     // The order in which a way to the goal crosses them; true crosses a vertical one.
     let mut path = [vec![true; columns.len()], vec![false; rows.len()]].concat();

@@ -45,9 +45,13 @@ impl Layer for Softmax {
 
 fn exact_softmax(row: &mut [f64]) {
     let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    row.iter_mut().for_each(|x| *x = (*x - most).exp());
+    for x in &mut *row {
+        *x = (*x - most).exp();
+    }
     let sum: f64 = row.iter().sum();
-    row.iter_mut().for_each(|x| *x /= sum);
+    for x in row {
+        *x /= sum;
+    }
 }
 
 /// Heads, and the two last axes.
@@ -173,7 +177,9 @@ impl Layer for SoftmaxAttention {
             let k = View::new(&inputs[1][head * tokens * d..][..tokens * d], tokens, d);
             let v = View::new(&inputs[2][head * tokens * features..][..tokens * features], tokens, features);
             work.gemm.product(level, q, k.transposed(), weights);
-            weights.iter_mut().for_each(|w| *w *= self.scale);
+            for w in &mut *weights {
+                *w *= self.scale;
+            }
             softmax(level, weights, tokens);
             work.gemm.product(level, View::new(weights, queries, tokens), v, y);
         }
@@ -198,7 +204,9 @@ impl Layer for SoftmaxAttention {
             }
             gemm.product(level, dy, v.transposed(), room);
             softmax_backward(level, weights, room, tokens);
-            room.iter_mut().for_each(|d| *d *= self.scale);
+            for d in &mut *room {
+                *d *= self.scale;
+            }
             let scores = View::new(room, queries, tokens);
             if let Some(dq) = dq.as_deref_mut() {
                 gemm.add_product(level, scores, k, &mut dq[head * a..][..a]);

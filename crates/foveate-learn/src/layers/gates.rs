@@ -9,7 +9,7 @@ use crate::layer::{Backward, Forward, Layer};
 /// Inputs: the sums of all gates z, `[…, 4 · units]` in the order i, f, g, o; the cell's memory c, `[…, units]`. Output:
 /// `[…, 2 · units]`, h beside the new c: c' = σ(f) c + σ(i) tanh(g), h = σ(o) tanh(c').
 ///
-/// For an LSTM, z is the sum of two linear layers, of the input and of the last h; for a ConvLSTM (Shi et al. 2015), of two
+/// For an LSTM, z is the sum of two linear layers, of the input and of the last h; for a `ConvLSTM` (Shi et al. 2015), of two
 /// convolutions. [`Part`](crate::Part) takes h and c apart.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LstmGates {
