@@ -361,6 +361,45 @@ fn shifts_of_senses_that_cannot_be() {
 }
 
 #[test]
+fn sensors_and_files_that_do_not_fit_together() {
+    let dir = Dir::new();
+    published_sizes(&dir);
+    let good = std::fs::read(dir.path("numbers.safetensors")).expect("just written");
+    let (shape, other) = (b"\"shape\":[32, 8]", b"\"shape\":[8, 32]");
+    let at = good.windows(shape.len()).position(|bytes| bytes == shape).expect("queries are 32 by 8");
+    let mut turned = good.clone();
+    turned[at..at + shape.len()].copy_from_slice(other);
+    dir.write("turned.safetensors", turned);
+    let car = ["--env", "car-racing"];
+    for (file, flags, wants) in [
+        ("turned", &[][..], &["turned.safetensors", "[8, 32]", "[32, 8]"][..]),
+        ("numbers", &car, &["1 to 65536 numbers", "a picture of 96x96"]),
+        ("patches", &["--env", "cartpole-swingup-harder"], &["a stack of 4 grey pictures", "5 numbers"]),
+        ("patches", &["--wrap", "grey+stack:3"], &["a stack of 4 grey pictures", "3 grey pictures"]),
+        ("absent", &[], &["cannot read absent.safetensors"]),
+        ("cartpole_pi", &[], &["cannot read cartpole_pi.safetensors"]),
+    ] {
+        let file = format!("{file}.safetensors");
+        check_fails(&dir, &[&["eval", &file, "--episodes", "1", "--max-steps", "3"], flags].concat(), wants);
+    }
+    let mut nan = vec![0.1; 913];
+    nan[700] = f32::NAN;
+    dir.write("nan.npz", npz(&nan));
+    check_fails(&dir, &["import", "nan.npz"], &["parameter 700 (in ", "is NaN"]);
+    for (config, wants) in [
+        ("senses = \"numbers\"\ncodes = 0", &["codes is 0", "from 1 to"][..]),
+        ("senses = \"numbers\"\ncodes = 15", &["913 parameters were given", "912"]),
+        ("senses = \"numbers\"\nmessage_dim = 99999999", &["message_dim is 99999999", "from 1 to"]),
+        ("senses = \"picture\"\nimage = [0, 96]", &["image width is 0", "from 1 to"]),
+        ("senses = \"smell\"", &["\"smell\"", "\"numbers\" or \"picture\""]),
+    ] {
+        dir.write("config.toml", config);
+        let import = ["import", "numbers.npz", "--agent", "attention-neuron", "--config", "config.toml"];
+        check_fails(&dir, &import, wants);
+    }
+}
+
+#[test]
 fn background_pictures_that_are_none() {
     let dir = Dir::new();
     published_sizes(&dir);

@@ -78,7 +78,8 @@ pub struct Selected<'a> {
 /// | agent | heads | queries | tokens | selected |
 /// |---|---|---|---|---|
 /// | AttentionAgent, IAP | 1 | 1 | patches | the K chosen ones |
-/// | AttentionNeuron | 1 | numbers of its code | named sensors, or cells | all |
+/// | AttentionNeuron on numbers | 1 | numbers of its code | named sensors | all |
+/// | AttentionNeuron on pictures | 1 | 1: the sum of those of its code | patches | all; marked: the winners |
 /// | S3TA | 4 | 1 each | cells | all |
 /// | relational module | heads | nodes | named nodes, or cells | all |
 ///
@@ -98,6 +99,8 @@ pub struct Attention<'a> {
     queries: usize,
     weights: &'a [f32],
     selected: Option<Selected<'a>>,
+    /// Whether all tokens are passed on although some are marked.
+    all: bool,
 }
 
 impl<'a> Attention<'a> {
@@ -121,7 +124,7 @@ impl<'a> Attention<'a> {
                 ),
             });
         }
-        Ok(Attention { tokens, heads, queries, weights, selected: None })
+        Ok(Attention { tokens, heads, queries, weights, selected: None, all: true })
     }
 
     /// One head and one query over the patches of a picture, with some patches selected: `importance` is
@@ -155,7 +158,16 @@ impl<'a> Attention<'a> {
         if let Some(rank) = ranks.iter().find(|&&rank| rank as usize >= tokens.len()) {
             return bad(format!("rank {rank} of {} selected tokens", tokens.len()));
         }
-        Ok(Attention { selected: Some(selected), ..self })
+        Ok(Attention { selected: Some(selected), all: false, ..self })
+    }
+
+    /// The same weights, with some tokens marked, of which people are to be shown where they are, such as those that
+    /// have the largest weight of a query. All tokens are passed on.
+    ///
+    /// # Errors
+    /// Those of [`Attention::with_selected`].
+    pub fn with_marked(self, marked: Selected<'a>) -> Result<Self, PolicyError> {
+        Ok(Attention { all: true, ..self.with_selected(marked)? })
     }
 
     /// The same, with only the first `k` of the selected tokens passed to the controller. Soft attention
@@ -227,12 +239,18 @@ impl<'a> Attention<'a> {
         Cow::Owned(sum)
     }
 
-    /// The tokens that were passed on and their ranks; `None` when all tokens were passed on, weighted.
+    /// Whether all tokens were passed on, weighted; some may be [marked](Attention::with_marked).
+    pub const fn passes_all(&self) -> bool {
+        self.all
+    }
+
+    /// The tokens that were passed on, or [marked](Attention::with_marked), and their ranks; `None` when all tokens were
+    /// passed on and none is marked.
     pub const fn selected(&self) -> Option<Selected<'a>> {
         self.selected
     }
 
-    /// The number of tokens that were passed on.
+    /// The number of tokens that were passed on or marked.
     pub const fn len(&self) -> usize {
         match self.selected {
             Some(selected) => selected.tokens.len(),
@@ -245,8 +263,8 @@ impl<'a> Attention<'a> {
         self.len() == 0
     }
 
-    /// The tokens that were passed on, most important first: by rank, or by [`Attention::importance`] when
-    /// all tokens were passed on; on a tie, the lower index first.
+    /// The tokens that were passed on or marked, most important first: by rank, or by [`Attention::importance`] when
+    /// all tokens were passed on and none is marked; on a tie, the lower index first.
     pub fn by_rank(&self) -> Vec<u32> {
         let Some(Selected { tokens, ranks }) = self.selected else {
             let importance = self.importance();
@@ -383,6 +401,9 @@ mod tests {
             assert!(matches!(attention.importance(), Cow::Borrowed(_)), "one row is not copied");
             assert_eq!((attention.len(), attention.grid()), (3, Some(grid)));
             // When only two are passed on, their order stays the same.
+            let marked = attention.with_marked(Selected { tokens: &tokens, ranks: &ranks }).expect("fine");
+            assert_eq!((attention.passes_all(), marked.passes_all()), (false, true));
+            assert_eq!(marked.by_rank(), [1, 2, 4]);
             let two = attention.told(2).by_rank();
             let expect: Vec<u32> = [1, 2, 4].into_iter().filter(|t| tokens[..2].contains(t)).collect();
             assert_eq!(two, expect);

@@ -90,19 +90,19 @@ pub enum Range {
     /// Around the best twentieth's lower end: between the 94 % and the 96 % quantile.
     AroundFive,
     /// In the lower half.
-    NearZero,
+    LowerHalf,
 }
 
 impl Range {
     /// From the most important down.
-    pub const ALL: [Range; 3] = [Range::Top, Range::AroundFive, Range::NearZero];
+    pub const ALL: [Range; 3] = [Range::Top, Range::AroundFive, Range::LowerHalf];
 
     /// Its name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Range::Top => "top 0.1 %",
             Range::AroundFive => "around 5 %",
-            Range::NearZero => "near zero",
+            Range::LowerHalf => "lower half",
         }
     }
 
@@ -111,7 +111,7 @@ impl Range {
         match self {
             Range::Top => [counts.quantile(0.999), f64::INFINITY],
             Range::AroundFive => [counts.quantile(0.94), counts.quantile(0.96)],
-            Range::NearZero => [0.0, counts.quantile(0.5)],
+            Range::LowerHalf => [0.0, counts.quantile(0.5)],
         }
     }
 }

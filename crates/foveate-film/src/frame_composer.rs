@@ -26,8 +26,6 @@ pub struct FrameSettings {
     pub height: usize,
     /// Title above the world: its name, picture, variant and seed.
     pub title: String,
-    /// Title above the agent's observation.
-    pub seen_title: String,
     /// One dial per action dimension.
     pub dials: Vec<Dial>,
     /// Number of steps after which the episode ends, if known.
@@ -68,15 +66,31 @@ pub struct FrameContent<'a> {
 pub enum AgentView<'a> {
     /// A picture, with frames around the attended parts.
     Picture(Image<'a>, &'a [Mark]),
+    /// The same where the picture shows shuffled patches on the left and the original order on the right.
+    SideBySide(Image<'a>, &'a [Mark]),
     /// Numbers, drawn as bars.
     Numbers(&'a [f32]),
-    /// Attention weights of named inputs, drawn as bars beside the names.
+    /// Attention weights of named inputs, drawn beside the names: as bars, or, of more than one query, as cells.
     Attended {
         /// Names of the inputs.
         names: &'a [String],
-        /// One weight per name.
+        /// `[queries, names]`: weights.
         weights: &'a [f32],
     },
+}
+
+impl AgentView<'_> {
+    /// What is shown, as its title says it.
+    const fn title(&self) -> &'static str {
+        match self {
+            AgentView::Picture(..) | AgentView::Numbers(_) => "what the agent sees",
+            AgentView::SideBySide(..) => "what the agent sees, and the original order",
+            AgentView::Attended { names, weights } if weights.len() > names.len() => {
+                "weights, a cell per query: red +, blue -"
+            }
+            AgentView::Attended { .. } => "what the agent attends to",
+        }
+    }
 }
 
 /// A rectangle of the observation that is framed.
@@ -128,7 +142,6 @@ impl FrameComposer {
         let headline = Face::new(17.0 * s, 2.4 * s);
         let y = layout.title_y;
         label.write(&mut backdrop, layout.world.x as f32, y, &settings.title, TEXT);
-        label.write(&mut backdrop, layout.seen.x as f32, y, &settings.seen_title, MUTED);
         let mut composer = FrameComposer {
             frame: backdrop.clone(),
             curve: Curve::new(layout.curve, settings.max_steps),
@@ -161,8 +174,10 @@ impl FrameComposer {
             canvas::put(&mut self.frame, self.layout.world, world);
             canvas::round_off(&mut self.frame, self.layout.world, radius, GROUND);
         }
+        let title_x = self.layout.seen.x as f32;
+        self.label.write(&mut self.frame, title_x, self.layout.title_y, content.seen.title(), MUTED);
         match content.seen {
-            AgentView::Picture(picture, marks) => {
+            AgentView::Picture(picture, marks) | AgentView::SideBySide(picture, marks) => {
                 let rect = fitted(self.layout.seen, picture.width(), picture.height());
                 canvas::put(&mut self.frame, rect, picture);
                 self.draw_marks(rect, picture, marks);
@@ -170,7 +185,7 @@ impl FrameComposer {
             }
             AgentView::Numbers(numbers) => readout::bars(&mut self.frame, self.layout.seen, numbers),
             AgentView::Attended { names, weights } => {
-                readout::named_bars(&mut self.frame, self.layout.seen, &self.label, names, weights);
+                readout::named_weights(&mut self.frame, self.layout.seen, &self.label, names, weights);
             }
         }
         self.curve.take(content.step, content.score);
@@ -218,7 +233,6 @@ mod tests {
             width,
             height,
             title: "a world   seed 1".to_owned(),
-            seen_title: "what the agent sees".to_owned(),
             dials: (0..dials).map(|i| Dial { name: format!("dial {i}"), low: -1.0, high: 1.0 }).collect(),
             max_steps: Some(1000),
         }
@@ -264,6 +278,11 @@ mod tests {
         };
         let first = frame(&names(3), &[0.1, 0.8, 0.1]);
         assert_ne!(first, frame(&names(3), &[0.8, 0.1, 0.1]));
+        // Of two queries, each has its own cell, coloured by its sign.
+        let codes = [0.1, 0.8, -0.1, -0.5, 0.0, f32::NAN];
+        assert_ne!(frame(&names(3), &codes), frame(&names(3), &codes.map(f32::abs)));
+        assert_ne!(frame(&names(3), &codes), first);
+        frame(&names(2), &vec![1.0; 2 * 100_000]);
         assert_ne!(first, frame(&["a", "b", "c"].map(String::from), &[0.1, 0.8, 0.1]));
         // Any number of marks and values.
         frame(&[], &[]);

@@ -21,6 +21,8 @@ pub(super) struct RecordedFrame {
     pub(super) view: Box<[u8]>,
     /// What the agent saw, [run-length encoded](run_length); empty without a picture.
     pub(super) seen: Box<[u8]>,
+    /// Whether that is shuffled patches beside the original order.
+    pub(super) side_by_side: bool,
     /// The numbers that the agent saw, of a world without a picture.
     pub(super) numbers: RecordedNumbers,
     pub(super) marks: Box<[Mark]>,
@@ -34,7 +36,7 @@ pub(super) struct RecordedFrame {
 pub(super) enum RecordedNumbers {
     /// The numbers.
     Plain(Vec<f32>),
-    /// The names of the numbers in the order shown, and the weights that attention gives them.
+    /// The names of the numbers in the order shown, and the weights that attention gives them, `[queries, names]`.
     Attended { names: Vec<String>, weights: Vec<f32> },
 }
 
@@ -134,7 +136,6 @@ impl FilmJob {
                     width,
                     height,
                     title: frame.title.to_string(),
-                    seen_title: "what the agent sees".into(),
                     dials: self.dials.clone(),
                     max_steps: self.max_steps,
                 })?,
@@ -145,6 +146,7 @@ impl FilmJob {
         let frame = composer.compose(&FrameContent {
             world: view.as_ref().map(ImageBuf::as_image),
             seen: match (&seen, &frame.numbers) {
+                (Some(seen), _) if frame.side_by_side => AgentView::SideBySide(seen.as_image(), &frame.marks),
                 (Some(seen), _) => AgentView::Picture(seen.as_image(), &frame.marks),
                 (None, RecordedNumbers::Plain(numbers)) => AgentView::Numbers(numbers),
                 (None, RecordedNumbers::Attended { names, weights }) => {
@@ -169,6 +171,7 @@ mod tests {
             title: "a world".into(),
             view: vec![0; view].into(),
             seen: [].into(),
+            side_by_side: false,
             numbers: RecordedNumbers::Plain(vec![]),
             marks: [].into(),
             action: [].into(),

@@ -502,7 +502,7 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
     let (step, score, over) = (runner.steps() as usize, runner.score(), runner.is_over());
     let now = runner.present();
     let Present { observation, decided, manual, .. } = now;
-    let (mut seen, mut attended) = (vec![], vec![]);
+    let (mut seen, mut attended, mut side_by_side) = (vec![], vec![], false);
     let mut scratch = vec![];
     if let Some(pixels) = observation.image() {
         let image = attended_picture(pixels, decided.and_then(|decided| decided.grid), &mut scratch);
@@ -514,7 +514,7 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
         if let Some(order) = now.original_order(image) {
             let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
             let (both, moved) = order.side_by_side(shown, &attended);
-            (overlaid, attended) = (Some(both), moved);
+            (overlaid, attended, side_by_side) = (Some(both), moved, true);
         }
         seen = run_length::pack(overlaid.as_ref().map_or(image, ImageBuf::as_image));
     }
@@ -530,11 +530,11 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
     let numbers = match weights {
         Some(decided) if !numbers.is_empty() => RecordedNumbers::Attended {
             names: sensor_names(now.order, numbers.len(), sensors),
-            weights: decided.importance.clone(),
+            weights: decided.weights.clone(),
         },
         _ => RecordedNumbers::Plain(numbers.to_vec()),
     };
     let action = manual.or(decided.map(|d| &d.action[..])).filter(|_| !over).unwrap_or_default().to_vec();
     let (view, seen, marks, action) = (view.into(), seen.into(), marks.collect(), action.into());
-    RecordedFrame { title, view, seen, numbers, marks, action, score, step }
+    RecordedFrame { title, view, seen, side_by_side, numbers, marks, action, score, step }
 }

@@ -71,7 +71,10 @@ pub(crate) fn named(error: EnvError) -> RunError {
 /// only after training.
 pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     missing_run(path)?;
-    let Some(given) = path.to_str().filter(|_| fs::symlink_metadata(path).is_err()) else { return Ok(()) };
+    // A name with this ending is a file, however close it is to the name of a world.
+    let is_file = path.extension().is_some_and(|ending| ending == "safetensors");
+    let absent = !is_file && fs::symlink_metadata(path).is_err();
+    let Some(given) = path.to_str().filter(|_| absent) else { return Ok(()) };
     let hint = world(given);
     let is_member = WORLDS.get(given).is_some_and(|world| world.family.is_some());
     let why = if let Some(id) = native(given) {
@@ -156,6 +159,19 @@ mod tests {
             ("gym:CartPole-v1", ""),
         ] {
             assert_eq!(world(given), expect, "{given}");
+        }
+    }
+
+    #[test]
+    fn names_of_weight_files_are_no_worlds() {
+        for (given, wants) in
+            [("car-racing", "but a world"), ("CartPole-v1", "but a world"), ("pong", "Pong")]
+        {
+            let said = missing_weights(Path::new(given)).map_err(|error| error.to_string().to_lowercase());
+            assert!(said.is_err_and(|said| said.contains(&wants.to_lowercase())), "{given}");
+        }
+        for given in ["cartpole_pi.safetensors", "car-racing.safetensors", "moon"] {
+            assert!(missing_weights(Path::new(given)).is_ok(), "{given}");
         }
     }
 

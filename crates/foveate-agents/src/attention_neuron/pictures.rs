@@ -15,7 +15,7 @@
 
 use foveate_core::{
     ActContext, Agent, Attention, Decision, EnvSpec, Observation, PatchGrid, Policy, PolicyAgent,
-    PolicyError, Seed, Selected, Student, StudyInputs, TensorShape, Threads,
+    PolicyError, Seed, Selected, Student, StudyInputs, TensorShape, Threads, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_kernels::patch_codes::{
@@ -607,7 +607,8 @@ impl Policy for PictureAgent {
         m.winners.extend((0..wins.len() as u32).filter(|&patch| wins[patch as usize] > 0));
         m.winners.sort_unstable_by_key(|&patch| (u32::MAX - wins[patch as usize], patch));
         let selected = Selected { tokens: &m.winners, ranks: &m.ranks[..m.winners.len()] };
-        let attention = Attention::patches(self.grid, m.codes.importance(), selected)?;
+        let attention = Attention::soft(Tokens::Patches(self.grid), 1, 1, m.codes.importance())?;
+        let attention = attention.with_marked(selected)?;
         Ok(Decision::new(&m.action).with_attention(attention))
     }
 

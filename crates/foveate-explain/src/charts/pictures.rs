@@ -10,6 +10,8 @@ use crate::interest::{Range, Samples};
 /// Samples of patches by how important they were.
 pub fn patch_samples(samples: &[(Range, Samples)], caption: String) -> Figure {
     let (left, side, gap) = (118.0, 42.0, 6.0);
+    // Of few pictures, none may lie in a range.
+    let samples: Vec<_> = samples.iter().filter(|(_, samples)| !samples.kept().is_empty()).collect();
     let mut sheet = Drawing::new(WHOLE, samples.len() as f64 * (side + gap + 18.0) + 6.0);
     let mut table = DataTable::new(&["range", "number", "importance"]);
     for (i, (range, samples)) in samples.iter().enumerate() {

@@ -26,6 +26,8 @@ pub struct ReportPage<'a> {
     pub film: PageFilm<'a>,
     /// What the agent's part of the film shows.
     pub seen: &'a str,
+    /// Names of the columns of that part, from the left; empty if it has none.
+    pub columns: Vec<String>,
     /// The film's data, from [`player_data`].
     pub data: String,
     /// The rest.
@@ -87,6 +89,7 @@ impl ReportPage<'_> {
             ("summary", joined(self.summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
             ("film", base64(self.film.mp4)),
             ("seen", escape(self.seen)),
+            ("columns", self.columns()),
             // A closing tag inside of the data would end it.
             ("data", self.data.replace("</", "<\\/")),
             ("sections", sections),
@@ -94,6 +97,14 @@ impl ReportPage<'_> {
             ("script", SCRIPT.to_owned()),
         ];
         fill_in(TEMPLATE, &parts)
+    }
+
+    fn columns(&self) -> String {
+        if self.columns.is_empty() {
+            return String::new();
+        }
+        let names = joined(self.columns.iter().map(|name| format!("<span>{}</span>", escape(name))));
+        format!("<div class=\"columns\">{names}</div>")
     }
 }
 

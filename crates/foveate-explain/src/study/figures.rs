@@ -15,7 +15,7 @@ use foveate_core::{Attention, Image, ImageBuf, Seed, Selected};
 use super::Mean;
 use super::conclude::Findings;
 use super::conditions::Condition;
-use super::phases::Found;
+use super::phases::{Found, LookedAt};
 use super::probes::levels;
 use super::report_page::count;
 
@@ -87,11 +87,12 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
             &found.counts,
             1.0,
             format!(
-                "{} patches in {}; one in twenty has {} votes or more. Each patch of a picture hands out one \
-                 vote. The scale of counts is logarithmic; what lies beyond the last bar is counted in it.",
+                "{} patches in {}; one in twenty has {} votes or more. {} The scale of counts is logarithmic; what lies \
+                 beyond the last bar is counted in it.",
                 short(found.counts.total() as f64),
                 count(n, "episode"),
-                short(votes)
+                short(votes),
+                whose_votes(found)
             ),
         ));
         interest.push(patch_samples(
@@ -365,5 +366,16 @@ pub(super) fn said(fill: Fill) -> &'static str {
     match fill {
         Fill::Blur => "blur",
         Fill::Mean => "mean colour",
+    }
+}
+
+/// Where the votes of a picture come from.
+fn whose_votes(found: &Found) -> String {
+    let sum = found.shown.maps.first().map_or(0.0, |map| map.iter().map(|&votes| f64::from(votes)).sum());
+    match found.shown.looked_at {
+        LookedAt::Chosen => "Each patch of a picture hands out one vote.".into(),
+        LookedAt::Marked | LookedAt::Weighted => {
+            format!("The patches of a picture get {} votes together.", short(sum))
+        }
     }
 }

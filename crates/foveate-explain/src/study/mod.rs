@@ -396,7 +396,7 @@ fn report(request: &StudyRequest<'_>, found: &phases::Found, findings: conclude:
     let decisions = found.probed.iter().map(Vec::len).sum();
     StudyReport {
         head: ReportHead::new(request.labels.clone(), request.seed, found.episodes.iter(), decisions),
-        looked_at: [found.cards.first().map_or(0, |card| card.claim.len()), found.grid.len()],
+        looked_at: [found.looked_at(), found.grid.len()],
         regions: regions.into_iter().map(|region| (region.name, region.looks)).collect(),
         typical_hold: typical_hold(&holds(&found.episodes)),
         importance: (found.counts.total(), found.counts.quantile(0.95)),

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::faithful::Effect;
 use crate::interest::{ImportanceCounts, Range, Samples};
 use crate::trajectory::{ActionScale, Trajectory};
-use foveate_core::{Agent, EvaluateError, PatchGrid, RolloutJob, Seed, statistics};
+use foveate_core::{Agent, Attention, EvaluateError, PatchGrid, RolloutJob, Seed, statistics};
 
 use super::StudyError;
 use super::conditions::{Condition, play_under};
@@ -34,6 +34,29 @@ pub(super) struct ShownEpisode {
     pub(super) picture: [usize; 2],
     /// Whether the agent got its patches in another order than the world's.
     pub(super) shuffled: bool,
+    /// What became of the patches that it looked at.
+    pub(super) looked_at: LookedAt,
+}
+
+/// What an agent's looking at a patch means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LookedAt {
+    /// The agent gets these patches and no others.
+    Chosen,
+    /// The agent gets all patches, weighted; it marked these.
+    Marked,
+    /// The agent gets all patches, weighted; these have the largest weights.
+    Weighted,
+}
+
+impl LookedAt {
+    fn of(attention: &Attention<'_>) -> Self {
+        match (attention.passes_all(), attention.selected()) {
+            (false, _) => LookedAt::Chosen,
+            (true, Some(_)) => LookedAt::Marked,
+            (true, None) => LookedAt::Weighted,
+        }
+    }
 }
 
 /// All results of the phases.
@@ -57,6 +80,18 @@ pub(super) struct Found {
     pub(super) scores: Vec<(Condition, Vec<f64>)>,
     /// The same of random-weight agents.
     pub(super) random_scores: Vec<(Condition, Vec<f64>)>,
+}
+
+impl Found {
+    /// Patches that the agent looks at in a decision; where the number changes, its mean, rounded.
+    pub(super) fn looked_at(&self) -> usize {
+        if self.shown.looked_at != LookedAt::Marked {
+            return self.cards.first().map_or(0, |card| card.claim.len());
+        }
+        let counts = self.episodes.iter().flat_map(|episode| &episode.selected).map(Vec::len);
+        let (sum, decisions) = counts.fold((0, 0), |(sum, decisions), count| (sum + count, decisions + 1));
+        (sum + decisions / 2).checked_div(decisions).unwrap_or(0)
+    }
 }
 
 /// One episode played.
@@ -336,13 +371,14 @@ pub(super) fn find(
 
 /// Plays an episode, counting importance; with a camera if it is to be shown.
 fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
-    let mut camera = None;
+    let (mut camera, mut looked_at) = (None, LookedAt::Chosen);
     let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
     let (episode, end) = play(start, &|_| false, &mut |moment| {
         if stopped() {
             return Err(EvaluateError::Stopped.into());
         }
-        if moment.decision.attention.is_some_and(|attention| attention.tokens().grid().is_some()) {
+        if let Some(attention) = moment.decision.attention.filter(|attention| attention.grid().is_some()) {
+            looked_at = LookedAt::of(&attention);
             counts.add(moment.importance);
             if film {
                 maps.push(moment.importance.to_vec());
@@ -366,6 +402,7 @@ fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<
                 reel: camera.finish()?,
                 picture: last.size(),
                 shuffled: last.is_shuffled(),
+                looked_at,
             })
         }
         None => None,

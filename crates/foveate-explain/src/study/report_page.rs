@@ -10,7 +10,7 @@ use foveate_core::{Image, Labels};
 
 use super::conditions::Condition;
 use super::figures::{Figures, said};
-use super::phases::Found;
+use super::phases::{Found, LookedAt};
 use super::probes::INTERVENTIONS;
 use super::{Claim, Cost, Mean, StudyReport};
 
@@ -35,11 +35,9 @@ pub(super) fn page<'a>(
             id: "where",
             title: "Where it looks".into(),
             lead: vec![format!(
-                "At every step the agent is told about {} of {} patches and nothing else of the picture. These figures \
-                 are over {}. In pictures with the attention overlaid, a patch is the whiter the more important the agent \
-                 finds it.",
-                report.looked_at[0],
-                report.looked_at[1],
+                "{} These figures are over {}. In pictures with the attention overlaid, a patch is the whiter the more \
+                 important the agent finds it.",
+                what_it_gets(found.shown.looked_at, report.looked_at),
                 count(report.head.scores.len(), "episode")
             )],
             html: String::new(),
@@ -49,8 +47,8 @@ pub(super) fn page<'a>(
             id: "what",
             title: "What it looks at".into(),
             lead: vec![
-                "Patches ranked by the votes that they get. Those on top are what the agent finds worth a look; those \
-                 near zero are what it ignores."
+                "Patches ranked by the votes that they get. Those on top are what the agent finds most worth a look, \
+                 those in the lower half least."
                     .into(),
             ],
             html: String::new(),
@@ -60,7 +58,7 @@ pub(super) fn page<'a>(
     sections.push(Section {
         id: "true",
         title: "Is it true?".into(),
-        lead: test_lead(report, found.has_attention),
+        lead: test_lead(report, found),
         html: tables(report),
         figures: tests,
     });
@@ -88,6 +86,7 @@ pub(super) fn page<'a>(
         data: player_data(&film, &shown, &found.shown.maps, found.shown.picture, dimensions),
         film,
         seen: "what the agent sees, and looks at",
+        columns: vec![],
         sections,
         notes: notes(report, found.shown.shuffled),
     }
@@ -111,7 +110,8 @@ fn careful(claim: &Claim) -> (Fill, Faithfulness, Faithfulness) {
 
 /// With two decimals and the sign that people write.
 pub(super) fn two(value: f64) -> String {
-    format!("{value:.2}").replace('-', "−")
+    let text = format!("{value:.2}");
+    if text == "-0.00" { "0.00".into() } else { text.replace('-', "−") }
 }
 
 pub(super) fn whole(value: f64) -> String {
@@ -312,7 +312,24 @@ pub(super) fn driving_sentence(report: &StudyReport) -> String {
     }
 }
 
-fn test_lead(report: &StudyReport, has_attention: bool) -> Vec<String> {
+/// What the agent gets of a picture, given how many patches it looks at, and how many there are.
+fn what_it_gets(how: LookedAt, [looked_at, patches]: [usize; 2]) -> String {
+    match how {
+        LookedAt::Chosen => format!(
+            "At every step the agent is told about {looked_at} of {patches} patches and nothing else of the picture."
+        ),
+        LookedAt::Marked => format!(
+            "At every step the agent gets all {patches} patches, weighted. It looks at those that have the largest weight \
+             of at least one of its queries: {looked_at} of them, on average."
+        ),
+        LookedAt::Weighted => format!(
+            "At every step the agent gets all {patches} patches, weighted. It looks at the {looked_at} that have the \
+             largest weights."
+        ),
+    }
+}
+
+fn test_lead(report: &StudyReport, found: &Found) -> Vec<String> {
     let mut lead = vec![
         "A picture of where an agent looks is a claim. Here it is put to the test: decisions are taken again, from the \
          very state in which they were taken, on pictures with the claimed places covered, and with as many other pixels \
@@ -323,8 +340,9 @@ fn test_lead(report: &StudyReport, has_attention: bool) -> Vec<String> {
          a blind agent that is shown grey."
             .into(),
     ];
-    if has_attention {
-        lead.push(LIMITS.into());
+    if found.has_attention {
+        let limits = if found.shown.looked_at == LookedAt::Chosen { LIMITS } else { LIMITS_OF_WEIGHTS };
+        lead.push(limits.into());
     }
     if let Some(itself) = report.claims.last() {
         lead.push(about_itself(itself, &report.random_driving));
@@ -337,6 +355,12 @@ const LIMITS: &str = "What this test cannot show: The controller of an Attention
                       where its patches lie, so covering them must move its action, trained or not. Untrained agents pass \
                       this test, too: of six AttentionAgents with random weights, two did. And the order of the patches \
                       is not tested: whether the first one, the whitest, matters more than the last one is open.";
+
+/// The same of an agent that gets all patches.
+const LIMITS_OF_WEIGHTS: &str = "What this test cannot show: The agent gets all patches, and the claim is only those that \
+                                 it looks at. The others act too, each by its weight, so this claim may fail although the \
+                                 weights as a whole are right. And the order of the patches is not tested: whether the \
+                                 first one, the whitest, matters more than the last one is open.";
 
 /// The agent of random weights, asked about its own decisions.
 fn about_itself(claim: &Claim, driving: &str) -> String {

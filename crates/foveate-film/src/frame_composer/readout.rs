@@ -9,6 +9,9 @@ use crate::canvas::{self, Rect};
 /// Colours of the first dials; they repeat after that.
 const DIAL_COLORS: [[u8; 3]; 5] =
     [[108, 182, 255], [96, 203, 140], [240, 113, 120], [199, 146, 234], [255, 203, 107]];
+/// Colours of the largest weights, of either sign.
+const POSITIVE: [u8; 3] = [226, 88, 52];
+const NEGATIVE: [u8; 3] = [66, 125, 225];
 /// Up to this many dials get a row each, with name and number; more are drawn as one row of columns.
 const MAX_ROWS: usize = 4;
 
@@ -211,23 +214,48 @@ pub(super) fn bars(image: &mut ImageBuf, rect: Rect, numbers: &[f32]) {
     }
 }
 
-/// Draws a bar for each weight with its name above, from the top; omits names if there is no room for them.
-pub(super) fn named_bars(image: &mut ImageBuf, rect: Rect, face: &Face, names: &[String], weights: &[f32]) {
-    let largest = weights.iter().filter(|v| v.is_finite()).fold(1e-6_f32, |m, v| m.max(*v));
+/// Draws the weights of each named input in a row of its own, from the top, with its name on the left if there is room:
+/// one weight as a bar, those of several queries as cells, red for positive and blue for negative. `weights` is
+/// `[queries, names]`. More queries than there are pixels are added up, each by its size.
+pub(super) fn named_weights(
+    image: &mut ImageBuf,
+    rect: Rect,
+    face: &Face,
+    names: &[String],
+    weights: &[f32],
+) {
+    let count = names.len().max(1);
+    let queries = (weights.len() / count).max(1);
     let cap = face.cap_px();
-    let pitch = (rect.height as f32 / weights.len().max(1) as f32).min(5.0 * cap);
-    let room = pitch >= 2.6 * cap;
-    for (i, &weight) in weights.iter().enumerate() {
-        let top = rect.y as f32 + i as f32 * pitch;
-        let from = if room { top + 1.6 * cap } else { top + 0.1 * pitch };
-        let tall = (top + 0.9 * pitch - from).max(0.5);
-        let (left, wide) = (rect.x as f32 + cap, rect.width as f32 - 2.0 * cap);
-        if let (true, Some(name)) = (room, names.get(i)) {
-            face.write(image, left, top + 0.4 * cap, name, MUTED);
+    let inset = cap.min(rect.height as f32 * 0.1);
+    let pitch = ((rect.height as f32 - 2.0 * inset) / count as f32).min(6.0 * cap);
+    let longest = names.iter().map(|name| face.width(name)).fold(0.0, f32::max);
+    let text = if pitch >= 1.8 * cap { (longest + cap).min(rect.width as f32 * 0.4) } else { 0.0 };
+    let left = rect.x as f32 + cap + text;
+    let wide = (rect.x + rect.width) as f32 - cap - left;
+    let (cells, size_of): (usize, fn(&f32) -> f32) =
+        if queries > 1 && queries as f32 <= wide { (queries, |w| *w) } else { (1, |w| w.abs()) };
+    // `[names, cells]`
+    let shown: Vec<f32> = (0..names.len())
+        .flat_map(|i| (0..cells).map(move |cell| (i, cell)))
+        .map(|(i, cell)| weights.iter().skip(cell * count + i).step_by(cells * count).map(size_of).sum())
+        .collect();
+    let largest = shown.iter().filter(|w| w.is_finite()).fold(1e-6_f32, |most, w| most.max(w.abs()));
+    for (i, (name, weights)) in names.iter().zip(shown.chunks_exact(cells)).enumerate() {
+        let (top, tall) = (rect.y as f32 + inset + (i as f32 + 0.1) * pitch, 0.8 * pitch);
+        if text > 0.0 {
+            face.write(image, rect.x as f32 + cap, top + (tall - cap) / 2.0, name, MUTED);
         }
-        canvas::fill(image, left, from, wide, tall, TRACK, 1.0);
-        if weight.is_finite() {
-            canvas::fill(image, left, from, wide * (weight / largest).clamp(0.0, 1.0), tall, AMBER, 1.0);
+        canvas::fill(image, left, top, wide, tall, TRACK, 1.0);
+        let each = wide / cells as f32;
+        for (at, &weight) in weights.iter().enumerate().filter(|(_, weight)| weight.is_finite()) {
+            let part = (weight.abs() / largest).min(1.0);
+            if cells == 1 {
+                canvas::fill(image, left, top, wide * part, tall, AMBER, 1.0);
+            } else {
+                let color = if weight < 0.0 { NEGATIVE } else { POSITIVE };
+                canvas::fill(image, left + at as f32 * each, top, each, tall, color, part);
+            }
         }
     }
 }

@@ -285,6 +285,8 @@ export class Display {
     const [left, margin, head] = [width * 0.36, 12, 26];
     const [middle, size] = [left + (width - left - margin) * 0.25, (width - left - margin) * 0.22];
     const start = left + (width - left - margin) * 0.55;
+    // Beside the longest bar there is room for its share.
+    const longest = Math.max(width - margin - start - 36, 1);
     const pitch = Math.min((height - head - margin) / Math.max(shown.length, 1), 54);
     const write = (words, x, y, color, most) => {
       context.fillStyle = color;
@@ -307,8 +309,9 @@ export class Display {
       context.fillRect(Math.min(middle, middle + long), y - tall / 2, Math.abs(long), tall);
       if (!data.numbers.queries) return;
       context.fillStyle = colors[0];
-      context.fillRect(start, y - tall / 2, ((width - margin - start) * 0.7 * attention) / largest, tall);
-      write(`${Math.round((100 * attention) / total)} %`, start + ((width - margin - start) * 0.7 * attention) / largest + 6, y, muted);
+      const share = (longest * attention) / largest;
+      context.fillRect(start, y - tall / 2, share, tall);
+      write(`${Math.round((100 * attention) / total)} %`, start + share + 6, y, muted);
     });
   }
 

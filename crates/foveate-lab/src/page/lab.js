@@ -33,11 +33,14 @@ function onMessage(message) {
     addEventListener("hashchange", () => location.hash !== written && request(readLink()));
   } else if (message.type === "state") {
     const before = JSON.stringify(settings.runners.map((runner) => runner.agent));
+    const { paused } = settings;
     settings = message.settings;
     // Another world or another agent has a wheel of its own, which nobody holds.
     if (message.rebuilt) wheel.give();
     if (JSON.stringify(settings.runners.map((runner) => runner.agent)) !== before) build();
     show(settings);
+    // No frame may follow that would say so.
+    if (!message.rebuilt && settings.paused !== paused) again();
     writeLink();
   } else if (message.type === "end") {
     past(message);

@@ -37,8 +37,10 @@ struct ShownDecision {
     /// The observation with the overlay, if it is a picture and the agent attends to places in it; of shuffled patches
     /// with the picture in its original order on the right.
     overlaid: Option<ImageBuf>,
-    /// Names and weights of the attended inputs, if they have names.
+    /// Names of the attended inputs, if they have names, and `[queries, names]`: their weights.
     named: Option<(Vec<String>, Vec<f32>)>,
+    /// Whether `overlaid` is shuffled patches beside the original order.
+    side_by_side: bool,
     marks: Vec<Mark>,
 }
 
@@ -112,6 +114,9 @@ impl FilmedEpisode {
                 let (names, weights) = named.map_or((&[][..], &[][..]), |(names, weights)| (names, weights));
                 AgentView::Attended { names, weights }
             }
+            (_, Some(both)) if decided.is_some_and(|d| d.side_by_side) => {
+                AgentView::SideBySide(both.as_image(), marks)
+            }
             (_, Some(overlaid)) => AgentView::Picture(overlaid.as_image(), marks),
             (_, None) => match observation.image() {
                 Some(pixels) => AgentView::Picture(pixels.to_rgb(&mut self.scratch), marks),
@@ -153,7 +158,7 @@ impl FilmedEpisode {
             Ok(decision) => decision,
             Err(error) => return Err(self.refused(error)),
         };
-        let (mut overlaid, mut marks, mut named) = (None, Vec::new(), None);
+        let (mut overlaid, mut marks, mut named, mut side_by_side) = (None, Vec::new(), None, false);
         if let Some(attention) = &decision.attention
             && let Tokens::Named(names) = attention.tokens()
         {
@@ -165,7 +170,7 @@ impl FilmedEpisode {
             } else {
                 names.to_vec()
             };
-            named = Some((shown, attention.importance().into_owned()));
+            named = Some((shown, attention.weights().to_vec()));
         }
         if let Some(pixels) = observation.image() {
             let mut scratch = vec![];
@@ -185,7 +190,7 @@ impl FilmedEpisode {
             if let Some(order) = order {
                 let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
                 let (both, moved) = order.side_by_side(shown, &attended);
-                (overlaid, attended) = (Some(both), moved);
+                (overlaid, attended, side_by_side) = (Some(both), moved, true);
             }
             marks.extend(attended.iter().map(|m| Mark {
                 x: m.x,
@@ -205,7 +210,7 @@ impl FilmedEpisode {
             // An invalid action is shown unchanged, and rejected in the step.
             Ok(Action::Continuous(_)) | Err(_) => action.clone(),
         };
-        self.decided = Some(ShownDecision { action, shown, overlaid, named, marks });
+        self.decided = Some(ShownDecision { action, shown, overlaid, named, side_by_side, marks });
         Ok(())
     }
 
@@ -229,7 +234,6 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> FrameSet
         width,
         height,
         title: title.join("   "),
-        seen_title: "what the agent sees".to_owned(),
         dials,
         max_steps: request.steps.or(spec.max_steps),
     }

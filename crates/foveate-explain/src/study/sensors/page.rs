@@ -11,6 +11,9 @@ use crate::page::{Mood, PageFilm, ReportPage, Section, Tile, player_data};
 use crate::text::{escape, joined};
 use crate::trajectory::Dimension;
 
+/// Most names of columns that fit below the weights of the film.
+const MOST_COLUMN_NAMES: usize = 12;
+
 pub(super) fn page<'a>(
     labels: &Labels,
     found: &'a Found,
@@ -81,6 +84,7 @@ pub(super) fn page<'a>(
         data: player_data(&film, &episode, &[], picture, dimensions),
         film,
         seen: "weights: a column for each sensor, a row for each code",
+        columns: if shown.names.len() <= MOST_COLUMN_NAMES { shown.names.clone() } else { vec![] },
         sections,
         notes: notes(report),
     }
@@ -266,7 +270,7 @@ fn table(report: &SensorReport) -> String {
     format!(
         "<div class=\"card\"><table><thead><tr><th>sensor</th><th>share of \
          attention</th>{heads}</tr></thead><tbody>{sensors}</tbody></table></div><div \
-         class=\"card\"><table><thead><tr><th>sensors</th><th>rank correlation</th><th>dealt at random</th><th>another \
+         class=\"card\"><table class=\"many\"><thead><tr><th>sensors</th><th>rank correlation</th><th>dealt at random</th><th>another \
          moment</th><th>above random</th><th>above another moment</th><th>verdict</th></tr></thead><tbody>{tests}</tbody></table></div>"
     )
 }
