@@ -180,6 +180,8 @@ fn importance_over_time(record: &Record) -> Figure {
 
 /// The mean weight of every sensor for every code.
 fn mean_weights(record: &Record) -> Figure {
+    /// Most numbers of codes that fit below.
+    const MOST: usize = 24;
     let (sensors, readers) = (record.keys.len(), record.readers[0] * record.readers[1]);
     let steps = record.codes.len().max(1) as f64;
     let mut means = vec![0.0; sensors * readers];
@@ -202,8 +204,14 @@ fn mean_weights(record: &Record) -> Figure {
         ]);
     }
     let pitch = (420.0 / sensors.max(1) as f64).clamp(16.0, 40.0);
-    let mut sheet = Drawing::new(WHOLE, pitch * sensors as f64 + 40.0);
+    let mut sheet = Drawing::new(WHOLE, pitch * sensors as f64 + 54.0);
     sheet.picture([LEFT, 8.0, WHOLE - RIGHT - LEFT, pitch * sensors as f64], matrix);
+    let across = (WHOLE - RIGHT - LEFT) / readers.max(1) as f64;
+    for reader in (0..readers).step_by(readers.div_ceil(MOST).max(1)) {
+        let x = LEFT + (reader as f64 + 0.5) * across;
+        let code = (reader % record.readers[1]) as f64;
+        sheet.tick((x, 8.0 + pitch * sensors as f64 + 16.0), LETTERS, Anchor::Middle, short(code));
+    }
     for (row, name) in record.names.iter().enumerate() {
         let y = 8.0 + pitch * (row as f64 + 0.5) + 4.0;
         sheet.text((LEFT - 12.0, y), LETTERS, Anchor::End, Ink::Text, name.as_str());
