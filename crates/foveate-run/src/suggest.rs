@@ -164,11 +164,9 @@ mod tests {
 
     #[test]
     fn names_of_weight_files_are_no_worlds() {
-        for (given, wants) in
-            [("car-racing", "but a world"), ("CartPole-v1", "but a world"), ("pong", "Pong")]
-        {
-            let said = missing_weights(Path::new(given)).map_err(|error| error.to_string().to_lowercase());
-            assert!(said.is_err_and(|said| said.contains(&wants.to_lowercase())), "{given}");
+        for given in ["car-racing", "CartPole-v1", "pong"] {
+            let said = missing_weights(Path::new(given)).expect_err(given).to_string();
+            assert!(said.contains("is no file and no run"), "{said}");
         }
         for given in ["cartpole_pi.safetensors", "car-racing.safetensors", "moon"] {
             assert!(missing_weights(Path::new(given)).is_ok(), "{given}");
