@@ -167,7 +167,7 @@ pub struct PatchCodes {
 #[derive(Debug, Clone)]
 pub struct CodesScratch {
     merged: Merged,
-    /// `[4, inputs]`: four patches as numbers.
+    /// `[project::TOGETHER, inputs]`: some patches as numbers.
     inputs: Vec<f32>,
     /// `[(1 + code_dim) / 16, 16]`: what all keys share.
     offset: Vec<Block>,
@@ -262,7 +262,7 @@ impl PatchCodes {
         let inputs = (2 * shape.frames - 1) * shape.area();
         CodesScratch {
             merged: Merged::new(shape),
-            inputs: vec![0.0; 4 * inputs],
+            inputs: vec![0.0; project::TOGETHER * inputs],
             offset: blocks((1 + shape.code_dim).div_ceil(16)),
             keys: vec![0.0; patches * (1 + shape.code_dim)],
             values: vec![0.0; patches * shape.message],

@@ -4,8 +4,8 @@ use super::{CodesScratch, CodesShape, EPSILON, LIMIT, PatchCodes};
 use crate::Level;
 use crate::lanes::{Block, Isa, Lanes, Task};
 
-/// Patches that are projected together.
-const TOGETHER: usize = 4;
+/// Most patches that are projected together.
+pub(super) const TOGETHER: usize = 8;
 
 pub(super) fn project(level: Level, codes: &PatchCodes, shared: &[f32], scratch: &mut CodesScratch) {
     level.run(Project { codes, shared, scratch });
@@ -22,6 +22,19 @@ impl Task for Project<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
+        // As many as there are registers for; that changes no result.
+        if I::ROWS == 4 {
+            self.run_for::<I, TOGETHER>(isa);
+        } else {
+            self.run_for::<I, 4>(isa);
+        }
+    }
+}
+
+impl Project<'_> {
+    /// `P` patches together.
+    #[inline(always)]
+    fn run_for<I: Isa, const P: usize>(self, isa: I) {
         let Project { codes, shared, scratch } = self;
         let CodesScratch { merged, inputs, offset, keys, values, .. } = scratch;
         let shape = &codes.shape;
@@ -37,9 +50,9 @@ impl Task for Project<'_> {
         }
         let one = differences + shape.value_inputs();
         let distinct = merged.count();
-        for start in (0..distinct).step_by(TOGETHER) {
-            let count = TOGETHER.min(distinct - start);
-            let mut voters = [0.0; TOGETHER];
+        for start in (0..distinct).step_by(P) {
+            let count = P.min(distinct - start);
+            let mut voters = [0.0; P];
             for (i, inputs) in inputs.chunks_exact_mut(one).take(count).enumerate() {
                 let (bytes, multiplicity) = merged.patch(start + i);
                 voters[i] = multiplicity as f32;
@@ -52,12 +65,12 @@ impl Task for Project<'_> {
             }
             for (block, offset) in offset.iter().enumerate() {
                 let weights = &codes.key[block * differences..(block + 1) * differences];
-                let rows = sums(isa, weights, offset, inputs, one, 0);
-                store(&rows[..count], &mut keys[start * wide..], wide, block, &[1.0; TOGETHER]);
+                let rows = sums::<I, P>(isa, weights, offset, inputs, one, 0);
+                store(&rows[..count], &mut keys[start * wide..], wide, block, &[1.0; P]);
             }
             for (block, bias) in codes.value_bias.iter().enumerate() {
                 let weights = &codes.value[block * shape.value_inputs()..(block + 1) * shape.value_inputs()];
-                let rows = sums(isa, weights, bias, inputs, one, differences);
+                let rows = sums::<I, P>(isa, weights, bias, inputs, one, differences);
                 store(&rows[..count], &mut values[start * deep..], deep, block, &voters);
             }
         }
@@ -104,6 +117,8 @@ pub(super) fn prepare<const A: usize>(
     of_key: &mut [f32],
     of_value: &mut [f32],
 ) {
+    /// Frames at a time, whose roots and divisions do not wait for each other.
+    const FRAMES: usize = 4;
     let area = if A == 0 { shape.area() } else { A };
     for (t, out) in of_key.chunks_exact_mut(area).enumerate() {
         let (before, after) = (&bytes[t * area..][..area], &bytes[(t + 1) * area..][..area]);
@@ -112,42 +127,57 @@ pub(super) fn prepare<const A: usize>(
         }
     }
     let pixels = area as i32;
-    for (t, out) in of_value.chunks_exact_mut(area).enumerate() {
-        let bytes = &bytes[t * area..][..area];
-        // Exact: in units of 1 / (255 · pixels), a deviation from the mean is a whole number.
-        let sum: i32 = bytes.iter().map(|&byte| i32::from(byte)).sum();
-        let squares: i64 = bytes.iter().map(|&byte| i64::from(pixels * i32::from(byte) - sum).pow(2)).sum();
-        let unit = 255.0 * f64::from(pixels);
-        let scale = (1.0 / (squares as f64 / f64::from(pixels) + EPSILON * unit * unit).sqrt()) as f32;
-        for (out, &byte) in out.iter_mut().zip(bytes) {
-            *out = (pixels * i32::from(byte) - sum) as f32 * scale;
+    let unit = 255.0 * f64::from(pixels);
+    for (outs, frames) in of_value.chunks_mut(FRAMES * area).zip(bytes.chunks(FRAMES * area)) {
+        let (mut sums, mut squares) = ([0; FRAMES], [0.0; FRAMES]);
+        for (bytes, (sum, squares)) in frames.chunks_exact(area).zip(sums.iter_mut().zip(&mut squares)) {
+            // Exact: in units of 1 / (255 · pixels), a deviation from the mean is a whole number.
+            *sum = bytes.iter().map(|&byte| i32::from(byte)).sum();
+            let deviations = bytes.iter().map(|&byte| pixels * i32::from(byte) - *sum);
+            *squares = if A == 36 {
+                // 36 · (36 · 255)^2 is below 2^32.
+                f64::from(deviations.map(|d| (d * d).cast_unsigned()).sum::<u32>())
+            } else {
+                deviations.map(|d| i64::from(d).pow(2)).sum::<i64>() as f64
+            };
+        }
+        let mut scales = [0.0; FRAMES];
+        for (scale, squares) in scales.iter_mut().zip(squares) {
+            *scale = (1.0 / (squares / f64::from(pixels) + EPSILON * unit * unit).sqrt()) as f32;
+        }
+        let frames = frames.chunks_exact(area).zip(sums.into_iter().zip(scales));
+        for (out, (bytes, (sum, scale))) in outs.chunks_exact_mut(area).zip(frames) {
+            for (out, &byte) in out.iter_mut().zip(bytes) {
+                *out = (pixels * i32::from(byte) - sum) as f32 * scale;
+            }
         }
     }
 }
 
 /// Sixteen outputs of a layer for each of the patches whose inputs begin at `first` of every `one` numbers.
 #[inline(always)]
-fn sums<I: Isa>(
+fn sums<I: Isa, const P: usize>(
     isa: I,
     weights: &[Block],
     bias: &Block,
     inputs: &[f32],
     one: usize,
     first: usize,
-) -> [Block; TOGETHER] {
-    let mut sums = [isa.load16(&bias.0); TOGETHER];
-    let of = |i: usize| &inputs[i * one + first..][..weights.len()];
-    let (a, b, c, d) = (of(0), of(1), of(2), of(3));
+) -> [Block; P] {
+    let mut sums = [isa.load16(&bias.0); P];
+    let mut rows: [&[f32]; P] = [&[]; P];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &inputs[i * one + first..][..weights.len()];
+    }
     for (t, weight) in weights.iter().enumerate() {
         let weight = isa.load16(&weight.0);
-        sums[0] = weight.mul_add(isa.splat16(a[t]), sums[0]);
-        sums[1] = weight.mul_add(isa.splat16(b[t]), sums[1]);
-        sums[2] = weight.mul_add(isa.splat16(c[t]), sums[2]);
-        sums[3] = weight.mul_add(isa.splat16(d[t]), sums[3]);
+        for i in 0..P {
+            sums[i] = weight.mul_add(isa.splat16(rows[i][t]), sums[i]);
+        }
     }
     let limit = isa.splat16(LIMIT as f32);
     let least = isa.splat16(-LIMIT as f32);
-    let mut out = [Block::default(); TOGETHER];
+    let mut out = [Block::default(); P];
     for (sum, out) in sums.into_iter().zip(&mut out) {
         sum.min(limit).max(least).store(&mut out.0);
     }
@@ -156,7 +186,7 @@ fn sums<I: Isa>(
 
 /// Writes sixteen outputs per row, times a factor per row, to rows of `width` numbers.
 #[inline(always)]
-fn store(rows: &[Block], to: &mut [f32], width: usize, block: usize, factors: &[f32; TOGETHER]) {
+fn store(rows: &[Block], to: &mut [f32], width: usize, block: usize, factors: &[f32]) {
     let count = 16.min(width - 16 * block);
     for ((row, to), factor) in rows.iter().zip(to.chunks_exact_mut(width)).zip(factors) {
         for (to, &x) in to[16 * block..][..count].iter_mut().zip(&row.0) {
