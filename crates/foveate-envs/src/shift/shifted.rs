@@ -9,6 +9,7 @@ use super::catalogue::{Kind, Senses, Target};
 use super::operator::{Moment, Operator, Picture, Sensors};
 use super::parse::bad;
 use super::plan::{KnobValue, Plan, Shift};
+use crate::wrap::Grey;
 
 /// A world with a [`Plan`] applied; see the [module](super).
 ///
@@ -32,8 +33,10 @@ pub struct Shifted {
     /// Width and height of the picture, frames one below the other; zeros without one.
     size: (usize, usize),
     arranged: Arranged,
-    /// `[height, width, 3]`: what is shown.
+    /// `[height, width, 3]`: what is shown, in colour.
     frame: Vec<u8>,
+    /// `[height, width]`: the brightness of `frame`, which is shown where the world's picture is grey; otherwise empty.
+    grey: Vec<u8>,
     /// For pictures that are not RGB.
     scratch: Vec<u8>,
     action: ActionBuf,
@@ -78,6 +81,7 @@ impl Shifted {
     pub fn new(env: Box<dyn Env>, plan: &Plan) -> Result<Self, EnvError> {
         let spec = env.spec().clone();
         let size = spec.observation.picture().unwrap_or_default();
+        let is_grey = spec.observation.image().is_some_and(|shape| shape.channels == 1);
         let mut shifted = Shifted {
             plan: Plan::none(),
             stages: Vec::new(),
@@ -89,6 +93,7 @@ impl Shifted {
             arranged: Arranged::default(),
             scratch: vec![],
             frame: vec![0; size.0 * size.1 * 3],
+            grey: vec![0; if is_grey { size.0 * size.1 } else { 0 }],
             action: env.spec().action.zero(),
             seed: 0,
             resets: 0,
@@ -245,8 +250,9 @@ impl Shifted {
         } else {
             let Some(picture) = own.image() else { return };
             let shown = if self.looks {
-                let shape = PixelShape { channels: 3, ..picture.shape() };
-                Pixels::new(shape, &self.frame)
+                let grey = !self.grey.is_empty();
+                let shape = PixelShape { channels: if grey { 1 } else { 3 }, ..picture.shape() };
+                Pixels::new(shape, if grey { &self.grey } else { &self.frame })
             } else {
                 Some(picture)
             };
@@ -291,6 +297,7 @@ impl Shifted {
                 operator.look(&mut Picture { width, height, rgb: &mut self.frame }, &now);
             }
         }
+        Grey::OpenCv.write(&self.frame, &mut self.grey);
     }
 
     /// The picture that is shown instead of the world's.
@@ -298,6 +305,7 @@ impl Shifted {
         let arranged = self.senses && self.arranged.patch > 0;
         let bytes = match (arranged, self.looks) {
             (true, _) => &self.arranged.pixels,
+            (false, true) if !self.grey.is_empty() => &self.grey,
             (false, true) => &self.frame,
             (false, false) => return None,
         };
@@ -462,9 +470,10 @@ fn fitting_patch(shift: &Shift, before: usize, shape: PixelShape) -> Result<usiz
     Ok(side)
 }
 
-/// Gives the image three bytes per pixel, if there is one.
+/// Gives the image three bytes per pixel, if there is one and it is not grey.
 fn colour(space: &mut ObservationSpace) {
     match space {
+        ObservationSpace::Image(shape) if shape.channels == 1 => {}
         ObservationSpace::Image(shape) => shape.channels = 3,
         ObservationSpace::Dict(parts) => {
             parts.iter_mut().filter(|(name, _)| name == IMAGE).for_each(|(_, part)| colour(part));
@@ -577,6 +586,7 @@ impl Env for Shifted {
             spec: self.spec.clone(),
             arranged: self.arranged.clone(),
             frame: self.frame.clone(),
+            grey: self.grey.clone(),
             scratch: vec![],
             action: self.action.clone(),
             ..*self

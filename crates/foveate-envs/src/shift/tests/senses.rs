@@ -273,6 +273,38 @@ fn patches_of_all_frames_move_alike_and_stay_grey() {
 }
 
 #[test]
+fn grey_pictures_stay_grey_under_shifts_of_pictures() {
+    let mut plain = Stack::boxed();
+    plain.reset(Some(5));
+    let bright = |byte: u8| byte.saturating_add(77); // severity 3 adds 0.3 of 255
+    for (text, expect) in [
+        ("hue:3", None), // grey has no hue
+        ("brightness:3", Some(bright as fn(u8) -> u8)),
+        ("hue:3+shuffle:5", None),
+    ] {
+        let mut env = world(Stack::boxed(), text);
+        assert_eq!(env.spec().observation.image(), Some(SHAPE), "{text}");
+        env.reset(Some(5));
+        let (shown, own) = (env.observation().image().expect("a picture"), plain.observation());
+        let own = own.image().expect("a picture").bytes();
+        assert_eq!(shown.shape(), SHAPE, "{text}");
+        let (mut shown, mut own) = (shown.bytes().to_vec(), own.to_vec());
+        if text.contains("shuffle") {
+            shown.sort_unstable();
+            own.sort_unstable();
+        }
+        let expect = expect.unwrap_or(|byte| byte);
+        let close = shown.iter().zip(&own).all(|(&shown, &own)| shown.abs_diff(expect(own)) <= 1);
+        assert!(close, "{text}: {:?} {:?}", &shown[..20], &own[..20]);
+    }
+    // Colours of an operator become their brightness; a bar lies in all frames.
+    let mut env = world(Stack::boxed(), "bar:5:color=#ff0000");
+    env.reset(Some(5));
+    let shown = env.observation().image().expect("a picture");
+    assert!(shown.bytes().chunks_exact(18).all(|row| row.contains(&76)), "0.299 of 255 in every row");
+}
+
+#[test]
 fn missing_patches_are_black_and_said_to_be() {
     let mut env = world(Stack::boxed(), "missing:3:patch=3+shuffle:5:patch=3");
     assert_eq!(env.spec().observation.describe(), "4 grey pictures of 18x12 with missing patches");
