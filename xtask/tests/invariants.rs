@@ -91,7 +91,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-film", &["foveate-core"]),
     ("foveate-gym", &["foveate-core"]),
     ("foveate-learn", &["foveate-core", "foveate-kernels"]),
-    ("foveate-train", &["foveate-core", "foveate-evolve"]),
+    ("foveate-train", &["foveate-core", "foveate-evolve", "foveate-kernels", "foveate-learn"]),
     ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
     (
         "foveate-run",

@@ -2,7 +2,7 @@
 
 use crate::hint::Task;
 use crate::near::hint;
-use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace};
+use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace, StepDerivatives};
 
 /// A world: it can be reset, stepped, copied, observed and rendered.
 ///
@@ -55,6 +55,17 @@ pub trait Env: Send {
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         let _ = action;
         Err(EnvError::NoExpert { env: self.spec().id.clone() })
+    }
+
+    /// Computes the derivatives of the step that `action` (`[actions]`, in the world's units) would be, at the current
+    /// state. A world whose equations are not smooth, or which shows something else than its state, has none.
+    ///
+    /// # Errors
+    /// [`EnvError::NoDerivatives`] when this world has none, [`EnvError::ActionLength`] when `action` has the wrong
+    /// length.
+    fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
+        let _ = (action, derivatives);
+        Err(EnvError::NoDerivatives { env: self.spec().id.clone() })
     }
 
     /// Which sensor of the unchanged world each sensor of [`Env::observation`] is, as after a shuffle, for
@@ -183,6 +194,14 @@ pub enum EnvError {
     /// The world has no scripted expert.
     #[error("{env} has no expert to learn from; train with evolution alone, or in a world that has one")]
     NoExpert {
+        /// The world.
+        env: String,
+    },
+    /// The world has no derivatives.
+    #[error(
+        "{env} has no derivatives to learn through; train with evolution, or in cartpole-swingup-harder without shifts"
+    )]
+    NoDerivatives {
         /// The world.
         env: String,
     },

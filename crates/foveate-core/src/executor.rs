@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::episode::{DemonstrationActor, Episode, EpisodeRules};
 use crate::{
-    ActMode, Agent, Demonstration, DemonstrationPlan, Env, EnvError, PolicyError, Population, Seed,
-    TransitionRecorder, Unroll, episode_seed,
+    ActMode, Agent, Demonstration, DemonstrationPlan, DifferentiatedEpisode, DifferentiatingActor, Env,
+    EnvError, PolicyError, Population, Seed, StepEnds, TransitionRecorder, Unroll, episode_seed,
 };
 
 /// The version of [`Order`] and [`Experience`]; values of another version are refused, see [`Order::check`].
@@ -67,6 +67,8 @@ pub enum Record {
     Returns,
     /// The controller inputs of every step, and the action of the world's expert there.
     Demonstrations(DemonstrationPlan),
+    /// The derivatives of every step, see [`DifferentiatedEpisode`].
+    Derivatives,
     /// Observations, actions and rewards, in unrolls of at most this many steps.
     Transitions {
         /// Steps per unroll, at least 1.
@@ -248,6 +250,8 @@ impl Experience {
 pub enum Recording {
     /// From [`Record::Demonstrations`].
     Demonstration(Demonstration),
+    /// From [`Record::Derivatives`].
+    Differentiated(DifferentiatedEpisode),
     /// From [`Record::Transitions`], in order.
     Transitions(Vec<Unroll>),
 }
@@ -286,6 +290,14 @@ pub fn run_episode(
             let mut actor = DemonstrationActor::new(plan, episode.job(), space, agent, &mut demonstration);
             let result = episode.run(env, &mut actor, &mut ())?;
             Ok((result, Some(Recording::Demonstration(demonstration))))
+        }
+        Record::Derivatives => {
+            let mut recorded = DifferentiatedEpisode::default();
+            let mut ends = StepEnds::new(episode.job());
+            let mut actor = DifferentiatingActor::new(agent, &mut recorded);
+            let result = episode.run(env, &mut actor, &mut ends)?;
+            ends.complete(&mut recorded);
+            Ok((result, Some(Recording::Differentiated(recorded))))
         }
         Record::Transitions { unroll } => {
             let mut recorder = TransitionRecorder::new(episode.job(), unroll);
@@ -343,7 +355,7 @@ pub fn set_weights(agent: &mut dyn Agent, weights: &[f32], job: RolloutJob) -> R
 }
 
 /// One episode to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RolloutJob {
     /// Its row of the population.
     pub genome: usize,

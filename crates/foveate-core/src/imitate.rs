@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PackedPictures, PolicyError};
+use crate::{DifferentiatedEpisode, PackedPictures, PolicyError, Windows};
 
 /// What a [`Student`] learns from in one step: numbers, a picture, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -118,6 +118,31 @@ pub trait Student: Send {
             error + self.study(&piece.demonstration, piece.steps.clone(), burn_in, gradient)
         };
         Ok(pieces.iter().fold(0.0, study))
+    }
+
+    /// Adds to `gradient` (`[n_params]`) the gradient of the negative return through policy and world, and returns the
+    /// return.
+    ///
+    /// The episode is divided into windows that end before the steps `ends` (ascending, the last is the number of
+    /// steps). In each of them the return is `(1 − discount) Σ discount^t reward` over its steps, and the value of the
+    /// observation after it; `values` (`[ends, numbers]`) are the derivatives of these values, in the same units,
+    /// already multiplied by `discount` to the power of the window's length. No gradient flows from one window into
+    /// another, while the policy's memory goes on.
+    ///
+    /// Derivatives with respect to the state are clipped to `clip` where they are passed from step to step.
+    ///
+    /// # Errors
+    /// When this policy cannot learn that way, or the episode does not have its dimensions.
+    fn study_world(
+        &mut self,
+        episode: &DifferentiatedEpisode,
+        windows: &Windows<'_>,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let _ = (episode, windows, gradient);
+        let why =
+            "this agent cannot learn through a world's equations; attention-neuron on numbers can".into();
+        Err(PolicyError::BadConfig { why })
     }
 
     /// A copy with separate scratch space.

@@ -18,6 +18,7 @@
 
 mod action;
 mod attention;
+mod derivatives;
 mod env;
 pub mod episode;
 mod evolve;
@@ -40,6 +41,9 @@ mod transitions;
 
 pub use action::{Action, ActionBuf, ActionSpace};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
+pub use derivatives::{
+    DifferentiatedEpisode, DifferentiatingActor, StepDerivatives, StepEnds, ThroughWorld, Windows,
+};
 pub use env::{Env, EnvError, EnvSpec, Step};
 pub use evolve::{EvolveError, Evolver, Population, Progress};
 pub use executor::{

@@ -72,7 +72,7 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "cartpole-swingup",
-            summary: "cartpole-swingup-harder with sensors in any order: AttentionNeuron, by evolution alone",
+            summary: "cartpole-swingup-harder with sensors in any order: AttentionNeuron learns from an expert, then from its return",
             agent: "attention-neuron",
             open: false,
             text: include_str!("../presets/cartpole-swingup.toml"),

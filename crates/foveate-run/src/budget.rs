@@ -9,7 +9,7 @@ use std::path::Path;
 
 use foveate_core::hint::Setting;
 use foveate_core::{EnvSpec, TensorShape};
-use foveate_train::{Interval, JobSize, LearnerSize, Recipe};
+use foveate_train::{Interval, JobSize, LearnerSize, LearnsFrom, Recipe};
 use serde_json::Value;
 
 use crate::checkpoint;
@@ -308,10 +308,10 @@ pub(crate) fn training(
             "lower population or tracks",
         )
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
-    if recipe.imitates() {
+    if recipe.learns_from(LearnsFrom::Demonstrations) || recipe.learns_from(LearnsFrom::Derivatives) {
         // Each thread has two students and two gradients; there are a few more gradients.
         let threads = threads as u64 + SEGMENTS_PER_TURN as u64;
-        let what = format!("learning from demonstrations on {threads} threads");
+        let what = format!("learning by gradients on {threads} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
     }
     if let Some(LearnerSize { memory: bytes, what, remedy, .. }) = largest {

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use foveate_core::{Demonstration, Piece, PolicyError, Student};
+use foveate_core::{Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, Windows};
 
 use crate::pool::{Pool, lock, message};
 
@@ -210,6 +210,15 @@ impl Student for ParallelStudent {
         gradient: &mut [f32],
     ) -> f64 {
         self.replica.student.study(demonstration, piece, burn_in, gradient)
+    }
+
+    fn study_world(
+        &mut self,
+        episode: &DifferentiatedEpisode,
+        windows: &Windows<'_>,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        self.replica.student.study_world(episode, windows, gradient)
     }
 
     /// Converts a panic during a segment into an error.

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use foveate_agents::registry;
 use foveate_core::hint::Setting;
-use foveate_core::{Agent, Env, EnvError, Student, TensorShape};
-use foveate_train::{Event, Training};
+use foveate_core::{Agent, Env, EnvError, StepDerivatives, Student, TensorShape};
+use foveate_train::{Event, LearnsFrom, Training};
 
 use crate::budget;
 use crate::checkpoint::RunFolder;
@@ -204,26 +204,33 @@ impl Parts {
     }
 }
 
-/// The part of the agent that learns by gradients, on this many threads, if a stage is imitation; the world
-/// must then have an expert.
+/// The part of the agent that learns by gradients, on this many threads, if a stage needs it; the world must then have an
+/// expert, or derivatives.
 fn taught(
     config: &TrainConfig,
     env: &dyn Env,
     settings: &serde_json::Value,
     threads: usize,
 ) -> Result<Option<Box<dyn Student>>, RunError> {
-    if !config.recipe.imitates() {
+    let [imitates, derives] =
+        [LearnsFrom::Demonstrations, LearnsFrom::Derivatives].map(|data| config.recipe.learns_from(data));
+    if !(imitates || derives) {
         return Ok(None);
     }
     let mut env = env.boxed_clone();
     env.reset(Some(0));
-    let actions = env.spec().action.len();
-    match env.expert(&mut vec![0.0; actions]) {
-        Err(error @ EnvError::NoExpert { .. }) => {
-            let why = format!("{error}; {} does without one", Setting::Preset.to("evolution"));
-            return Err(RunError::BadRequest { why });
+    let mut action = vec![0.0; env.spec().action.len()];
+    if imitates {
+        match env.expert(&mut action) {
+            Err(error @ EnvError::NoExpert { .. }) => {
+                let why = format!("{error}; {} does without one", Setting::Preset.to("evolution"));
+                return Err(RunError::BadRequest { why });
+            }
+            asked => asked?,
         }
-        asked => asked?,
+    }
+    if derives {
+        env.derivatives(&action, &mut StepDerivatives::default())?;
     }
     Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
 }

@@ -509,6 +509,7 @@ mod tests {
             for (result, recording) in expect.episodes.iter().zip(&expect.recordings) {
                 let steps = match recording {
                     Recording::Demonstration(demonstration) => demonstration.steps,
+                    Recording::Differentiated(episode) => episode.steps,
                     Recording::Transitions(unrolls) => unrolls.iter().map(foveate_core::Unroll::len).sum(),
                 };
                 assert_eq!(steps as u64, result.steps);

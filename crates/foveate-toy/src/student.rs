@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, Piece, PolicyError, Student};
+use foveate_core::{
+    Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, ThroughWorld, Windows,
+};
 
 /// A student whose gradient is a formula: `action = Σ wᵢ · inputᵢ + r · (last action)`.
 #[derive(Debug, Clone)]
@@ -148,6 +150,27 @@ impl Student for ToyStudent {
             sum += self.study(demonstration, steps.clone(), burn_in, gradient);
         }
         Ok(sum)
+    }
+
+    /// For a student without memory.
+    fn study_world(
+        &mut self,
+        episode: &DifferentiatedEpisode,
+        windows: &Windows<'_>,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let mut world = ThroughWorld::new(episode, *windows, vec![1.0])?;
+        let mut next = vec![];
+        for t in (0..episode.steps).rev() {
+            let mut pull = [0.0];
+            world.pull(t, &next, &mut pull);
+            let inputs = &episode.inputs[t * self.inputs..][..self.inputs];
+            for (gradient, input) in gradient.iter_mut().zip(inputs) {
+                *gradient += pull[0] * input;
+            }
+            next = self.params[..episode.numbers()].iter().map(|w| pull[0] * w).collect();
+        }
+        Ok(windows.returns(episode))
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {

@@ -2,7 +2,6 @@
 //!
 //! A generation ends when its longest rollout ends, so workers idle when there are few rollouts per worker.
 
-use crate::learners::LearnsFrom;
 use crate::recipe::{Recipe, ReplayJudge, Stage};
 
 /// Rollouts per worker and generation above which little time is lost. Late in training, when rollout lengths
@@ -12,12 +11,12 @@ const ENOUGH: usize = 8;
 /// Returns a warning if workers will wait for one another, about the stage in which they wait most; `None` if
 /// they will not. The agent has `params` parameters.
 ///
-/// Demonstrations are not counted: they have one genome, and their number of tracks is chosen for learning,
+/// Learners by gradients are not counted: they have one genome, and their number of tracks is chosen for learning,
 /// not for speed.
 pub fn warning(recipe: &Recipe, params: usize, workers: usize) -> Option<String> {
     let rollouts = |stage: &Stage| {
         let learner = stage.learner(&recipe.algorithm, 0).ok()?;
-        if learner.descriptor().learns_from == LearnsFrom::Demonstrations {
+        if learner.descriptor().learns_from.needs_student() {
             return None;
         }
         let judges = stage.replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean);

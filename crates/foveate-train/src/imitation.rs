@@ -317,7 +317,7 @@ impl Scratch {
 }
 
 /// A random number below `n`.
-fn below(rng: &mut Rng, n: usize) -> usize {
+pub(crate) fn below(rng: &mut Rng, n: usize) -> usize {
     rng.below(n as u64) as usize
 }
 
@@ -329,7 +329,7 @@ fn first_step(rng: &mut Rng, steps: usize, piece: usize) -> usize {
 }
 
 /// The weights in single precision. Adding 0 makes a negative zero positive.
-fn rounded(weights: &[f64]) -> Vec<f32> {
+pub(crate) fn rounded(weights: &[f64]) -> Vec<f32> {
     weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
 }
 
@@ -341,7 +341,9 @@ fn demonstrations(recordings: Vec<Recording>) -> Result<Vec<Demonstration>, Lear
     }
     let demonstration = |recording| match recording {
         Recording::Demonstration(demonstration) => Ok(demonstration),
-        Recording::Transitions(_) => Err(refused("transitions, but imitation learns from demonstrations")),
+        Recording::Transitions(_) | Recording::Differentiated(_) => {
+            Err(refused("other recordings, but imitation learns from demonstrations"))
+        }
     };
     recordings.into_iter().map(demonstration).collect()
 }

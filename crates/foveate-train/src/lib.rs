@@ -5,7 +5,7 @@
 //!   [`Executor`](foveate_core::Executor), pass the [`Experience`](foveate_core::Experience) back, and repeat
 //!   until there is no work.
 //! * [`LEARNERS`]: the registry of learners. [`EvolutionLearner`] makes one of any evolution strategy;
-//!   [`imitation`] is another.
+//!   [`imitation`] and [`short_horizon`] are others.
 //! * [`Event`]: the result of a piece of work, a line of the log. [`Curve`]: the numbers of a learning curve.
 //! * [`Summary`]: the statistics of a list of returns.
 //! * [`JobQueue`]: the order in which workers take the jobs of a batch.
@@ -22,6 +22,7 @@ pub mod imitation;
 mod job_queue;
 mod learners;
 mod recipe;
+pub mod short_horizon;
 mod summary;
 mod training;
 

@@ -133,11 +133,11 @@ impl Recipe {
         Ok(())
     }
 
-    /// Whether a stage learns from the world's expert.
-    pub fn imitates(&self) -> bool {
+    /// Whether a stage learns from this kind of data.
+    pub fn learns_from(&self, data: LearnsFrom) -> bool {
         self.stages.iter().any(|stage| {
             let learner = LEARNERS.get(stage.algorithm.as_deref().unwrap_or(&self.algorithm));
-            learner.is_some_and(|learner| learner.learns_from == LearnsFrom::Demonstrations)
+            learner.is_some_and(|learner| learner.learns_from == data)
         })
     }
 

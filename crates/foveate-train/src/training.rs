@@ -18,7 +18,7 @@ use self::finals::{Finals, standings};
 use self::hard::{HardTracks, Track};
 use crate::error::TrainError;
 use crate::event::Event;
-use crate::learners::{LearnerParts, LearnsFrom};
+use crate::learners::LearnerParts;
 use crate::recipe::{Interval, LearnerConfig, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
 use crate::summary::Summary;
 
@@ -110,7 +110,7 @@ impl Training {
         for stage in 0..recipe.stages.len() {
             // Report the error now and not hours later.
             let learner = settings(&recipe, stage, 0)?.descriptor();
-            if learner.learns_from == LearnsFrom::Demonstrations && student.is_none() {
+            if learner.learns_from.needs_student() && student.is_none() {
                 let (stage, learner) = (recipe.stages[stage].name.clone(), learner.name);
                 return Err(TrainError::NoStudent { stage, learner });
             }

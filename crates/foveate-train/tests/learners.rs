@@ -2,8 +2,8 @@
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Demonstration, EpisodeResult, Episodes, Experience, LearnError, Learner, Progress, Purpose, Record,
-    Recording, Seed, StateDict, StateReader, Tensor, Unroll, Work,
+    Demonstration, DifferentiatedEpisode, EpisodeResult, Episodes, Experience, LearnError, Learner, Progress,
+    Purpose, Record, Recording, Seed, StateDict, StateReader, Tensor, Unroll, Work,
 };
 use foveate_toy::ToyStudent;
 use foveate_train::{
@@ -109,12 +109,14 @@ fn all() -> Vec<&'static LearnerDescriptor> {
 }
 
 fn table(learner: &LearnerDescriptor) -> Table {
-    let small = "updates = 5\npieces = 3\npiece = 4\nburn_in = 1\nkeep = 6";
-    if learner.learns_from == LearnsFrom::Demonstrations {
-        small.parse().expect("TOML")
-    } else {
-        Table::new()
-    }
+    let small = match learner.learns_from {
+        LearnsFrom::Demonstrations => "updates = 5\npieces = 3\npiece = 4\nburn_in = 1\nkeep = 6",
+        LearnsFrom::Derivatives => {
+            "horizon = 3\nupdates = 2\ncritic_rounds = 1\ncritic_batch = 9\ncritic_units = 4"
+        }
+        LearnsFrom::Returns | LearnsFrom::Transitions => "",
+    };
+    small.parse().expect("TOML")
 }
 
 fn build(learner: &LearnerDescriptor, weights: Vec<f64>, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
@@ -162,6 +164,20 @@ fn experience(work: &Work) -> Experience {
                     ..Demonstration::default()
                 }));
             }
+            Record::Derivatives => {
+                let episode = DifferentiatedEpisode {
+                    steps: 8,
+                    states: 2,
+                    inputs: draw(16),
+                    observations: draw(18),
+                    rewards: draw(8),
+                    state: draw(8 * 6),
+                    reward: draw(8 * 3),
+                    observation: draw(9 * 4),
+                    terminated: job.episode == 1,
+                };
+                experience.recordings.push(Recording::Differentiated(episode));
+            }
             Record::Transitions { .. } => {
                 let observations = draw(3).into_iter().map(|x| foveate_core::ObservationBuf::Vector(vec![x]));
                 experience.recordings.push(Recording::Transitions(vec![Unroll {
@@ -196,6 +212,7 @@ fn work_says_what_it_is_and_stays_until_it_is_received() {
             let learns_from = match first.record {
                 Record::Returns => LearnsFrom::Returns,
                 Record::Demonstrations(_) => LearnsFrom::Demonstrations,
+                Record::Derivatives => LearnsFrom::Derivatives,
                 Record::Transitions { .. } => LearnsFrom::Transitions,
             };
             assert_eq!(learns_from, described.learns_from, "{}", described.name);
@@ -252,7 +269,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         if work.record != Record::Returns {
             wrong.push(Experience { recordings: vec![], ..good.clone() });
             let other = match good.recordings[0] {
-                Recording::Demonstration(_) => Recording::Transitions(vec![]),
+                Recording::Demonstration(_) | Recording::Differentiated(_) => Recording::Transitions(vec![]),
                 Recording::Transitions(_) => Recording::Demonstration(Demonstration::default()),
             };
             wrong.push(Experience { recordings: vec![other; work.jobs.len()], ..good.clone() });

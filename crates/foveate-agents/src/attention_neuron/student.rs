@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, PolicyError, Student};
+use foveate_core::{Demonstration, DifferentiatedEpisode, PolicyError, Student, ThroughWorld, Windows};
 use foveate_kernels::Level;
 use foveate_kernels::project::Linear;
-use foveate_kernels::sensory::gradient::Learner;
+use foveate_kernels::sensory::gradient::{Between, Learner};
 
 use super::queries;
 use super::vectors::{Scores, VectorConfig};
@@ -182,7 +182,52 @@ impl Student for VectorStudent {
         }
         let x = &demonstration.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];
         let error = self.learner.study(self.level, x, &self.wanted);
+        self.add_to(gradient);
+        error
+    }
 
+    fn study_world(
+        &mut self,
+        episode: &DifferentiatedEpisode,
+        windows: &Windows<'_>,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let (sensors, n) = (self.config.sensors.len(), self.actions());
+        let (steps, numbers) = (episode.steps, episode.numbers());
+        if episode.inputs.len() != steps * self.inputs()
+            || (numbers, episode.actions()) != (sensors, n)
+            || gradient.len() != self.params.flat().len()
+        {
+            return bad(format!(
+                "an episode of {steps} steps, {numbers} numbers and {} actions does not fit an agent of {sensors} sensors and \
+                 {n} actions",
+                episode.actions()
+            ));
+        }
+        let halves = self.config.actions.iter().map(|[low, high]| (high - low) / 2.0).collect();
+        let mut world = World(ThroughWorld::new(episode, *windows, halves)?);
+        self.learner.backpropagate(self.level, &episode.inputs, &mut world);
+        self.add_to(gradient);
+        Ok(windows.returns(episode))
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(self.clone())
+    }
+}
+
+/// The world, seen from the kernel.
+struct World<'a>(ThroughWorld<'a>);
+
+impl Between for World<'_> {
+    fn pull(&mut self, t: usize, next: &[f32], pull: &mut [f32]) -> bool {
+        self.0.pull(t, next, pull)
+    }
+}
+
+impl VectorStudent {
+    /// Adds the learner's gradient.
+    fn add_to(&mut self, gradient: &mut [f32]) {
         let learnt = self.learner.gradient();
         let lstm = [
             ("lstm.weight_ih", &learnt.weight_ih),
@@ -198,10 +243,5 @@ impl Student for VectorStudent {
             }
         }
         self.add_scores(gradient);
-        error
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
     }
 }

@@ -2,6 +2,7 @@
 
 use foveate_core::{
     Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Step,
+    StepDerivatives,
 };
 
 use super::physics::{CartPoleState, FORCE, FPS, Motion};
@@ -160,6 +161,45 @@ impl Env for CartPoleSwingUp {
         Ok(())
     }
 
+    /// The state is position, velocity, angle, angular velocity. Where the action is clipped, its derivative is 0.
+    fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
+        let &[action] = action else {
+            return Err(EnvError::ActionLength { env: ID.into(), wanted: 1, given: action.len() });
+        };
+        let StepDerivatives { state, reward, observation } = derivatives;
+        let (sin, cos) = self.motion.sin_cos();
+        let now = self.motion.state();
+        let force = action.clamp(-1.0, 1.0) * FORCE;
+        let mut next = now.slopes(force, sin, cos);
+        if action.abs() <= 1.0 {
+            for row in &mut next {
+                row[4] *= FORCE;
+            }
+        } else {
+            for row in &mut next {
+                row[4] = 0.0;
+            }
+        }
+        let after = now.moved(force, sin, cos);
+        let [by_x, by_theta] = after.reward_slopes();
+        state.clear();
+        state.extend(next.iter().flatten());
+        reward.clear();
+        reward.extend((0..5).map(|i| by_x * next[0][i] + by_theta * next[2][i]));
+        observation.clear();
+        let five = [
+            [1.0, 0.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [0.0, 0.0, -sin, 0.0],
+            [0.0, 0.0, cos, 0.0],
+            [0.0, 0.0, 0.0, 1.0],
+        ];
+        for _ in 0..if self.config.redundant { 2 } else { 1 } {
+            observation.extend(five.iter().flatten());
+        }
+        Ok(())
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -189,6 +229,63 @@ mod tests {
         assert!(one[0] != one[1] && one[1] != one[2], "{one:?}");
         assert_eq!([Some(1), None, None].map(&mut starts), one);
         assert_ne!(starts(Some(2)), one[0]);
+    }
+
+    #[test]
+    fn derivatives_are_those_of_finite_differences() {
+        const SMALL: f64 = 1e-6;
+        let mut found = StepDerivatives::default();
+        let list = |state: CartPoleState| [state.x, state.x_dot, state.theta, state.theta_dot];
+        let mut env = world(CartPoleConfig { redundant: true });
+        env.reset(Some(3));
+        for step in 0..200 {
+            let action = (f64::from(step) * 0.7).sin() * 0.9;
+            env.derivatives(&[action], &mut found).expect("it has them");
+            let outcome = |moved: [f64; 4], action: f64| {
+                let [x, x_dot, theta, theta_dot] = moved;
+                let mut copy = env.clone();
+                copy.motion = Motion::new(CartPoleState { x, x_dot, theta, theta_dot });
+                copy.look();
+                let (sin, cos) = copy.motion.sin_cos();
+                let seen = [x, x_dot, cos, sin, theta_dot];
+                let reward = copy.step(Action::Continuous(&[action])).expect("it runs").reward;
+                (list(copy.cart_pole()), reward, seen)
+            };
+            let now = list(env.cart_pole());
+            for input in 0..5 {
+                let shifted = |by: f64| {
+                    let (mut state, mut action) = (now, action);
+                    *state.get_mut(input).unwrap_or(&mut action) += by;
+                    outcome(state, action)
+                };
+                let (low, high) = (shifted(-SMALL), shifted(SMALL));
+                let near = |slope: f64, low: f64, high: f64, what: &str| {
+                    let expect = (high - low) / (2.0 * SMALL);
+                    assert!(
+                        (slope - expect).abs() < 1e-6 * (1.0 + expect.abs()),
+                        "{what}, input {input}, step {step}: {slope}, {expect}"
+                    );
+                };
+                for row in 0..4 {
+                    near(found.state[row * 5 + input], low.0[row], high.0[row], "state");
+                }
+                near(found.reward[input], low.1, high.1, "reward");
+                for number in 0..if input < 4 { 10 } else { 0 } {
+                    near(
+                        found.observation[number * 4 + input],
+                        low.2[number % 5],
+                        high.2[number % 5],
+                        "observation",
+                    );
+                }
+            }
+            if env.step(Action::Continuous(&[action])).expect("it runs").terminated {
+                env.reset(None);
+            }
+        }
+        env.derivatives(&[1.5], &mut found).expect("it has them");
+        assert!((0..4).all(|row| found.state[row * 5 + 4] == 0.0), "a clipped action moves nothing");
+        assert!(matches!(env.derivatives(&[], &mut found), Err(EnvError::ActionLength { given: 0, .. })));
     }
 
     #[test]

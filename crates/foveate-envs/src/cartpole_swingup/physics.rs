@@ -74,6 +74,59 @@ impl CartPoleState {
         }
     }
 
+    /// The derivatives of [`CartPoleState::moved`]: rows x, x', θ, θ', columns the same and the force.
+    pub(super) fn slopes(self, force: f64, sin: f64, cos: f64) -> [[f64; 5]; 4] {
+        let CartPoleState { x_dot, theta_dot, .. } = self;
+        let (spin_squared, push) = (theta_dot * theta_dot, force - FRICTION * x_dot);
+        // A change is `top / bottom`, its derivative `(top' − change * bottom') / bottom`.
+        let bottom = 4.0 * TOTAL_MASS - 3.0 * POLE_MASS * cos * cos;
+        let top =
+            -2.0 * MASS_LENGTH * spin_squared * sin + 3.0 * POLE_MASS * GRAVITY * sin * cos + 4.0 * push;
+        let of_x = |top_slope: f64, bottom_slope: f64| {
+            (top_slope - top / bottom * bottom_slope) / bottom * TIMESTEP_S
+        };
+        let below = 4.0 * POLE * TOTAL_MASS - 3.0 * MASS_LENGTH * cos * cos;
+        let above = -3.0 * MASS_LENGTH * spin_squared * sin * cos
+            + 6.0 * TOTAL_MASS * GRAVITY * sin
+            + 6.0 * push * cos;
+        let of_theta =
+            |slope: f64, below_slope: f64| (slope - above / below * below_slope) / below * TIMESTEP_S;
+        let double = cos * cos - sin * sin;
+        [
+            [1.0, TIMESTEP_S, 0.0, 0.0, 0.0],
+            [
+                0.0,
+                1.0 + of_x(-4.0 * FRICTION, 0.0),
+                of_x(
+                    -2.0 * MASS_LENGTH * spin_squared * cos + 3.0 * POLE_MASS * GRAVITY * double,
+                    6.0 * POLE_MASS * cos * sin,
+                ),
+                of_x(-4.0 * MASS_LENGTH * theta_dot * sin, 0.0),
+                of_x(4.0, 0.0),
+            ],
+            [0.0, 0.0, 1.0, TIMESTEP_S, 0.0],
+            [
+                0.0,
+                of_theta(-6.0 * FRICTION * cos, 0.0),
+                of_theta(
+                    -3.0 * MASS_LENGTH * spin_squared * double + 6.0 * TOTAL_MASS * GRAVITY * cos
+                        - 6.0 * push * sin,
+                    6.0 * MASS_LENGTH * cos * sin,
+                ),
+                1.0 + of_theta(-6.0 * MASS_LENGTH * theta_dot * sin * cos, 0.0),
+                of_theta(6.0 * cos, 0.0),
+            ],
+        ]
+    }
+
+    /// The derivatives of [`CartPoleState::reward`] with respect to position and angle.
+    pub(super) fn reward_slopes(self) -> [f64; 2] {
+        let (sin, cos) = self.theta.sin_cos();
+        let scale = PI / 2.0 / HALF_TRACK;
+        let (across_sin, across_cos) = (self.x * scale).sin_cos();
+        [-0.5 * (cos + 1.0) * across_sin * scale, -0.5 * sin * across_cos]
+    }
+
     /// 1 with the pole upright in the middle, 0 hanging or at an end of the track, below 0 beyond it; `cos` is
     /// that of the angle.
     #[inline]

@@ -25,6 +25,21 @@ use crate::project::Linear;
 /// Four gates i, f, g, o of eight units.
 type Gates = [Eight; 4];
 
+/// What lies between the outputs of a step and the inputs of the next, for gradients that flow through both.
+pub trait Between {
+    /// Writes to `pull` (`[outputs]`) the derivative with respect to the outputs of step `t`. `next` holds that with
+    /// respect to the inputs of step `t + 1`, `[sensors + shared]`; it is empty at the last step. Steps come in
+    /// descending order. Returns whether a gradient flows from the memory of step `t + 1` into that of step `t`.
+    fn pull(&mut self, t: usize, next: &[f32], pull: &mut [f32]) -> bool;
+}
+
+/// Where the derivatives with respect to the outputs come from.
+enum Goal<'a> {
+    /// The squared error to these outputs, `[steps, outputs]`.
+    Wanted(&'a [f32]),
+    Between(&'a mut dyn Between),
+}
+
 /// Sensory neurons followed by layers, with their gradient. Contains its scratch space, which grows with the longest
 /// sequence.
 #[derive(Debug, Clone)]
@@ -109,6 +124,10 @@ struct Tape {
     dh: Vec<Block>,
     /// `[state]`: derivative with respect to c, from the next step.
     dc: Vec<Block>,
+    /// `[outputs / 16, 16]`: derivative with respect to the outputs of a step.
+    pull: Vec<Block>,
+    /// `[sensors + shared]`: derivative with respect to the inputs of a step.
+    back: Vec<f32>,
     /// `[hidden / 8, width]`: gradient of the cell's weights.
     cell_sums: Vec<Gates>,
     /// `[codes / 16, (hidden + 1) / GROUP, GROUP, 16]`: gradient of the scores' weights and biases.
@@ -168,6 +187,8 @@ impl Learner {
                 dq: zeros(CHUNK * sensors * blocks),
                 dh: zeros(state),
                 dc: zeros(state),
+                pull: zeros(layers.last().map_or(0, |layer| layer.outputs.div_ceil(16))),
+                back: vec![0.0; sensors + shared],
                 cell_sums: gates(units * width),
                 score_sums: zeros(blocks * (hidden + 1).next_multiple_of(GROUP)),
             },
@@ -264,6 +285,15 @@ impl Learner {
         assert_eq!(wanted.len() % outputs, 0, "{outputs} outputs");
         let (all, steps) = (inputs.len() / per_step, wanted.len() / outputs);
         assert!(steps <= all, "{steps} steps of outputs, {all} of inputs");
+        self.make_room(steps);
+        let (burn_in, inputs) = inputs.split_at((all - steps) * per_step);
+        let error = level.run(Study { learner: self, burn_in, inputs, goal: Goal::Wanted(wanted), steps });
+        self.unpack();
+        error
+    }
+
+    /// Enlarges the scratch space for so many steps.
+    fn make_room(&mut self, steps: usize) {
         let (state, blocks) = (self.tape.h.len(), self.sizes.codes.div_ceil(16));
         let row = self.sensors * width(self.sizes);
         let tape = &mut self.tape;
@@ -276,10 +306,28 @@ impl Learner {
                 layer.given.resize(steps * layer.outputs.div_ceil(16), Block::default());
             }
         }
-        let (burn_in, inputs) = inputs.split_at((all - steps) * per_step);
-        let error = level.run(Study { learner: self, burn_in, inputs, wanted, steps });
+    }
+
+    /// Computes the gradient of what `between` gives the derivatives of, see [`Learner::gradient`].
+    ///
+    /// * `inputs`: `[steps, sensors + shared]`, as in [`Learner::study`], at least one step.
+    ///
+    /// Allocates only if there are more steps than in every call before. All levels produce bit-identical results, as
+    /// long as `between` does.
+    ///
+    /// # Panics
+    /// When `inputs` has the wrong length.
+    pub fn backpropagate(&mut self, level: Level, inputs: &[f32], between: &mut dyn Between) {
+        let per_step = self.sensors + self.sizes.shared;
+        let steps = inputs.len() / per_step;
+        assert!(
+            steps > 0 && inputs.len() == steps * per_step,
+            "{} numbers of {per_step} a step",
+            inputs.len()
+        );
+        self.make_room(steps);
+        level.run(Study { learner: self, burn_in: &[], inputs, goal: Goal::Between(between), steps });
         self.unpack();
-        error
     }
 
     /// The gradient of the last sequence.
@@ -349,7 +397,7 @@ struct Study<'a> {
     learner: &'a mut Learner,
     burn_in: &'a [f32],
     inputs: &'a [f32],
-    wanted: &'a [f32],
+    goal: Goal<'a>,
     steps: usize,
 }
 
@@ -358,7 +406,7 @@ impl Task for Study<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> f64 {
-        let Study { learner, burn_in, inputs, wanted, steps } = self;
+        let Study { learner, burn_in, inputs, mut goal, steps } = self;
         let per_step = learner.sensors + learner.sizes.shared;
         let row = learner.sensors * width(learner.sizes);
         let state = learner.tape.h.len();
@@ -377,9 +425,12 @@ impl Task for Study<'_> {
             learner.advance::<I, true>(isa, t);
             learner.remember(t + 1);
             learner.weigh(isa, t, numbers);
-            error += learner.give(isa, t, wanted);
+            learner.give(isa, t);
+            if let Goal::Wanted(wanted) = goal {
+                error += learner.error(t, wanted);
+            }
         }
-        learner.backward(isa, inputs, wanted, steps);
+        learner.backward(isa, inputs, &mut goal, steps);
         error
     }
 }
@@ -512,21 +563,27 @@ impl Learner {
         }
     }
 
-    /// Outputs of step `t`, and their error; the derivatives with respect to the last layer's sums follow in
+    /// Outputs of step `t`; the derivatives with respect to the last layer's sums follow in
     /// [`backward`](self::backward).
     #[inline(always)]
-    fn give<I: Isa>(&mut self, isa: I, t: usize, wanted: &[f32]) -> f64 {
+    fn give<I: Isa>(&mut self, isa: I, t: usize) {
         let blocks = self.sizes.codes.div_ceil(16);
         let mut x = &self.tape.message[t * blocks..][..blocks];
-        let mut outputs = 0;
         for Layer { inputs, outputs: count, dense, given, .. } in &mut self.layers {
             let blocks = count.div_ceil(16);
             let given = &mut given[t * blocks..][..blocks];
             for (block, y) in given.iter_mut().enumerate() {
                 tanh(isa, dense.sums(isa, block, &flat(x)[..*inputs])).store(&mut y.0);
             }
-            (x, outputs) = (given, *count);
+            x = given;
         }
+    }
+
+    /// The squared error of the outputs of step `t`.
+    fn error(&self, t: usize, wanted: &[f32]) -> f64 {
+        let Some(Layer { outputs, given, .. }) = self.layers.last() else { return 0.0 };
+        let blocks = outputs.div_ceil(16);
+        let (x, outputs) = (&given[t * blocks..][..blocks], *outputs);
         let wanted = &wanted[t * outputs..][..outputs];
         flat(x).iter().zip(wanted).map(|(a, wanted)| f64::from(a - wanted).powi(2)).sum()
     }

@@ -22,7 +22,7 @@ use crate::Level;
 use crate::elementwise;
 use crate::lanes::{Block, Isa, Task, flat};
 
-/// Codes and their gradient; see the [module](self). It contains its scratch space, which grows with the
+/// Codes and their gradient; see the module documentation. It contains its scratch space, which grows with the
 /// largest number of steps.
 #[derive(Debug, Clone)]
 pub struct CodesLearner {

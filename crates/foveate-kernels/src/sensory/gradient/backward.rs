@@ -1,12 +1,12 @@
 //! The backward pass, from the last step to the first.
 
-use super::{Activation, CHUNK, GROUP, Layer, Learner, Sizes, Tape, width};
+use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, Sizes, Tape, width};
 use crate::lanes::{Block, Eight, Isa, Lanes, flat, flat_mut};
 
 impl Learner {
     /// Computes the gradient of the last forward pass and stores it in the sums.
     #[inline(always)]
-    pub(super) fn backward<I: Isa>(&mut self, isa: I, inputs: &[f32], wanted: &[f32], steps: usize) {
+    pub(super) fn backward<I: Isa>(&mut self, isa: I, inputs: &[f32], goal: &mut Goal<'_>, steps: usize) {
         let Tape { dh, dc, cell_sums, score_sums, .. } = &mut self.tape;
         for sums in [dh, dc, score_sums] {
             sums.fill(Block::default());
@@ -21,9 +21,13 @@ impl Learner {
         while end > 0 {
             let start = end.saturating_sub(CHUNK);
             for t in (start..end).rev() {
-                self.layers_back(isa, t, wanted);
+                self.pull_outputs(isa, t, goal, t + 1 == steps);
+                self.layers_back(isa, t);
                 self.scores_back(isa, t, t - start, &inputs[t * per_step..][..self.sensors]);
                 self.cells_back(isa, t, t - start);
+                if let Goal::Between(_) = goal {
+                    self.inputs_back(isa, t, t - start);
+                }
             }
             self.add_cells(isa, start, end - start);
             self.add_scores(isa, start, end - start);
@@ -31,10 +35,81 @@ impl Learner {
         }
     }
 
-    /// From the error of step `t` through the layers to the message.
+    /// The derivative with respect to the outputs of step `t`.
     #[inline(always)]
-    fn layers_back<I: Isa>(&mut self, isa: I, t: usize, wanted: &[f32]) {
-        let two = isa.splat16(2.0);
+    fn pull_outputs<I: Isa>(&mut self, isa: I, t: usize, goal: &mut Goal<'_>, last: bool) {
+        let Some(Layer { outputs, given, .. }) = self.layers.last() else { return };
+        let Tape { pull, back, dh, dc, .. } = &mut self.tape;
+        match goal {
+            Goal::Wanted(wanted) => {
+                let two = isa.splat16(2.0);
+                let given = &given[t * pull.len()..][..pull.len()];
+                let wanted = &wanted[t * *outputs..][..*outputs];
+                for (block, (pull, y)) in pull.iter_mut().zip(given).enumerate() {
+                    let wanted = &wanted[block * 16..wanted.len().min(block * 16 + 16)];
+                    let mut goal = Block::default();
+                    goal.0[..wanted.len()].copy_from_slice(wanted);
+                    two.mul(isa.load16(&y.0).sub(isa.load16(&goal.0))).store(&mut pull.0);
+                }
+            }
+            Goal::Between(between) => {
+                let next = if last { &[] } else { &back[..] };
+                if !between.pull(t, next, &mut flat_mut(pull)[..*outputs]) {
+                    dh.fill(Block::default());
+                    dc.fill(Block::default());
+                }
+            }
+        }
+    }
+
+    /// The derivative with respect to the inputs of step `t`, after those with respect to its message and, at place `at`
+    /// of the chunk, to z.
+    #[inline(always)]
+    fn inputs_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) {
+        let Sizes { shared, hidden, codes, squash, .. } = self.sizes;
+        let (blocks, units, width, sensors) =
+            (codes.div_ceil(16), hidden.div_ceil(8), width(self.sizes), self.sensors);
+        let Tape { weights, message, dz, dh, back, .. } = &mut self.tape;
+        let state = dh.len();
+        let dz = flat(&dz[at * 4 * state..][..4 * state]).as_chunks::<8>().0;
+        let weights = &weights[t * blocks * sensors..][..blocks * sensors];
+        let (to_sensors, to_shared) = back.split_at_mut(sensors);
+        to_shared.fill(0.0);
+        for (sensor, to) in to_sensors.iter_mut().enumerate() {
+            let mut heard = isa.splat16(0.0);
+            for block in 0..blocks {
+                let mut pull = isa.load16(&self.layers[0].back[block].0);
+                if squash {
+                    pull = pull.mul(slope(isa, isa.load16(&message[t * blocks + block].0)));
+                }
+                heard = isa.load16(&weights[block * sensors + sensor].0).mul_add(pull, heard);
+            }
+            let mut lanes = Block::default();
+            heard.store(&mut lanes.0);
+            *to = sum(&lanes.0[..codes.min(16)]);
+            for input in 0..=shared {
+                let mut told = isa.splat8(0.0);
+                for block in 0..units {
+                    let column = &self.cell[block * width + hidden + 1 + input];
+                    for gate in 0..4 {
+                        let dz = isa.load8(&dz[gate * state * 2 + sensor * units + block]);
+                        told = isa.load8(&column[gate].0).mul_add(dz, told);
+                    }
+                }
+                let mut lanes = Eight::default();
+                told.store(&mut lanes.0);
+                let told = sum(&lanes.0);
+                match to_shared.get_mut(input.wrapping_sub(1)) {
+                    Some(to) => *to += told,
+                    None => *to += told,
+                }
+            }
+        }
+    }
+
+    /// From the derivative with respect to the outputs of step `t` through the layers to the message.
+    #[inline(always)]
+    fn layers_back<I: Isa>(&mut self, isa: I, t: usize) {
         let last = self.layers.len() - 1;
         let codes = self.sizes.codes.div_ceil(16);
         for index in (0..=last).rev() {
@@ -48,11 +123,7 @@ impl Learner {
                 let d = if let Some(next) = next.first() {
                     isa.load16(&next.back[block].0)
                 } else {
-                    let wanted = &wanted[t * *outputs..][..*outputs];
-                    let wanted = &wanted[block * 16..wanted.len().min(block * 16 + 16)];
-                    let mut goal = Block::default();
-                    goal.0[..wanted.len()].copy_from_slice(wanted);
-                    two.mul(y.sub(isa.load16(&goal.0)))
+                    isa.load16(&self.tape.pull[block].0)
                 };
                 d.mul(slope(isa, y)).store(&mut pull.0);
             }
@@ -235,6 +306,16 @@ impl Learner {
             }
         }
     }
+}
+
+/// The numbers added in order.
+#[inline(always)]
+fn sum(numbers: &[f32]) -> f32 {
+    let mut sum = 0.0;
+    for number in numbers {
+        sum += number;
+    }
+    sum
 }
 
 /// The derivative of tanh in terms of its value.

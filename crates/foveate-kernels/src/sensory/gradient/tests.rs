@@ -59,11 +59,25 @@ impl Case {
     /// The error in double precision. The state after `burn_in` steps is `start`'s where it is given, so that no
     /// derivative includes those steps.
     fn error(&self, flat: &[f64], inputs: &[f32], wanted: &[f32], start: Option<&State>) -> (f64, State) {
+        let outputs = *self.layers.last().expect("one at least");
+        let burn_in = inputs.len() / (self.sensors + self.sizes.shared) - wanted.len() / outputs;
+        let inputs: Vec<f64> = inputs.iter().map(|&x| f64::from(x)).collect();
+        let (given, before) = self.outputs(flat, &inputs, burn_in, start);
+        let error = given.iter().zip(wanted).map(|(a, &w)| (a - f64::from(w)).powi(2)).sum();
+        (error, before)
+    }
+
+    /// The outputs after `burn_in` steps, and the state after those steps; see [`Case::error`].
+    fn outputs(
+        &self,
+        flat: &[f64],
+        inputs: &[f64],
+        burn_in: usize,
+        start: Option<&State>,
+    ) -> (Vec<f64>, State) {
         let Sizes { shared, hidden, activation, squash, .. } = self.sizes;
         let parts = self.parts(flat);
-        let outputs = *self.layers.last().expect("one at least");
         let per_step = self.sensors + shared;
-        let burn_in = inputs.len() / per_step - wanted.len() / outputs;
         let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
         let affine = |weight: &[f64], bias: &[f64], x: &[f64]| -> Vec<f64> {
             let rows = weight.chunks_exact(x.len()).zip(bias);
@@ -71,7 +85,7 @@ impl Case {
         };
         let mut state = vec![(vec![0.0; hidden], vec![0.0; hidden]); self.sensors];
         let mut before = state.clone();
-        let mut error = 0.0;
+        let mut given = vec![];
         for (t, numbers) in inputs.chunks_exact(per_step).enumerate() {
             if t == burn_in {
                 before = state.clone();
@@ -79,7 +93,6 @@ impl Case {
                     state.clone_from(start);
                 }
             }
-            let numbers: Vec<f64> = numbers.iter().map(|&x| f64::from(x)).collect();
             let (seen, shared) = numbers.split_at(self.sensors);
             for (&o, (h, c)) in seen.iter().zip(&mut state) {
                 let x: Vec<f64> = std::iter::once(o).chain(shared.iter().copied()).collect();
@@ -110,10 +123,9 @@ impl Case {
             for layer in parts[5..].chunks_exact(2) {
                 x = affine(layer[0], layer[1], &x).into_iter().map(f64::tanh).collect();
             }
-            let wanted = &wanted[(t - burn_in) * outputs..][..outputs];
-            error += x.iter().zip(wanted).map(|(a, &w)| (a - f64::from(w)).powi(2)).sum::<f64>();
+            given.extend(x);
         }
-        (error, before)
+        (given, before)
     }
 }
 
@@ -171,6 +183,107 @@ fn gradients_are_those_of_finite_differences() {
                 assert!(
                     off < 2e-5 * f64::from(1.0 + largest),
                     "{sizes:?}, parameter {i}: {} {expect}",
+                    got[i]
+                );
+            }
+        }
+    }
+}
+
+/// A linear world: the inputs of a step are a constant and a matrix times the outputs of the step before; the objective
+/// is linear in the outputs.
+struct LinearWorld {
+    outputs: usize,
+    /// `[inputs, outputs]`
+    matrix: Vec<f32>,
+    /// `[steps, outputs]`
+    objective: Vec<f32>,
+    /// The first step of each part into which no gradient flows from the part after it; ascending.
+    parts: Vec<usize>,
+}
+
+impl Between for LinearWorld {
+    fn pull(&mut self, t: usize, next: &[f32], pull: &mut [f32]) -> bool {
+        pull.copy_from_slice(&self.objective[t * self.outputs..][..self.outputs]);
+        if self.parts.contains(&(t + 1)) {
+            return false;
+        }
+        for (d, row) in next.iter().zip(self.matrix.chunks_exact(self.outputs)) {
+            for (pull, m) in pull.iter_mut().zip(row) {
+                *pull += d * m;
+            }
+        }
+        true
+    }
+}
+
+#[test]
+fn gradients_flow_through_what_lies_between() {
+    for case in cases() {
+        let Case { sizes, sensors, layers, flat } = &case;
+        let outputs = *layers.last().expect("one at least");
+        let per_step = sensors + sizes.shared;
+        for (steps, parts) in [(1, vec![0]), (CHUNK + 5, vec![0]), (CHUNK + 3, vec![0, 4, CHUNK])] {
+            let matrix: Vec<f32> = numbers(per_step * outputs, 90).iter().map(|x| 0.4 * x).collect();
+            let mut world = LinearWorld { outputs, matrix, objective: numbers(steps * outputs, 91), parts };
+            let flat: Vec<f64> = flat.iter().map(|&x| f64::from(x)).collect();
+            let constants: Vec<f64> = numbers(steps * per_step, 92).iter().map(|&x| f64::from(x)).collect();
+            // The inputs of all steps and the objective of a part, whose first step sees `inputs`, with other weights.
+            let play = |flat: &[f64], before: &[f64], to: usize| {
+                let mut inputs = before.to_vec();
+                for t in before.len() / per_step..to {
+                    let (given, _) = case.outputs(flat, &inputs, 0, None);
+                    let last = &given[given.len() - outputs..];
+                    let rows = world.matrix.chunks_exact(outputs);
+                    let told =
+                        rows.map(|row| row.iter().zip(last).map(|(&m, a)| f64::from(m) * a).sum::<f64>());
+                    inputs.extend(told.zip(&constants[t * per_step..]).map(|(a, b)| a + b));
+                }
+                inputs
+            };
+            let inputs = play(&flat, &constants[..per_step], steps);
+            let single: Vec<f32> = inputs.iter().map(|&x| x as f32).collect();
+            let mut expect_bits = None;
+            let mut got = vec![];
+            for level in Level::available() {
+                let mut learner = case.learner();
+                learner.backpropagate(level, &single, &mut world);
+                got = flattened(learner.gradient());
+                let bits: Vec<u32> = got.iter().map(|x| x.to_bits()).collect();
+                assert_eq!(&bits, expect_bits.get_or_insert_with(|| bits.clone()), "{level}, {sizes:?}");
+            }
+            let largest = got.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
+            assert!(largest > 0.01, "{sizes:?}: {largest}");
+            let ends = world.parts.iter().skip(1).copied().chain([steps]);
+            let pieces: Vec<_> = world.parts.iter().copied().zip(ends).collect();
+            for i in (0..flat.len()).step_by(1 + flat.len() / 60) {
+                let at = |change: f64| {
+                    let mut moved = flat.clone();
+                    moved[i] += change;
+                    let of_part = |&(from, to): &(usize, usize)| {
+                        // The state before the part is that of the weights before.
+                        let (_, start) = case.outputs(&flat, &inputs, from, None);
+                        let mut seen = inputs[..(from + 1) * per_step].to_vec();
+                        for t in from + 1..to {
+                            let (given, _) = case.outputs(&moved, &seen, from, Some(&start));
+                            let last = &given[given.len() - outputs..];
+                            let rows = world.matrix.chunks_exact(outputs);
+                            let told = rows
+                                .map(|row| row.iter().zip(last).map(|(&m, a)| f64::from(m) * a).sum::<f64>());
+                            seen.extend(told.zip(&constants[t * per_step..]).map(|(a, b)| a + b));
+                        }
+                        let (given, _) = case.outputs(&moved, &seen, from, Some(&start));
+                        let objective = &world.objective[from * outputs..];
+                        given.iter().zip(objective).map(|(a, &c)| a * f64::from(c)).sum::<f64>()
+                    };
+                    pieces.iter().map(of_part).sum::<f64>()
+                };
+                let step = 1e-5;
+                let expect = (at(step) - at(-step)) / (2.0 * step);
+                let off = (f64::from(got[i]) - expect).abs();
+                assert!(
+                    off < 1e-4 * f64::from(1.0 + largest),
+                    "{sizes:?}, {steps}, parameter {i}: {} {expect}",
                     got[i]
                 );
             }

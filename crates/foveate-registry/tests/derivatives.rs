@@ -1,0 +1,110 @@
+//! The gradient of the return through `AttentionNeuron` and CartPole, against finite differences of whole episodes.
+
+use foveate_agents::AgentConfig;
+use foveate_agents::attention_neuron::student::VectorStudent;
+use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
+use foveate_agents::registry::{Init, initial_params};
+use foveate_core::episode::{Episode, EpisodeRules};
+use foveate_core::{
+    Agent, DifferentiatedEpisode, PolicyAgent, Record, Recording, RolloutJob, Seed, Student, Windows,
+    run_episode,
+};
+use foveate_envs::registry::EnvRequest;
+
+const DISCOUNT: f64 = 0.98;
+const JOB: RolloutJob = RolloutJob { genome: 0, episode: 0, env_seed: 7 };
+
+fn config() -> VectorConfig {
+    let names = ["x", "x'", "cos", "sin", "spin"];
+    VectorConfig { sensors: names.map(String::from).to_vec(), ..VectorConfig::cartpole_pi() }
+}
+
+/// The first `steps` steps of an episode.
+fn episode(params: &[f32], steps: u64) -> DifferentiatedEpisode {
+    let request = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
+    let mut env = foveate_registry::make(&request).expect("a native world");
+    let mut agent = PolicyAgent::new(VectorAgent::new(config()).expect("published"));
+    agent.set_params(params).expect("as many");
+    let mut episode = Episode::new(JOB, EpisodeRules { max_steps: steps, ..EpisodeRules::WHOLE });
+    let (result, recording) =
+        run_episode(&mut episode, &mut *env, &mut agent, Record::Derivatives).expect("it has derivatives");
+    let Some(Recording::Differentiated(recorded)) = recording else { panic!("another recording") };
+    assert_eq!((recorded.steps as u64, recorded.terminated), (result.steps, result.terminated));
+    recorded.check().expect("its lengths belong together");
+    recorded
+}
+
+#[test]
+fn the_gradient_is_that_of_the_return() {
+    const STEPS: u64 = 25;
+    const SMALL: f64 = 3e-4;
+    let settings = config().to_value().expect("plain values");
+    let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
+    // Larger weights, so that actions are large.
+    let params: Vec<f32> = params.iter().map(|w| 2.0 * w).collect();
+    let recorded = episode(&params, STEPS);
+    assert_eq!(recorded.steps as u64, STEPS, "the cart stays on its track");
+    let ends = [recorded.steps];
+    let windows = Windows { ends: &ends, values: &[0.0; 5], discount: DISCOUNT, clip: 1e6 };
+    let mut student = VectorStudent::new(config()).expect("it has names");
+    student.set_params(&params).expect("as many");
+    let mut gradient = vec![0.0; params.len()];
+    let given = student.study_world(&recorded, &windows, &mut gradient).expect("it fits");
+    assert!((given - windows.returns(&recorded)).abs() < 1e-12);
+
+    let learns = student.learns();
+    for direction in 0..6 {
+        let mut rng = Seed::root(direction).rng();
+        let along: Vec<f64> =
+            (0..params.len()).map(|i| if learns.contains(&i) { rng.normal() } else { 0.0 }).collect();
+        let at = |by: f64| {
+            let moved: Vec<f32> =
+                params.iter().zip(&along).map(|(&w, d)| (f64::from(w) + by * d) as f32).collect();
+            windows.returns(&episode(&moved, STEPS))
+        };
+        let expect = (at(SMALL) - at(-SMALL)) / (2.0 * SMALL);
+        let got: f64 = -gradient.iter().zip(&along).map(|(&g, d)| f64::from(g) * d).sum::<f64>();
+        assert!(
+            (got - expect).abs() < 0.02 * expect.abs() + 2e-4,
+            "direction {direction}: {got}, by differences {expect}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let settings = config().to_value().expect("plain values");
+    let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
+    let recorded = episode(&params, 10);
+    let mut student = VectorStudent::new(config()).expect("it has names");
+    student.set_params(&params).expect("as many");
+    let mut gradient = vec![0.0; params.len()];
+    let values = [0.0; 10];
+    for (ends, values) in [
+        (&[][..], &values[..0]),
+        (&[9], &values[..5]),
+        (&[0, 10], &values[..10]),
+        (&[10, 10], &values[..10]),
+        (&[5, 10], &values[..5]),
+    ] {
+        let windows = Windows { ends, values, discount: DISCOUNT, clip: 1.0 };
+        let said = student.study_world(&recorded, &windows, &mut gradient).expect_err("windows").to_string();
+        assert!(said.contains("windows that end at"), "{said}");
+    }
+    let fewer = VectorConfig { sensors: config().sensors[..4].to_vec(), ..config() };
+    let mut student = VectorStudent::new(fewer).expect("it has names");
+    let windows = Windows { ends: &[10], values: &values[..5], discount: DISCOUNT, clip: 1.0 };
+    let said = student.study_world(&recorded, &windows, &mut gradient).expect_err("sensors").to_string();
+    assert!(said.contains("4 sensors"), "{said}");
+}
+
+#[test]
+fn shifted_worlds_have_no_derivatives() {
+    let shifts = vec!["shuffle:1".into()];
+    let request = EnvRequest { id: "cartpole-swingup-harder".into(), shifts, ..EnvRequest::default() };
+    let mut env = foveate_registry::make(&request).expect("a native world");
+    env.reset(Some(1));
+    let said =
+        env.derivatives(&[0.0], &mut foveate_core::StepDerivatives::default()).expect_err("none").to_string();
+    assert!(said.contains("no derivatives"), "{said}");
+}

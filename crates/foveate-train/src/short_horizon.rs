@@ -1,0 +1,652 @@
+//! Gradients of the return through policy and world, with a critic (SHAC: Xu et al. 2022, "Accelerated policy learning with
+//! parallel differentiable simulation").
+//!
+//! For worlds that give the derivatives of their steps. Each round has three steps:
+//!
+//! 1. The current weights run whole episodes, and the derivatives of every step are recorded.
+//! 2. The critic, a network of two hidden layers, learns the value of observations by TD(λ); values after an episode come
+//!    from a slow copy of it, the target network.
+//! 3. Episodes are divided into windows of `horizon` steps. The policy follows the
+//!    gradient of the discounted rewards of a window and of the value after it, by backpropagation through the agent, its
+//!    memory and the world's equations. The windows keep these gradients from growing without bound in a world that is
+//!    chaotic over longer times. Gradients with a norm above 1 are clipped to 1.
+//!
+//! The agent does not explore, so the policy that learns is the one that is evaluated. The result, [`Learner::weights`], is a
+//! moving average of the weights over the updates.
+
+#[cfg(test)]
+mod tests;
+
+use foveate_core::{
+    DifferentiatedEpisode, Episodes, Experience, LearnError, Learner, PolicyError, Population, Progress,
+    Purpose, Record, Recording, Seed, StateDict, StateReader, Student, Tensor, Windows, Work,
+};
+use foveate_evolve::{Optimizer, first_out_of_range};
+use foveate_kernels::Level;
+use foveate_learn::{
+    Activations, Builder, Function, Linear, Network, Node, OptimizerConfig, loss, optimizer,
+};
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+use crate::evolution::vectors;
+use crate::imitation::{below, rounded};
+use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::recipe::Fitness;
+
+/// Descriptor for the registry.
+pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
+    name: "shac",
+    summary: "gradients of the return through the agent and the world's own equations, with a critic; no evolution",
+    learns_from: LearnsFrom::Derivatives,
+    schedulable: true,
+    parse: |_, table| {
+        let config: ShortHorizonConfig =
+            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
+        Ok(Box::new(config))
+    },
+};
+
+/// Settings of a [`ShortHorizon`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ShortHorizonConfig {
+    /// Steps of a window, at least 1.
+    pub horizon: usize,
+    /// Factor per step of rewards to come, above 0 and below 1.
+    pub discount: f64,
+    /// λ of the critic's targets, `0.0..=1.0`.
+    pub trace: f64,
+    /// Steps of Adam per round, at least 1; the episodes are dealt out to them in order.
+    pub updates: usize,
+    /// Adam's step size, above 0.
+    pub learning_rate: f64,
+    /// Share of the old average that each step of Adam keeps, `0.0..1.0`.
+    pub averaging: f64,
+    /// Bound of the derivatives of the return with respect to the world's state, above 0.
+    pub clip: f64,
+    /// Rounds in which the critic alone learns.
+    pub critic_rounds: u64,
+    /// Steps of Adam of the critic per round, at least 1.
+    pub critic_updates: usize,
+    /// Observations per step of the critic, at least 1.
+    pub critic_batch: usize,
+    /// The critic's step size, above 0.
+    pub critic_learning_rate: f64,
+    /// Units of each of the critic's hidden layers, at least 1.
+    pub critic_units: usize,
+    /// Share of the critic that its target network takes over per round, above 0, at most 1.
+    pub critic_target: f64,
+}
+
+impl Default for ShortHorizonConfig {
+    fn default() -> Self {
+        ShortHorizonConfig {
+            horizon: 128,
+            discount: 0.995,
+            trace: 0.95,
+            updates: 1,
+            learning_rate: 0.002,
+            averaging: 0.99,
+            clip: 10.0,
+            critic_rounds: 20,
+            critic_updates: 8,
+            critic_batch: 1024,
+            critic_learning_rate: 0.001,
+            critic_units: 32,
+            critic_target: 0.05,
+        }
+    }
+}
+
+/// Upper limit of every count; a larger number is a typing error.
+const MOST: usize = 100_000;
+/// Observations whose values are computed at once.
+const AT_ONCE: usize = 1024;
+
+impl ShortHorizonConfig {
+    /// The settings as numbers, to detect a state that was saved with other settings.
+    fn numbers(&self) -> Vec<f64> {
+        let &ShortHorizonConfig { discount, trace, learning_rate, averaging, clip, critic_rounds, .. } = self;
+        let sizes = [self.horizon, self.updates, self.critic_updates, self.critic_batch, self.critic_units];
+        let rates = [self.critic_learning_rate, self.critic_target];
+        let others = [discount, trace, learning_rate, averaging, clip, critic_rounds as f64];
+        [&sizes.map(|n| n as f64)[..], &others, &rates].concat()
+    }
+}
+
+impl LearnerSettings for ShortHorizonConfig {
+    fn check(&self) -> Result<(), LearnError> {
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
+        for (name, value) in [
+            ("horizon", self.horizon),
+            ("updates", self.updates),
+            ("critic_updates", self.critic_updates),
+            ("critic_batch", self.critic_batch),
+            ("critic_units", self.critic_units),
+        ] {
+            if !(1..=MOST).contains(&value) {
+                return refuse(format!("{name} = {value}; choose from 1 to {MOST}"));
+            }
+        }
+        for (name, value) in [
+            ("learning_rate", self.learning_rate),
+            ("critic_learning_rate", self.critic_learning_rate),
+            ("clip", self.clip),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                return refuse(format!("{name} = {value}; it must be above 0"));
+            }
+        }
+        let ShortHorizonConfig { discount, trace, averaging, critic_target, .. } = *self;
+        if !(discount > 0.0 && discount < 1.0) {
+            return refuse(format!("discount = {discount}; it must be above 0 and below 1"));
+        }
+        if !(0.0..=1.0).contains(&trace) {
+            return refuse(format!("trace = {trace}; choose from 0 to 1"));
+        }
+        if !(0.0..1.0).contains(&averaging) {
+            return refuse(format!("averaging = {averaging}; it must be at least 0 and below 1"));
+        }
+        if !(critic_target > 0.0 && critic_target <= 1.0) {
+            return refuse(format!("critic_target = {critic_target}; it must be above 0 and at most 1"));
+        }
+        Ok(())
+    }
+
+    fn table(&self) -> Table {
+        Table::try_from(self).expect("a plain table of numbers")
+    }
+
+    fn rows(&self, _params: usize) -> usize {
+        1
+    }
+
+    fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        let LearnerParts { weights, seed, student, fitness } = parts;
+        let Some(student) = student else {
+            let why = "shac needs an agent that learns by gradients; this one has no part that does".into();
+            return Err(LearnError::BadConfig { why });
+        };
+        let mut learner = ShortHorizon::new(self.clone(), weights, seed, student.boxed_clone())?;
+        learner.fitness = fitness;
+        Ok(Box::new(learner))
+    }
+
+    fn size(&self, job: &JobSize) -> LearnerSize {
+        let &JobSize { params, longest, demonstrated, .. } = job;
+        // An episode with its derivatives; the number of episodes is not known here.
+        let episode = longest.saturating_mul(demonstrated).saturating_mul(64);
+        LearnerSize {
+            memory: episode.saturating_mul(64).saturating_add(vectors(params)),
+            saved: params
+                .saturating_mul(64)
+                .saturating_add((self.critic_units as u64).saturating_pow(2) * 32),
+            what: format!("episodes of {longest} steps with their derivatives"),
+            remedy: "lower the stage's tracks or max_steps",
+        }
+    }
+}
+
+/// The value of observations, in units where the return of a window is.
+struct Critic {
+    network: Network,
+    input: Node,
+    value: Node,
+    /// `[n_params]`
+    params: Vec<f32>,
+    /// `[n_params]`: a slow copy, which all targets and derivatives come from.
+    target: Vec<f32>,
+    optimizer: optimizer::Optimizer,
+    /// For each number of an observation what is subtracted, and what it is multiplied with then; from the first round.
+    scale: Vec<[f32; 2]>,
+    acts: Activations,
+    /// `[at most AT_ONCE, numbers]`: scaled observations. Scratch.
+    seen: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+impl Critic {
+    fn new(numbers: usize, units: usize, batch: usize, seed: Seed) -> Self {
+        let mut builder = Builder::default();
+        let input = builder.state("observation", [numbers]);
+        let mut x = input;
+        for name in ["first", "second"] {
+            x = builder.layer(name, Linear::new(units), [x]);
+            x = builder.map(Function::Tanh, x);
+        }
+        let value = builder.layer("value", Linear::new(1), [x]);
+        let network = builder.build(&[value]).expect("numbers and units are within their limits");
+        let params = network.initial(seed.child("critic", 0));
+        Critic {
+            acts: network.activations(batch.max(AT_ONCE)),
+            optimizer: optimizer::Optimizer::new(OptimizerConfig::default(), params.len()),
+            target: params.clone(),
+            gradient: vec![0.0; params.len()],
+            scale: vec![[0.0, 1.0]; numbers],
+            seen: vec![],
+            network,
+            input,
+            value,
+            params,
+        }
+    }
+
+    /// What learning changes.
+    fn learnt(&self) -> (Vec<f32>, Vec<f32>, optimizer::Optimizer) {
+        (self.params.clone(), self.target.clone(), self.optimizer.clone())
+    }
+
+    /// Sets the scale to that of these observations.
+    fn fit_scale(&mut self, episodes: &[DifferentiatedEpisode]) {
+        let numbers = self.scale.len();
+        let all = || episodes.iter().flat_map(|episode| episode.observations.chunks_exact(numbers));
+        let count = all().count().max(1) as f64;
+        for (i, scale) in self.scale.iter_mut().enumerate() {
+            let mean = all().map(|seen| f64::from(seen[i])).sum::<f64>() / count;
+            let variance = all().map(|seen| (f64::from(seen[i]) - mean).powi(2)).sum::<f64>() / count;
+            *scale = [mean as f32, 1.0 / variance.sqrt().max(1e-3) as f32];
+        }
+    }
+
+    /// Writes the scaled observations to the scratch space; returns how many there are.
+    fn see<'a>(&mut self, observations: impl Iterator<Item = &'a [f32]>) -> usize {
+        self.seen.clear();
+        for observation in observations {
+            self.seen.extend(observation.iter().zip(&self.scale).map(|(x, [mean, by])| (x - mean) * by));
+        }
+        self.seen.len() / self.scale.len()
+    }
+
+    /// Appends the target network's values of `observations` to `values`.
+    fn values(&mut self, level: Level, observations: &[f32], values: &mut Vec<f32>) {
+        let numbers = self.scale.len();
+        for some in observations.chunks(AT_ONCE * numbers) {
+            let count = self.see(some.chunks_exact(numbers));
+            self.network.forward(level, &self.target, &[&self.seen], count, &mut self.acts);
+            values.extend_from_slice(&self.acts.get(self.value)[..count]);
+        }
+    }
+
+    /// The target network's derivatives of the value with respect to each of these observations, at most `AT_ONCE`:
+    /// `[observations, numbers]`.
+    fn slopes<'a>(
+        &mut self,
+        level: Level,
+        observations: impl Iterator<Item = &'a [f32]>,
+        slopes: &mut Vec<f32>,
+    ) {
+        let count = self.see(observations);
+        self.network.forward(level, &self.target, &[&self.seen], count, &mut self.acts);
+        self.acts.clear_gradients();
+        self.acts.gradient_mut(self.value)[..count].fill(1.0);
+        self.gradient.fill(0.0);
+        self.network.backward(level, &self.target, &mut self.acts, &mut self.gradient);
+        let by = self.scale.iter().map(|[_, by]| by).cycle();
+        slopes.extend(self.acts.gradient(self.input).iter().zip(by).map(|(d, by)| d * by));
+    }
+
+    /// A step of Adam towards `targets` of the observations that are in the scratch space.
+    fn learn(&mut self, level: Level, rate: f64, targets: &[f32]) {
+        let count = targets.len();
+        self.network.forward(level, &self.params, &[&self.seen], count, &mut self.acts);
+        self.acts.clear_gradients();
+        let given = self.acts.get(self.value)[..count].to_vec();
+        loss::squared_error(
+            &given,
+            targets,
+            1.0 / count as f32,
+            &mut self.acts.gradient_mut(self.value)[..count],
+        );
+        self.gradient.fill(0.0);
+        self.network.backward(level, &self.params, &mut self.acts, &mut self.gradient);
+        self.optimizer.step(rate, &self.gradient, &mut self.params);
+    }
+
+    /// Moves the target network towards the critic.
+    fn follow(&mut self, share: f64) {
+        for (to, &from) in self.target.iter_mut().zip(&self.params) {
+            *to += (share as f32) * (from - *to);
+        }
+    }
+}
+
+/// The learner; see the [module documentation](self).
+pub struct ShortHorizon {
+    config: ShortHorizonConfig,
+    student: Box<dyn Student>,
+    level: Level,
+    seed: Seed,
+    generation: u64,
+    /// `[n_params]`: the weights at which gradients are computed.
+    current: Vec<f64>,
+    optimizer: Optimizer,
+    /// `[n_params]`: moving average of the weights over all updates.
+    average: Vec<f64>,
+    updates: u64,
+    /// Made with the first round, which says how many numbers an observation has.
+    critic: Option<Critic>,
+    /// How the returns of a round are reduced to the reported number.
+    fitness: Fitness,
+}
+
+impl ShortHorizon {
+    /// Starts at `weights`; all randomness derives from `seed`.
+    ///
+    /// # Errors
+    /// When a setting is invalid, or `weights` are empty, not finite or not of the student's size.
+    pub fn new(
+        config: ShortHorizonConfig,
+        weights: Vec<f64>,
+        seed: Seed,
+        mut student: Box<dyn Student>,
+    ) -> Result<Self, LearnError> {
+        config.check()?;
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
+        if weights.is_empty() {
+            return refuse("there is nothing to learn: 0 parameters".into());
+        }
+        if let Some((i, x)) = first_out_of_range(&weights) {
+            return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
+        }
+        if let Err(error) = student.set_params(&rounded(&weights)) {
+            return refuse(format!("shac: {error}"));
+        }
+        Ok(ShortHorizon {
+            average: weights.clone(),
+            optimizer: Optimizer::adam(weights.len(), config.learning_rate, 0.9, 0.99),
+            generation: 0,
+            updates: 0,
+            critic: None,
+            fitness: Fitness::Mean,
+            level: Level::best(),
+            student,
+            seed,
+            current: weights,
+            config,
+        })
+    }
+
+    /// The critic's part of a round: TD(λ) towards the values of its target network.
+    fn teach_critic(&self, critic: &mut Critic, episodes: &[DifferentiatedEpisode]) {
+        let ShortHorizonConfig { discount, trace, critic_updates, critic_batch, .. } = self.config;
+        let targets: Vec<Vec<f32>> = episodes
+            .iter()
+            .map(|episode| {
+                let mut values = vec![];
+                critic.values(self.level, &episode.observations, &mut values);
+                if episode.terminated {
+                    values[episode.steps] = 0.0;
+                }
+                let mut beyond = f64::from(values[episode.steps]);
+                let mut targets = vec![0.0; episode.steps];
+                for (t, target) in targets.iter_mut().enumerate().rev() {
+                    let mixed = (1.0 - trace) * f64::from(values[t + 1]) + trace * beyond;
+                    beyond = (1.0 - discount) * f64::from(episode.rewards[t]) + discount * mixed;
+                    *target = beyond as f32;
+                }
+                targets
+            })
+            .collect();
+        // Episodes are drawn in proportion to their steps.
+        let ends: Vec<usize> = episodes
+            .iter()
+            .scan(0, |end, episode| {
+                *end += episode.steps;
+                Some(*end)
+            })
+            .collect();
+        let steps = ends.last().copied().unwrap_or(0);
+        let mut wanted = Vec::with_capacity(critic_batch);
+        for number in 0..critic_updates as u64 {
+            let mut rng = self.seed.child("generation", self.generation).child("critic", number).rng();
+            wanted.clear();
+            let drawn: Vec<(usize, usize)> = (0..critic_batch)
+                .map(|_| {
+                    let step = below(&mut rng, steps);
+                    let of = ends.partition_point(|&end| end <= step);
+                    (of, step + episodes[of].steps - ends[of])
+                })
+                .collect();
+            wanted.extend(drawn.iter().map(|&(of, t)| targets[of][t]));
+            let numbers = critic.scale.len();
+            critic.see(drawn.iter().map(|&(of, t)| &episodes[of].observations[t * numbers..][..numbers]));
+            critic.learn(self.level, self.config.critic_learning_rate, &wanted);
+        }
+        critic.follow(self.config.critic_target);
+    }
+
+    /// A step of Adam of the policy on these episodes.
+    fn update(
+        &mut self,
+        critic: &mut Critic,
+        episodes: &[DifferentiatedEpisode],
+        weights: &mut [f64],
+    ) -> Result<(), PolicyError> {
+        let ShortHorizonConfig { horizon, discount, averaging, clip, .. } = self.config;
+        if self.student.set_params(&rounded(weights)).is_err() {
+            // `receive` says that the weights are too large.
+            weights.fill(f64::NAN);
+            return Ok(());
+        }
+        let mut gradient = vec![0.0; weights.len()];
+        let (mut count, mut ends, mut values) = (0, vec![], vec![]);
+        for episode in episodes {
+            // The first window is a whole one: the critic does not see what the agent remembers, which differs most in the
+            // first steps.
+            ends.clear();
+            ends.extend((horizon..episode.steps).step_by(horizon).chain([episode.steps]));
+            count += ends.len();
+            let numbers = critic.scale.len();
+            values.clear();
+            for some in ends.chunks(AT_ONCE) {
+                let seen = some.iter().map(|&end| &episode.observations[end * numbers..][..numbers]);
+                critic.slopes(self.level, seen, &mut values);
+            }
+            let mut from = 0;
+            for (&end, slopes) in ends.iter().zip(values.chunks_exact_mut(numbers)) {
+                let over = episode.terminated && end == episode.steps;
+                let factor = if over { 0.0 } else { discount.powf((end - from) as f64) };
+                for slope in slopes {
+                    *slope = (f64::from(*slope) * factor) as f32;
+                }
+                from = end;
+            }
+            let windows = Windows { ends: &ends, values: &values, discount, clip };
+            self.student.study_world(episode, &windows, &mut gradient)?;
+        }
+        let scale = 1.0 / count.max(1) as f64;
+        let mut step: Vec<f64> = gradient.iter().map(|&g| -f64::from(g) * scale).collect();
+        let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length > 1.0 {
+            for x in &mut step {
+                *x /= length;
+            }
+        }
+        self.optimizer.step(&step, weights);
+        self.updates += 1;
+        // In the first updates the average weighs all weights equally.
+        let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
+        for (average, &weight) in self.average.iter_mut().zip(&*weights) {
+            *average = keep * *average + (1.0 - keep) * weight;
+        }
+        Ok(())
+    }
+
+    fn learn(
+        &mut self,
+        critic: &mut Critic,
+        episodes: &[DifferentiatedEpisode],
+    ) -> Result<Vec<f64>, LearnError> {
+        let generation = self.generation;
+        self.teach_critic(critic, episodes);
+        let mut weights = self.current.clone();
+        if generation >= self.config.critic_rounds {
+            let share = episodes.len().div_ceil(self.config.updates);
+            for some in episodes.chunks(share) {
+                self.update(critic, some, &mut weights)
+                    .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
+            }
+        }
+        let value = critic.params.iter().chain(&critic.target).find(|x| !x.is_finite());
+        if let Some(value) = value {
+            return Err(LearnError::Diverged {
+                generation,
+                what: format!("a weight of the critic is {value}"),
+            });
+        }
+        if let Some((parameter, value)) = first_out_of_range(&weights) {
+            let what = format!("the weight of parameter {parameter} is {value}");
+            return Err(LearnError::Diverged { generation, what });
+        }
+        Ok(weights)
+    }
+}
+
+impl Learner for ShortHorizon {
+    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
+        Work {
+            purpose: Purpose::Training,
+            weights: Population::of(&rounded(&self.current)),
+            jobs: episodes.jobs(1),
+            rules: episodes.rules,
+            record: Record::Derivatives,
+        }
+    }
+
+    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
+        let generation = self.generation;
+        let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
+        if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+            return Err(LearnError::ReturnNotFinite { job, generation, value });
+        }
+        let episodes = differentiated(experience.recordings)?;
+        let numbers = episodes[0].numbers();
+        if let Some(other) = episodes.iter().find(|episode| episode.numbers() != numbers) {
+            let why = format!("observations of {numbers} and of {} numbers in one round", other.numbers());
+            return Err(LearnError::Experience { why });
+        }
+        if let Some(known) = self.critic.as_ref().filter(|known| known.scale.len() != numbers) {
+            let why = format!("observations of {numbers} numbers; those before had {}", known.scale.len());
+            return Err(LearnError::Experience { why });
+        }
+        let before = (self.optimizer.clone(), self.average.clone(), self.updates);
+        let learnt = self.critic.as_ref().map(Critic::learnt);
+        let mut critic = self.critic.take().unwrap_or_else(|| {
+            let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
+            let mut critic = Critic::new(numbers, critic_units, critic_batch, self.seed);
+            critic.fit_scale(&episodes);
+            critic
+        });
+        let result = self.learn(&mut critic, &episodes);
+        if result.is_err() {
+            (self.optimizer, self.average, self.updates) = before;
+            self.critic = learnt.map(|learnt| {
+                (critic.params, critic.target, critic.optimizer) = learnt;
+                critic
+            });
+        } else {
+            self.critic = Some(critic);
+        }
+        self.current = result?;
+        self.generation += 1;
+        let reached = self.fitness.of(&returns);
+        // Weights are not drawn from a distribution, so its width is 0.
+        Ok(Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 })
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.average
+    }
+
+    fn centre(&self) -> &[f64] {
+        &self.current
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn state(&self) -> StateDict {
+        let mut state = StateDict::from([
+            ("mean".into(), Tensor::from(self.current.clone())),
+            ("generation".into(), Tensor::from(vec![self.generation])),
+            ("seed".into(), Tensor::from(vec![self.seed.value()])),
+            ("settings".into(), Tensor::from(self.config.numbers())),
+            ("average".into(), Tensor::from(self.average.clone())),
+            ("updates".into(), Tensor::from(vec![self.updates])),
+        ]);
+        self.optimizer.save(&mut state);
+        if let Some(critic) = &self.critic {
+            state.insert("critic.scale".into(), Tensor::from(critic.scale.as_flattened().to_vec()));
+            state.insert("critic.params".into(), Tensor::from(critic.params.clone()));
+            state.insert("critic.target".into(), Tensor::from(critic.target.clone()));
+            let optimizer = critic.optimizer.state();
+            state.extend(optimizer.into_iter().map(|(name, tensor)| (format!("critic.{name}"), tensor)));
+        }
+        state
+    }
+
+    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+        let bad = |why: String| Err(LearnError::BadState { why });
+        let saved = StateReader(state);
+        let (now, then) = (self.config.numbers(), saved.any_f64s("settings")?);
+        if then != now {
+            return bad(format!("it was made with the settings {then:?}, these are {now:?}"));
+        }
+        if saved.counts("seed", 1)?[0] != self.seed.value() {
+            return bad("it was made with another seed".into());
+        }
+        let weights = saved.f64s("mean", self.current.len())?.to_vec();
+        let generation = saved.counts("generation", 1)?[0];
+        let optimizer = self.optimizer.restored(saved)?;
+        let average = saved.f64s("average", self.average.len())?.to_vec();
+        let updates = saved.counts("updates", 1)?[0];
+        let mut critic = None;
+        if state.contains_key("critic.scale") {
+            let scale = saved.f32s("critic.scale", 2)?;
+            if scale.len() / 2 > MOST {
+                return bad(format!("a critic of {} numbers; at most {MOST} are possible", scale.len() / 2));
+            }
+            let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
+            let mut known = Critic::new(scale.len() / 2, critic_units, critic_batch, self.seed);
+            known.scale = scale.as_chunks().0.to_vec();
+            for (name, to) in [("params", &mut known.params), ("target", &mut known.target)] {
+                let numbers = saved.f32s(&format!("critic.{name}"), 1)?;
+                if numbers.len() != to.len() {
+                    return bad(format!("a critic of {} weights; {} are due", numbers.len(), to.len()));
+                }
+                to.copy_from_slice(numbers);
+            }
+            let of_critic = state.iter().filter_map(|(name, tensor)| {
+                Some((name.strip_prefix("critic.").filter(|name| name.starts_with("optimizer."))?, tensor))
+            });
+            let of_critic = of_critic.map(|(name, tensor)| (name.to_owned(), tensor.clone())).collect();
+            known.optimizer.restore(&of_critic)?;
+            critic = Some(known);
+        } else if generation > 0 {
+            return bad("it has no critic".into());
+        }
+        (self.current, self.generation, self.critic) = (weights, generation, critic);
+        (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
+        Ok(())
+    }
+}
+
+/// The episodes of a round, checked; at least one.
+fn differentiated(recordings: Vec<Recording>) -> Result<Vec<DifferentiatedEpisode>, LearnError> {
+    let refused = |why: String| LearnError::Experience { why };
+    if recordings.is_empty() {
+        return Err(refused("a round of shac without any episode".into()));
+    }
+    let episode = |recording| match recording {
+        Recording::Differentiated(episode) => {
+            episode.check().map_err(refused)?;
+            Ok(episode)
+        }
+        Recording::Demonstration(_) | Recording::Transitions(_) => {
+            Err(refused("shac learns from the derivatives of steps, not from other recordings".into()))
+        }
+    };
+    recordings.into_iter().map(episode).collect()
+}
