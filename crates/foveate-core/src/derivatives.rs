@@ -93,7 +93,7 @@ pub struct Windows<'a> {
     pub values: &'a [f32],
     /// Factor per step of rewards to come, above 0 and below 1.
     pub discount: f64,
-    /// Bound of the derivatives with respect to the state, above 0.
+    /// Bound of the derivatives with respect to the world's state and to the policy's memory, above 0.
     pub clip: f64,
 }
 
@@ -156,6 +156,11 @@ impl<'a> ThroughWorld<'a> {
         }
         let (pulled, before) = (vec![0.0; episode.states], vec![0.0; episode.states]);
         Ok(ThroughWorld { episode, windows, scale, window: ends.len(), factor: 0.0, pulled, before })
+    }
+
+    /// The bound of derivatives that are passed from step to step.
+    pub const fn clip(&self) -> f64 {
+        self.windows.clip
     }
 
     /// Writes to `pull` (`[actions]`) the derivative with respect to the outputs of step `t`. `next` holds those with respect

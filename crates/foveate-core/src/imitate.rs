@@ -129,7 +129,8 @@ pub trait Student: Send {
     /// already multiplied by `discount` to the power of the window's length. No gradient flows from one window into
     /// another, while the policy's memory goes on.
     ///
-    /// Derivatives with respect to the state are clipped to `clip` where they are passed from step to step.
+    /// Derivatives with respect to the world's state and to the policy's memory are clipped to `clip` where they are passed
+    /// from step to step.
     ///
     /// # Errors
     /// When this policy cannot learn that way, or the episode does not have its dimensions.

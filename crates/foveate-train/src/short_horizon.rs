@@ -63,7 +63,7 @@ pub struct ShortHorizonConfig {
     pub learning_rate: f64,
     /// Share of the old average that each step of Adam keeps, `0.0..1.0`.
     pub averaging: f64,
-    /// Bound of the derivatives of the return with respect to the world's state, above 0.
+    /// Bound of the derivatives of the return with respect to the world's state and to the agent's memory, above 0.
     pub clip: f64,
     /// Rounds in which the critic alone learns.
     pub critic_rounds: u64,
@@ -429,14 +429,13 @@ impl ShortHorizon {
             weights.fill(f64::NAN);
             return Ok(());
         }
-        let mut gradient = vec![0.0; weights.len()];
+        let (mut gradient, mut own) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
         let (mut count, mut ends, mut values) = (0, vec![], vec![]);
         for episode in episodes {
             // The first window is a whole one: the critic does not see what the agent remembers, which differs most in the
             // first steps.
             ends.clear();
             ends.extend((horizon..episode.steps).step_by(horizon).chain([episode.steps]));
-            count += ends.len();
             let numbers = critic.scale.len();
             values.clear();
             for some in ends.chunks(AT_ONCE) {
@@ -453,9 +452,22 @@ impl ShortHorizon {
                 from = end;
             }
             let windows = Windows { ends: &ends, values: &values, discount, clip };
-            self.student.study_world(episode, &windows, &mut gradient)?;
+            own.fill(0.0);
+            self.student.study_world(episode, &windows, &mut own)?;
+            // Where the world is chaotic, a gradient may overflow; the others still count.
+            if own.iter().all(|g: &f32| g.is_finite()) {
+                count += ends.len();
+                for (sum, g) in gradient.iter_mut().zip(&own) {
+                    *sum += g;
+                }
+            }
         }
-        let scale = 1.0 / count.max(1) as f64;
+        if count == 0 {
+            // `receive` says that learning diverged.
+            weights.fill(f64::NAN);
+            return Ok(());
+        }
+        let scale = 1.0 / count as f64;
         let mut step: Vec<f64> = gradient.iter().map(|&g| -f64::from(g) * scale).collect();
         let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length > 1.0 {

@@ -223,6 +223,10 @@ impl Between for World<'_> {
     fn pull(&mut self, t: usize, next: &[f32], pull: &mut [f32]) -> bool {
         self.0.pull(t, next, pull)
     }
+
+    fn bound(&self) -> f32 {
+        self.0.clip() as f32
+    }
 }
 
 impl VectorStudent {

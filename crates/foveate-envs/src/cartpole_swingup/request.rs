@@ -4,7 +4,7 @@ use foveate_core::{Env, EnvError};
 
 use super::ID;
 use super::env::{CartPoleConfig, CartPoleSwingUp};
-use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
+use crate::registry::{Champion, Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
 /// Options by name: default and description.
 const OPTIONS: [(&str, &str); 1] =
@@ -23,6 +23,12 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
                  the authors' repository of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",
         scores: &[PublishedScore { variant: "original", mean: 516.57, std: 420.37 }],
     }),
+    champions: &[Champion {
+        name: ID,
+        about: "AttentionNeuron of the published architecture",
+        weights: include_bytes!("../../../../champions/cartpole-swingup-harder.safetensors"),
+        as_trained: false,
+    }],
     ..WorldDescriptor::new(
         ID,
         "a cart on a short track swings its pole up from anywhere, after AttentionNeuron's CartPoleSwingUpHarder",

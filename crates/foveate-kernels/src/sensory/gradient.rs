@@ -31,6 +31,9 @@ pub trait Between {
     /// respect to the inputs of step `t + 1`, `[sensors + shared]`; it is empty at the last step. Steps come in
     /// descending order. Returns whether a gradient flows from the memory of step `t + 1` into that of step `t`.
     fn pull(&mut self, t: usize, next: &[f32], pull: &mut [f32]) -> bool;
+
+    /// Bound of the derivatives with respect to the memory, above 0, applied between steps.
+    fn bound(&self) -> f32;
 }
 
 /// Where the derivatives with respect to the outputs come from.

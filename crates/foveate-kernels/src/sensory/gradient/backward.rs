@@ -25,8 +25,9 @@ impl Learner {
                 self.layers_back(isa, t);
                 self.scores_back(isa, t, t - start, &inputs[t * per_step..][..self.sensors]);
                 self.cells_back(isa, t, t - start);
-                if let Goal::Between(_) = goal {
+                if let Goal::Between(between) = goal {
                     self.inputs_back(isa, t, t - start);
+                    self.bound_memory(isa, between.bound());
                 }
             }
             self.add_cells(isa, start, end - start);
@@ -59,6 +60,16 @@ impl Learner {
                     dc.fill(Block::default());
                 }
             }
+        }
+    }
+
+    /// Limits the derivatives with respect to the memory of the step before to ± `bound`.
+    #[inline(always)]
+    fn bound_memory<I: Isa>(&mut self, isa: I, bound: f32) {
+        let (low, high) = (isa.splat16(-bound), isa.splat16(bound));
+        let Tape { dh, dc, .. } = &mut self.tape;
+        for block in dh.iter_mut().chain(dc) {
+            isa.load16(&block.0).max(low).min(high).store(&mut block.0);
         }
     }
 

@@ -200,6 +200,7 @@ struct LinearWorld {
     objective: Vec<f32>,
     /// The first step of each part into which no gradient flows from the part after it; ascending.
     parts: Vec<usize>,
+    bound: f32,
 }
 
 impl Between for LinearWorld {
@@ -215,6 +216,10 @@ impl Between for LinearWorld {
         }
         true
     }
+
+    fn bound(&self) -> f32 {
+        self.bound
+    }
 }
 
 #[test]
@@ -225,7 +230,8 @@ fn gradients_flow_through_what_lies_between() {
         let per_step = sensors + sizes.shared;
         for (steps, parts) in [(1, vec![0]), (CHUNK + 5, vec![0]), (CHUNK + 3, vec![0, 4, CHUNK])] {
             let matrix: Vec<f32> = numbers(per_step * outputs, 90).iter().map(|x| 0.4 * x).collect();
-            let mut world = LinearWorld { outputs, matrix, objective: numbers(steps * outputs, 91), parts };
+            let mut world =
+                LinearWorld { outputs, matrix, objective: numbers(steps * outputs, 91), parts, bound: 1e6 };
             let flat: Vec<f64> = flat.iter().map(|&x| f64::from(x)).collect();
             let constants: Vec<f64> = numbers(steps * per_step, 92).iter().map(|&x| f64::from(x)).collect();
             // The inputs of all steps and the objective of a part, whose first step sees `inputs`, with other weights.
@@ -254,6 +260,11 @@ fn gradients_flow_through_what_lies_between() {
             }
             let largest = got.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
             assert!(largest > 0.01, "{sizes:?}: {largest}");
+            // A bound that nothing passes leaves one step at a time.
+            let mut bounded = case.learner();
+            world.bound = f32::MIN_POSITIVE;
+            bounded.backpropagate(Level::best(), &single, &mut world);
+            assert_eq!(steps == 1, flattened(bounded.gradient()) == got, "{steps} steps");
             let ends = world.parts.iter().skip(1).copied().chain([steps]);
             let pieces: Vec<_> = world.parts.iter().copied().zip(ends).collect();
             for i in (0..flat.len()).step_by(1 + flat.len() / 60) {
