@@ -112,7 +112,6 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     let fails = |args: &[&str], wants: &[&str]| check_fails(&dir, &[args, &world[..]].concat(), wants);
     fails(&["stress", "runs/one", "--shifts", "noise", "--episodes", "3"], &["shows numbers, not a picture"]);
     fails(&["explain", "runs/one"], &["this agent has no attention", "foveate watch"]);
-    fails(&["lab", "runs/one", "--no-open"], &["the lab shows pictures; with `--picture render`"]);
 }
 
 /// Without pygame `CartPole` runs but cannot be rendered: videos show the agent's observation, and no command
@@ -260,7 +259,6 @@ fn hints_name_no_flag_that_the_command_lacks() {
         &["watch", "a.safetensors", "--env", "gym:CartPole-v1"],
         &["explain", "a.safetensors", "--env", "gym:CartPole-v1"],
         &["lab", "a.safetensors", "--env", "gym:CartPole-v1", "--no-open"],
-        &["lab", "random", "--env", "gym:CartPole-v1", "--no-open"],
         &["stress", "random", "--env", "gym:CartPole-v1", "--shifts", "noise"],
         &["stress", "random", "--env", "gym:CartPole-v1", "--sheet", "a.png"],
         &["replay", "--env", "gym:CartPole-v1", "--variant", "bar", "--actions", "-", "--out", "-"],
