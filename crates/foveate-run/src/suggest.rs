@@ -8,7 +8,7 @@ use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EnvError, near};
 use foveate_registry::{AGENTS, WORLDS};
 
-use crate::champion::{champions, has_champion};
+use crate::champion::{self, has_champion};
 use crate::error::RunError;
 
 /// The default folder of runs.
@@ -105,7 +105,7 @@ fn without_weights() -> impl Iterator<Item = &'static str> {
     let blind = AGENTS.iter().filter(|agent| agent.sees == Sees::Nothing);
     std::iter::once("random")
         .chain(blind.map(|agent| agent.name))
-        .chain(champions().map(|champion| champion.name))
+        .chain(champion::named().map(|champion| champion.name))
 }
 
 /// Suggests a run when `path` does not exist.

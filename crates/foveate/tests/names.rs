@@ -57,7 +57,11 @@ fn document() -> String {
         };
         world.champions.iter().map(row)
     });
-    text += &table("Champions, valid in place of weights", &["champion", "what it is", "world"], champions);
+    text += &table(
+        "Champions: the first of a world acts where no weights are named, the others by name",
+        &["champion", "what it is", "world"],
+        champions,
+    );
     let agents =
         AGENTS.iter().map(|agent| vec![code(agent.name), agent.summary.into(), agent.sees.describe().into()]);
     text += &table("Agents", &["agent", "what it is", "sees"], agents);

@@ -100,7 +100,7 @@ fn worlds_text() -> String {
             ),
             ("options (--option KEY=VALUE)", choices(world.options)),
             ("presets for training (--preset), the first is the default", presets(world)),
-            ("champions, valid in place of WEIGHTS, the first is the default", champions(world)),
+            ("champions: the first acts where no WEIGHTS are named, the others by name", champions(world)),
         ] {
             if !lines.is_empty() {
                 parts.push(format!("\n {title}:\n{}", columns(&lines)));
