@@ -31,8 +31,11 @@ fn files_may_name_native_worlds_alone() {
         let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
         assert_eq!((&*request.id, &*request.options["wrap"]), (name, "grey"));
     }
+    let minigrid = ["door-key-", "empty-", "four-rooms", "lava-crossing-", "simple-crossing-"];
+    let others: Vec<_> =
+        WORLDS.names().into_iter().filter(|name| !minigrid.iter().any(|own| name.starts_with(own))).collect();
     assert_eq!(
-        WORLDS.names(),
+        others,
         ["car-racing", "cartpole-swingup-harder", "take-cover", "ant", "pong", "gym:ID"],
         "each was thought about"
     );
