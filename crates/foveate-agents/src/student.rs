@@ -67,6 +67,21 @@ impl LstmStudent {
     }
 }
 
+/// Checks the lengths of a demonstration of `[inputs, actions]` numbers per step.
+///
+/// # Panics
+/// When they do not fit, or `piece` is none of its steps: see [`Student::study`].
+pub(crate) fn check_lengths(
+    demonstration: &Demonstration,
+    [inputs, actions]: [usize; 2],
+    piece: &Range<usize>,
+) {
+    let steps = demonstration.steps;
+    assert_eq!(demonstration.inputs.len(), steps * inputs, "inputs of {steps} steps");
+    assert_eq!(demonstration.actions.len(), steps * actions, "actions of {steps} steps");
+    assert!(piece.start <= piece.end && piece.end <= steps, "{piece:?} of {steps}");
+}
+
 /// Appends the expert's actions of the steps `piece` to `wanted`, from −1 for the lowest to 1 for the highest.
 pub(crate) fn scaled(
     demonstration: &Demonstration,
@@ -109,26 +124,9 @@ impl Student for LstmStudent {
         gradient: &mut [f32],
     ) -> f64 {
         let LstmStudent { params, level, learner, inputs, actions, wanted } = self;
-        let (inputs, n) = (*inputs, actions.len());
-        assert_eq!(
-            demonstration.inputs.len(),
-            demonstration.steps * inputs,
-            "inputs of {} steps",
-            demonstration.steps
-        );
-        assert_eq!(
-            demonstration.actions.len(),
-            demonstration.steps * n,
-            "actions of {} steps",
-            demonstration.steps
-        );
+        let inputs = *inputs;
+        check_lengths(demonstration, [inputs, actions.len()], &piece);
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
-        assert!(
-            piece.start <= piece.end && piece.end <= demonstration.steps,
-            "{piece:?} of {}",
-            demonstration.steps
-        );
-
         wanted.clear();
         scaled(demonstration, piece.clone(), actions, wanted);
         let x = &demonstration.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];

@@ -45,7 +45,7 @@ pub struct DifferentiatedEpisode {
 impl DifferentiatedEpisode {
     /// Length of an observation, which must be as long in every step.
     pub fn numbers(&self) -> usize {
-        self.observations.len() / (self.steps + 1)
+        self.observations.len() / self.steps.saturating_add(1)
     }
 
     /// Length of an action.
@@ -60,13 +60,14 @@ impl DifferentiatedEpisode {
     pub fn check(&self) -> Result<(), String> {
         let (steps, states) = (self.steps, self.states);
         let (numbers, actions) = (self.numbers(), self.actions());
-        let wide = states + actions;
+        let wide = states.saturating_add(actions);
+        let seen = steps.saturating_add(1).saturating_mul(numbers);
         for (what, len, wanted) in [
-            ("observations", self.observations.len(), (steps + 1) * numbers),
+            ("observations", self.observations.len(), seen),
             ("rewards", self.rewards.len(), steps),
-            ("derivatives of the state", self.state.len(), steps * states * wide),
-            ("derivatives of the reward", self.reward.len(), steps * wide),
-            ("derivatives of the observation", self.observation.len(), (steps + 1) * numbers * states),
+            ("derivatives of the state", self.state.len(), steps.saturating_mul(states).saturating_mul(wide)),
+            ("derivatives of the reward", self.reward.len(), steps.saturating_mul(wide)),
+            ("derivatives of the observation", self.observation.len(), seen.saturating_mul(states)),
         ] {
             if len != wanted || steps == 0 || states == 0 || actions == 0 || numbers == 0 {
                 return Err(format!(

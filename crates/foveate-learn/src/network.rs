@@ -317,6 +317,17 @@ impl Activations {
         &mut self.gradients[buffer][..self.batch * len]
     }
 
+    /// What `node` computed and the gradient with respect to it, `[batch, …]` both, for a loss that reads the one and
+    /// writes the other.
+    ///
+    /// # Panics
+    /// As [`Activations::gradient_mut`].
+    pub fn output_and_gradient(&mut self, node: Node) -> (&[f32], &mut [f32]) {
+        let (buffer, len) = self.places[node.0];
+        let len = self.batch * len;
+        (&self.values[buffer][..len], &mut self.gradients[buffer][..len])
+    }
+
     /// The gradient with respect to `node`, `[batch, …]`.
     ///
     /// # Panics

@@ -75,6 +75,12 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     let is_file = path.extension().is_some_and(|ending| ending == "safetensors");
     let absent = !is_file && fs::symlink_metadata(path).is_err();
     let Some(given) = path.to_str().filter(|_| absent) else { return Ok(()) };
+    let known = without_weights().chain(WORLDS.iter().map(|world| world.name));
+    let nearest = near::closest(given, known).filter(|name| without_weights().any(|own| own == *name));
+    if let Some(name) = nearest {
+        let why = format!("cannot read {given}: there is no such file or run; did you mean {name}?");
+        return Err(RunError::BadRequest { why });
+    }
     let hint = world(given);
     let is_member = WORLDS.get(given).is_some_and(|world| world.family.is_some());
     let why = if let Some(id) = native(given) {
@@ -92,8 +98,6 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
             Task::Train.of(&id),
             Setting::World.to(&id)
         )
-    } else if let Some(name) = near::closest(given, without_weights()) {
-        format!("cannot read {given}: there is no such file or run; did you mean {name}?")
     } else {
         return Ok(());
     };

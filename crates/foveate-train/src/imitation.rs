@@ -23,13 +23,14 @@ use std::sync::Arc;
 
 use foveate_core::{
     Demonstration, DemonstrationPlan, Episodes, Experience, LearnError, Learner, PackedPictures, Piece,
-    PolicyError, Population, Progress, Purpose, Record, Recording, Rng, Seed, StateDict, StateReader,
-    Student, Tensor, TensorData, Work,
+    PolicyError, Progress, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor, TensorData,
+    Work,
 };
-use foveate_evolve::{Optimizer, first_out_of_range};
+use foveate_evolve::Optimizer;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use crate::descent::Descent;
 use crate::evolution::vectors;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::recipe::Fitness;
@@ -165,14 +166,7 @@ impl ImitationConfig {
 pub struct Imitation {
     config: ImitationConfig,
     student: Box<dyn Student>,
-    seed: Seed,
-    generation: u64,
-    /// `[n_params]`: the weights at which gradients are computed.
-    current: Vec<f64>,
-    optimizer: Optimizer,
-    /// `[n_params]`: moving average of the weights over all updates.
-    average: Vec<f64>,
-    updates: u64,
+    descent: Descent,
     /// The last `keep` demonstrations, oldest first.
     demonstrations: VecDeque<Arc<Demonstration>>,
     /// How the returns of a round are reduced to the reported number.
@@ -191,50 +185,35 @@ impl Imitation {
         mut student: Box<dyn Student>,
     ) -> Result<Self, LearnError> {
         config.check()?;
-        let refuse = |why: String| Err(LearnError::BadConfig { why });
-        if weights.is_empty() {
-            return refuse("there is nothing to learn: 0 parameters".into());
-        }
-        if let Some((i, x)) = first_out_of_range(&weights) {
-            return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
-        }
-        if let Err(error) = student.set_params(&rounded(&weights)) {
-            return refuse(format!("imitation: {error}"));
-        }
+        let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.999);
         Ok(Imitation {
-            average: weights.clone(),
-            optimizer: Optimizer::adam(weights.len(), config.learning_rate, 0.9, 0.999),
-            generation: 0,
-            updates: 0,
+            descent: Descent::new("imitation", weights, seed, &mut *student, adam)?,
             demonstrations: VecDeque::new(),
             fitness: Fitness::Mean,
             student,
-            seed,
-            current: weights,
             config,
         })
     }
 
     /// Who acts in the round that is due, the expert or the learner, and how often disturbances occur.
     fn plan(&self) -> DemonstrationPlan {
-        let expert_drives = self.generation < self.config.expert_rounds;
+        let expert_drives = self.descent.generation < self.config.expert_rounds;
         DemonstrationPlan { expert_drives, pushes: self.config.pushes }
     }
 
     /// A step of Adam on random segments of the demonstrations.
-    fn update(&mut self, number: u64, mean: &mut [f64], scratch: &mut Scratch) -> Result<(), PolicyError> {
+    fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), PolicyError> {
         let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
         let Scratch { pieces, gradient, flat, step } = scratch;
-        for (to, &from) in flat.iter_mut().zip(mean.iter()) {
+        for (to, &from) in flat.iter_mut().zip(&self.descent.current) {
             *to = from as f32;
         }
-        // Weights that are too large for the student show in the gradient, which `receive` checks.
         if self.student.set_params(flat).is_err() {
-            step.fill(f64::NAN);
-            mean.fill(f64::NAN);
+            self.descent.give_up();
             return Ok(());
         }
-        let mut rng = self.seed.child("generation", self.generation).child("update", number).rng();
+        let Descent { seed, generation, .. } = self.descent;
+        let mut rng = seed.child("generation", generation).child("update", number).rng();
         let mut steps = 0;
         pieces.clear();
         for i in 0..count {
@@ -248,23 +227,7 @@ impl Imitation {
         }
         gradient.fill(0.0);
         self.student.study_all(pieces, burn_in, gradient)?;
-        let scale = 1.0 / steps.max(1) as f64;
-        for (step, &g) in step.iter_mut().zip(gradient.iter()) {
-            *step = -f64::from(g) * scale;
-        }
-        let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if length > 1.0 {
-            for x in step.iter_mut() {
-                *x /= length;
-            }
-        }
-        self.optimizer.step(step, mean);
-        self.updates += 1;
-        // In the first updates the average weighs all weights equally.
-        let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
-        for (average, &mean) in self.average.iter_mut().zip(mean.iter()) {
-            *average = keep * *average + (1.0 - keep) * mean;
-        }
+        self.descent.step(gradient, steps, averaging, step);
         Ok(())
     }
 
@@ -328,11 +291,6 @@ fn first_step(rng: &mut Rng, steps: usize, piece: usize) -> usize {
     if rng.next_f64() < AT_THE_START { 0 } else { below(rng, steps.saturating_sub(piece / 2).max(1)) }
 }
 
-/// The weights in single precision. Adding 0 makes a negative zero positive.
-pub(crate) fn rounded(weights: &[f64]) -> Vec<f32> {
-    weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
-}
-
 /// The demonstrations of a round.
 fn demonstrations(recordings: Vec<Recording>) -> Result<Vec<Demonstration>, LearnError> {
     let refused = |why: &str| LearnError::Experience { why: why.to_owned() };
@@ -350,79 +308,46 @@ fn demonstrations(recordings: Vec<Recording>) -> Result<Vec<Demonstration>, Lear
 
 impl Learner for Imitation {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        Work {
-            purpose: Purpose::Training,
-            weights: Population::of(&rounded(&self.current)),
-            jobs: episodes.jobs(1),
-            rules: episodes.rules,
-            record: Record::Demonstrations(self.plan()),
-        }
+        self.descent.work(episodes, Record::Demonstrations(self.plan()))
     }
 
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let generation = self.generation;
-        let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
-        if returns.is_empty() {
-            return Err(LearnError::Experience { why: "a round of imitation without any episode".into() });
-        }
-        if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
-            return Err(LearnError::ReturnNotFinite { job, generation, value });
-        }
+        let generation = self.descent.generation;
+        let returns = self.descent.returns("imitation", &experience)?;
         let new = demonstrations(experience.recordings)?;
         for demonstration in &new {
             self.check_demonstration(demonstration).map_err(|why| LearnError::Experience { why })?;
         }
-        let before =
-            (self.optimizer.clone(), self.average.clone(), self.updates, self.demonstrations.clone());
+        let before = (self.descent.clone(), self.demonstrations.clone());
         self.demonstrations.extend(new.into_iter().map(Arc::new));
         let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
         self.demonstrations.drain(..surplus);
-        let mut weights = self.current.clone();
-        let mut scratch = Scratch::new(weights.len(), self.config.pieces);
-        let mut updates = 0..self.config.updates as u64;
-        let updated = updates
-            .try_for_each(|number| self.update(number, &mut weights, &mut scratch))
+        let mut scratch = Scratch::new(self.descent.current.len(), self.config.pieces);
+        let updated = (0..self.config.updates as u64)
+            .try_for_each(|number| self.update(number, &mut scratch))
             .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })
-            .and_then(|()| match first_out_of_range(&weights) {
-                None => Ok(()),
-                Some((parameter, value)) => {
-                    let what = format!("the weight of parameter {parameter} is {value}");
-                    Err(LearnError::Diverged { generation, what })
-                }
-            });
+            .and_then(|()| self.descent.check());
         if let Err(error) = updated {
-            (self.optimizer, self.average, self.updates, self.demonstrations) = before;
+            (self.descent, self.demonstrations) = before;
             return Err(error);
         }
-        self.current = weights;
-        self.generation += 1;
-        let reached = self.fitness.of(&returns);
-        // Weights are not drawn from a distribution, so its width is 0.
-        Ok(Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 })
+        Ok(self.descent.end_round(self.fitness, &returns))
     }
 
     fn weights(&self) -> &[f64] {
-        &self.average
+        &self.descent.average
     }
 
     fn centre(&self) -> &[f64] {
-        &self.current
+        &self.descent.current
     }
 
     fn generation(&self) -> u64 {
-        self.generation
+        self.descent.generation
     }
 
     fn state(&self) -> StateDict {
-        let mut state = StateDict::from([
-            ("mean".into(), Tensor::from(self.current.clone())),
-            ("generation".into(), Tensor::from(vec![self.generation])),
-            ("seed".into(), Tensor::from(vec![self.seed.value()])),
-            ("settings".into(), Tensor::from(self.config.numbers())),
-            ("average".into(), Tensor::from(self.average.clone())),
-            ("updates".into(), Tensor::from(vec![self.updates])),
-        ]);
-        self.optimizer.save(&mut state);
+        let mut state = self.descent.state(self.config.numbers());
         let steps: Vec<u64> = self.demonstrations.iter().map(|d| d.steps as u64).collect();
         let all = steps.iter().sum::<u64>() as usize;
         let rows = |per: usize, numbers: Vec<f32>| {
@@ -447,18 +372,7 @@ impl Learner for Imitation {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let (now, then) = (self.config.numbers(), saved.any_f64s("settings")?);
-        if then != now {
-            return bad(format!("it was made with the settings {then:?}, these are {now:?}"));
-        }
-        if saved.counts("seed", 1)?[0] != self.seed.value() {
-            return bad("it was made with another seed".into());
-        }
-        let weights = saved.f64s("mean", self.current.len())?.to_vec();
-        let generation = saved.counts("generation", 1)?[0];
-        let optimizer = self.optimizer.restored(saved)?;
-        let average = saved.f64s("average", self.average.len())?.to_vec();
-        let updates = saved.counts("updates", 1)?[0];
+        let descent = self.descent.restored(saved, &self.config.numbers())?;
         // Checkpoints of older versions use the name `lessons`.
         let prefix = if state.contains_key("lessons.steps") { "lessons" } else { "demonstrations" };
         let steps = saved.u64s(&format!("{prefix}.steps"))?;
@@ -516,8 +430,7 @@ impl Learner for Imitation {
         }
         // A state saved with other settings may hold more demonstrations.
         demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
-        (self.current, self.generation, self.demonstrations) = (weights, generation, demonstrations);
-        (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
+        (self.descent, self.demonstrations) = (descent, demonstrations);
         Ok(())
     }
 }

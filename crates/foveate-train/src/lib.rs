@@ -15,6 +15,7 @@
 
 pub mod balance;
 mod curve;
+mod descent;
 mod error;
 mod event;
 mod evolution;

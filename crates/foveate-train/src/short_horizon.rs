@@ -4,12 +4,13 @@
 //! For worlds that give the derivatives of their steps. Each round has three steps:
 //!
 //! 1. The current weights run whole episodes, and the derivatives of every step are recorded.
-//! 2. The critic, a network of two hidden layers, learns the value of observations by TD(λ); values after an episode come
-//!    from a slow copy of it, the target network.
-//! 3. Episodes are divided into windows of `horizon` steps. The policy follows the
-//!    gradient of the discounted rewards of a window and of the value after it, by backpropagation through the agent, its
-//!    memory and the world's equations. The windows keep these gradients from growing without bound in a world that is
-//!    chaotic over longer times. Gradients with a norm above 1 are clipped to 1.
+//! 2. The critic, a network of two hidden layers, learns the value of observations by TD(λ); after a termination it is 0.
+//!    All values come from a slow copy of the critic, the target network.
+//! 3. Episodes are divided into windows of `horizon` steps. The policy follows the gradient of the discounted rewards of a
+//!    window and of the value after it, by backpropagation through the agent, its memory and the world's equations. The
+//!    windows keep these gradients from growing without bound in a world that is chaotic over longer times. Gradients with
+//!    a norm above 1 are clipped to 1. A termination has no derivative, so the last window of an episode that terminated
+//!    follows the slope of the critic, too: it falls towards states in which episodes end.
 //!
 //! The agent does not explore, so the policy that learns is the one that is evaluated. The result, [`Learner::weights`], is a
 //! moving average of the weights over the updates.
@@ -18,10 +19,10 @@
 mod tests;
 
 use foveate_core::{
-    DifferentiatedEpisode, Episodes, Experience, LearnError, Learner, PolicyError, Population, Progress,
-    Purpose, Record, Recording, Seed, StateDict, StateReader, Student, Tensor, Windows, Work,
+    DifferentiatedEpisode, Episodes, Experience, LearnError, Learner, PolicyError, Progress, Record,
+    Recording, Seed, StateDict, StateReader, Student, Tensor, Windows, Work,
 };
-use foveate_evolve::{Optimizer, first_out_of_range};
+use foveate_evolve::Optimizer;
 use foveate_kernels::Level;
 use foveate_learn::{
     Activations, Builder, Function, Linear, Network, Node, OptimizerConfig, loss, optimizer,
@@ -29,8 +30,9 @@ use foveate_learn::{
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use crate::descent::{Descent, rounded};
 use crate::evolution::vectors;
-use crate::imitation::{below, rounded};
+use crate::imitation::below;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::recipe::Fitness;
 
@@ -291,13 +293,8 @@ impl Critic {
         let count = targets.len();
         self.network.forward(level, &self.params, &[&self.seen], count, &mut self.acts);
         self.acts.clear_gradients();
-        let given = self.acts.get(self.value)[..count].to_vec();
-        loss::squared_error(
-            &given,
-            targets,
-            1.0 / count as f32,
-            &mut self.acts.gradient_mut(self.value)[..count],
-        );
+        let (given, gradient) = self.acts.output_and_gradient(self.value);
+        loss::squared_error(&given[..count], targets, 1.0 / count as f32, &mut gradient[..count]);
         self.gradient.fill(0.0);
         self.network.backward(level, &self.params, &mut self.acts, &mut self.gradient);
         self.optimizer.step(rate, &self.gradient, &mut self.params);
@@ -316,14 +313,7 @@ pub struct ShortHorizon {
     config: ShortHorizonConfig,
     student: Box<dyn Student>,
     level: Level,
-    seed: Seed,
-    generation: u64,
-    /// `[n_params]`: the weights at which gradients are computed.
-    current: Vec<f64>,
-    optimizer: Optimizer,
-    /// `[n_params]`: moving average of the weights over all updates.
-    average: Vec<f64>,
-    updates: u64,
+    descent: Descent,
     /// Made with the first round, which says how many numbers an observation has.
     critic: Option<Critic>,
     /// How the returns of a round are reduced to the reported number.
@@ -342,27 +332,13 @@ impl ShortHorizon {
         mut student: Box<dyn Student>,
     ) -> Result<Self, LearnError> {
         config.check()?;
-        let refuse = |why: String| Err(LearnError::BadConfig { why });
-        if weights.is_empty() {
-            return refuse("there is nothing to learn: 0 parameters".into());
-        }
-        if let Some((i, x)) = first_out_of_range(&weights) {
-            return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
-        }
-        if let Err(error) = student.set_params(&rounded(&weights)) {
-            return refuse(format!("shac: {error}"));
-        }
+        let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.99);
         Ok(ShortHorizon {
-            average: weights.clone(),
-            optimizer: Optimizer::adam(weights.len(), config.learning_rate, 0.9, 0.99),
-            generation: 0,
-            updates: 0,
+            descent: Descent::new("shac", weights, seed, &mut *student, adam)?,
             critic: None,
             fitness: Fitness::Mean,
             level: Level::best(),
             student,
-            seed,
-            current: weights,
             config,
         })
     }
@@ -399,7 +375,8 @@ impl ShortHorizon {
         let steps = ends.last().copied().unwrap_or(0);
         let mut wanted = Vec::with_capacity(critic_batch);
         for number in 0..critic_updates as u64 {
-            let mut rng = self.seed.child("generation", self.generation).child("critic", number).rng();
+            let Descent { seed, generation, .. } = self.descent;
+            let mut rng = seed.child("generation", generation).child("critic", number).rng();
             wanted.clear();
             let drawn: Vec<(usize, usize)> = (0..critic_batch)
                 .map(|_| {
@@ -421,15 +398,14 @@ impl ShortHorizon {
         &mut self,
         critic: &mut Critic,
         episodes: &[DifferentiatedEpisode],
-        weights: &mut [f64],
+        step: &mut [f64],
     ) -> Result<(), PolicyError> {
         let ShortHorizonConfig { horizon, discount, averaging, clip, .. } = self.config;
-        if self.student.set_params(&rounded(weights)).is_err() {
-            // `receive` says that the weights are too large.
-            weights.fill(f64::NAN);
+        if self.student.set_params(&rounded(&self.descent.current)).is_err() {
+            self.descent.give_up();
             return Ok(());
         }
-        let (mut gradient, mut own) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
+        let (mut gradient, mut own) = (vec![0.0; step.len()], vec![0.0; step.len()]);
         let (mut count, mut ends, mut values) = (0, vec![], vec![]);
         for episode in episodes {
             // The first window is a whole one: the critic does not see what the agent remembers, which differs most in the
@@ -444,8 +420,9 @@ impl ShortHorizon {
             }
             let mut from = 0;
             for (&end, slopes) in ends.iter().zip(values.chunks_exact_mut(numbers)) {
-                let over = episode.terminated && end == episode.steps;
-                let factor = if over { 0.0 } else { discount.powf((end - from) as f64) };
+                // Also after a termination, where the value is 0 but no step can be taken back: the critic's slope there
+                // leads away from the states in which episodes end.
+                let factor = discount.powf((end - from) as f64);
                 for slope in slopes {
                     *slope = (f64::from(*slope) * factor) as f32;
                 }
@@ -463,40 +440,21 @@ impl ShortHorizon {
             }
         }
         if count == 0 {
-            // `receive` says that learning diverged.
-            weights.fill(f64::NAN);
-            return Ok(());
-        }
-        let scale = 1.0 / count as f64;
-        let mut step: Vec<f64> = gradient.iter().map(|&g| -f64::from(g) * scale).collect();
-        let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if length > 1.0 {
-            for x in &mut step {
-                *x /= length;
-            }
-        }
-        self.optimizer.step(&step, weights);
-        self.updates += 1;
-        // In the first updates the average weighs all weights equally.
-        let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
-        for (average, &weight) in self.average.iter_mut().zip(&*weights) {
-            *average = keep * *average + (1.0 - keep) * weight;
+            self.descent.give_up();
+        } else {
+            self.descent.step(&gradient, count, averaging, step);
         }
         Ok(())
     }
 
-    fn learn(
-        &mut self,
-        critic: &mut Critic,
-        episodes: &[DifferentiatedEpisode],
-    ) -> Result<Vec<f64>, LearnError> {
-        let generation = self.generation;
+    fn learn(&mut self, critic: &mut Critic, episodes: &[DifferentiatedEpisode]) -> Result<(), LearnError> {
+        let generation = self.descent.generation;
         self.teach_critic(critic, episodes);
-        let mut weights = self.current.clone();
+        let mut step = vec![0.0; self.descent.current.len()];
         if generation >= self.config.critic_rounds {
             let share = episodes.len().div_ceil(self.config.updates);
             for some in episodes.chunks(share) {
-                self.update(critic, some, &mut weights)
+                self.update(critic, some, &mut step)
                     .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
             }
         }
@@ -507,31 +465,17 @@ impl ShortHorizon {
                 what: format!("a weight of the critic is {value}"),
             });
         }
-        if let Some((parameter, value)) = first_out_of_range(&weights) {
-            let what = format!("the weight of parameter {parameter} is {value}");
-            return Err(LearnError::Diverged { generation, what });
-        }
-        Ok(weights)
+        self.descent.check()
     }
 }
 
 impl Learner for ShortHorizon {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        Work {
-            purpose: Purpose::Training,
-            weights: Population::of(&rounded(&self.current)),
-            jobs: episodes.jobs(1),
-            rules: episodes.rules,
-            record: Record::Derivatives,
-        }
+        self.descent.work(episodes, Record::Derivatives)
     }
 
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let generation = self.generation;
-        let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
-        if let Some((job, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
-            return Err(LearnError::ReturnNotFinite { job, generation, value });
-        }
+        let returns = self.descent.returns("shac", &experience)?;
         let episodes = differentiated(experience.recordings)?;
         let numbers = episodes[0].numbers();
         if let Some(other) = episodes.iter().find(|episode| episode.numbers() != numbers) {
@@ -542,53 +486,40 @@ impl Learner for ShortHorizon {
             let why = format!("observations of {numbers} numbers; those before had {}", known.scale.len());
             return Err(LearnError::Experience { why });
         }
-        let before = (self.optimizer.clone(), self.average.clone(), self.updates);
+        let before = self.descent.clone();
         let learnt = self.critic.as_ref().map(Critic::learnt);
         let mut critic = self.critic.take().unwrap_or_else(|| {
             let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
-            let mut critic = Critic::new(numbers, critic_units, critic_batch, self.seed);
+            let mut critic = Critic::new(numbers, critic_units, critic_batch, self.descent.seed);
             critic.fit_scale(&episodes);
             critic
         });
-        let result = self.learn(&mut critic, &episodes);
-        if result.is_err() {
-            (self.optimizer, self.average, self.updates) = before;
+        if let Err(error) = self.learn(&mut critic, &episodes) {
+            self.descent = before;
             self.critic = learnt.map(|learnt| {
                 (critic.params, critic.target, critic.optimizer) = learnt;
                 critic
             });
-        } else {
-            self.critic = Some(critic);
+            return Err(error);
         }
-        self.current = result?;
-        self.generation += 1;
-        let reached = self.fitness.of(&returns);
-        // Weights are not drawn from a distribution, so its width is 0.
-        Ok(Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 })
+        self.critic = Some(critic);
+        Ok(self.descent.end_round(self.fitness, &returns))
     }
 
     fn weights(&self) -> &[f64] {
-        &self.average
+        &self.descent.average
     }
 
     fn centre(&self) -> &[f64] {
-        &self.current
+        &self.descent.current
     }
 
     fn generation(&self) -> u64 {
-        self.generation
+        self.descent.generation
     }
 
     fn state(&self) -> StateDict {
-        let mut state = StateDict::from([
-            ("mean".into(), Tensor::from(self.current.clone())),
-            ("generation".into(), Tensor::from(vec![self.generation])),
-            ("seed".into(), Tensor::from(vec![self.seed.value()])),
-            ("settings".into(), Tensor::from(self.config.numbers())),
-            ("average".into(), Tensor::from(self.average.clone())),
-            ("updates".into(), Tensor::from(vec![self.updates])),
-        ]);
-        self.optimizer.save(&mut state);
+        let mut state = self.descent.state(self.config.numbers());
         if let Some(critic) = &self.critic {
             state.insert("critic.scale".into(), Tensor::from(critic.scale.as_flattened().to_vec()));
             state.insert("critic.params".into(), Tensor::from(critic.params.clone()));
@@ -602,18 +533,7 @@ impl Learner for ShortHorizon {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let (now, then) = (self.config.numbers(), saved.any_f64s("settings")?);
-        if then != now {
-            return bad(format!("it was made with the settings {then:?}, these are {now:?}"));
-        }
-        if saved.counts("seed", 1)?[0] != self.seed.value() {
-            return bad("it was made with another seed".into());
-        }
-        let weights = saved.f64s("mean", self.current.len())?.to_vec();
-        let generation = saved.counts("generation", 1)?[0];
-        let optimizer = self.optimizer.restored(saved)?;
-        let average = saved.f64s("average", self.average.len())?.to_vec();
-        let updates = saved.counts("updates", 1)?[0];
+        let descent = self.descent.restored(saved, &self.config.numbers())?;
         let mut critic = None;
         if state.contains_key("critic.scale") {
             let scale = saved.f32s("critic.scale", 2)?;
@@ -621,7 +541,7 @@ impl Learner for ShortHorizon {
                 return bad(format!("a critic of {} numbers; at most {MOST} are possible", scale.len() / 2));
             }
             let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
-            let mut known = Critic::new(scale.len() / 2, critic_units, critic_batch, self.seed);
+            let mut known = Critic::new(scale.len() / 2, critic_units, critic_batch, descent.seed);
             known.scale = scale.as_chunks().0.to_vec();
             for (name, to) in [("params", &mut known.params), ("target", &mut known.target)] {
                 let numbers = saved.f32s(&format!("critic.{name}"), 1)?;
@@ -636,11 +556,10 @@ impl Learner for ShortHorizon {
             let of_critic = of_critic.map(|(name, tensor)| (name.to_owned(), tensor.clone())).collect();
             known.optimizer.restore(&of_critic)?;
             critic = Some(known);
-        } else if generation > 0 {
+        } else if descent.generation > 0 {
             return bad("it has no critic".into());
         }
-        (self.current, self.generation, self.critic) = (weights, generation, critic);
-        (self.optimizer, self.average, self.updates) = (optimizer, average, updates);
+        (self.descent, self.critic) = (descent, critic);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use super::pictures::PictureConfig;
 use super::queries;
 use crate::params::Params;
 use crate::registry::AgentConfig;
-use crate::student::scaled;
+use crate::student::{check_lengths, scaled};
 
 /// Learns all tensors. Those that change no action have a gradient of 0: `key.bias`, the columns of `key.weight` for the
 /// previous action, and `lstm.bias_hh`, which is only ever added to `lstm.bias_ih`.
@@ -113,8 +113,7 @@ impl Student for PictureStudent {
         let area = self.area();
         let PictureStudent { config, params, level, codes, head, frames, x, dx, wanted, .. } = self;
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
-        let steps = demonstration.steps;
-        assert!(piece.start <= piece.end && piece.end <= steps, "{piece:?} of {steps}");
+        check_lengths(demonstration, [0, config.actions.len()], &piece);
 
         wanted.clear();
         scaled(demonstration, piece.clone(), &config.actions, wanted);

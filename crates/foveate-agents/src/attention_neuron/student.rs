@@ -16,6 +16,7 @@ use super::vectors::{Scores, VectorConfig};
 use crate::config::{MAX_PARAMS, bad};
 use crate::params::Params;
 use crate::registry::AgentConfig;
+use crate::student::{check_lengths, scaled};
 
 /// Learns all tensors but `lstm.bias_hh`.
 ///
@@ -168,18 +169,11 @@ impl Student for VectorStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> f64 {
-        let (inputs, n, steps) = (self.inputs(), self.actions(), demonstration.steps);
-        assert_eq!(demonstration.inputs.len(), steps * inputs, "inputs of {steps} steps");
-        assert_eq!(demonstration.actions.len(), steps * n, "actions of {steps} steps");
+        check_lengths(demonstration, [self.inputs(), self.actions()], &piece);
         assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
-        assert!(piece.start <= piece.end && piece.end <= steps, "{piece:?} of {steps}");
-
+        let inputs = self.inputs();
         self.wanted.clear();
-        for action in demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n) {
-            self.wanted.extend(action.iter().zip(&self.config.actions).map(|(&action, &[low, high])| {
-                ((f64::from(action) - f64::midpoint(low, high)) / ((high - low) / 2.0)) as f32
-            }));
-        }
+        scaled(demonstration, piece.clone(), &self.config.actions, &mut self.wanted);
         let x = &demonstration.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];
         let error = self.learner.study(self.level, x, &self.wanted);
         self.add_to(gradient);

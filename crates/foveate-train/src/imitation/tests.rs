@@ -1,5 +1,5 @@
-use foveate_core::EpisodeResult;
 use foveate_core::episode::EpisodeRules;
+use foveate_core::{EpisodeResult, Purpose};
 use foveate_toy::ToyStudent;
 
 use super::*;

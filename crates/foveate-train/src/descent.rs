@@ -1,0 +1,175 @@
+//! What learners by gradients have in common: the weights, Adam with gradients clipped to a norm of 1, a moving average of
+//! the weights, and their part of a checkpoint.
+
+use foveate_core::{
+    Episodes, Experience, LearnError, Population, Progress, Purpose, Record, Seed, StateDict, StateReader,
+    Student, Tensor, Work,
+};
+use foveate_evolve::{Optimizer, first_out_of_range};
+
+use crate::recipe::Fitness;
+
+/// The weights of a learner by gradients, and how they move.
+#[derive(Clone)]
+pub(crate) struct Descent {
+    pub(crate) seed: Seed,
+    pub(crate) generation: u64,
+    /// `[n_params]`: the weights at which gradients are computed.
+    pub(crate) current: Vec<f64>,
+    optimizer: Optimizer,
+    /// `[n_params]`: moving average of the weights over all updates.
+    pub(crate) average: Vec<f64>,
+    updates: u64,
+}
+
+impl Descent {
+    /// Starts at `weights`; `learner` is its name, for errors. `optimizer` makes an optimiser of this many parameters.
+    ///
+    /// # Errors
+    /// When `weights` are empty, not finite or not of the student's size.
+    pub(crate) fn new(
+        learner: &str,
+        weights: Vec<f64>,
+        seed: Seed,
+        student: &mut dyn Student,
+        optimizer: impl FnOnce(usize) -> Optimizer,
+    ) -> Result<Self, LearnError> {
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
+        if weights.is_empty() {
+            return refuse("there is nothing to learn: 0 parameters".into());
+        }
+        if let Some((i, x)) = first_out_of_range(&weights) {
+            return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
+        }
+        if let Err(error) = student.set_params(&rounded(&weights)) {
+            return refuse(format!("{learner}: {error}"));
+        }
+        Ok(Descent {
+            seed,
+            generation: 0,
+            average: weights.clone(),
+            optimizer: optimizer(weights.len()),
+            updates: 0,
+            current: weights,
+        })
+    }
+
+    /// The work of a round: one row of weights.
+    pub(crate) fn work(&self, episodes: &Episodes<'_>, record: Record) -> Work {
+        Work {
+            purpose: Purpose::Training,
+            weights: Population::of(&rounded(&self.current)),
+            jobs: episodes.jobs(1),
+            rules: episodes.rules,
+            record,
+        }
+    }
+
+    /// The returns of a round, at least one; `learner` is what errors call it.
+    ///
+    /// # Errors
+    /// When there is none, or one is not finite.
+    pub(crate) fn returns(&self, learner: &str, experience: &Experience) -> Result<Vec<f64>, LearnError> {
+        let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
+        if returns.is_empty() {
+            return Err(LearnError::Experience { why: format!("a round of {learner} without any episode") });
+        }
+        match returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+            Some((job, &value)) => {
+                Err(LearnError::ReturnNotFinite { job, generation: self.generation, value })
+            }
+            None => Ok(returns),
+        }
+    }
+
+    /// A step of Adam against the mean of `count` gradients, whose sum is `gradient`. `step` (`[n_params]`) is scratch
+    /// space; `averaging` is the share of the old average that is kept.
+    pub(crate) fn step(&mut self, gradient: &[f32], count: usize, averaging: f64, step: &mut [f64]) {
+        let scale = 1.0 / count.max(1) as f64;
+        for (step, &g) in step.iter_mut().zip(gradient) {
+            *step = -f64::from(g) * scale;
+        }
+        let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length > 1.0 {
+            for x in &mut *step {
+                *x /= length;
+            }
+        }
+        self.optimizer.step(step, &mut self.current);
+        self.updates += 1;
+        // In the first updates the average weighs all weights equally.
+        let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
+        for (average, &weight) in self.average.iter_mut().zip(&self.current) {
+            *average = keep * *average + (1.0 - keep) * weight;
+        }
+    }
+
+    /// Makes the weights unusable, because no gradient can be computed at them; [`Descent::check`] then says so.
+    pub(crate) fn give_up(&mut self) {
+        self.current.fill(f64::NAN);
+    }
+
+    /// Checks that the weights are within their range.
+    ///
+    /// # Errors
+    /// [`LearnError::Diverged`].
+    pub(crate) fn check(&self) -> Result<(), LearnError> {
+        match first_out_of_range(&self.current) {
+            None => Ok(()),
+            Some((parameter, value)) => {
+                let what = format!("the weight of parameter {parameter} is {value}");
+                Err(LearnError::Diverged { generation: self.generation, what })
+            }
+        }
+    }
+
+    /// Ends a round with these returns.
+    pub(crate) fn end_round(&mut self, fitness: Fitness, returns: &[f64]) -> Progress {
+        self.generation += 1;
+        let reached = fitness.of(returns);
+        // Weights are not drawn from a distribution, so its width is 0.
+        Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 }
+    }
+
+    /// Its part of the state; `settings` are those of the learner as numbers.
+    pub(crate) fn state(&self, settings: Vec<f64>) -> StateDict {
+        let mut state = StateDict::from([
+            ("mean".into(), Tensor::from(self.current.clone())),
+            ("generation".into(), Tensor::from(vec![self.generation])),
+            ("seed".into(), Tensor::from(vec![self.seed.value()])),
+            ("settings".into(), Tensor::from(settings)),
+            ("average".into(), Tensor::from(self.average.clone())),
+            ("updates".into(), Tensor::from(vec![self.updates])),
+        ]);
+        self.optimizer.save(&mut state);
+        state
+    }
+
+    /// The descent of this state.
+    ///
+    /// # Errors
+    /// When something is missing, does not fit, or was made with other settings or another seed.
+    pub(crate) fn restored(&self, saved: StateReader<'_>, settings: &[f64]) -> Result<Self, LearnError> {
+        let bad = |why: String| Err(LearnError::BadState { why });
+        let then = saved.any_f64s("settings")?;
+        if then != settings {
+            return bad(format!("it was made with the settings {then:?}, these are {settings:?}"));
+        }
+        if saved.counts("seed", 1)?[0] != self.seed.value() {
+            return bad("it was made with another seed".into());
+        }
+        Ok(Descent {
+            seed: self.seed,
+            current: saved.f64s("mean", self.current.len())?.to_vec(),
+            generation: saved.counts("generation", 1)?[0],
+            optimizer: self.optimizer.restored(saved)?,
+            average: saved.f64s("average", self.average.len())?.to_vec(),
+            updates: saved.counts("updates", 1)?[0],
+        })
+    }
+}
+
+/// The weights in single precision. Adding 0 makes a negative zero positive.
+pub(crate) fn rounded(weights: &[f64]) -> Vec<f32> {
+    weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
+}
