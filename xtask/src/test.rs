@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::{browser, cargo, gates, python};
+use crate::{browser, cargo, gates, mnist, python};
 
 type Check = fn() -> Result<()>;
 
@@ -72,6 +72,10 @@ fn tests() -> Result<()> {
     match browser::chromium() {
         Ok(chromium) => drop(cargo.env("FOVEATE_CHROMIUM", chromium)),
         Err(error) => eprintln!("no Chromium, so pages are not tested: {error:#}"),
+    }
+    match mnist::data() {
+        Ok(folder) => drop(cargo.env("FOVEATE_MNIST", folder)),
+        Err(error) => eprintln!("no MNIST, so the real digits are not tested: {error:#}"),
     }
     match python::drawing(&worlds) {
         Ok(()) => drop(cargo.env("FOVEATE_WORLDS_DRAW", "egl")),

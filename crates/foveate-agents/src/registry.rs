@@ -12,6 +12,7 @@ use serde_json::Value;
 
 pub use crate::fit::picture;
 use crate::layout::Layout;
+use crate::relational::classifier;
 use crate::{attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions};
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.
@@ -23,6 +24,7 @@ pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
         &implicit_attention::hierarchical::DESCRIPTOR,
         &controller_agent::DESCRIPTOR,
         &attention_neuron::DESCRIPTOR,
+        &classifier::DESCRIPTOR,
         &random_actions::DESCRIPTOR,
     ],
 );

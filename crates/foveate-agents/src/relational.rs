@@ -5,6 +5,8 @@
 //! Three networks: [`digits`] classifies handwritten digits, [`digits_baseline`] is the convolutional network that it is
 //! compared with, and [`QNetworkConfig`] describes the one that values the actions in a grid world.
 
+pub mod classifier;
+
 use foveate_learn::{
     Add, Builder, Conv, Coordinates, Function, LayerNorm, Linear, MaxOverTokens, MaxPool, MergeHeads,
     Network, NetworkError, Node, PairSums, Softmax, SoftmaxAttention, SplitHeads, WeightedSum,

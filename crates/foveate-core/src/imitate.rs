@@ -80,7 +80,8 @@ pub trait Student: Send {
     /// Adds to `gradient` (`[n_params]`) the gradient of the squared error on steps `piece` of a
     /// demonstration, summed over steps and actions, in units where every action ranges from −1 to 1; returns
     /// that error. The memory is reset `burn_in` steps before the piece, as at the start of an episode, and
-    /// no gradient flows into those steps.
+    /// no gradient flows into those steps. A student that classifies takes the cross entropy of the expert's choice,
+    /// summed over steps, in place of the squared error.
     ///
     /// The gradient of the piece is summed separately and then added, with one addition per parameter in
     /// [`learns`](Self::learns); the other parameters are not touched. Therefore gradients of pieces that are

@@ -55,6 +55,22 @@ pub trait Policy: Send + Sync {
         Ok(())
     }
 
+    /// Takes in `observation` in a step in which another acts, such as an expert. Afterwards `memory` is as after
+    /// [`Policy::act`], and [`Policy::study_inputs`] are of this observation.
+    ///
+    /// The default decides and drops the decision. A policy that remembers nothing from step to step may do less.
+    ///
+    /// # Errors
+    /// Those of [`Policy::act`].
+    fn observe(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut Self::Memory,
+        context: &mut ActContext,
+    ) -> Result<(), PolicyError> {
+        self.act(observation, memory, context).map(drop)
+    }
+
     /// Controller inputs of the last decision; empty for a policy without a controller of its own.
     fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
         let _ = memory;
@@ -228,6 +244,14 @@ pub trait Agent: Send {
         context: &mut ActContext,
     ) -> Result<Decision<'_>, PolicyError>;
 
+    /// Takes in `observation` in a step in which another acts, see [`Policy::observe`].
+    ///
+    /// # Errors
+    /// Those of [`Agent::act`].
+    fn observe(&mut self, observation: Observation<'_>, context: &mut ActContext) -> Result<(), PolicyError> {
+        self.act(observation, context).map(drop)
+    }
+
     /// This agent in `episodes` parallel episodes, each with its own copy of the current memory.
     ///
     /// The default makes copies that decide one after the other. An agent that overrides it must return
@@ -310,6 +334,10 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
         context: &mut ActContext,
     ) -> Result<Decision<'_>, PolicyError> {
         self.policy.act(observation, &mut self.memory, context)
+    }
+
+    fn observe(&mut self, observation: Observation<'_>, context: &mut ActContext) -> Result<(), PolicyError> {
+        self.policy.observe(observation, &mut self.memory, context)
     }
 
     fn batch(&self, episodes: usize) -> Box<dyn AgentBatch> {

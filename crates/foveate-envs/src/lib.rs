@@ -5,6 +5,7 @@
 mod canvas;
 pub mod car_racing;
 pub mod cartpole_swingup;
+pub mod digits;
 pub mod minigrid;
 pub mod random;
 pub mod registry;

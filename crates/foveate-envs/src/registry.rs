@@ -28,10 +28,26 @@ pub struct EnvRequest {
     pub shifts: Vec<String>,
     /// Images for a variant that shows a video; only crates that may read files can load them.
     pub video: Option<Arc<Vec<ImageBuf>>>,
+    /// Contents of the world's [files](WorldDescriptor::wanted_files), in their order; only crates that may read files
+    /// can load them.
+    pub files: Option<Arc<Vec<Vec<u8>>>>,
 }
 
-/// The request as plain values, for another machine. Images that were loaded for it stay here: they are named in the
-/// variant that shows them, and whoever builds the world loads them again.
+/// Files that a world is made of, such as a data set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedFiles {
+    /// Their folder.
+    pub folder: String,
+    /// Their names; each file may have the ending `.gz` besides and is then unpacked.
+    pub names: &'static [&'static str],
+    /// Larger files are refused, packed or unpacked.
+    pub most_bytes: usize,
+    /// What they are and where they come from, for messages.
+    pub about: &'static str,
+}
+
+/// The request as plain values, for another machine. Images and files that were loaded for it stay here: they are named in
+/// the variant or the options, and whoever builds the world loads them again.
 ///
 /// ```
 /// use foveate_core::WorldSetup;
@@ -42,14 +58,14 @@ pub struct EnvRequest {
 /// ```
 impl From<&EnvRequest> for WorldSetup {
     fn from(request: &EnvRequest) -> Self {
-        let EnvRequest { id, picture, variants, options, shifts, video: _ } = request.clone();
+        let EnvRequest { id, picture, variants, options, shifts, video: _, files: _ } = request.clone();
         WorldSetup { id, picture, variants, options, shifts }
     }
 }
 
 impl From<WorldSetup> for EnvRequest {
     fn from(WorldSetup { id, picture, variants, options, shifts }: WorldSetup) -> Self {
-        EnvRequest { id, picture, variants, options, shifts, video: None }
+        EnvRequest { id, picture, variants, options, shifts, video: None, files: None }
     }
 }
 
@@ -143,11 +159,16 @@ pub struct WorldDescriptor {
     pub champions: &'static [Champion],
     /// Returns the folder of images that a request needs and that are not loaded yet.
     pub missing_pictures: fn(&EnvRequest) -> Result<Option<String>, EnvError>,
+    /// Returns the files that a request needs; `None` for a world without any.
+    pub wanted_files: Option<WantedFilesOf>,
     /// Returns its spec without building it, for worlds where that is much cheaper.
     pub spec: Option<SpecOf>,
     /// Builds it, without wrappers and shifts; [`WorldDescriptor::build`] checks the request first.
     pub make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError>,
 }
+
+/// Returns the files that a request needs.
+pub type WantedFilesOf = fn(&EnvRequest) -> Result<WantedFiles, EnvError>;
 
 /// Returns the spec of the world that a request describes, without building it.
 pub type SpecOf = fn(&EnvRequest) -> Result<EnvSpec, EnvError>;
@@ -229,6 +250,7 @@ impl WorldDescriptor {
             hide_readouts: None,
             champions: &[],
             missing_pictures: |_| Ok(None),
+            wanted_files: None,
             spec: None,
             make,
         }

@@ -40,7 +40,7 @@ impl LabSetup {
         // Whatever is wrong with the world is said before any page asks, and all files are read now: a page can name
         // none.
         let plan = worlds::plan(&std::mem::take(&mut world.shifts))?;
-        worlds::load_video(&mut world)?;
+        worlds::load_files(&mut world)?;
         let env = worlds::build(world.clone())?;
         let mut files = named;
         match champion(&world.id) {

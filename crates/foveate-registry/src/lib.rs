@@ -21,7 +21,7 @@ use foveate_core::{Env, EnvError, Registry};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
-use foveate_envs::{car_racing, cartpole_swingup, minigrid};
+use foveate_envs::{car_racing, cartpole_swingup, digits, minigrid};
 
 pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
 pub use foveate_envs::registry::{WorldDescriptor, WorldError};
@@ -48,6 +48,7 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
         &minigrid::DESCRIPTORS[11],
         &minigrid::DESCRIPTORS[12],
         &minigrid::DESCRIPTORS[13],
+        &digits::DESCRIPTOR,
         &take_cover::DESCRIPTOR,
         &ant::DESCRIPTOR,
         &pong::DESCRIPTOR,
@@ -77,7 +78,7 @@ pub fn default_world() -> &'static WorldDescriptor {
 }
 
 /// Makes the world that `request` describes, with its wrappers and shifts. Reads no files: the images of a
-/// video must already be in the request.
+/// video and the files of a data set must already be in the request.
 ///
 /// ```
 /// use foveate_core::Action;

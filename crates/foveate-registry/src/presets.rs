@@ -78,6 +78,20 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/cartpole-swingup.toml"),
         },
         &Preset {
+            name: "digits",
+            summary: "handwritten digits: the relational module learns labels, by gradients",
+            agent: "classifier",
+            open: false,
+            text: include_str!("../presets/digits.toml"),
+        },
+        &Preset {
+            name: "digits-baseline",
+            summary: "handwritten digits: the convolutional network that the relational module is compared with",
+            agent: "classifier",
+            open: false,
+            text: include_str!("../presets/digits-baseline.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",

@@ -2,8 +2,8 @@
 
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
-    ActContext, ActMode, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace, PolicyError, Seed,
-    TensorShape, Turn, episode_seed,
+    ActContext, ActMode, ActionSpace, Agent, Env, EnvSpec, ImageBuf, Observation, ObservationSpace,
+    PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn, episode_seed,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
@@ -13,10 +13,18 @@ use serde_json::{Value, json};
 const STEPS: usize = 12;
 const NUMBERS: usize = 5;
 
+/// What a classifier of digits sees: its networks have one size.
+const DIGIT: PixelShape = PixelShape { frames: 1, height: 28, width: 28, channels: 1 };
+
 /// The spec of a world with the observation that `agent` takes.
 fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
     let spec = world().spec().clone();
     match agent.sees {
+        _ if agent.name == "classifier" => EnvSpec {
+            observation: ObservationSpace::Image(DIGIT),
+            action: ActionSpace::Discrete { n: 10 },
+            ..spec
+        },
         Sees::Picture | Sees::Nothing => spec,
         Sees::Numbers | Sees::PictureOrNumbers => {
             EnvSpec { observation: ObservationSpace::Vector { len: NUMBERS }, ..spec }
@@ -55,7 +63,7 @@ fn driver(agent: &AgentDescriptor) -> Box<dyn Agent> {
 
 /// The observations of each step.
 enum Film {
-    Pictures(Vec<ImageBuf>),
+    Pictures(Vec<PixelsBuf>),
     Numbers(Vec<Vec<f32>>),
 }
 
@@ -66,6 +74,12 @@ impl Film {
             let mut numbers = || (0..NUMBERS).map(|_| rng.uniform(-1.0, 1.0) as f32).collect();
             return Film::Numbers((0..STEPS).map(|_| numbers()).collect());
         }
+        if agent.name == "classifier" {
+            let mut rng = Seed::root(9).rng();
+            let mut bytes = || (0..28 * 28).map(|_| rng.below(256) as u8).collect();
+            let picture = |bytes| PixelsBuf::new(DIGIT, bytes).expect("as many bytes");
+            return Film::Pictures((0..STEPS).map(|_| picture(bytes())).collect());
+        }
         let mut world = world();
         world.reset(Some(1));
         let mut frames = vec![];
@@ -73,14 +87,15 @@ impl Film {
             for _ in 0..5 {
                 world.step(foveate_core::Action::Continuous(&[0.2, 0.4, 0.0])).expect("a good action");
             }
-            frames.push(world.observation().image().expect("a picture").to_image());
+            let picture = world.observation().image().expect("a picture");
+            frames.push(PixelsBuf::new(picture.shape(), picture.bytes().to_vec()).expect("as many bytes"));
         }
         Film::Pictures(frames)
     }
 
     fn at(&self, step: usize) -> Observation<'_> {
         match self {
-            Film::Pictures(frames) => Observation::rgb(frames[step].as_image()),
+            Film::Pictures(frames) => Observation::Image(frames[step].as_pixels()),
             Film::Numbers(numbers) => Observation::Vector(&numbers[step]),
         }
     }

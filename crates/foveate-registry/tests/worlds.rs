@@ -5,6 +5,7 @@
 
 use std::env;
 use std::process::Command;
+use std::sync::Arc;
 
 use foveate_core::{
     Action, ActionBuf, ActionSpace, Env, EnvError, ImageBuf, ObservationBuf, Rng, Seed, Step,
@@ -104,7 +105,7 @@ fn check(world: &WorldDescriptor, request: &EnvRequest) {
     assert_eq!(shown(&*env), spec.observation, "{place}");
 
     // A copy continues like the original, and neither affects the other.
-    let at = (whole.1.len() / 2).max(1);
+    let at = if whole.1.len() == 1 { 0 } else { (whole.1.len() / 2).max(1) };
     drive(&mut *env, &actions[..at]);
     let mut copy = env.boxed_clone();
     assert!(drive(&mut *copy, &actions[at..]) == whole.1[at..], "{place}: a copy");
@@ -167,7 +168,7 @@ fn expert(world: &WorldDescriptor, env: &mut dyn Env, place: &str) {
     let mut action = vec![0.0; space.len()];
     let asked = env.expert(&mut action);
     // CarRacing's expert returns continuous actions, so a discrete action space has none.
-    if !world.has_expert || space.is_discrete() {
+    if !world.has_expert || (world.name == "car-racing" && space.is_discrete()) {
         assert!(matches!(asked, Err(EnvError::NoExpert { .. })), "{place}: {asked:?}");
         return;
     }
@@ -181,19 +182,23 @@ fn expert(world: &WorldDescriptor, env: &mut dyn Env, place: &str) {
 
 /// An episode is truncated at its limit or terminated before it, and the last observation remains.
 fn end(env: &mut dyn Env, place: &str) {
-    let Some(limit) = env.spec().max_steps else { return };
+    let limit = env.spec().max_steps;
     let zero = env.spec().action.zero();
     env.reset(Some(6));
-    for number in 1..=limit {
+    for number in 1..=limit.unwrap_or(STEPS) {
         let step = env.step(zero.as_action()).expect("doing nothing is an action");
         if step.is_over() {
-            assert_eq!(step.truncated, number == limit, "{place}: {step:?} in step {number} of {limit}");
+            assert_eq!(
+                step.truncated,
+                Some(number) == limit,
+                "{place}: {step:?} in step {number} of {limit:?}"
+            );
             assert!(step.terminated || step.truncated, "{place}");
             assert!(seen(env) == seen(env), "{place}: the final observation can be read again");
             return;
         }
     }
-    panic!("{place}: the episode went on beyond {limit} steps");
+    panic!("{place}: the episode went on beyond {limit:?} steps");
 }
 
 /// A request for a world with a picture and options.
@@ -202,8 +207,16 @@ fn request(id: &str, picture: &str, options: &[(&str, &str)]) -> EnvRequest {
         id: id.into(),
         picture: Some(picture.into()),
         options: options.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+        files: (id == "digits").then(digits),
         ..EnvRequest::default()
     }
+}
+
+/// Three pictures and their labels as `digits` reads them.
+fn digits() -> Arc<Vec<Vec<u8>>> {
+    let mut pictures = vec![0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 28, 0, 0, 0, 28];
+    pictures.extend((0..3 * 28 * 28).map(|i| if i % 5 == 0 { (i % 256) as u8 } else { 0 }));
+    Arc::new(vec![pictures, vec![0, 0, 8, 1, 0, 0, 0, 3, 4, 0, 9]])
 }
 
 #[test]

@@ -141,6 +141,14 @@ pub enum RunError {
         /// What is wrong with it and what to do.
         why: String,
     },
+    /// A file of a data set that cannot be used.
+    #[error("{}: {why}", path.display())]
+    DataFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
     /// An invalid configuration.
     #[error("{from}: {why}")]
     Config {

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod config;
 pub mod cost;
 pub mod curve;
+mod data_files;
 pub mod error;
 pub mod evaluate;
 pub mod explain;

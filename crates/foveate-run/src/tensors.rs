@@ -1,7 +1,7 @@
 //! A bounded reader and a writer for SafeTensors files: named tensors behind a JSON header.
 //!
 //! Weight files and checkpoints use this format, so other tools can open them. Supported types are `F32`,
-//! `F64` and `U64`. Sizes are compared with the bytes present before anything is allocated, every byte must
+//! `F64`, `U64` and `U8`. Sizes are compared with the bytes present before anything is allocated, every byte must
 //! belong to exactly one tensor, and each kind of invalid input has its own [`TensorsError`].
 
 use std::collections::BTreeMap;
@@ -75,7 +75,9 @@ pub enum TensorsError {
         count: usize,
     },
     /// An unsupported type.
-    #[error("tensor {name:?} is of type {dtype:?}, read are F32, F64 and U64; is it a file of this program?")]
+    #[error(
+        "tensor {name:?} is of type {dtype:?}, read are F32, F64, U64 and U8; is it a file of this program?"
+    )]
     Dtype {
         /// The tensor.
         name: String,
@@ -331,6 +333,7 @@ impl Info {
     /// Bytes that type and shape require.
     fn bytes(&self, name: &str) -> Result<u64, TensorsError> {
         let item: u64 = match self.dtype.as_str() {
+            "U8" => 1,
             "F32" => 4,
             "F64" | "U64" => 8,
             _ => return Err(TensorsError::Dtype { name: name.into(), dtype: self.dtype.clone() }),
@@ -347,6 +350,7 @@ impl Info {
     fn take(self, name: String, data: &[u8]) -> (String, Tensor) {
         let bytes = &data[self.data_offsets[0] as usize..self.data_offsets[1] as usize];
         let data = match self.dtype.as_str() {
+            "U8" => TensorData::U8(bytes.to_vec()),
             "F32" => TensorData::F32(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()),
             "F64" => TensorData::F64(bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
             _ => TensorData::U64(bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect()),
@@ -378,6 +382,7 @@ mod tests {
                 ("counter".into(), shaped(vec![], TensorData::U64(vec![u64::MAX]))),
                 ("query.weight".into(), shaped(vec![1, 3], TensorData::F32(vec![1.0, -0.0, 1e-40]))),
                 ("none".into(), shaped(vec![0, 7], TensorData::F32(vec![]))),
+                ("pictures".into(), shaped(vec![3], TensorData::U8(vec![7, 0, 255]))),
             ],
         }
     }
@@ -397,7 +402,7 @@ mod tests {
     fn other_readers_and_writers_agree() {
         let bytes = sample().to_bytes();
         let theirs = safetensors::SafeTensors::deserialize(&bytes).expect("a standard file");
-        assert_eq!(theirs.len(), 4);
+        assert_eq!(theirs.len(), 5);
         let query = theirs.tensor("query.weight").expect("it is there");
         assert_eq!(query.shape(), [1, 3]);
         assert_eq!(query.data()[..4], 1_f32.to_le_bytes());

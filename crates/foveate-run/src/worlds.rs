@@ -15,6 +15,7 @@ use foveate_registry::gymnasium::with_traceback;
 pub use foveate_registry::{WORLDS, WRAP, default_world};
 
 use crate::budget::Need;
+use crate::data_files;
 use crate::error::RunError;
 use crate::pictures;
 use crate::suggest;
@@ -25,13 +26,13 @@ pub fn instance(world: &str) -> &'static str {
     WORLDS.get(world).map_or("episode", |world| world.instance)
 }
 
-/// Builds the world of `request`, after reading the pictures for a `video` variant or a shift.
+/// Builds the world of `request`, after reading the pictures for a `video` variant or a shift, and the files of a data set.
 ///
 /// # Errors
 /// When there is no such world, picture, variant, shift or option, when they cannot be combined, or when the
-/// pictures of a video cannot be read.
+/// pictures of a video or the files cannot be read.
 pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
-    load_video(&mut request)?;
+    load_files(&mut request)?;
     let plan = plan(&std::mem::take(&mut request.shifts))?;
     // Without wrappers all shifts are in one place, in their order.
     let (before, after) =
@@ -40,15 +41,17 @@ pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
     if after.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &after)?)) }
 }
 
-/// Reads the pictures that `request` still needs.
+/// Reads the pictures and files that `request` still needs.
 ///
 /// # Errors
 /// When they cannot be read.
-pub fn load_video(request: &mut EnvRequest) -> Result<(), RunError> {
-    if let Some(world) = WORLDS.get(&request.id)
-        && let Some(folder) = (world.missing_pictures)(request)?
-    {
+pub fn load_files(request: &mut EnvRequest) -> Result<(), RunError> {
+    let Some(world) = WORLDS.get(&request.id) else { return Ok(()) };
+    if let Some(folder) = (world.missing_pictures)(request)? {
         request.video = Some(Arc::new(pictures::load_folder(Path::new(&folder))?));
+    }
+    if let (Some(wanted_files), None) = (world.wanted_files, &request.files) {
+        request.files = Some(data_files::load(&wanted_files(request)?)?);
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl<'a> DemonstrationActor<'a> {
         demonstration: &'a mut Demonstration,
     ) -> Self {
         *demonstration = Demonstration::default();
-        // Scores of choices range from 0 to 1; no discrete world has an expert so far.
+        // Scores of choices range from 0 to 1.
         let range = space.bounds();
         let zeros = vec![0.0; range.len()];
         DemonstrationActor {
@@ -83,8 +83,12 @@ impl Actor for DemonstrationActor<'_> {
 
     fn act(&mut self, env: &mut dyn Env, _: u64, context: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
         env.expert(&mut self.advice)?;
-        let decision = self.agent.act(env.observation(), context)?;
-        let by = if self.plan.expert_drives { &self.advice[..] } else { decision.action };
+        let by = if self.plan.expert_drives {
+            self.agent.observe(env.observation(), context)?;
+            &self.advice[..]
+        } else {
+            self.agent.act(env.observation(), context)?.action
+        };
         if by.len() != self.action.len() {
             let why = format!("the agent gives {} actions, the world takes {}", by.len(), self.action.len());
             return Err(PolicyError::BadConfig { why }.into());
