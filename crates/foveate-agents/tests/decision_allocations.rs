@@ -1,12 +1,15 @@
 //! A decision of AttentionNeuron allocates nothing after the first of its episode: on numbers and on pictures, with each
-//! head.
+//! head. Neither does one of the classifier of digits, nor a step of its student.
 //!
 //! The counter counts for the whole program, so it contains only one test.
 
 use foveate_agents::attention_neuron::heads::{DenseConfig, HeadConfig};
 use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig};
 use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
-use foveate_core::{ActContext, Observation, PixelShape, Pixels, Policy, Seed};
+use foveate_agents::relational::classifier::{
+    Classifier, ClassifierConfig, ClassifierNetwork, ClassifierStudent,
+};
+use foveate_core::{ActContext, Demonstration, Observation, PixelShape, Pixels, Policy, Seed, Student};
 use foveate_kernels::Level;
 use foveate_toy::allocations::{COUNTER, Counter, count};
 
@@ -53,6 +56,30 @@ fn nothing_is_allocated_after_the_first_decision() {
                 .collect();
             let mut agent = PictureAgent::new(config.clone()).expect("a good one").with_level(level);
             assert_eq!(allocations(&mut agent, &seen), 0, "{:?}, {level}", config.head);
+        }
+        for network in [ClassifierNetwork::Relational, ClassifierNetwork::Convolutional] {
+            let config = ClassifierConfig { network, ..ClassifierConfig::default() };
+            let shape = PixelShape { frames: 1, height: 28, width: 28, channels: 1 };
+            let digits: Vec<&[u8]> = pictures.chunks_exact(28 * 28).take(3).collect();
+            let seen: Vec<Observation<'_>> = digits
+                .iter()
+                .map(|bytes| Observation::Image(Pixels::new(shape, bytes).expect("as many bytes")))
+                .collect();
+            let mut agent = Classifier::new(config.clone()).expect("a good one").with_level(level);
+            assert_eq!(allocations(&mut agent, &seen), 0, "{network:?}, {level}");
+            let mut demonstration =
+                Demonstration { actions: vec![0.0; 30], steps: 3, ..Demonstration::default() };
+            for digit in &digits {
+                demonstration.pictures.push(digit);
+            }
+            let mut student = ClassifierStudent::new(&config).expect("a good one").with_level(level);
+            let mut gradient = vec![0.0; agent.params().len()];
+            student.set_params(&agent.params()).expect("as many");
+            student.study(&demonstration, 0..3, 0, &mut gradient);
+            let allocated = count(|| {
+                student.study(&demonstration, 0..3, 0, &mut gradient);
+            });
+            assert_eq!(allocated, 0, "student, {network:?}, {level}");
         }
     }
 }
