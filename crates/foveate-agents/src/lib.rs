@@ -4,7 +4,8 @@
 //!   their features.
 //! * [`implicit_attention`]: IAP (Choromanski et al. 2021): votes in linear time, patches down to one pixel, any controller.
 //! * [`attention_neuron`]: AttentionNeuron (Tang and Ha 2021): a small network for every sensor, whose order does not matter.
-//! * [`relational`]: the relational module (Zambaldi et al. 2019), here as a [classifier](relational::classifier) of digits.
+//! * [`relational`]: networks of nodes that attend to each other (Zambaldi et al. 2019): an [agent](relational::agent) for grid
+//!   worlds and a [classifier](relational::classifier) of digits.
 //! * [`student`]: the gradients of its LSTM, for learning from an expert.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
 //! * [`random_actions`]: uniformly random actions, as a baseline.

@@ -15,22 +15,32 @@ pub struct Params {
 }
 
 /// The three methods of [`Policy`](foveate_core::Policy) that an agent forwards to its field `params`. After a change,
-/// `$changed` is evaluated, with the agent as `$agent`.
+/// `$changed` is evaluated, if it is given, with the agent as `$agent`.
 macro_rules! forward_params {
-    (|$agent:ident| $changed:expr) => {
-        fn tensors(&self) -> Vec<::foveate_core::TensorShape> {
-            self.params.tensors().to_vec()
-        }
+    () => {
+        forward_params!(@read);
 
-        fn params(&self) -> Vec<f32> {
-            self.params.flat().to_vec()
+        fn set_params(&mut self, flat: &[f32]) -> Result<(), ::foveate_core::PolicyError> {
+            self.params.set(flat)
         }
+    };
+    (|$agent:ident| $changed:expr) => {
+        forward_params!(@read);
 
         fn set_params(&mut self, flat: &[f32]) -> Result<(), ::foveate_core::PolicyError> {
             self.params.set(flat)?;
             let $agent = self;
             $changed;
             Ok(())
+        }
+    };
+    (@read) => {
+        fn tensors(&self) -> Vec<::foveate_core::TensorShape> {
+            self.params.tensors().to_vec()
+        }
+
+        fn params(&self) -> Vec<f32> {
+            self.params.flat().to_vec()
         }
     };
 }

@@ -12,8 +12,9 @@ use serde_json::Value;
 
 pub use crate::fit::picture;
 use crate::layout::Layout;
-use crate::relational::classifier;
-use crate::{attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions};
+use crate::{
+    attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions, relational,
+};
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.
 pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
@@ -24,7 +25,8 @@ pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
         &implicit_attention::hierarchical::DESCRIPTOR,
         &controller_agent::DESCRIPTOR,
         &attention_neuron::DESCRIPTOR,
-        &classifier::DESCRIPTOR,
+        &relational::classifier::DESCRIPTOR,
+        &relational::agent::DESCRIPTOR,
         &random_actions::DESCRIPTOR,
     ],
 );
@@ -112,6 +114,8 @@ pub enum Sees {
     Numbers,
     /// A picture where the world shows one, else numbers; [`AgentDescriptor::sees_in`] says which.
     PictureOrNumbers,
+    /// A grid of cells.
+    Grid,
     /// Nothing: it does the same whatever is shown.
     Nothing,
 }
@@ -123,6 +127,7 @@ impl Sees {
             Sees::Picture => "a picture",
             Sees::Numbers => "numbers",
             Sees::PictureOrNumbers => "a picture or numbers",
+            Sees::Grid => "a grid of cells",
             Sees::Nothing => "nothing",
         }
     }
@@ -209,13 +214,17 @@ pub fn find(name: &str) -> Result<&'static AgentDescriptor, PolicyError> {
     })
 }
 
-/// The usual agent for a world of this shape: the first of [`AGENTS`] that sees a picture where there is one, and the
-/// first that sees numbers where there is none.
+/// The usual agent for a world of this shape: the first of [`AGENTS`] that sees a picture where there is one, a grid where
+/// there is one, and numbers elsewhere.
 ///
 /// # Errors
 /// When there is no such agent.
 pub fn usual(spec: &EnvSpec) -> Result<&'static AgentDescriptor, PolicyError> {
-    let sees = if spec.observation.picture().is_some() { Sees::Picture } else { Sees::Numbers };
+    let sees = match spec.observation {
+        ObservationSpace::Grid { .. } => Sees::Grid,
+        _ if spec.observation.picture().is_some() => Sees::Picture,
+        _ => Sees::Numbers,
+    };
     AGENTS.iter().find(|agent| agent.sees == sees).ok_or_else(|| PolicyError::BadConfig {
         why: format!("no agent sees {}; register one that does", sees.describe()),
     })

@@ -5,6 +5,7 @@
 //! Three networks: [`digits`] classifies handwritten digits, [`digits_baseline`] is the convolutional network that it is
 //! compared with, and [`QNetworkConfig`] describes the one that values the actions in a grid world.
 
+pub mod agent;
 pub mod classifier;
 
 use foveate_learn::{
@@ -130,6 +131,22 @@ pub struct QNetworkConfig {
     pub features: usize,
     /// Whether values go through ELU, so that none is below −1.
     pub elu_output: bool,
+    /// What the codes of the cells are divided by.
+    pub divisor: Divisor,
+}
+
+/// What the codes of an observation are divided by before the network.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Divisor {
+    /// The largest code of the observation, as the book does: all numbers change when an object of a larger code comes into
+    /// view.
+    Largest,
+    /// 10, the largest code of a kind of object, in every observation.
+    #[default]
+    Ten,
+    /// 1, for observations with a bit for each kind, colour and state.
+    One,
 }
 
 impl Default for QNetworkConfig {
@@ -145,6 +162,7 @@ impl Default for QNetworkConfig {
             score_dim: 49,
             features: 64,
             elu_output: true,
+            divisor: Divisor::default(),
         }
     }
 }

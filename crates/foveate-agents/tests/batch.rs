@@ -23,7 +23,7 @@ fn alone(agent: &dyn Agent, picture: bool) -> Vec<Vec<Vec<f64>>> {
     let episode = |episode: usize| {
         let (mut agent, seed) = (agent.boxed_clone(), episode_seed(4, episode));
         agent.begin_episode(seed);
-        let mut context = ActContext::new(seed, ActMode::Explore);
+        let mut context = ActContext::new(seed, ActMode::Explore { epsilon: 0.0 });
         let mut act = |step| {
             let seen = seen(episode, step, picture);
             agent.act(observe(&seen), &mut context).expect("it acts").action.to_vec()
@@ -37,7 +37,8 @@ fn alone(agent: &dyn Agent, picture: bool) -> Vec<Vec<Vec<f64>>> {
 fn together(batch: &mut dyn AgentBatch, picture: bool) -> Vec<Vec<Vec<f64>>> {
     let mut actions = vec![vec![]; EPISODES];
     let seed = |episode| episode_seed(4, episode);
-    let mut contexts: Vec<_> = (0..EPISODES).map(|e| ActContext::new(seed(e), ActMode::Explore)).collect();
+    let mut contexts: Vec<_> =
+        (0..EPISODES).map(|e| ActContext::new(seed(e), ActMode::Explore { epsilon: 0.0 })).collect();
     (0..EPISODES).for_each(|episode| batch.begin_episode(episode, seed(episode)));
     for step in 0..STEPS {
         let seen: Vec<_> = (0..EPISODES).map(|episode| seen(episode, step, picture)).collect();

@@ -333,6 +333,7 @@ mod tests {
                 norm: 15.0,
                 sigma: 0.1,
                 replayed: 0,
+                measures: std::collections::BTreeMap::new(),
             };
             LogLine::of(event, seconds, seconds)
         };

@@ -92,6 +92,8 @@ pub struct Windows<'a> {
     pub ends: &'a [usize],
     /// `[ends, numbers]`: the derivative of the value after each window with respect to the observation there.
     pub values: &'a [f32],
+    /// `[ends]`: which windows count; the others add nothing.
+    pub chosen: &'a [bool],
     /// Factor per step of rewards to come, above 0 and below 1.
     pub discount: f64,
     /// Bound of the derivatives with respect to the world's state and to the policy's memory, above 0.
@@ -99,12 +101,14 @@ pub struct Windows<'a> {
 }
 
 impl Windows<'_> {
-    /// The sum of the discounted rewards of all windows, in the units of [`Student::study_world`](crate::Student::study_world),
+    /// The sum of the discounted rewards of the chosen windows, in the units of [`Student::study_world`](crate::Student::study_world),
     /// without the values after them.
     pub fn returns(&self, episode: &DifferentiatedEpisode) -> f64 {
         let from = std::iter::once(0).chain(self.ends.iter().copied());
         from.zip(self.ends)
-            .flat_map(|(from, &to)| episode.rewards[from..to].iter().enumerate())
+            .zip(self.chosen)
+            .filter(|(_, chosen)| **chosen)
+            .flat_map(|((from, &to), _)| episode.rewards[from..to].iter().enumerate())
             .map(|(t, &reward)| (1.0 - self.discount) * self.discount.powf(t as f64) * f64::from(reward))
             .sum()
     }
@@ -138,13 +142,14 @@ impl<'a> ThroughWorld<'a> {
         windows: Windows<'a>,
         scale: Vec<f64>,
     ) -> Result<Self, PolicyError> {
-        let Windows { ends, values, discount, .. } = windows;
+        let Windows { ends, values, chosen, discount, .. } = windows;
         let ascending =
             ends.windows(2).all(|pair| pair[0] < pair[1]) && ends.first().is_some_and(|&first| first > 0);
         let why = episode.check().err().or_else(|| {
             let fits = ascending
                 && ends.last() == Some(&episode.steps)
                 && values.len() == ends.len() * episode.numbers()
+                && chosen.len() == ends.len()
                 && scale.len() == episode.actions()
                 && discount > 0.0
                 && discount < 1.0;
@@ -171,16 +176,16 @@ impl<'a> ThroughWorld<'a> {
     pub fn pull(&mut self, t: usize, next: &[f32], pull: &mut [f32]) -> bool {
         let ThroughWorld { episode, windows, scale, window, factor, pulled, before } = self;
         let (states, numbers, n) = (episode.states, episode.numbers(), scale.len());
-        let Windows { ends, values, discount, clip } = *windows;
+        let Windows { ends, values, chosen, discount, clip } = *windows;
         let begins = |window: usize| if window == 0 { 0 } else { ends[window - 1] };
         let is_last = t + 1 == begins(*window);
         // Through the observation after the step: to the policy's next decision, or to the value after the window.
         let (seen, sign) = if is_last {
             *window -= 1;
-            let length = t - begins(*window);
-            *factor = (1.0 - discount) * discount.powf(length as f64);
+            let (length, counts) = (t - begins(*window), f64::from(u8::from(chosen[*window])));
+            *factor = (1.0 - discount) * discount.powf(length as f64) * counts;
             pulled.fill(0.0);
-            (&values[*window * numbers..][..numbers], -1.0)
+            (&values[*window * numbers..][..numbers], -counts)
         } else {
             *factor /= discount;
             (&next[..numbers], 1.0)

@@ -47,9 +47,10 @@ impl Purpose {
         }
     }
 
-    /// Whether agents explore in these episodes: they do for training, and do not for evaluation.
-    pub const fn mode(self) -> ActMode {
-        if self.trains() { ActMode::Explore } else { ActMode::Greedy }
+    /// Whether agents explore in these episodes: they do for training, and do not for evaluation. ε-greedy policies
+    /// take a random action with probability `epsilon` then.
+    pub const fn mode(self, epsilon: f64) -> ActMode {
+        if self.trains() { ActMode::Explore { epsilon } } else { ActMode::Greedy }
     }
 
     /// Whether a learner learns from these episodes.
@@ -89,6 +90,9 @@ pub struct Work {
     pub rules: EpisodeRules,
     /// What is recorded of every episode.
     pub record: Record,
+    /// Probability with which ε-greedy agents take a random action in training, 0 to 1.
+    #[serde(default)]
+    pub epsilon: f64,
 }
 
 /// The world and the agent of some [`Work`], by name.
@@ -144,8 +148,8 @@ impl Order {
         Order { version: WORK_VERSION, setup, work }
     }
 
-    /// Checks an order from outside: the version, that the row of every job exists, and that the unroll
-    /// length is at least 1.
+    /// Checks an order from outside: the version, that the row of every job exists, that the unroll length is at
+    /// least 1, and the range of ε.
     ///
     /// # Errors
     /// [`OrderError`] says what is invalid.
@@ -157,13 +161,16 @@ impl Order {
         match self.work.jobs.iter().find(|job| job.genome >= rows) {
             Some(job) => Err(OrderError::Row { row: job.genome, rows }),
             None if self.work.record == (Record::Transitions { unroll: 0 }) => Err(OrderError::NoUnroll),
+            None if !(0.0..=1.0).contains(&self.work.epsilon) => {
+                Err(OrderError::Epsilon { given: self.work.epsilon })
+            }
             None => Ok(()),
         }
     }
 }
 
 /// Errors in an [`Order`] or an [`Experience`] from outside.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
     /// The version differs.
@@ -181,6 +188,12 @@ pub enum OrderError {
         row: usize,
         /// How many rows there are.
         rows: usize,
+    },
+    /// ε is no probability.
+    #[error("random actions with a probability of {given}; choose from 0 to 1")]
+    Epsilon {
+        /// The probability.
+        given: f64,
     },
     /// The unroll length is 0.
     #[error("transitions in stretches of 0 steps; choose an unroll length of 1 or more")]
@@ -329,7 +342,7 @@ impl Executor for SerialExecutor {
         experience.recordings.clear();
         for &job in &work.jobs {
             set_weights(&mut *self.agent, work.weights.genome(job.genome), job)?;
-            let mut episode = Episode::new(job, work.rules).with_mode(work.purpose.mode());
+            let mut episode = Episode::new(job, work.rules).with_mode(work.purpose.mode(work.epsilon));
             let (result, recording) =
                 run_episode(&mut episode, &mut *self.env, &mut *self.agent, work.record)?;
             experience.episodes.push(result);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DifferentiatedEpisode, PackedPictures, PolicyError, Windows};
+use crate::{DifferentiatedEpisode, PackedPictures, PolicyError, ValueNetwork, Windows};
 
 /// What a [`Student`] learns from in one step: numbers, a picture, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -145,6 +145,12 @@ pub trait Student: Send {
         let why =
             "this agent cannot learn through a world's equations; attention-neuron on numbers can".into();
         Err(PolicyError::BadConfig { why })
+    }
+
+    /// The values of its actions, at the weights of [`Student::set_params`]; `None` for a policy that does not value
+    /// actions.
+    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
+        None
     }
 
     /// A copy with separate scratch space.

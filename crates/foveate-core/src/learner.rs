@@ -33,6 +33,11 @@ pub trait Learner: Send {
     /// Number of experiences received.
     fn generation(&self) -> u64;
 
+    /// Numbers about the last experience for the log, by name: a loss, the norm of its gradient, ….
+    fn measures(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
     /// Everything needed to resume bit for bit; see [`Learner::restore`].
     fn state(&self) -> StateDict;
 

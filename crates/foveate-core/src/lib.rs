@@ -5,6 +5,7 @@
 //!   [`Decision`].
 //! * [`Evolver`]: an evolution strategy with an `ask` and `tell` interface.
 //! * [`Student`]: a policy whose controller learns by gradients from an expert's [`Demonstration`]s.
+//! * [`ValueNetwork`]: the values of a policy's actions, with gradients, for learners from transitions.
 //! * [`Learner`]: requests work, and learns from its results.
 //! * [`Executor`]: runs [`Work`] and returns [`Experience`]: threads, a cluster, a GPU.
 //! * [`Registry`]: worlds, agents, learners and shifts by name, including those of other crates.
@@ -38,6 +39,7 @@ pub mod statistics;
 mod tensor;
 mod threads;
 mod transitions;
+mod values;
 
 pub use action::{Action, ActionBuf, ActionSpace};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
@@ -69,3 +71,4 @@ pub use seed::{Rng, Seed};
 pub use tensor::{StateDict, StateError, StateReader, Tensor, TensorData};
 pub use threads::{Parallel, Threads};
 pub use transitions::{Transition, TransitionRecorder, Unroll};
+pub use values::ValueNetwork;

@@ -181,11 +181,13 @@ impl<'a> Decision<'a> {
 }
 
 /// Whether a policy explores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum ActMode {
-    /// For learning: a stochastic policy samples its actions, an ε-greedy one takes random actions with
-    /// probability ε.
-    Explore,
+    /// For learning: a stochastic policy samples its actions.
+    Explore {
+        /// Probability with which an ε-greedy policy takes a random action, 0 to 1.
+        epsilon: f64,
+    },
     /// For evaluation, videos and explanation: the policy takes the action that it considers best. A policy
     /// that is random by definition stays random; a deterministic policy acts the same in both modes.
     #[default]

@@ -92,6 +92,20 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/digits-baseline.toml"),
         },
         &Preset {
+            name: "relational",
+            summary: "grid worlds: cells attend to each other, deep Q-learning",
+            agent: "relational",
+            open: true,
+            text: include_str!("../presets/relational.toml"),
+        },
+        &Preset {
+            name: "relational-book",
+            summary: "the same as \"Deep Reinforcement Learning in Action\", chapter 10, trains it",
+            agent: "relational",
+            open: true,
+            text: include_str!("../presets/relational-book.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",

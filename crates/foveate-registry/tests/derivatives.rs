@@ -45,7 +45,7 @@ fn the_gradient_is_that_of_the_return() {
     let recorded = episode(&params, STEPS);
     assert_eq!(recorded.steps as u64, STEPS, "the cart stays on its track");
     let ends = [recorded.steps];
-    let windows = Windows { ends: &ends, values: &[0.0; 5], discount: DISCOUNT, clip: 1e6 };
+    let windows = Windows { ends: &ends, values: &[0.0; 5], chosen: &[true], discount: DISCOUNT, clip: 1e6 };
     let mut student = VectorStudent::new(config()).expect("it has names");
     student.set_params(&params).expect("as many");
     let mut gradient = vec![0.0; params.len()];
@@ -71,6 +71,32 @@ fn the_gradient_is_that_of_the_return() {
     }
 }
 
+/// The gradients of single windows add up to that of all.
+#[test]
+fn windows_are_parts_of_the_gradient() {
+    let settings = config().to_value().expect("plain values");
+    let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
+    let recorded = episode(&params, 25);
+    let values: Vec<f32> = (0..15).map(|i| (i as f32).sin()).collect();
+    let mut student = VectorStudent::new(config()).expect("it has names");
+    student.set_params(&params).expect("as many");
+    let mut of = |chosen: &[bool]| {
+        let windows = Windows { ends: &[9, 18, 25], values: &values, chosen, discount: DISCOUNT, clip: 1e6 };
+        let mut gradient = vec![0.0; params.len()];
+        let given = student.study_world(&recorded, &windows, &mut gradient).expect("it fits");
+        (gradient, given)
+    };
+    let (all, whole) = of(&[true; 3]);
+    let parts = [0, 1, 2].map(|window| of(&[0, 1, 2].map(|i| i == window)));
+    assert!((parts.iter().map(|(_, given)| given).sum::<f64>() - whole).abs() < 1e-12);
+    for (i, &expect) in all.iter().enumerate() {
+        let sum: f32 = parts.iter().map(|(gradient, _)| gradient[i]).sum();
+        assert!((sum - expect).abs() < 1e-5, "parameter {i}: {sum}, {expect} in one");
+    }
+    assert!(parts.iter().all(|(gradient, _)| gradient.iter().any(|&g| g != 0.0)));
+    assert!(of(&[false; 3]).0.iter().all(|&g| g == 0.0));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let settings = config().to_value().expect("plain values");
@@ -87,13 +113,15 @@ fn what_does_not_fit_is_refused() {
         (&[10, 10], &values[..10]),
         (&[5, 10], &values[..5]),
     ] {
-        let windows = Windows { ends, values, discount: DISCOUNT, clip: 1.0 };
+        let windows =
+            Windows { ends, values, chosen: &[true; 2][..ends.len().min(2)], discount: DISCOUNT, clip: 1.0 };
         let said = student.study_world(&recorded, &windows, &mut gradient).expect_err("windows").to_string();
         assert!(said.contains("windows that end at"), "{said}");
     }
     let fewer = VectorConfig { sensors: config().sensors[..4].to_vec(), ..config() };
     let mut student = VectorStudent::new(fewer).expect("it has names");
-    let windows = Windows { ends: &[10], values: &values[..5], discount: DISCOUNT, clip: 1.0 };
+    let windows =
+        Windows { ends: &[10], values: &values[..5], chosen: &[true], discount: DISCOUNT, clip: 1.0 };
     let said = student.study_world(&recorded, &windows, &mut gradient).expect_err("sensors").to_string();
     assert!(said.contains("4 sensors"), "{said}");
 }

@@ -44,6 +44,7 @@ mod tests {
             norm: 1.0,
             sigma: 0.1,
             replayed: 0,
+            measures: std::collections::BTreeMap::new(),
         }
     }
 
@@ -112,6 +113,7 @@ mod tests {
                 norm: 1.0,
                 sigma: 0.1,
                 replayed: 0,
+                measures: std::collections::BTreeMap::new(),
             };
             let summary = Summary::of(report);
             let report = Event::Report { generation: 1, steps, judging_steps: 1, summary, seeds, returns };

@@ -208,6 +208,7 @@ pub fn evaluate_each(
         jobs: seeds.into_iter().enumerate().map(job).collect(),
         rules,
         record: Record::Returns,
+        epsilon: 0.0,
     };
     let mut experience = Experience::default();
     executor.execute(&work, &mut experience)?;

@@ -27,6 +27,11 @@ const FORMAT: &str = "foveate-failure-1";
 /// Larger files are refused.
 const MAX_FILE: u64 = 256 << 20;
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}
+
 /// A rollout that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +62,9 @@ pub struct Failure {
     /// The plan of the demonstration, if it was one.
     #[serde(default, alias = "lesson", skip_serializing_if = "Option::is_none")]
     pub demonstration: Option<DemonstrationPlan>,
+    /// Probability with which an ε-greedy agent took a random action in training.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epsilon: f64,
     /// The world.
     pub env: EnvSection,
     /// The agent.
@@ -77,6 +85,7 @@ pub(crate) struct FailedRollout<'a> {
     pub(crate) purpose: Purpose,
     pub(crate) rules: EpisodeRules,
     pub(crate) record: Record,
+    pub(crate) epsilon: f64,
 }
 
 /// The plan of the demonstrations of such a rollout, if it is one.
@@ -93,11 +102,17 @@ impl Failure {
     pub(crate) fn record(rollout_of: &FailedRollout<'_>, error: &EvaluateError) -> Option<Self> {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
-        let FailedRollout { generation, env, agent, weights, purpose, rules, record } = rollout_of;
+        let FailedRollout { generation, env, agent, weights, purpose, rules, record, epsilon } = rollout_of;
         let demonstration = plan(*record);
         let mut actions = ActionRecorder::default();
-        let again =
-            run_job(env.1, agent.1, weights, (*rules, demonstration, purpose.mode()), job, &mut actions);
+        let again = run_job(
+            env.1,
+            agent.1,
+            weights,
+            (*rules, demonstration, purpose.mode(*epsilon)),
+            job,
+            &mut actions,
+        );
         // In a demonstration the expert and disturbances act as well, so the agent's own actions would not
         // reproduce it.
         let same = demonstration.is_none() && again.is_some_and(|again| parts(&again) == parts(error));
@@ -114,6 +129,7 @@ impl Failure {
             max_steps: rules.max_steps,
             patience: rules.patience,
             demonstration,
+            epsilon: *epsilon,
             env: env.0.clone(),
             agent: agent.0.clone(),
             weights: hex(&weights.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()),
@@ -186,7 +202,7 @@ impl Failure {
         let weights = self.params().unwrap_or_default();
         let rules = EpisodeRules { max_steps: self.max_steps, patience: self.patience };
         // Files from before the purpose was recorded are of training.
-        let mode = self.purpose.unwrap_or(Purpose::Training).mode();
+        let mode = self.purpose.unwrap_or(Purpose::Training).mode(self.epsilon);
         let rules = (rules, self.demonstration, mode);
         Ok(run_job(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
@@ -276,7 +292,7 @@ mod tests {
             world,
             &toy,
             weights,
-            (RULES, None, ActMode::Explore),
+            (RULES, None, ActMode::Explore { epsilon: 0.0 }),
             JOB,
             &mut ActionRecorder::default(),
         )
@@ -289,6 +305,7 @@ mod tests {
             purpose: Purpose::Training,
             rules: RULES,
             record: Record::Returns,
+            epsilon: 0.0,
         };
         let failure = Failure::record(&rollout_of, &error).expect("a rollout");
         assert!(failure.is(&error));

@@ -2,7 +2,7 @@
 //!
 //! A native world has its own preset. A Gymnasium environment is created first, and its observation selects
 //! the preset: numbers alone → the preset `gymnasium`, a plain controller; a picture → `gymnasium-pictures`,
-//! `AttentionAgent`; neither, or numbers where a picture is wanted → the environment's rendered picture. The
+//! `AttentionAgent`; a grid → `relational`, where the world names it; neither, or numbers where a picture is wanted → the environment's rendered picture. The
 //! user's settings override all of this.
 
 use foveate_agents::registry::{self, PictureView, find};
@@ -10,7 +10,7 @@ use foveate_agents::{AGENTS, AgentDescriptor, Sees};
 use foveate_core::episode::{
     Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
 };
-use foveate_core::{ActContext, ActionBuf, ActionSpace, Env, EnvSpec, Rng, Seed};
+use foveate_core::{ActContext, ActionBuf, ActionSpace, Env, EnvSpec, ObservationSpace, Rng, Seed};
 use foveate_registry::{PRESETS, Preset, WORLDS, WorldDescriptor, default_world};
 use serde_json::{Map, Value};
 use toml::Table;
@@ -133,7 +133,11 @@ fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<
     let observation = &env.spec().observation;
     let looks = observation.picture().is_some()
         && named.is_none_or(|agent| agent.sees_in(observation) == Sees::Picture);
-    let wanted = if looks { Sees::Picture } else { Sees::Numbers };
+    let wanted = match observation {
+        ObservationSpace::Grid { .. } => Sees::Grid,
+        _ if looks => Sees::Picture,
+        _ => Sees::Numbers,
+    };
     let mut presets = world.presets.iter().filter_map(|name| PRESETS.get(name));
     let found = presets.find(|preset| AGENTS.get(preset.agent).is_some_and(|agent| agent.sees == wanted));
     found.map_or_else(|| usual_preset(world), Ok)

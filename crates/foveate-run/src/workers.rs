@@ -62,6 +62,7 @@
 //!         jobs: (0..3).map(|episode| RolloutJob { genome: 0, episode, env_seed: 40 + episode as u64 }).collect(),
 //!         rules: EpisodeRules { max_steps: 12, patience: None },
 //!         record,
+//!         epsilon: 0.0,
 //!     };
 //!     let (mut ours, mut theirs) = (Experience::default(), Experience::default());
 //!     here.execute(&work, &mut ours)?;
@@ -316,7 +317,7 @@ impl Workers {
 impl Executor for Workers {
     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
         let genomes = (0..work.weights.len()).map(|i| work.weights.genome(i));
-        let ends = Ends { rules: work.rules, record: work.record, mode: work.purpose.mode() };
+        let ends = Ends { rules: work.rules, record: work.record, mode: work.purpose.mode(work.epsilon) };
         self.lay_out(genomes, work.jobs.iter().copied(), ends);
         self.drive_all(experience)
     }
@@ -419,7 +420,7 @@ mod tests {
     fn work(population: &Population, jobs: &[RolloutJob]) -> Work {
         let rules = EpisodeRules { max_steps: 1000, patience: Some(20) };
         let (weights, jobs) = (population.clone(), jobs.to_vec());
-        Work { purpose: Purpose::Training, weights, jobs, rules, record: Record::Returns }
+        Work { purpose: Purpose::Training, weights, jobs, rules, record: Record::Returns, epsilon: 0.0 }
     }
 
     fn evaluate(
@@ -534,7 +535,7 @@ mod tests {
             context: &mut ActContext,
         ) -> Result<Decision<'m>, PolicyError> {
             memory[0] = match context.mode {
-                ActMode::Explore => context.rng.uniform(-1.0, 1.0),
+                ActMode::Explore { .. } => context.rng.uniform(-1.0, 1.0),
                 ActMode::Greedy => 0.0,
             };
             Ok(Decision::new(memory))
@@ -557,6 +558,7 @@ mod tests {
             let work = Work {
                 purpose,
                 record: Record::Transitions { unroll: 1000 },
+                epsilon: 0.0,
                 ..work(&Population::zeros(1, 1), &jobs(1, 4))
             };
             let (mut expect, mut experience) = (Experience::default(), Experience::default());

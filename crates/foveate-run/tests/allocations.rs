@@ -99,6 +99,7 @@ fn rollouts() {
                 jobs,
                 rules,
                 record: Record::Returns,
+                epsilon: 0.0,
             };
             let (first, other) = (work(jobs(40)), work(jobs(70)));
             // Any worker may get any track, so each must have run them all before: repeat until that is so.

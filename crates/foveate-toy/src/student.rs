@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use foveate_core::{
-    Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, ThroughWorld, Windows,
+    Demonstration, DifferentiatedEpisode, Observation, Piece, PolicyError, Student, ThroughWorld,
+    ValueNetwork, Windows,
 };
 
 /// A student whose gradient is a formula: `action = Σ wᵢ · inputᵢ + r · (last action)`.
@@ -16,6 +17,9 @@ pub struct ToyStudent {
     /// Bytes of a picture, of which the first, as a share of 255, is added to the action.
     picture: usize,
     breaks: Breaks,
+    /// The numbers and the values of the last batch, see [`ValueNetwork`].
+    seen: Vec<f32>,
+    values: Vec<f32>,
 }
 
 /// When a student breaks.
@@ -32,14 +36,22 @@ impl ToyStudent {
     /// The student of a [`ToyPolicy`](crate::ToyPolicy): two inputs, three parameters.
     #[must_use]
     pub fn new() -> Self {
-        ToyStudent { params: vec![0.0; 3], inputs: 2, recurrent: true, picture: 0, breaks: Breaks::Never }
+        ToyStudent {
+            params: vec![0.0; 3],
+            inputs: 2,
+            recurrent: true,
+            picture: 0,
+            breaks: Breaks::Never,
+            seen: vec![],
+            values: vec![],
+        }
     }
 
     /// A student without memory. The parameters after those of the inputs are not used and do not learn.
     #[must_use]
     pub fn linear(inputs: usize, params: usize) -> Self {
         assert!(inputs <= params, "one parameter for each input");
-        ToyStudent { params: vec![0.0; params], inputs, recurrent: false, picture: 0, breaks: Breaks::Never }
+        ToyStudent { params: vec![0.0; params], inputs, recurrent: false, ..ToyStudent::new() }
     }
 
     /// Sees a picture of `len` bytes, too: the first byte, as a share of 255, is added to its action.
@@ -173,8 +185,47 @@ impl Student for ToyStudent {
         Ok(windows.returns(episode))
     }
 
+    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
+        Some(self)
+    }
+
     fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(self.clone())
+    }
+}
+
+/// For observations of one number x: the value of choice i is `wᵢ x`, for as many choices as there are inputs.
+impl ValueNetwork for ToyStudent {
+    fn encoded_len(&self) -> usize {
+        4
+    }
+
+    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<u8>) -> Result<(), PolicyError> {
+        let Some(&[x]) = observation.numbers() else {
+            let (wanted, given) = ("1 number".into(), observation.describe());
+            return Err(PolicyError::ObservationShape { wanted, given });
+        };
+        codes.extend(x.to_le_bytes());
+        Ok(())
+    }
+
+    fn choices(&self) -> usize {
+        self.inputs
+    }
+
+    fn values(&mut self, codes: &[u8]) -> &[f32] {
+        let ToyStudent { params, inputs, seen, values, .. } = self;
+        let (numbers, rest) = codes.as_chunks();
+        assert!(rest.is_empty(), "four bytes for each observation");
+        *seen = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+        *values = seen.iter().flat_map(|x| params[..*inputs].iter().map(move |w| w * x)).collect();
+        values
+    }
+
+    fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
+        for (x, d_values) in self.seen.iter().zip(d_values.chunks_exact(self.inputs)) {
+            gradient.iter_mut().zip(d_values).for_each(|(to, d)| *to += d * x);
+        }
     }
 }
 

@@ -34,16 +34,7 @@ impl Descent {
         student: &mut dyn Student,
         optimizer: impl FnOnce(usize) -> Optimizer,
     ) -> Result<Self, LearnError> {
-        let refuse = |why: String| Err(LearnError::BadConfig { why });
-        if weights.is_empty() {
-            return refuse("there is nothing to learn: 0 parameters".into());
-        }
-        if let Some((i, x)) = first_out_of_range(&weights) {
-            return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
-        }
-        if let Err(error) = student.set_params(&rounded(&weights)) {
-            return refuse(format!("{learner}: {error}"));
-        }
+        check_start(learner, &weights, student)?;
         Ok(Descent {
             seed,
             generation: 0,
@@ -54,32 +45,17 @@ impl Descent {
         })
     }
 
-    /// The work of a round: one row of weights.
+    /// The work of a round, see [`work`].
     pub(crate) fn work(&self, episodes: &Episodes<'_>, record: Record) -> Work {
-        Work {
-            purpose: Purpose::Training,
-            weights: Population::of(&rounded(&self.current)),
-            jobs: episodes.jobs(1),
-            rules: episodes.rules,
-            record,
-        }
+        work(&self.current, episodes, record)
     }
 
-    /// The returns of a round, at least one; `learner` is what errors call it.
+    /// The returns of a round, see [`returns`].
     ///
     /// # Errors
-    /// When there is none, or one is not finite.
+    /// Those of [`returns`].
     pub(crate) fn returns(&self, learner: &str, experience: &Experience) -> Result<Vec<f64>, LearnError> {
-        let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
-        if returns.is_empty() {
-            return Err(LearnError::Experience { why: format!("a round of {learner} without any episode") });
-        }
-        match returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
-            Some((job, &value)) => {
-                Err(LearnError::ReturnNotFinite { job, generation: self.generation, value })
-            }
-            None => Ok(returns),
-        }
+        returns(learner, self.generation, experience)
     }
 
     /// A step of Adam against the mean of `count` gradients, whose sum is `gradient`. `step` (`[n_params]`) is scratch
@@ -126,9 +102,7 @@ impl Descent {
     /// Ends a round with these returns.
     pub(crate) fn end_round(&mut self, fitness: Fitness, returns: &[f64]) -> Progress {
         self.generation += 1;
-        let reached = fitness.of(returns);
-        // Weights are not drawn from a distribution, so its width is 0.
-        Progress { generation: self.generation, best: reached, mean: reached, sigma: 0.0 }
+        progress(self.generation, fitness, returns)
     }
 
     /// Its part of the state; `settings` are those of the learner as numbers.
@@ -167,6 +141,62 @@ impl Descent {
             updates: saved.counts("updates", 1)?[0],
         })
     }
+}
+
+/// Checks the weights at which a learner starts, and gives them to its student.
+///
+/// # Errors
+/// When they are empty, not finite or not of the student's size.
+pub(crate) fn check_start(
+    learner: &str,
+    weights: &[f64],
+    student: &mut dyn Student,
+) -> Result<(), LearnError> {
+    let refuse = |why: String| Err(LearnError::BadConfig { why });
+    if weights.is_empty() {
+        return refuse("there is nothing to learn: 0 parameters".into());
+    }
+    if let Some((i, x)) = first_out_of_range(weights) {
+        return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
+    }
+    student.set_params(&rounded(weights)).or_else(|error| refuse(format!("{learner}: {error}")))
+}
+
+/// The work of a round with one row of weights.
+pub(crate) fn work(weights: &[f64], episodes: &Episodes<'_>, record: Record) -> Work {
+    Work {
+        purpose: Purpose::Training,
+        weights: Population::of(&rounded(weights)),
+        jobs: episodes.jobs(1),
+        rules: episodes.rules,
+        record,
+        epsilon: 0.0,
+    }
+}
+
+/// The returns of a round, at least one; `learner` is what errors call it.
+///
+/// # Errors
+/// When there is none, or one is not finite.
+pub(crate) fn returns(
+    learner: &str,
+    generation: u64,
+    experience: &Experience,
+) -> Result<Vec<f64>, LearnError> {
+    let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
+    if returns.is_empty() {
+        return Err(LearnError::Experience { why: format!("a round of {learner} without any episode") });
+    }
+    match returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+        Some((job, &value)) => Err(LearnError::ReturnNotFinite { job, generation, value }),
+        None => Ok(returns),
+    }
+}
+
+/// The progress of a round with one row of weights, which are not drawn from a distribution: its width is 0.
+pub(crate) fn progress(generation: u64, fitness: Fitness, returns: &[f64]) -> Progress {
+    let reached = fitness.of(returns);
+    Progress { generation, best: reached, mean: reached, sigma: 0.0 }
 }
 
 /// The weights in single precision. Adding 0 makes a negative zero positive.

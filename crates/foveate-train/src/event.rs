@@ -1,5 +1,7 @@
 //! Events of a training run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::summary::Summary;
@@ -32,6 +34,9 @@ pub enum Event {
         /// Number of hard tracks that were run again.
         #[serde(default, skip_serializing_if = "is_zero")]
         replayed: usize,
+        /// What the learner measured, by name, see [`Learner::measures`](foveate_core::Learner::measures).
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        measures: BTreeMap<String, f64>,
     },
     /// The mean weights on the validation tracks, whole episodes.
     Validation {

@@ -131,7 +131,14 @@ impl Learner for EvolutionLearner {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
         let weights = self.strategy.ask().clone();
         let jobs = episodes.jobs(weights.len());
-        Work { purpose: Purpose::Training, weights, jobs, rules: episodes.rules, record: Record::Returns }
+        Work {
+            purpose: Purpose::Training,
+            weights,
+            jobs,
+            rules: episodes.rules,
+            record: Record::Returns,
+            epsilon: 0.0,
+        }
     }
 
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {

@@ -185,6 +185,11 @@ impl Imitation {
         mut student: Box<dyn Student>,
     ) -> Result<Self, LearnError> {
         config.check()?;
+        if student.inputs() + student.picture() == 0 {
+            let why = "imitation needs an agent that learns from demonstrations; this one learns from the values of its \
+                       actions, with dqn";
+            return Err(LearnError::BadConfig { why: why.into() });
+        }
         let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.999);
         Ok(Imitation {
             descent: Descent::new("imitation", weights, seed, &mut *student, adam)?,

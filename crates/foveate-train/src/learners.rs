@@ -1,8 +1,8 @@
 //! The registry of learners.
 //!
 //! [`LEARNERS`] is the only list: it has a descriptor for each evolution strategy, for
-//! [imitation](crate::imitation) and [gradients through a world](crate::short_horizon), and for every learner that a program registers at start-up. Recipes, help,
-//! completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
+//! [imitation](crate::imitation), [gradients through a world](crate::short_horizon) and [deep Q-learning](crate::dqn), and
+//! for every learner that a program registers at start-up. Recipes, help, completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
 //! settings ([`LearnerSettings`]) and one descriptor:
 //!
 //! ```
@@ -22,13 +22,13 @@ use foveate_core::{Descriptor, LearnError, Learner, Registry, Seed, Student};
 use toml::Table;
 
 use crate::recipe::Fitness;
-use crate::{evolution, imitation, short_horizon};
+use crate::{dqn, evolution, imitation, short_horizon};
 
 /// All learners: first the evolution strategies, the default at the front, then the others.
 pub static LEARNERS: Registry<LearnerDescriptor> = Registry::new("strategy", &LIST);
 
 /// Learners other than evolution strategies, one entry each.
-const OTHERS: [LearnerDescriptor; 2] = [imitation::DESCRIPTOR, short_horizon::DESCRIPTOR];
+const OTHERS: [LearnerDescriptor; 3] = [imitation::DESCRIPTOR, short_horizon::DESCRIPTOR, dqn::DESCRIPTOR];
 
 const COUNT: usize = evolution::COUNT + OTHERS.len();
 
@@ -106,12 +106,14 @@ pub enum LearnsFrom {
     Derivatives,
     /// Transitions: observations, actions and rewards.
     Transitions,
+    /// Transitions, with a [`Student`] that values actions, see [`Student::value_network`].
+    Values,
 }
 
 impl LearnsFrom {
     /// Whether a learner of this kind needs a [`Student`].
     pub const fn needs_student(self) -> bool {
-        matches!(self, LearnsFrom::Demonstrations | LearnsFrom::Derivatives)
+        matches!(self, LearnsFrom::Demonstrations | LearnsFrom::Derivatives | LearnsFrom::Values)
     }
 }
 

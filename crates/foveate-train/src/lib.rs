@@ -5,7 +5,7 @@
 //!   [`Executor`](foveate_core::Executor), pass the [`Experience`](foveate_core::Experience) back, and repeat
 //!   until there is no work.
 //! * [`LEARNERS`]: the registry of learners. [`EvolutionLearner`] makes one of any evolution strategy;
-//!   [`imitation`] and [`short_horizon`] are others.
+//!   [`imitation`], [`short_horizon`] and [`dqn`] are others.
 //! * [`Event`]: the result of a piece of work, a line of the log. [`Curve`]: the numbers of a learning curve.
 //! * [`Summary`]: the statistics of a list of returns.
 //! * [`JobQueue`]: the order in which workers take the jobs of a batch.
@@ -16,6 +16,7 @@
 pub mod balance;
 mod curve;
 mod descent;
+pub mod dqn;
 mod error;
 mod event;
 mod evolution;

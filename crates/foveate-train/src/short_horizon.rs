@@ -59,7 +59,8 @@ pub struct ShortHorizonConfig {
     pub discount: f64,
     /// λ of the critic's targets, `0.0..=1.0`.
     pub trace: f64,
-    /// Steps of Adam per round, at least 1; the episodes are dealt out to them in order.
+    /// Steps of Adam per round, at least 1. The windows of an episode are dealt out to them in turn, so that each step learns
+    /// from many episodes.
     pub updates: usize,
     /// Adam's step size, above 0.
     pub learning_rate: f64,
@@ -393,25 +394,34 @@ impl ShortHorizon {
         critic.follow(self.config.critic_target);
     }
 
-    /// A step of Adam of the policy on these episodes.
+    /// Step `number` of Adam of the policy, on its share of the windows.
     fn update(
         &mut self,
         critic: &mut Critic,
         episodes: &[DifferentiatedEpisode],
+        number: usize,
         step: &mut [f64],
     ) -> Result<(), PolicyError> {
-        let ShortHorizonConfig { horizon, discount, averaging, clip, .. } = self.config;
+        let ShortHorizonConfig { horizon, discount, updates, averaging, clip, .. } = self.config;
         if self.student.set_params(&rounded(&self.descent.current)).is_err() {
             self.descent.give_up();
             return Ok(());
         }
         let (mut gradient, mut own) = (vec![0.0; step.len()], vec![0.0; step.len()]);
-        let (mut count, mut ends, mut values) = (0, vec![], vec![]);
-        for episode in episodes {
+        let (mut dealt, mut count) = (0, 0);
+        let (mut ends, mut values, mut chosen) = (vec![], vec![], vec![]);
+        for (index, episode) in episodes.iter().enumerate() {
             // The first window is a whole one: the critic does not see what the agent remembers, which differs most in the
             // first steps.
             ends.clear();
             ends.extend((horizon..episode.steps).step_by(horizon).chain([episode.steps]));
+            chosen.clear();
+            chosen.extend((0..ends.len()).map(|window| (window + index) % updates == number));
+            let counted = chosen.iter().filter(|&&chosen| chosen).count();
+            dealt += counted;
+            if counted == 0 {
+                continue;
+            }
             let numbers = critic.scale.len();
             values.clear();
             for some in ends.chunks(AT_ONCE) {
@@ -428,20 +438,20 @@ impl ShortHorizon {
                 }
                 from = end;
             }
-            let windows = Windows { ends: &ends, values: &values, discount, clip };
+            let windows = Windows { ends: &ends, values: &values, chosen: &chosen, discount, clip };
             own.fill(0.0);
             self.student.study_world(episode, &windows, &mut own)?;
             // Where the world is chaotic, a gradient may overflow; the others still count.
             if own.iter().all(|g: &f32| g.is_finite()) {
-                count += ends.len();
+                count += counted;
                 for (sum, g) in gradient.iter_mut().zip(&own) {
                     *sum += g;
                 }
             }
         }
-        if count == 0 {
+        if count == 0 && dealt > 0 {
             self.descent.give_up();
-        } else {
+        } else if count > 0 {
             self.descent.step(&gradient, count, averaging, step);
         }
         Ok(())
@@ -452,9 +462,8 @@ impl ShortHorizon {
         self.teach_critic(critic, episodes);
         let mut step = vec![0.0; self.descent.current.len()];
         if generation >= self.config.critic_rounds {
-            let share = episodes.len().div_ceil(self.config.updates);
-            for some in episodes.chunks(share) {
-                self.update(critic, some, &mut step)
+            for number in 0..self.config.updates {
+                self.update(critic, episodes, number, &mut step)
                     .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
             }
         }

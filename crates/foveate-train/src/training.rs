@@ -225,7 +225,14 @@ impl Training {
             })
             .collect();
         let weights = Population::of(&to_f32(weights));
-        Work { purpose, weights, jobs, rules: self.recipe.whole_episodes(), record: Record::Returns }
+        Work {
+            purpose,
+            weights,
+            jobs,
+            rules: self.recipe.whole_episodes(),
+            record: Record::Returns,
+            epsilon: 0.0,
+        }
     }
 
     /// Processes the experience of the last work, and advances.
@@ -344,6 +351,7 @@ impl Training {
         experience.episodes.truncate(of_rows.len());
         let rows = wanted.weights.len() - usize::from(apart);
         let told = self.learner.receive(experience)?;
+        let measures = self.learner.measures();
         if let Some(replay) = &settings.replay {
             let scores: Vec<f64> = match replay.judge {
                 ReplayJudge::Mean => of_mean.to_vec(),
@@ -367,6 +375,7 @@ impl Training {
             norm: norm(self.learner.centre()),
             sigma: told.sigma,
             replayed: tracks.iter().filter(|track| track.again).count(),
+            measures: measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         };
         let Selection { every, .. } = self.recipe.selection;
         let due = match every {

@@ -64,6 +64,7 @@ impl Learner for Follower {
             jobs: episodes.jobs(1),
             rules: episodes.rules,
             record: Record::Transitions { unroll: 4 },
+            epsilon: 0.0,
         }
     }
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
@@ -113,6 +114,9 @@ fn table(learner: &LearnerDescriptor) -> Table {
         LearnsFrom::Demonstrations => "updates = 5\npieces = 3\npiece = 4\nburn_in = 1\nkeep = 6",
         LearnsFrom::Derivatives => {
             "horizon = 3\nupdates = 2\ncritic_rounds = 1\ncritic_batch = 9\ncritic_units = 4"
+        }
+        LearnsFrom::Values => {
+            "batch = 4\nfirst = 1\nsteps_per_update = 3\nreplay = 9\nsteps = 2\npriority = 0.5"
         }
         LearnsFrom::Returns | LearnsFrom::Transitions => "",
     };
@@ -210,6 +214,9 @@ fn work_says_what_it_is_and_stays_until_it_is_received() {
             assert_eq!((first.weights.len(), first.weights.params()), (settings.rows(PARAMS), PARAMS));
             assert_eq!(first.jobs.len(), 2 * first.weights.len());
             let learns_from = match first.record {
+                Record::Transitions { .. } if described.learns_from == LearnsFrom::Values => {
+                    LearnsFrom::Values
+                }
                 Record::Returns => LearnsFrom::Returns,
                 Record::Demonstrations(_) => LearnsFrom::Demonstrations,
                 Record::Derivatives => LearnsFrom::Derivatives,

@@ -275,6 +275,7 @@ impl Run {
             purpose: work.purpose,
             rules: work.rules,
             record: work.record,
+            epsilon: work.epsilon,
         };
         let Some(failure) = Failure::record(&rollout_of, &error) else { return error.into() };
         let file = self.folder.path().join("failures").join(failure.file_name());

@@ -95,7 +95,14 @@ impl Learner for Search {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
         let weights = self.rows();
         let jobs = episodes.jobs(weights.len());
-        Work { purpose: Purpose::Training, weights, jobs, rules: episodes.rules, record: Record::Returns }
+        Work {
+            purpose: Purpose::Training,
+            weights,
+            jobs,
+            rules: episodes.rules,
+            record: Record::Returns,
+            epsilon: 0.0,
+        }
     }
 
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
