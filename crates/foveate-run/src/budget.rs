@@ -9,7 +9,7 @@ use std::path::Path;
 
 use foveate_core::hint::Setting;
 use foveate_core::{EnvSpec, TensorShape};
-use foveate_train::{Interval, JobSize, LearnerSize, LearnsFrom, Recipe};
+use foveate_train::{Interval, JobSize, LearnerSize, Recipe};
 use serde_json::Value;
 
 use crate::checkpoint;
@@ -308,7 +308,7 @@ pub(crate) fn training(
             "lower population or tracks",
         )
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
-    if recipe.learns_from(LearnsFrom::Demonstrations) || recipe.learns_from(LearnsFrom::Derivatives) {
+    if recipe.needs_student() {
         // Each thread has two students and two gradients; there are a few more gradients.
         let threads = threads as u64 + SEGMENTS_PER_TURN as u64;
         let what = format!("learning by gradients on {threads} threads");

@@ -62,9 +62,14 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
             return Err(RunError::BadRequest { why });
         }
         _ if named.unwrap_or(usual).open => {
-            let Seen { env, picture, note } = seen(named, said, world)?;
+            let Seen { mut env, picture, note } = seen(named, said, world)?;
             let preset = named.map_or_else(|| suits(&*env, said, world), Ok)?;
-            let config = said.config(preset.name, of_world(env.spec(), picture))?;
+            let mut config = said.config(preset.name, of_world(env.spec(), picture.clone()))?;
+            if config.env.options != said.env(&picture).options {
+                // The preset sets options of the world, which change its shape.
+                env = worlds::make(config.env.request()?)?;
+                config = said.config(preset.name, of_world(env.spec(), picture))?;
+            }
             (config, Some(env), note)
         }
         preset => (said.config(preset.unwrap_or(usual).name, Table::new())?, None, None),

@@ -11,7 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use foveate_core::{Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, Windows};
+use foveate_core::{
+    Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, ValueNetwork, Windows,
+};
 
 use crate::pool::{Pool, lock, message};
 
@@ -219,6 +221,10 @@ impl Student for ParallelStudent {
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
         self.replica.student.study_world(episode, windows, gradient)
+    }
+
+    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
+        self.replica.student.value_network()
     }
 
     /// Converts a panic during a segment into an error.

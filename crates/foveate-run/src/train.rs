@@ -212,11 +212,11 @@ fn taught(
     settings: &serde_json::Value,
     threads: usize,
 ) -> Result<Option<Box<dyn Student>>, RunError> {
-    let [imitates, derives] =
-        [LearnsFrom::Demonstrations, LearnsFrom::Derivatives].map(|data| config.recipe.learns_from(data));
-    if !(imitates || derives) {
+    if !config.recipe.needs_student() {
         return Ok(None);
     }
+    let [imitates, derives] =
+        [LearnsFrom::Demonstrations, LearnsFrom::Derivatives].map(|data| config.recipe.learns_from(data));
     let mut env = env.boxed_clone();
     env.reset(Some(0));
     let mut action = vec![0.0; env.spec().action.len()];

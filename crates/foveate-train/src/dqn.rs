@@ -97,9 +97,9 @@ pub struct DqnConfig {
     /// the weights themselves.
     pub averaging: f64,
     /// Most transitions in the replay buffer, at least 1.
-    pub replay: usize,
+    pub capacity: usize,
     /// Most bytes of observations in the replay buffer.
-    pub replay_bytes: usize,
+    pub capacity_bytes: usize,
     /// Exponent α of priorities, `0.0..=1.0`: transitions are drawn in proportion to |error|^α; 0 for all alike.
     pub priority: f64,
     /// Exponent β of the weights that correct for priorities, `0.0..=1.0`.
@@ -127,8 +127,8 @@ impl Default for DqnConfig {
             learning_rate: 0.0005,
             clip: 10.0,
             averaging: 0.0,
-            replay: 100_000,
-            replay_bytes: 1 << 30,
+            capacity: 100_000,
+            capacity_bytes: 1 << 30,
             priority: 0.0,
             priority_correction: 0.4,
             rewarding_copies: 1,
@@ -159,8 +159,8 @@ impl DqnConfig {
             self.batch,
             self.steps_per_update,
             self.first,
-            self.replay,
-            self.replay_bytes,
+            self.capacity,
+            self.capacity_bytes,
             self.rewarding_copies,
             usize::from(self.bootstrap_truncated),
             usize::from(self.loss == Loss::Huber),
@@ -181,7 +181,7 @@ impl DqnConfig {
 
     /// Transitions that the replay buffer holds, of observations of `width` bytes.
     fn capacity(&self, width: usize) -> usize {
-        self.replay.min(self.replay_bytes / (2 * width.max(1))).max(1)
+        self.capacity.min(self.capacity_bytes / (2 * width.max(1))).max(1)
     }
 }
 
@@ -193,8 +193,8 @@ impl LearnerSettings for DqnConfig {
             ("target_every", usize::try_from(self.target_every).unwrap_or(usize::MAX), MOST),
             ("batch", self.batch, MOST),
             ("steps_per_update", self.steps_per_update, MOST),
-            ("replay", self.replay, MOST_REPLAY),
-            ("replay_bytes", self.replay_bytes, 1 << 40),
+            ("capacity", self.capacity, MOST_REPLAY),
+            ("capacity_bytes", self.capacity_bytes, 1 << 40),
             ("rewarding_copies", self.rewarding_copies, MOST),
         ] {
             if !(1..=most).contains(&value) {
@@ -222,10 +222,10 @@ impl LearnerSettings for DqnConfig {
         if !self.zero_reward.is_finite() || self.zero_reward.abs() > 1e6 {
             return refuse(format!("zero_reward = {}; choose from -1e6 to 1e6", self.zero_reward));
         }
-        if self.first > self.replay {
+        if self.first > self.capacity {
             return refuse(format!(
-                "first = {}, but the replay buffer holds {}; choose a smaller number or a larger replay",
-                self.first, self.replay
+                "first = {}, but the replay buffer holds {}; choose a smaller number or a larger capacity",
+                self.first, self.capacity
             ));
         }
         Ok(())
@@ -254,12 +254,12 @@ impl LearnerSettings for DqnConfig {
     fn size(&self, job: &JobSize) -> LearnerSize {
         let &JobSize { params, longest, .. } = job;
         // Observations are unknown here; the settings bound them.
-        let replay = self.replay_bytes.min(self.replay.saturating_mul(2 << 10)) as u64;
+        let replay = self.capacity_bytes.min(self.capacity.saturating_mul(2 << 10)) as u64;
         LearnerSize {
             memory: replay.saturating_add(longest.saturating_mul(4 << 10)).saturating_add(vectors(params)),
             saved: replay.saturating_add(params.saturating_mul(32)),
-            what: format!("the last {} transitions", self.replay),
-            remedy: "lower the stage's replay or replay_bytes",
+            what: format!("the last {} transitions", self.capacity),
+            remedy: "lower the stage's capacity or capacity_bytes",
         }
     }
 }

@@ -135,10 +135,19 @@ impl Recipe {
 
     /// Whether a stage learns from this kind of data.
     pub fn learns_from(&self, data: LearnsFrom) -> bool {
-        self.stages.iter().any(|stage| {
-            let learner = LEARNERS.get(stage.algorithm.as_deref().unwrap_or(&self.algorithm));
-            learner.is_some_and(|learner| learner.learns_from == data)
-        })
+        self.data().any(|learns_from| learns_from == data)
+    }
+
+    /// Whether a stage needs a [`Student`](foveate_core::Student).
+    pub fn needs_student(&self) -> bool {
+        self.data().any(LearnsFrom::needs_student)
+    }
+
+    /// What each stage learns from.
+    fn data(&self) -> impl Iterator<Item = LearnsFrom> {
+        let algorithms =
+            self.stages.iter().map(|stage| stage.algorithm.as_deref().unwrap_or(&self.algorithm));
+        algorithms.filter_map(|algorithm| Some(LEARNERS.get(algorithm)?.learns_from))
     }
 
     /// Identifies the recipe: SHA-256 of all its settings.

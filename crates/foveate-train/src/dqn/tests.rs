@@ -130,7 +130,7 @@ fn config() -> DqnConfig {
         steps_per_update: 1,
         first: 50,
         learning_rate: 0.02,
-        replay: 500,
+        capacity: 500,
         ..DqnConfig::default()
     }
 }
@@ -300,7 +300,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         (DqnConfig { epsilon: 1.5, ..config() }, "epsilon = 1.5; choose from 0 to 1"),
         (DqnConfig { discount: f64::NAN, ..config() }, "discount = NaN"),
         (DqnConfig { batch: 0, ..config() }, "batch = 0; choose from 1 to 1000000"),
-        (DqnConfig { replay: usize::MAX, ..config() }, "choose from 1 to 10000000"),
+        (DqnConfig { capacity: usize::MAX, ..config() }, "choose from 1 to 10000000"),
         (DqnConfig { first: 501, ..config() }, "first = 501, but the replay buffer holds 500"),
         (DqnConfig { clip: 0.0, ..config() }, "clip = 0; it must be above 0"),
         (DqnConfig { averaging: 1.0, ..config() }, "averaging = 1; it must be at least 0 and below 1"),
