@@ -256,7 +256,11 @@ impl LearnerSettings for DqnConfig {
         // Observations are unknown here; the settings bound them.
         let replay = self.capacity_bytes.min(self.capacity.saturating_mul(2 << 10)) as u64;
         LearnerSize {
-            memory: replay.saturating_add(longest.saturating_mul(4 << 10)).saturating_add(vectors(params)),
+            // A round that fails leaves the buffer as it was, of which it keeps a copy.
+            memory: replay
+                .saturating_mul(2)
+                .saturating_add(longest.saturating_mul(4 << 10))
+                .saturating_add(vectors(params)),
             saved: replay.saturating_add(params.saturating_mul(32)),
             what: format!("the last {} transitions", self.capacity),
             remedy: "lower the stage's capacity or capacity_bytes",
@@ -442,7 +446,6 @@ impl Dqn {
         let diverged = |what: String| LearnError::Diverged { generation: learnt.generation, what };
         let place = format!("update {} (batch {number} of the round)", learnt.updates);
         for (student, params) in [(&mut *online, &learnt.params), (&mut *target_net, &learnt.target)] {
-            // Only the target network's copy is made here; the online weights change with every update.
             student.set_params(params).map_err(|error| diverged(format!("{place}: {error}")))?;
         }
         let Scratch { drawn, before, after, best: chosen, targets, values, slopes, gradient, .. } = scratch;
