@@ -9,8 +9,9 @@
 //! 3. Episodes are divided into windows of `horizon` steps. The policy follows the gradient of the discounted rewards of a
 //!    window and of the value after it, by backpropagation through the agent, its memory and the world's equations. The
 //!    windows keep these gradients from growing without bound in a world that is chaotic over longer times. Gradients with
-//!    a norm above 1 are clipped to 1. A termination has no derivative, so the last window of an episode that terminated
-//!    follows the slope of the critic, too: it falls towards states in which episodes end.
+//!    a norm above 1 are clipped to 1. A termination has no derivative; with
+//!    [`terminal_slope`](ShortHorizonConfig::terminal_slope) the last window of an episode that terminated follows the slope
+//!    of the critic, too, which falls towards states in which episodes end.
 //!
 //! The agent does not explore, so the policy that learns is the one that is evaluated. The result, [`Learner::weights`], is a
 //! moving average of the weights over the updates.
@@ -68,6 +69,8 @@ pub struct ShortHorizonConfig {
     pub averaging: f64,
     /// Bound of the derivatives of the return with respect to the world's state and to the agent's memory, above 0.
     pub clip: f64,
+    /// Whether the critic's slope counts where an episode terminated, as in all other windows.
+    pub terminal_slope: bool,
     /// Rounds in which the critic alone learns.
     pub critic_rounds: u64,
     /// Steps of Adam of the critic per round, at least 1.
@@ -92,6 +95,7 @@ impl Default for ShortHorizonConfig {
             learning_rate: 0.002,
             averaging: 0.99,
             clip: 10.0,
+            terminal_slope: true,
             critic_rounds: 20,
             critic_updates: 8,
             critic_batch: 1024,
@@ -112,7 +116,7 @@ impl ShortHorizonConfig {
     fn numbers(&self) -> Vec<f64> {
         let &ShortHorizonConfig { discount, trace, learning_rate, averaging, clip, critic_rounds, .. } = self;
         let sizes = [self.horizon, self.updates, self.critic_updates, self.critic_batch, self.critic_units];
-        let rates = [self.critic_learning_rate, self.critic_target];
+        let rates = [self.critic_learning_rate, self.critic_target, f64::from(u8::from(self.terminal_slope))];
         let others = [discount, trace, learning_rate, averaging, clip, critic_rounds as f64];
         [&sizes.map(|n| n as f64)[..], &others, &rates].concat()
     }
@@ -402,7 +406,8 @@ impl ShortHorizon {
         number: usize,
         step: &mut [f64],
     ) -> Result<(), PolicyError> {
-        let ShortHorizonConfig { horizon, discount, updates, averaging, clip, .. } = self.config;
+        let ShortHorizonConfig { horizon, discount, updates, averaging, clip, terminal_slope, .. } =
+            self.config;
         if self.student.set_params(&rounded(&self.descent.current)).is_err() {
             self.descent.give_up();
             return Ok(());
@@ -430,9 +435,9 @@ impl ShortHorizon {
             }
             let mut from = 0;
             for (&end, slopes) in ends.iter().zip(values.chunks_exact_mut(numbers)) {
-                // Also after a termination, where the value is 0 but no step can be taken back: the critic's slope there
-                // leads away from the states in which episodes end.
-                let factor = discount.powf((end - from) as f64);
+                // After a termination the value is 0 everywhere, but the critic's slope leads away from such states.
+                let flat = !terminal_slope && episode.terminated && end == episode.steps;
+                let factor = if flat { 0.0 } else { discount.powf((end - from) as f64) };
                 for slope in slopes {
                     *slope = (f64::from(*slope) * factor) as f32;
                 }

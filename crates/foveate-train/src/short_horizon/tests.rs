@@ -170,3 +170,28 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         assert!(said.contains(expect), "{said}");
     }
 }
+
+/// The slope of the critic counts at terminations if it is asked for, and changes nothing elsewhere.
+#[test]
+fn terminations_follow_the_critic_if_asked() {
+    let learnt = |terminal_slope: bool, weight: f64| {
+        let mut learner = from(weight, ShortHorizonConfig { terminal_slope, ..config() });
+        let mut episodes: Vec<_> = (0..4).map(|seed| episode(weight, seed, 40)).collect();
+        for episode in &mut episodes {
+            // Small rewards, so that the gradient is not clipped to a norm of 1.
+            episode.rewards.iter_mut().chain(&mut episode.reward).for_each(|x| *x *= 0.001);
+        }
+        let terminated = episodes.iter().any(|episode| episode.terminated);
+        for _ in 0..5 {
+            learner.receive(experience(episodes.clone())).expect("fine");
+        }
+        // With one parameter the steps of Adam hardly depend on the size of a gradient, but its moments do.
+        let mut state = learner.state();
+        state.remove("settings");
+        (terminated, state)
+    };
+    let ((terminated, with), (_, without)) = (learnt(true, 0.3), learnt(false, 0.3));
+    assert!(terminated && with != without);
+    let ((terminated, with), (_, without)) = (learnt(true, -0.3), learnt(false, -0.3));
+    assert!(!terminated && with == without);
+}
