@@ -8,13 +8,11 @@ use foveate_train::{Recipe, Training};
 
 #[test]
 fn the_presets_pass_their_own_check_and_survive_toml() {
-    for name in PRESETS.names() {
+    for preset in PRESETS.iter() {
         // The settings that presets for many worlds leave to the world.
-        let sets: &[&str] = if name.starts_with("gymnasium") {
-            &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
-        } else {
-            &[]
-        };
+        let (name, open) = (preset.name, preset.open);
+        let sets: &[&str] =
+            if open { &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"] } else { &[] };
         let recipe = TrainConfig::load(name, None, sets).expect(name).recipe;
         recipe.check().expect(name);
         let text = toml::to_string(&recipe).expect("plain values");

@@ -6,13 +6,11 @@ const NO_SETS: [&str; 0] = [];
 
 #[test]
 fn presets_are_whole_and_survive_a_round_trip() {
-    for name in PRESETS.names() {
+    for preset in PRESETS.iter() {
         // The settings that presets for many worlds leave to the world.
-        let sets: &[&str] = if name.starts_with("gymnasium") {
-            &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"]
-        } else {
-            &[]
-        };
+        let (name, open) = (preset.name, preset.open);
+        let sets: &[&str] =
+            if open { &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"] } else { &[] };
         let config = TrainConfig::load(name, None, sets).expect("a preset is right");
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("config.toml");
