@@ -76,7 +76,7 @@ pub struct DqnConfig {
     /// Factor per step of rewards to come, `0.0..=1.0`.
     pub discount: f64,
     /// Steps whose rewards a transition sums, at least 1.
-    pub steps: usize,
+    pub n_step: usize,
     /// The action whose value counts after a step.
     pub target: Target,
     /// Updates between copies of the network to the target network, at least 1.
@@ -117,7 +117,7 @@ impl Default for DqnConfig {
         DqnConfig {
             epsilon: 0.1,
             discount: 0.99,
-            steps: 1,
+            n_step: 1,
             target: Target::Double,
             target_every: 500,
             loss: Loss::Squared,
@@ -154,7 +154,7 @@ impl DqnConfig {
             Target::Before => 2,
         };
         let counts = [
-            self.steps,
+            self.n_step,
             target,
             self.batch,
             self.steps_per_update,
@@ -189,7 +189,7 @@ impl LearnerSettings for DqnConfig {
     fn check(&self) -> Result<(), LearnError> {
         let refuse = |why: String| Err(LearnError::BadConfig { why });
         for (name, value, most) in [
-            ("steps", self.steps, MOST),
+            ("n_step", self.n_step, MOST),
             ("target_every", usize::try_from(self.target_every).unwrap_or(usize::MAX), MOST),
             ("batch", self.batch, MOST),
             ("steps_per_update", self.steps_per_update, MOST),
@@ -379,7 +379,7 @@ impl Dqn {
 
     /// Adds the transitions of an episode to the replay buffer; returns their number.
     fn remember(&mut self, unroll: &Unroll) -> Result<usize, LearnError> {
-        let DqnConfig { discount, steps, rewarding_copies, zero_reward, bootstrap_truncated, .. } =
+        let DqnConfig { discount, n_step, rewarding_copies, zero_reward, bootstrap_truncated, .. } =
             self.config;
         let refused = |why: String| LearnError::Experience { why };
         let values = network(&mut *self.online);
@@ -406,7 +406,7 @@ impl Dqn {
                     return Err(refused(format!("action {other} where one of {choices} choices is due")));
                 }
             };
-            let end = (t + steps).min(n);
+            let end = (t + n_step).min(n);
             let (mut reward, mut factor) = (0.0, 1.0);
             for &given in &unroll.rewards[t..end] {
                 reward += factor * if given == 0.0 { zero_reward } else { given };

@@ -116,7 +116,7 @@ fn table(learner: &LearnerDescriptor) -> Table {
             "horizon = 3\nupdates = 2\ncritic_rounds = 1\ncritic_batch = 9\ncritic_units = 4"
         }
         LearnsFrom::Values => {
-            "batch = 4\nfirst = 1\nsteps_per_update = 3\ncapacity = 9\nsteps = 2\npriority = 0.5"
+            "batch = 4\nfirst = 1\nsteps_per_update = 3\ncapacity = 9\nn_step = 2\npriority = 0.5"
         }
         LearnsFrom::Returns | LearnsFrom::Transitions => "",
     };

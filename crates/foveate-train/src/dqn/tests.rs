@@ -192,7 +192,7 @@ fn transitions_are_what_the_settings_say() {
             .collect::<Vec<_>>()
     };
     assert_eq!(kept(config(), &unroll), [(0, 1, 0.0, 0.9), (1, 2, 0.0, 0.9), (2, 3, 1.0, 0.9)]);
-    let two = DqnConfig { steps: 2, zero_reward: -0.5, ..config() };
+    let two = DqnConfig { n_step: 2, zero_reward: -0.5, ..config() };
     let expect = [(0, 2, -0.95, 0.81), (1, 3, 0.4, 0.81), (2, 3, 1.0, 0.9)];
     for (got, expect) in kept(two, &unroll).into_iter().zip(expect) {
         assert_eq!((got.0, got.1), (expect.0, expect.1));
