@@ -265,7 +265,11 @@ fn cartpole_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> 
     }
     let steps = number(&ours, "steps")?;
     ensure!(steps == number(&theirs, "steps")?, "other numbers of steps");
-    for (key, way) in [("step", "`step` and `observation`"), ("episode", "steps of an episode")] {
+    for (key, way) in [
+        ("step", "`step` and `observation`"),
+        ("episode", "steps of an episode"),
+        ("batch", "100 worlds in one batch"),
+    ] {
         let speed = steps / number(&ours, &format!("{key}_cpu_s"))?;
         for (key, name) in [
             ("gymnasium", "Python, `gymnasium.make`"),

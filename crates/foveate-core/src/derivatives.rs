@@ -22,11 +22,14 @@ pub struct StepDerivatives {
 /// An episode with the derivatives of its steps; the agent's own actions, without exploration.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DifferentiatedEpisode {
-    /// Number of steps.
+    /// Steps before the recorded ones, of which only `inputs` are recorded.
+    #[serde(default)]
+    pub begin: usize,
+    /// Number of recorded steps; 0 when the episode ended before them.
     pub steps: usize,
     /// Length of the state.
     pub states: usize,
-    /// `[steps, inputs]`: the numbers of [`Agent::study_inputs`].
+    /// `[begin + steps, inputs]`: the numbers of [`Agent::study_inputs`].
     pub inputs: Vec<f32>,
     /// `[steps + 1, numbers]`: the observation before each step, and the final one.
     pub observations: Vec<f32>,
@@ -233,15 +236,17 @@ impl<'a> ThroughWorld<'a> {
 pub struct DifferentiatingActor<'a> {
     agent: &'a mut dyn Agent,
     episode: &'a mut DifferentiatedEpisode,
+    begin: u64,
     derivatives: StepDerivatives,
     action: Vec<f64>,
 }
 
 impl<'a> DifferentiatingActor<'a> {
-    /// An actor for one episode; clears `episode`.
-    pub fn new(agent: &'a mut dyn Agent, episode: &'a mut DifferentiatedEpisode) -> Self {
+    /// An actor for one episode, which records from step `begin` on; clears `episode`.
+    pub fn new(agent: &'a mut dyn Agent, episode: &'a mut DifferentiatedEpisode, begin: u64) -> Self {
         *episode = DifferentiatedEpisode::default();
-        DifferentiatingActor { agent, episode, derivatives: StepDerivatives::default(), action: vec![] }
+        let derivatives = StepDerivatives::default();
+        DifferentiatingActor { agent, episode, begin, derivatives, action: vec![] }
     }
 }
 
@@ -250,12 +255,16 @@ impl Actor for DifferentiatingActor<'_> {
         self.agent.begin_episode(episode);
     }
 
-    fn act(&mut self, env: &mut dyn Env, _: u64, context: &mut ActContext) -> Result<Chosen<'_>, ActorError> {
-        let DifferentiatingActor { agent, episode, derivatives, action } = self;
+    fn act(
+        &mut self,
+        env: &mut dyn Env,
+        step: u64,
+        context: &mut ActContext,
+    ) -> Result<Chosen<'_>, ActorError> {
+        let DifferentiatingActor { agent, episode, begin, derivatives, action } = self;
         let decision = agent.act(env.observation(), context)?;
         action.clear();
         action.extend_from_slice(decision.action);
-        env.derivatives(action, derivatives)?;
         let Some(numbers) = env.observation().numbers() else {
             let why = "gradients through a world need observations that are numbers; this one shows pictures"
                 .into();
@@ -269,6 +278,11 @@ impl Actor for DifferentiatingActor<'_> {
         }
         let single = |from: &[f64], to: &mut Vec<f32>| to.extend(from.iter().map(|&x| x as f32));
         episode.inputs.extend_from_slice(inputs.numbers);
+        if step < *begin {
+            episode.begin += 1;
+            return Ok(Chosen { action: RawAction::Outputs(action), decision: None });
+        }
+        env.derivatives(action, derivatives)?;
         episode.observations.extend_from_slice(numbers);
         single(&derivatives.state, &mut episode.state);
         single(&derivatives.reward, &mut episode.reward);
@@ -287,6 +301,7 @@ impl Actor for DifferentiatingActor<'_> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepEnds {
     job: RolloutJob,
+    begin: u64,
     rewards: Vec<f32>,
     last: Vec<f32>,
     derivatives: StepDerivatives,
@@ -294,9 +309,9 @@ pub struct StepEnds {
 }
 
 impl StepEnds {
-    /// A recorder for the episode of this job.
-    pub fn new(job: RolloutJob) -> Self {
-        StepEnds { job, ..StepEnds::default() }
+    /// A recorder for the episode of this job, from step `begin` on.
+    pub fn new(job: RolloutJob, begin: u64) -> Self {
+        StepEnds { job, begin, ..StepEnds::default() }
     }
 
     /// Adds what it recorded to the episode.
@@ -311,11 +326,17 @@ impl StepEnds {
 
 impl Observer for StepEnds {
     fn after_step(&mut self, step: AfterStep<'_>) -> Result<(), EvaluateError> {
-        self.rewards.push(step.outcome.reward as f32);
+        if step.step >= self.begin {
+            self.rewards.push(step.outcome.reward as f32);
+        }
         Ok(())
     }
 
     fn end(&mut self, env: &dyn Env, result: EpisodeResult) -> Result<(), EvaluateError> {
+        self.terminated = result.terminated;
+        if self.rewards.is_empty() {
+            return Ok(());
+        }
         let RolloutJob { genome, episode, env_seed } = self.job;
         let zeros = vec![0.0; env.spec().action.bounds().len()];
         let step = result.steps;
@@ -327,7 +348,6 @@ impl Observer for StepEnds {
             source,
         })?;
         self.last.extend_from_slice(env.observation().numbers().unwrap_or_default());
-        self.terminated = result.terminated;
         Ok(())
     }
 }

@@ -319,6 +319,28 @@ impl Episode {
         self.start(actor, self.job.episode_seed());
     }
 
+    /// Draws a time below the limit of this episode's steps, truncates the episode `steps` steps later, and returns the time.
+    ///
+    /// # Errors
+    /// When neither the rules nor the world limit the episode's steps.
+    pub(crate) fn keep_window(&mut self, steps: u64, env: &dyn Env) -> Result<u64, EvaluateError> {
+        let of_world = env.spec().max_steps.map_or(u64::MAX, |steps| steps as u64);
+        let limit = of_world.min(self.rules.max_steps);
+        if limit == u64::MAX {
+            let why = format!(
+                "a window at a random time needs a limit of the episode's steps, and {} has none; set max_steps",
+                env.spec().id
+            );
+            let RolloutJob { genome, episode, env_seed } = self.job;
+            let source = PolicyError::BadConfig { why };
+            return Err(EvaluateError::Policy { genome, episode, env_seed, step: 0, source });
+        }
+        let mut rng = episode_seed(self.job.env_seed, 0).child("window", 0).rng();
+        let begin = (rng.uniform(0.0, limit as f64) as u64).min(limit.saturating_sub(1));
+        self.rules.max_steps = limit.min(begin.saturating_add(steps));
+        Ok(begin)
+    }
+
     fn clear(&mut self) {
         *self = Episode::new(self.job, self.rules).with_mode(self.context.mode);
     }

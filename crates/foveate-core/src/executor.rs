@@ -70,6 +70,12 @@ pub enum Record {
     Demonstrations(DemonstrationPlan),
     /// The derivatives of every step, see [`DifferentiatedEpisode`].
     Derivatives,
+    /// The derivatives of some consecutive steps, which begin at a random time below the limit of the episode's steps. The
+    /// episode is truncated after them; when it ends before them, nothing is recorded.
+    Window {
+        /// The most steps to record, at least 1.
+        steps: u64,
+    },
     /// Observations, actions and rewards, in unrolls of at most this many steps.
     Transitions {
         /// Steps per unroll, at least 1.
@@ -263,7 +269,7 @@ impl Experience {
 pub enum Recording {
     /// From [`Record::Demonstrations`].
     Demonstration(Demonstration),
-    /// From [`Record::Derivatives`].
+    /// From [`Record::Derivatives`] and [`Record::Window`].
     Differentiated(DifferentiatedEpisode),
     /// From [`Record::Transitions`], in order.
     Transitions(Vec<Unroll>),
@@ -304,10 +310,14 @@ pub fn run_episode(
             let result = episode.run(env, &mut actor, &mut ())?;
             Ok((result, Some(Recording::Demonstration(demonstration))))
         }
-        Record::Derivatives => {
+        Record::Derivatives | Record::Window { .. } => {
+            let begin = match record {
+                Record::Window { steps } => episode.keep_window(steps, env)?,
+                _ => 0,
+            };
             let mut recorded = DifferentiatedEpisode::default();
-            let mut ends = StepEnds::new(episode.job());
-            let mut actor = DifferentiatingActor::new(agent, &mut recorded);
+            let mut ends = StepEnds::new(episode.job(), begin);
+            let mut actor = DifferentiatingActor::new(agent, &mut recorded, begin);
             let result = episode.run(env, &mut actor, &mut ends)?;
             ends.complete(&mut recorded);
             Ok((result, Some(Recording::Differentiated(recorded))))

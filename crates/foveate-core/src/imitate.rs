@@ -130,6 +130,8 @@ pub trait Student: Send {
     /// already multiplied by `discount` to the power of the window's length. No gradient flows from one window into
     /// another, while the policy's memory goes on.
     ///
+    /// The first [`begin`](DifferentiatedEpisode::begin) inputs of the episode only set the policy's memory.
+    ///
     /// Derivatives with respect to the world's state and to the policy's memory are clipped to `clip` where they are passed
     /// from step to step.
     ///

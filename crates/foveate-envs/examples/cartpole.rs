@@ -3,8 +3,9 @@
 //! `cargo run --release -p foveate-envs --example cartpole -- FOLDER [--json]`
 //!
 //! FOLDER holds `actions_SEED.jsonl` as `bench/reference/cartpole.py` writes them, which measures Python on the same
-//! episodes. Two ways are measured: `step` and `observation` of the world as an [`Env`], and whole steps of
-//! [`Episode`], the loop of everything that runs episodes.
+//! episodes. Three ways are measured: `step` and `observation` of the world as an [`Env`], whole steps of
+//! [`Episode`], the loop of everything that runs episodes, and [`CartPoleBatch`], one world for each episode, the longest
+//! episodes first.
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use foveate_core::episode::{Episode, RecordedActor};
 use foveate_core::{Action, Env, EvaluateError};
-use foveate_envs::cartpole_swingup::{CartPoleConfig, CartPoleSwingUp};
+use foveate_envs::cartpole_swingup::{CartPoleBatch, CartPoleConfig, CartPoleSwingUp};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time to spend on each way, in nanoseconds.
@@ -36,26 +37,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     let steps: usize = drives.iter().map(|drive| drive.actions.len()).sum();
     let mut env: Box<dyn Env> = Box::new(CartPoleSwingUp::new(CartPoleConfig::default()));
 
-    let (mut stepped, mut driven) = (vec![], vec![]);
+    let (mut stepped, mut driven, mut together) = (vec![], vec![], vec![]);
     let step_s =
         fastest(&mut stepped, &mut || Ok(drives.iter().map(|drive| step(&mut *env, drive)).collect()))?;
     let episode_s =
         fastest(&mut driven, &mut || drives.iter().map(|drive| episode(&mut *env, drive)).collect())?;
-    if stepped != driven {
+    let mut batch = CartPoleBatch::new(CartPoleConfig::default(), drives.len());
+    let batch_s = fastest(&mut together, &mut || Ok(step_batch(&mut batch, &drives)))?;
+    if stepped != driven || stepped != together {
         return Err("the same actions gave other returns".into());
     }
     if json {
         let returns: Vec<f64> = stepped.iter().map(|shown| shown.0).collect();
         let seen: Vec<f64> = stepped.iter().map(|shown| shown.1).collect();
         println!(
-            "{{\"steps\":{steps},\"step_cpu_s\":{step_s},\"episode_cpu_s\":{episode_s},\"returns\":{returns:?},\
-             \"seen\":{seen:?}}}"
+            "{{\"steps\":{steps},\"step_cpu_s\":{step_s},\"episode_cpu_s\":{episode_s},\"batch_cpu_s\":{batch_s},\
+             \"returns\":{returns:?},\"seen\":{seen:?}}}"
         );
     } else {
-        for (name, cpu_s) in [("Env::step", step_s), ("Episode::step", episode_s)] {
+        for (name, cpu_s) in
+            [("Env::step", step_s), ("Episode::step", episode_s), ("CartPoleBatch::step", batch_s)]
+        {
             let speed = steps as f64 / cpu_s;
             println!(
-                "{name:14} {:7.2} million steps per CPU second, {:.1} ns a step",
+                "{name:19} {:7.2} million steps per CPU second, {:.1} ns a step",
                 speed / 1e6,
                 1e9 / speed
             );
@@ -87,6 +92,40 @@ fn episode(env: &mut dyn Env, drive: &Drive) -> Result<(Shown, u64), EvaluateErr
     let total = episode.finish::<EvaluateError>(env, &mut actor, &mut ())?.total;
     let spent = cpu_ns() - start;
     Ok(((total, last(env)), spent))
+}
+
+/// All episodes at once; the CPU nanoseconds, in the last place, are those of all steps together.
+fn step_batch(batch: &mut CartPoleBatch, drives: &[Drive]) -> Vec<(Shown, u64)> {
+    let mut order: Vec<usize> = (0..drives.len()).collect();
+    order.sort_by_key(|&drive| std::cmp::Reverse(drives[drive].actions.len()));
+    let longest = order.first().map_or(0, |&drive| drives[drive].actions.len());
+    // `[steps, worlds]`; after the end of an episode, its world stays as it is.
+    let action = |step: usize, drive: usize| drives[drive].actions.get(step).map_or(0.0, |action| action[0]);
+    let actions: Vec<Vec<f64>> =
+        (0..longest).map(|step| order.iter().map(|&drive| action(step, drive)).collect()).collect();
+    for (world, &drive) in order.iter().enumerate() {
+        batch.reset(world, Some(drives[drive].seed));
+    }
+    let mut totals = vec![0.0; drives.len()];
+    let (start, mut seen) = (cpu_ns(), 0.0);
+    for (step, actions) in actions.iter().enumerate() {
+        let steps = batch.step(actions).expect("finite actions");
+        let runs = order.iter().take_while(|&&drive| drives[drive].actions.len() > step).count();
+        for (total, step) in totals[..runs].iter_mut().zip(steps) {
+            *total += step.reward;
+        }
+        seen += batch.observations()[0];
+    }
+    let spent = cpu_ns() - start;
+    std::hint::black_box(seen);
+    let mut shown = vec![((0.0, 0.0), 0); drives.len()];
+    for ((&drive, &total), seen) in order.iter().zip(&totals).zip(batch.observations().chunks_exact(5)) {
+        shown[drive].0 = (total, seen.iter().fold(0.0, |sum, &x| sum + f64::from(x)));
+    }
+    if let Some(last) = shown.last_mut() {
+        last.1 = spent;
+    }
+    shown
 }
 
 /// The sum of the numbers that the world shows.

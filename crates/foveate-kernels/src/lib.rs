@@ -16,6 +16,8 @@
 //! * [`pixels`]: shrinks small windows of pixels to one pixel.
 //! * [`elementwise`]: activations, softmax and normalisation, with their gradients.
 //! * [`gemm`]: matrix products in single precision, for layers and their gradients.
+//! * [`libm`]: sine, cosine and square in double precision, with the bits of the C library.
+//! * [`plain`]: plain Rust, compiled for the instruction set of the processor.
 //! * [`matrix`]: linear algebra in double precision. Its results differ in the last bits between processors
 //!   with and without fused multiply-adds.
 //!
@@ -40,12 +42,14 @@ pub mod gemm;
 pub mod kernel_vote;
 mod lanes;
 pub mod level;
+pub mod libm;
 pub mod lstm;
 pub mod lstm_gradient;
 pub mod matrix;
 pub mod near_vote;
 pub mod patch_codes;
 pub mod pixels;
+pub mod plain;
 pub mod project;
 pub mod sensory;
 mod threads;

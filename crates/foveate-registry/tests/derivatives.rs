@@ -6,8 +6,8 @@ use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
-    Agent, DifferentiatedEpisode, PolicyAgent, Record, Recording, RolloutJob, Seed, Student, Windows,
-    run_episode,
+    Agent, DifferentiatedEpisode, EpisodeResult, PolicyAgent, Record, Recording, RolloutJob, Seed, Student,
+    Windows, run_episode,
 };
 use foveate_envs::registry::EnvRequest;
 
@@ -21,17 +21,79 @@ fn config() -> VectorConfig {
 
 /// The first `steps` steps of an episode.
 fn episode(params: &[f32], steps: u64) -> DifferentiatedEpisode {
+    record(params, steps, Record::Derivatives).0
+}
+
+fn record(params: &[f32], steps: u64, record: Record) -> (DifferentiatedEpisode, EpisodeResult) {
     let request = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
     let mut env = foveate_registry::make(&request).expect("a native world");
     let mut agent = PolicyAgent::new(VectorAgent::new(config()).expect("published"));
     agent.set_params(params).expect("as many");
     let mut episode = Episode::new(JOB, EpisodeRules { max_steps: steps, ..EpisodeRules::WHOLE });
     let (result, recording) =
-        run_episode(&mut episode, &mut *env, &mut agent, Record::Derivatives).expect("it has derivatives");
+        run_episode(&mut episode, &mut *env, &mut agent, record).expect("it has derivatives");
     let Some(Recording::Differentiated(recorded)) = recording else { panic!("another recording") };
-    assert_eq!((recorded.steps as u64, recorded.terminated), (result.steps, result.terminated));
-    recorded.check().expect("its lengths belong together");
-    recorded
+    assert_eq!(
+        ((recorded.begin + recorded.steps) as u64, recorded.terminated),
+        (result.steps, result.terminated)
+    );
+    if recorded.steps > 0 {
+        recorded.check().expect("its lengths belong together");
+    }
+    (recorded, result)
+}
+
+/// A window is a part of the whole episode, and its gradient is that of this part.
+#[test]
+fn a_window_is_a_part_of_an_episode() {
+    const LIMIT: u64 = 30;
+    let settings = config().to_value().expect("plain values");
+    let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
+    let whole = episode(&params, LIMIT);
+    let (window, result) = record(&params, LIMIT, Record::Window { steps: 7 });
+    let DifferentiatedEpisode { begin, steps, .. } = window;
+    let all = begin + steps;
+    assert!(begin > 0 && all as u64 == (begin as u64 + 7).min(LIMIT), "{begin} {steps}");
+    assert!(result.truncated && !result.terminated);
+    assert_eq!(record(&params, LIMIT, Record::Window { steps: 7 }).0, window, "the time belongs to the job");
+    assert_eq!(window.inputs, whole.inputs[..all * 6]);
+    assert_eq!(window.observations, whole.observations[begin * 5..][..(steps + 1) * 5]);
+    assert_eq!(window.rewards, whole.rewards[begin..all]);
+    assert_eq!(window.state, whole.state[begin * 20..all * 20]);
+    assert_eq!(window.reward, whole.reward[begin * 5..all * 5]);
+    assert_eq!(window.observation, whole.observation[begin * 20..][..(steps + 1) * 20]);
+
+    let mut student = VectorStudent::new(config()).expect("it has names");
+    student.set_params(&params).expect("as many");
+    let mut gradient_of = |episode: &DifferentiatedEpisode, ends: &[usize], chosen: &[bool]| {
+        let values = vec![0.0; ends.len() * 5];
+        let windows = Windows { ends, values: &values, chosen, discount: DISCOUNT, clip: 1e6 };
+        let mut gradient = vec![0.0; params.len()];
+        let given = student.study_world(episode, &windows, &mut gradient).expect("it fits");
+        (given, gradient)
+    };
+    let of_window = gradient_of(&window, &[steps], &[true]);
+    let mut ends = vec![begin, all];
+    ends.extend((whole.steps > all).then_some(whole.steps));
+    let chosen: Vec<bool> = (0..ends.len()).map(|i| i == 1).collect();
+    let of_whole = gradient_of(&whole, &ends, &chosen);
+    assert!((of_window.0 - of_whole.0).abs() < 1e-12);
+    for (i, (a, b)) in of_window.1.iter().zip(&of_whole.1).enumerate() {
+        assert!((a - b).abs() < 1e-6, "parameter {i}: {a}, {b} in the whole episode");
+    }
+}
+
+/// The pole is not saved, so the cart leaves the track before most of the times that are drawn.
+#[test]
+fn an_episode_that_ends_before_its_window_records_nothing() {
+    let settings = config().to_value().expect("plain values");
+    let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
+    let (window, result) = record(&params, u64::MAX, Record::Window { steps: 7 });
+    assert!(result.terminated && window.terminated, "{result:?}");
+    assert_eq!((window.begin as u64, window.steps, window.rewards.len()), (result.steps, 0, 0));
+    let mut student = VectorStudent::new(config()).expect("it has names");
+    let windows = Windows { ends: &[1], values: &[0.0; 5], chosen: &[true], discount: DISCOUNT, clip: 1.0 };
+    assert!(student.study_world(&window, &windows, &mut vec![0.0; params.len()]).is_err());
 }
 
 #[test]

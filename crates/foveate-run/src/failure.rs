@@ -92,7 +92,7 @@ pub(crate) struct FailedRollout<'a> {
 const fn plan(record: Record) -> Option<DemonstrationPlan> {
     match record {
         Record::Demonstrations(plan) => Some(plan),
-        Record::Returns | Record::Derivatives | Record::Transitions { .. } => None,
+        Record::Returns | Record::Derivatives | Record::Window { .. } | Record::Transitions { .. } => None,
     }
 }
 

@@ -6,7 +6,8 @@
 //! 1. The current weights run whole episodes, and the derivatives of every step are recorded.
 //! 2. The critic, a network of two hidden layers, learns the value of observations by TD(λ); after a termination it is 0.
 //!    All values come from a slow copy of the critic, the target network.
-//! 3. Episodes are divided into windows of `horizon` steps. The policy follows the gradient of the discounted rewards of a
+//! 3. Episodes are divided into windows of `horizon` steps, or of each episode only one window is recorded
+//!    ([`whole_episodes`](ShortHorizonConfig::whole_episodes)), at a random time, so that a step learns from many starts. The policy follows the gradient of the discounted rewards of a
 //!    window and of the value after it, by backpropagation through the agent, its memory and the world's equations. The
 //!    windows keep these gradients from growing without bound in a world that is chaotic over longer times. Gradients with
 //!    a norm above 1 are clipped to 1. A termination has no derivative; with
@@ -71,6 +72,12 @@ pub struct ShortHorizonConfig {
     pub clip: f64,
     /// Whether the critic's slope counts where an episode terminated, as in all other windows.
     pub terminal_slope: bool,
+    /// Bound of the norm of the gradient of a single episode, 0 for none. Where the world is chaotic, a few episodes have
+    /// gradients a hundred times those of the others, and decide the direction of a step alone.
+    pub episode_clip: f64,
+    /// Whether whole episodes are recorded. If not, only `horizon` steps of each are, which begin at a random time below the
+    /// limit of its steps; episodes that end before teach nothing.
+    pub whole_episodes: bool,
     /// Rounds in which the critic alone learns.
     pub critic_rounds: u64,
     /// Steps of Adam of the critic per round, at least 1.
@@ -96,6 +103,8 @@ impl Default for ShortHorizonConfig {
             averaging: 0.99,
             clip: 10.0,
             terminal_slope: true,
+            episode_clip: 0.0,
+            whole_episodes: true,
             critic_rounds: 20,
             critic_updates: 8,
             critic_batch: 1024,
@@ -118,7 +127,24 @@ impl ShortHorizonConfig {
         let sizes = [self.horizon, self.updates, self.critic_updates, self.critic_batch, self.critic_units];
         let rates = [self.critic_learning_rate, self.critic_target, f64::from(u8::from(self.terminal_slope))];
         let others = [discount, trace, learning_rate, averaging, clip, critic_rounds as f64];
-        [&sizes.map(|n| n as f64)[..], &others, &rates].concat()
+        let mut numbers = [&sizes.map(|n| n as f64)[..], &others, &rates].concat();
+        // Settings that came later count only where they are used, so that older states still fit.
+        if !self.whole_episodes || self.episode_clip > 0.0 {
+            numbers.extend([f64::from(u8::from(self.whole_episodes)), self.episode_clip]);
+        }
+        numbers
+    }
+}
+
+impl ShortHorizonConfig {
+    /// What the gradient of an episode is multiplied by.
+    fn scale(&self, gradient: &[f32]) -> f32 {
+        let norm = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>().sqrt();
+        if self.episode_clip > 0.0 && norm > self.episode_clip {
+            (self.episode_clip / norm) as f32
+        } else {
+            1.0
+        }
     }
 }
 
@@ -145,7 +171,10 @@ impl LearnerSettings for ShortHorizonConfig {
                 return refuse(format!("{name} = {value}; it must be above 0"));
             }
         }
-        let ShortHorizonConfig { discount, trace, averaging, critic_target, .. } = *self;
+        let ShortHorizonConfig { discount, trace, averaging, critic_target, episode_clip, .. } = *self;
+        if !(episode_clip >= 0.0 && episode_clip.is_finite()) {
+            return refuse(format!("episode_clip = {episode_clip}; it must be at least 0, for none 0"));
+        }
         if !(discount > 0.0 && discount < 1.0) {
             return refuse(format!("discount = {discount}; it must be above 0 and below 1"));
         }
@@ -449,8 +478,9 @@ impl ShortHorizon {
             // Where the world is chaotic, a gradient may overflow; the others still count.
             if own.iter().all(|g: &f32| g.is_finite()) {
                 count += counted;
+                let scale = self.config.scale(&own);
                 for (sum, g) in gradient.iter_mut().zip(&own) {
-                    *sum += g;
+                    *sum += scale * g;
                 }
             }
         }
@@ -485,13 +515,21 @@ impl ShortHorizon {
 
 impl Learner for ShortHorizon {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        self.descent.work(episodes, Record::Derivatives)
+        let record = if self.config.whole_episodes {
+            Record::Derivatives
+        } else {
+            Record::Window { steps: self.config.horizon as u64 }
+        };
+        self.descent.work(episodes, record)
     }
 
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
         let returns = self.descent.returns("shac", &experience)?;
-        let episodes = differentiated(experience.recordings)?;
-        let numbers = episodes[0].numbers();
+        let episodes = differentiated(experience.recordings, self.config.whole_episodes)?;
+        let Some(numbers) = episodes.first().map(DifferentiatedEpisode::numbers) else {
+            // Every episode ended before its window.
+            return Ok(self.descent.end_round(self.fitness, &returns));
+        };
         if let Some(other) = episodes.iter().find(|episode| episode.numbers() != numbers) {
             let why = format!("observations of {numbers} and of {} numbers in one round", other.numbers());
             return Err(LearnError::Experience { why });
@@ -570,7 +608,7 @@ impl Learner for ShortHorizon {
             let of_critic = of_critic.map(|(name, tensor)| (name.to_owned(), tensor.clone())).collect();
             known.optimizer.restore(&of_critic)?;
             critic = Some(known);
-        } else if descent.generation > 0 {
+        } else if descent.generation > 0 && self.config.whole_episodes {
             return bad("it has no critic".into());
         }
         (self.descent, self.critic) = (descent, critic);
@@ -578,20 +616,23 @@ impl Learner for ShortHorizon {
     }
 }
 
-/// The episodes of a round, checked; at least one.
-fn differentiated(recordings: Vec<Recording>) -> Result<Vec<DifferentiatedEpisode>, LearnError> {
+/// The episodes of a round, checked; at least one, unless they may have ended before the steps to record.
+fn differentiated(recordings: Vec<Recording>, whole: bool) -> Result<Vec<DifferentiatedEpisode>, LearnError> {
     let refused = |why: String| LearnError::Experience { why };
     if recordings.is_empty() {
         return Err(refused("a round of shac without any episode".into()));
     }
     let episode = |recording| match recording {
         Recording::Differentiated(episode) => {
+            if !whole && episode.steps == 0 {
+                return Ok(None);
+            }
             episode.check().map_err(refused)?;
-            Ok(episode)
+            Ok(Some(episode))
         }
         Recording::Demonstration(_) | Recording::Transitions(_) => {
             Err(refused("shac learns from the derivatives of steps, not from other recordings".into()))
         }
     };
-    recordings.into_iter().map(episode).collect()
+    recordings.into_iter().filter_map(|recording| episode(recording).transpose()).collect()
 }

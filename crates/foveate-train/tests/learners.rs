@@ -168,8 +168,9 @@ fn experience(work: &Work) -> Experience {
                     ..Demonstration::default()
                 }));
             }
-            Record::Derivatives => {
+            Record::Derivatives | Record::Window { .. } => {
                 let episode = DifferentiatedEpisode {
+                    begin: 0,
                     steps: 8,
                     states: 2,
                     inputs: draw(16),
@@ -219,7 +220,7 @@ fn work_says_what_it_is_and_stays_until_it_is_received() {
                 }
                 Record::Returns => LearnsFrom::Returns,
                 Record::Demonstrations(_) => LearnsFrom::Demonstrations,
-                Record::Derivatives => LearnsFrom::Derivatives,
+                Record::Derivatives | Record::Window { .. } => LearnsFrom::Derivatives,
                 Record::Transitions { .. } => LearnsFrom::Transitions,
             };
             assert_eq!(learns_from, described.learns_from, "{}", described.name);

@@ -188,7 +188,7 @@ impl Student for VectorStudent {
     ) -> Result<f64, PolicyError> {
         let (sensors, n) = (self.config.sensors.len(), self.actions());
         let (steps, numbers) = (episode.steps, episode.numbers());
-        if episode.inputs.len() != steps * self.inputs()
+        if episode.inputs.len() != episode.begin.saturating_add(steps).saturating_mul(self.inputs())
             || (numbers, episode.actions()) != (sensors, n)
             || gradient.len() != self.params.flat().len()
         {
@@ -200,7 +200,7 @@ impl Student for VectorStudent {
         }
         let halves = self.config.actions.iter().map(|[low, high]| (high - low) / 2.0).collect();
         let mut world = World(ThroughWorld::new(episode, *windows, halves)?);
-        self.learner.backpropagate(self.level, &episode.inputs, &mut world);
+        self.learner.backpropagate(self.level, &episode.inputs, episode.begin, &mut world);
         self.add_to(gradient);
         Ok(windows.returns(episode))
     }

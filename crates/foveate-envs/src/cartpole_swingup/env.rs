@@ -10,9 +10,9 @@ use super::{ID, expert, view};
 use crate::random::Mt19937;
 
 /// Steps after which an episode is truncated.
-const MAX_STEPS: usize = 1000;
+pub(super) const MAX_STEPS: usize = 1000;
 /// The seed of a world that never got one.
-const DEFAULT_SEED: u64 = 0;
+pub(super) const DEFAULT_SEED: u64 = 0;
 
 /// The options of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,19 +46,30 @@ pub struct CartPoleSwingUp {
     running: bool,
 }
 
+/// The description of a world with these options.
+pub(super) fn spec(config: CartPoleConfig) -> EnvSpec {
+    EnvSpec {
+        id: ID.into(),
+        observation: ObservationSpace::Vector { len: if config.redundant { 10 } else { 5 } },
+        action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+        max_steps: Some(MAX_STEPS),
+        fps: FPS,
+    }
+}
+
+/// Position, velocity, cosine and sine of the angle, angular velocity.
+#[inline(always)]
+pub(super) fn shown(state: CartPoleState, (sin, cos): (f64, f64)) -> [f32; 5] {
+    let CartPoleState { x, x_dot, theta_dot, .. } = state;
+    [x as f32, x_dot as f32, cos as f32, sin as f32, theta_dot as f32]
+}
+
 impl CartPoleSwingUp {
     /// Builds a world; it must be reset before the first step.
     pub fn new(config: CartPoleConfig) -> Self {
-        let spec = EnvSpec {
-            id: ID.into(),
-            observation: ObservationSpace::Vector { len: if config.redundant { 10 } else { 5 } },
-            action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
-            max_steps: Some(MAX_STEPS),
-            fps: FPS,
-        };
         let mut world = CartPoleSwingUp {
             config,
-            spec,
+            spec: spec(config),
             stream: Mt19937::gym_seeded(DEFAULT_SEED),
             motion: Motion::new(CartPoleState::HANGING),
             force: 0.0,
@@ -84,9 +95,7 @@ impl CartPoleSwingUp {
     /// Writes the observation.
     #[inline]
     fn look(&mut self) {
-        let CartPoleState { x, x_dot, theta_dot, .. } = self.motion.state();
-        let (sin, cos) = self.motion.sin_cos();
-        let five = [x, x_dot, cos, sin, theta_dot].map(|number| number as f32);
+        let five = shown(self.motion.state(), self.motion.sin_cos());
         self.numbers[..5].copy_from_slice(&five);
         if self.config.redundant {
             self.numbers[5..].copy_from_slice(&five);

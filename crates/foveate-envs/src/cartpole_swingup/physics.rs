@@ -55,8 +55,14 @@ impl CartPoleState {
     /// Explicit Euler: positions move with the velocities before the step.
     #[inline]
     pub(super) fn moved(self, force: f64, sin: f64, cos: f64) -> Self {
+        self.moved_with(force, sin, cos, Squares { spin: squared(self.theta_dot), cos: squared(cos) })
+    }
+
+    /// The same when the squares are known.
+    #[inline(always)]
+    pub(super) fn moved_with(self, force: f64, sin: f64, cos: f64, squares: Squares) -> Self {
         let CartPoleState { x, x_dot, theta, theta_dot } = self;
-        let (spin_squared, cos_squared) = (squared(theta_dot), squared(cos));
+        let Squares { spin: spin_squared, cos: cos_squared } = squares;
         let push = force - FRICTION * x_dot;
         let x_change =
             (-2.0 * MASS_LENGTH * spin_squared * sin + 3.0 * POLE_MASS * GRAVITY * sin * cos + 4.0 * force
@@ -131,8 +137,13 @@ impl CartPoleState {
     /// that of the angle.
     #[inline]
     pub(super) fn reward(self, cos: f64) -> f64 {
-        // Halving is exact, however it is written.
-        0.5 * (cos + 1.0) * (self.x / HALF_TRACK * (PI / 2.0)).cos()
+        reward(cos, self.across().cos())
+    }
+
+    /// The angle whose cosine is the reward's second factor.
+    #[inline(always)]
+    pub(super) fn across(self) -> f64 {
+        self.x / HALF_TRACK * (PI / 2.0)
     }
 
     /// Whether the cart left the track.
@@ -140,6 +151,22 @@ impl CartPoleState {
     pub(super) fn is_off(self) -> bool {
         self.x < -HALF_TRACK || self.x > HALF_TRACK
     }
+}
+
+/// The reward; `across` is the cosine of [`CartPoleState::across`].
+#[inline(always)]
+pub(super) fn reward(cos: f64, across: f64) -> f64 {
+    // Halving is exact, however it is written.
+    0.5 * (cos + 1.0) * across
+}
+
+/// Squares that the equations of motion need.
+#[derive(Clone, Copy)]
+pub(super) struct Squares {
+    /// Of the angular velocity.
+    pub(super) spin: f64,
+    /// Of the angle's cosine.
+    pub(super) cos: f64,
 }
 
 /// A state, and sine and cosine of its angle.

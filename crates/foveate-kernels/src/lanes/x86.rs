@@ -36,6 +36,7 @@ impl Isa for Avx2 {
     type V16 = Pair<Ymm>;
     type V8 = Ymm;
     const ROWS: usize = 2;
+    const FUSED: bool = true;
 
     #[inline(always)]
     fn splat16(self, x: f32) -> Pair<Ymm> {
@@ -135,6 +136,7 @@ impl Isa for Avx512 {
     type V16 = Zmm;
     type V8 = Ymm;
     const ROWS: usize = 4;
+    const FUSED: bool = true;
 
     #[inline(always)]
     fn splat16(self, x: f32) -> Zmm {

@@ -313,23 +313,25 @@ impl Learner {
 
     /// Computes the gradient of what `between` gives the derivatives of, see [`Learner::gradient`].
     ///
-    /// * `inputs`: `[steps, sensors + shared]`, as in [`Learner::study`], at least one step.
+    /// * `inputs`: `[burn_in + steps, sensors + shared]`, as in [`Learner::study`]; the first `burn_in` steps only set the
+    ///   state. At least one step follows.
     ///
     /// Allocates only if there are more steps than in every call before. All levels produce bit-identical results, as
     /// long as `between` does.
     ///
     /// # Panics
     /// When `inputs` has the wrong length.
-    pub fn backpropagate(&mut self, level: Level, inputs: &[f32], between: &mut dyn Between) {
+    pub fn backpropagate(&mut self, level: Level, inputs: &[f32], burn_in: usize, between: &mut dyn Between) {
         let per_step = self.sensors + self.sizes.shared;
-        let steps = inputs.len() / per_step;
+        let all = inputs.len() / per_step;
         assert!(
-            steps > 0 && inputs.len() == steps * per_step,
-            "{} numbers of {per_step} a step",
+            all > burn_in && inputs.len() == all * per_step,
+            "{} numbers of {per_step} a step, {burn_in} steps of burn-in",
             inputs.len()
         );
+        let (steps, (burn_in, inputs)) = (all - burn_in, inputs.split_at(burn_in * per_step));
         self.make_room(steps);
-        level.run(Study { learner: self, burn_in: &[], inputs, goal: Goal::Between(between), steps });
+        level.run(Study { learner: self, burn_in, inputs, goal: Goal::Between(between), steps });
         self.unpack();
     }
 

@@ -135,6 +135,28 @@ fn a_restored_learner_goes_on_to_the_bit() {
     assert!(said.contains("no critic"), "{said}");
 }
 
+/// Windows at random times teach the same policy; episodes that ended before theirs teach nothing.
+#[test]
+fn windows_teach_what_whole_episodes_teach() {
+    let mut learner = new(ShortHorizonConfig { whole_episodes: false, updates: 1, ..config() });
+    let seeds = |_, episode| episode as u64;
+    let empty = DifferentiatedEpisode { begin: 3, terminated: true, ..DifferentiatedEpisode::default() };
+    learner.receive(experience(vec![empty.clone(); 4])).expect("nothing to learn");
+    assert_eq!((learner.generation(), learner.weights()), (1, &[0.3][..]));
+    let mut other = new(ShortHorizonConfig { whole_episodes: false, updates: 1, ..config() });
+    other.restore(&learner.state()).expect("a learner that has not learnt");
+    for round in 0..600 {
+        let work = learner.work(&Episodes { per_row: 4, rules: EpisodeRules::WHOLE, seeds: &seeds });
+        assert_eq!(work.record, Record::Window { steps: 6 });
+        let w = f64::from(work.weights.genome(0)[0]);
+        let windows = (0..3).map(|i| episode(w, 4 * round + i, 6)).chain([empty.clone()]).collect();
+        learner.receive(experience(windows)).expect("fine");
+    }
+    assert!((learner.weights()[0] + 0.9).abs() < 0.05, "{:?}", learner.weights());
+    let mut whole = new(config());
+    assert!(whole.receive(experience(vec![empty])).is_err(), "whole episodes have steps");
+}
+
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let mut learner = new(config());
@@ -165,10 +187,30 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         (ShortHorizonConfig { trace: -0.1, ..config() }, "trace = -0.1"),
         (ShortHorizonConfig { critic_target: 0.0, ..config() }, "critic_target = 0"),
         (ShortHorizonConfig { clip: f64::NAN, ..config() }, "clip = NaN"),
+        (ShortHorizonConfig { episode_clip: -1.0, ..config() }, "episode_clip = -1"),
     ] {
         let said = bad.check().expect_err(expect).to_string();
         assert!(said.contains(expect), "{said}");
     }
+}
+
+/// An episode whose gradient is huge does not decide a step alone, if it is clipped.
+#[test]
+fn gradients_of_single_episodes_are_clipped() {
+    let bounded = |episode_clip| ShortHorizonConfig { episode_clip, ..config() };
+    for (bound, gradient, expect) in
+        [(1.0, [3.0, 4.0], 0.2), (6.0, [3.0, 4.0], 1.0), (0.0, [3e9, 4e9], 1.0), (1.0, [0.0, 0.0], 1.0)]
+    {
+        assert_eq!(bounded(bound).scale(&gradient), expect, "{bound} {gradient:?}");
+    }
+    // The first moment of Adam after one round.
+    let moment = |episode_clip: f64| {
+        let mut learner = from(0.3, ShortHorizonConfig { critic_rounds: 0, ..bounded(episode_clip) });
+        learner.receive(experience((0..4).map(|seed| episode(0.3, seed, 6)).collect())).expect("fine");
+        StateReader(&learner.state()).f64s("adam.first", 1).expect("one weight")[0]
+    };
+    let (free, clipped) = (moment(0.0), moment(1e-3));
+    assert!(free < -0.1 && (-1e-3..0.0).contains(&clipped), "{free} {clipped}");
 }
 
 /// The slope of the critic counts at terminations if it is asked for, and changes nothing elsewhere.

@@ -253,7 +253,7 @@ fn gradients_flow_through_what_lies_between() {
             let mut got = vec![];
             for level in Level::available() {
                 let mut learner = case.learner();
-                learner.backpropagate(level, &single, &mut world);
+                learner.backpropagate(level, &single, 0, &mut world);
                 got = flattened(learner.gradient());
                 let bits: Vec<u32> = got.iter().map(|x| x.to_bits()).collect();
                 assert_eq!(&bits, expect_bits.get_or_insert_with(|| bits.clone()), "{level}, {sizes:?}");
@@ -263,7 +263,7 @@ fn gradients_flow_through_what_lies_between() {
             // A bound that nothing passes leaves one step at a time.
             let mut bounded = case.learner();
             world.bound = f32::MIN_POSITIVE;
-            bounded.backpropagate(Level::best(), &single, &mut world);
+            bounded.backpropagate(Level::best(), &single, 0, &mut world);
             assert_eq!(steps == 1, flattened(bounded.gradient()) == got, "{steps} steps");
             let ends = world.parts.iter().skip(1).copied().chain([steps]);
             let pieces: Vec<_> = world.parts.iter().copied().zip(ends).collect();
