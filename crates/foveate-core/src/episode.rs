@@ -319,7 +319,8 @@ impl Episode {
         self.start(actor, self.job.episode_seed());
     }
 
-    /// Draws a time below the limit of this episode's steps, truncates the episode `steps` steps later, and returns the time.
+    /// Divides the episode into windows of `steps` steps, draws one of them, truncates the episode at its end, and returns its
+    /// begin. It may lie beyond the end of the episode.
     ///
     /// # Errors
     /// When neither the rules nor the world limit the episode's steps.
@@ -328,7 +329,7 @@ impl Episode {
         let limit = of_world.min(self.rules.max_steps);
         if limit == u64::MAX {
             let why = format!(
-                "a window at a random time needs a limit of the episode's steps, and {} has none; set max_steps",
+                "one window of an episode needs a limit of the episode's steps, and {} has none; set max_steps",
                 env.spec().id
             );
             let RolloutJob { genome, episode, env_seed } = self.job;
@@ -336,7 +337,9 @@ impl Episode {
             return Err(EvaluateError::Policy { genome, episode, env_seed, step: 0, source });
         }
         let mut rng = episode_seed(self.job.env_seed, 0).child("window", 0).rng();
-        let begin = (rng.uniform(0.0, limit as f64) as u64).min(limit.saturating_sub(1));
+        let (steps, limit) = (steps.max(1), limit.max(1));
+        let windows = limit.div_ceil(steps);
+        let begin = (rng.uniform(0.0, windows as f64) as u64).min(windows - 1) * steps;
         self.rules.max_steps = limit.min(begin.saturating_add(steps));
         Ok(begin)
     }

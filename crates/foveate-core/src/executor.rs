@@ -70,10 +70,10 @@ pub enum Record {
     Demonstrations(DemonstrationPlan),
     /// The derivatives of every step, see [`DifferentiatedEpisode`].
     Derivatives,
-    /// The derivatives of some consecutive steps, which begin at a random time below the limit of the episode's steps. The
-    /// episode is truncated after them; when it ends before them, nothing is recorded.
+    /// The derivatives of one window, drawn from those into which the episode is divided. The episode is truncated after it;
+    /// when it ends before the window, nothing is recorded.
     Window {
-        /// The most steps to record, at least 1.
+        /// Steps of a window, at least 1. The last one may be shorter.
         steps: u64,
     },
     /// Observations, actions and rewards, in unrolls of at most this many steps.

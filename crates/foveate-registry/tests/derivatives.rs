@@ -12,7 +12,6 @@ use foveate_core::{
 use foveate_envs::registry::EnvRequest;
 
 const DISCOUNT: f64 = 0.98;
-const JOB: RolloutJob = RolloutJob { genome: 0, episode: 0, env_seed: 7 };
 
 fn config() -> VectorConfig {
     let names = ["x", "x'", "cos", "sin", "spin"];
@@ -21,15 +20,21 @@ fn config() -> VectorConfig {
 
 /// The first `steps` steps of an episode.
 fn episode(params: &[f32], steps: u64) -> DifferentiatedEpisode {
-    record(params, steps, Record::Derivatives).0
+    record(params, 7, steps, Record::Derivatives).0
 }
 
-fn record(params: &[f32], steps: u64, record: Record) -> (DifferentiatedEpisode, EpisodeResult) {
+fn record(
+    params: &[f32],
+    env_seed: u64,
+    steps: u64,
+    record: Record,
+) -> (DifferentiatedEpisode, EpisodeResult) {
     let request = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
     let mut env = foveate_registry::make(&request).expect("a native world");
     let mut agent = PolicyAgent::new(VectorAgent::new(config()).expect("published"));
     agent.set_params(params).expect("as many");
-    let mut episode = Episode::new(JOB, EpisodeRules { max_steps: steps, ..EpisodeRules::WHOLE });
+    let job = RolloutJob { genome: 0, episode: 0, env_seed };
+    let mut episode = Episode::new(job, EpisodeRules { max_steps: steps, ..EpisodeRules::WHOLE });
     let (result, recording) =
         run_episode(&mut episode, &mut *env, &mut agent, record).expect("it has derivatives");
     let Some(Recording::Differentiated(recorded)) = recording else { panic!("another recording") };
@@ -49,13 +54,17 @@ fn a_window_is_a_part_of_an_episode() {
     const LIMIT: u64 = 30;
     let settings = config().to_value().expect("plain values");
     let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
-    let whole = episode(&params, LIMIT);
-    let (window, result) = record(&params, LIMIT, Record::Window { steps: 7 });
+    let (whole, _) = record(&params, 8, LIMIT, Record::Derivatives);
+    let (window, result) = record(&params, 8, LIMIT, Record::Window { steps: 3 });
     let DifferentiatedEpisode { begin, steps, .. } = window;
     let all = begin + steps;
-    assert!(begin > 0 && all as u64 == (begin as u64 + 7).min(LIMIT), "{begin} {steps}");
+    assert!(begin > 0 && begin % 3 == 0 && all as u64 == (begin as u64 + 3).min(LIMIT), "{begin} {steps}");
     assert!(result.truncated && !result.terminated);
-    assert_eq!(record(&params, LIMIT, Record::Window { steps: 7 }).0, window, "the time belongs to the job");
+    assert_eq!(
+        record(&params, 8, LIMIT, Record::Window { steps: 3 }).0,
+        window,
+        "the time belongs to the job"
+    );
     assert_eq!(window.inputs, whole.inputs[..all * 6]);
     assert_eq!(window.observations, whole.observations[begin * 5..][..(steps + 1) * 5]);
     assert_eq!(window.rewards, whole.rewards[begin..all]);
@@ -88,7 +97,7 @@ fn a_window_is_a_part_of_an_episode() {
 fn an_episode_that_ends_before_its_window_records_nothing() {
     let settings = config().to_value().expect("plain values");
     let params = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(3)).expect("fine");
-    let (window, result) = record(&params, u64::MAX, Record::Window { steps: 7 });
+    let (window, result) = record(&params, 8, u64::MAX, Record::Window { steps: 3 });
     assert!(result.terminated && window.terminated, "{result:?}");
     assert_eq!((window.begin as u64, window.steps, window.rewards.len()), (result.steps, 0, 0));
     let mut student = VectorStudent::new(config()).expect("it has names");

@@ -6,8 +6,9 @@
 //! 1. The current weights run whole episodes, and the derivatives of every step are recorded.
 //! 2. The critic, a network of two hidden layers, learns the value of observations by TD(λ); after a termination it is 0.
 //!    All values come from a slow copy of the critic, the target network.
-//! 3. Episodes are divided into windows of `horizon` steps, or of each episode only one window is recorded
-//!    ([`whole_episodes`](ShortHorizonConfig::whole_episodes)), at a random time, so that a step learns from many starts. The policy follows the gradient of the discounted rewards of a
+//! 3. Episodes are divided into windows of `horizon` steps; without
+//!    [`whole_episodes`](ShortHorizonConfig::whole_episodes), only one window of each is recorded, so that a step learns from
+//!    many starts. The policy follows the gradient of the discounted rewards of a
 //!    window and of the value after it, by backpropagation through the agent, its memory and the world's equations. The
 //!    windows keep these gradients from growing without bound in a world that is chaotic over longer times. Gradients with
 //!    a norm above 1 are clipped to 1. A termination has no derivative; with
@@ -75,8 +76,8 @@ pub struct ShortHorizonConfig {
     /// Bound of the norm of the gradient of a single episode, 0 for none. Where the world is chaotic, a few episodes have
     /// gradients a hundred times those of the others, and decide the direction of a step alone.
     pub episode_clip: f64,
-    /// Whether whole episodes are recorded. If not, only `horizon` steps of each are, which begin at a random time below the
-    /// limit of its steps; episodes that end before teach nothing.
+    /// Whether whole episodes are recorded. If not, one window of each is, drawn from all that the limit of its steps allows;
+    /// episodes that end before their window teach nothing.
     pub whole_episodes: bool,
     /// Rounds in which the critic alone learns.
     pub critic_rounds: u64,
