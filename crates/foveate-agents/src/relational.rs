@@ -105,6 +105,8 @@ pub enum Scores {
     Indices,
     /// `w_a` `ELU(W_q` `q_i` + `W_k` `k_j`) for every pair of nodes, additive attention as in Bahdanau et al. 2015.
     Pairs,
+    /// `q_i` · `k_j` / √d for every pair of nodes, as in Vaswani et al. 2017 and Zambaldi et al. 2019; the cheapest of the three.
+    Products,
 }
 
 /// The network that values the actions in a grid world.
@@ -133,6 +135,8 @@ pub struct QNetworkConfig {
     pub elu_output: bool,
     /// What the codes of the cells are divided by.
     pub divisor: Divisor,
+    /// Actions are drawn from the softmax of the values divided by this; 0 for the action of the largest value.
+    pub temperature: f64,
 }
 
 /// What the codes of an observation are divided by before the network.
@@ -163,6 +167,7 @@ impl Default for QNetworkConfig {
             features: 64,
             elu_output: true,
             divisor: Divisor::default(),
+            temperature: 0.0,
         }
     }
 }
@@ -196,7 +201,7 @@ impl QNetworkConfig {
                 let key = net.layer("score_key", Linear::new(nodes), [key]);
                 let x = net.then(Add, [query, key]);
                 let x = net.map(Function::Elu, x);
-                net.layer("score", Linear::new(nodes), [x])
+                Some(net.layer("score", Linear::new(nodes), [x]))
             }
             Scores::Pairs => {
                 let query = net.layer("score_query", Linear::new(self.score_dim), [query]);
@@ -204,11 +209,18 @@ impl QNetworkConfig {
                 let x = net.then(PairSums, [query, key]);
                 let x = net.map(Function::Elu, x);
                 let x = net.layer("score", Linear::new(1).without_bias(), [x]);
-                net.reshape(x, [self.heads, nodes, nodes])
+                Some(net.reshape(x, [self.heads, nodes, nodes]))
             }
+            Scores::Products => None,
         };
-        let weights = net.then(Softmax, [scores]);
-        let x = net.then(WeightedSum, [weights, value]);
+        let (x, attention) = if let Some(scores) = scores {
+            let weights = net.then(Softmax, [scores]);
+            (net.then(WeightedSum, [weights, value]), AttentionNode::Output(weights))
+        } else {
+            let scale = 1.0 / (self.head_dim as f32).sqrt();
+            let x = net.then(SoftmaxAttention::new(scale), [query, key, value]);
+            (x, AttentionNode::Kept(x))
+        };
         let x = net.then(MergeHeads, [x]);
         let x = net.layer("linear1", Linear::new(self.features), [x]);
         let x = net.map(Function::Relu, x);
@@ -216,8 +228,11 @@ impl QNetworkConfig {
         let x = net.then(MaxOverTokens, [x]);
         let x = net.layer("linear2", Linear::new(self.actions), [x]);
         let output = if self.elu_output { net.map(Function::Elu, x) } else { x };
-        let net = net.build(&[output, weights])?;
-        Ok(Relational { net, input, output, attention: Some(AttentionNode::Output(weights)) })
+        let net = match attention {
+            AttentionNode::Output(weights) => net.build(&[output, weights])?,
+            AttentionNode::Kept(_) => net.build(&[output])?,
+        };
+        Ok(Relational { net, input, output, attention: Some(attention) })
     }
 }
 
@@ -246,7 +261,7 @@ mod tests {
             features: 6,
             ..QNetworkConfig::default()
         };
-        for scores in [Scores::Indices, Scores::Pairs] {
+        for scores in [Scores::Indices, Scores::Pairs, Scores::Products] {
             for elu_output in [true, false] {
                 let made = QNetworkConfig { scores, elu_output, ..small.clone() }.build().expect("small");
                 check::network(&made.net, &[made.input()], made.output, 1e-4);

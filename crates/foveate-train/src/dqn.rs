@@ -256,7 +256,7 @@ impl LearnerSettings for DqnConfig {
         // Observations are unknown here; the settings bound them.
         let replay = self.capacity_bytes.min(self.capacity.saturating_mul(2 << 10)) as u64;
         LearnerSize {
-            // A round that fails leaves the buffer as it was, of which it keeps a copy.
+            // A checkpoint is written from a copy of the buffer.
             memory: replay
                 .saturating_mul(2)
                 .saturating_add(longest.saturating_mul(4 << 10))
@@ -592,11 +592,19 @@ impl Learner for Dqn {
 
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
         let returns = descent::returns("dqn", self.learnt.generation, &experience)?;
-        let before = self.learnt.clone();
+        // The buffer is large, so it undoes its own changes instead of being copied.
+        let learnt = &mut self.learnt;
+        let replay = std::mem::replace(&mut learnt.replay, Replay::new(1, 0, false));
+        let before = learnt.clone();
+        learnt.replay = replay;
+        learnt.replay.begin();
         if let Err(error) = self.learn(&experience) {
-            self.learnt = before;
+            let mut replay = std::mem::replace(&mut self.learnt, before).replay;
+            replay.undo();
+            self.learnt.replay = replay;
             return Err(error);
         }
+        self.learnt.replay.keep();
         self.learnt.generation += 1;
         for (to, &from) in self.current.iter_mut().zip(&self.learnt.params) {
             *to = from.into();

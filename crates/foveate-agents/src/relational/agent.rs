@@ -1,28 +1,42 @@
 //! An agent for grid worlds that values its actions with a relational module: every cell that it sees is a node, and nodes
 //! attend to each other.
+//!
+//! It learns from transitions, as a [`ValueNetwork`], or from an expert: then its values are logits, and their error is the
+//! cross entropy of the expert's choice.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use foveate_core::{
     ActContext, ActMode, Agent, Attention, Decision, Demonstration, Observation, ObservationSpace, Policy,
-    PolicyAgent, PolicyError, Seed, Student, TensorShape, Tokens, ValueNetwork,
+    PolicyAgent, PolicyError, Rng, Seed, Student, StudyInputs, TensorShape, Tokens, ValueNetwork,
 };
 use foveate_kernels::Level;
+use foveate_kernels::elementwise::add;
 use foveate_learn::Activations;
+use foveate_learn::loss::cross_entropy;
 use serde_json::{Value, json};
 
 use super::{AttentionNode, Divisor, QNetworkConfig, Relational};
 use crate::config::{bad, check_params};
 use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
+use crate::student::check_lengths;
 
 /// Most cells of a view; the attention has the square of it.
 const MAX_CELLS: usize = 1024;
 /// Most channels, filters, heads, features and actions.
 const MAX_WIDTH: usize = 4096;
+/// Highest temperature.
+const MAX_TEMPERATURE: f64 = 1e6;
+/// Observations that go through the network together when it learns; larger batches leave the caches and are slower.
+const TOGETHER: usize = 4;
 
-/// The agent. It takes the action of the largest value or, when it explores, any action with probability ε.
+/// The agent. It takes the action of the largest value, or draws one if its configuration has a temperature; when it
+/// explores, it takes any action with probability ε.
+///
+/// A policy without memory that always takes the best action runs in circles where it does not see what it needs; one that
+/// draws its actions does not. The draws depend on the seed of the episode alone.
 ///
 /// Zero weights until [`Policy::set_params`].
 ///
@@ -53,6 +67,10 @@ pub struct RelationalAgent {
 pub struct RelationalMemory {
     /// One for each node: its two indices in the observation.
     names: Arc<[String]>,
+    /// Draws the actions, if there is a temperature.
+    rng: Rng,
+    /// The codes of the last observation.
+    codes: Vec<u8>,
     input: Vec<f32>,
     acts: Activations,
     action: Vec<f64>,
@@ -106,7 +124,28 @@ fn build(config: &QNetworkConfig) -> Result<Relational, PolicyError> {
             return bad(format!("{name} = {value}; choose from 1 to {MAX_WIDTH}"));
         }
     }
+    let temperature = config.temperature;
+    if !(0.0..=MAX_TEMPERATURE).contains(&temperature) {
+        return bad(format!("temperature = {temperature}; choose from 0 to {MAX_TEMPERATURE}"));
+    }
     config.build().or_else(|error| bad(error.to_string()))
+}
+
+/// Draws a choice from the softmax of `values / temperature`; `weights` is scratch space of the same length.
+fn draw(values: &[f32], temperature: f64, rng: &mut Rng, weights: &mut [f64]) -> usize {
+    let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    for (weight, &value) in weights.iter_mut().zip(values) {
+        *weight = (f64::from(value - most) / temperature).exp();
+    }
+    let mut left = rng.next_f64() * weights.iter().sum::<f64>();
+    for (choice, weight) in weights.iter().enumerate() {
+        left -= weight;
+        if left < 0.0 {
+            return choice;
+        }
+    }
+    // Rounding errors may leave a remainder after the last one.
+    weights.len().saturating_sub(1)
 }
 
 /// The codes of a view of this configuration.
@@ -144,13 +183,17 @@ impl Policy for RelationalAgent {
         let QNetworkConfig { view, channels, actions, .. } = self.config;
         RelationalMemory {
             names: Arc::clone(&self.names),
+            rng: Seed::root(0).rng(),
+            codes: vec![0; view[0] * view[1] * channels],
             input: vec![0.0; view[0] * view[1] * channels],
             acts: self.network.net.activations(1),
             action: vec![0.0; actions],
         }
     }
 
-    fn reset(&self, _: &mut RelationalMemory, _: Seed) {}
+    fn reset(&self, memory: &mut RelationalMemory, episode: Seed) {
+        memory.rng = episode.child("actions", 0).rng();
+    }
 
     fn act<'m>(
         &self,
@@ -158,12 +201,19 @@ impl Policy for RelationalAgent {
         memory: &'m mut RelationalMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let RelationalMemory { names, input, acts, action } = memory;
-        scale(self.config.divisor, codes(&self.config, observation)?, input);
+        let RelationalMemory { names, rng, codes: seen, input, acts, action } = memory;
+        seen.copy_from_slice(codes(&self.config, observation)?);
+        scale(self.config.divisor, seen, input);
         self.network.net.forward(self.level, self.params.flat(), &[input], 1, acts);
         let values = acts.get(self.network.output);
-        for (to, &value) in action.iter_mut().zip(values) {
-            *to = value.into();
+        if self.config.temperature > 0.0 {
+            let choice = draw(values, self.config.temperature, rng, action);
+            action.fill(0.0);
+            action[choice] = 1.0;
+        } else {
+            for (to, &value) in action.iter_mut().zip(values) {
+                *to = value.into();
+            }
         }
         if let ActMode::Explore { epsilon } = context.mode
             && context.rng.next_f64() < epsilon
@@ -172,14 +222,33 @@ impl Policy for RelationalAgent {
             action.fill(0.0);
             action[choice] = 1.0;
         }
-        let attention = match self.network.attention {
-            Some(AttentionNode::Output(node)) => {
-                let (tokens, nodes) = (Tokens::Named(names), names.len());
-                Some(Attention::soft(tokens, self.config.heads, nodes, acts.get(node))?)
-            }
-            Some(AttentionNode::Kept(_)) | None => None,
+        let weights = match self.network.attention {
+            Some(AttentionNode::Output(node)) => Some(acts.get(node)),
+            Some(AttentionNode::Kept(node)) => Some(acts.kept(node)),
+            None => None,
         };
+        let soft = |weights| Attention::soft(Tokens::Named(names), self.config.heads, names.len(), weights);
+        let attention = weights.map(soft).transpose()?;
         Ok(Decision { action, attention, logits: Some(values), value: None })
+    }
+
+    /// Does not decide: nothing but the generator is remembered, and the student needs the observation alone.
+    fn observe(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut RelationalMemory,
+        _: &mut ActContext,
+    ) -> Result<(), PolicyError> {
+        memory.codes.copy_from_slice(codes(&self.config, observation)?);
+        if self.config.temperature > 0.0 {
+            // As many random numbers as a decision draws.
+            memory.rng.next_f64();
+        }
+        Ok(())
+    }
+
+    fn study_inputs<'m>(&self, memory: &'m RelationalMemory) -> Result<StudyInputs<'m>, PolicyError> {
+        Ok(StudyInputs { numbers: &[], picture: &memory.codes })
     }
 
     forward_params!();
@@ -214,17 +283,65 @@ impl AgentConfig for QNetworkConfig {
     }
 }
 
-/// Computes the gradients of the agent's values.
+/// Computes the gradients of the agent's values, and those of their cross entropy with an expert's choices.
 #[derive(Debug, Clone)]
 pub struct RelationalStudent {
     config: QNetworkConfig,
     level: Level,
     network: Arc<Relational>,
     params: Params,
-    /// For the largest batch so far.
-    acts: Activations,
-    room: usize,
+    batch: Batch,
+    /// Scratch, as all that follows.
     input: Vec<f32>,
+    codes: Vec<u8>,
+    choices: Vec<usize>,
+    /// `[n_params]`: the gradient of a piece.
+    own: Vec<f32>,
+}
+
+/// The last batch. Equal observations have equal values, so each goes through the network once.
+#[derive(Debug, Clone, Default)]
+struct Batch {
+    /// Of [`TOGETHER`] distinct observations each.
+    acts: Vec<Activations>,
+    /// `[batch]`: which of the distinct observations each one is, in the order in which they first appear.
+    places: Vec<usize>,
+    /// The first of each distinct observation.
+    firsts: Vec<usize>,
+    order: Vec<usize>,
+    /// `[batch, choices]`
+    values: Vec<f32>,
+    /// `[distinct, choices]`: first the values, then their derivatives.
+    distinct: Vec<f32>,
+}
+
+impl Batch {
+    /// Finds which of the observations in `codes`, of `width` bytes each, are equal.
+    fn merge(&mut self, codes: &[u8], width: usize) {
+        let Batch { places, firsts, order, .. } = self;
+        let row = |at: usize| &codes[at * width..][..width];
+        let batch = codes.len() / width;
+        order.clear();
+        order.extend(0..batch);
+        order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(a.cmp(&b)));
+        places.clear();
+        places.resize(batch, 0);
+        // First each one's first equal, then that one's number.
+        for pair in 0..batch {
+            let at = order[pair];
+            let same = pair > 0 && row(order[pair - 1]) == row(at);
+            places[at] = if same { places[order[pair - 1]] } else { at };
+        }
+        firsts.clear();
+        for at in 0..batch {
+            places[at] = if places[at] == at {
+                firsts.push(at);
+                firsts.len() - 1
+            } else {
+                places[places[at]]
+            };
+        }
+    }
 }
 
 impl RelationalStudent {
@@ -234,12 +351,15 @@ impl RelationalStudent {
     /// When the configuration makes no sense.
     pub fn new(config: QNetworkConfig) -> Result<Self, PolicyError> {
         let network = Arc::new(build(&config)?);
+        let width = config.view[0] * config.view[1] * config.channels;
         Ok(RelationalStudent {
             level: Level::best(),
             params: Params::zeros(network.net.tensors().to_vec()),
-            acts: network.net.activations(1),
-            room: 1,
-            input: vec![],
+            batch: Batch { acts: vec![network.net.activations(TOGETHER)], ..Batch::default() },
+            input: vec![0.0; TOGETHER * width],
+            codes: vec![0; width],
+            choices: Vec::with_capacity(TOGETHER),
+            own: vec![0.0; network.net.params()],
             network,
             config,
         })
@@ -251,6 +371,10 @@ impl RelationalStudent {
         self.level = level;
         self
     }
+
+    fn width(&self) -> usize {
+        self.codes.len()
+    }
 }
 
 impl Student for RelationalStudent {
@@ -258,8 +382,12 @@ impl Student for RelationalStudent {
         0
     }
 
+    fn picture(&self) -> usize {
+        self.width()
+    }
+
     fn actions(&self) -> usize {
-        0
+        self.config.actions
     }
 
     fn learns(&self) -> Range<usize> {
@@ -270,9 +398,40 @@ impl Student for RelationalStudent {
         self.params.set(flat)
     }
 
-    /// It learns from the values of its actions, not from demonstrations, which have neither inputs nor actions here.
-    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
-        0.0
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        _: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let RelationalStudent { config, level, network, params, batch, input, codes, choices, own } = self;
+        let (width, actions) = (codes.len(), config.actions);
+        assert_eq!(gradient.len(), params.flat().len(), "parameters");
+        check_lengths(demonstration, [0, actions], &piece);
+        let acts = &mut batch.acts[0];
+        let mut error = 0.0;
+        own.fill(0.0);
+        for first in piece.clone().step_by(TOGETHER) {
+            let steps = first..piece.end.min(first + TOGETHER);
+            choices.clear();
+            for (step, to) in steps.clone().zip(input.chunks_exact_mut(width)) {
+                demonstration.pictures.unpack(step, codes).expect("an observation per step");
+                scale(config.divisor, codes, to);
+                let scores = &demonstration.actions[step * actions..(step + 1) * actions];
+                choices.push((1..actions).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }));
+            }
+            let count = steps.len();
+            network.net.forward(*level, params.flat(), &[&input[..count * width]], count, acts);
+            acts.clear_gradients();
+            let (logits, d_logits) = acts.output_and_gradient(network.output);
+            error += cross_entropy(*level, logits, choices, 1.0, d_logits);
+            network.net.backward(*level, params.flat(), acts, own);
+        }
+        for (to, from) in gradient.iter_mut().zip(&*own) {
+            *to += from;
+        }
+        error
     }
 
     fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
@@ -286,7 +445,7 @@ impl Student for RelationalStudent {
 
 impl ValueNetwork for RelationalStudent {
     fn encoded_len(&self) -> usize {
-        self.config.view[0] * self.config.view[1] * self.config.channels
+        self.width()
     }
 
     fn encode(&self, observation: Observation<'_>, to: &mut Vec<u8>) -> Result<(), PolicyError> {
@@ -299,25 +458,45 @@ impl ValueNetwork for RelationalStudent {
     }
 
     fn values(&mut self, codes: &[u8]) -> &[f32] {
-        let width = self.encoded_len();
-        let batch = codes.len() / width;
-        assert_eq!(codes.len(), batch * width, "observations of {width} bytes");
-        if batch > self.room {
-            self.acts = self.network.net.activations(batch);
-            self.room = batch;
+        let (width, choices) = (self.width(), self.config.actions);
+        assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
+        let RelationalStudent { config, level, network, params, batch, input, .. } = self;
+        batch.merge(codes, width);
+        let Batch { acts, places, firsts, values, distinct, .. } = batch;
+        while acts.len() * TOGETHER < firsts.len() {
+            acts.push(network.net.activations(TOGETHER));
         }
-        self.input.resize(codes.len(), 0.0);
-        for (codes, input) in codes.chunks_exact(width).zip(self.input.chunks_exact_mut(width)) {
-            scale(self.config.divisor, codes, input);
+        distinct.clear();
+        for (firsts, acts) in firsts.chunks(TOGETHER).zip(acts) {
+            for (&first, input) in firsts.iter().zip(input.chunks_exact_mut(width)) {
+                scale(config.divisor, &codes[first * width..][..width], input);
+            }
+            let input = &input[..firsts.len() * width];
+            network.net.forward(*level, params.flat(), &[input], firsts.len(), acts);
+            distinct.extend_from_slice(acts.get(network.output));
         }
-        self.network.net.forward(self.level, self.params.flat(), &[&self.input], batch, &mut self.acts);
-        self.acts.get(self.network.output)
+        values.clear();
+        for &place in &*places {
+            values.extend_from_slice(&distinct[place * choices..][..choices]);
+        }
+        values
     }
 
     fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
-        self.acts.clear_gradients();
-        self.acts.gradient_mut(self.network.output).copy_from_slice(d_values);
-        self.network.net.backward(self.level, self.params.flat(), &mut self.acts, gradient);
+        let choices = self.config.actions;
+        let RelationalStudent { level, network, params, batch, .. } = self;
+        let Batch { acts, places, firsts, distinct, .. } = batch;
+        assert_eq!(d_values.len(), places.len() * choices, "derivatives of the values of the last batch");
+        distinct.fill(0.0);
+        for (&place, d_values) in places.iter().zip(d_values.chunks_exact(choices)) {
+            add(&mut distinct[place * choices..][..choices], d_values);
+        }
+        let parts = distinct.chunks(TOGETHER * choices).zip(acts).take(firsts.len().div_ceil(TOGETHER));
+        for (d_values, acts) in parts {
+            acts.clear_gradients();
+            acts.gradient_mut(network.output).copy_from_slice(d_values);
+            network.net.backward(*level, params.flat(), acts, gradient);
+        }
     }
 }
 
@@ -342,8 +521,10 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
 #[cfg(test)]
 mod tests {
     use foveate_core::Grid;
+    use foveate_learn::{Optimizer, OptimizerConfig};
 
     use super::*;
+    use crate::relational::Scores;
 
     fn small() -> QNetworkConfig {
         QNetworkConfig {
@@ -429,6 +610,119 @@ mod tests {
         }
     }
 
+    /// Whatever the parts in which a batch is computed, and however often an observation is in it.
+    #[test]
+    fn a_batch_has_the_gradient_of_its_observations() {
+        for scores in [Scores::Indices, Scores::Products] {
+            let config = QNetworkConfig { scores, ..small() };
+            let params = config.initial_params(Init::Torch, Seed::root(1));
+            let mut student = RelationalStudent::new(config.clone()).expect("small");
+            student.set_params(&params).expect("its own");
+            let views = views(6);
+            let slopes: Vec<f32> = (0..24).map(|i| (i as f32 * 0.7).sin()).collect();
+            // At once, without parts.
+            let Relational { net, output, .. } = &*student.network;
+            let mut acts = net.activations(6);
+            let input: Vec<f32> = views.iter().map(|&code| f32::from(code) / 10.0).collect();
+            net.forward(student.level, &params, &[&input], 6, &mut acts);
+            let values = acts.get(*output).to_vec();
+            let mut expect = vec![0.0; params.len()];
+            acts.clear_gradients();
+            acts.gradient_mut(*output).copy_from_slice(&slopes);
+            net.backward(student.level, &params, &mut acts, &mut expect);
+
+            let mut gradient = vec![0.0; params.len()];
+            assert_eq!(student.values(&views), values);
+            student.backward(&slopes, &mut gradient);
+            assert_eq!(gradient, expect, "distinct observations");
+
+            // The same slopes, each in two halves.
+            let twice = [&views[..], &views[..]].concat();
+            let halves: Vec<f32> = slopes.iter().chain(&slopes).map(|slope| slope / 2.0).collect();
+            gradient.fill(0.0);
+            assert_eq!(student.values(&twice), [&values[..], &values[..]].concat());
+            student.backward(&halves, &mut gradient);
+            assert_eq!(gradient, expect, "each twice");
+        }
+    }
+
+    /// The gradient of the cross entropy is that of its differences, and learning from an expert's choices lowers it.
+    #[test]
+    fn it_learns_the_choices_of_an_expert() {
+        let config = QNetworkConfig { divisor: Divisor::One, ..small() };
+        let mut params = config.initial_params(Init::Torch, Seed::root(1));
+        let mut student = RelationalStudent::new(config).expect("small");
+        assert_eq!((student.inputs(), student.picture(), student.actions()), (0, 18, 4));
+        let mut demonstration = Demonstration { steps: 12, ..Demonstration::default() };
+        for (at, view) in views(12).chunks_exact(18).enumerate() {
+            demonstration.pictures.push(view);
+            demonstration.actions.extend((0..4).map(|i| f32::from(u8::from(i == at % 4))));
+        }
+        let mut error_at = |params: &[f32], gradient: &mut [f32]| {
+            student.set_params(params).expect("finite");
+            student.study(&demonstration, 0..12, 0, gradient)
+        };
+        let mut gradient = vec![0.0; params.len()];
+        let first = error_at(&params, &mut gradient);
+        // Along the gradient the error grows by the square of its norm.
+        let norm: f64 = gradient.iter().map(|&g| f64::from(g).powi(2)).sum();
+        let step = 1e-3 / norm.sqrt();
+        let moved = |sign: f64| -> Vec<f32> {
+            params
+                .iter()
+                .zip(&gradient)
+                .map(|(&p, &g)| (f64::from(p) + sign * step * f64::from(g)) as f32)
+                .collect()
+        };
+        let mut unused = vec![0.0; params.len()];
+        let slope = (error_at(&moved(1.0), &mut unused) - error_at(&moved(-1.0), &mut unused)) / (2.0 * step);
+        assert!((slope / norm - 1.0).abs() < 0.02, "{slope} and {norm}");
+
+        let mut optimizer = Optimizer::new(OptimizerConfig::default(), params.len());
+        for _ in 0..200 {
+            gradient.fill(0.0);
+            error_at(&params, &mut gradient);
+            optimizer.step(0.01, &gradient, &mut params);
+        }
+        let last = error_at(&params, &mut gradient);
+        assert!(last < 0.1 * first, "from {first} to {last}");
+    }
+
+    /// A temperature draws actions in proportion to exp(value / temperature), and equal seeds draw equal actions.
+    #[test]
+    fn a_temperature_draws_from_the_softmax() {
+        let config = QNetworkConfig { temperature: 0.5, ..small() };
+        let params = config.initial_params(Init::Torch, Seed::root(1));
+        let mut agent = RelationalAgent::new(config).expect("small");
+        agent.set_params(&params).expect("its own");
+        let views = views(1);
+        let view = Observation::Grid(Grid::new(3, 2, 3, &views).expect("18 codes"));
+        let mut memory = agent.memory();
+        let mut play = |episode: u64| {
+            agent.reset(&mut memory, Seed::root(episode));
+            let (mut chosen, mut shares) = (vec![], [0.0; 4]);
+            for step in 0..4000 {
+                if step % 7 == 3 {
+                    agent.observe(view, &mut memory, &mut ActContext::default()).expect("it fits");
+                    continue;
+                }
+                let decision = agent.act(view, &mut memory, &mut ActContext::default()).expect("it fits");
+                let logits = decision.logits.expect("values");
+                shares = std::array::from_fn(|i| (f64::from(logits[i]) / 0.5).exp());
+                chosen.push(decision.action.iter().position(|&x| x == 1.0).expect("one"));
+            }
+            (chosen, shares)
+        };
+        let (chosen, shares) = play(1);
+        assert_eq!(chosen, play(1).0);
+        assert_ne!(chosen, play(2).0);
+        let sum: f64 = shares.iter().sum();
+        for (choice, share) in shares.into_iter().enumerate() {
+            let count = chosen.iter().filter(|&&c| c == choice).count() as f64 / chosen.len() as f64;
+            assert!((count - share / sum).abs() < 0.03, "{choice}: {count}, not {}", share / sum);
+        }
+    }
+
     #[test]
     fn what_does_not_fit_is_refused_in_a_line() {
         for (config, why) in [
@@ -436,6 +730,8 @@ mod tests {
             (QNetworkConfig { view: [usize::MAX, 7], ..small() }, "choose 1 to 1024"),
             (QNetworkConfig { heads: 0, ..small() }, "heads = 0; choose from 1 to 4096"),
             (QNetworkConfig { head_dim: 5000, ..small() }, "head_dim = 5000"),
+            (QNetworkConfig { temperature: -1.0, ..small() }, "temperature = -1; choose from 0"),
+            (QNetworkConfig { temperature: f64::NAN, ..small() }, "temperature = NaN; choose from 0"),
         ] {
             let said = RelationalAgent::new(config).expect_err(why).to_string();
             assert!(said.contains(why), "{said}");

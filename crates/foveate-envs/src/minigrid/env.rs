@@ -8,6 +8,7 @@ use foveate_core::{
 };
 
 use super::cell::{Cell, Cells, Color, DoorState, Kind};
+use super::expert::{Act, Expert};
 use super::layout::{Layout, Start};
 use super::sight::{AGENT, ONE_HOT, Sight, VIEW};
 use super::tiles::tile;
@@ -77,10 +78,11 @@ pub struct MiniGrid {
     running: bool,
     shown: Vec<u8>,
     tiles: Option<Arc<Tiles>>,
+    expert: Expert,
 }
 
 /// Steps to the right, down, left and up.
-const AHEAD: [[isize; 2]; 4] = [[1, 0], [0, 1], [-1, 0], [0, -1]];
+pub(super) const AHEAD: [[isize; 2]; 4] = [[1, 0], [0, 1], [-1, 0], [0, -1]];
 
 impl MiniGrid {
     /// Builds the world called `id`; it must be reset before the first step.
@@ -121,6 +123,7 @@ impl MiniGrid {
             running: false,
             shown: vec![0; len],
             tiles: pictures.then(|| Arc::new(Tiles::new(TILE))),
+            expert: Expert::default(),
         };
         world.look();
         world
@@ -339,6 +342,28 @@ impl Env for MiniGrid {
             ("carries", numbers(&self.carried.codes)),
             ("cells", numbers(&cells)),
         ])
+    }
+
+    /// The first action of a shortest way to the goal. Where there is none, because the agent or an intervention blocked it,
+    /// it turns left.
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        self.spec.action.check_len(&self.spec.id, action.len())?;
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
+        }
+        let act =
+            self.expert.act(&self.cells, Start { at: self.at, direction: self.direction }, self.carried);
+        let choice = match act {
+            None | Some(Act::Left) => 0,
+            Some(Act::Right) => 1,
+            Some(Act::Forward) => 2,
+            Some(Act::PickUp) => 3,
+            // The last of the five, the sixth of the seven.
+            Some(Act::Toggle) => action.len().min(6) - 1,
+        };
+        action.fill(0.0);
+        action[choice] = 1.0;
+        Ok(())
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

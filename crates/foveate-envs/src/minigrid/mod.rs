@@ -10,6 +10,7 @@
 
 pub mod cell;
 mod env;
+mod expert;
 pub mod layout;
 mod request;
 pub mod sight;

@@ -68,6 +68,7 @@ pub static DESCRIPTORS: [WorldDescriptor; WORLDS.len()] = {
 const fn descriptor(name: &'static str, summary: &'static str) -> WorldDescriptor {
     WorldDescriptor {
         instance: "layout",
+        has_expert: true,
         presets: &["relational", "relational-book", "gymnasium-pictures"],
         pictures: &PICTURE_CHOICES,
         options: &const { Choice::all(OPTIONS) },

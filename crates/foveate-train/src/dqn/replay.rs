@@ -25,6 +25,22 @@ pub(super) struct Replay {
     discounts: Vec<f32>,
     /// Priorities to the power of α; empty when all are drawn equally.
     priorities: SumTree,
+    /// What was overwritten since [`Replay::begin`]; `None` when nothing is to be undone.
+    undo: Option<Undo>,
+}
+
+/// What a buffer was before it changed.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Undo {
+    len: usize,
+    next: usize,
+    largest: f64,
+    /// Of each overwritten transition, in order: its index, choice, rewards and discount.
+    transitions: Vec<(usize, u32, f32, f32)>,
+    /// `[transitions, 2, width]`: their observations.
+    observations: Vec<u8>,
+    /// Each changed priority, in order: its index and its old value.
+    priorities: Vec<(usize, f64)>,
 }
 
 /// A transition of one or more steps.
@@ -54,7 +70,38 @@ impl Replay {
             rewards: vec![],
             discounts: vec![],
             priorities: SumTree::new(if prioritised { capacity.max(1) } else { 0 }),
+            undo: None,
         }
+    }
+
+    /// Keeps from now on what is overwritten, until [`Replay::keep`] or [`Replay::undo`].
+    pub(super) fn begin(&mut self) {
+        let (len, next, largest) = (self.len(), self.next, self.priorities.largest);
+        self.undo = Some(Undo { len, next, largest, ..Undo::default() });
+    }
+
+    /// Accepts all changes since [`Replay::begin`].
+    pub(super) fn keep(&mut self) {
+        self.undo = None;
+    }
+
+    /// Takes back all changes since [`Replay::begin`]; without it, does nothing.
+    pub(super) fn undo(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        let Undo { len, next, largest, transitions, observations, priorities } = undo;
+        let pair = 2 * self.width;
+        for (i, &(at, action, reward, discount)) in transitions.iter().enumerate().rev() {
+            (self.actions[at], self.rewards[at], self.discounts[at]) = (action, reward, discount);
+            self.observations[at * pair..][..pair].copy_from_slice(&observations[i * pair..][..pair]);
+        }
+        self.observations.truncate(len * pair);
+        self.actions.truncate(len);
+        self.rewards.truncate(len);
+        self.discounts.truncate(len);
+        for &(at, priority) in priorities.iter().rev() {
+            self.priorities.set(at, priority);
+        }
+        (self.next, self.priorities.largest) = (next, largest);
     }
 
     /// Number of transitions.
@@ -78,6 +125,10 @@ impl Replay {
             self.rewards.push(reward);
             self.discounts.push(discount);
         } else {
+            if let Some(undo) = &mut self.undo {
+                undo.transitions.push((at, self.actions[at], self.rewards[at], self.discounts[at]));
+                undo.observations.extend_from_slice(&self.observations[2 * at * width..][..2 * width]);
+            }
             let (own_before, own_after) =
                 self.observations[2 * at * width..][..2 * width].split_at_mut(width);
             own_before.copy_from_slice(before);
@@ -85,7 +136,7 @@ impl Replay {
             (self.actions[at], self.rewards[at], self.discounts[at]) = (action as u32, reward, discount);
         }
         if !self.priorities.is_empty() {
-            self.priorities.set(at, self.priorities.largest);
+            self.change_priority(at, self.priorities.largest);
         }
         self.next = (at + 1) % self.capacity;
     }
@@ -121,8 +172,15 @@ impl Replay {
     pub(super) fn set_priority(&mut self, index: usize, priority: f64) {
         if !self.priorities.is_empty() {
             self.priorities.largest = self.priorities.largest.max(priority);
-            self.priorities.set(index, priority);
+            self.change_priority(index, priority);
         }
+    }
+
+    fn change_priority(&mut self, index: usize, priority: f64) {
+        if let Some(undo) = &mut self.undo {
+            undo.priorities.push((index, self.priorities.get(index)));
+        }
+        self.priorities.set(index, priority);
     }
 
     /// Adds its part of a state.
@@ -305,6 +363,33 @@ mod tests {
         // A new one gets the largest priority so far.
         push(&mut replay, 9);
         assert_eq!((replay.priority(4), replay.total()), (4.0, 14.0));
+    }
+
+    #[test]
+    fn changes_can_be_taken_back() {
+        for prioritised in [false, true] {
+            for count in [0, 3, 8] {
+                let mut replay = Replay::new(5, 2, prioritised);
+                (0..count).for_each(|n| push(&mut replay, n));
+                let before = replay.clone();
+                for more in [1, 4, 12] {
+                    replay.begin();
+                    for n in 0..more {
+                        push(&mut replay, 100 + n);
+                        replay.set_priority(0, 7.0 + f64::from(n as u8));
+                    }
+                    assert_ne!(replay, before);
+                    let changed = replay.clone();
+                    replay.undo();
+                    assert_eq!(replay, before, "{more} after {count}");
+                    replay = changed;
+                    replay.keep();
+                    replay.undo();
+                    assert!(replay.len() > before.len() || replay.next != before.next || more > 4);
+                    replay = before.clone();
+                }
+            }
+        }
     }
 
     #[test]
