@@ -99,6 +99,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/relational.toml"),
         },
         &Preset {
+            name: "relational-imitation",
+            summary: "grid worlds: cells attend to each other, the agent learns from an expert that sees the whole grid",
+            agent: "relational",
+            open: true,
+            text: include_str!("../presets/relational-imitation.toml"),
+        },
+        &Preset {
             name: "relational-book",
             summary: "the same as \"Deep Reinforcement Learning in Action\", chapter 10, trains it",
             agent: "relational",

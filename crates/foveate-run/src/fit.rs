@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use toml::Table;
 
 use crate::RunError;
-use crate::config::{TrainConfig, UserSettings};
+use crate::config::{TrainConfig, UserSettings, preset_table};
 use crate::progress::Note;
 use crate::worlds::{self, WRAP};
 
@@ -62,8 +62,12 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
             return Err(RunError::BadRequest { why });
         }
         _ if named.unwrap_or(usual).open => {
-            let Seen { mut env, picture, note } = seen(named, said, world)?;
+            let Seen { mut env, mut picture, note } = seen(named, said, world)?;
             let preset = named.map_or_else(|| suits(&*env, said, world), Ok)?;
+            if let Some(own) = own_picture(preset, said, world)?.filter(|own| *own != picture) {
+                env = worlds::make(said.env(&own).request()?)?;
+                picture = own;
+            }
             let mut config = said.config(preset.name, of_world(env.spec(), picture.clone()))?;
             if config.env.options != said.env(&picture).options {
                 // The preset sets options of the world, which change its shape.
@@ -86,6 +90,21 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
 pub fn usual_preset(world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
     let name = world.presets.first().copied().unwrap_or_default();
     PRESETS.find(name).map_err(|error| RunError::BadRequest { why: format!("world {}: {error}", world.name) })
+}
+
+/// The picture that the preset names, if the world has it and neither the user nor the user's choice of an agent asks for
+/// another.
+fn own_picture(
+    preset: &Preset,
+    said: &UserSettings,
+    world: &WorldDescriptor,
+) -> Result<Option<String>, RunError> {
+    if said.section("env").contains_key("picture") || agent(said).is_some_and(|name| name != preset.agent) {
+        return Ok(None);
+    }
+    let table = preset_table(preset.name)?;
+    let named = table.get("env").and_then(|env| env.get("picture")?.as_str());
+    Ok(named.filter(|name| world.pictures.iter().any(|picture| picture.name == *name)).map(str::to_owned))
 }
 
 /// A world whose observation is known now.
@@ -383,6 +402,19 @@ mod tests {
         let own = wrap(&[neuron, "env.options.wrap=grey+stack:2", "agent.config.frames=2"]);
         assert_eq!(own.as_deref(), Some("grey+stack:2"), "what the user says");
         assert_eq!(wrap(&["agent.name=attention-agent"]), None, "it takes what the world shows");
+    }
+
+    #[test]
+    fn a_preset_may_name_the_picture() {
+        let seen = |sets: &[&str], preset: Option<&str>| {
+            let sets = [&["env.id=door-key-5x5"], sets].concat();
+            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let made = configure(preset, &said).expect("it fits");
+            (made.config.env.picture, made.config.agent.config["channels"].as_integer().expect("a number"))
+        };
+        assert_eq!(seen(&[], None), ("one-hot".to_owned(), 20));
+        assert_eq!(seen(&[], Some("relational-book")), ("view".to_owned(), 3));
+        assert_eq!(seen(&["env.picture=full"], None), ("full".to_owned(), 3), "what the user says");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use foveate_core::{Env, EnvError};
 
 use super::env::{ActionSet, MiniGrid, MiniGridConfig, Shows};
 use super::layout::Layout;
-use crate::registry::{Choice, EnvRequest, WorldDescriptor, WorldError};
+use crate::registry::{Champion, Choice, EnvRequest, WorldDescriptor, WorldError};
 
 /// All worlds: name, description, layout.
 const WORLDS: [(&str, &str, Layout); 14] = [
@@ -62,14 +62,31 @@ pub static DESCRIPTORS: [WorldDescriptor; WORLDS.len()] = {
         all[i] = descriptor(WORLDS[i].0, WORLDS[i].1);
         i += 1;
     }
+    // The places of WORLDS; a test compares the names.
+    all[0].champions = &SMALL_CHAMPIONS;
+    all[3].champions = &LARGE_CHAMPIONS;
     all
 };
+
+const SMALL_CHAMPIONS: [Champion; 1] = [Champion {
+    name: WORLDS[0].0,
+    about: "relational network, by deep Q-learning",
+    weights: include_bytes!("../../../../champions/door-key-5x5.safetensors"),
+    as_trained: true,
+}];
+
+const LARGE_CHAMPIONS: [Champion; 1] = [Champion {
+    name: WORLDS[3].0,
+    about: "relational network, taught by the expert",
+    weights: include_bytes!("../../../../champions/door-key-16x16.safetensors"),
+    as_trained: true,
+}];
 
 const fn descriptor(name: &'static str, summary: &'static str) -> WorldDescriptor {
     WorldDescriptor {
         instance: "layout",
         has_expert: true,
-        presets: &["relational", "relational-book", "gymnasium-pictures"],
+        presets: &["relational", "relational-imitation", "relational-book", "gymnasium-pictures"],
         pictures: &PICTURE_CHOICES,
         options: &const { Choice::all(OPTIONS) },
         actions: &["left", "right", "forward", "pick up", "drop", "toggle", "done"],
@@ -104,4 +121,21 @@ fn config(request: &EnvRequest) -> Result<(&'static str, MiniGridConfig), EnvErr
         },
     };
     Ok((name, MiniGridConfig { layout, shows, actions, max_steps }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn champions_belong_to_their_worlds() {
+        let named: Vec<&str> =
+            DESCRIPTORS.iter().filter(|world| !world.champions.is_empty()).map(|world| world.name).collect();
+        assert_eq!(named, ["door-key-5x5", "door-key-16x16"]);
+        for world in &DESCRIPTORS {
+            assert!(
+                world.champions.iter().all(|champion| champion.name == world.name && champion.as_trained)
+            );
+        }
+    }
 }

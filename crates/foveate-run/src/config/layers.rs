@@ -183,7 +183,7 @@ fn only_picture(table: &mut Table, preset: &str) -> Result<(), RunError> {
 }
 
 /// A table of the preset called `name`.
-fn preset_table(name: &str) -> Result<Table, RunError> {
+pub(crate) fn preset_table(name: &str) -> Result<Table, RunError> {
     let preset = PRESETS.find(name).map_err(|error| RunError::BadRequest { why: error.to_string() })?;
     parse(preset.text, name)
 }

@@ -376,7 +376,7 @@ mod tests {
                     replay.begin();
                     for n in 0..more {
                         push(&mut replay, 100 + n);
-                        replay.set_priority(0, 7.0 + f64::from(n as u8));
+                        replay.set_priority(0, 7.0 + f64::from(n));
                     }
                     assert_ne!(replay, before);
                     let changed = replay.clone();
