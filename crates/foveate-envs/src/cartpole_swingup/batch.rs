@@ -72,6 +72,8 @@ struct Group {
     across: Wide,
     /// What the C library has to be asked for, see [`SQUARES`].
     doubtful: [u64; WIDE],
+    /// Whether an episode of one of its worlds runs.
+    runs: bool,
 }
 
 /// Parts of [`Group::doubtful`]: a square, so the whole step.
@@ -146,6 +148,7 @@ impl CartPoleBatch {
         let start = CartPoleState::start(&mut self.streams[world]);
         self.put(world, start);
         (self.taken[world], self.running[world]) = (0, true);
+        self.groups[world / WIDE].runs = true;
         self.steps[world] = Step { reward: 0.0, terminated: false, truncated: false };
     }
 
@@ -178,22 +181,24 @@ impl CartPoleBatch {
             return Err(EnvError::NeedsReset { env: ID.into() });
         }
         let numbers = self.observations.len() / worlds;
-        let all = self.groups.iter_mut().zip(actions.chunks(WIDE));
-        let outcomes = self.running.chunks_mut(WIDE).zip(self.taken.chunks_mut(WIDE));
-        let outcomes = outcomes.zip(self.steps.chunks_mut(WIDE));
-        let seen = self.observations.chunks_mut(WIDE * numbers);
-        for (((group, actions), ((running, taken), steps)), seen) in all.zip(outcomes).zip(seen) {
-            if !running.contains(&true) {
-                continue;
-            }
+        for (group, actions) in self.groups.iter_mut().zip(actions.chunks(WIDE)) {
             for (force, action) in group.force.iter_mut().zip(actions) {
                 *force = action.clamp(-1.0, 1.0) * FORCE;
             }
-            if libm::IS_KNOWN && self.level != Level::PORTABLE {
-                self.level.run_plain(Advance(group));
-            } else {
-                group.doubtful = [SQUARES; WIDE];
+        }
+        if libm::IS_KNOWN && self.level != Level::PORTABLE {
+            self.level.run_plain(Advance(&mut self.groups));
+        } else {
+            self.groups.iter_mut().for_each(|group| group.doubtful = [SQUARES; WIDE]);
+        }
+        let outcomes = self.running.chunks_mut(WIDE).zip(self.taken.chunks_mut(WIDE));
+        let outcomes = outcomes.zip(self.steps.chunks_mut(WIDE));
+        let seen = self.observations.chunks_mut(WIDE * numbers);
+        for ((group, ((running, taken), steps)), seen) in self.groups.iter_mut().zip(outcomes).zip(seen) {
+            if !group.runs {
+                continue;
             }
+            let mut any = false;
             for (i, runs) in running.iter_mut().enumerate() {
                 if !*runs {
                     group.stay(i);
@@ -206,6 +211,7 @@ impl CartPoleBatch {
                 taken[i] += 1;
                 let (terminated, truncated) = (state.is_off(), taken[i] >= MAX_STEPS);
                 *runs = !(terminated || truncated);
+                any |= *runs;
                 let reward = reward(group.next.cos[i], group.across[i]);
                 steps[i] = Step { reward, terminated, truncated };
                 let five = shown(state, (group.next.sin[i], group.next.cos[i]));
@@ -213,6 +219,7 @@ impl CartPoleBatch {
                     to.copy_from_slice(&five);
                 }
             }
+            group.runs = any;
             std::mem::swap(&mut group.now, &mut group.next);
         }
         Ok(&self.steps)
@@ -245,7 +252,7 @@ impl States {
 impl Group {
     /// Computes by the C library what is doubtful of world `i`.
     fn ask(&mut self, i: usize) {
-        let Group { now, next, force, across, doubtful } = self;
+        let Group { now, next, force, across, doubtful, .. } = self;
         if doubtful[i] & SQUARES != 0 {
             let motion = Motion::new(now.state(i).moved(force[i], now.sin[i], now.cos[i]));
             next.put(i, &motion);
@@ -269,15 +276,24 @@ impl Group {
     }
 }
 
-/// A step of the worlds of a register, except where sine, cosine or a square may differ from those of the C library.
-struct Advance<'a>(&'a mut Group);
+/// A step of all worlds, except where sine, cosine or a square may differ from those of the C library.
+struct Advance<'a>(&'a mut [Group]);
 
 impl Plain for Advance<'_> {
     type Out = ();
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Group { now, next, force, across, doubtful } = self.0;
+        for group in self.0.iter_mut().filter(|group| group.runs) {
+            group.advance();
+        }
+    }
+}
+
+impl Group {
+    #[inline(always)]
+    fn advance(&mut self) {
+        let Group { now, next, force, across, doubtful, .. } = self;
         for i in 0..WIDE {
             let (sin, cos) = (now.sin[i], now.cos[i]);
             let (spin_squared, spin_is_certain) = libm::squared(now.theta_dot[i]);
