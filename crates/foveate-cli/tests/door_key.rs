@@ -1,0 +1,98 @@
+//! DoorKey: its champions, and short trainings by deep Q-learning and from the expert, with any number of workers, killed and
+//! resumed, and in a larger grid with the weights of a smaller one.
+
+mod common;
+
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use common::{Dir, digits};
+
+#[test]
+fn the_champions_open_the_door() {
+    let dir = Dir::new();
+    let solved = |args: &[&str]| {
+        let report = dir.json(&[&["eval", "--json", "--seeds", "100..130"], args].concat());
+        let ends = report["terminated"].as_array().expect("a list").clone();
+        ends.iter().filter(|end| end.as_bool() == Some(true)).count()
+    };
+    assert_eq!(solved(&["--env", "door-key-5x5"]), 30);
+    assert!(solved(&["--env", "door-key-16x16"]) >= 27);
+    // In a grid of a size that it has never seen.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/door-key-16x16.safetensors");
+    let shown = ["--picture", "one-hot", "--option", "actions=five"];
+    assert!(solved(&[&[file, "--env", "door-key-8x8"], &shown[..]].concat()) >= 29);
+}
+
+const SHORT: [&str; 10] = [
+    "--set",
+    "recipe.selection.every=500",
+    "--set",
+    "recipe.selection.tracks=3",
+    "--set",
+    "recipe.selection.final_tracks=3",
+    "--set",
+    "recipe.selection.report_tracks=3",
+    "--json",
+    "--no-videos",
+];
+
+/// A short training with a preset of grid worlds.
+fn train<'a>(preset: &'a str, name: &'a str, workers: &'a str) -> Vec<&'a str> {
+    let stage: &[&str] = match preset {
+        "relational" => &["--set", "recipe.stage.0.steps=1500", "--set", "recipe.stage.0.first=100"],
+        _ => &[
+            "--set",
+            "recipe.stage.0.steps=1500",
+            "--set",
+            "recipe.stage.0.tracks=5",
+            "--set",
+            "recipe.stage.0.max_steps=60",
+            "--set",
+            "recipe.stage.0.updates=4",
+        ],
+    };
+    let world = ["train", "door-key-5x5", "--preset", preset, "--name", name, "--workers", workers];
+    [&world, stage, &SHORT[..]].concat()
+}
+
+/// All files of a run but its configuration, which contains the number of workers.
+fn without_config(dir: &Dir, run: &str) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut digits = digits(&dir.path(run));
+    digits.remove("config.toml");
+    digits
+}
+
+#[test]
+fn both_trainings_give_the_same_bits_with_any_workers_and_after_a_stop() {
+    for preset in ["relational", "relational-imitation"] {
+        let dir = Dir::new();
+        dir.ok(&train(preset, "one", "1"));
+        let expect = without_config(&dir, "runs/one");
+
+        let args = train(preset, "two", "3");
+        let mut child = dir.command(&args).stdout(Stdio::null()).spawn().expect("the binary starts");
+        let log = dir.path("runs/two/log.jsonl");
+        while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 3 {
+            assert!(
+                child.try_wait().expect("our child").is_none(),
+                "{preset}: it is to be stopped before its end"
+            );
+            thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+        dir.ok(&["train", "--resume", "runs/two", "--workers", "2"]);
+        let found = without_config(&dir, "runs/two");
+        for (name, bytes) in &expect {
+            assert!(found.get(name) == Some(bytes), "{preset}: {name} differs");
+        }
+
+        // In a larger grid, from these weights.
+        let larger = ["--set", "env.id=\"door-key-6x6\"", "--set", "recipe.init={ weights = \"runs/one\" }"];
+        dir.ok(&[&train(preset, "three", "2")[..], &larger].concat());
+        dir.ok(&["watch", "runs/three", "--out", "a.png", "--seed", "7", "--at", "0"]);
+        assert!(dir.read("a.png").starts_with(b"\x89PNG"));
+    }
+}
