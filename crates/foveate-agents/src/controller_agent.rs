@@ -20,7 +20,7 @@ use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 
 /// Largest input of the network, in either direction.
-const MOST: f32 = 10.0;
+pub(crate) const MOST: f32 = 10.0;
 
 /// Hyper-parameters of a plain controller. The defaults suit a world of four numbers and two choices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl Default for ControllerAgentConfig {
 }
 
 /// The middle of a range, and what to multiply a distance from it by; `None` if it has no width.
-fn scale([low, high]: [f64; 2]) -> Option<(f32, f32)> {
+pub(crate) fn scale([low, high]: [f64; 2]) -> Option<(f32, f32)> {
     let (middle, factor) = (f64::midpoint(low, high) as f32, (2.0 / (high - low)) as f32);
     (low < high && middle.is_finite() && factor.is_finite() && factor > 0.0).then_some((middle, factor))
 }

@@ -6,6 +6,7 @@
 //! * [`attention_neuron`]: AttentionNeuron (Tang and Ha 2021): a small network for every sensor, whose order does not matter.
 //! * [`relational`]: networks of nodes that attend to each other (Zambaldi et al. 2019): an [agent](relational::agent) for grid
 //!   worlds and a [classifier](relational::classifier) of digits.
+//! * [`actor_critic`]: a plain network that draws its actions and estimates values, for policy gradients.
 //! * [`student`]: the gradients of its LSTM, for learning from an expert.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
 //! * [`random_actions`]: uniformly random actions, as a baseline.
@@ -16,6 +17,7 @@
 //!
 //! **Invariant:** no clock, thread, file or environment variable is used here, and `act` does not allocate.
 
+pub mod actor_critic;
 pub mod attention_agent;
 pub mod attention_neuron;
 pub mod bottleneck;

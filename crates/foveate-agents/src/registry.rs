@@ -13,7 +13,8 @@ use serde_json::Value;
 pub use crate::fit::picture;
 use crate::layout::Layout;
 use crate::{
-    attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions, relational,
+    actor_critic, attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions,
+    relational,
 };
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.
@@ -27,6 +28,7 @@ pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
         &attention_neuron::DESCRIPTOR,
         &relational::classifier::DESCRIPTOR,
         &relational::agent::DESCRIPTOR,
+        &actor_critic::DESCRIPTOR,
         &random_actions::DESCRIPTOR,
     ],
 );
@@ -89,11 +91,12 @@ pub fn published(agent: Option<&str>, params: usize) -> Option<(&'static str, &'
 }
 
 impl AgentDescriptor {
-    /// What it acts on in a world that shows this: never [`Sees::PictureOrNumbers`].
+    /// What it acts on in a world that shows this: never one of two.
     pub fn sees_in(&self, observation: &ObservationSpace) -> Sees {
         match self.sees {
             Sees::PictureOrNumbers if observation.picture().is_some() => Sees::Picture,
-            Sees::PictureOrNumbers => Sees::Numbers,
+            Sees::NumbersOrGrid if matches!(observation, ObservationSpace::Grid { .. }) => Sees::Grid,
+            Sees::PictureOrNumbers | Sees::NumbersOrGrid => Sees::Numbers,
             one => one,
         }
     }
@@ -116,6 +119,8 @@ pub enum Sees {
     PictureOrNumbers,
     /// A grid of cells.
     Grid,
+    /// A grid where the world shows one, else numbers; [`AgentDescriptor::sees_in`] says which.
+    NumbersOrGrid,
     /// Nothing: it does the same whatever is shown.
     Nothing,
 }
@@ -128,6 +133,7 @@ impl Sees {
             Sees::Numbers => "numbers",
             Sees::PictureOrNumbers => "a picture or numbers",
             Sees::Grid => "a grid of cells",
+            Sees::NumbersOrGrid => "numbers or a grid of cells",
             Sees::Nothing => "nothing",
         }
     }

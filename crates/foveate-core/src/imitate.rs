@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DifferentiatedEpisode, PackedPictures, PolicyError, ValueNetwork, Windows};
+use crate::{ActorCritic, DifferentiatedEpisode, PackedPictures, PolicyError, ValueNetwork, Windows};
 
 /// What a [`Student`] learns from in one step: numbers, a picture, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -152,6 +152,12 @@ pub trait Student: Send {
     /// The values of its actions, at the weights of [`Student::set_params`]; `None` for a policy that does not value
     /// actions.
     fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
+        None
+    }
+
+    /// The distribution of its actions and its values, at the weights of [`Student::set_params`]; `None` for a policy
+    /// without them.
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
         None
     }
 

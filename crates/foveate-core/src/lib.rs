@@ -6,6 +6,8 @@
 //! * [`Evolver`]: an evolution strategy with an `ask` and `tell` interface.
 //! * [`Student`]: a policy whose controller learns by gradients from an expert's [`Demonstration`]s.
 //! * [`ValueNetwork`]: the values of a policy's actions, with gradients, for learners from transitions.
+//! * [`ActorCritic`]: the distribution of a policy's actions and its estimate of the value, with gradients, for policy
+//!   gradients.
 //! * [`Learner`]: requests work, and learns from its results.
 //! * [`Executor`]: runs [`Work`] and returns [`Experience`]: threads, a cluster, a GPU.
 //! * [`Registry`]: worlds, agents, learners and shifts by name, including those of other crates.
@@ -18,6 +20,7 @@
 //! **Invariant:** this crate uses no file, socket, thread, clock or environment variable.
 
 mod action;
+mod actor_critic;
 mod attention;
 mod derivatives;
 mod env;
@@ -42,6 +45,7 @@ mod transitions;
 mod values;
 
 pub use action::{Action, ActionBuf, ActionSpace};
+pub use actor_critic::{ActionDistribution, ActorCritic, Predictions};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use derivatives::{
     DifferentiatedEpisode, DifferentiatingActor, StepDerivatives, StepEnds, ThroughWorld, Windows,

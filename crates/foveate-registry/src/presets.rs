@@ -113,6 +113,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/relational-book.toml"),
         },
         &Preset {
+            name: "door-key-ppo",
+            summary: "door-key-5x5: a plain network that draws its actions, by policy gradients",
+            agent: "actor-critic",
+            open: false,
+            text: include_str!("../presets/door-key-ppo.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",

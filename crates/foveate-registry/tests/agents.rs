@@ -2,8 +2,8 @@
 
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
-    ActContext, ActMode, ActionSpace, Agent, Env, EnvSpec, Grid, ImageBuf, Observation, ObservationSpace,
-    PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn, episode_seed,
+    ActContext, ActMode, ActionDistribution, ActionSpace, Agent, Env, EnvSpec, Grid, ImageBuf, Observation,
+    ObservationSpace, PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn, episode_seed,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
@@ -33,7 +33,7 @@ fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
             action: ActionSpace::Discrete { n: 4 },
             ..spec
         },
-        Sees::Numbers | Sees::PictureOrNumbers => {
+        Sees::Numbers | Sees::PictureOrNumbers | Sees::NumbersOrGrid => {
             EnvSpec { observation: ObservationSpace::Vector { len: NUMBERS }, ..spec }
         }
     }
@@ -270,11 +270,13 @@ fn what_it_cannot_see_is_refused_in_a_line() {
         let (name, mut driver) = (agent.name, driver(agent));
         let numbers = [0.0; NUMBERS + 2];
         let other = match agent.sees {
-            Sees::Numbers | Sees::PictureOrNumbers => Observation::rgb(small.as_image()),
+            Sees::Numbers | Sees::PictureOrNumbers | Sees::NumbersOrGrid => {
+                Observation::rgb(small.as_image())
+            }
             _ => Observation::Vector(&numbers[..NUMBERS]),
         };
         let size = match agent.sees {
-            Sees::Numbers => Observation::Vector(&numbers),
+            Sees::Numbers | Sees::NumbersOrGrid => Observation::Vector(&numbers),
             // Any number of numbers will do, but not none.
             Sees::PictureOrNumbers => Observation::Vector(&[]),
             _ => Observation::rgb(small.as_image()),
@@ -324,6 +326,10 @@ fn students_learn_a_part_of_their_agents() {
         assert!(!student.learns().is_empty() && student.learns().end <= count, "{name}");
         let actions = spec_for(agent).action.len();
         if student.inputs() + student.picture() == 0 {
+            if let Some(network) = student.actor_critic() {
+                assert_eq!(network.distribution(), ActionDistribution::Normal(actions), "{name}");
+                continue;
+            }
             let values = student.value_network().expect("it learns from something");
             assert_eq!(values.choices(), actions, "{name}");
             continue;

@@ -189,8 +189,12 @@ impl Configured {
         }
         let request = config.env.request()?;
         let sees = match (agent.sees, world.as_deref()) {
-            (Sees::PictureOrNumbers, Some(env)) => agent.sees_in(&env.spec().observation),
-            (Sees::PictureOrNumbers, None) => agent.sees_in(&worlds::shape(&request)?.observation),
+            (Sees::PictureOrNumbers | Sees::NumbersOrGrid, Some(env)) => {
+                agent.sees_in(&env.spec().observation)
+            }
+            (Sees::PictureOrNumbers | Sees::NumbersOrGrid, None) => {
+                agent.sees_in(&worlds::shape(&request)?.observation)
+            }
             (one, _) => one,
         };
         let fitted = if sees == Sees::Numbers {

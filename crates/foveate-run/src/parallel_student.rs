@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foveate_core::{
-    Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, ValueNetwork, Windows,
+    ActorCritic, Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, ValueNetwork, Windows,
 };
 
 use crate::pool::{Pool, lock, message};
@@ -225,6 +225,10 @@ impl Student for ParallelStudent {
 
     fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
         self.replica.student.value_network()
+    }
+
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        self.replica.student.actor_critic()
     }
 
     /// Converts a panic during a segment into an error.

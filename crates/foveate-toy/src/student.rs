@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use foveate_core::{
-    Demonstration, DifferentiatedEpisode, Observation, Piece, PolicyError, Student, ThroughWorld,
-    ValueNetwork, Windows,
+    ActionDistribution, ActorCritic, Demonstration, DifferentiatedEpisode, Observation, Piece, PolicyError,
+    Predictions, Student, ThroughWorld, ValueNetwork, Windows,
 };
 
 /// A student whose gradient is a formula: `action = Σ wᵢ · inputᵢ + r · (last action)`.
@@ -20,6 +20,8 @@ pub struct ToyStudent {
     /// The numbers and the values of the last batch, see [`ValueNetwork`].
     seen: Vec<f32>,
     values: Vec<f32>,
+    /// Those of the last batch, see [`ActorCritic`].
+    predictions: Predictions,
 }
 
 /// When a student breaks.
@@ -44,6 +46,7 @@ impl ToyStudent {
             breaks: Breaks::Never,
             seen: vec![],
             values: vec![],
+            predictions: Predictions::default(),
         }
     }
 
@@ -189,6 +192,10 @@ impl Student for ToyStudent {
         Some(self)
     }
 
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        Some(self)
+    }
+
     fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(self.clone())
     }
@@ -225,6 +232,48 @@ impl ValueNetwork for ToyStudent {
     fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
         for (x, d_values) in self.seen.iter().zip(d_values.chunks_exact(self.inputs)) {
             gradient.iter_mut().zip(d_values).for_each(|(to, d)| *to += d * x);
+        }
+    }
+}
+
+/// For observations of one number x: the output of choice i is `wᵢ x`, for as many choices as there are inputs, and the value
+/// is their sum.
+impl ActorCritic for ToyStudent {
+    fn encoded_len(&self) -> usize {
+        1
+    }
+
+    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError> {
+        let Some(&[x]) = observation.numbers() else {
+            let (wanted, given) = ("1 number".into(), observation.describe());
+            return Err(PolicyError::ObservationShape { wanted, given });
+        };
+        codes.push(x);
+        Ok(())
+    }
+
+    fn distribution(&self) -> ActionDistribution {
+        ActionDistribution::Choices(self.inputs)
+    }
+
+    fn follow(&mut self, inputs: &[f32], predictions: &mut Predictions) {
+        let weights = &self.params[..self.inputs];
+        predictions.outputs = inputs.iter().flat_map(|x| weights.iter().map(move |w| w * x)).collect();
+        predictions.values = inputs.iter().map(|x| weights.iter().sum::<f32>() * x).collect();
+    }
+
+    fn forward(&mut self, _: usize, inputs: &[f32], _: &[f32]) -> &Predictions {
+        self.seen = inputs.to_vec();
+        let mut predictions = std::mem::take(&mut self.predictions);
+        self.follow(inputs, &mut predictions);
+        self.predictions = predictions;
+        &self.predictions
+    }
+
+    fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let rows = self.seen.iter().zip(d_outputs.chunks_exact(self.inputs)).zip(d_values);
+        for ((x, d_outputs), d_value) in rows {
+            gradient.iter_mut().zip(d_outputs).for_each(|(to, d)| *to += (d + d_value) * x);
         }
     }
 }

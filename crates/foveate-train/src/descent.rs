@@ -1,5 +1,5 @@
-//! What learners by gradients have in common: the weights, Adam with gradients clipped to a norm of 1, a moving average of
-//! the weights, and their part of a checkpoint.
+//! What learners by gradients have in common: the weights, Adam with gradients clipped to a norm, a moving average of the
+//! weights, and their part of a checkpoint.
 
 use foveate_core::{
     Episodes, Experience, LearnError, Population, Progress, Purpose, Record, Seed, StateDict, StateReader,
@@ -20,6 +20,8 @@ pub(crate) struct Descent {
     /// `[n_params]`: moving average of the weights over all updates.
     pub(crate) average: Vec<f64>,
     updates: u64,
+    /// Largest Euclidean norm of a gradient; infinite for any.
+    clip: f64,
 }
 
 impl Descent {
@@ -42,7 +44,14 @@ impl Descent {
             optimizer: optimizer(weights.len()),
             updates: 0,
             current: weights,
+            clip: 1.0,
         })
+    }
+
+    /// The same with gradients clipped to another norm than 1; 0 for not at all.
+    #[must_use]
+    pub(crate) fn with_clip(self, clip: f64) -> Self {
+        Descent { clip: if clip > 0.0 { clip } else { f64::INFINITY }, ..self }
     }
 
     /// The work of a round, see [`work`].
@@ -66,9 +75,9 @@ impl Descent {
             *step = -f64::from(g) * scale;
         }
         let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if length > 1.0 {
+        if length > self.clip {
             for x in &mut *step {
-                *x /= length;
+                *x = *x / length * self.clip;
             }
         }
         self.optimizer.step(step, &mut self.current);
@@ -139,6 +148,7 @@ impl Descent {
             optimizer: self.optimizer.restored(saved)?,
             average: saved.f64s("average", self.average.len())?.to_vec(),
             updates: saved.counts("updates", 1)?[0],
+            clip: self.clip,
         })
     }
 }

@@ -10,8 +10,9 @@
 //!    random disturbances, and the expert's action is recorded in every step.
 //! 2. These episodes join the last `keep` episodes.
 //! 3. Adam takes `updates` steps along the gradient of the squared error on `pieces` segments of `piece`
-//!    steps; half of the segments come from the newer half of the kept episodes. Gradients with a norm above
-//!    1 are clipped to 1.
+//!    steps; half of the segments come from the newer half of the kept episodes, or, with
+//!    [`in_turn`](ImitationConfig::in_turn), one from each in turn. Longer gradients
+//!    than [`clip`](ImitationConfig::clip) are shortened to it.
 //!
 //! The result, [`Learner::weights`], is a moving average of the weights over the updates.
 
@@ -51,7 +52,16 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
 impl LearnerSettings for ImitationConfig {
     fn check(&self) -> Result<(), LearnError> {
         let &ImitationConfig {
-            pushes, keep, updates, pieces, piece, burn_in, learning_rate, averaging, ..
+            pushes,
+            keep,
+            updates,
+            pieces,
+            piece,
+            burn_in,
+            learning_rate,
+            averaging,
+            clip,
+            ..
         } = self;
         let refuse = |why: String| Err(LearnError::BadConfig { why });
         for (name, value, least) in [
@@ -73,6 +83,9 @@ impl LearnerSettings for ImitationConfig {
         }
         if !(0.0..1.0).contains(&averaging) {
             return refuse(format!("averaging = {averaging}; it must be at least 0 and below 1"));
+        }
+        if !(clip >= 0.0 && clip.is_finite()) {
+            return refuse(format!("clip = {clip}; it must be above 0, or 0 for gradients of any length"));
         }
         Ok(())
     }
@@ -132,6 +145,13 @@ pub struct ImitationConfig {
     pub learning_rate: f64,
     /// Share of the old average that each step of Adam keeps, `0.0..1.0`.
     pub averaging: f64,
+    /// Largest Euclidean norm of a gradient, the mean over the steps of its segments; longer ones are scaled down to it. 0 for
+    /// any length.
+    pub clip: f64,
+    /// Whether the segments of a round come from its new episodes, from one after the other in random order and from the first
+    /// again after the last, in place of random ones of the kept episodes. Left out of the configuration when it is not so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_turn: bool,
 }
 
 impl Default for ImitationConfig {
@@ -146,6 +166,8 @@ impl Default for ImitationConfig {
             burn_in: 60,
             learning_rate: 0.003,
             averaging: 0.998,
+            clip: 1.0,
+            in_turn: false,
         }
     }
 }
@@ -156,9 +178,13 @@ const MOST: usize = 100_000;
 impl ImitationConfig {
     /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
-        let &ImitationConfig { expert_rounds, pushes, learning_rate, averaging, .. } = self;
+        let &ImitationConfig { expert_rounds, pushes, learning_rate, averaging, clip, in_turn, .. } = self;
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
-        [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat()
+        let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
+        // Older states were all made with a clip of 1 and not in turn, and do not say so.
+        numbers.extend((clip != 1.0 || in_turn).then_some(clip));
+        numbers.extend(in_turn.then_some(1.0));
+        numbers
     }
 }
 
@@ -186,13 +212,13 @@ impl Imitation {
     ) -> Result<Self, LearnError> {
         config.check()?;
         if student.inputs() + student.picture() == 0 {
-            let why = "imitation needs an agent that learns from demonstrations; this one learns from the values of its \
-                       actions, with dqn";
+            let why = "imitation needs an agent that learns from demonstrations; this one learns from its own \
+                       transitions, with dqn or ppo";
             return Err(LearnError::BadConfig { why: why.into() });
         }
         let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.999);
         Ok(Imitation {
-            descent: Descent::new("imitation", weights, seed, &mut *student, adam)?,
+            descent: Descent::new("imitation", weights, seed, &mut *student, adam)?.with_clip(config.clip),
             demonstrations: VecDeque::new(),
             fitness: Fitness::Mean,
             student,
@@ -209,7 +235,7 @@ impl Imitation {
     /// A step of Adam on random segments of the demonstrations.
     fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), PolicyError> {
         let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
-        let Scratch { pieces, gradient, flat, step } = scratch;
+        let Scratch { pieces, gradient, flat, step, turns } = scratch;
         for (to, &from) in flat.iter_mut().zip(&self.descent.current) {
             *to = from as f32;
         }
@@ -222,9 +248,14 @@ impl Imitation {
         let mut steps = 0;
         pieces.clear();
         for i in 0..count {
-            let oldest = if i % 2 == 0 { self.demonstrations.len() / 2 } else { 0 };
-            let demonstration =
-                &self.demonstrations[oldest + below(&mut rng, self.demonstrations.len() - oldest)];
+            let kept = self.demonstrations.len();
+            let index = if turns.is_empty() {
+                let oldest = if i % 2 == 0 { kept / 2 } else { 0 };
+                oldest + below(&mut rng, kept - oldest)
+            } else {
+                kept - 1 - turns[(number as usize * count + i) % turns.len()]
+            };
+            let demonstration = &self.demonstrations[index];
             let from = first_step(&mut rng, demonstration.steps, piece);
             let to = demonstration.steps.min(from + piece);
             pieces.push(Piece { demonstration: Arc::clone(demonstration), steps: from..to });
@@ -271,6 +302,8 @@ struct Scratch {
     flat: Vec<f32>,
     /// `[n_params]`: the step that is passed to the optimiser.
     step: Vec<f64>,
+    /// The new demonstrations in the order of their turns, counted from the newest; empty if segments are random.
+    turns: Vec<usize>,
 }
 
 impl Scratch {
@@ -280,6 +313,7 @@ impl Scratch {
             gradient: vec![0.0; params],
             flat: vec![0.0; params],
             step: vec![0.0; params],
+            turns: vec![],
         }
     }
 }
@@ -324,10 +358,18 @@ impl Learner for Imitation {
             self.check_demonstration(demonstration).map_err(|why| LearnError::Experience { why })?;
         }
         let before = (self.descent.clone(), self.demonstrations.clone());
+        let fresh = new.len().min(self.config.keep);
         self.demonstrations.extend(new.into_iter().map(Arc::new));
         let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
         self.demonstrations.drain(..surplus);
         let mut scratch = Scratch::new(self.descent.current.len(), self.config.pieces);
+        if self.config.in_turn {
+            let mut rng = self.descent.seed.child("generation", generation).child("turns", 0).rng();
+            scratch.turns.extend(0..fresh);
+            for i in (1..fresh).rev() {
+                scratch.turns.swap(i, below(&mut rng, i + 1));
+            }
+        }
         let updated = (0..self.config.updates as u64)
             .try_for_each(|number| self.update(number, &mut scratch))
             .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })

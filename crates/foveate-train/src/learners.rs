@@ -1,8 +1,8 @@
 //! The registry of learners.
 //!
 //! [`LEARNERS`] is the only list: it has a descriptor for each evolution strategy, for
-//! [imitation](crate::imitation), [gradients through a world](crate::short_horizon) and [deep Q-learning](crate::dqn), and
-//! for every learner that a program registers at start-up. Recipes, help, completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
+//! [imitation](crate::imitation), [gradients through a world](crate::short_horizon), [deep Q-learning](crate::dqn) and [policy
+//! gradients](crate::ppo), and for every learner that a program registers at start-up. Recipes, help, completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
 //! settings ([`LearnerSettings`]) and one descriptor:
 //!
 //! ```
@@ -22,13 +22,14 @@ use foveate_core::{Descriptor, LearnError, Learner, Registry, Seed, Student};
 use toml::Table;
 
 use crate::recipe::Fitness;
-use crate::{dqn, evolution, imitation, short_horizon};
+use crate::{dqn, evolution, imitation, ppo, short_horizon};
 
 /// All learners: first the evolution strategies, the default at the front, then the others.
 pub static LEARNERS: Registry<LearnerDescriptor> = Registry::new("strategy", &LIST);
 
 /// Learners other than evolution strategies, one entry each.
-const OTHERS: [LearnerDescriptor; 3] = [imitation::DESCRIPTOR, short_horizon::DESCRIPTOR, dqn::DESCRIPTOR];
+const OTHERS: [LearnerDescriptor; 4] =
+    [imitation::DESCRIPTOR, short_horizon::DESCRIPTOR, dqn::DESCRIPTOR, ppo::DESCRIPTOR];
 
 const COUNT: usize = evolution::COUNT + OTHERS.len();
 
@@ -108,12 +109,17 @@ pub enum LearnsFrom {
     Transitions,
     /// Transitions, with a [`Student`] that values actions, see [`Student::value_network`].
     Values,
+    /// Transitions, with a [`Student`] that draws its actions and estimates values, see [`Student::actor_critic`].
+    Policies,
 }
 
 impl LearnsFrom {
     /// Whether a learner of this kind needs a [`Student`].
     pub const fn needs_student(self) -> bool {
-        matches!(self, LearnsFrom::Demonstrations | LearnsFrom::Derivatives | LearnsFrom::Values)
+        matches!(
+            self,
+            LearnsFrom::Demonstrations | LearnsFrom::Derivatives | LearnsFrom::Values | LearnsFrom::Policies
+        )
     }
 }
 

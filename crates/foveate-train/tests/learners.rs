@@ -118,6 +118,7 @@ fn table(learner: &LearnerDescriptor) -> Table {
         LearnsFrom::Values => {
             "batch = 4\nfirst = 1\nsteps_per_update = 3\ncapacity = 9\nn_step = 2\npriority = 0.5"
         }
+        LearnsFrom::Policies => "batch = 3\nepochs = 2\nsegment = 2",
         LearnsFrom::Returns | LearnsFrom::Transitions => "",
     };
     small.parse().expect("TOML")
@@ -215,8 +216,10 @@ fn work_says_what_it_is_and_stays_until_it_is_received() {
             assert_eq!((first.weights.len(), first.weights.params()), (settings.rows(PARAMS), PARAMS));
             assert_eq!(first.jobs.len(), 2 * first.weights.len());
             let learns_from = match first.record {
-                Record::Transitions { .. } if described.learns_from == LearnsFrom::Values => {
-                    LearnsFrom::Values
+                Record::Transitions { .. }
+                    if matches!(described.learns_from, LearnsFrom::Values | LearnsFrom::Policies) =>
+                {
+                    described.learns_from
                 }
                 Record::Returns => LearnsFrom::Returns,
                 Record::Demonstrations(_) => LearnsFrom::Demonstrations,

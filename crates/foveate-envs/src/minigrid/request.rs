@@ -86,7 +86,13 @@ const fn descriptor(name: &'static str, summary: &'static str) -> WorldDescripto
     WorldDescriptor {
         instance: "layout",
         has_expert: true,
-        presets: &["relational", "relational-imitation", "relational-book", "gymnasium-pictures"],
+        presets: &[
+            "relational",
+            "relational-imitation",
+            "relational-book",
+            "door-key-ppo",
+            "gymnasium-pictures",
+        ],
         pictures: &PICTURE_CHOICES,
         options: &const { Choice::all(OPTIONS) },
         actions: &["left", "right", "forward", "pick up", "drop", "toggle", "done"],

@@ -176,11 +176,79 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         (ImitationConfig { pushes: f64::NAN, ..small() }, "pushes = NaN"),
         (ImitationConfig { learning_rate: 0.0, ..small() }, "learning_rate = 0"),
         (ImitationConfig { averaging: 1.0, ..small() }, "averaging = 1"),
+        (ImitationConfig { clip: -1.0, ..small() }, "clip = -1; it must be above 0, or 0"),
+        (ImitationConfig { clip: f64::INFINITY, ..small() }, "clip = inf"),
     ];
     for (config, why) in cases {
         let error = config.check().expect_err(why).to_string();
         assert!(error.contains(why), "{error} / {why}");
     }
+}
+
+/// Gradients are shortened to `clip`. States made with a clip of 1 are those of older versions, which had no other.
+#[test]
+fn gradients_are_shortened_to_the_clip() {
+    let trained = |clip: f64| {
+        let mut learner = new(ImitationConfig { clip, ..small() });
+        (0..2).for_each(|number| round(&mut learner, number));
+        learner
+    };
+    let [one, off, large, small_clip] = [1.0, 0.0, 1e9, 1e-3].map(trained);
+    assert_eq!(one.weights(), trained_by_default().weights());
+    assert_eq!(off.weights(), large.weights(), "no gradient is as long");
+    assert_ne!(one.weights(), off.weights());
+    assert_ne!(one.weights(), small_clip.weights());
+    let settings = |learner: &Imitation| learner.state()["settings"].len();
+    assert_eq!((settings(&one), settings(&off)), (9, 10));
+    let mut other = new(ImitationConfig { clip: 0.0, ..small() });
+    let said = other.restore(&one.state()).expect_err("another clip").to_string();
+    assert!(said.contains("it was made with the settings"), "{said}");
+    other.restore(&off.state()).expect("the same clip");
+}
+
+/// In turn, each new demonstration is used once before any is used again, and older ones are not.
+#[test]
+fn segments_may_come_from_each_new_demonstration_in_turn() {
+    // The gradient of a demonstration of one step with the input eᵢ has only component i, and a student of ten inputs sees
+    // which of them moved.
+    let unit = |i: usize| {
+        let mut inputs = vec![0.0; 10];
+        inputs[i] = 1.0;
+        Demonstration { inputs, actions: vec![1.0], steps: 1, ..Demonstration::default() }
+    };
+    let config = |updates: usize| ImitationConfig {
+        in_turn: true,
+        keep: 20,
+        updates,
+        pieces: 1,
+        piece: 1,
+        averaging: 0.0,
+        ..small()
+    };
+    let moved = |updates: usize| {
+        let student = Box::new(ToyStudent::linear(10, 10));
+        let mut learner =
+            Imitation::new(config(updates), vec![0.0; 10], Seed::root(3), student).expect("fine");
+        learner.receive(experience((0..10).map(unit).collect(), 0.0)).expect("fine");
+        learner.centre().iter().filter(|w| **w != 0.0).count()
+    };
+    assert_eq!([1, 4, 9, 10].map(moved), [1, 4, 9, 10]);
+    // The next round uses its own demonstrations alone: those of one input here.
+    let student = Box::new(ToyStudent::linear(10, 10));
+    let mut learner = Imitation::new(config(4), vec![0.0; 10], Seed::root(3), student).expect("fine");
+    learner.receive(experience(vec![unit(0)], 0.0)).expect("fine");
+    learner.receive(experience(vec![unit(7)], 0.0)).expect("fine");
+    let moved: Vec<usize> = (0..10).filter(|&i| learner.centre()[i] != 0.0).collect();
+    assert_eq!(moved, [0, 7]);
+    assert_eq!(learner.state()["settings"].len(), 11);
+    let table = |in_turn| ImitationConfig { in_turn, ..small() }.table();
+    assert!(table(true).contains_key("in_turn") && !table(false).contains_key("in_turn"));
+}
+
+fn trained_by_default() -> Imitation {
+    let mut learner = new(small());
+    (0..2).for_each(|number| round(&mut learner, number));
+    learner
 }
 
 /// A student that sees a picture learns what the picture does not explain, and continues from a saved state as if it had

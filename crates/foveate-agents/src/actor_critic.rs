@@ -1,0 +1,878 @@
+//! A plain network that draws its actions from a distribution and estimates values, for policy gradients (PPO).
+//!
+//! It acts on numbers or on a grid of cells, without attention. Without memory it has two networks of tanh layers, one for
+//! the actions and one for the value; with an LSTM both share the layers and the LSTM. A choice is drawn by the softmax of
+//! its logits. Other actions are independent normal numbers, whose standard deviations are parameters that do not depend on
+//! the observation. When it does not explore, it takes the most likely choice, or the means, within the range of the
+//! actions.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use foveate_core::{
+    ActContext, ActMode, ActionDistribution, ActorCritic, Agent, Decision, Demonstration, Observation,
+    ObservationSpace, Policy, PolicyAgent, PolicyError, Predictions, Seed, Student, TensorShape,
+};
+use foveate_kernels::Level;
+use foveate_learn::{
+    Activations, Add, Builder, Function, Linear, LstmGates, Network, Node, Part, StateNodes, Unrolled,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::config::{MAX_HIDDEN, MAX_SENSORS, bad, check_actions, check_params, within};
+use crate::controller_agent::{MOST, scale};
+use crate::params::{Params, forward_params};
+use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
+
+/// Most layers before the heads.
+const MAX_LAYERS: usize = 16;
+/// What the first weights of the policy's last layer are multiplied by, so that all actions are about equally likely at first.
+const CAREFUL: f32 = 0.01;
+
+/// Settings of the agent. The defaults suit a world of four numbers and two choices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ActorCriticConfig {
+    /// `[low, high]` per number that is seen: what goes to the network's −1 and 1. Empty for a grid.
+    pub observation: Vec<[f64; 2]>,
+    /// Rows, columns and channels of a grid; zeros for numbers.
+    pub view: [usize; 3],
+    /// What the codes of a grid are divided by, above 0.
+    pub divisor: f64,
+    /// Units of each tanh layer.
+    pub hidden: Vec<usize>,
+    /// Units of the LSTM after them, 0 for none.
+    pub lstm: usize,
+    /// Whether the actions are choices.
+    pub discrete: bool,
+    /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1. Of choices one range for each,
+    /// which has no effect.
+    pub actions: Vec<[f64; 2]>,
+    /// Natural logarithm of the standard deviations at first, as a share of half the range of the action.
+    pub log_std: f64,
+}
+
+impl Default for ActorCriticConfig {
+    fn default() -> Self {
+        ActorCriticConfig {
+            observation: vec![[-1.0, 1.0]; 4],
+            view: [0; 3],
+            divisor: 10.0,
+            hidden: vec![64, 64],
+            lstm: 0,
+            discrete: true,
+            actions: vec![[0.0, 1.0]; 2],
+            log_std: -0.5,
+        }
+    }
+}
+
+impl ActorCriticConfig {
+    /// Numbers that the network gets.
+    fn inputs(&self) -> usize {
+        let cells = self.view.iter().fold(1_usize, |product, &n| product.saturating_mul(n));
+        self.observation.len().saturating_add(cells)
+    }
+
+    fn distribution(&self) -> ActionDistribution {
+        let n = self.actions.len();
+        if self.discrete { ActionDistribution::Choices(n) } else { ActionDistribution::Normal(n) }
+    }
+
+    /// The network of valid settings.
+    fn build(&self) -> Result<Nodes, PolicyError> {
+        let (inputs, outputs) = (self.inputs(), self.actions.len());
+        if !(1..=MAX_SENSORS).contains(&inputs) {
+            return bad(format!(
+                "observation has {} ranges and view is {:?}, {inputs} numbers; give one [low, high] for each number that the \
+                 world shows, or rows, columns and channels of its grid, 1 to {MAX_SENSORS}",
+                self.observation.len(),
+                self.view
+            ));
+        }
+        if !self.observation.is_empty() && self.view != [0; 3] {
+            return bad(format!(
+                "observation and view = {:?}; give one of them, the other is empty",
+                self.view
+            ));
+        }
+        if let Some(i) = self.observation.iter().position(|&range| scale(range).is_none()) {
+            let [low, high] = self.observation[i];
+            return bad(format!("observation[{i}] is [{low}, {high}]; give a finite low and a larger high"));
+        }
+        if !(self.divisor > 0.0 && self.divisor.is_finite()) {
+            return bad(format!("divisor = {}; it must be above 0", self.divisor));
+        }
+        if !(-20.0..=20.0).contains(&self.log_std) {
+            return bad(format!("log_std = {}; choose from -20 to 20", self.log_std));
+        }
+        within("number of hidden layers, hidden,", self.hidden.len(), MAX_LAYERS)?;
+        for &units in self.hidden.iter().chain((self.lstm > 0).then_some(&self.lstm)) {
+            within("number of units", units, MAX_HIDDEN)?;
+        }
+        check_actions(&self.actions)?;
+        let mut net = Builder::default();
+        let input = net.input("observation", [inputs]);
+        let trunk = |net: &mut Builder, name: &str| {
+            let mut x = input;
+            for (i, &units) in self.hidden.iter().enumerate() {
+                x = net.layer(&format!("{name}{}", i + 1), Linear::new(units), [x]);
+                x = net.map(Function::Tanh, x);
+            }
+            x
+        };
+        let mut states = vec![];
+        let [of_policy, of_value] = if self.lstm > 0 {
+            let (x, units) = (trunk(&mut net, "hidden"), self.lstm);
+            let (h, c) = (net.state("h", [units]), net.state("c", [units]));
+            let from_x = net.layer("lstm_input", Linear::new(4 * units), [x]);
+            let from_h = net.layer("lstm_state", Linear::new(4 * units), [h]);
+            let sums = net.then(Add, [from_x, from_h]);
+            let both = net.then(LstmGates::default(), [sums, c]);
+            let next_h = net.then(Part { begin: 0, len: units }, [both]);
+            let next_c = net.then(Part { begin: units, len: units }, [both]);
+            states = vec![StateNodes { input: h, output: next_h }, StateNodes { input: c, output: next_c }];
+            [next_h; 2]
+        } else {
+            [trunk(&mut net, "policy_hidden"), trunk(&mut net, "value_hidden")]
+        };
+        let policy = net.layer("policy", Linear::new(outputs), [of_policy]);
+        let value = net.layer("value", Linear::new(1), [of_value]);
+        let read: Vec<Node> =
+            [policy, value].into_iter().chain(states.iter().map(|state| state.output)).collect();
+        let net = net.build(&read).or_else(|error| bad(error.to_string()))?;
+        let mut tensors = net.tensors().to_vec();
+        if !self.discrete {
+            tensors.push(TensorShape { name: "log_std".into(), shape: vec![outputs] });
+        }
+        check_params(&tensors, "lower hidden or lstm")?;
+        Ok(Nodes { net, tensors, policy, value, states })
+    }
+}
+
+/// A network and what is read from it.
+#[derive(Debug)]
+struct Nodes {
+    net: Network,
+    /// Those of the network, then `log_std` if the actions are no choices.
+    tensors: Vec<TensorShape>,
+    policy: Node,
+    value: Node,
+    /// h and c of the LSTM.
+    states: Vec<StateNodes>,
+}
+
+/// Reads observations, and describes distributions.
+#[derive(Debug, Clone)]
+struct Eyes {
+    config: ActorCriticConfig,
+    /// Middle and factor of every number; empty for a grid.
+    scales: Vec<(f32, f32)>,
+}
+
+impl Eyes {
+    fn new(config: ActorCriticConfig) -> Self {
+        Eyes { scales: config.observation.iter().filter_map(|&range| scale(range)).collect(), config }
+    }
+
+    /// Writes the network's inputs for `observation`.
+    fn read(&self, observation: Observation<'_>, to: &mut [f32]) -> Result<(), PolicyError> {
+        let [rows, columns, channels] = self.config.view;
+        if let (true, Observation::Grid(grid)) = (self.scales.is_empty(), observation)
+            && [grid.rows(), grid.columns(), grid.channels()] == self.config.view
+        {
+            let divisor = self.config.divisor as f32;
+            to.iter_mut().zip(grid.codes()).for_each(|(to, &code)| *to = f32::from(code) / divisor);
+            return Ok(());
+        }
+        let given = observation.numbers().unwrap_or_default();
+        if self.scales.is_empty() || given.len() != self.scales.len() {
+            let wanted = if self.scales.is_empty() {
+                format!("a grid of {rows}x{columns} cells with {channels} codes each")
+            } else {
+                format!("{} numbers", self.scales.len())
+            };
+            return Err(PolicyError::ObservationShape { wanted, given: observation.describe() });
+        }
+        for (index, ((to, &x), (middle, factor))) in to.iter_mut().zip(given).zip(&self.scales).enumerate() {
+            if !x.is_finite() {
+                return Err(PolicyError::SensorNotFinite { index, value: x });
+            }
+            *to = ((x - middle) * factor).clamp(-MOST, MOST);
+        }
+        Ok(())
+    }
+
+    /// Half the range of each action, and its middle.
+    fn ranges(&self) -> impl Iterator<Item = (f32, f32)> {
+        self.config
+            .actions
+            .iter()
+            .map(|[low, high]| (((high - low) / 2.0) as f32, f64::midpoint(*low, *high) as f32))
+    }
+
+    /// Writes the distribution, as [`ActionDistribution`] says, from the network's numbers and the parameters `log_std`.
+    fn describe(&self, policy: &[f32], log_std: &[f32], to: &mut [f32]) {
+        if self.config.discrete {
+            to.copy_from_slice(policy);
+            return;
+        }
+        let (means, deviations) = to.split_at_mut(policy.len());
+        for (i, (half, middle)) in self.ranges().enumerate() {
+            means[i] = policy[i] * half + middle;
+            deviations[i] = log_std[i] + half.ln();
+        }
+    }
+}
+
+/// The agent. Zero weights until [`Policy::set_params`].
+///
+/// ```
+/// use foveate_agents::actor_critic::{ActorCriticAgent, ActorCriticConfig};
+/// use foveate_core::{ActContext, Observation, Policy};
+///
+/// let agent = ActorCriticAgent::new(ActorCriticConfig::default())?;
+/// let mut memory = agent.memory();
+/// let decision = agent.act(Observation::Vector(&[0.1, 0.2, 0.3, 0.4]), &mut memory, &mut ActContext::default())?;
+/// assert_eq!(decision.action, [0.5, 0.5], "zero weights: both choices are equally likely");
+/// assert_eq!(decision.value, Some(0.0));
+/// # Ok::<(), foveate_core::PolicyError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ActorCriticAgent {
+    eyes: Eyes,
+    level: Level,
+    nodes: Arc<Nodes>,
+    params: Params,
+}
+
+/// The agent's state, its scratch space, and the outputs of its last decision.
+#[derive(Debug, Clone)]
+pub struct ActorCriticMemory {
+    input: Vec<f32>,
+    /// h and c of the LSTM; empty without one.
+    h: Vec<f32>,
+    c: Vec<f32>,
+    acts: Activations,
+    /// `[outputs]`: the distribution.
+    outputs: Vec<f32>,
+    action: Vec<f64>,
+}
+
+impl ActorCriticAgent {
+    /// An agent of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
+    pub fn new(config: ActorCriticConfig) -> Result<Self, PolicyError> {
+        let nodes = Arc::new(config.build()?);
+        Ok(ActorCriticAgent {
+            eyes: Eyes::new(config),
+            level: Level::best(),
+            params: Params::zeros(nodes.tensors.clone()),
+            nodes,
+        })
+    }
+
+    /// The same agent on another instruction set, which gives the same decisions to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+}
+
+impl Policy for ActorCriticAgent {
+    type Memory = ActorCriticMemory;
+
+    fn memory(&self) -> ActorCriticMemory {
+        let config = &self.eyes.config;
+        ActorCriticMemory {
+            input: vec![0.0; config.inputs()],
+            h: vec![0.0; config.lstm],
+            c: vec![0.0; config.lstm],
+            acts: self.nodes.net.activations(1),
+            outputs: vec![0.0; config.distribution().outputs()],
+            action: vec![0.0; config.actions.len()],
+        }
+    }
+
+    fn reset(&self, memory: &mut ActorCriticMemory, _: Seed) {
+        memory.h.fill(0.0);
+        memory.c.fill(0.0);
+    }
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut ActorCriticMemory,
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let ActorCriticMemory { input, h, c, acts, outputs, action } = memory;
+        let Nodes { net, policy, value, states, .. } = &*self.nodes;
+        self.eyes.read(observation, input)?;
+        let (flat, log_std) = self.params.flat().split_at(net.params());
+        match &states[..] {
+            [of_h, of_c] => {
+                net.forward(self.level, flat, &[input, h, c], 1, acts);
+                h.copy_from_slice(acts.get(of_h.output));
+                c.copy_from_slice(acts.get(of_c.output));
+            }
+            _ => net.forward(self.level, flat, &[input], 1, acts),
+        }
+        self.eyes.describe(acts.get(*policy), log_std, outputs);
+        let explores = matches!(context.mode, ActMode::Explore { .. });
+        let value = Some(acts.get(*value)[0]);
+        if self.eyes.config.discrete {
+            probabilities(outputs, action);
+            if explores {
+                let mut left = context.rng.next_f64();
+                let drawn = action.iter().position(|p| {
+                    left -= p;
+                    left < 0.0
+                });
+                // Rounding may leave a little: the last choice takes it.
+                let drawn = drawn.unwrap_or(action.len() - 1);
+                action.fill(0.0);
+                action[drawn] = 1.0;
+            }
+            return Ok(Decision { logits: Some(outputs), value, ..Decision::new(action) });
+        }
+        let (means, deviations) = outputs.split_at(action.len());
+        for (i, ([low, high], action)) in self.eyes.config.actions.iter().zip(&mut *action).enumerate() {
+            let mean = f64::from(means[i]);
+            *action = if explores {
+                mean + f64::from(deviations[i]).exp() * context.rng.normal()
+            } else {
+                mean.clamp(*low, *high)
+            };
+        }
+        Ok(Decision { value, ..Decision::new(action) })
+    }
+
+    forward_params!();
+}
+
+/// Softmax in double precision, which keeps the order of `logits`.
+fn probabilities(logits: &[f32], to: &mut [f64]) {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    for (to, &logit) in to.iter_mut().zip(logits) {
+        *to = f64::from(logit - most).exp();
+    }
+    let sum: f64 = to.iter().sum();
+    for p in to {
+        *p /= sum;
+    }
+}
+
+impl AgentConfig for ActorCriticConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        self.build().map(drop)
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        self.build().map_or_else(|_| vec![], |nodes| nodes.tensors)
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(ActorCriticAgent::new(self.clone())?)))
+    }
+
+    fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
+        let (Init::Torch, Ok(nodes)) = (init, self.build()) else { return vec![0.0; self.param_count()] };
+        let mut params = nodes.net.initial(seed);
+        params.resize(nodes.tensors.iter().map(TensorShape::len).sum(), self.log_std as f32);
+        let mut begin = 0;
+        for tensor in &nodes.tensors {
+            if ["policy.weight", "policy.bias"].contains(&&*tensor.name) {
+                params[begin..begin + tensor.len()].iter_mut().for_each(|x| *x *= CAREFUL);
+            }
+            begin += tensor.len();
+        }
+        params
+    }
+
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        Ok(Some(Box::new(ActorCriticStudent::new(self)?)))
+    }
+}
+
+/// Computes the gradients of the agent's distributions and values.
+#[derive(Debug)]
+pub struct ActorCriticStudent {
+    eyes: Eyes,
+    level: Level,
+    nodes: Arc<Nodes>,
+    params: Params,
+    /// Without memory: for the largest batch so far.
+    acts: Activations,
+    room: usize,
+    /// With memory: steps and sequences of the last pass, and its tensors.
+    unrolled: Option<(usize, usize, Unrolled)>,
+    /// `[sequences, lstm]` each.
+    begin: [Vec<f32>; 2],
+    predictions: Predictions,
+}
+
+impl ActorCriticStudent {
+    /// A student of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
+    pub fn new(config: &ActorCriticConfig) -> Result<Self, PolicyError> {
+        let nodes = Arc::new(config.build()?);
+        Ok(ActorCriticStudent {
+            eyes: Eyes::new(config.clone()),
+            level: Level::best(),
+            params: Params::zeros(nodes.tensors.clone()),
+            acts: nodes.net.activations(1),
+            room: 1,
+            unrolled: None,
+            begin: [vec![], vec![]],
+            predictions: Predictions::default(),
+            nodes,
+        })
+    }
+
+    /// The same student on another instruction set, which gives the same gradients to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Appends what the network computed to `predictions`.
+    fn predict(&self, acts: &Activations, predictions: &mut Predictions) {
+        let Nodes { net, policy, value, .. } = &*self.nodes;
+        let log_std = &self.params.flat()[net.params()..];
+        let per_row = self.eyes.config.distribution().outputs();
+        for policy in acts.get(*policy).chunks_exact(self.eyes.config.actions.len()) {
+            let begin = predictions.outputs.len();
+            predictions.outputs.resize(begin + per_row, 0.0);
+            self.eyes.describe(policy, log_std, &mut predictions.outputs[begin..]);
+        }
+        predictions.values.extend_from_slice(acts.get(*value));
+    }
+
+    /// Adds derivatives of the loss to those of the network's outputs, and to the gradient of the deviations.
+    fn pull(&self, acts: &mut Activations, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let Nodes { net, policy, value, .. } = &*self.nodes;
+        let n = self.eyes.config.actions.len();
+        if self.eyes.config.discrete {
+            acts.gradient_mut(*policy).copy_from_slice(d_outputs);
+        } else {
+            let d_log_std = &mut gradient[net.params()..];
+            for (d_policy, d_outputs) in
+                acts.gradient_mut(*policy).chunks_exact_mut(n).zip(d_outputs.chunks_exact(2 * n))
+            {
+                for (i, (half, _)) in self.eyes.ranges().enumerate() {
+                    d_policy[i] = d_outputs[i] * half;
+                    d_log_std[i] += d_outputs[n + i];
+                }
+            }
+        }
+        acts.gradient_mut(*value).copy_from_slice(d_values);
+    }
+}
+
+impl Student for ActorCriticStudent {
+    fn inputs(&self) -> usize {
+        0
+    }
+
+    fn actions(&self) -> usize {
+        0
+    }
+
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    /// It learns from its own transitions, not from demonstrations, which have neither inputs nor actions here.
+    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
+        0.0
+    }
+
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        Some(self)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(ActorCriticStudent {
+            eyes: self.eyes.clone(),
+            level: self.level,
+            nodes: Arc::clone(&self.nodes),
+            params: self.params.clone(),
+            acts: self.nodes.net.activations(1),
+            room: 1,
+            unrolled: None,
+            begin: [vec![], vec![]],
+            predictions: Predictions::default(),
+        })
+    }
+}
+
+impl ActorCritic for ActorCriticStudent {
+    fn encoded_len(&self) -> usize {
+        self.eyes.config.inputs()
+    }
+
+    fn encode(&self, observation: Observation<'_>, to: &mut Vec<f32>) -> Result<(), PolicyError> {
+        let begin = to.len();
+        to.resize(begin + self.encoded_len(), 0.0);
+        self.eyes.read(observation, &mut to[begin..])
+    }
+
+    fn distribution(&self) -> ActionDistribution {
+        self.eyes.config.distribution()
+    }
+
+    fn memory_len(&self) -> usize {
+        2 * self.eyes.config.lstm
+    }
+
+    fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
+        let Predictions { outputs, values, memories } = to;
+        outputs.clear();
+        values.clear();
+        memories.clear();
+        let (units, width) = (self.eyes.config.lstm, self.encoded_len());
+        assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
+        if units == 0 {
+            ActorCritic::forward(self, 1, inputs, &[]);
+            to.outputs.extend_from_slice(&self.predictions.outputs);
+            to.values.extend_from_slice(&self.predictions.values);
+            return;
+        }
+        let nodes = Arc::clone(&self.nodes);
+        let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(1));
+        let (mut h, mut c) = (vec![0.0; units], vec![0.0; units]);
+        for input in inputs.chunks_exact(width) {
+            to.memories.extend_from_slice(&h);
+            to.memories.extend_from_slice(&c);
+            let flat = &self.params.flat()[..nodes.net.params()];
+            nodes.net.forward(self.level, flat, &[input, &h, &c], 1, &mut acts);
+            h.copy_from_slice(acts.get(nodes.states[0].output));
+            c.copy_from_slice(acts.get(nodes.states[1].output));
+            self.predict(&acts, to);
+        }
+        self.acts = acts;
+    }
+
+    fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
+        let (units, width) = (self.eyes.config.lstm, self.encoded_len());
+        let rows = inputs.len() / width;
+        let sequences = rows / steps.max(1);
+        assert_eq!(
+            inputs.len(),
+            steps * sequences * width,
+            "{steps} steps of observations of {width} numbers"
+        );
+        assert_eq!(memories.len(), 2 * units * sequences, "memories");
+        let nodes = Arc::clone(&self.nodes);
+        let mut predictions = std::mem::take(&mut self.predictions);
+        predictions.outputs.clear();
+        predictions.values.clear();
+        if units == 0 {
+            if rows > self.room {
+                self.acts = nodes.net.activations(rows);
+                self.room = rows;
+            }
+            let flat = &self.params.flat()[..nodes.net.params()];
+            nodes.net.forward(self.level, flat, &[inputs], rows, &mut self.acts);
+            self.predict(&self.acts, &mut predictions);
+        } else {
+            let fits = self.unrolled.take().filter(|&(t, n, _)| (t, n) == (steps, sequences));
+            let (_, _, mut unrolled) = fits.unwrap_or_else(|| {
+                (steps, sequences, Unrolled::new(&nodes.net, &nodes.states, steps, sequences))
+            });
+            let [h, c] = &mut self.begin;
+            h.clear();
+            c.clear();
+            for memory in memories.chunks_exact(2 * units) {
+                h.extend_from_slice(&memory[..units]);
+                c.extend_from_slice(&memory[units..]);
+            }
+            let flat = &self.params.flat()[..nodes.net.params()];
+            let at = |step: usize| vec![&inputs[step * sequences * width..][..sequences * width]];
+            let (first, fresh) = (vec![false; rows], vec![0.0; units]);
+            unrolled.forward(&nodes.net, self.level, flat, at, &first, &[h, c], &[&fresh, &fresh]);
+            for step in 0..steps {
+                self.predict(unrolled.step(step), &mut predictions);
+            }
+            self.unrolled = Some((steps, sequences, unrolled));
+        }
+        self.predictions = predictions;
+        &self.predictions
+    }
+
+    fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let Predictions { outputs, values, .. } = &self.predictions;
+        assert_eq!((d_outputs.len(), d_values.len()), (outputs.len(), values.len()), "derivatives");
+        assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
+        let nodes = Arc::clone(&self.nodes);
+        let count = nodes.net.params();
+        if let Some((steps, sequences, mut unrolled)) = self.unrolled.take() {
+            let per_row = self.eyes.config.distribution().outputs();
+            unrolled.clear_gradients();
+            for step in 0..steps {
+                let rows = step * sequences..(step + 1) * sequences;
+                let d_outputs = &d_outputs[rows.start * per_row..rows.end * per_row];
+                self.pull(unrolled.step_mut(step), d_outputs, &d_values[rows], gradient);
+            }
+            unrolled.backward(&nodes.net, self.level, &self.params.flat()[..count], &mut gradient[..count]);
+            self.unrolled = Some((steps, sequences, unrolled));
+        } else {
+            let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(0));
+            acts.clear_gradients();
+            self.pull(&mut acts, d_outputs, d_values, gradient);
+            nodes.net.backward(self.level, &self.params.flat()[..count], &mut acts, &mut gradient[..count]);
+            self.acts = acts;
+        }
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "actor-critic",
+    summary: "draws its actions and estimates values with a plain network, or an LSTM; learns by policy gradients",
+    sees: Sees::NumbersOrGrid,
+    read: registry::read::<ActorCriticConfig>,
+    fit: |spec, ranges| {
+        let view = match spec.observation {
+            ObservationSpace::Grid { rows, columns, channels } => [rows, columns, channels],
+            _ => [0; 3],
+        };
+        let actions = spec.action.bounds();
+        json!({ "observation": ranges, "view": view, "discrete": spec.action.is_discrete(), "actions": actions })
+    },
+    published: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use foveate_core::Grid;
+
+    use super::*;
+
+    /// Choices or numbers, without memory and with it.
+    fn configs() -> Vec<ActorCriticConfig> {
+        let numbers = ActorCriticConfig {
+            observation: vec![[-2.0, 2.0], [0.0, 0.1], [-1.0, 3.0]],
+            hidden: vec![5, 4],
+            actions: vec![[-1.0, 1.0], [10.0, 20.0]],
+            ..ActorCriticConfig::default()
+        };
+        [(true, 0), (true, 3), (false, 0), (false, 3)]
+            .map(|(discrete, lstm)| ActorCriticConfig { lstm, discrete, ..numbers.clone() })
+            .to_vec()
+    }
+
+    /// Parameters that make actions differ.
+    fn params(config: &ActorCriticConfig) -> Vec<f32> {
+        let mut rng = Seed::root(4).rng();
+        (0..config.param_count()).map(|_| rng.uniform(-0.8, 0.8) as f32).collect()
+    }
+
+    fn student(config: &ActorCriticConfig) -> ActorCriticStudent {
+        let mut student = ActorCriticStudent::new(config).expect("good");
+        student.set_params(&params(config)).expect("its own");
+        student
+    }
+
+    fn numbers(n: usize, seed: u64) -> Vec<f32> {
+        let mut rng = Seed::root(seed).rng();
+        (0..n).map(|_| rng.uniform(-1.0, 1.0) as f32).collect()
+    }
+
+    #[test]
+    fn the_agent_acts_by_what_the_student_predicts() {
+        for config in configs() {
+            let mut student = student(&config);
+            let seen = numbers(6 * 3, 1);
+            let mut inputs = vec![];
+            for seen in seen.chunks_exact(3) {
+                student.encode(Observation::Vector(seen), &mut inputs).expect("three numbers");
+            }
+            let mut expect = Predictions::default();
+            student.follow(&inputs, &mut expect);
+            assert_eq!(expect.memories.len(), 6 * student.memory_len());
+            let width = config.distribution().outputs();
+            for level in Level::available() {
+                let mut agent = ActorCriticAgent::new(config.clone()).expect("good").with_level(level);
+                agent.set_params(&params(&config)).expect("its own");
+                let mut memory = agent.memory();
+                for (step, seen) in seen.chunks_exact(3).enumerate() {
+                    let decision = agent
+                        .act(Observation::Vector(seen), &mut memory, &mut ActContext::default())
+                        .expect("it fits");
+                    let outputs = &expect.outputs[step * width..][..width];
+                    assert_eq!(decision.value, Some(expect.values[step]), "{level:?}");
+                    if config.discrete {
+                        assert_eq!(decision.logits, Some(outputs), "{level:?}");
+                        assert!((decision.action.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                        assert_eq!(decision.action[0] > decision.action[1], outputs[0] > outputs[1]);
+                    } else {
+                        for (i, [low, high]) in config.actions.iter().enumerate() {
+                            assert_eq!(decision.action[i], f64::from(outputs[i]).clamp(*low, *high));
+                        }
+                    }
+                }
+            }
+            // The same episode as two sequences of three steps, each with the memory that it had.
+            let mut both = vec![];
+            for step in 0..3 {
+                both.extend_from_slice(&inputs[3 * step..][..3]);
+                both.extend_from_slice(&inputs[3 * (step + 3)..][..3]);
+            }
+            let n = student.memory_len();
+            let memories = [&expect.memories[..n], &expect.memories[3 * n..][..n]].concat();
+            let got = student.forward(3, &both, &memories);
+            for step in 0..6 {
+                let row = 2 * (step % 3) + step / 3;
+                assert_eq!(got.values[row], expect.values[step]);
+                assert_eq!(got.outputs[row * width..][..width], expect.outputs[step * width..][..width]);
+            }
+        }
+    }
+
+    /// The gradient, through time as well, against differences of a loss that is linear in outputs and values.
+    #[test]
+    fn gradients_are_those_of_the_outputs() {
+        const STEPS: usize = 4;
+        for config in configs() {
+            let mut student = student(&config);
+            let (inputs, rows) = (numbers(2 * STEPS * 3, 2), 2 * STEPS);
+            let memories = numbers(2 * student.memory_len(), 3);
+            let width = config.distribution().outputs();
+            let (of_outputs, of_values) = (numbers(rows * width, 5), numbers(rows, 6));
+            let start = params(&config);
+            let mut loss = |flat: &[f32]| -> f64 {
+                student.set_params(flat).expect("finite");
+                let got = student.forward(STEPS, &inputs, &memories);
+                let sum = |xs: &[f32], ys: &[f32]| -> f64 {
+                    xs.iter().zip(ys).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+                };
+                sum(&got.outputs, &of_outputs) + sum(&got.values, &of_values)
+            };
+            let slopes: Vec<f64> = (0..start.len())
+                .map(|i| {
+                    let mut at = |h: f32| {
+                        let mut moved = start.clone();
+                        moved[i] += h;
+                        loss(&moved)
+                    };
+                    (at(4e-3) - at(-4e-3)) / 8e-3
+                })
+                .collect();
+            loss(&start);
+            let mut gradient = vec![1.0; start.len()];
+            student.backward(&of_outputs, &of_values, &mut gradient);
+            for (i, (slope, g)) in slopes.iter().zip(&gradient).enumerate() {
+                let g = f64::from(*g) - 1.0;
+                assert!((slope - g).abs() < 5e-3 * (1.0 + slope.abs()), "{config:?}, {i}: {slope}, {g}");
+            }
+            let mut first: Option<Vec<f32>> = None;
+            for level in Level::available() {
+                let mut student = ActorCriticStudent::new(&config).expect("good").with_level(level);
+                student.set_params(&start).expect("its own");
+                student.forward(STEPS, &inputs, &memories);
+                let mut gradient = vec![0.0; start.len()];
+                student.backward(&of_outputs, &of_values, &mut gradient);
+                assert_eq!(first.get_or_insert_with(|| gradient.clone()), &gradient, "{level:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn actions_are_drawn_from_the_distribution() {
+        const N: u32 = 4000;
+        for config in configs() {
+            let mut agent = ActorCriticAgent::new(config.clone()).expect("good");
+            agent.set_params(&params(&config)).expect("its own");
+            let mut memory = agent.memory();
+            let mut context = ActContext::new(Seed::root(2), ActMode::Explore { epsilon: 0.0 });
+            let (mut sums, mut squares, mut shares) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+            for _ in 0..N {
+                agent.reset(&mut memory, Seed::root(0));
+                let decision = agent
+                    .act(Observation::Vector(&[0.3, 0.02, -1.0]), &mut memory, &mut context)
+                    .expect("fits");
+                for (i, &x) in decision.action.iter().enumerate() {
+                    (sums[i], squares[i]) = (sums[i] + x, squares[i] + x * x);
+                }
+                if let Some(logits) = decision.logits {
+                    probabilities(logits, &mut shares);
+                }
+            }
+            let outputs: Vec<f64> = memory.outputs.iter().map(|&x| x.into()).collect();
+            for i in 0..2 {
+                let mean = sums[i] / f64::from(N);
+                if config.discrete {
+                    assert!((mean - shares[i]).abs() < 0.03, "{i}: {mean}, {}", shares[i]);
+                } else {
+                    let deviation = (squares[i] / f64::from(N) - mean * mean).sqrt();
+                    let expect = outputs[2 + i].exp();
+                    assert!((mean - outputs[i]).abs() < 0.06 * expect, "{i}: {mean}, {}", outputs[i]);
+                    assert!((deviation / expect - 1.0).abs() < 0.05, "{i}: {deviation}, {expect}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn grids_are_seen_as_numbers_and_first_actions_are_about_alike() {
+        let config = ActorCriticConfig {
+            observation: vec![],
+            view: [3, 2, 2],
+            divisor: 4.0,
+            actions: vec![[0.0, 1.0]; 5],
+            ..ActorCriticConfig::default()
+        };
+        let mut agent = ActorCriticAgent::new(config.clone()).expect("good");
+        agent.set_params(&config.initial_params(Init::Torch, Seed::root(1))).expect("its own");
+        let mut memory = agent.memory();
+        let codes: Vec<u8> = (0..12).collect();
+        let grid = Observation::Grid(Grid::new(3, 2, 2, &codes).expect("12 codes"));
+        let decision = agent.act(grid, &mut memory, &mut ActContext::default()).expect("it fits");
+        assert!(decision.action.iter().all(|p| (p - 0.2).abs() < 0.01), "{:?}", decision.action);
+        assert_eq!(memory.input[5], 1.25);
+        let other = Observation::Grid(Grid::new(2, 3, 2, &codes).expect("12 codes"));
+        let said =
+            agent.act(other, &mut memory, &mut ActContext::default()).expect_err("other sides").to_string();
+        assert!(said.contains("built for a grid of 3x2 cells with 2 codes each"), "{said}");
+        let continuous = ActorCriticConfig { discrete: false, log_std: -1.5, ..config };
+        let first = continuous.initial_params(Init::Torch, Seed::root(1));
+        assert_eq!(first[first.len() - 5..], [-1.5; 5]);
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        let good = ActorCriticConfig::default();
+        for (config, why) in [
+            (ActorCriticConfig { observation: vec![], ..good.clone() }, "observation has 0 ranges"),
+            (ActorCriticConfig { view: [2, 2, 1], ..good.clone() }, "give one of them"),
+            (ActorCriticConfig { observation: vec![], view: [usize::MAX; 3], ..good.clone() }, "1 to 65536"),
+            (ActorCriticConfig { observation: vec![[1.0, 1.0]], ..good.clone() }, "observation[0] is [1, 1]"),
+            (ActorCriticConfig { divisor: 0.0, ..good.clone() }, "divisor = 0"),
+            (ActorCriticConfig { log_std: f64::NAN, ..good.clone() }, "log_std = NaN"),
+            (ActorCriticConfig { hidden: vec![], ..good.clone() }, "hidden"),
+            (ActorCriticConfig { hidden: vec![0], ..good.clone() }, "number of units is 0"),
+            (ActorCriticConfig { lstm: usize::MAX, ..good.clone() }, "number of units"),
+            (ActorCriticConfig { hidden: vec![8192; 2], ..good.clone() }, "lower hidden or lstm"),
+            (ActorCriticConfig { actions: vec![], ..good.clone() }, "action"),
+        ] {
+            let said = config.check().expect_err(why).to_string();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}
