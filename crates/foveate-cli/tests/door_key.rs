@@ -1,4 +1,4 @@
-//! DoorKey: its champions, and short trainings by deep Q-learning and from the expert, with any number of workers, killed and
+//! `DoorKey`: its champions, and short trainings by deep Q-learning and from the expert, with any number of workers, killed and
 //! resumed, and in a larger grid with the weights of a smaller one.
 
 mod common;

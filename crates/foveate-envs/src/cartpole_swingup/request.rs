@@ -16,7 +16,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: &["force"],
     has_expert: true,
-    presets: &["gymnasium", "cartpole-swingup"],
+    presets: &["cartpole-swingup", "gymnasium"],
     sensors: &["x", "velocity", "cos angle", "sin angle", "angular velocity"],
     published: Some(Published {
         source: "AttentionNeuron's published weights, 100 episodes, numbers shuffled in every episode: test log of \
