@@ -126,6 +126,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "foveate-envs",
             "foveate-evolve",
             "foveate-lab",
+            "foveate-learn",
             "foveate-registry",
             "foveate-run",
             "foveate-train",

@@ -18,6 +18,7 @@ mod network;
 pub mod optimizer;
 mod unroll;
 
+pub use foveate_kernels::Level;
 pub use foveate_kernels::elementwise::Function;
 pub use layer::{Backward, Forward, Layer, MAX_INPUTS, Work};
 pub use layers::*;

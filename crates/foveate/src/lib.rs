@@ -29,7 +29,7 @@
 //! [`Registry::register`](core::Registry::register).
 //!
 //! The crates below are re-exported: [`core`] has the contracts, [`envs`] and [`agents`] the included worlds
-//! and agents, [`evolve`] and [`training`] the learners, [`run`] files, threads and clocks, [`lab`] the
+//! and agents, [`learn`] networks with gradients, [`evolve`] and [`training`] the learners, [`run`] files, threads and clocks, [`lab`] the
 //! browser interface.
 
 mod import;
@@ -42,6 +42,7 @@ pub use foveate_core as core;
 pub use foveate_envs as envs;
 pub use foveate_evolve as evolve;
 pub use foveate_lab as lab;
+pub use foveate_learn as learn;
 pub use foveate_registry as registry;
 pub use foveate_run as run;
 pub use foveate_train as training;

@@ -9,8 +9,15 @@ use std::process::Command;
 const MOST_LINES: usize = 60;
 
 /// The examples in the order of docs/rust.md.
-const LADDER: [&str; 6] =
-    ["drive_a_world", "run_the_champion", "your_world", "your_agent", "train_it", "explain_it"];
+const LADDER: [&str; 7] = [
+    "drive_a_world",
+    "run_the_champion",
+    "your_world",
+    "your_agent",
+    "train_it",
+    "your_network",
+    "explain_it",
+];
 
 fn source(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(format!("{name}.rs"));
