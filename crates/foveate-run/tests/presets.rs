@@ -12,7 +12,7 @@ fn the_presets_pass_their_own_check_and_survive_toml() {
         // The settings that presets for many worlds leave to the world.
         let (name, open) = (preset.name, preset.open);
         let sets: &[&str] =
-            if open { &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"] } else { &[] };
+            if open { &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=400"] } else { &[] };
         let recipe = TrainConfig::load(name, None, sets).expect(name).recipe;
         recipe.check().expect(name);
         let text = toml::to_string(&recipe).expect("plain values");

@@ -49,6 +49,13 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     },
 };
 
+/// Settings that came after the first runs are written only where they differ from what those did, so that recipes keep
+/// their digests.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(clip: &f64) -> bool {
+    *clip == 1.0
+}
+
 impl LearnerSettings for ImitationConfig {
     fn check(&self) -> Result<(), LearnError> {
         let &ImitationConfig {
@@ -147,6 +154,7 @@ pub struct ImitationConfig {
     pub averaging: f64,
     /// Largest Euclidean norm of a gradient, the mean over the steps of its segments; longer ones are scaled down to it. 0 for
     /// any length.
+    #[serde(skip_serializing_if = "is_one")]
     pub clip: f64,
     /// Whether the segments of a round come from its new episodes, from one after the other in random order and from the first
     /// again after the last, in place of random ones of the kept episodes. Left out of the configuration when it is not so.

@@ -75,9 +75,11 @@ pub struct ShortHorizonConfig {
     pub terminal_slope: bool,
     /// Bound of the norm of the gradient of a single episode, 0 for none. Where the world is chaotic, a few episodes have
     /// gradients a hundred times those of the others, and decide the direction of a step alone.
+    #[serde(skip_serializing_if = "is_zero")]
     pub episode_clip: f64,
     /// Whether whole episodes are recorded. If not, one window of each is, drawn from all that the limit of its steps allows;
     /// episodes that end before their window teach nothing.
+    #[serde(skip_serializing_if = "is_true")]
     pub whole_episodes: bool,
     /// Rounds in which the critic alone learns.
     pub critic_rounds: u64,
@@ -114,6 +116,17 @@ impl Default for ShortHorizonConfig {
             critic_target: 0.05,
         }
     }
+}
+
+/// Settings that came later are written only where they are used, so that recipes keep their digests.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(clip: &f64) -> bool {
+    *clip == 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_true(whole: &bool) -> bool {
+    *whole
 }
 
 /// Upper limit of every count; a larger number is a typing error.

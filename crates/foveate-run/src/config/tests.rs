@@ -10,7 +10,7 @@ fn presets_are_whole_and_survive_a_round_trip() {
         // The settings that presets for many worlds leave to the world.
         let (name, open) = (preset.name, preset.open);
         let sets: &[&str] =
-            if open { &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=200"] } else { &[] };
+            if open { &["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=400"] } else { &[] };
         let config = TrainConfig::load(name, None, sets).expect("a preset is right");
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("config.toml");
@@ -115,7 +115,7 @@ fn patience_belongs_to_the_world() {
     check_patience("evolution", &said, &[gym], &[Some(7)]);
     check_patience("evolution", "", &[gym, "recipe.stage.0.patience=30"], &[Some(30), None]);
     check_patience("take-cover", stage, &[], &[None]);
-    let of_world = ["env.picture=world", "recipe.max_steps=200"];
+    let of_world = ["env.picture=world", "recipe.max_steps=400"];
     check_patience("gymnasium", "", &[&[gym], &of_world[..]].concat(), &[None, None]);
     check_patience("gymnasium-pictures", "", &[&[gym], &of_world[..]].concat(), &[None, None]);
 }
