@@ -327,13 +327,7 @@ impl Policy for ActorCriticAgent {
         if self.eyes.config.discrete {
             probabilities(outputs, action);
             if explores {
-                let mut left = context.rng.next_f64();
-                let drawn = action.iter().position(|p| {
-                    left -= p;
-                    left < 0.0
-                });
-                // Rounding may leave a little: the last choice takes it.
-                let drawn = drawn.unwrap_or(action.len() - 1);
+                let drawn = context.rng.weighted(action);
                 action.fill(0.0);
                 action[drawn] = 1.0;
             }

@@ -3,11 +3,7 @@
 
 mod common;
 
-use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
-
-use common::{Dir, check_fails, digits};
+use common::{Dir, assert_same, check_fails, digits_without_config};
 
 /// Files as MNIST's: `count` pictures with a bright bar whose height is the digit, and noise drawn from `seed`.
 fn files(count: usize, seed: u32) -> [Vec<u8>; 2] {
@@ -78,13 +74,6 @@ fn train<'a>(preset: &'a str, name: &'a str, workers: &'a str) -> Vec<&'a str> {
     [&["train", "digits", "--preset", preset, "--name", name, "--workers", workers], &SHORT[..]].concat()
 }
 
-/// All files of a run but its configuration, which contains the number of workers.
-fn without_config(dir: &Dir, run: &str) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let mut digits = digits(&dir.path(run));
-    digits.remove("config.toml");
-    digits
-}
-
 #[test]
 fn digits_are_learnt_to_the_same_bits_with_any_workers_and_after_a_stop() {
     let dir = with_data();
@@ -98,21 +87,9 @@ fn digits_are_learnt_to_the_same_bits_with_any_workers_and_after_a_stop() {
     let tested = accuracy(&["--option", "images=test"]);
     assert!(seen > 0.9 && tested > 0.9, "{seen} of training pictures, {tested} of test pictures");
 
-    let expect = without_config(&dir, "runs/one");
-    let args = train("digits-baseline", "two", "2");
-    let mut child = dir.command(&args).stdout(Stdio::null()).spawn().expect("the binary starts");
-    let log = dir.path("runs/two/log.jsonl");
-    while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 3 {
-        assert!(child.try_wait().expect("our child").is_none(), "it is to be stopped before its end");
-        thread::sleep(Duration::from_millis(2));
-    }
-    child.kill().expect("our child");
-    child.wait().expect("our child");
-    dir.ok(&["train", "--resume", "runs/two", "--workers", "2"]);
-    let found = without_config(&dir, "runs/two");
-    for (name, bytes) in &expect {
-        assert!(found.get(name) == Some(bytes), "{name} differs");
-    }
+    let expect = digits_without_config(&dir.path("runs/one"));
+    dir.kill_and_resume(&train("digits-baseline", "two", "2"), "runs/two", &["--workers", "2"]);
+    assert_same(&digits_without_config(&dir.path("runs/two")), &expect);
 }
 
 #[test]
@@ -122,10 +99,8 @@ fn the_relational_module_gives_the_same_bits_with_any_workers_and_shows_where_it
     for (name, workers) in [("one", "1"), ("three", "3")] {
         dir.ok(&[&train("digits", name, workers)[..], &few].concat());
     }
-    let (one, three) = (without_config(&dir, "runs/one"), without_config(&dir, "runs/three"));
-    for (name, bytes) in &one {
-        assert!(three.get(name) == Some(bytes), "{name} differs");
-    }
+    let [one, three] = ["runs/one", "runs/three"].map(|run| digits_without_config(&dir.path(run)));
+    assert_same(&three, &one);
     dir.ok(&["watch", "runs/one", "--option", "images=test", "--out", "a.png", "--seed", "7", "--at", "0"]);
     assert!(dir.read("a.png").starts_with(b"\x89PNG"));
 }

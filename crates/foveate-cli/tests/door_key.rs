@@ -3,11 +3,7 @@
 
 mod common;
 
-use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
-
-use common::{Dir, digits};
+use common::{Dir, assert_same, digits_without_config};
 
 #[test]
 fn the_champions_open_the_door() {
@@ -57,37 +53,15 @@ fn train<'a>(preset: &'a str, name: &'a str, workers: &'a str) -> Vec<&'a str> {
     [&world, stage, &SHORT[..]].concat()
 }
 
-/// All files of a run but its configuration, which contains the number of workers.
-fn without_config(dir: &Dir, run: &str) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let mut digits = digits(&dir.path(run));
-    digits.remove("config.toml");
-    digits
-}
-
 #[test]
 fn both_trainings_give_the_same_bits_with_any_workers_and_after_a_stop() {
     for preset in ["relational", "relational-imitation"] {
         let dir = Dir::new();
         dir.ok(&train(preset, "one", "1"));
-        let expect = without_config(&dir, "runs/one");
+        let expect = digits_without_config(&dir.path("runs/one"));
 
-        let args = train(preset, "two", "3");
-        let mut child = dir.command(&args).stdout(Stdio::null()).spawn().expect("the binary starts");
-        let log = dir.path("runs/two/log.jsonl");
-        while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 3 {
-            assert!(
-                child.try_wait().expect("our child").is_none(),
-                "{preset}: it is to be stopped before its end"
-            );
-            thread::sleep(Duration::from_millis(2));
-        }
-        child.kill().expect("our child");
-        child.wait().expect("our child");
-        dir.ok(&["train", "--resume", "runs/two", "--workers", "2"]);
-        let found = without_config(&dir, "runs/two");
-        for (name, bytes) in &expect {
-            assert!(found.get(name) == Some(bytes), "{preset}: {name} differs");
-        }
+        dir.kill_and_resume(&train(preset, "two", "3"), "runs/two", &["--workers", "2"]);
+        assert_same(&digits_without_config(&dir.path("runs/two")), &expect);
 
         // In a larger grid, from these weights.
         let larger = ["--set", "env.id=\"door-key-6x6\"", "--set", "recipe.init={ weights = \"runs/one\" }"];

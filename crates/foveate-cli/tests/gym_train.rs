@@ -4,11 +4,8 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
-use common::{Dir, check_fails, digits};
+use common::{Dir, assert_same, check_fails, digits_without_config};
 use foveate::run::config::TrainConfig;
 use serde_json::Value;
 
@@ -58,13 +55,7 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     };
     let score = result(&dir.ok(&train("one", "1")));
     assert!(score >= 195.0, "{score}: the world counts as learnt at 195, random weights get about 20");
-    // The configuration contains the number of workers; everything else must be the same.
-    let without_config = |name: &str| {
-        let mut digits = digits(&dir.path(name));
-        digits.remove("config.toml");
-        digits
-    };
-    let expect = without_config("runs/one");
+    let expect = digits_without_config(&dir.path("runs/one"));
 
     let config = TrainConfig::read(&dir.path("runs/one/config.toml")).expect("its own");
     assert_eq!(
@@ -77,19 +68,8 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     );
     assert_eq!(config.agent.config["observation"].as_array().map(Vec::len), Some(4));
 
-    let mut child = dir.command(&train("two", "2")).stdout(Stdio::null()).spawn().expect("the binary starts");
-    let log = dir.path("runs/two/log.jsonl");
-    while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 3 {
-        assert!(child.try_wait().expect("our child").is_none(), "it is to be stopped before its end");
-        thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().expect("our child");
-    child.wait().expect("our child");
-    dir.ok(&["train", "--resume", "runs/two", "--workers", "2", "--trust-world"]);
-    let found = without_config("runs/two");
-    for (name, bytes) in &expect {
-        assert!(found.get(name) == Some(bytes), "{name} differs");
-    }
+    dir.kill_and_resume(&train("two", "2"), "runs/two", &["--workers", "2", "--trust-world"]);
+    assert_same(&digits_without_config(&dir.path("runs/two")), &expect);
 
     // A world on the command line is accepted.
     let world = ["--env", "gym:CartPole-v1"];

@@ -339,7 +339,7 @@ impl Episode {
         let mut rng = episode_seed(self.job.env_seed, 0).child("window", 0).rng();
         let (steps, limit) = (steps.max(1), limit.max(1));
         let windows = limit.div_ceil(steps);
-        let begin = (rng.uniform(0.0, windows as f64) as u64).min(windows - 1) * steps;
+        let begin = rng.below(windows) * steps;
         self.rules.max_steps = limit.min(begin.saturating_add(steps));
         Ok(begin)
     }

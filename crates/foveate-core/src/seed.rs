@@ -100,6 +100,17 @@ impl Rng {
         }
     }
 
+    /// An index of `weights`, with probabilities in proportion to them; 0 when there are none. Uses one number of the stream.
+    pub fn weighted(&mut self, weights: &[f64]) -> usize {
+        let mut left = self.next_f64() * weights.iter().sum::<f64>();
+        let drawn = weights.iter().position(|weight| {
+            left -= weight;
+            left < 0.0
+        });
+        // Rounding errors may leave a remainder after the last one.
+        drawn.unwrap_or(weights.len().saturating_sub(1))
+    }
+
     /// Standard normal, by Marsaglia's polar method; the second value is kept for the next call.
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
@@ -157,6 +168,18 @@ mod tests {
         assert!((sum / n).abs() < 0.01, "mean {}", sum / n);
         assert!((squares / n - 1.0).abs() < 0.02, "variance {}", squares / n);
         assert!((fourth / n - 3.0).abs() < 0.1, "fourth moment {}", fourth / n);
+    }
+
+    #[test]
+    fn weighted_draws_follow_the_weights() {
+        let mut rng = Seed::root(5).rng();
+        let mut counts = [0; 4];
+        for _ in 0..40_000 {
+            counts[rng.weighted(&[1.0, 0.0, 2.0, 1.0])] += 1;
+        }
+        let near = |count: i32, expect: i32| (count - expect).abs() < 500;
+        assert!(near(counts[0], 10_000) && counts[1] == 0 && near(counts[2], 20_000), "{counts:?}");
+        assert_eq!((rng.weighted(&[]), rng.weighted(&[3.0])), (0, 0));
     }
 
     #[test]

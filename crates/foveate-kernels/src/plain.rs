@@ -11,9 +11,8 @@ pub trait Plain {
     /// The result.
     type Out;
 
-    /// Computes it. `FUSED` says whether the instruction set has fused multiply-adds; without them, `f64::mul_add` is a slow
-    /// call of the C library.
-    fn run<const FUSED: bool>(self) -> Self::Out;
+    /// Computes it. [`Level::PORTABLE`] has no fused multiply-adds: there, `f64::mul_add` is a slow call of the C library.
+    fn run(self) -> Self::Out;
 }
 
 struct Compiled<T>(T);
@@ -23,7 +22,7 @@ impl<T: Plain> Task for Compiled<T> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> T::Out {
-        if I::FUSED { self.0.run::<true>() } else { self.0.run::<false>() }
+        self.0.run()
     }
 }
 
@@ -40,7 +39,7 @@ impl Level {
     ///     type Out = ();
     ///
     ///     #[inline(always)]
-    ///     fn run<const FUSED: bool>(self) {
+    ///     fn run(self) {
     ///         for x in self.0 {
     ///             *x *= 0.5;
     ///         }

@@ -133,14 +133,7 @@ impl Descent {
     /// # Errors
     /// When something is missing, does not fit, or was made with other settings or another seed.
     pub(crate) fn restored(&self, saved: StateReader<'_>, settings: &[f64]) -> Result<Self, LearnError> {
-        let bad = |why: String| Err(LearnError::BadState { why });
-        let then = saved.any_f64s("settings")?;
-        if then != settings {
-            return bad(format!("it was made with the settings {then:?}, these are {settings:?}"));
-        }
-        if saved.counts("seed", 1)?[0] != self.seed.value() {
-            return bad("it was made with another seed".into());
-        }
+        check_saved(saved, settings, self.seed)?;
         Ok(Descent {
             seed: self.seed,
             current: saved.f64s("mean", self.current.len())?.to_vec(),
@@ -170,6 +163,22 @@ pub(crate) fn check_start(
         return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
     }
     student.set_params(&rounded(weights)).or_else(|error| refuse(format!("{learner}: {error}")))
+}
+
+/// Checks that a state was made with these settings, as numbers, and this seed.
+///
+/// # Errors
+/// [`LearnError::BadState`] when it was not, or does not say so.
+pub(crate) fn check_saved(saved: StateReader<'_>, settings: &[f64], seed: Seed) -> Result<(), LearnError> {
+    let bad = |why: String| Err(LearnError::BadState { why });
+    let then = saved.any_f64s("settings")?;
+    if then != settings {
+        return bad(format!("it was made with the settings {then:?}, these are {settings:?}"));
+    }
+    if saved.counts("seed", 1)?[0] != seed.value() {
+        return bad("it was made with another seed".into());
+    }
+    Ok(())
 }
 
 /// The work of a round with one row of weights.

@@ -235,10 +235,6 @@ impl LearnerSettings for DqnConfig {
         Table::try_from(self).expect("a plain table of numbers")
     }
 
-    fn rows(&self, _params: usize) -> usize {
-        1
-    }
-
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerParts { weights, seed, student, fitness } = parts;
         let Some(student) = student else {
@@ -647,13 +643,7 @@ impl Learner for Dqn {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let (now, then) = (self.config.numbers(), saved.any_f64s("settings")?);
-        if then != now {
-            return bad(format!("it was made with the settings {then:?}, these are {now:?}"));
-        }
-        if saved.counts("seed", 1)?[0] != self.seed.value() {
-            return bad("it was made with another seed".into());
-        }
+        descent::check_saved(saved, &self.config.numbers(), self.seed)?;
         let counts = saved.counts("counts", 3)?;
         let count = self.current.len();
         let numbers = |name: &str| -> Result<Vec<f32>, LearnError> {

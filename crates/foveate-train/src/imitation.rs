@@ -101,10 +101,6 @@ impl LearnerSettings for ImitationConfig {
         Table::try_from(self).expect("a plain table of numbers")
     }
 
-    fn rows(&self, _params: usize) -> usize {
-        1
-    }
-
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerParts { weights, seed, student, fitness } = parts;
         let Some(student) = student else {

@@ -134,8 +134,11 @@ pub trait LearnerSettings: Send + Sync {
     /// All settings, including the defaults.
     fn table(&self) -> Table;
 
-    /// Rows of weights in the first work, for `params` parameters.
-    fn rows(&self, params: usize) -> usize;
+    /// Rows of weights in the first work, for `params` parameters; learners by gradients have one.
+    fn rows(&self, params: usize) -> usize {
+        let _ = params;
+        1
+    }
 
     /// The range of all weights of this learner; `None` if they are unbounded.
     fn bounds(&self) -> Option<(f64, f64)> {

@@ -151,10 +151,6 @@ impl LearnerSettings for PpoConfig {
         Table::try_from(self).expect("a plain table of numbers")
     }
 
-    fn rows(&self, _params: usize) -> usize {
-        1
-    }
-
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerParts { weights, seed, student, fitness } = parts;
         let Some(student) = student else {
@@ -570,13 +566,7 @@ impl Learner for Ppo {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let (now, then) = (self.config.numbers(), saved.any_f64s("settings")?);
-        if then != now {
-            return bad(format!("it was made with the settings {then:?}, these are {now:?}"));
-        }
-        if saved.counts("seed", 1)?[0] != self.seed.value() {
-            return bad("it was made with another seed".into());
-        }
+        descent::check_saved(saved, &self.config.numbers(), self.seed)?;
         let counts = saved.counts("counts", 2)?;
         let params = saved.f32s("params", 1)?;
         if params.len() != self.current.len() {

@@ -208,10 +208,6 @@ impl LearnerSettings for ShortHorizonConfig {
         Table::try_from(self).expect("a plain table of numbers")
     }
 
-    fn rows(&self, _params: usize) -> usize {
-        1
-    }
-
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerParts { weights, seed, student, fitness } = parts;
         let Some(student) = student else {

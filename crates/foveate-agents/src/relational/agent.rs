@@ -137,15 +137,7 @@ fn draw(values: &[f32], temperature: f64, rng: &mut Rng, weights: &mut [f64]) ->
     for (weight, &value) in weights.iter_mut().zip(values) {
         *weight = (f64::from(value - most) / temperature).exp();
     }
-    let mut left = rng.next_f64() * weights.iter().sum::<f64>();
-    for (choice, weight) in weights.iter().enumerate() {
-        left -= weight;
-        if left < 0.0 {
-            return choice;
-        }
-    }
-    // Rounding errors may leave a remainder after the last one.
-    weights.len().saturating_sub(1)
+    rng.weighted(weights)
 }
 
 /// The codes of a view of this configuration.

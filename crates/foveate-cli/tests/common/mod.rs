@@ -8,6 +8,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use foveate::agents::registry;
 use foveate::core::TensorShape;
@@ -190,6 +192,39 @@ max_steps = 40
 selection = { every = 100, tracks = 2, finalists = 2, final_tracks = 2, report_tracks = 3 }
 stage = [{ name = \"only\", steps = 2500, population = 4, sigma = 1.0, learning_rate = 1.0 }]
 ";
+
+/// [`digits`] of a run but its configuration, which contains the number of workers.
+pub(crate) fn digits_without_config(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut digits = digits(folder);
+    digits.remove("config.toml");
+    digits
+}
+
+impl Dir {
+    /// Runs `train`, which makes the run `run`, kills it when its log has some lines, and goes on with `resume` as further
+    /// arguments.
+    pub(crate) fn kill_and_resume(&self, train: &[&str], run: &str, resume: &[&str]) {
+        let mut child = self.command(train).stdout(Stdio::null()).spawn().expect("the binary starts");
+        let log = self.path(run).join("log.jsonl");
+        while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 3 {
+            assert!(
+                child.try_wait().expect("our child").is_none(),
+                "{run}: it is to be stopped before its end"
+            );
+            thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+        self.ok(&[&["train", "--resume", run], resume].concat());
+    }
+}
+
+/// Checks that a run has the same files as another, to the byte.
+pub(crate) fn assert_same(found: &BTreeMap<String, Vec<u8>>, expect: &BTreeMap<String, Vec<u8>>) {
+    for (name, bytes) in expect {
+        assert!(found.get(name) == Some(bytes), "{name} differs");
+    }
+}
 
 /// Everything in a run's folder that must not depend on interruptions: weights, state, videos, and the log
 /// without its times.

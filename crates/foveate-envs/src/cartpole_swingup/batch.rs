@@ -283,7 +283,7 @@ impl Plain for Advance<'_> {
     type Out = ();
 
     #[inline(always)]
-    fn run<const FUSED: bool>(self) {
+    fn run(self) {
         for group in self.0.iter_mut().filter(|group| group.runs) {
             group.advance();
         }

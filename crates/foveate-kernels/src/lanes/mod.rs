@@ -37,8 +37,6 @@ pub(crate) trait Isa: Copy {
     type V8: Lanes<8>;
     /// Number of rows of the attention matrix processed together: as many as the registers hold.
     const ROWS: usize;
-    /// Whether it has fused multiply-adds.
-    const FUSED: bool;
 
     /// Sixteen copies of `x`.
     fn splat16(self, x: f32) -> Self::V16;

@@ -26,7 +26,6 @@ impl Isa for Neon {
     type V16 = Pair<Pair<Quad>>;
     type V8 = Pair<Quad>;
     const ROWS: usize = 2;
-    const FUSED: bool = true;
 
     #[inline(always)]
     fn splat16(self, x: f32) -> Pair<Pair<Quad>> {

@@ -10,7 +10,6 @@ impl Isa for Portable {
     type V16 = Array<16>;
     type V8 = Array<8>;
     const ROWS: usize = 2;
-    const FUSED: bool = false;
 
     #[inline(always)]
     fn splat16(self, x: f32) -> Array<16> {

@@ -36,7 +36,6 @@ impl Isa for Avx2 {
     type V16 = Pair<Ymm>;
     type V8 = Ymm;
     const ROWS: usize = 2;
-    const FUSED: bool = true;
 
     #[inline(always)]
     fn splat16(self, x: f32) -> Pair<Ymm> {
@@ -136,7 +135,6 @@ impl Isa for Avx512 {
     type V16 = Zmm;
     type V8 = Ymm;
     const ROWS: usize = 4;
-    const FUSED: bool = true;
 
     #[inline(always)]
     fn splat16(self, x: f32) -> Zmm {
