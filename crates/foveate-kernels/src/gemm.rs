@@ -17,17 +17,115 @@
 //! ```
 
 use crate::Level;
-use crate::lanes::{Block, Isa, Lanes, Task};
+use crate::lanes::{Isa, Lanes, Task};
 
-/// A matrix for reading, `[rows, cols]`, in any layout.
+/// Where the rows, or the columns, of a matrix lie: number `i` is at `i / inner * down + i % inner * along`.
+///
+/// Two strides describe the windows of a picture, which overlap, without copying them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    len: usize,
+    inner: usize,
+    along: usize,
+    down: usize,
+}
+
+impl Axis {
+    /// `len` places, one every `along` numbers.
+    pub const fn every(len: usize, along: usize) -> Self {
+        Axis { len, inner: len, along, down: 0 }
+    }
+
+    /// `outer` groups, one every `down` numbers, of `inner` places each, one every `along` numbers.
+    ///
+    /// # Panics
+    /// When their product overflows.
+    pub fn nested([outer, down]: [usize; 2], [inner, along]: [usize; 2]) -> Self {
+        let len = outer.checked_mul(inner).expect("rows or columns of a matrix");
+        Axis { len, inner, along, down }
+    }
+
+    /// Number of places.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no place.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where number `i` lies.
+    pub const fn place(&self, i: usize) -> usize {
+        if i < self.inner { i * self.along } else { i / self.inner * self.down + i % self.inner * self.along }
+    }
+
+    /// The largest place, which saturates; 0 without places.
+    fn last(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let down = (self.len / self.inner - 1).saturating_mul(self.down);
+        down.saturating_add((self.inner - 1).saturating_mul(self.along))
+    }
+
+    /// The first `R` places from `from` on; after the last one it is repeated.
+    #[inline(always)]
+    fn places<const R: usize>(&self, from: usize) -> [usize; R] {
+        let mut places = [self.place(from); R];
+        for r in 1..R {
+            let i = from + r;
+            places[r] = if i >= self.len {
+                places[r - 1]
+            } else if self.inner == self.len {
+                i * self.along
+            } else {
+                self.place(i)
+            };
+        }
+        places
+    }
+
+    /// Runs of equally distant places: the first one's number, its place, and how many they are.
+    #[inline(always)]
+    fn runs(&self, from: usize, count: usize) -> Runs {
+        Runs { axis: *self, from, end: from + count }
+    }
+}
+
+/// See [`Axis::runs`]. No method with a closure: vector operations in it would be compiled without the instruction set.
+struct Runs {
+    axis: Axis,
+    from: usize,
+    end: usize,
+}
+
+impl Iterator for Runs {
+    type Item = (usize, usize, usize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Runs { axis, from, end } = *self;
+        if from >= end {
+            return None;
+        }
+        let run = if axis.inner == axis.len {
+            end - from
+        } else {
+            (axis.inner - from % axis.inner).min(end - from)
+        };
+        self.from += run;
+        Some((from, axis.place(from), run))
+    }
+}
+
+/// A matrix for reading.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// Element `(i, j)` is at `i * row_stride + j * col_stride`, which is below `data.len()` for all elements.
+    /// Element `(i, j)` is at `rows.place(i) + cols.place(j)`, which is below `data.len()` for all elements.
     data: &'a [f32],
-    rows: usize,
-    cols: usize,
-    row_stride: usize,
-    col_stride: usize,
+    rows: Axis,
+    cols: Axis,
 }
 
 impl<'a> View<'a> {
@@ -37,7 +135,7 @@ impl<'a> View<'a> {
     /// When `data` has another length.
     pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         assert_eq!(Some(data.len()), rows.checked_mul(cols), "numbers of a matrix [{rows}, {cols}]");
-        View { data, rows, cols, row_stride: cols, col_stride: 1 }
+        View::with_axes(data, Axis::every(rows, cols), Axis::every(cols, 1))
     }
 
     /// The matrix `[rows, cols]` whose row `i` begins at `data[i * stride]`.
@@ -46,45 +144,50 @@ impl<'a> View<'a> {
     /// When `stride` is below `cols`, or `data` is too short.
     pub fn with_stride(data: &'a [f32], rows: usize, cols: usize, stride: usize) -> Self {
         assert!(stride >= cols, "rows of {cols} numbers begin every {stride}");
-        let extent = if rows == 0 { 0 } else { (rows - 1) * stride + cols };
-        assert!(data.len() >= extent, "{} numbers for a matrix that takes {extent}", data.len());
-        View { data, rows, cols, row_stride: stride, col_stride: 1 }
+        View::with_axes(data, Axis::every(rows, stride), Axis::every(cols, 1))
+    }
+
+    /// The matrix whose element `(i, j)` is at the sum of the places of row `i` and of column `j`.
+    ///
+    /// # Panics
+    /// When `data` is too short.
+    pub fn with_axes(data: &'a [f32], rows: Axis, cols: Axis) -> Self {
+        assert!(
+            rows.is_empty() || cols.is_empty() || data.len() > rows.last().saturating_add(cols.last()),
+            "{} numbers for a matrix of {rows:?} and {cols:?}",
+            data.len()
+        );
+        View { data, rows, cols }
     }
 
     /// Its transpose.
     #[must_use]
     pub const fn transposed(self) -> Self {
-        let View { data, rows, cols, row_stride, col_stride } = self;
-        View { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
+        let View { data, rows, cols } = self;
+        View { data, rows: cols, cols: rows }
     }
 
     /// Number of rows.
     pub const fn rows(&self) -> usize {
-        self.rows
+        self.rows.len
     }
 
     /// Number of columns.
     pub const fn cols(&self) -> usize {
-        self.cols
+        self.cols.len
     }
 }
 
 /// Terms of a chain that are added before the chain is stored.
 const DEPTH: usize = 256;
 
-/// Rows of the left matrix that are packed together; a multiple of every tile's rows.
-const HEIGHT: usize = 192;
-
-/// Columns of the right matrix that are packed together; a multiple of every tile's columns.
-const WIDTH: usize = 2048;
-
-/// Scratch space for products: packed copies of parts of both matrices. It grows to the largest product.
+/// Scratch space for products: a packed copy of some columns of the right matrix. It grows to the largest product.
 #[derive(Debug, Clone, Default)]
 pub struct Gemm {
-    /// `[rows / R, depth, R]`: tiles of R rows.
+    /// `[depth, width of a tile]`
+    right: Vec<f32>,
+    /// `[depth, height of a tile]`, for a left matrix whose numbers are not neighbours.
     left: Vec<f32>,
-    /// `[cols / 16 W, depth, W, 16]`: tiles of W blocks of columns.
-    right: Vec<Block>,
 }
 
 impl Gemm {
@@ -93,8 +196,8 @@ impl Gemm {
     /// # Panics
     /// When the sizes do not fit together.
     pub fn product(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32]) {
-        c.fill(0.0);
-        self.add_product(level, a, b, c);
+        let rows = Axis::every(a.rows(), b.cols());
+        self.run(level, a, b, c, rows, true);
     }
 
     /// `c += a b`, with `c` row-major, `[a.rows(), b.cols()]`.
@@ -102,8 +205,8 @@ impl Gemm {
     /// # Panics
     /// When the sizes do not fit together.
     pub fn add_product(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32]) {
-        let stride = b.cols;
-        self.add_product_strided(level, a, b, c, stride);
+        let rows = Axis::every(a.rows(), b.cols());
+        self.run(level, a, b, c, rows, false);
     }
 
     /// `c += a b`, where row `i` of `c` begins at `c[i * stride]`.
@@ -118,38 +221,56 @@ impl Gemm {
         c: &mut [f32],
         stride: usize,
     ) {
-        assert_eq!(a.cols, b.rows, "columns of the left matrix and rows of the right one");
-        assert!(stride >= b.cols, "rows of {} numbers begin every {stride}", b.cols);
-        if a.rows == 0 || b.cols == 0 {
+        assert!(stride >= b.cols(), "rows of {} numbers begin every {stride}", b.cols());
+        self.run(level, a, b, c, Axis::every(a.rows(), stride), false);
+    }
+
+    /// `c += a b`, where the rows of `c` begin at the places of `rows` and do not overlap.
+    ///
+    /// # Panics
+    /// When the sizes do not fit together.
+    pub fn add_product_at(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis) {
+        self.run(level, a, b, c, rows, false);
+    }
+
+    fn run(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis, fresh: bool) {
+        assert_eq!(a.cols(), b.rows(), "columns of the left matrix and rows of the right one");
+        assert_eq!(a.rows(), rows.len, "rows of the left matrix and of the product");
+        if a.rows() == 0 || b.cols() == 0 {
             return;
         }
-        let extent = (a.rows - 1) * stride + b.cols;
+        let extent = rows.last().saturating_add(b.cols());
         assert!(c.len() >= extent, "{} numbers for a product that takes {extent}", c.len());
-        let (depth, height, width) = (a.cols.min(DEPTH), a.rows.min(HEIGHT), b.cols.min(WIDTH));
-        // Room for the last tile, which may be wider than what is left.
-        let left = (height + MOST_ROWS) * depth;
-        let right = (width.div_ceil(16) + MOST_BLOCKS) * depth;
-        if self.left.len() < left {
-            self.left.resize(left, 0.0);
+        if a.cols() == 0 {
+            if fresh {
+                c.fill(0.0);
+            }
+            return;
         }
-        if self.right.len() < right {
-            self.right.resize(right, Block::default());
+        let depth = a.cols().min(DEPTH);
+        for (room, len) in [(&mut self.right, depth * MOST_COLUMNS), (&mut self.left, depth * MOST_ROWS)] {
+            if room.len() < len {
+                room.resize(len, 0.0);
+            }
         }
-        level.run(Product { gemm: self, a, b, c, stride });
+        level.run(Product { gemm: self, a, b, c, rows, fresh });
     }
 }
 
 /// The tile with the most rows.
-const MOST_ROWS: usize = 12;
-/// The tile with the most blocks of columns.
-const MOST_BLOCKS: usize = 2;
+const MOST_ROWS: usize = 8;
+/// The tile with the most columns.
+const MOST_COLUMNS: usize = 48;
 
 struct Product<'a> {
     gemm: &'a mut Gemm,
     a: View<'a>,
     b: View<'a>,
     c: &'a mut [f32],
-    stride: usize,
+    /// Where the rows of `c` begin.
+    rows: Axis,
+    /// Whether the old numbers of `c` do not count.
+    fresh: bool,
 }
 
 impl Task for Product<'_> {
@@ -157,185 +278,269 @@ impl Task for Product<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        // As many sums as the registers hold: 24 of 32, or 12 of 16.
+        // As many sums as the registers hold, of 32 or of 16: with four rows of three, of 16, one is spilled.
         if I::ROWS == 4 {
-            self.blocked::<I, 12, 2>(isa);
+            self.in_tiles::<I, Sixteen, 8, 8>(isa);
         } else {
-            self.blocked::<I, 6, 1>(isa);
+            self.in_tiles::<I, Eight, 6, 3>(isa);
         }
     }
 }
+
+/// A register of `N` lanes.
+trait Register {
+    const N: usize;
+    type V<I: Isa>: Copy;
+    fn splat<I: Isa>(isa: I, x: f32) -> Self::V<I>;
+    /// Loads the first `N` numbers.
+    fn load<I: Isa>(isa: I, from: &[f32]) -> Self::V<I>;
+    fn store<I: Isa>(v: Self::V<I>, to: &mut [f32]);
+    fn mul_add<I: Isa>(a: Self::V<I>, b: Self::V<I>, c: Self::V<I>) -> Self::V<I>;
+}
+
+macro_rules! register {
+    ($name:ident, $n:literal, $v:ident, $splat:ident, $load:ident) => {
+        struct $name;
+
+        impl Register for $name {
+            const N: usize = $n;
+            type V<I: Isa> = I::$v;
+            #[inline(always)]
+            fn splat<I: Isa>(isa: I, x: f32) -> I::$v {
+                isa.$splat(x)
+            }
+            #[inline(always)]
+            fn load<I: Isa>(isa: I, from: &[f32]) -> I::$v {
+                isa.$load(from.first_chunk().expect("a register of numbers"))
+            }
+            #[inline(always)]
+            fn store<I: Isa>(v: I::$v, to: &mut [f32]) {
+                v.store(to.first_chunk_mut().expect("a register of numbers"));
+            }
+            #[inline(always)]
+            fn mul_add<I: Isa>(a: I::$v, b: I::$v, c: I::$v) -> I::$v {
+                a.mul_add(b, c)
+            }
+        }
+    };
+}
+register!(Eight, 8, V8, splat8, load8);
+register!(Sixteen, 16, V16, splat16, load16);
+
+/// The sums of a tile: `R` rows of `W` registers.
+type Sums<I, L, const R: usize, const W: usize> = [[<L as Register>::V<I>; W]; R];
 
 impl Product<'_> {
+    /// Tiles of one and two registers have `R` rows, tiles of three have `R3`.
     #[inline(always)]
-    fn blocked<I: Isa, const R: usize, const W: usize>(self, isa: I) {
-        let Product { gemm: Gemm { left, right }, a, b, c, stride } = self;
-        for col in (0..b.cols).step_by(WIDTH) {
-            let cols = WIDTH.min(b.cols - col);
-            for at in (0..a.cols).step_by(DEPTH) {
-                let depth = DEPTH.min(a.cols - at);
-                // Whole tiles of columns, then one that may be narrower.
-                let rest = cols % (16 * W);
-                let narrow = W > 1 && rest > 0 && rest <= 16;
-                let whole = if narrow { cols - rest } else { cols };
-                let (tiles, last) = right.split_at_mut(whole.div_ceil(16 * W) * W * depth);
-                pack_right::<W>(b, (at, depth), (col, whole), tiles);
-                if narrow {
-                    pack_right::<1>(b, (at, depth), (col + whole, rest), last);
+    fn in_tiles<I: Isa, L: Register, const R: usize, const R3: usize>(mut self, isa: I) {
+        let (columns, terms) = (self.b.cols(), self.a.cols());
+        for at in (0..terms).step_by(DEPTH) {
+            let terms = (at, DEPTH.min(terms - at));
+            let mut first = 0;
+            while first < columns {
+                // As few registers as hold the columns, in tiles of two, and one of three if they are odd.
+                let left = columns - first;
+                match left.div_ceil(L::N) {
+                    1 => self.columns::<I, L, R, 1>(isa, terms, first),
+                    registers if registers % 2 == 1 => {
+                        self.columns::<I, L, R3, 3>(isa, terms, first);
+                        first += L::N;
+                    }
+                    _ => self.columns::<I, L, R, 2>(isa, terms, first),
                 }
-                for row in (0..a.rows).step_by(HEIGHT) {
-                    let rows = HEIGHT.min(a.rows - row);
-                    pack_left::<R>(a, (row, rows), (at, depth), left);
-                    let left = &left[..rows.div_ceil(R) * R * depth];
-                    for (j, right) in tiles.chunks_exact(depth * W).enumerate() {
-                        let columns = (col + j * 16 * W, (whole - j * 16 * W).min(16 * W));
-                        column::<I, R, W>(isa, left, right, c, stride, (row, rows), columns);
+                first += 2 * L::N;
+            }
+        }
+    }
+
+    /// Adds the products of all rows with `wide` columns in `W` registers, for `depth` terms from `at` on.
+    #[inline(always)]
+    fn columns<I: Isa, L: Register, const R: usize, const W: usize>(
+        &mut self,
+        isa: I,
+        (at, depth): (usize, usize),
+        first: usize,
+    ) {
+        let Product { gemm: Gemm { left: packed, right }, a, b, c, rows, fresh } = self;
+        let wide = (b.cols() - first).min(W * L::N);
+        // The last register holds the last columns, which may be in the one before, too, with the same sums.
+        let mut begins = [0; W];
+        for (w, begin) in begins.iter_mut().enumerate() {
+            *begin = (w * L::N).min(wide.saturating_sub(L::N));
+        }
+        let right = &mut right[..depth * W * L::N];
+        for (w, begin) in begins.into_iter().enumerate() {
+            let columns = (first + begin, wide.min(L::N));
+            pack_right::<L>(*b, (at, depth), columns, &mut right[w * L::N..], W * L::N);
+        }
+        let fresh = *fresh && at == 0;
+        for top in (0..a.rows()).step_by(R) {
+            // After the last row it is repeated, with the same sums.
+            let places = rows.places::<R>(top);
+            let mut sums: Sums<I, L, R, W> = [[L::splat(isa, 0.0); W]; R];
+            if !fresh {
+                for r in 0..R {
+                    let row = &c[places[r] + first..][..wide];
+                    for w in 0..W {
+                        sums[r][w] = load_some::<I, L>(isa, &row[begins[w]..]);
                     }
-                    if narrow {
-                        let columns = (col + whole, rest);
-                        column::<I, R, 1>(isa, left, &last[..depth], c, stride, (row, rows), columns);
-                    }
+                }
+            }
+            if a.cols.along == 1 {
+                along_rows::<I, L, R, W>(isa, *a, top, (at, depth), right, &mut sums);
+            } else if a.rows.along == 1 && top % a.rows.inner + R <= a.rows.inner {
+                across_rows::<I, L, R, W>(isa, *a, top, (at, depth), right, &mut sums);
+            } else {
+                let packed = &mut packed[..depth * R];
+                pack_left::<R>(*a, top, (at, depth), packed);
+                let (rows, terms) = (Axis::every(R, 1), Axis::every(depth, R));
+                let a = View { data: packed, rows, cols: terms };
+                across_rows::<I, L, R, W>(isa, a, 0, (0, depth), right, &mut sums);
+            }
+            for r in 0..R {
+                let row = &mut c[places[r] + first..][..wide];
+                for w in 0..W {
+                    store_some::<I, L>(sums[r][w], &mut row[begins[w]..]);
                 }
             }
         }
     }
 }
 
-/// Adds the products of all tiles of rows with one tile of columns.
+/// Loads a register; lanes beyond the numbers are zero.
 #[inline(always)]
-fn column<I: Isa, const R: usize, const W: usize>(
-    isa: I,
-    left: &[f32],
-    right: &[Block],
-    c: &mut [f32],
-    stride: usize,
-    (row, rows): (usize, usize),
-    (first, wide): (usize, usize),
-) {
-    let depth = right.len() / W;
-    for (i, left) in left.chunks_exact(depth * R).enumerate() {
-        let (top, high) = (row + i * R, (rows - i * R).min(R));
-        let c = &mut c[top * stride + first..];
-        if (high, wide) == (R, 16 * W) {
-            tile::<I, R, W>(isa, left, right, c, stride);
-        } else {
-            edge::<I, R, W>(isa, left, right, c, stride, (high, wide));
-        }
+fn load_some<I: Isa, L: Register>(isa: I, from: &[f32]) -> L::V<I> {
+    if from.len() >= L::N {
+        return L::load(isa, from);
+    }
+    let mut all = [0.0; 16];
+    all[..from.len()].copy_from_slice(from);
+    L::load(isa, &all)
+}
+
+/// Stores a register, as far as there is room.
+#[inline(always)]
+fn store_some<I: Isa, L: Register>(v: L::V<I>, to: &mut [f32]) {
+    if to.len() >= L::N {
+        L::store::<I>(v, to);
+    } else {
+        let mut all = [0.0; 16];
+        L::store::<I>(v, &mut all);
+        to.copy_from_slice(&all[..to.len()]);
     }
 }
 
-/// Adds the product of packed tiles to `[R, 16 W]` numbers of `c`.
+/// Adds the terms of `R` rows whose numbers are neighbours.
 #[inline(always)]
-fn tile<I: Isa, const R: usize, const W: usize>(
+fn along_rows<I: Isa, L: Register, const R: usize, const W: usize>(
     isa: I,
-    left: &[f32],
-    right: &[Block],
-    c: &mut [f32],
-    stride: usize,
-) {
-    let mut sums = [[isa.splat16(0.0); W]; R];
-    for (r, sums) in sums.iter_mut().enumerate() {
-        let row = c[r * stride..][..16 * W].as_chunks::<16>().0;
-        for (sum, row) in sums.iter_mut().zip(row) {
-            *sum = isa.load16(row);
-        }
-    }
-    let (left, right) = (left.as_chunks::<R>().0, right.as_chunks::<W>().0);
-    for (left, right) in left.iter().zip(right) {
-        let mut blocks = [isa.splat16(0.0); W];
-        for w in 0..W {
-            blocks[w] = isa.load16(&right[w].0);
-        }
-        for r in 0..R {
-            let x = isa.splat16(left[r]);
-            for w in 0..W {
-                sums[r][w] = x.mul_add(blocks[w], sums[r][w]);
-            }
-        }
-    }
-    for (r, sums) in sums.into_iter().enumerate() {
-        let row = c[r * stride..][..16 * W].as_chunks_mut::<16>().0;
-        for (sum, row) in sums.into_iter().zip(row) {
-            sum.store(row);
-        }
-    }
-}
-
-/// As [`tile`], for a tile of which only `high` rows and `wide` columns exist.
-#[inline(always)]
-fn edge<I: Isa, const R: usize, const W: usize>(
-    isa: I,
-    left: &[f32],
-    right: &[Block],
-    c: &mut [f32],
-    stride: usize,
-    (high, wide): (usize, usize),
-) {
-    let mut whole = [0.0; MOST_ROWS * MOST_BLOCKS * 16];
-    for r in 0..high {
-        whole[r * 16 * W..][..wide].copy_from_slice(&c[r * stride..][..wide]);
-    }
-    tile::<I, R, W>(isa, left, right, &mut whole, 16 * W);
-    for r in 0..high {
-        c[r * stride..][..wide].copy_from_slice(&whole[r * 16 * W..][..wide]);
-    }
-}
-
-/// Copies `rows` rows from `row` on to tiles of R rows, zeros below the last one.
-#[inline(always)]
-fn pack_left<const R: usize>(
     a: View<'_>,
-    (row, rows): (usize, usize),
+    top: usize,
     (at, depth): (usize, usize),
-    to: &mut [f32],
+    right: &[f32],
+    sums: &mut Sums<I, L, R, W>,
 ) {
-    for (i, tile) in to.chunks_exact_mut(depth * R).take(rows.div_ceil(R)).enumerate() {
-        let (top, high) = (row + i * R, (rows - i * R).min(R));
-        let tile = tile.as_chunks_mut::<R>().0;
-        if high < R {
-            tile.fill([0.0; R]);
+    let places = a.rows.places::<R>(top);
+    let mut own = *sums;
+    for (term, place, count) in a.cols.runs(at, depth) {
+        let mut rows = [&[] as &[f32]; R];
+        for r in 0..R {
+            rows[r] = &a.data[places[r] + place..][..count];
         }
-        if a.row_stride == 1 {
-            for (k, to) in tile.iter_mut().enumerate() {
-                let from = (at + k) * a.col_stride + top;
-                to[..high].copy_from_slice(&a.data[from..from + high]);
+        let right = right[(term - at) * W * L::N..].chunks_exact(W * L::N).take(count);
+        for (k, right) in right.enumerate() {
+            let mut columns = [L::splat(isa, 0.0); W];
+            for w in 0..W {
+                columns[w] = L::load(isa, &right[w * L::N..]);
             }
-        } else {
-            for r in 0..high {
-                let from =
-                    a.data[(top + r) * a.row_stride + at * a.col_stride..].iter().step_by(a.col_stride);
-                for (to, &x) in tile.iter_mut().zip(from) {
-                    to[r] = x;
+            for r in 0..R {
+                let x = L::splat(isa, rows[r][k]);
+                for w in 0..W {
+                    own[r][w] = L::mul_add::<I>(x, columns[w], own[r][w]);
                 }
+            }
+        }
+    }
+    *sums = own;
+}
+
+/// Adds the terms of `R` rows that are neighbours.
+#[inline(always)]
+fn across_rows<I: Isa, L: Register, const R: usize, const W: usize>(
+    isa: I,
+    a: View<'_>,
+    top: usize,
+    (at, depth): (usize, usize),
+    right: &[f32],
+    sums: &mut Sums<I, L, R, W>,
+) {
+    let top = a.rows.place(top);
+    let mut own = *sums;
+    for (term, place, count) in a.cols.runs(at, depth) {
+        let right = right[(term - at) * W * L::N..].chunks_exact(W * L::N).take(count);
+        for (k, right) in right.enumerate() {
+            let rows: &[f32; R] =
+                a.data[top + place + k * a.cols.along..].first_chunk().expect("rows of a tile");
+            let mut columns = [L::splat(isa, 0.0); W];
+            for w in 0..W {
+                columns[w] = L::load(isa, &right[w * L::N..]);
+            }
+            for r in 0..R {
+                let x = L::splat(isa, rows[r]);
+                for w in 0..W {
+                    own[r][w] = L::mul_add::<I>(x, columns[w], own[r][w]);
+                }
+            }
+        }
+    }
+    *sums = own;
+}
+
+/// Copies `R` rows from `top` on to `[depth, R]`; after the last row it is repeated.
+#[inline(always)]
+fn pack_left<const R: usize>(a: View<'_>, top: usize, (at, depth): (usize, usize), to: &mut [f32]) {
+    let places = a.rows.places::<R>(top);
+    for (term, place, count) in a.cols.runs(at, depth) {
+        for (k, to) in to[(term - at) * R..].chunks_exact_mut(R).take(count).enumerate() {
+            for (to, row) in to.iter_mut().zip(places) {
+                *to = a.data[row + place + k * a.cols.along];
             }
         }
     }
 }
 
-/// Copies `cols` columns from `col` on to tiles of W blocks of 16 columns, zeros right of the last one.
+/// Copies `wide` columns from `first` on to the first numbers of every `width`; if they are fewer than a register has,
+/// zeros follow.
 #[inline(always)]
-fn pack_right<const W: usize>(
+fn pack_right<L: Register>(
     b: View<'_>,
     (at, depth): (usize, usize),
-    (col, cols): (usize, usize),
-    to: &mut [Block],
+    (first, wide): (usize, usize),
+    to: &mut [f32],
+    width: usize,
 ) {
-    for (j, tile) in to.chunks_exact_mut(depth * W).take(cols.div_ceil(16 * W)).enumerate() {
-        let (first, wide) = (col + j * 16 * W, (cols - j * 16 * W).min(16 * W));
-        for (k, to) in tile.as_chunks_mut::<W>().0.iter_mut().enumerate() {
-            let from = (at + k) * b.row_stride + first * b.col_stride;
-            for (w, block) in to.iter_mut().enumerate() {
-                let wide = wide.saturating_sub(16 * w).min(16);
-                let from = &b.data[(from + 16 * w * b.col_stride).min(b.data.len())..];
-                if b.col_stride == 1 && wide == 16 {
-                    block.0.copy_from_slice(&from[..16]);
-                } else {
-                    *block = Block::default();
-                    for (to, &x) in block.0[..wide].iter_mut().zip(from.iter().step_by(b.col_stride)) {
+    for (column, of_columns, columns) in b.cols.runs(first, wide) {
+        let to = &mut to[column - first..];
+        for (term, of_terms, terms) in b.rows.runs(at, depth) {
+            let (to, from) = (&mut to[(term - at) * width..], &b.data[of_columns + of_terms..]);
+            if b.cols.along == 1 && columns == L::N {
+                for k in 0..terms {
+                    to[k * width..][..L::N].copy_from_slice(&from[k * b.rows.along..][..L::N]);
+                }
+            } else {
+                for j in 0..columns {
+                    let from = from[j * b.cols.along..].iter().step_by(b.rows.along.max(1));
+                    for (to, &x) in to[j..].iter_mut().step_by(width).zip(from).take(terms) {
                         *to = x;
                     }
                 }
             }
+        }
+    }
+    if wide < L::N {
+        for to in to.chunks_mut(width).take(depth) {
+            to[wide..L::N].fill(0.0);
         }
     }
 }
@@ -353,12 +558,12 @@ mod tests {
 
     /// The chain of fused multiply-adds, written out.
     fn plain(a: View<'_>, b: View<'_>, c: &mut [f32], stride: usize) {
-        for i in 0..a.rows {
-            for j in 0..b.cols {
+        for i in 0..a.rows() {
+            for j in 0..b.cols() {
                 let c = &mut c[i * stride + j];
-                for k in 0..a.cols {
-                    let x = a.data[i * a.row_stride + k * a.col_stride];
-                    *c = x.mul_add(b.data[k * b.row_stride + j * b.col_stride], *c);
+                for k in 0..a.cols() {
+                    let x = a.data[a.rows.place(i) + a.cols.place(k)];
+                    *c = x.mul_add(b.data[b.rows.place(k) + b.cols.place(j)], *c);
                 }
             }
         }
@@ -391,11 +596,93 @@ mod tests {
             }
         }
         check([13, 2 * DEPTH + 1, 33], [false, true], 3);
-        check([3, 2, WIDTH + 17], [true, false], 0);
-        check([HEIGHT + 1, DEPTH, 1], [true, true], 1);
+        check([3, 2, 117], [true, false], 0);
+        check([49, DEPTH, 1], [true, true], 1);
         for empty in [[0, 3, 3], [3, 0, 3], [3, 3, 0]] {
             check(empty, [false, false], 0);
         }
+    }
+
+    /// Runs a product in the tiles of processors with 32 registers.
+    struct Wide<'a>(Product<'a>);
+
+    impl Task for Wide<'_> {
+        type Out = ();
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) {
+            self.0.in_tiles::<I, Sixteen, 8, 8>(isa);
+        }
+    }
+
+    #[test]
+    fn wide_tiles_add_the_same_chain() {
+        for [m, k, n] in
+            [[1, 3, 1], [7, 5, 15], [9, 300, 16], [8, 2, 17], [17, 9, 33], [16, 4, 48], [3, 6, 81]]
+        {
+            let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+            for a in [View::new(&a, m, k), View::new(&a, k, m).transposed()] {
+                let b = View::new(&b, k, n);
+                let (mut expect, mut c) = (numbers(m * n, 3), numbers(m * n, 3));
+                plain(a, b, &mut expect, n);
+                let rows = Axis::every(m, n);
+                let mut gemm =
+                    Gemm { right: vec![0.0; DEPTH * MOST_COLUMNS], left: vec![0.0; DEPTH * MOST_ROWS] };
+                Level::best().run(Wide(Product { gemm: &mut gemm, a, b, c: &mut c, rows, fresh: false }));
+                assert_eq!(c, expect, "[{m}, {k}] [{k}, {n}]");
+            }
+        }
+    }
+
+    /// The windows of a picture as a matrix, and a product to places of which some lie in others' gaps.
+    #[test]
+    fn axes_with_two_strides() {
+        let ([height, width, c], kernel, filters) = ([7, 9, 3], [3, 2], 10);
+        let picture = numbers(height * width * c, 4);
+        let rows = Axis::nested([5, width * c], [8, c]);
+        let cols = Axis::nested([kernel[0], width * c], [kernel[1] * c, 1]);
+        let windows = View::with_axes(&picture, rows, cols);
+        let copy: Vec<f32> = (0..rows.len())
+            .flat_map(|i| (0..cols.len()).map(move |j| (i, j)))
+            .map(|(i, j)| {
+                let (y, x, row, column) = (i / 8, i % 8, j / (2 * c), j % (2 * c));
+                picture[((y + row) * width + x) * c + column]
+            })
+            .collect();
+        let (m, k) = (rows.len(), cols.len());
+        let copy = View::new(&copy, m, k);
+        let weight = numbers(k * filters, 5);
+        let weight = View::new(&weight, k, filters);
+        let outer = numbers(m * filters, 6);
+        let outer = View::new(&outer, m, filters).transposed();
+        for level in Level::available() {
+            let mut gemm = Gemm::default();
+            let (mut got, mut want) = (vec![1.0; m * filters], vec![1.0; m * filters]);
+            gemm.add_product(level, windows, weight, &mut got);
+            gemm.add_product(level, copy, weight, &mut want);
+            assert_eq!(got, want, "{level}: on the left");
+            let (mut got, mut want) = (vec![1.0; k * filters], vec![1.0; k * filters]);
+            gemm.add_product(level, outer, windows, &mut got);
+            gemm.add_product(level, outer, copy, &mut want);
+            assert_eq!(got, want, "{level}: on the right");
+            gemm.product(level, windows.transposed(), outer.transposed(), &mut got);
+            gemm.product(level, copy.transposed(), outer.transposed(), &mut want);
+            assert_eq!(got, want, "{level}: transposed on the left");
+            let (mut got, mut want) = (vec![0.5; 5 * width * c], vec![0.0; m * c]);
+            let (left, right) = (outer.transposed(), View::with_stride(weight.data, filters, c, 4));
+            gemm.add_product_at(level, left, right, &mut got, rows);
+            gemm.add_product(level, left, right, &mut want);
+            for (at, want) in want.iter().enumerate() {
+                let (i, j) = (at / c, at % c);
+                let got = got[rows.place(i) + j] - 0.5;
+                assert!((got - want).abs() < 1e-5, "{level}: {got}, not {want}");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "for a matrix of")]
+    fn windows_must_lie_in_the_picture() {
+        let _ = View::with_axes(&[0.0; 11], Axis::nested([2, 4], [2, 1]), Axis::nested([2, 4], [3, 1]));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use foveate_core::TensorShape;
 use foveate_kernels::elementwise::add_rows;
-use foveate_kernels::gemm::View;
+use foveate_kernels::gemm::{Axis, View};
 
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
 
@@ -131,30 +131,47 @@ impl Windows {
         }
     }
 
-    /// Writes the windows of a picture, `[windows, kernel height, kernel width, channels]`.
-    fn unfold(&self, picture: &[f32], to: &mut [f32]) {
-        if self.before != [0, 0]
-            || self.to[0] * self.stride[0] + self.kernel[0] > self.from[0] + self.stride[0]
-            || self.to[1] * self.stride[1] + self.kernel[1] > self.from[1] + self.stride[1]
-        {
-            to.fill(0.0);
-        }
-        let (c, row_len) = (self.channels, self.kernel[1] * self.channels);
-        self.for_each_row(|window, row, columns, place| {
-            let at = window * self.len() + row * row_len + columns.start * c;
-            let n = columns.len() * c;
-            to[at..at + n].copy_from_slice(&picture[place..place + n]);
-        });
+    /// Height and width of the picture with the zeros around it.
+    fn padded(&self) -> [usize; 2] {
+        let axis = |i: usize| self.from[i].max((self.to[i] - 1) * self.stride[i] + self.kernel[i]);
+        [axis(0), axis(1)]
     }
 
-    /// Adds windows to the picture that they were cut from.
-    fn add_folded(&self, windows: &[f32], picture: &mut [f32]) {
-        let (c, row_len) = (self.channels, self.kernel[1] * self.channels);
-        self.for_each_row(|window, row, columns, place| {
-            let at = window * self.len() + row * row_len + columns.start * c;
-            let n = columns.len() * c;
-            foveate_kernels::elementwise::add(&mut picture[place..place + n], &windows[at..at + n]);
-        });
+    /// Numbers in the padded picture; 0 if there is no padding.
+    fn room(&self) -> usize {
+        if self.padded() == self.from { 0 } else { self.padded().iter().product::<usize>() * self.channels }
+    }
+
+    /// The picture with zeros around it, in `room`, or itself if there is no padding.
+    fn pad<'a>(&self, picture: &'a [f32], room: &'a mut [f32]) -> &'a [f32] {
+        if self.room() == 0 {
+            return picture;
+        }
+        room.fill(0.0);
+        self.for_each_padded_row(|row, padded| room[padded].copy_from_slice(&picture[row]));
+        room
+    }
+
+    /// Calls `f` with the numbers of each row of a picture, and with their place in the padded one.
+    fn for_each_padded_row(&self, mut f: impl FnMut(std::ops::Range<usize>, std::ops::Range<usize>)) {
+        let ([height, width], [_, wide], [top, left]) = (self.from, self.padded(), self.before);
+        let len = width * self.channels;
+        for row in 0..height {
+            let (inside, at) = (row * len, ((row + top) * wide + left) * self.channels);
+            f(inside..inside + len, at..at + len);
+        }
+    }
+
+    /// Where the windows begin in the padded picture.
+    fn corners(&self) -> Axis {
+        let ([height, width], [down, right], [_, wide]) = (self.to, self.stride, self.padded());
+        Axis::nested([height, down * wide * self.channels], [width, right * self.channels])
+    }
+
+    /// Where the numbers of a window lie, from its corner on.
+    fn inside(&self) -> Axis {
+        let ([height, width], [_, wide]) = (self.kernel, self.padded());
+        Axis::nested([height, wide * self.channels], [width * self.channels, 1])
     }
 }
 
@@ -209,11 +226,12 @@ impl Layer for Conv {
             work.gemm.add_product(level, pixels, weight, output);
             return;
         }
-        let (gemm, room) = work.room(count * k);
+        let (gemm, room) = work.room(windows.room());
         let pictures = inputs[0].chunks_exact(len_of(shapes[0]));
         for (picture, output) in pictures.zip(output.chunks_exact_mut(count * n)) {
-            windows.unfold(picture, room);
-            gemm.add_product(level, View::new(room, count, k), weight, output);
+            let picture = windows.pad(picture, room);
+            let patches = View::with_axes(picture, windows.corners(), windows.inside());
+            gemm.add_product(level, patches, weight, output);
         }
     }
 
@@ -238,14 +256,32 @@ impl Layer for Conv {
             }
             return;
         }
-        let (gemm, room) = work.room(count * k);
+        let size = windows.room();
+        let (gemm, [room, d_room]) = work.rooms([size, size]);
+        let (corners, inside) = (windows.corners(), windows.inside());
         for (sample, dy) in d_output.chunks_exact(count * n).enumerate() {
-            windows.unfold(&inputs[0][sample * len..][..len], room);
+            let picture = windows.pad(&inputs[0][sample * len..][..len], room);
             let dy = View::new(dy, count, n);
-            gemm.add_product(level, dy.transposed(), View::new(room, count, k), d_weight);
-            if let Some(dx) = dx.as_deref_mut() {
-                gemm.product(level, dy, weight, room);
-                windows.add_folded(room, &mut dx[sample * len..][..len]);
+            gemm.add_product(level, dy.transposed(), View::with_axes(picture, corners, inside), d_weight);
+            let Some(dx) = dx.as_deref_mut() else { continue };
+            let dx = &mut dx[sample * len..][..len];
+            let c = shapes[0][2];
+            // Each pixel of the kernel moves all windows alike, to places of which no two overlap.
+            let mut add = |d_picture: &mut [f32]| {
+                for pixel in 0..k / c {
+                    let weight = View::with_stride(&params[pixel * c..n * k], n, c, k);
+                    let d_picture = &mut d_picture[inside.place(pixel * c)..];
+                    gemm.add_product_at(level, dy, weight, d_picture, corners);
+                }
+            };
+            if size == 0 {
+                add(dx);
+            } else {
+                d_room.fill(0.0);
+                add(d_room);
+                windows.for_each_padded_row(|row, padded| {
+                    foveate_kernels::elementwise::add(&mut dx[row], &d_room[padded]);
+                });
             }
         }
     }
