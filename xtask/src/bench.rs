@@ -13,10 +13,21 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::{attention, capture, cargo, command, python, root, run as run_step};
+use crate::{attention, capture, cargo, command, learn, python, root, run as run_step};
 
-const ROWS: [&str; 9] =
-    ["world", "cartpole", "minigrid", "forward", "sensors", "attention", "train", "evolve", "bridge"];
+const ROWS: [&str; 11] = [
+    "world",
+    "cartpole",
+    "minigrid",
+    "forward",
+    "sensors",
+    "attention",
+    "train",
+    "evolve",
+    "learn",
+    "q-learning",
+    "bridge",
+];
 /// Those that the command measures.
 const BY_COMMAND: [&str; 4] = ["world", "forward", "train", "evolve"];
 /// Beside the rows: the pictures of `attention` replace those of the documentation.
@@ -85,6 +96,12 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("evolve") {
         evolve_rows(&python, &mut table)?;
+    }
+    if wanted("learn") {
+        learn::rows(&python, &empty(folder.join("learn"))?, &mut table)?;
+    }
+    if wanted("q-learning") {
+        learn::training_rows(&python, &mut table)?;
     }
     if wanted("bridge") {
         bridge_rows(&python, &mut table)?;
@@ -240,7 +257,7 @@ fn data() -> PathBuf {
 }
 
 /// An example program of a crate, in a release build, ready to run.
-fn example(package: &str, name: &str) -> Command {
+pub(crate) fn example(package: &str, name: &str) -> Command {
     let mut example = cargo();
     example.args(["run", "--release", "--quiet", "-p", package, "--example", name, "--"]);
     example

@@ -1,0 +1,100 @@
+//! The rows `learn`: steps of learning by gradients beside `PyTorch`, on the same weights and batches.
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use crate::bench::{Table, example, json, number, path, reference};
+
+/// Largest relative difference of a loss.
+const LOSS: f64 = 1e-4;
+/// Largest relative difference of a gradient, by its norm: rounding decides which of two nearly equal nodes is the largest and
+/// takes the gradient.
+const GRADIENT: f64 = 1e-3;
+
+/// Milliseconds of a step on the same weights and batch.
+pub(crate) fn rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let mut ours = example("foveate-run", "learning");
+    eprintln!("learning …");
+    let ours = json("the learning example", ours.arg(path(folder)?).arg("--json"))?;
+    eprintln!("learning with PyTorch …");
+    let theirs = json("learning.py", reference(python, "learning.py").arg(path(folder)?))?;
+    for (key, what) in [
+        ("book_standard", "Q-learning, network of the book, batch 50, double Q-learning"),
+        ("book_book", "Q-learning, network of the book, batch 50, target of the book"),
+        (
+            "book_standard_repeated",
+            "Q-learning, network of the book, batch 50 with repetitions, double Q-learning",
+        ),
+        (
+            "book_book_repeated",
+            "Q-learning, network of the book, batch 50 with repetitions, target of the book",
+        ),
+        ("preset", "Q-learning, network of the preset `relational`, batch 64"),
+        ("preset_repeated", "Q-learning, network of the preset `relational`, batch 64 with repetitions"),
+        ("digits", "Digits, relational network, batch 300"),
+        ("digits_baseline", "Digits, convolutional network, batch 300"),
+    ] {
+        let (ours, theirs) = (&ours[key], &theirs[key]);
+        let (loss, other) = (number(ours, "loss")?, number(theirs, "loss")?);
+        ensure!(
+            (loss - other).abs() <= LOSS * other.abs(),
+            "{what}: the loss is {loss} here and {other} in PyTorch"
+        );
+        let difference = number(theirs, "difference")?;
+        ensure!(
+            difference <= GRADIENT,
+            "{what}: the gradients differ by {difference} of their norm; at most {GRADIENT} is rounding"
+        );
+        eprintln!("{what}: losses {loss} and {other}, gradients {difference:.1e} apart");
+        let ms = number(ours, "us")? / 1e3;
+        for (key, name) in [("torch_us", "PyTorch"), ("compiled_us", "PyTorch, compiled")] {
+            if let Some(us) = theirs[key].as_f64() {
+                table.row(&format!("{what}, a step"), "CPU ms", ms, name, us / 1e3, us / 1e3 / ms);
+            } else if let Some(why) = theirs["compiled_why"].as_str() {
+                eprintln!("no row for {name}: {why}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// CPU seconds of a training of 50,000 environment steps: ours is run whole, of the reference's a share.
+pub(crate) fn training_rows(python: &Path, table: &mut Table) -> Result<()> {
+    const STEPS: f64 = 50_000.0;
+    eprintln!("deep Q-learning (some minutes) …");
+    let ours = json("the q_learning example", example("foveate-run", "q_learning").arg(STEPS.to_string()))?;
+    eprintln!("deep Q-learning with PyTorch and minigrid …");
+    let theirs = json("q_learning.py", &mut reference(python, "q_learning.py"))?;
+    let filling = number(&theirs, "fill_cpu_s")?;
+    let (steps, updates) = (number(&theirs, "steps")?, number(&theirs, "updates")?);
+    ensure!(
+        updates == (steps / 2.0).floor(),
+        "{updates} updates in {steps} steps; the preset makes one for two"
+    );
+    let per_step = number(&theirs, "cpu_s")? / steps;
+    let whole = filling + per_step * (STEPS - number(&theirs, "fill_steps")?);
+    let spent = number(&ours, "cpu_s")? * STEPS / number(&ours, "steps")?;
+    let what = "Deep Q-learning, preset `relational` in `door-key-5x5`, 50,000 steps";
+    table.row(
+        what,
+        "CPU s",
+        spent,
+        &format!("PyTorch and minigrid, from {steps} steps"),
+        whole,
+        whole / spent,
+    );
+    let acting =
+        |side: &Value, steps: f64| Ok::<_, anyhow::Error>(1e6 * number(side, "acting_cpu_s")? / steps);
+    let (mine, other) = (acting(&ours, number(&ours, "steps")?)?, acting(&theirs, steps)?);
+    table.row(
+        &format!("{what}, a step without learning"),
+        "CPU µs",
+        mine,
+        "PyTorch and minigrid",
+        other,
+        other / mine,
+    );
+    Ok(())
+}
