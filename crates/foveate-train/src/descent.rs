@@ -68,8 +68,8 @@ impl Descent {
     }
 
     /// A step of Adam against the mean of `count` gradients, whose sum is `gradient`. `step` (`[n_params]`) is scratch
-    /// space; `averaging` is the share of the old average that is kept.
-    pub(crate) fn step(&mut self, gradient: &[f32], count: usize, averaging: f64, step: &mut [f64]) {
+    /// space; `averaging` is the share of the old average that is kept. Returns the norm of the mean before it was clipped.
+    pub(crate) fn step(&mut self, gradient: &[f32], count: usize, averaging: f64, step: &mut [f64]) -> f64 {
         let scale = 1.0 / count.max(1) as f64;
         for (step, &g) in step.iter_mut().zip(gradient) {
             *step = -f64::from(g) * scale;
@@ -87,6 +87,7 @@ impl Descent {
         for (average, &weight) in self.average.iter_mut().zip(&self.current) {
             *average = keep * *average + (1.0 - keep) * weight;
         }
+        length
     }
 
     /// Makes the weights unusable, because no gradient can be computed at them; [`Descent::check`] then says so.

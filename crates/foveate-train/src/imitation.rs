@@ -24,8 +24,7 @@ use std::sync::Arc;
 
 use foveate_core::{
     Demonstration, DemonstrationPlan, Episodes, Experience, LearnError, Learner, PackedPictures, Piece,
-    PolicyError, Progress, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor, TensorData,
-    Work,
+    Progress, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor, TensorData, Work,
 };
 use foveate_evolve::Optimizer;
 use serde::{Deserialize, Serialize};
@@ -201,6 +200,8 @@ pub struct Imitation {
     demonstrations: VecDeque<Arc<Demonstration>>,
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
+    /// Of the last round.
+    measures: Vec<(&'static str, f64)>,
 }
 
 impl Imitation {
@@ -225,6 +226,7 @@ impl Imitation {
             descent: Descent::new("imitation", weights, seed, &mut *student, adam)?.with_clip(config.clip),
             demonstrations: VecDeque::new(),
             fitness: Fitness::Mean,
+            measures: vec![],
             student,
             config,
         })
@@ -237,9 +239,9 @@ impl Imitation {
     }
 
     /// A step of Adam on random segments of the demonstrations.
-    fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), PolicyError> {
+    fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), LearnError> {
         let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
-        let Scratch { pieces, gradient, flat, step, turns } = scratch;
+        let Scratch { pieces, gradient, flat, step, turns, loss, norm } = scratch;
         for (to, &from) in flat.iter_mut().zip(&self.descent.current) {
             *to = from as f32;
         }
@@ -266,8 +268,16 @@ impl Imitation {
             steps += to - from;
         }
         gradient.fill(0.0);
-        self.student.study_all(pieces, burn_in, gradient)?;
-        self.descent.step(gradient, steps, averaging, step);
+        let error = self
+            .student
+            .study_all(pieces, burn_in, gradient)
+            .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
+        if !error.is_finite() {
+            let what = format!("the loss of update {number} is {error}");
+            return Err(LearnError::Diverged { generation, what });
+        }
+        *loss += error / steps as f64;
+        *norm += self.descent.step(gradient, steps, averaging, step);
         Ok(())
     }
 
@@ -308,6 +318,10 @@ struct Scratch {
     step: Vec<f64>,
     /// The new demonstrations in the order of their turns, counted from the newest; empty if segments are random.
     turns: Vec<usize>,
+    /// Sum over the updates of the mean error of a step.
+    loss: f64,
+    /// Sum over the updates of the gradient's norm.
+    norm: f64,
 }
 
 impl Scratch {
@@ -318,6 +332,8 @@ impl Scratch {
             flat: vec![0.0; params],
             step: vec![0.0; params],
             turns: vec![],
+            loss: 0.0,
+            norm: 0.0,
         }
     }
 }
@@ -376,12 +392,13 @@ impl Learner for Imitation {
         }
         let updated = (0..self.config.updates as u64)
             .try_for_each(|number| self.update(number, &mut scratch))
-            .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })
             .and_then(|()| self.descent.check());
         if let Err(error) = updated {
             (self.descent, self.demonstrations) = before;
             return Err(error);
         }
+        let per = 1.0 / self.config.updates as f64;
+        self.measures = vec![("loss", scratch.loss * per), ("gradient_norm", scratch.norm * per)];
         Ok(self.descent.end_round(self.fitness, &returns))
     }
 
@@ -395,6 +412,10 @@ impl Learner for Imitation {
 
     fn generation(&self) -> u64 {
         self.descent.generation
+    }
+
+    fn measures(&self) -> Vec<(&'static str, f64)> {
+        self.measures.clone()
     }
 
     fn state(&self) -> StateDict {

@@ -362,6 +362,8 @@ pub struct ShortHorizon {
     critic: Option<Critic>,
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
+    /// Of the last round with an update: the mean norm of its gradients.
+    norm: Option<f64>,
 }
 
 impl ShortHorizon {
@@ -381,6 +383,7 @@ impl ShortHorizon {
             descent: Descent::new("shac", weights, seed, &mut *student, adam)?,
             critic: None,
             fitness: Fitness::Mean,
+            norm: None,
             level: Level::best(),
             student,
             config,
@@ -437,19 +440,19 @@ impl ShortHorizon {
         critic.follow(self.config.critic_target);
     }
 
-    /// Step `number` of Adam of the policy, on its share of the windows.
+    /// Step `number` of Adam of the policy, on its share of the windows. Returns the gradient's norm, 0 without a window.
     fn update(
         &mut self,
         critic: &mut Critic,
         episodes: &[DifferentiatedEpisode],
         number: usize,
         step: &mut [f64],
-    ) -> Result<(), PolicyError> {
+    ) -> Result<f64, PolicyError> {
         let ShortHorizonConfig { horizon, discount, updates, averaging, clip, terminal_slope, .. } =
             self.config;
         if self.student.set_params(&rounded(&self.descent.current)).is_err() {
             self.descent.give_up();
-            return Ok(());
+            return Ok(f64::NAN);
         }
         let (mut gradient, mut own) = (vec![0.0; step.len()], vec![0.0; step.len()]);
         let (mut dealt, mut count) = (0, 0);
@@ -497,9 +500,9 @@ impl ShortHorizon {
         if count == 0 && dealt > 0 {
             self.descent.give_up();
         } else if count > 0 {
-            self.descent.step(&gradient, count, averaging, step);
+            return Ok(self.descent.step(&gradient, count, averaging, step));
         }
-        Ok(())
+        Ok(0.0)
     }
 
     fn learn(&mut self, critic: &mut Critic, episodes: &[DifferentiatedEpisode]) -> Result<(), LearnError> {
@@ -507,10 +510,13 @@ impl ShortHorizon {
         self.teach_critic(critic, episodes);
         let mut step = vec![0.0; self.descent.current.len()];
         if generation >= self.config.critic_rounds {
+            let mut norm = 0.0;
             for number in 0..self.config.updates {
-                self.update(critic, episodes, number, &mut step)
+                norm += self
+                    .update(critic, episodes, number, &mut step)
                     .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
             }
+            self.norm = Some(norm / self.config.updates as f64);
         }
         let value = critic.params.iter().chain(&critic.target).find(|x| !x.is_finite());
         if let Some(value) = value {
@@ -578,6 +584,10 @@ impl Learner for ShortHorizon {
 
     fn generation(&self) -> u64 {
         self.descent.generation
+    }
+
+    fn measures(&self) -> Vec<(&'static str, f64)> {
+        self.norm.into_iter().map(|norm| ("gradient_norm", norm)).collect()
     }
 
     fn state(&self) -> StateDict {
