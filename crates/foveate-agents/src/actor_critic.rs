@@ -378,8 +378,12 @@ impl AgentConfig for ActorCriticConfig {
     }
 
     fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
-        let (Init::Torch, Ok(nodes)) = (init, self.build()) else { return vec![0.0; self.param_count()] };
-        let mut params = nodes.net.initial(seed);
+        let Ok(nodes) = self.build() else { return vec![0.0; self.param_count()] };
+        let mut params = match init {
+            Init::Torch => nodes.net.initial(seed),
+            Init::He => nodes.net.initial_he(seed),
+            Init::Zeros => return vec![0.0; self.param_count()],
+        };
         params.resize(nodes.tensors.iter().map(TensorShape::len).sum(), self.log_std as f32);
         let mut begin = 0;
         for tensor in &nodes.tensors {

@@ -205,6 +205,9 @@ pub enum Init {
     /// does by default.
     #[default]
     Torch,
+    /// After He et al. 2015: weights normal with the standard deviation √(2 / inputs), biases zero; features keep their
+    /// size through layers with ReLU.
+    He,
     /// Zeros.
     Zeros,
 }
@@ -305,12 +308,13 @@ pub fn draw(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
     };
     let mut params = Vec::with_capacity(tensors.iter().map(TensorShape::len).sum());
     for (index, tensor) in tensors.iter().enumerate() {
-        let bound = match init {
-            Init::Torch => 1.0 / (inputs_of(tensor) as f64).sqrt(),
-            Init::Zeros => 0.0,
-        };
         let mut rng = seed.child("tensor", index as u64).rng();
-        params.extend((0..tensor.len()).map(|_| rng.uniform(-bound, bound) as f32));
+        let inputs = inputs_of(tensor) as f64;
+        params.extend((0..tensor.len()).map(|_| match init {
+            Init::Torch => rng.uniform(-1.0 / inputs.sqrt(), 1.0 / inputs.sqrt()) as f32,
+            Init::He if tensor.shape.len() > 1 => (rng.normal() * (2.0 / inputs).sqrt()) as f32,
+            Init::He | Init::Zeros => 0.0,
+        }));
     }
     params
 }

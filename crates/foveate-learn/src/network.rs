@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{Seed, TensorShape};
+use foveate_core::{Rng, Seed, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::Function;
 
@@ -394,6 +394,25 @@ impl Network {
     /// First parameters as PyTorch draws them: uniform in ±1/√(inputs) for weights and biases, ones and zeros for
     /// the weights and biases of a normalisation. Each tensor has a seed of its own.
     pub fn initial(&self, seed: Seed) -> Vec<f32> {
+        self.drawn(seed, |rng, inputs, _| {
+            let bound = 1.0 / inputs.sqrt();
+            rng.uniform(-bound, bound)
+        })
+    }
+
+    /// First parameters after He et al. 2015: weights normal with the standard deviation √(2 / inputs), so that features
+    /// keep their size through layers with ReLU, and biases zero; normalisations as in [`Network::initial`].
+    pub fn initial_he(&self, seed: Seed) -> Vec<f32> {
+        self.drawn(
+            seed,
+            |rng, inputs, is_weight| {
+                if is_weight { rng.normal() * (2.0 / inputs).sqrt() } else { 0.0 }
+            },
+        )
+    }
+
+    /// `draw` gets the inputs of the layer, and whether the tensor is its weight.
+    fn drawn(&self, seed: Seed, draw: impl Fn(&mut Rng, f64, bool) -> f64) -> Vec<f32> {
         let mut params = Vec::with_capacity(self.params);
         for (index, tensor) in self.tensors.iter().enumerate() {
             let (layer, kind) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
@@ -404,10 +423,9 @@ impl Network {
                 _ => {
                     let weight = format!("{layer}.weight");
                     let weight = self.tensors.iter().find(|other| other.name == weight).unwrap_or(tensor);
-                    let inputs = weight.shape.get(1..).map_or(1, len_of).max(1);
-                    let bound = 1.0 / (inputs as f64).sqrt();
+                    let inputs = weight.shape.get(1..).map_or(1, len_of).max(1) as f64;
                     let mut rng = seed.child("tensor", index as u64).rng();
-                    params.extend((0..len).map(|_| rng.uniform(-bound, bound) as f32));
+                    params.extend((0..len).map(|_| draw(&mut rng, inputs, kind == "weight") as f32));
                 }
             }
         }

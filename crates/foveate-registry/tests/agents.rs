@@ -193,7 +193,7 @@ fn parameters_are_taken_whole_or_not_at_all() {
             assert!(made.set_params(&wrong).is_err(), "{name}: {bad}");
         }
         assert_eq!(made.params(), flat, "{name}: what was refused changed nothing");
-        for init in [Init::Torch, Init::Zeros] {
+        for init in [Init::Torch, Init::He, Init::Zeros] {
             let [first, again, other] = [1, 1, 2].map(|seed| {
                 registry::initial_params(name, &settings(agent), init, Seed::root(seed)).expect("fine")
             });

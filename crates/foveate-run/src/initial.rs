@@ -32,12 +32,13 @@ pub fn pin(init: &mut Init) -> Result<(), RunError> {
 pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights, RunError> {
     let published = match init {
         Init::Torch => registry::Init::Torch,
+        Init::He => registry::Init::He,
         _ => registry::Init::Zeros,
     };
     // Checked here once, so that it cannot fail later.
     let count = registry::initial_params(agent, settings, published, Seed::root(0))?.len();
     Ok(match init {
-        Init::Torch | Init::Zeros => {
+        Init::Torch | Init::He | Init::Zeros => {
             let (agent, settings) = (agent.to_owned(), settings.clone());
             Box::new(move |seed| {
                 registry::initial_params(&agent, &settings, published, seed)

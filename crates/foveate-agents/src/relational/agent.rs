@@ -266,6 +266,7 @@ impl AgentConfig for QNetworkConfig {
     fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
         match (init, self::build(self)) {
             (Init::Torch, Ok(network)) => network.net.initial(seed),
+            (Init::He, Ok(network)) => network.net.initial_he(seed),
             _ => vec![0.0; self.param_count()],
         }
     }

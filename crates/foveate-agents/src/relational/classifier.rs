@@ -364,6 +364,7 @@ impl AgentConfig for ClassifierConfig {
         let net = self.network.build().net;
         match init {
             Init::Torch => net.initial(seed),
+            Init::He => net.initial_he(seed),
             Init::Zeros => vec![0.0; net.params()],
         }
     }

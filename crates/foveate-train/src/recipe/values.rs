@@ -160,6 +160,9 @@ pub enum Init {
     /// which AttentionAgent's published training used. Each start draws its own.
     #[default]
     Torch,
+    /// `"he"`: weights normal with the standard deviation √(2 / inputs) of every layer, biases zero (He et al. 2015). Each
+    /// start draws its own.
+    He,
     /// `"zeros"`.
     Zeros,
     /// `{ uniform = 0.1 }`: every parameter uniform in ±0.1. Each start draws its own.
@@ -192,11 +195,13 @@ struct InitTable {
 
 impl<'de> Deserialize<'de> for Init {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        const FORMS: &str = "choose \"torch\", \"zeros\", { uniform = 0.1 } or { weights = \"FILE\" }";
+        const FORMS: &str =
+            "choose \"torch\", \"he\", \"zeros\", { uniform = 0.1 } or { weights = \"FILE\" }";
         let fail = |what: String| Err(de::Error::custom(format!("{what}; {FORMS}")));
         match Value::deserialize(from)? {
             Value::String(word) => match &*word {
                 "torch" | "uniform" => Ok(Init::Torch),
+                "he" => Ok(Init::He),
                 "zeros" => Ok(Init::Zeros),
                 other => fail(format!("no beginning is called {other:?}")),
             },
@@ -220,6 +225,7 @@ impl Serialize for Init {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.clone() {
             Init::Torch => to.serialize_str("torch"),
+            Init::He => to.serialize_str("he"),
             Init::Zeros => to.serialize_str("zeros"),
             Init::Uniform(bound) => InitTable { uniform: Some(bound), ..InitTable::default() }.serialize(to),
             Init::Weights { weights, layers, sha256 } => {
@@ -263,6 +269,7 @@ mod tests {
         check("{ generations = 10 }", &Interval::Generations(10));
         check("'torch'", &Init::Torch);
         check("'uniform'", &Init::Torch);
+        check("'he'", &Init::He);
         check("'zeros'", &Init::Zeros);
         check("{ uniform = 0.1 }", &Init::Uniform(0.1));
         check("{ weights = 'a' }", &Init::Weights { weights: "a".into(), layers: vec![], sha256: None });
