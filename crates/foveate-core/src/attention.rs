@@ -18,6 +18,14 @@ pub enum Tokens<'a> {
         /// Cells in a row.
         columns: usize,
     },
+    /// The cells of an observation that is a [`Grid`](crate::Grid), in its order; where each lies in the world, and in
+    /// the view as people see it, says [`Env::grid_view`](crate::Env::grid_view).
+    Grid {
+        /// Rows of the observation.
+        rows: usize,
+        /// Columns of the observation.
+        columns: usize,
+    },
     /// Named tokens without a place in the picture, such as sensors or graph nodes: one name each.
     Named(&'a [String]),
 }
@@ -27,7 +35,7 @@ impl Tokens<'_> {
     pub const fn len(&self) -> usize {
         match self {
             Tokens::Patches(grid) => grid.len(),
-            Tokens::Cells { rows, columns } => *rows * *columns,
+            Tokens::Cells { rows, columns } | Tokens::Grid { rows, columns } => *rows * *columns,
             Tokens::Named(names) => names.len(),
         }
     }
@@ -38,12 +46,12 @@ impl Tokens<'_> {
     }
 
     /// The tokens as a grid over the picture. Cells become a grid of one-pixel patches over a picture of
-    /// `columns` × `rows` pixels. `None` for tokens without a place in the picture.
+    /// `columns` × `rows` pixels. `None` for tokens without a place in a picture.
     pub fn grid(&self) -> Option<PatchGrid> {
         match *self {
             Tokens::Patches(grid) => Some(grid),
             Tokens::Cells { rows, columns } => PatchGrid::tile(columns, rows, 1, 1).ok(),
-            Tokens::Named(_) => None,
+            Tokens::Grid { .. } | Tokens::Named(_) => None,
         }
     }
 
@@ -81,7 +89,7 @@ pub struct Selected<'a> {
 /// | AttentionNeuron on numbers | 1 | numbers of its code | named sensors | all |
 /// | AttentionNeuron on pictures | 1 | 1: the sum of those of its code | patches | all; marked: the winners |
 /// | S3TA | 4 | 1 each | cells | all |
-/// | relational module | heads | nodes | named nodes, or cells | all |
+/// | relational module | heads | nodes | cells, or cells of a grid | all |
 ///
 /// ```
 /// use foveate_core::{Attention, PatchGrid, Selected};

@@ -2,7 +2,9 @@
 
 use crate::hint::Task;
 use crate::near::hint;
-use crate::{Action, ActionSpace, Fact, ImageBuf, Observation, ObservationSpace, StepDerivatives};
+use crate::{
+    Action, ActionSpace, Fact, GridView, ImageBuf, Observation, ObservationSpace, StateEdit, StepDerivatives,
+};
 
 /// A world: it can be reset, stepped, copied, observed and rendered.
 ///
@@ -80,6 +82,25 @@ pub trait Env: Send {
     /// It may change at every reset and in every step.
     fn sensor_order(&self) -> Option<&[u32]> {
         None
+    }
+
+    /// What the observation shows, cell by cell, and the objects of the world; for people and reports, agents do not
+    /// read it. `None`, the default, when the observation is no grid.
+    fn grid_view(&self) -> Option<GridView> {
+        None
+    }
+
+    /// Changes the state of the running episode; the observation then shows the changed world, and the next steps
+    /// continue from it by the world's own rules. Neither the step count nor the random stream changes. Edit a
+    /// [copy](Env::boxed_clone) to compare what an agent does in both.
+    ///
+    /// # Errors
+    /// [`EnvError::NoEdits`] when the state of this world cannot be edited, which is the default;
+    /// [`EnvError::BadEdit`] when this edit is impossible, and the world is then unchanged;
+    /// [`EnvError::NeedsReset`] when no episode is running.
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        let _ = edit;
+        Err(EnvError::NoEdits { env: self.spec().id.clone() })
     }
 
     /// A copy that behaves bit for bit like the original.
@@ -204,6 +225,22 @@ pub enum EnvError {
     NoDerivatives {
         /// The world.
         env: String,
+    },
+    /// The state of the world cannot be edited.
+    #[error("the state of {env} cannot be edited; choose one of MiniGrid's worlds, such as door-key-5x5")]
+    NoEdits {
+        /// The world.
+        env: String,
+    },
+    /// An edit of the state that is impossible.
+    #[error("{env}: cannot {edit}: {why}")]
+    BadEdit {
+        /// The world.
+        env: String,
+        /// The edit.
+        edit: String,
+        /// The reason, and what to do.
+        why: String,
     },
     /// A world in another process failed, or could not be reached.
     #[error("{env}: {why}")]

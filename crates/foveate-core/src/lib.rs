@@ -1,6 +1,7 @@
 //! The contracts of Foveate. All other crates depend on this one.
 //!
 //! * [`Env`]: a world that can be reset, stepped, cloned and rendered.
+//! * [`GridView`] and [`StateEdit`]: what lies in the cells of a grid world, and changes of its state.
 //! * [`Policy`]: maps observations to actions. What it attended to, its [`Attention`], is part of every
 //!   [`Decision`].
 //! * [`Evolver`]: an evolution strategy with an `ask` and `tell` interface.
@@ -27,6 +28,7 @@ mod env;
 pub mod episode;
 mod evolve;
 mod executor;
+mod grid_view;
 pub mod hint;
 mod image;
 mod imitate;
@@ -57,6 +59,7 @@ pub use executor::{
     Record, Recording, RolloutJob, SerialExecutor, Setup, WORK_VERSION, Work, WorldSetup, run_episode,
     set_weights,
 };
+pub use grid_view::{CellPlace, GridObject, GridView, StateEdit, ViewCell};
 pub use image::{Image, ImageBuf};
 pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student, StudyInputs};
 pub use learner::{Episodes, LearnError, Learner};

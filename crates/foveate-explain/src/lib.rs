@@ -6,6 +6,7 @@
 //! * [`attention_marks`]: the same patches as rectangles with an opacity, for whoever draws frames around them.
 //! * [`charts::attention_figure`]: attention of any kind as a figure: bars for named tokens, a table for each head of
 //!   nodes that attend to nodes.
+//! * [`node_maps`](node_maps()): in grid worlds, where the agent's cell, the cell before it and the objects attend to.
 //! * [`PictureEditor`]: pictures with a [`Mask`] covered, kept alone, or a patch moved.
 //! * [`looks`]: where it attends; [`interest`]: to what; [`faithful`]: whether it acts on that; [`saliency`]: perturbation
 //!   saliency, an independent method.
@@ -25,6 +26,7 @@ pub mod interest;
 mod intervene;
 pub mod looks;
 mod mask;
+mod node_maps;
 mod original_order;
 mod overlay;
 pub mod page;
@@ -46,6 +48,7 @@ pub use blur::gaussian_blur;
 pub use enlarge::enlarge_bilinear;
 pub use intervene::{BLUR_PX, Fill, PictureEditor, change_size, mean_colour};
 pub use mask::{Mask, shuffled};
+pub use node_maps::{MapNode, map_nodes, node_maps, node_maps_picture};
 pub use original_order::{OriginalOrder, sensor_names};
 pub use overlay::{
     AttentionMark, attended_picture, attention_marks, attention_overlay, heat_map, overlay, whiten,

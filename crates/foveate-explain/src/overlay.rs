@@ -77,7 +77,7 @@ pub fn whiten(frame: Image<'_>, attention: &Attention<'_>) -> ImageBuf {
 /// are drawn by [`charts::attention_figure`](crate::charts::attention_figure).
 pub fn overlay(frame: Image<'_>, attention: &Attention<'_>) -> Option<ImageBuf> {
     match (attention.tokens(), attention.selected()) {
-        (Tokens::Named(_), _) => None,
+        (Tokens::Named(_) | Tokens::Grid { .. }, _) => None,
         (_, Some(_)) => Some(whiten(frame, attention)),
         (_, None) => heat_map(frame, attention, None),
     }

@@ -68,6 +68,8 @@ pub enum AgentView<'a> {
     Picture(Image<'a>, &'a [Mark]),
     /// The same where the picture shows shuffled patches on the left and the original order on the right.
     SideBySide(Image<'a>, &'a [Mark]),
+    /// A table of small maps: of each node of a network, where it attends to.
+    Maps(Image<'a>),
     /// Numbers, drawn as bars.
     Numbers(&'a [f32]),
     /// Attention weights of named inputs, drawn beside the names: as bars, or, of more than one query, as cells.
@@ -79,12 +81,36 @@ pub enum AgentView<'a> {
     },
 }
 
+/// What a picture of [`AgentView`] shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PictureKind {
+    /// The observation: [`AgentView::Picture`].
+    #[default]
+    Observation,
+    /// [`AgentView::SideBySide`].
+    SideBySide,
+    /// [`AgentView::Maps`].
+    Maps,
+}
+
+impl<'a> AgentView<'a> {
+    /// A picture of this kind, with frames around the attended parts; maps have none.
+    pub const fn picture(kind: PictureKind, picture: Image<'a>, marks: &'a [Mark]) -> Self {
+        match kind {
+            PictureKind::Observation => AgentView::Picture(picture, marks),
+            PictureKind::SideBySide => AgentView::SideBySide(picture, marks),
+            PictureKind::Maps => AgentView::Maps(picture),
+        }
+    }
+}
+
 impl AgentView<'_> {
     /// What is shown, as its title says it.
     const fn title(&self) -> &'static str {
         match self {
             AgentView::Picture(..) | AgentView::Numbers(_) => "what the agent sees",
             AgentView::SideBySide(..) => "what the agent sees, and the original order",
+            AgentView::Maps(_) => "where cells attend to, by head",
             AgentView::Attended { names, weights } if weights.len() > names.len() => {
                 "weights, a cell per query: red +, blue -"
             }
@@ -161,6 +187,11 @@ impl FrameComposer {
         (self.layout.world.width, self.layout.world.height)
     }
 
+    /// Size of the agent's view in the frame, (width, height), for pictures that are drawn for it.
+    pub fn seen_size(&self) -> (usize, usize) {
+        (self.layout.seen.width, self.layout.seen.height)
+    }
+
     /// Adds the score of a moment without a frame to the score curve.
     pub fn skip_frame(&mut self, step: usize, score: f64) {
         self.curve.take(step, score);
@@ -181,6 +212,11 @@ impl FrameComposer {
                 let rect = fitted(self.layout.seen, picture.width(), picture.height());
                 canvas::put(&mut self.frame, rect, picture);
                 self.draw_marks(rect, picture, marks);
+                canvas::round_off(&mut self.frame, rect, radius, GROUND);
+            }
+            AgentView::Maps(maps) => {
+                let rect = fitted(self.layout.seen, maps.width(), maps.height());
+                canvas::put(&mut self.frame, rect, maps);
                 canvas::round_off(&mut self.frame, rect, radius, GROUND);
             }
             AgentView::Numbers(numbers) => readout::bars(&mut self.frame, self.layout.seen, numbers),
@@ -267,6 +303,26 @@ mod tests {
         let first = composer.compose(&content(AgentView::Numbers(&numbers), &[0.1, f64::NAN], 0)).clone();
         assert_eq!(&first, composer.compose(&content(AgentView::Numbers(&numbers), &[0.1, f64::NAN], 0)));
         assert_ne!(&first, composer.compose(&content(AgentView::Numbers(&numbers), &[0.9, f64::NAN], 0)));
+    }
+
+    #[test]
+    fn maps_of_the_size_of_the_view_are_shown_pixel_by_pixel() {
+        let mut composer = FrameComposer::new(settings(640, 330, 2)).expect("a size in range");
+        let (width, height) = composer.seen_size();
+        let rgb: Vec<u8> = (0..width * height).flat_map(|at| [(at % 251) as u8, 7, 9]).collect();
+        let maps = Image::new(width, height, &rgb).expect("sizes agree");
+        let seen = AgentView::picture(PictureKind::Maps, maps, &[]);
+        let frame = composer.compose(&content(seen, &[], 0)).clone();
+        let (left, top) = (0..frame.width() * frame.height())
+            .map(|at| (at % frame.width(), at / frame.width()))
+            .find(|&(x, y)| frame.as_image().pixel(x, y)[1..] == [7, 9])
+            .expect("they are there");
+        let (x, y) = (width / 2, height / 2);
+        let place = (0..2 * width).find(|&dx| {
+            let shown = frame.as_image().pixel((left + dx).saturating_sub(width / 2), top + y);
+            shown == maps.pixel(x, y)
+        });
+        assert!(place.is_some(), "no pixel is lost");
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod png_picture;
 pub use canvas::Rect;
 pub use error::FilmError;
 pub use font::Face;
-pub use frame_composer::{AgentView, Dial, FrameComposer, FrameContent, FrameSettings, Mark};
+pub use frame_composer::{AgentView, Dial, FrameComposer, FrameContent, FrameSettings, Mark, PictureKind};
 pub use gif_film::GifFilm;
 pub use mp4_film::Mp4Film;
 pub use png_picture::encode_png;

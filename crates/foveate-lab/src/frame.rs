@@ -13,7 +13,7 @@
 //! | u8 | flags: 1 over, 2 terminated, 4 truncated, 8 a person drives, 16 broken |
 //! | u32, f64 | steps, score |
 //! | u8, f32 × n | the action |
-//! | u16, u16, u8 × 3·w·h | what the agent sees: width, height, RGB |
+//! | u16, u16, u8 × 3·w·h | what the agent sees, in grid worlds where cells attend to: width, height, RGB |
 //! | u16 × 7 | the grid: columns, rows, patch, stride, patches told to the controller, width and height of the picture that it was laid over; zeros without attention to places |
 //! | u16 × k | these patches, most important first; none of soft attention |
 //! | f32 × columns·rows | importance of every patch |
@@ -24,6 +24,7 @@
 //!
 //! A film is one byte 2, then the MP4 file.
 
+use foveate_core::Image;
 use foveate_explain::attended_picture;
 
 use crate::runner::{KeptDecision, Present, Runner};
@@ -75,15 +76,22 @@ pub(super) fn runner(out: &mut Vec<u8>, runner: &mut Runner, view: &[u8]) {
 
 /// Adds the picture; returns the side of its patches if they are shuffled.
 fn seen(out: &mut Vec<u8>, now: &Present<'_>, decided: &KeptDecision) -> usize {
+    let mut add = |image: Image<'_>| {
+        out.extend((image.width() as u16).to_le_bytes());
+        out.extend((image.height() as u16).to_le_bytes());
+        out.extend(image.rgb());
+    };
+    if let Some((maps, _)) = now.cells() {
+        add(maps.as_image());
+        return 0;
+    }
     let Some(pixels) = now.observation.image() else {
         out.extend([0; 4]);
         return 0;
     };
     let mut scratch = vec![];
     let image = attended_picture(pixels, decided.grid, &mut scratch);
-    out.extend((image.width() as u16).to_le_bytes());
-    out.extend((image.height() as u16).to_le_bytes());
-    out.extend(image.rgb());
+    add(image);
     now.original_order(image).map_or(0, |order| order.patch())
 }
 

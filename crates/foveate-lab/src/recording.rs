@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::ImageBuf;
-use foveate_film::{AgentView, Dial, FrameComposer, FrameContent, FrameSettings, Mark, Mp4Film};
+use foveate_film::{AgentView, Dial, FrameComposer, FrameContent, FrameSettings, Mark, Mp4Film, PictureKind};
 
 use crate::run_length;
 
@@ -21,8 +21,8 @@ pub(super) struct RecordedFrame {
     pub(super) view: Box<[u8]>,
     /// What the agent saw, [run-length encoded](run_length); empty without a picture.
     pub(super) seen: Box<[u8]>,
-    /// Whether that is shuffled patches beside the original order.
-    pub(super) side_by_side: bool,
+    /// What that shows.
+    pub(super) kind: PictureKind,
     /// The numbers that the agent saw, of a world without a picture.
     pub(super) numbers: RecordedNumbers,
     pub(super) marks: Box<[Mark]>,
@@ -146,8 +146,7 @@ impl FilmJob {
         let frame = composer.compose(&FrameContent {
             world: view.as_ref().map(ImageBuf::as_image),
             seen: match (&seen, &frame.numbers) {
-                (Some(seen), _) if frame.side_by_side => AgentView::SideBySide(seen.as_image(), &frame.marks),
-                (Some(seen), _) => AgentView::Picture(seen.as_image(), &frame.marks),
+                (Some(seen), _) => AgentView::picture(frame.kind, seen.as_image(), &frame.marks),
                 (None, RecordedNumbers::Plain(numbers)) => AgentView::Numbers(numbers),
                 (None, RecordedNumbers::Attended { names, weights }) => {
                     AgentView::Attended { names, weights }
@@ -171,7 +170,7 @@ mod tests {
             title: "a world".into(),
             view: vec![0; view].into(),
             seen: [].into(),
-            side_by_side: false,
+            kind: PictureKind::Observation,
             numbers: RecordedNumbers::Plain(vec![]),
             marks: [].into(),
             action: [].into(),

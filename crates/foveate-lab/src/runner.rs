@@ -2,14 +2,18 @@
 
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    ActContext, Agent, Attention, Env, EnvError, EvaluateError, Image, ImageBuf, Observation, PatchGrid,
-    PolicyError, Selected, Step, Tokens,
+    ActContext, Agent, Attention, Env, EnvError, EvaluateError, GridView, Image, ImageBuf, Observation,
+    PatchGrid, PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
-use foveate_explain::OriginalOrder;
+use foveate_explain::{OriginalOrder, node_maps_picture};
+use foveate_film::PictureKind;
 
 use crate::setup::LabAgent;
 use foveate_run::RunError;
+
+/// Width and height of the maps of a grid world, in pixels.
+const MAPS: [usize; 2] = [384, 384];
 
 /// An agent with its own copy of the world.
 ///
@@ -39,8 +43,10 @@ pub(super) struct KeptDecision {
     pub(super) grid: Option<PatchGrid>,
     /// Names of the things that it can attend to, where these have no places.
     pub(super) named: Vec<String>,
-    /// `[rows, named]`: for named things the weights, a row for each query of each head.
+    /// `[rows, named]`: for named things, and for cells of a grid, the weights, a row for each query of each head.
     pub(super) weights: Vec<f32>,
+    /// For cells of a grid: its rows and columns, and the number of heads.
+    cells: Option<[usize; 3]>,
     pub(super) importance: Vec<f32>,
     /// The places that its controller was told about, most important first; `None` for soft attention, which tells it of
     /// all, weighted.
@@ -57,9 +63,22 @@ pub(super) struct Present<'a> {
     pub(super) decided: Option<&'a KeptDecision>,
     /// The action that the user holds.
     pub(super) manual: Option<&'a [f64]>,
+    /// What lies in which cell, in grid worlds.
+    pub(super) view: Option<GridView>,
 }
 
 impl<'a> Present<'a> {
+    /// In grid worlds, where cells attend to, or without such attention the view.
+    pub(super) fn cells(&self) -> Option<(ImageBuf, PictureKind)> {
+        let view = self.view.as_ref()?;
+        let attention = self.decided.and_then(KeptDecision::cell_attention);
+        let maps = attention.and_then(|attention| node_maps_picture(view, &attention, MAPS));
+        Some(maps.map_or_else(
+            || (view.picture.clone(), PictureKind::Observation),
+            |maps| (maps, PictureKind::Maps),
+        ))
+    }
+
     /// The original order of a shuffled picture of this size.
     pub(super) fn original_order(&self, image: Image<'_>) -> Option<OriginalOrder<'a>> {
         let frames = image.height() / self.observation.image()?.height().max(1);
@@ -77,11 +96,22 @@ impl KeptDecision {
                 decided.named = names.to_vec();
                 decided.weights = attention.weights().to_vec();
             }
+            Tokens::Grid { rows, columns } => {
+                decided.cells = Some([rows, columns, attention.heads()]);
+                decided.weights = attention.weights().to_vec();
+            }
             places => decided.grid = places.grid(),
         }
         decided.selected = attention.selected().map(|_| attention.by_rank());
         decided.ranks.extend(0..decided.selected.as_ref().map_or(0, Vec::len) as u32);
         decided
+    }
+
+    /// What it attended to, if that are the cells of a grid.
+    fn cell_attention(&self) -> Option<Attention<'_>> {
+        let [rows, columns, heads] = self.cells?;
+        let queries = self.weights.len() / (heads * rows * columns).max(1);
+        Attention::soft(Tokens::Grid { rows, columns }, heads, queries, &self.weights).ok()
     }
 
     /// What it attended to, if that has places in the picture.
@@ -254,6 +284,7 @@ impl Runner {
         Present {
             observation: self.env.observation(),
             order: self.env.sensor_order(),
+            view: self.env.grid_view(),
             decided: self.decided.as_ref(),
             manual: self.manual.as_deref(),
         }

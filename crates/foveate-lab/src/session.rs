@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foveate_core::{Env, ImageBuf};
+use foveate_core::{Env, ImageBuf, ObservationSpace};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, Kind, Plan, Shift};
 use foveate_explain::{attended_picture, attention_marks, overlay, sensor_names};
-use foveate_film::{Dial, Mark};
+use foveate_film::{Dial, Mark, PictureKind};
 use foveate_registry::WORLDS;
 use serde_json::{Value, json};
 
@@ -466,7 +466,11 @@ impl Session {
             "shifts": shifts,
             "agents": agents,
             "actions": actions,
-            "sees": if self.world.spec().observation.picture().is_some() { "picture" } else { "numbers" },
+            "sees": match &self.world.spec().observation {
+                ObservationSpace::Grid { .. } => "grid",
+                space if space.picture().is_some() => "picture",
+                _ => "numbers",
+            },
             "sensors": self.sensors,
             "settings": self.settings,
         })
@@ -502,8 +506,12 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
     let (step, score, over) = (runner.steps() as usize, runner.score(), runner.is_over());
     let now = runner.present();
     let Present { observation, decided, manual, .. } = now;
-    let (mut seen, mut attended, mut side_by_side) = (vec![], vec![], false);
+    let (mut seen, mut attended, mut kind) = (vec![], vec![], PictureKind::Observation);
     let mut scratch = vec![];
+    if let Some((maps, shown)) = now.cells() {
+        seen = run_length::pack(maps.as_image());
+        kind = shown;
+    }
     if let Some(pixels) = observation.image() {
         let image = attended_picture(pixels, decided.and_then(|decided| decided.grid), &mut scratch);
         let mut overlaid = None;
@@ -514,7 +522,7 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
         if let Some(order) = now.original_order(image) {
             let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
             let (both, moved) = order.side_by_side(shown, &attended);
-            (overlaid, attended, side_by_side) = (Some(both), moved, true);
+            (overlaid, attended, kind) = (Some(both), moved, PictureKind::SideBySide);
         }
         seen = run_length::pack(overlaid.as_ref().map_or(image, ImageBuf::as_image));
     }
@@ -536,5 +544,5 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
     };
     let action = manual.or(decided.map(|d| &d.action[..])).filter(|_| !over).unwrap_or_default().to_vec();
     let (view, seen, marks, action) = (view.into(), seen.into(), marks.collect(), action.into());
-    RecordedFrame { title, view, seen, side_by_side, numbers, marks, action, score, step }
+    RecordedFrame { title, view, seen, kind, numbers, marks, action, score, step }
 }

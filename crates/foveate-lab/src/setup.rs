@@ -2,7 +2,7 @@
 
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::hint;
-use foveate_core::{ActContext, Agent, Env, Seed};
+use foveate_core::{ActContext, Agent, Env, ObservationSpace, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::Plan;
 
@@ -109,11 +109,12 @@ impl LabSetup {
     }
 }
 
-/// Refuses a world without picture and numbers, and an agent that cannot see this world.
+/// Refuses a world without picture, numbers and cells, and an agent that cannot see this world.
 fn check_sees(env: &dyn Env, agent: &mut dyn Agent) -> Result<(), RunError> {
     let mut env = env.boxed_clone();
     let observation = &env.spec().observation;
-    if observation.picture().is_none() && observation.numbers() == 0 {
+    let cells = matches!(observation, ObservationSpace::Grid { .. });
+    if observation.picture().is_none() && observation.numbers() == 0 && !cells {
         return Err(RunError::BadRequest {
             why: format!(
                 "{} shows {}, and the lab shows pictures and numbers; {}",

@@ -492,6 +492,43 @@ fn a_world_of_numbers_shows_its_sensors() {
     assert_eq!((plain.numbers, plain.all_and_rows), (own.numbers, [5, 0]), "no attention, no weights");
 }
 
+/// In a grid world the page gets maps of where cells attend to, of an agent without attention the view, and a film of both.
+#[test]
+fn a_grid_world_shows_where_its_cells_attend_to() {
+    let world = EnvRequest {
+        id: "door-key-5x5".into(),
+        picture: Some("one-hot".into()),
+        options: [("actions".to_owned(), "five".to_owned())].into(),
+        ..EnvRequest::default()
+    };
+    let spec = worlds::make(world.clone()).expect("a world").spec().clone();
+    let file = |name: &str| {
+        let settings =
+            (foveate_agents::registry::find(name).expect("it exists").fit)(&spec, &[[0.0, 1.0]; 5]);
+        let params = initial_params(name, &settings, Init::Torch, Seed::root(3)).expect("numbers");
+        (AgentFile::new(name, &settings, params).expect("an agent"), name.to_owned())
+    };
+    let agents = vec![file("relational"), file("random-actions")];
+    let setup = Arc::new(LabSetup::new(world, agents).expect("cells are shown, too"));
+    let mut page = Page::of(&setup);
+    page.send(&json!({ "type": "set", "paused": true, "seed": 1 }));
+    let seen = |frame: &[u8]| {
+        let at = 1 + 4 + 8 + 1 + 4 * usize::from(frame[13]);
+        let side = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
+        let size = [side(at), side(at + 2)];
+        (size, frame[at + 4..][..3 * size[0] * size[1]].to_vec())
+    };
+    let (size, first) = seen(&page.frame());
+    assert_eq!(size, [384, 384]);
+    page.send(&json!({ "type": "step" }));
+    let (_, second) = seen(&page.frame());
+    assert!(first != second, "another moment, other maps");
+    page.send(&json!({ "type": "film" }));
+    page.session.take_film().expect("an order").make().expect("a film with maps");
+    page.send(&json!({ "type": "set", "runners": [{ "agent": 1 }], "seed": 1 }));
+    assert_eq!(seen(&page.frame()).0, [112, 112], "no attention: the view of 7 x 7 cells");
+}
+
 #[test]
 fn the_view_has_the_size_that_is_asked_for_and_the_film_is_a_film() {
     let mut page = Page::new();

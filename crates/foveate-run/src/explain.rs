@@ -4,6 +4,8 @@
 //! each from the same state as the original decision; and it runs whole episodes with the modification in
 //! every step. The result is a folder with one self-contained page, and every figure with its data.
 
+#[cfg(test)]
+mod cells_tests;
 mod files;
 mod jobs;
 #[cfg(test)]
@@ -16,8 +18,10 @@ use std::path::Path;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
-pub use foveate_explain::study::{Progress, ReportHead, SensorReport, StudyReport};
-use foveate_explain::study::{StudyError, StudyRequest, has_attention, listens, study, study_sensors};
+pub use foveate_explain::study::{CellReport, Progress, ReportHead, SensorReport, StudyReport};
+use foveate_explain::study::{
+    StudyError, StudyRequest, attends_to_cells, has_attention, listens, study, study_cells, study_sensors,
+};
 use foveate_explain::trajectory::Dimension;
 
 use serde::Serialize;
@@ -71,6 +75,8 @@ pub enum Report {
     Pictures(Box<StudyReport>),
     /// Of an agent that attends to named sensors.
     Sensors(Box<SensorReport>),
+    /// Of an agent that attends to the cells of a grid world.
+    Cells(Box<CellReport>),
 }
 
 impl fmt::Display for Report {
@@ -78,6 +84,7 @@ impl fmt::Display for Report {
         match self {
             Report::Pictures(report) => report.fmt(f),
             Report::Sensors(report) => report.fmt(f),
+            Report::Cells(report) => report.fmt(f),
         }
     }
 }
@@ -148,6 +155,12 @@ pub fn run(
         let mut report = study.write(&mut add)?;
         report.head.folder = request.out.to_path_buf();
         Report::Sensors(Box::new(report))
+    } else if attends_to_cells(request.env, request.agent, request.seed) {
+        let study = study_cells(what, &scheduler, progress).map_err(failed)?;
+        progress(writing);
+        let mut report = study.write(&mut add)?;
+        report.head.folder = request.out.to_path_buf();
+        Report::Cells(Box::new(report))
     } else {
         let study = study(what, &scheduler, progress).map_err(failed)?;
         progress(writing);

@@ -59,14 +59,11 @@ pub struct RelationalAgent {
     level: Level,
     network: Arc<Relational>,
     params: Params,
-    names: Arc<[String]>,
 }
 
 /// Scratch space, and the outputs of the last decision.
 #[derive(Debug, Clone)]
 pub struct RelationalMemory {
-    /// One for each node: its two indices in the observation.
-    names: Arc<[String]>,
     /// Draws the actions, if there is a temperature.
     rng: Rng,
     /// The codes of the last observation.
@@ -83,12 +80,9 @@ impl RelationalAgent {
     /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: QNetworkConfig) -> Result<Self, PolicyError> {
         let network = Arc::new(build(&config)?);
-        let [first, second] = config.view;
-        let names = (0..first).flat_map(|i| (0..second).map(move |j| format!("cell {i},{j}")));
         Ok(RelationalAgent {
             level: Level::best(),
             params: Params::zeros(network.net.tensors().to_vec()),
-            names: names.collect(),
             network,
             config,
         })
@@ -174,7 +168,6 @@ impl Policy for RelationalAgent {
     fn memory(&self) -> RelationalMemory {
         let QNetworkConfig { view, channels, actions, .. } = self.config;
         RelationalMemory {
-            names: Arc::clone(&self.names),
             rng: Seed::root(0).rng(),
             codes: vec![0; view[0] * view[1] * channels],
             input: vec![0.0; view[0] * view[1] * channels],
@@ -193,7 +186,7 @@ impl Policy for RelationalAgent {
         memory: &'m mut RelationalMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let RelationalMemory { names, rng, codes: seen, input, acts, action } = memory;
+        let RelationalMemory { rng, codes: seen, input, acts, action } = memory;
         seen.copy_from_slice(codes(&self.config, observation)?);
         scale(self.config.divisor, seen, input);
         self.network.net.forward(self.level, self.params.flat(), &[input], 1, acts);
@@ -219,7 +212,9 @@ impl Policy for RelationalAgent {
             Some(AttentionNode::Kept(node)) => Some(acts.kept(node)),
             None => None,
         };
-        let soft = |weights| Attention::soft(Tokens::Named(names), self.config.heads, names.len(), weights);
+        let [rows, columns] = self.config.view;
+        let nodes = Tokens::Grid { rows, columns };
+        let soft = |weights| Attention::soft(nodes, self.config.heads, nodes.len(), weights);
         let attention = weights.map(soft).transpose()?;
         Ok(Decision { action, attention, logits: Some(values), value: None })
     }

@@ -38,6 +38,40 @@ pub enum Kind {
     Agent = 10,
 }
 
+impl Kind {
+    /// All kinds, by their codes.
+    pub(super) const ALL: [Kind; 11] = [
+        Kind::Unseen,
+        Kind::Empty,
+        Kind::Wall,
+        Kind::Floor,
+        Kind::Door,
+        Kind::Key,
+        Kind::Ball,
+        Kind::Box,
+        Kind::Goal,
+        Kind::Lava,
+        Kind::Agent,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Unseen => "unseen",
+            Kind::Empty => "empty",
+            Kind::Wall => "wall",
+            Kind::Floor => "floor",
+            Kind::Door => "door",
+            Kind::Key => "key",
+            Kind::Ball => "ball",
+            Kind::Box => "box",
+            Kind::Goal => "goal",
+            Kind::Lava => "lava",
+            Kind::Agent => "agent",
+        }
+    }
+}
+
 /// A colour, by its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -60,6 +94,19 @@ impl Color {
     /// All colours, by their codes.
     pub const ALL: [Color; 6] =
         [Color::Red, Color::Green, Color::Blue, Color::Purple, Color::Yellow, Color::Grey];
+
+    /// The names of all colours, by their codes.
+    pub const NAMES: [&'static str; 6] = ["red", "green", "blue", "purple", "yellow", "grey"];
+
+    /// The colour of this name.
+    pub fn named(name: &str) -> Option<Color> {
+        Color::NAMES.iter().position(|&known| known == name).map(|code| Color::ALL[code])
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        Color::NAMES[self as usize]
+    }
 
     /// Red, green and blue.
     pub const fn rgb(self) -> [u8; 3] {
@@ -116,6 +163,43 @@ impl Cell {
     pub const fn door(color: Color, state: DoorState) -> Self {
         let opaque = !matches!(state, DoorState::Open);
         Cell { codes: [Kind::Door as u8, color as u8, state as u8], opaque }
+    }
+
+    /// What it holds: its kind.
+    pub fn kind(self) -> Kind {
+        Kind::ALL.get(usize::from(self.codes[0])).copied().unwrap_or(Kind::Unseen)
+    }
+
+    /// Its colour.
+    pub fn color(self) -> Color {
+        Color::ALL.get(usize::from(self.codes[1])).copied().unwrap_or(Color::Grey)
+    }
+
+    /// Whether it is an object: neither empty, unseen, a wall, a floor nor the agent.
+    pub const fn is_object(self) -> bool {
+        self.codes[0] >= Kind::Door as u8 && self.codes[0] <= Kind::Lava as u8
+    }
+
+    /// What it holds, for people: `wall`, `yellow key`, `locked yellow door`. Goal and lava are named without the colour
+    /// that the package gives them.
+    pub fn describe(self) -> String {
+        let (kind, color) = (self.kind(), self.color());
+        match kind {
+            Kind::Door => {
+                let state = ["open ", "closed ", "locked "].get(usize::from(self.codes[2])).unwrap_or(&"");
+                format!("{state}{} door", color.name())
+            }
+            Kind::Goal if color == Color::Green => kind.name().into(),
+            Kind::Lava if color == Color::Red => kind.name().into(),
+            _ if self.is_object() => format!("{} {}", color.name(), kind.name()),
+            _ => kind.name().into(),
+        }
+    }
+
+    /// The same in another colour.
+    #[must_use]
+    pub const fn recolored(self, color: Color) -> Cell {
+        Cell { codes: [self.codes[0], color as u8, self.codes[2]], ..self }
     }
 
     /// Whether it holds something of this kind.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Grid, ImageBuf, Observation, ObservationSpace,
-    PixelShape, Pixels, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Grid, GridView, ImageBuf, Observation,
+    ObservationSpace, PixelShape, Pixels, StateEdit, Step,
 };
 
 use super::cell::{Cell, Cells, Color, DoorState, Kind};
 use super::expert::{Act, Expert};
-use super::layout::{Layout, Start};
+use super::layout::{DoorKeyChanges, Layout, Start};
 use super::sight::{AGENT, ONE_HOT, Sight, VIEW};
 use super::tiles::tile;
 use crate::random::Pcg64;
@@ -18,6 +18,8 @@ use crate::random::Pcg64;
 const TILE: usize = 8;
 /// The seed of a world that never got one.
 const DEFAULT_SEED: u64 = 0;
+/// Makes another seed of a seed.
+const OWN: u64 = 0x6f77_6e20_7365_6564;
 
 /// What the agent is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +59,8 @@ pub struct MiniGridConfig {
     pub actions: ActionSet,
     /// Steps after which an episode is truncated; rewards depend on it, too.
     pub max_steps: usize,
+    /// What is not as in the package; of DoorKey only.
+    pub changes: DoorKeyChanges,
 }
 
 /// A world of cells.
@@ -67,15 +71,17 @@ pub struct MiniGridConfig {
 /// * end: terminated at the goal or in lava, truncated at the limit
 #[derive(Clone)]
 pub struct MiniGrid {
-    config: MiniGridConfig,
-    spec: EnvSpec,
+    pub(super) config: MiniGridConfig,
+    pub(super) spec: EnvSpec,
     stream: Pcg64,
-    cells: Cells,
-    at: [usize; 2],
-    direction: usize,
-    carried: Cell,
+    /// Draws what the package does not have.
+    own_stream: Pcg64,
+    pub(super) cells: Cells,
+    pub(super) at: [usize; 2],
+    pub(super) direction: usize,
+    pub(super) carried: Cell,
     steps: usize,
-    running: bool,
+    pub(super) running: bool,
     shown: Vec<u8>,
     tiles: Option<Arc<Tiles>>,
     expert: Expert,
@@ -115,6 +121,7 @@ impl MiniGrid {
                 fps: 10.0,
             },
             stream: Pcg64::seeded(DEFAULT_SEED),
+            own_stream: Pcg64::seeded(DEFAULT_SEED ^ OWN),
             cells: Cells::new(size, size),
             at: [1, 1],
             direction: 0,
@@ -156,7 +163,7 @@ impl MiniGrid {
     }
 
     /// The cell before the agent; a wall at the border.
-    fn front(&self) -> [usize; 2] {
+    pub(super) fn front(&self) -> [usize; 2] {
         let [dx, dy] = AHEAD[self.direction];
         // A wall surrounds the grid, so nobody stands at its border.
         [self.at[0].wrapping_add_signed(dx), self.at[1].wrapping_add_signed(dy)]
@@ -164,7 +171,7 @@ impl MiniGrid {
 
     /// Writes the observation.
     #[inline]
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         match self.config.shows {
             Shows::View => {
                 let sight = self.sight();
@@ -234,8 +241,13 @@ impl Env for MiniGrid {
     fn reset(&mut self, seed: Option<u64>) {
         if let Some(seed) = seed {
             self.stream = Pcg64::seeded(seed);
+            self.own_stream = Pcg64::seeded(seed ^ OWN);
         }
         let start = self.config.layout.lay(&mut self.cells, &mut self.stream);
+        let changes = self.config.changes;
+        if changes != DoorKeyChanges::default() && matches!(self.config.layout, Layout::DoorKey { .. }) {
+            changes.apply(&mut self.cells, start, &mut self.own_stream, &mut self.expert);
+        }
         (self.at, self.direction) = (start.at, start.direction);
         (self.carried, self.steps, self.running) = (Cell::EMPTY, 0, true);
         self.look();
@@ -364,6 +376,15 @@ impl Env for MiniGrid {
         action.fill(0.0);
         action[choice] = 1.0;
         Ok(())
+    }
+
+    /// `None` when it shows pictures.
+    fn grid_view(&self) -> Option<GridView> {
+        self.view_of_cells()
+    }
+
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        self.edit(edit)
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

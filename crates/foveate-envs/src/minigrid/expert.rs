@@ -68,20 +68,19 @@ impl Expert {
             let [dx, dy] = AHEAD[place.direction];
             let front = [place.x.wrapping_add_signed(dx), place.y.wrapping_add_signed(dy)];
             let ahead = cells.get(front);
+            // Only such a key is picked up, and leaves its cell.
+            let fits = lock.is_none_or(|color| color == ahead.codes[1]);
             for act in Act::ALL {
                 let turned = |by: usize| Some(Place { direction: (place.direction + by) % 4, ..place });
                 let next = match act {
                     Act::Forward => {
                         let free = ahead.can_be_entered() && !ahead.is(Kind::Lava)
-                            || place.taken && ahead.is(Kind::Key)
+                            || place.taken && ahead.is(Kind::Key) && fits
                             || place.opened && ahead.is(Kind::Door);
                         free.then_some(Place { x: front[0], y: front[1], ..place })
                     }
-                    Act::PickUp => {
-                        let fits = lock.is_none_or(|color| color == ahead.codes[1]);
-                        (ahead.is(Kind::Key) && fits && !holds && !place.taken)
-                            .then_some(Place { taken: true, ..place })
-                    }
+                    Act::PickUp => (ahead.is(Kind::Key) && fits && !holds && !place.taken)
+                        .then_some(Place { taken: true, ..place }),
                     Act::Toggle => {
                         let closed = ahead.is(Kind::Door) && !place.opened && ahead.codes[2] != OPEN;
                         let key = Cell::key(Color::ALL[usize::from(ahead.codes[1]) % 6]);
@@ -116,12 +115,21 @@ mod tests {
     use foveate_core::{Action, Env};
 
     use crate::minigrid::cell::{Cell, Color};
-    use crate::minigrid::layout::Layout;
+    use crate::minigrid::layout::{DoorKeyChanges, Layout};
     use crate::minigrid::{ActionSet, MiniGrid, MiniGridConfig, Shows};
 
     fn world(layout: Layout, actions: ActionSet) -> MiniGrid {
         let max_steps = layout.max_steps();
-        MiniGrid::new("test", MiniGridConfig { layout, shows: Shows::View, actions, max_steps })
+        MiniGrid::new(
+            "test",
+            MiniGridConfig {
+                layout,
+                shows: Shows::View,
+                actions,
+                max_steps,
+                changes: DoorKeyChanges::default(),
+            },
+        )
     }
 
     /// Steps of the expert's episode, if it reaches the goal.

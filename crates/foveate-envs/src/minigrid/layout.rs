@@ -1,6 +1,7 @@
 //! How each world is laid out, with random numbers in the package's order.
 
-use super::cell::{Cell, Cells, Color, DoorState};
+use super::cell::{Cell, Cells, Color, DoorState, Kind};
+use super::expert::Expert;
 use crate::random::Pcg64;
 
 /// A kind of world, and its size.
@@ -29,6 +30,87 @@ pub enum Layout {
         /// Lava, else walls.
         lava: bool,
     },
+}
+
+/// A colour of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Always this one.
+    Fixed(Color),
+    /// Another one in each episode, uniformly.
+    Random,
+}
+
+/// Changes of DoorKey that the package does not have; the default is the package's world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoorKeyChanges {
+    /// The colour of door and key.
+    pub color: Paint,
+    /// The colour of a second key in the agent's room, which does not fit the door; `None` for no second key.
+    pub second_key: Option<Paint>,
+}
+
+impl Default for DoorKeyChanges {
+    fn default() -> Self {
+        DoorKeyChanges { color: Paint::Fixed(Color::Yellow), second_key: None }
+    }
+}
+
+impl DoorKeyChanges {
+    /// Applies them to a DoorKey world that was just laid out, with random numbers of a stream of their own, so that the
+    /// layout is the package's.
+    ///
+    /// The second key lies in a free cell left of the door, drawn uniformly from those that leave a way to the goal without
+    /// moving it; where there is none, as in a third of the starts of 5 × 5, there is no second key.
+    pub(super) fn apply(self, cells: &mut Cells, start: Start, stream: &mut Pcg64, search: &mut Expert) {
+        let others = |taken: Option<Color>| Color::ALL.into_iter().filter(move |&color| Some(color) != taken);
+        let mut any = |taken: Option<Color>| {
+            let place = draw(stream, 0, others(taken).count());
+            others(taken).nth(place).unwrap_or(Color::Yellow)
+        };
+        let second = |of: Option<Paint>| match of {
+            Some(Paint::Fixed(color)) => Some(color),
+            Some(Paint::Random) | None => None,
+        };
+        let color = match self.color {
+            Paint::Fixed(color) => color,
+            Paint::Random => any(second(self.second_key)),
+        };
+        let mut door_at = 0;
+        for x in 0..cells.width() {
+            for y in 0..cells.height() {
+                let cell = cells.get([x, y]);
+                if cell.is(Kind::Door) || cell.is(Kind::Key) {
+                    cells.set([x, y], cell.recolored(color));
+                }
+                if cell.is(Kind::Door) {
+                    door_at = x;
+                }
+            }
+        }
+        let second = match self.second_key {
+            None => return,
+            Some(Paint::Fixed(color)) => color,
+            Some(Paint::Random) => any(Some(color)),
+        };
+        let mut free: Vec<[usize; 2]> = vec![];
+        for x in 0..door_at {
+            for y in 0..cells.height() {
+                let at = [x, y];
+                if cells.get(at) != Cell::EMPTY || at == start.at {
+                    continue;
+                }
+                cells.set(at, Cell::key(second));
+                if search.act(cells, start, Cell::EMPTY).is_some() {
+                    free.push(at);
+                }
+                cells.set(at, Cell::EMPTY);
+            }
+        }
+        if !free.is_empty() {
+            cells.set(free[draw(stream, 0, free.len())], Cell::key(second));
+        }
+    }
 }
 
 /// Where the agent starts.

@@ -7,8 +7,10 @@
 //! * [`layout`]: how each world is laid out from its random stream.
 //! * [`sight`]: what the agent sees of it.
 //! * [`tiles`]: the pictures.
+//! * `edit.rs`: what lies where, for people, and changes of the state.
 
 pub mod cell;
+mod edit;
 mod env;
 mod expert;
 pub mod layout;

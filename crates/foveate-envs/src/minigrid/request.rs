@@ -2,8 +2,9 @@
 
 use foveate_core::{Env, EnvError};
 
+use super::cell::Color;
 use super::env::{ActionSet, MiniGrid, MiniGridConfig, Shows};
-use super::layout::Layout;
+use super::layout::{DoorKeyChanges, Layout, Paint};
 use crate::registry::{Champion, Choice, EnvRequest, WorldDescriptor, WorldError};
 
 /// All worlds: name, description, layout.
@@ -48,18 +49,32 @@ const PICTURE_CHOICES: [Choice; 5] = {
     choices
 };
 
-/// Options by name: default and description.
+/// Options by name: description and default.
 const OPTIONS: [(&str, &str); 2] = [
     ("actions", "all: MiniGrid's seven; five: left, right, forward, pick up, toggle (default: all)"),
     ("max_steps", "steps after which an episode is truncated, 1 to 1000000 (default: MiniGrid's)"),
 ];
 
+/// Those of DoorKey's worlds.
+const DOOR_KEY_OPTIONS: [(&str, &str); 4] = [
+    OPTIONS[0],
+    OPTIONS[1],
+    (
+        "color",
+        "of door and key: red, green, blue, purple, yellow, grey, or random in each episode (default: yellow)",
+    ),
+    (
+        "second_key",
+        "a second key that does not fit, where it leaves a way: none, a colour, or random (default: none)",
+    ),
+];
+
 /// Their entries in the registry of worlds.
 pub static DESCRIPTORS: [WorldDescriptor; WORLDS.len()] = {
-    let mut all = [descriptor(WORLDS[0].0, WORLDS[0].1); WORLDS.len()];
+    let mut all = [descriptor(WORLDS[0].0, WORLDS[0].1, WORLDS[0].2); WORLDS.len()];
     let mut i = 0;
     while i < WORLDS.len() {
-        all[i] = descriptor(WORLDS[i].0, WORLDS[i].1);
+        all[i] = descriptor(WORLDS[i].0, WORLDS[i].1, WORLDS[i].2);
         i += 1;
     }
     // The places of WORLDS; a test compares the names.
@@ -82,7 +97,7 @@ const LARGE_CHAMPIONS: [Champion; 1] = [Champion {
     as_trained: true,
 }];
 
-const fn descriptor(name: &'static str, summary: &'static str) -> WorldDescriptor {
+const fn descriptor(name: &'static str, summary: &'static str, layout: Layout) -> WorldDescriptor {
     WorldDescriptor {
         instance: "layout",
         has_expert: true,
@@ -94,7 +109,11 @@ const fn descriptor(name: &'static str, summary: &'static str) -> WorldDescripto
             "gymnasium-pictures",
         ],
         pictures: &PICTURE_CHOICES,
-        options: &const { Choice::all(OPTIONS) },
+        options: if matches!(layout, Layout::DoorKey { .. }) {
+            &const { Choice::all(DOOR_KEY_OPTIONS) }
+        } else {
+            &const { Choice::all(OPTIONS) }
+        },
         actions: &["left", "right", "forward", "pick up", "drop", "toggle", "done"],
         ..WorldDescriptor::new(name, summary, make)
     }
@@ -126,12 +145,131 @@ fn config(request: &EnvRequest) -> Result<(&'static str, MiniGridConfig), EnvErr
             _ => return Err(bad(format!("max_steps is a number from 1 to 1000000, not {text:?}"))),
         },
     };
-    Ok((name, MiniGridConfig { layout, shows, actions, max_steps }))
+    let option = |name: &str| request.options.get(name).map(String::as_str);
+    let paint = |name: &str, given: &str| match (given, Color::named(given)) {
+        ("random", _) => Ok(Paint::Random),
+        (_, Some(color)) => Ok(Paint::Fixed(color)),
+        _ => Err(bad(format!("{name} is random or one of {}, not {given:?}", Color::NAMES.join(", ")))),
+    };
+    let mut changes = DoorKeyChanges::default();
+    if let Some(given) = option("color") {
+        changes.color = paint("color", given)?;
+    }
+    if let Some(given) = option("second_key").filter(|&given| given != "none") {
+        let second = paint("second_key", given)?;
+        if matches!(second, Paint::Fixed(_)) && second == changes.color {
+            return Err(bad(format!(
+                "second_key is {given}, the colour of the door, so it would fit; choose another colour"
+            )));
+        }
+        changes.second_key = Some(second);
+    }
+    Ok((name, MiniGridConfig { layout, shows, actions, max_steps, changes }))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use foveate_core::{Env, Fact};
+
     use super::*;
+
+    fn door_key(options: &[(&str, &str)]) -> Result<MiniGrid, EnvError> {
+        let options: BTreeMap<String, String> =
+            options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        let (name, config) =
+            config(&EnvRequest { id: "door-key-5x5".into(), options, ..EnvRequest::default() })?;
+        Ok(MiniGrid::new(name, config))
+    }
+
+    /// Names of all objects, in the order of [`foveate_core::GridView::objects`].
+    fn objects(world: &MiniGrid) -> Vec<String> {
+        world.grid_view().expect("cells").objects.into_iter().map(|object| object.name).collect()
+    }
+
+    /// Door and key of other colours and a second key: layouts stay those of the package, and every start can be solved.
+    #[test]
+    fn door_key_has_other_colours_and_a_second_key() {
+        let mut plain = door_key(&[]).expect("the package's");
+        for (options, colors, seconds) in [
+            (&[("color", "yellow")][..], 1, 0..=0),
+            (&[("color", "blue")], 1, 0..=0),
+            (&[("color", "random")], 6, 0..=0),
+            (&[("second_key", "none")], 1, 0..=0),
+            (&[("second_key", "red")], 1, 100..=250),
+            (&[("second_key", "random"), ("color", "random")], 6, 100..=250),
+        ] {
+            let mut world = door_key(options).expect("they exist");
+            let (mut doors, mut with_second) = (std::collections::BTreeSet::new(), 0);
+            let mut advice = vec![0.0; 7];
+            for seed in 0..300 {
+                plain.reset(Some(seed));
+                world.reset(Some(seed));
+                assert_eq!(world.agent(), plain.agent(), "seed {seed}");
+                let named = objects(&world);
+                let color = named[0].split(' ').nth(1).expect("locked, colour, door").to_owned();
+                assert!(named.contains(&format!("{color} key")), "{named:?}");
+                let keys = named.iter().filter(|name| name.ends_with("key")).count();
+                let places = |world: &MiniGrid| -> Vec<_> {
+                    let objects = world.grid_view().expect("cells").objects;
+                    let own = |name: &str| {
+                        !name.ends_with("key") || name.starts_with(&*color) || name == "yellow key"
+                    };
+                    objects
+                        .iter()
+                        .filter(|object| own(&object.name))
+                        .map(|object| (object.kind, object.in_world))
+                        .collect()
+                };
+                if keys == 1 {
+                    assert_eq!(places(&world), places(&plain), "seed {seed}");
+                } else {
+                    with_second += 1;
+                }
+                doors.insert(color.clone());
+                let mut reward = 0.0;
+                for _ in 0..60 {
+                    world.expert(&mut advice).expect("it runs");
+                    let choice = advice.iter().position(|&x| x == 1.0).expect("one action");
+                    let step = world.step(foveate_core::Action::Discrete(choice)).expect("it runs");
+                    reward = step.reward;
+                    if step.is_over() {
+                        break;
+                    }
+                }
+                assert!(reward > 0.9, "{options:?}, seed {seed}: {reward}");
+            }
+            assert_eq!(doors.len(), colors, "{options:?}: {doors:?}");
+            assert!(seconds.contains(&with_second), "{options:?}: {with_second} of 300");
+            // A seed determines everything, and episodes that follow one another differ.
+            let mut again = door_key(options).expect("they exist");
+            let mut facts: Vec<Fact> = vec![];
+            for seed in [Some(7), None, None] {
+                world.reset(seed);
+                again.reset(seed);
+                assert_eq!(world.state(), again.state());
+                facts.push(world.state());
+            }
+            assert!(facts[0] != facts[1] || facts[1] != facts[2]);
+        }
+    }
+
+    #[test]
+    fn colours_that_make_no_sense_are_refused_in_a_line() {
+        for (options, why) in [
+            (
+                &[("color", "pink")][..],
+                "color is random or one of red, green, blue, purple, yellow, grey, not \"pink\"",
+            ),
+            (&[("second_key", "2")], "second_key is random or one of red"),
+            (&[("second_key", "yellow")], "second_key is yellow, the colour of the door"),
+            (&[("color", "red"), ("second_key", "red")], "second_key is red, the colour of the door"),
+        ] {
+            let said = door_key(options).err().map(|error| error.to_string()).expect(why);
+            assert!(said.contains(why) && !said.contains('\n'), "{said}");
+        }
+    }
 
     #[test]
     fn champions_belong_to_their_worlds() {

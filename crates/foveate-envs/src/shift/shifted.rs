@@ -1,8 +1,8 @@
 //! A world with a plan of shifts applied.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, ObservationSpace,
-    PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GridView, IMAGE, Image, ImageBuf, Observation,
+    ObservationSpace, PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step,
 };
 
 use super::catalogue::{Kind, Senses, Target};
@@ -571,6 +571,17 @@ impl Env for Shifted {
 
     fn sensor_order(&self) -> Option<&[u32]> {
         if self.begun && self.senses { Some(&self.arranged.order) } else { self.env.sensor_order() }
+    }
+
+    fn grid_view(&self) -> Option<GridView> {
+        self.env.grid_view()
+    }
+
+    /// Edits the world's own state; the observation follows.
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        self.env.edit_state(edit)?;
+        self.look();
+        Ok(())
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

@@ -1,8 +1,8 @@
 //! A world with wrappers applied.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace, Parts,
-    PixelShape, Pixels, Rng, Seed, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GridView, IMAGE, ImageBuf, Observation,
+    ObservationSpace, Parts, PixelShape, Pixels, Rng, Seed, StateEdit, Step,
 };
 
 use super::area::Area;
@@ -453,6 +453,25 @@ impl Env for Wrapped {
     /// The world's own order; `None` when vectors are stacked, which have more sensors than the world.
     fn sensor_order(&self) -> Option<&[u32]> {
         if self.numbers.is_empty() { self.env.sensor_order() } else { None }
+    }
+
+    fn grid_view(&self) -> Option<GridView> {
+        self.env.grid_view()
+    }
+
+    /// Edits the world's own state, unless the wrappers keep observations of earlier steps, which would then be of another
+    /// world.
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        if self.pictures.is_some() || !self.numbers.is_empty() {
+            return Err(EnvError::BadEdit {
+                env: self.spec.id.clone(),
+                edit: edit.to_string(),
+                why:
+                    "its wrappers show copies of earlier observations; leave the wrappers of observations out"
+                        .into(),
+            });
+        }
+        self.env.edit_state(edit)
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

@@ -14,16 +14,18 @@ const NODES: usize = 256;
 
 /// The attention as a figure, with the importance of every token as its table.
 ///
-/// * Named tokens with as many queries as tokens, as nodes that attend to nodes: one square for each head, a row for each
-///   query, a column for each token.
-/// * Other named tokens: a bar for each, the most important first.
+/// * Named tokens and cells of a grid with as many queries as tokens, as nodes that attend to nodes: one square for each
+///   head, a row for each query, a column for each token.
+/// * Other named tokens and cells of a grid: a bar for each, the most important first.
 /// * Patches and cells: a [heat map](heat_map) for each head.
 pub fn attention_figure(attention: &Attention<'_>, caption: String) -> Figure {
     let importance = attention.importance();
     let name = |token: usize| match attention.tokens() {
         Tokens::Named(names) => names[token].clone(),
         Tokens::Patches(_) => format!("patch {token}"),
-        Tokens::Cells { columns, .. } => format!("row {}, column {}", token / columns, token % columns),
+        Tokens::Cells { columns, .. } | Tokens::Grid { columns, .. } => {
+            format!("row {}, column {}", token / columns, token % columns)
+        }
     };
     let mut table = DataTable::new(&["token", "importance", "rank"]);
     let order = attention.by_rank();
@@ -36,10 +38,16 @@ pub fn attention_figure(attention: &Attention<'_>, caption: String) -> Figure {
         table.row([name(token).as_str().into(), f64::from(value).into(), rank.as_str().into()]);
     }
     let drawing = match attention.tokens() {
-        Tokens::Named(_) if attention.queries() == importance.len() && importance.len() <= NODES => {
+        Tokens::Named(_) | Tokens::Grid { .. }
+            if attention.queries() == importance.len() && importance.len() <= NODES =>
+        {
             squares(attention)
         }
         Tokens::Named(names) => bars(names, &importance, &order),
+        Tokens::Grid { .. } => {
+            let names: Vec<String> = (0..importance.len()).map(name).collect();
+            bars(&names, &importance, &order)
+        }
         Tokens::Patches(_) | Tokens::Cells { .. } => maps(attention),
     };
     Figure { name: "attention", title: "What it attended to".into(), caption, wide: false, drawing, table }

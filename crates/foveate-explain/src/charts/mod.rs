@@ -23,7 +23,7 @@ pub use time::traces;
 pub type Interval = Option<[f64; 2]>;
 
 /// Width of a figure that has half of the page, and of one that has all of it.
-const HALF: f64 = 500.0;
+pub(crate) const HALF: f64 = 500.0;
 pub(crate) const WHOLE: f64 = 1040.0;
 
 /// A part as per cent, as short as it can be said.

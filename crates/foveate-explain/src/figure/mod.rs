@@ -11,7 +11,7 @@ mod table;
 pub use axes::{LETTERS, Margins, Plot, Scale, short};
 pub use count::{count_steps, steps_tick};
 pub use drawing::{Anchor, Drawing, Ink, Shape};
-pub use raster::raster;
+pub use raster::{raster, raster_dark};
 pub use round_axis::RoundAxis;
 pub use svg::{Dress, plain_svg, style_rules, svg, variables};
 pub use table::{Cell, DataTable};

@@ -1,4 +1,4 @@
-//! Sheets as pictures of pixels, on white paper.
+//! Sheets as pictures of pixels.
 
 use foveate_core::ImageBuf;
 use foveate_film::Face;
@@ -10,40 +10,56 @@ const SCALE: f64 = 2.0;
 /// Height of a capital, in heights of a letter's line.
 const CAP: f64 = 0.70;
 
-/// `drawing` at two pixels a point.
+/// What colour an ink has.
+type Colors = fn(Ink) -> [u8; 3];
+
+/// `drawing` at two pixels a point, on white paper.
 pub fn raster(drawing: &Drawing) -> ImageBuf {
+    painted(drawing, Ink::light)
+}
+
+/// `drawing` at two pixels a point, on a dark ground, as in films.
+pub fn raster_dark(drawing: &Drawing) -> ImageBuf {
+    painted(drawing, Ink::dark)
+}
+
+fn painted(drawing: &Drawing, colors: Colors) -> ImageBuf {
     let size = |points: f64| (points * SCALE).round().clamp(1.0, 8192.0) as usize;
     let mut image = ImageBuf::black(size(drawing.width), size(drawing.height));
-    image.rgb_mut().fill(255);
+    image.rgb_mut().as_chunks_mut::<3>().0.fill(colors(Ink::Paper));
     for shape in &drawing.shapes {
-        draw(&mut image, shape);
+        draw(&mut image, shape, colors);
     }
     image
 }
 
-fn draw(image: &mut ImageBuf, shape: &Shape) {
+fn draw(image: &mut ImageBuf, shape: &Shape, colors: Colors) {
     let large = |(x, y): (f64, f64)| (x * SCALE, y * SCALE);
     match shape {
         Shape::Rect { place: [x, y, width, height], ink, opacity } => {
             let (left, top) = large((*x, *y));
             let (right, bottom) = large((x + width, y + height));
-            cover(image, [left, top, right, bottom], *ink, *opacity, |px, py| {
+            cover(image, [left, top, right, bottom], colors(*ink), *opacity, |px, py| {
                 overlap(px, left, right) * overlap(py, top, bottom)
             });
         }
         Shape::Line { points, ink, width, opacity } => {
             let points: Vec<_> = points.iter().map(|&p| large(p)).collect();
-            line(image, &points, width * SCALE / 2.0, *ink, *opacity);
+            line(image, &points, width * SCALE / 2.0, colors(*ink), *opacity);
         }
         Shape::Area { points, ink, opacity } => {
             let points: Vec<_> = points.iter().map(|&p| large(p)).collect();
-            cover(image, bounds(&points), *ink, *opacity, |px, py| inside(&points, px, py));
+            cover(image, bounds(&points), colors(*ink), *opacity, |px, py| inside(&points, px, py));
         }
         Shape::Dot { at, radius, ink } => {
             let ((x, y), r) = (large(*at), radius * SCALE);
-            cover(image, [x - r - 1.0, y - r - 1.0, x + r + 1.0, y + r + 1.0], *ink, 1.0, |px, py| {
-                (r + 0.5 - (px + 0.5 - x).hypot(py + 0.5 - y)).clamp(0.0, 1.0)
-            });
+            cover(
+                image,
+                [x - r - 1.0, y - r - 1.0, x + r + 1.0, y + r + 1.0],
+                colors(*ink),
+                1.0,
+                |px, py| (r + 0.5 - (px + 0.5 - x).hypot(py + 0.5 - y)).clamp(0.0, 1.0),
+            );
         }
         Shape::Text { at, size, anchor, ink, text, .. } => {
             let cap = size * CAP * SCALE;
@@ -55,7 +71,7 @@ fn draw(image: &mut ImageBuf, shape: &Shape) {
                 Anchor::Middle => f64::from(face.width(&text)) / 2.0,
                 Anchor::End => f64::from(face.width(&text)),
             };
-            face.write(image, (x - shift) as f32, (y - cap) as f32, &text, ink.light());
+            face.write(image, (x - shift) as f32, (y - cap) as f32, &text, colors(*ink));
         }
         Shape::Picture { place: [x, y, width, height], image: picture } => {
             let (left, top) = large((*x, *y));
@@ -74,7 +90,7 @@ fn draw(image: &mut ImageBuf, shape: &Shape) {
 }
 
 /// A polyline with round joints. Each pixel counts once, wherever the line crosses itself.
-fn line(image: &mut ImageBuf, points: &[(f64, f64)], half: f64, ink: Ink, opacity: f64) {
+fn line(image: &mut ImageBuf, points: &[(f64, f64)], half: f64, colour: [u8; 3], opacity: f64) {
     let (width, height) = (image.width(), image.height());
     let mut coverage = vec![0.0_f32; width * height];
     for pair in points.windows(2) {
@@ -90,15 +106,20 @@ fn line(image: &mut ImageBuf, points: &[(f64, f64)], half: f64, ink: Ink, opacit
     }
     for (pixel, share) in image.rgb_mut().as_chunks_mut::<3>().0.iter_mut().zip(coverage) {
         if share > 0.0 {
-            mix(pixel, ink.light(), f64::from(share) * opacity);
+            mix(pixel, colour, f64::from(share) * opacity);
         }
     }
 }
 
-fn cover(image: &mut ImageBuf, place: [f64; 4], ink: Ink, opacity: f64, share: impl Fn(f64, f64) -> f64) {
+fn cover(
+    image: &mut ImageBuf,
+    place: [f64; 4],
+    colour: [u8; 3],
+    opacity: f64,
+    share: impl Fn(f64, f64) -> f64,
+) {
     let (width, height) = (image.width(), image.height());
     let [left, top, right, bottom] = place;
-    let colour = ink.light();
     for y in range(top, bottom, height) {
         for x in range(left, right, width) {
             let part = share(x as f64, y as f64) * opacity;
@@ -189,6 +210,9 @@ mod tests {
         sheet.dot((30.0, 20.0), 3.0, Ink::Loss);
         sheet.picture([34.0, 10.0, 4.0, 4.0], ImageBuf::from_rgb(1, 1, vec![1, 2, 3]).expect("one pixel"));
         let image = raster(&sheet);
+        let dark = raster_dark(&sheet);
+        assert_eq!(dark.as_image().pixel(8, 8), Ink::Attention.dark());
+        assert_eq!(dark.as_image().pixel(3, 8), Ink::Paper.dark());
         assert_eq!((image.width(), image.height()), (80, 60));
         for (x, y, expect) in [
             (8, 8, Ink::Attention.light()),

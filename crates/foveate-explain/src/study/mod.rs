@@ -4,6 +4,7 @@
 //! decision. Episodes are driven again with an intervention in every step. Worlds are stepped by
 //! [`Episode`](foveate_core::episode::Episode) alone; a [`Scheduler`] runs the jobs.
 
+mod cells;
 mod conclude;
 mod conditions;
 mod figures;
@@ -23,6 +24,10 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 use serde::Serialize;
 
+pub use cells::{
+    CellMethod, CellReport, CellStudy, Contrast, EditFinding, EditedEpisodes, NodeAttention,
+    attends_to_cells, study_cells,
+};
 pub use head::ReportHead;
 pub use sensors::{
     RankTest, Recovered, RecoveredSensor, SensorFinding, SensorMethod, SensorReport, SensorStudy, listens,

@@ -125,3 +125,35 @@ pub(super) fn policy_error(job: RolloutJob, step: usize, source: PolicyError) ->
     let RolloutJob { genome, episode, env_seed } = job;
     EvaluateError::Policy { genome, episode, env_seed, step: step as u64 + 1, source }.into()
 }
+
+/// What is called before a decision.
+type BeforeDecision<'a> = dyn FnMut(usize, &dyn Env, &dyn Agent, &ActContext) -> Result<(), StudyError> + 'a;
+
+/// Plays an episode again and calls `each` before the decisions at `steps`, with the agent and its context as they then
+/// are.
+pub(super) fn replay(
+    mut start: EpisodeStart,
+    steps: &[usize],
+    each: &mut BeforeDecision<'_>,
+) -> Result<(), StudyError> {
+    let last = steps.iter().max().map_or(0, |last| last + 1);
+    start.max_steps = start.max_steps.min(last);
+    start.run(&mut Replayer { steps, each })?;
+    Ok(())
+}
+
+struct Replayer<'a> {
+    steps: &'a [usize],
+    each: &'a mut BeforeDecision<'a>,
+}
+
+impl Observer<StudyError> for Replayer<'_> {
+    fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), StudyError> {
+        match now.agent {
+            Some(agent) if self.steps.contains(&(now.step as usize)) => {
+                (self.each)(now.step as usize, now.env, agent, now.context)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -102,6 +102,7 @@ export class Display {
     this.watch.disconnect();
     this.sensors = sensors;
     this.isNumbers = sees === "numbers";
+    this.isGrid = sees === "grid";
     this.maxSteps = maxSteps || 1000;
     this.actions = actions;
     this.isCar = actions[0]?.name === "steer";
@@ -120,6 +121,10 @@ export class Display {
         find(".original .picture").ariaLabel = "Weights of all sensors over time, in the world's own order";
         put(find(".seen figcaption"), "what the agent gets");
         put(find(".original figcaption"), `weights over ${TRACE} steps, in the world's order; red: positive, blue: negative`);
+      }
+      if (this.isGrid) {
+        find(".seen .picture").ariaLabel = "A row for each node: the view with its cell framed, then for each head of the network where it attends to";
+        put(find(".seen figcaption"), "the view, and where its cells attend to, by head");
       }
       const fills = actions.map((action) => {
         const bar = document.createElement("div");
@@ -230,7 +235,8 @@ export class Display {
     const { context, width, height } = sharp(canvas, { alpha: false });
     const small = this.pixels;
     pixels.put(small);
-    context.imageSmoothingEnabled = false;
+    // Maps hold letters.
+    context.imageSmoothingEnabled = this.isGrid;
     context.drawImage(small, 0, 0, width, height);
     if (!attention.columns) return;
     const [sx, sy] = [width / attention.width, height / attention.height];
@@ -419,7 +425,8 @@ export class Display {
   }
 
   updateRunnerText(runner, data) {
-    put(runner.score, fixed(data.score, 0));
+    // Rewards of grid worlds are at most 1.
+    put(runner.score, fixed(data.score, this.isGrid ? 2 : 0));
     put(runner.steps, String(data.steps));
     data.action.forEach((value, i) => runner.fills[i] && put(runner.fills[i].value, fixed(value)));
     const [text, kind] = data.broken ? ["stands still", "over"]

@@ -7,8 +7,12 @@ use foveate_core::{
     Action, Agent, Attention, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Observation, RolloutJob,
     Tokens,
 };
-use foveate_explain::{OriginalOrder, attended_picture, attention_marks, overlay, sensor_names};
-use foveate_film::{AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark};
+use foveate_explain::{
+    OriginalOrder, attended_picture, attention_marks, node_maps_picture, overlay, sensor_names,
+};
+use foveate_film::{
+    AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark, PictureKind,
+};
 
 use foveate_registry::WORLDS;
 
@@ -35,12 +39,12 @@ struct ShownDecision {
     /// The action in the form that the dials show.
     shown: Vec<f64>,
     /// The observation with the overlay, if it is a picture and the agent attends to places in it; of shuffled patches
-    /// with the picture in its original order on the right.
+    /// with the picture in its original order on the right. Of a grid, maps of where its cells attend to, or the view.
     overlaid: Option<ImageBuf>,
     /// Names of the attended inputs, if they have names, and `[queries, names]`: their weights.
     named: Option<(Vec<String>, Vec<f32>)>,
-    /// Whether `overlaid` is shuffled patches beside the original order.
-    side_by_side: bool,
+    /// What `overlaid` shows.
+    kind: PictureKind,
     marks: Vec<Mark>,
 }
 
@@ -109,15 +113,13 @@ impl FilmedEpisode {
         let marks = decided.map_or(&[][..], |d| &d.marks);
         let overlaid = decided.and_then(|d| d.overlaid.as_ref());
         let named = decided.and_then(|d| d.named.as_ref());
+        let kind = decided.map(|d| d.kind).unwrap_or_default();
         let seen = match (observation, overlaid) {
             _ if named.is_some() => {
                 let (names, weights) = named.map_or((&[][..], &[][..]), |(names, weights)| (names, weights));
                 AgentView::Attended { names, weights }
             }
-            (_, Some(both)) if decided.is_some_and(|d| d.side_by_side) => {
-                AgentView::SideBySide(both.as_image(), marks)
-            }
-            (_, Some(overlaid)) => AgentView::Picture(overlaid.as_image(), marks),
+            (_, Some(overlaid)) => AgentView::picture(kind, overlaid.as_image(), marks),
             (_, None) => match observation.image() {
                 Some(pixels) => AgentView::Picture(pixels.to_rgb(&mut self.scratch), marks),
                 None => AgentView::Numbers(observation.numbers().unwrap_or_default()),
@@ -158,7 +160,7 @@ impl FilmedEpisode {
             Ok(decision) => decision,
             Err(error) => return Err(self.refused(error)),
         };
-        let (mut overlaid, mut marks, mut named, mut side_by_side) = (None, Vec::new(), None, false);
+        let (mut overlaid, mut marks, mut named, mut kind) = (None, Vec::new(), None, PictureKind::default());
         if let Some(attention) = &decision.attention
             && let Tokens::Named(names) = attention.tokens()
         {
@@ -171,6 +173,15 @@ impl FilmedEpisode {
                 names.to_vec()
             };
             named = Some((shown, attention.weights().to_vec()));
+        }
+        if let Some(view) = self.env.grid_view() {
+            let size = self.composer.seen_size().into();
+            let maps = |attention| node_maps_picture(&view, attention, size);
+            let maps = decision.attention.as_ref().and_then(maps);
+            if maps.is_some() {
+                kind = PictureKind::Maps;
+            }
+            overlaid = maps.or(Some(view.picture));
         }
         if let Some(pixels) = observation.image() {
             let mut scratch = vec![];
@@ -190,7 +201,7 @@ impl FilmedEpisode {
             if let Some(order) = order {
                 let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
                 let (both, moved) = order.side_by_side(shown, &attended);
-                (overlaid, attended, side_by_side) = (Some(both), moved, true);
+                (overlaid, attended, kind) = (Some(both), moved, PictureKind::SideBySide);
             }
             marks.extend(attended.iter().map(|m| Mark {
                 x: m.x,
@@ -210,7 +221,7 @@ impl FilmedEpisode {
             // An invalid action is shown unchanged, and rejected in the step.
             Ok(Action::Continuous(_)) | Err(_) => action.clone(),
         };
-        self.decided = Some(ShownDecision { action, shown, overlaid, named, side_by_side, marks });
+        self.decided = Some(ShownDecision { action, shown, overlaid, named, kind, marks });
         Ok(())
     }
 

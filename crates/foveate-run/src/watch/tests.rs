@@ -206,6 +206,27 @@ fn worlds_without_a_view_and_agents_without_attention_are_filmed_too() {
     assert!(filmed.result.expect("films").frames > 1);
 }
 
+/// A grid world is filmed with maps of where cells attend to; they depend on the weights.
+#[test]
+fn a_grid_world_is_filmed_with_maps_of_attention() {
+    let request = foveate_envs::registry::EnvRequest { id: "door-key-5x5".into(), ..Default::default() };
+    let env = crate::worlds::make(request).expect("a world");
+    let picture = |name: &str, seed: u64| {
+        let settings =
+            (foveate_agents::registry::find(name).expect("it exists").fit)(env.spec(), &[[0.0, 1.0]; 7]);
+        let init = foveate_agents::registry::Init::Torch;
+        let params = foveate_agents::registry::initial_params(name, &settings, init, Seed::root(seed));
+        let mut agent = foveate_agents::registry::make(name, &settings).expect("an agent");
+        agent.set_params(&params.expect("numbers")).expect("its own");
+        let filmed = shoot(&*env, &*agent, "a.png", |request| request.at = Some(0));
+        filmed.result.as_ref().expect("fine");
+        filmed.bytes.expect("a file")
+    };
+    assert_eq!(picture("relational", 1), picture("relational", 1));
+    assert_ne!(picture("relational", 1), picture("relational", 2), "other weights, other maps");
+    assert_ne!(picture("relational", 1), picture("random-actions", 1), "no attention: the view");
+}
+
 #[test]
 fn wrong_requests_say_what_to_do() {
     refused(&dawn(9, "a.avi", |_| {}), ".mp4 or .gif");

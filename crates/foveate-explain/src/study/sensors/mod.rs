@@ -271,13 +271,13 @@ fn find(
 }
 
 /// The mean over episodes, with its interval over them.
-fn over(values: &[f64]) -> Mean {
+pub(super) fn over(values: &[f64]) -> Mean {
     (statistics::mean(values), statistics::mean_interval(values))
 }
 
 /// For every episode the mean of `of` over its decisions; episodes without any are left out.
-fn per_episode(episodes: &[Vec<Effects>], of: &dyn Fn(&Effects) -> Option<f64>) -> Vec<f64> {
-    let mean = |decisions: &Vec<Effects>| {
+pub(super) fn per_episode<T>(episodes: &[Vec<T>], of: &dyn Fn(&T) -> Option<f64>) -> Vec<f64> {
+    let mean = |decisions: &Vec<T>| {
         let values: Vec<f64> = decisions.iter().filter_map(of).collect();
         (!values.is_empty()).then(|| statistics::mean(&values))
     };
@@ -372,7 +372,7 @@ impl SensorStudy {
 }
 
 /// A figure as SVG, PNG, CSV and JSON.
-fn write_figure<E>(figure: &Figure, add: &mut AddFile<'_, E>) -> Result<(), E> {
+pub(super) fn write_figure<E>(figure: &Figure, add: &mut AddFile<'_, E>) -> Result<(), E> {
     let name = format!("figures/{}", figure.name);
     let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &report_page::png);
     add(&format!("{name}.svg"), drawn.as_bytes())?;

@@ -3,8 +3,8 @@
 use foveate_core::{ActContext, Agent, EvaluateError, Observation, PolicyError, Rng, Seed};
 
 use super::super::StudyError;
-use super::super::play::{EpisodeStart, policy_error};
-use super::record::{Key, Record, numbers, places, replay};
+use super::super::play::{EpisodeStart, policy_error, replay};
+use super::record::{Key, Record, numbers, places};
 use super::{DEALS, DONORS, FREEZE};
 use crate::saliency::rank_correlation;
 use crate::shuffled;

@@ -1,7 +1,7 @@
 //! An episode as numbers, sensor by sensor.
 
 use foveate_core::episode::{AfterStep, BeforeChoice, BeforeStep, Observer};
-use foveate_core::{ActContext, Agent, Attention, Env, EvaluateError, ImageBuf, Observation, Tokens};
+use foveate_core::{Attention, Env, EvaluateError, ImageBuf, Observation, Tokens};
 
 use super::super::StudyError;
 use super::super::film::{FilmRecorder, FinishedFilm};
@@ -235,37 +235,5 @@ impl Observer<StudyError> for Writer<'_> {
         self.record.trajectory.rewards.push(step.outcome.reward);
         self.record.trajectory.ended = step.outcome.is_over();
         Ok(())
-    }
-}
-
-/// What is called before a decision.
-type BeforeDecision<'a> = dyn FnMut(usize, &dyn Env, &dyn Agent, &ActContext) -> Result<(), StudyError> + 'a;
-
-/// Plays an episode again and calls `each` before the decisions at `steps`, with the agent and its context as they then
-/// are.
-pub(super) fn replay(
-    mut start: EpisodeStart,
-    steps: &[usize],
-    each: &mut BeforeDecision<'_>,
-) -> Result<(), StudyError> {
-    let last = steps.iter().max().map_or(0, |last| last + 1);
-    start.max_steps = start.max_steps.min(last);
-    start.run(&mut Replayer { steps, each })?;
-    Ok(())
-}
-
-struct Replayer<'a> {
-    steps: &'a [usize],
-    each: &'a mut BeforeDecision<'a>,
-}
-
-impl Observer<StudyError> for Replayer<'_> {
-    fn before_choice(&mut self, now: BeforeChoice<'_>) -> Result<(), StudyError> {
-        match now.agent {
-            Some(agent) if self.steps.contains(&(now.step as usize)) => {
-                (self.each)(now.step as usize, now.env, agent, now.context)
-            }
-            _ => Ok(()),
-        }
     }
 }
