@@ -61,7 +61,7 @@ impl DoorKeyChanges {
     /// layout is the package's.
     ///
     /// The second key lies in a free cell left of the door, drawn uniformly from those that leave a way to the goal without
-    /// moving it; where there is none, as in a third of the starts of 5 × 5, there is no second key.
+    /// moving it; where there is none, as in half of the starts of 5 × 5, there is no second key.
     pub(super) fn apply(self, cells: &mut Cells, start: Start, stream: &mut Pcg64, search: &mut Expert) {
         let others = |taken: Option<Color>| Color::ALL.into_iter().filter(move |&color| Some(color) != taken);
         let mut any = |taken: Option<Color>| {

@@ -191,11 +191,11 @@ fn edits_are_of_the_world() {
         let row = report.edited_episodes.iter().find(|row| row.object == object && row.edit == edit);
         assert_eq!(row.map(|row| row.episodes), Some(6), "{object} {edit}");
     }
-    // Softmax rows: the shares of a node are of one whole, in steps in which everything is in view.
+    // Softmax rows: in every step, the shares that the agent's cell gives to all kinds of cells sum to 1.
+    let steps: usize = report.head.steps.iter().sum();
     let of_agent = report.attention.iter().filter(|link| link.head == Some(0) && link.node == "agent");
-    let sure: f64 =
-        of_agent.filter(|link| link.steps == report.head.steps.iter().sum()).map(|l| l.share).sum();
-    assert!((0.0..=1.0 + 1e-6).contains(&sure), "{sure}");
+    let whole: f64 = of_agent.map(|link| link.share * link.steps as f64 / steps as f64).sum();
+    assert!((whole - 1.0).abs() < 1e-5, "{whole}");
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
     for text in ["Which cells attend to which", "Whole episodes in edited worlds", "&lt;toy&gt;"] {
         assert!(page.contains(text), "{text}");
