@@ -59,7 +59,7 @@ pub struct MiniGridConfig {
     pub actions: ActionSet,
     /// Steps after which an episode is truncated; rewards depend on it, too.
     pub max_steps: usize,
-    /// What is not as in the package; of DoorKey only.
+    /// What is not as in the package; of `DoorKey` only.
     pub changes: DoorKeyChanges,
 }
 

@@ -41,7 +41,7 @@ pub enum Paint {
     Random,
 }
 
-/// Changes of DoorKey that the package does not have; the default is the package's world.
+/// Changes of `DoorKey` that the package does not have; the default is the package's world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DoorKeyChanges {
     /// The colour of door and key.
@@ -57,7 +57,7 @@ impl Default for DoorKeyChanges {
 }
 
 impl DoorKeyChanges {
-    /// Applies them to a DoorKey world that was just laid out, with random numbers of a stream of their own, so that the
+    /// Applies them to a `DoorKey` world that was just laid out, with random numbers of a stream of their own, so that the
     /// layout is the package's.
     ///
     /// The second key lies in a free cell left of the door, drawn uniformly from those that leave a way to the goal without

@@ -55,7 +55,7 @@ const OPTIONS: [(&str, &str); 2] = [
     ("max_steps", "steps after which an episode is truncated, 1 to 1000000 (default: MiniGrid's)"),
 ];
 
-/// Those of DoorKey's worlds.
+/// Those of `DoorKey`'s worlds.
 const DOOR_KEY_OPTIONS: [(&str, &str); 4] = [
     OPTIONS[0],
     OPTIONS[1],

@@ -21,18 +21,17 @@ enum Says {
     Inverted,
 }
 
-/// Values five actions by linear functions of the kinds of all cells.
+/// Values five actions by linear functions of the kinds of all cells, others in every step.
 #[derive(Debug, Clone)]
 struct Linear {
     says: Says,
     /// Added to the value of the first action: a large one never lets another be the best.
     bias: f64,
-    /// `[5, 49]`
-    weights: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct LinearMemory {
+    step: u64,
     values: Vec<f32>,
     action: Vec<f64>,
     attention: Vec<f32>,
@@ -40,9 +39,7 @@ struct LinearMemory {
 
 impl Linear {
     fn agent(says: Says, bias: f64) -> PolicyAgent<Linear> {
-        let mut rng = Seed::root(2).rng();
-        let weights = (0..5 * 49).map(|_| rng.normal()).collect();
-        PolicyAgent::new(Linear { says, bias, weights })
+        PolicyAgent::new(Linear { says, bias })
     }
 }
 
@@ -53,7 +50,9 @@ impl Policy for Linear {
         LinearMemory::default()
     }
 
-    fn reset(&self, _: &mut LinearMemory, _: Seed) {}
+    fn reset(&self, memory: &mut LinearMemory, _: Seed) {
+        memory.step = 0;
+    }
 
     fn act<'m>(
         &self,
@@ -64,20 +63,30 @@ impl Policy for Linear {
         let Observation::Grid(grid) = observation else {
             return Err(PolicyError::BadConfig { why: "cells, please".into() });
         };
+        memory.step += 1;
+        let mut rng = Seed::root(2).child("step", memory.step).rng();
+        // `[5, cells]`
+        let cells = grid.rows() * grid.columns();
+        let weights: Vec<f64> = (0..5 * cells).map(|_| rng.normal()).collect();
         let kinds = grid.codes().chunks_exact(3).map(|codes| f64::from(codes[0]));
-        let values = self.weights.chunks_exact(49).enumerate().map(|(action, weights)| {
+        let values = weights.chunks_exact(cells).enumerate().map(|(action, weights)| {
             let sum: f64 = weights.iter().zip(kinds.clone()).map(|(w, kind)| w * kind).sum();
             (sum + if action == 0 { self.bias } else { 0.0 }) as f32
         });
         memory.values = values.collect();
         memory.action = memory.values.iter().map(|&value| value.into()).collect();
-        let size = |cell: usize| (0..5).map(|action| self.weights[action * 49 + cell].abs()).sum::<f64>();
-        let told = (0..49).map(|cell| match self.says {
+        let size = |cell: usize| (0..5).map(|action| weights[action * cells + cell].abs()).sum::<f64>();
+        let told = (0..cells).map(|cell| match self.says {
             Says::Truth => size(cell),
             Says::Inverted => 1.0 / size(cell),
         });
         memory.attention = told.map(|weight| weight as f32).collect();
-        let attention = Attention::soft(Tokens::Grid { rows: 7, columns: 7 }, 1, 1, &memory.attention)?;
+        let attention = Attention::soft(
+            Tokens::Grid { rows: grid.rows(), columns: grid.columns() },
+            1,
+            1,
+            &memory.attention,
+        )?;
         let decision = Decision::new(&memory.action).with_attention(attention);
         Ok(Decision { logits: Some(&memory.values), ..decision })
     }
@@ -103,9 +112,11 @@ struct Made {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-fn world(id: &str, options: &[(&str, &str)]) -> Box<dyn foveate_core::Env> {
+fn world(id: &str, picture: &str, options: &[(&str, &str)]) -> Box<dyn foveate_core::Env> {
     let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-    crate::worlds::make(EnvRequest { id: id.into(), options, ..EnvRequest::default() }).expect("a world")
+    let request =
+        EnvRequest { id: id.into(), picture: Some(picture.into()), options, ..EnvRequest::default() };
+    crate::worlds::make(request).expect("a world")
 }
 
 fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) -> Result<Made, RunError> {
@@ -153,7 +164,7 @@ fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) ->
 #[test]
 fn planted_agents_are_seen_through() {
     // Everything is in view: a cell changes itself and hides nothing behind it.
-    let env = world("empty-random-5x5", FIVE);
+    let env = world("empty-random-5x5", "full", FIVE);
     let check = |says, bias, episodes| {
         explain(&*env, &Linear::agent(says, bias), episodes, 2).expect("a report").report
     };
@@ -173,7 +184,7 @@ fn planted_agents_are_seen_through() {
 /// An agent without memory cannot notice the removal of what it does not see; a door that is gone is no obstacle.
 #[test]
 fn edits_are_of_the_world() {
-    let env = world("door-key-5x5", FIVE);
+    let env = world("door-key-5x5", "view", FIVE);
     let settings = (find("relational").expect("it exists").fit)(env.spec(), &[[0.0, 1.0]; 5]);
     let params = initial_params("relational", &settings, Init::Torch, Seed::root(3)).expect("numbers");
     let mut agent = make("relational", &settings).expect("an agent");
@@ -208,7 +219,7 @@ fn edits_are_of_the_world() {
 
 #[test]
 fn the_same_bytes_with_any_number_of_workers() {
-    let env = world("door-key-6x6", &[("actions", "five"), ("second_key", "red")]);
+    let env = world("door-key-6x6", "view", &[("actions", "five"), ("second_key", "red")]);
     let agent = Linear::agent(Says::Truth, 0.0);
     let [one, three] = [1, 3].map(|workers| explain(&*env, &agent, 3, workers).expect("a report"));
     assert!(one.files == three.files);

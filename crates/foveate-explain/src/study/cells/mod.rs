@@ -348,7 +348,7 @@ fn moments(start: EpisodeStart, steps: &[usize]) -> Result<Vec<Moment>, StudyErr
             && let Some(maps) = node_maps(&view, &attention, [crate::charts::HALF, f64::INFINITY])
         {
             let weights = attention.weights().to_vec();
-            all.push(Moment { step, maps, weights, view });
+            all.push(Moment { step, view, maps, weights });
         }
         Ok(())
     })?;
