@@ -206,7 +206,7 @@ pub enum Init {
     #[default]
     Torch,
     /// After He et al. 2015: weights normal with the standard deviation √(2 / inputs), biases zero; features keep their
-    /// size through layers with ReLU.
+    /// size through layers with `ReLU`.
     He,
     /// Zeros.
     Zeros,

@@ -401,7 +401,7 @@ impl Network {
     }
 
     /// First parameters after He et al. 2015: weights normal with the standard deviation √(2 / inputs), so that features
-    /// keep their size through layers with ReLU, and biases zero; normalisations as in [`Network::initial`].
+    /// keep their size through layers with `ReLU`, and biases zero; normalisations as in [`Network::initial`].
     pub fn initial_he(&self, seed: Seed) -> Vec<f32> {
         self.drawn(
             seed,
