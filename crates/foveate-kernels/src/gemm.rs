@@ -383,25 +383,33 @@ impl Product<'_> {
                 for r in 0..R {
                     let row = &c[places[r] + first..][..wide];
                     for w in 0..W {
-                        sums[r][w] = load_some::<I, L>(isa, &row[begins[w]..]);
+                        let from = &row[begins[w]..];
+                        // Two or more registers are full.
+                        sums[r][w] = if W == 1 { load_some::<I, L>(isa, from) } else { L::load(isa, from) };
                     }
                 }
             }
             if a.cols.along == 1 {
                 along_rows::<I, L, R, W>(isa, *a, top, (at, depth), right, &mut sums);
-            } else if a.rows.along == 1 && top % a.rows.inner + R <= a.rows.inner {
-                across_rows::<I, L, R, W>(isa, *a, top, (at, depth), right, &mut sums);
             } else {
-                let packed = &mut packed[..depth * R];
-                pack_left::<R>(*a, top, (at, depth), packed);
-                let (rows, terms) = (Axis::every(R, 1), Axis::every(depth, R));
-                let a = View { data: packed, rows, cols: terms };
-                across_rows::<I, L, R, W>(isa, a, 0, (0, depth), right, &mut sums);
+                let (left, top, at) = if a.rows.along == 1 && top % a.rows.inner + R <= a.rows.inner {
+                    (*a, top, at)
+                } else {
+                    let packed = &mut packed[..depth * R];
+                    pack_left::<R>(*a, top, (at, depth), packed);
+                    (View { data: packed, rows: Axis::every(R, 1), cols: Axis::every(depth, R) }, 0, 0)
+                };
+                across_rows::<I, L, R, W>(isa, left, top, (at, depth), right, &mut sums);
             }
             for r in 0..R {
                 let row = &mut c[places[r] + first..][..wide];
                 for w in 0..W {
-                    store_some::<I, L>(sums[r][w], &mut row[begins[w]..]);
+                    let to = &mut row[begins[w]..];
+                    if W == 1 {
+                        store_some::<I, L>(sums[r][w], to);
+                    } else {
+                        L::store::<I>(sums[r][w], to);
+                    }
                 }
             }
         }
