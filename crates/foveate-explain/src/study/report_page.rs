@@ -148,11 +148,20 @@ fn beside_null(claim: &Claim) -> String {
     }
 }
 
-fn mood(verdict: &str) -> Mood {
+/// How a verdict looks.
+pub(super) fn mood(verdict: &str) -> Mood {
     match verdict {
         "supported" => Mood::Good,
         "not supported" => Mood::Bad,
         _ => Mood::Plain,
+    }
+}
+
+/// A share with its interval, in percent.
+pub(super) fn parts((mean, interval): Mean) -> String {
+    match interval {
+        Some([low, high]) => format!("{} ({} … {})", percent(mean), percent(low), percent(high)),
+        None => percent(mean),
     }
 }
 

@@ -3,7 +3,7 @@
 use foveate_core::Labels;
 
 use super::super::Mean;
-use super::super::report_page::{count, two};
+use super::super::report_page::{count, mood, parts, two};
 use super::figures::Figures;
 use super::probe::best;
 use super::{CellReport, EditFinding, Found, OUT_OF_VIEW, RANDOM_CELL, with_interval};
@@ -85,21 +85,6 @@ pub(super) fn page<'a>(
             report.head.interval_note(report.method.interval),
             "Below the film, the action with the largest value is 1 and the others are 0.".into(),
         ],
-    }
-}
-
-fn parts((mean, interval): Mean) -> String {
-    match interval {
-        Some([low, high]) => format!("{} ({} … {})", percent(mean), percent(low), percent(high)),
-        None => percent(mean),
-    }
-}
-
-fn mood(verdict: &str) -> Mood {
-    match verdict {
-        "supported" => Mood::Good,
-        "not supported" => Mood::Bad,
-        _ => Mood::Plain,
     }
 }
 

@@ -3,7 +3,7 @@
 use foveate_core::Labels;
 
 use super::super::Mean;
-use super::super::report_page::{count, two};
+use super::super::report_page::{count, mood, parts, two};
 use super::figures::Figures;
 use super::{Found, Recovered, SensorReport};
 use crate::charts::percent;
@@ -95,21 +95,6 @@ fn with_interval((mean, interval): Mean) -> String {
     match interval {
         Some([low, high]) => format!("{} ({} … {})", two(mean), two(low), two(high)),
         None => two(mean),
-    }
-}
-
-fn parts((mean, interval): Mean) -> String {
-    match interval {
-        Some([low, high]) => format!("{} ({} … {})", percent(mean), percent(low), percent(high)),
-        None => percent(mean),
-    }
-}
-
-fn mood(verdict: &str) -> Mood {
-    match verdict {
-        "supported" => Mood::Good,
-        "not supported" => Mood::Bad,
-        _ => Mood::Plain,
     }
 }
 
