@@ -27,7 +27,7 @@ pub(super) fn page<'a>(
     for action in &mut shown.actions {
         *action = found.scale.shown(action);
     }
-    let name = labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors");
+    let name = subject(labels);
     let Figures { looks, interest, tests, saliency } = figures;
     let mut sections = vec![];
     if found.has_attention {
@@ -92,6 +92,11 @@ pub(super) fn page<'a>(
     }
 }
 
+/// The name of whom a report is about: that of the file of the weights.
+pub(super) fn subject(labels: &Labels) -> &str {
+    labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors")
+}
+
 /// `1 episode`, `2 episodes`.
 pub(super) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -120,10 +125,10 @@ pub(super) fn whole(value: f64) -> String {
 }
 
 /// `0.64 (0.50 … 0.78)`; one episode has no interval.
-fn with_interval(of: Faithfulness) -> String {
-    match of.interval {
-        Some([low, high]) => format!("{} ({} … {})", two(of.value), two(low), two(high)),
-        None => two(of.value),
+pub(super) fn with_interval((mean, interval): Mean) -> String {
+    match interval {
+        Some([low, high]) => format!("{} ({} … {})", two(mean), two(low), two(high)),
+        None => two(mean),
     }
 }
 
@@ -184,7 +189,12 @@ fn tiles(report: &StudyReport) -> Vec<Tile> {
             name: format!("faithfulness, {}", said(fill)),
             note: match own.interval {
                 Some([low, high]) => {
-                    format!("{} … {}; null with the same fill {}", two(low), two(high), with_interval(null))
+                    format!(
+                        "{} … {}; null with the same fill {}",
+                        two(low),
+                        two(high),
+                        with_interval((null.value, null.interval))
+                    )
                 }
                 None => format!("one episode has no interval; null with the same fill {}", two(null.value)),
             },

@@ -1,8 +1,5 @@
 //! Tests of the report on agents that attend to the cells of a grid world, with agents whose true effects are known.
 
-use std::collections::BTreeMap;
-use std::fs;
-
 use foveate_agents::registry::{Init, find, initial_params, make};
 use foveate_core::{
     ActContext, Attention, Decision, Labels, Observation, Policy, PolicyAgent, PolicyError, Seed,
@@ -109,7 +106,7 @@ const FIVE: &[(&str, &str)] = &[("actions", "five")];
 
 struct Made {
     report: CellReport,
-    files: BTreeMap<String, Vec<u8>>,
+    files: tests::Files,
 }
 
 fn world(id: &str, picture: &str, options: &[(&str, &str)]) -> Box<dyn foveate_core::Env> {
@@ -120,8 +117,6 @@ fn world(id: &str, picture: &str, options: &[(&str, &str)]) -> Box<dyn foveate_c
 }
 
 fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) -> Result<Made, RunError> {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let out = dir.path().join("report");
     let request = ExplainRequest {
         env,
         agent,
@@ -137,25 +132,10 @@ fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) ->
         decisions: 6,
         max_steps: Some(12),
         workers,
-        out: &out,
+        out: Path::new(""),
     };
-    let mut last = 0.0;
-    let report = run(&request, &Stop::default(), &mut |progress| {
-        assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
-        last = progress.done;
-    })?;
+    let (report, files) = tests::made(request)?;
     let Report::Cells(report) = report else { panic!("{report:?}") };
-    assert_eq!(last, 1.0);
-    let mut files = BTreeMap::new();
-    for folder in [out.clone(), out.join("figures")] {
-        for entry in fs::read_dir(&folder).expect("it was made") {
-            let path = entry.expect("an entry").path();
-            if path.is_file() {
-                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
-                files.insert(name, fs::read(&path).expect("readable"));
-            }
-        }
-    }
     Ok(Made { report: *report, files })
 }
 

@@ -1,8 +1,5 @@
 //! Tests of the report on sensors, on a toy world and toy agents with a known ground truth.
 
-use std::collections::BTreeMap;
-use std::fs;
-
 use foveate_core::Labels;
 use foveate_toy::{Gauges, Listener, SIZES, SensorClaim as Says};
 
@@ -13,12 +10,10 @@ const NAMES: [&str; 4] = ["faint", "low", "loud", "loudest"];
 
 struct Made {
     report: SensorReport,
-    files: BTreeMap<String, Vec<u8>>,
+    files: tests::Files,
 }
 
 fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usize) -> Made {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let out = dir.path().join("report");
     let request = ExplainRequest {
         env: &Gauges::new(shuffled),
         agent: &Listener::agent(says, gain),
@@ -34,25 +29,11 @@ fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usiz
         decisions: 12,
         max_steps: None,
         workers,
-        out: &out,
+        out: Path::new(""),
     };
-    let mut last = 0.0;
-    let report = run(&request, &Stop::default(), &mut |progress| {
-        assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
-        last = progress.done;
-    });
-    let Ok(Report::Sensors(report)) = report else { panic!("{report:?}") };
-    assert_eq!(last, 1.0);
-    let mut files = BTreeMap::new();
-    for folder in [out.clone(), out.join("figures")] {
-        for entry in fs::read_dir(&folder).expect("it was made") {
-            let path = entry.expect("an entry").path();
-            if path.is_file() {
-                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
-                files.insert(name, fs::read(&path).expect("readable"));
-            }
-        }
-    }
+    let Ok((Report::Sensors(report), files)) = tests::made(request) else {
+        panic!("another report, or none")
+    };
     Made { report: *report, files }
 }
 

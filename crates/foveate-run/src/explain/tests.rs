@@ -13,9 +13,35 @@ use foveate_toy::{Looker, PlaceClaim as Says, Sparks};
 use super::*;
 use crate::workers::Stop;
 
+/// The files of a report, by their path below it.
+pub(super) type Files = BTreeMap<String, Vec<u8>>;
+
 struct Made {
     report: StudyReport,
-    files: BTreeMap<String, Vec<u8>>,
+    files: Files,
+}
+
+/// Makes a report in a folder of its own, whatever the request says, and reads its files.
+pub(super) fn made(request: ExplainRequest<'_>) -> Result<(Report, Files), RunError> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("report");
+    let mut last = 0.0;
+    let report = run(&ExplainRequest { out: &out, ..request }, &Stop::default(), &mut |progress| {
+        assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
+        last = progress.done;
+    })?;
+    assert_eq!(last, 1.0);
+    let mut files = Files::new();
+    for folder in [out.clone(), out.join("figures")] {
+        for entry in fs::read_dir(&folder).expect("it was made") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    Ok((report, files))
 }
 
 fn explain(says: Says, episodes: usize, workers: usize) -> Made {
@@ -23,8 +49,6 @@ fn explain(says: Says, episodes: usize, workers: usize) -> Made {
 }
 
 fn explain_in(env: &dyn Env, says: Says, episodes: usize, workers: usize) -> Made {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let out = dir.path().join("report");
     let request = ExplainRequest {
         env,
         agent: &PolicyAgent::new(Looker::new(says)),
@@ -40,26 +64,10 @@ fn explain_in(env: &dyn Env, says: Says, episodes: usize, workers: usize) -> Mad
         decisions: 6,
         max_steps: None,
         workers,
-        out: &out,
+        out: Path::new(""),
     };
-    let mut last = 0.0;
-    let report = run(&request, &Stop::default(), &mut |progress| {
-        assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
-        last = progress.done;
-    });
-    let Ok(Report::Pictures(report)) = report else { panic!("{report:?}") };
+    let Ok((Report::Pictures(report), files)) = made(request) else { panic!("another report, or none") };
     let report = *report;
-    assert_eq!(last, 1.0);
-    let mut files = BTreeMap::new();
-    for folder in [out.clone(), out.join("figures")] {
-        for entry in fs::read_dir(&folder).expect("it was made") {
-            let path = entry.expect("an entry").path();
-            if path.is_file() {
-                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
-                files.insert(name, fs::read(&path).expect("readable"));
-            }
-        }
-    }
     Made { report, files }
 }
 

@@ -25,6 +25,7 @@ use self::probe::{Change, Edit, Effects, Foils, with_edit};
 use self::record::Record;
 use super::play::{EpisodeStart, replay};
 use super::probes::{other_moment, spread};
+use super::report_page::with_interval;
 use super::sensors::{over, per_episode, write_figure};
 use super::{
     AddFile, Mean, Progress, REPORT_FILE, RankTest, ReportHead, Scheduler, StudyError, StudyRequest,
@@ -560,15 +561,6 @@ impl CellStudy {
         add("episode.mp4", page.film.mp4)?;
         add(REPORT_FILE, super::whole_json(&report, &numbers).as_bytes())?;
         Ok(report)
-    }
-}
-
-/// `0.64 (0.50 … 0.78)`; one episode has no interval.
-fn with_interval((mean, interval): Mean) -> String {
-    let two = report_page::two;
-    match interval {
-        Some([low, high]) => format!("{} ({} … {})", two(mean), two(low), two(high)),
-        None => two(mean),
     }
 }
 

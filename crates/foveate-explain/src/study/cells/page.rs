@@ -3,10 +3,10 @@
 use foveate_core::Labels;
 
 use super::super::Mean;
-use super::super::report_page::{count, mood, parts, two};
+use super::super::report_page::{count, mood, parts, subject, two, with_interval};
 use super::figures::Figures;
 use super::probe::best;
-use super::{CellReport, EditFinding, Found, OUT_OF_VIEW, RANDOM_CELL, with_interval};
+use super::{CellReport, EditFinding, Found, OUT_OF_VIEW, RANDOM_CELL};
 use crate::charts::percent;
 use crate::page::{Mood, PageFilm, ReportPage, Section, Tile, player_data};
 use crate::text::{escape, joined};
@@ -28,7 +28,7 @@ pub(super) fn page<'a>(
     let empty = PageFilm { mp4: &[], fps: 1.0, size: [1, 1], world: None, seen: [0, 0, 1, 1] };
     let film = shown.film.as_ref().map_or(empty, |film| film.film());
     let picture = [film.seen[2], film.seen[3]];
-    let name = labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors");
+    let name = subject(labels);
     let Figures { attention, tests, episodes } = figures;
     let [heads, queries] = report.heads_and_queries;
     let sections = vec![

@@ -3,7 +3,7 @@
 use foveate_core::Labels;
 
 use super::super::Mean;
-use super::super::report_page::{count, mood, parts, two};
+use super::super::report_page::{count, mood, parts, subject, two, with_interval};
 use super::figures::Figures;
 use super::{Found, Recovered, SensorReport};
 use crate::charts::percent;
@@ -29,7 +29,7 @@ pub(super) fn page<'a>(
     let empty = PageFilm { mp4: &[], fps: 1.0, size: [1, 1], world: None, seen: [0, 0, 1, 1] };
     let (film, picture) =
         shown.film.as_ref().map_or((empty, [1, 1]), |(film, picture)| (film.film(), *picture));
-    let name = labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors");
+    let name = subject(labels);
     let Figures { attention, tests, recovered } = figures;
     let [heads, codes] = report.heads_and_codes;
     let mut sections = vec![
@@ -87,14 +87,6 @@ pub(super) fn page<'a>(
         columns: if shown.names.len() <= MOST_COLUMN_NAMES { shown.names.clone() } else { vec![] },
         sections,
         notes: notes(report),
-    }
-}
-
-/// `0.64 (0.50 … 0.78)`; one episode has no interval.
-fn with_interval((mean, interval): Mean) -> String {
-    match interval {
-        Some([low, high]) => format!("{} ({} … {})", two(mean), two(low), two(high)),
-        None => two(mean),
     }
 }
 
