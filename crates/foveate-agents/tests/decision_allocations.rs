@@ -1,7 +1,5 @@
 //! A decision of AttentionNeuron allocates nothing after the first of its episode: on numbers and on pictures, with each
 //! head. Neither does one of the classifier of digits, nor a step of its student.
-//!
-//! The counter counts for the whole program, so it contains only one test.
 
 use foveate_agents::attention_neuron::heads::{DenseConfig, HeadConfig};
 use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig};

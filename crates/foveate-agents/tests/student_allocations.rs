@@ -1,6 +1,4 @@
 //! A student allocates nothing once its buffers have their size.
-//!
-//! The counter counts for the whole program, so it contains only one test.
 
 use foveate_agents::registry::{self, Init};
 use foveate_core::{Demonstration, Seed};

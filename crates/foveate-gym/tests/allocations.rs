@@ -1,6 +1,4 @@
-//! A step of a Gymnasium world allocates nothing in this process.
-//!
-//! The counter counts for the whole program, so it contains only one test.
+//! A step of a Gymnasium world allocates nothing on the thread that takes it.
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Rollouts, generations of workers and gradients on several threads allocate nothing after a warm-up.
 //!
-//! The counter counts for the whole program, so it contains only one test.
+//! Some counts are of all threads, so this program contains only one test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use foveate_run::parallel_student::ParallelStudent;
 use foveate_run::stress::fitting_shifts;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
-use foveate_toy::allocations::{COUNTER, Counter, count};
+use foveate_toy::allocations::{COUNTER, Counter, count, count_on_all_threads};
 use serde_json::{Value, json};
 
 #[global_allocator]
@@ -104,7 +104,7 @@ fn rollouts() {
             let (first, other) = (work(jobs(40)), work(jobs(70)));
             // Any worker may get any track, so each must have run them all before: repeat until that is so.
             let mut generation =
-                |work: &Work| count(|| workers.execute(work, &mut experience).expect("it drives"));
+                |work: &Work| count_on_all_threads(|| workers.execute(work, &mut experience).expect("it drives"));
             let mut quiet = 0;
             for round in 0.. {
                 quiet = if generation(&first) + generation(&other) == 0 { quiet + 1 } else { 0 };
@@ -130,22 +130,19 @@ fn gradients() {
     let pieces: Vec<Piece> =
         (0..24).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 30 }).collect();
     let mut gradient = vec![0.0; params.len()];
-    // Only the caller's thread: which of several threads allocates depends on the system.
-    let mut alone = ParallelStudent::new(learner, 1);
     let mut update = |group: &mut dyn Student| {
-        count(|| {
-            group.set_params(&params).expect("the right count");
-            assert!(group.study_all(&pieces, 10, &mut gradient).expect("fine") > 0.0);
-        })
+        group.set_params(&params).expect("the right count");
+        assert!(group.study_all(&pieces, 10, &mut gradient).expect("fine") > 0.0);
     };
-    assert!(update(&mut alone) > 0, "the first update makes room");
+    let mut alone = ParallelStudent::new(learner, 1);
+    assert!(count(|| update(&mut alone)) > 0, "the first update makes room");
     for _ in 0..3 {
-        assert_eq!(update(&mut alone), 0);
+        assert_eq!(count(|| update(&mut alone)), 0);
     }
     let mut group = ParallelStudent::new(student("attention-agent", &Value::Null).expect("it"), 3);
-    assert!(update(&mut group) > 0, "the first update begins threads");
+    assert!(count(|| update(&mut group)) > 0, "the first update begins threads");
     // A thread allocates when it gets its first segment, which may be late on a busy machine; after that,
     // nothing.
-    let mut in_fifty = || (0..50).map(|_| update(&mut group)).sum::<usize>();
+    let mut in_fifty = || count_on_all_threads(|| (0..50).for_each(|_| update(&mut group)));
     assert!((0..100).any(|_| in_fifty() == 0), "every fifty updates allocate");
 }
