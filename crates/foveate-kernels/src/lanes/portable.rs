@@ -88,7 +88,8 @@ impl<const N: usize> Lanes<N> for Array<N> {
     fn div(self, b: Self) -> Self {
         self.zip(b, |a, b| a / b)
     }
-    #[inline(always)]
+    // Its fifteen operations per pair of lanes at every place would double the compilation time of this crate.
+    #[inline(never)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         Array(std::array::from_fn(|i| fused(self.0[i], b.0[i], c.0[i])))
     }
