@@ -31,6 +31,29 @@ fn line(env: &dyn Env, step: Step) -> String {
 }
 
 #[test]
+fn its_expert_wins_every_point() {
+    if env::var_os("FOVEATE_PYTHON").is_none() {
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py; run cargo xtask test");
+        return;
+    }
+    let mut env = make(&EnvRequest { id: "pong".into(), ..EnvRequest::default() }).expect("ale-py is there");
+    env.reset(Some(1));
+    let (mut scores, mut points) = ([0.0; 6], vec![]);
+    loop {
+        env.expert(&mut scores).expect("it has one");
+        let best = (1..6).fold(0, |best, i| if scores[i] > scores[best] { i } else { best });
+        let step = env.step(Action::Discrete(best)).expect("it goes on");
+        if step.reward != 0.0 {
+            points.push(step.reward);
+        }
+        if step.is_over() {
+            break;
+        }
+    }
+    assert_eq!(points, [1.0; 21]);
+}
+
+#[test]
 fn pictures_are_those_of_opencv() {
     let Some(python) = env::var_os("FOVEATE_PYTHON") else {
         eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py and OpenCV; run cargo xtask test");

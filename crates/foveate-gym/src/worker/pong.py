@@ -16,6 +16,23 @@ class Pong(AtariEnv):
 
     metadata = dict(AtariEnv.metadata, render_fps=60)
 
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.expert = Expert(numpy, self.ale, self._action_set)
+
+    def reset(self, **settings):
+        first = super().reset(**settings)
+        self.expert.begin()
+        return first
+
+    def step(self, action):
+        result = super().step(action)
+        self.expert.see(int(action))
+        return result
+
+    def foveate_expert(self):
+        return self.expert.advise()
+
 
 gymnasium.register(
     id="FoveatePong-v0",

@@ -1,0 +1,136 @@
+"""An expert of Pong: it reads where the ball and the paddle are from the console's memory, goes where the ball will come, and
+tries on the emulator itself which part of the paddle the ball should meet.
+
+It decides for four frames at a time, as agents do that repeat each action four times.
+"""
+
+# Where the console keeps the places: the ball's column and row (0: there is no ball), and the row of our paddle.
+BALL_X, BALL_Y, PADDLE_Y = 49, 54, 51
+# Rows between which the ball stays, and the column at which it meets our paddle.
+TOP, BOTTOM, FACE = 44, 207, 187
+# Rows that the paddle can reach, and where it waits.
+HIGHEST, LOWEST, WAIT = 38, 203, 120
+# The paddle moves in every second frame: by half of its last move, and by so much towards the button of the two frames before.
+PUSH = 5.8
+FRAMES = 4
+# Decisions that are planned, and what a button costs, so that the paddle rests rather than trembles.
+AHEAD, EFFORT = 5, 0.3
+# Rows of the paddle minus rows of the ball when they meet; the middle of the paddle is first.
+OFFSETS = [-6, -9, -3, -12, 0, -15, 3]
+# The ball is this far when the meeting is planned, and decisions that a try takes at most.
+PLANNED_FROM, TRY = 120, 75
+NOTHING, UP, DOWN = 0, 2, 3
+
+
+def moves(decisions, presses, move, push):
+    """How far the paddle goes by the end of each decision: `presses` (-1 is up), its last move, the push under way."""
+    place, places = 0.0, []
+    for decision in range(decisions):
+        move = move / 2 + push
+        place += move
+        push = PUSH * presses[decision]
+        move = move / 2 + push
+        place += move
+        places.append(place)
+    return places
+
+
+class Expert:
+    """Its advice is a score for each of the six choices."""
+
+    def __init__(self, np, ale, actions):
+        self.np, self.ale, self.actions = np, ale, actions
+        self.plans, self.effects = [], []
+        for decisions in range(1, AHEAD + 1):
+            plans = np.array(np.meshgrid(*[[0, -1, 1]] * decisions, indexing="ij")).reshape(decisions, -1).T
+            one_press = np.eye(decisions, dtype=int)
+            # The paddle's way is linear in the presses. `[decisions, decisions]`: of each press, by the end of each decision.
+            self.effects.append(np.array([moves(decisions, press, 0.0, 0.0) for press in one_press]))
+            self.plans.append(plans)
+        self.begin()
+
+    def begin(self):
+        """An episode begins."""
+        # (ball's column, its row, paddle's row, button) after each of the last frames.
+        self.past = []
+        self.offset = None
+
+    def see(self, action):
+        """A frame went by, with this choice."""
+        ram = self.ale.getRAM()
+        button = {UP: -1, DOWN: 1, 4: -1, 5: 1}.get(action, 0)
+        self.past.append((int(ram[BALL_X]), int(ram[BALL_Y]), int(ram[PADDLE_Y]), button))
+        del self.past[: -FRAMES - 1]
+
+    def comes(self):
+        """How the ball moved in the last decision, if it comes towards us; else None."""
+        if len(self.past) <= FRAMES:
+            return None
+        before, now = self.past[0], self.past[-1]
+        if before[1] == 0 or now[1] == 0 or now[0] <= before[0]:
+            return None
+        return now[0] - before[0], now[1] - before[1]
+
+    def advise(self):
+        """A score for each choice."""
+        if self.comes() is None:
+            self.offset = None
+        elif self.offset is None and self.past[-1][0] > PLANNED_FROM:
+            self.offset = self.best_offset()
+        scores = [0.0] * len(self.actions)
+        scores[self.choose(OFFSETS[0] if self.offset is None else self.offset)] = 1.0
+        return scores
+
+    def choose(self, offset):
+        """What to do to meet the ball with this part of the paddle."""
+        if len(self.past) <= FRAMES:
+            return NOTHING
+        x, y, paddle, _ = self.past[-1]
+        speed = self.comes()
+        target, decisions, part = WAIT, AHEAD, 1.0
+        if speed is not None and x < FACE:
+            left = (FACE - x) / speed[0]
+            # The ball's way, unfolded at the walls.
+            height = BOTTOM - TOP
+            y = (y + speed[1] * left - TOP) % (2 * height)
+            target = min(max(TOP + min(y, 2 * height - y) + offset, HIGHEST), LOWEST)
+            whole = max(int(self.np.ceil(left)), 1)
+            if whole <= AHEAD:
+                decisions, part = whole, left - (whole - 1)
+        move, push = paddle - self.past[-3][2], PUSH * self.past[-1][3]
+        plans, effects = self.plans[decisions - 1], self.effects[decisions - 1]
+        places = self.np.array(moves(decisions, [0] * decisions, move, push)) + plans @ effects + paddle
+        end = places[:, -1]
+        before = places[:, -2] if decisions > 1 else paddle
+        # Where the paddle is when the ball comes, between two decisions.
+        there = before + (end - before) * part
+        cost = abs(there - target) + 0.25 * abs(end - target) + EFFORT * abs(plans).sum(axis=1)
+        press = plans[int(self.np.argmin(cost))][0]
+        return UP if press < 0 else DOWN if press > 0 else NOTHING
+
+    def best_offset(self):
+        """Tries every offset until somebody scores or the ball comes back, and goes back to this moment."""
+        state, past = self.ale.cloneState(), list(self.past)
+        best, most = OFFSETS[0], float("-inf")
+        for offset in OFFSETS:
+            value, returned = 0.0, False
+            for decision in range(TRY):
+                action = self.choose(offset)
+                reward = 0
+                for _ in range(FRAMES):
+                    reward += self.ale.act(self.actions[action])
+                    self.see(action)
+                if reward:
+                    # A point soon is better than a point late.
+                    value = reward * (1.0 - 0.001 * decision)
+                    break
+                returned = returned or self.past[-1][0] < FACE // 2
+                if returned and self.past[-1][0] > FACE // 2 and self.comes():
+                    break
+            self.ale.restoreState(state)
+            self.past = list(past)
+            if value > most:
+                best, most = offset, value
+        return best
+
+
