@@ -4,8 +4,8 @@ use foveate_agents::attention_neuron::picture_student::PictureStudent;
 use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_core::{
-    ActContext, Agent, Demonstration, Observation, PackedPictures, PixelShape, Pixels, PolicyAgent,
-    PolicyError, Seed, Student, episode_seed,
+    ActContext, Agent, Demonstration, IMAGE, Observation, PRESENT, PackedPictures, Parts, PixelShape, Pixels,
+    PolicyAgent, PolicyError, Seed, Student, episode_seed,
 };
 use foveate_kernels::Level;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ const WIDTH: usize = 30;
 const HEIGHT: usize = 24;
 const FRAMES: usize = 3;
 const AREA: usize = WIDTH * HEIGHT;
+const PATCHES: usize = (WIDTH / 6) * (HEIGHT / 6);
 
 fn settings() -> Value {
     json!({
@@ -70,23 +71,54 @@ fn film(seed: u64, steps: usize) -> Vec<Vec<u8>> {
     (0..steps).map(|_| next()).collect()
 }
 
+/// A picture, of which patches are missing.
+struct Missing<'a>(Pixels<'a>, &'a [f32]);
+
+impl Parts for Missing<'_> {
+    fn count(&self) -> usize {
+        2
+    }
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        match index {
+            0 => Some((IMAGE, Observation::Image(self.0))),
+            1 => Some((PRESENT, Observation::Vector(self.1))),
+            _ => None,
+        }
+    }
+}
+
 fn see<'a>(agent: &'a mut dyn Agent, stack: &[u8]) -> &'a [f64] {
+    see_some(agent, stack, &[1.0; PATCHES])
+}
+
+fn see_some<'a>(agent: &'a mut dyn Agent, stack: &[u8], present: &[f32]) -> &'a [f64] {
     let shape = PixelShape { frames: FRAMES, height: HEIGHT, width: WIDTH, channels: 1 };
-    let pixels = Observation::Image(Pixels::new(shape, stack).expect("as many bytes"));
-    agent.act(pixels, &mut ActContext::default()).expect("the right picture").action
+    let pixels = Pixels::new(shape, stack).expect("as many bytes");
+    let missing = Missing(pixels, present);
+    let seen = if present.contains(&0.0) { Observation::Dict(&missing) } else { Observation::Image(pixels) };
+    agent.act(seen, &mut ActContext::default()).expect("the right picture").action
 }
 
 /// What `agent` does, and what its student learns from.
 fn drive(agent: &mut dyn Agent, film: &[Vec<u8>]) -> Demonstration {
+    drive_some(agent, film, |_| [1.0; PATCHES])
+}
+
+/// The same when in step `t` the patches `present(t)` are there.
+fn drive_some(
+    agent: &mut dyn Agent,
+    film: &[Vec<u8>],
+    present: impl Fn(usize) -> [f32; PATCHES],
+) -> Demonstration {
     let mut demonstration = Demonstration { steps: film.len(), ..Demonstration::default() };
     agent.begin_episode(episode_seed(0, 0));
     for t in 0..film.len() {
         let stack: Vec<u8> =
             (0..FRAMES).rev().flat_map(|back| film[t.saturating_sub(back)].clone()).collect();
-        let action: Vec<f32> = see(agent, &stack).iter().map(|&a| a as f32).collect();
+        let action: Vec<f32> = see_some(agent, &stack, &present(t)).iter().map(|&a| a as f32).collect();
         demonstration.actions.extend(action);
         let inputs = agent.study_inputs().expect("consecutive pictures");
-        assert!(inputs.numbers.is_empty());
+        demonstration.inputs.extend(inputs.numbers);
         demonstration.pictures.push(inputs.picture);
     }
     demonstration
@@ -100,7 +132,7 @@ fn it_acts_as_its_agent_does() {
     let n = params.len();
     assert_eq!(
         (student.inputs(), student.picture(), student.actions(), student.learns()),
-        (0, AREA, 3, 0..n)
+        (1, AREA, 3, 0..n)
     );
     // From the start, and from the middle with all steps before it.
     for piece in [0..40, 1..9, 25..40] {
@@ -113,14 +145,36 @@ fn it_acts_as_its_agent_does() {
     assert_eq!(student.study(&other, 0..0, 5, &mut vec![0.0; n]), 0.0);
 }
 
+/// Patches that are there in step `t`: other ones after step 20.
+fn some(t: usize) -> [f32; PATCHES] {
+    std::array::from_fn(|patch| f32::from(u8::from(!(patch + t / 20).is_multiple_of(3))))
+}
+
+#[test]
+fn it_acts_as_its_agent_does_when_patches_are_missing() {
+    let params = drawn(9);
+    let demonstration = drive_some(&mut agent(&params), &film(4, 40), some);
+    let mut student = student(&params);
+    let mut study = |demonstration| student.study(demonstration, 0..40, 0, &mut vec![0.0; params.len()]);
+    assert!(study(&demonstration) < 1e-6);
+    let whole = Demonstration { inputs: vec![((1 << 24) - 1) as f32; 40], ..demonstration.clone() };
+    assert!(study(&whole) > 1e-3, "the missing patches matter");
+}
+
 #[test]
 fn every_tensor_has_the_gradient_of_the_error() {
+    check_gradient(&drive(&mut agent(&drawn(4)), &film(2, 40)), 1e-3);
+    check_gradient(&drive_some(&mut agent(&drawn(4)), &film(2, 40), some), 1e-4);
+}
+
+/// Compares gradients with differences of the error over `2 * step`.
+#[track_caller]
+fn check_gradient(demonstration: &Demonstration, step: f64) {
     let params = drawn(3);
-    let demonstration = drive(&mut agent(&drawn(4)), &film(2, 40));
     let mut student = student(&params);
     // The state before the piece does not depend on the weights when there is nothing before it.
     let mut gradient = vec![0.0; params.len()];
-    let error = student.study(&demonstration, 0..30, 7, &mut gradient);
+    let error = student.study(demonstration, 0..30, 7, &mut gradient);
     let mut start = 0;
     for tensor in config().tensors() {
         let place = start..start + tensor.len();
@@ -138,9 +192,9 @@ fn every_tensor_has_the_gradient_of_the_error() {
                 moved[i] += (step * f64::from(gradient[i]) / length) as f32;
             }
             student.set_params(&moved).expect("as many parameters");
-            student.study(&demonstration, 0..30, 7, &mut vec![0.0; params.len()])
+            student.study(demonstration, 0..30, 7, &mut vec![0.0; params.len()])
         };
-        let slope = (at(1e-3) - at(-1e-3)) / 2e-3;
+        let slope = (at(step) - at(-step)) / (2.0 * step);
         assert!((slope - length).abs() < 0.01 * length + 1e-4 * error, "{}: {length}, {slope}", tensor.name);
     }
     // The columns of the previous action change nothing.
@@ -216,7 +270,7 @@ fn what_learns_is_a_setting() {
         registry::student("attention-neuron", &settings)
     };
     let whole = with(json!({})).expect("it exists");
-    assert_eq!((whole.inputs(), whole.picture(), whole.learns().start), (0, AREA, 0));
+    assert_eq!((whole.inputs(), whole.picture(), whole.learns().start), (1, AREA, 0));
     let head = with(json!({ "learns": "head" })).expect("it exists");
     assert_eq!((head.inputs(), head.picture()), (3 * 6 * 9, 0));
     assert!(head.learns().start > 0 && head.learns().end == whole.learns().end);

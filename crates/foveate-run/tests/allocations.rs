@@ -103,8 +103,9 @@ fn rollouts() {
             };
             let (first, other) = (work(jobs(40)), work(jobs(70)));
             // Any worker may get any track, so each must have run them all before: repeat until that is so.
-            let mut generation =
-                |work: &Work| count_on_all_threads(|| workers.execute(work, &mut experience).expect("it drives"));
+            let mut generation = |work: &Work| {
+                count_on_all_threads(|| workers.execute(work, &mut experience).expect("it drives"))
+            };
             let mut quiet = 0;
             for round in 0.. {
                 quiet = if generation(&first) + generation(&other) == 0 { quiet + 1 } else { 0 };

@@ -5,7 +5,7 @@
 //! Therefore the codes of a step depend on its stack of pictures alone: gradients flow through time in the LSTM only, and
 //! the codes of all steps of a piece are computed together, and their gradients too.
 //!
-//! A demonstration holds the newest picture of each step's stack. The stacks are put together again from consecutive
+//! A demonstration holds the newest picture of each step's stack, and as its numbers which patches were there. The stacks are put together again from consecutive
 //! pictures; before an episode's first picture there are copies of it.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner};
 use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
 
-use super::pictures::PictureConfig;
+use super::pictures::{PictureConfig, packed_len, unpack_patches};
 use super::queries;
 use crate::params::Params;
 use crate::registry::AgentConfig;
@@ -34,6 +34,8 @@ pub struct PictureStudent {
     head: Learner,
     /// Pictures of the steps, the oldest first. Scratch, as all that follows.
     frames: Vec<u8>,
+    /// `[patches]`: 1, or 0 for a patch that is missing.
+    present: Vec<f32>,
     /// `[steps, codes, message]`
     x: Vec<f32>,
     /// The same for the steps of the piece.
@@ -59,6 +61,7 @@ impl PictureStudent {
             head: Learner::new(codes.outputs(), hidden, config.actions.len()).with_input_gradient(),
             codes,
             frames: vec![],
+            present: vec![0.0; shape.patches()],
             x: vec![],
             dx: vec![],
             wanted: vec![],
@@ -81,7 +84,7 @@ impl PictureStudent {
 
 impl Student for PictureStudent {
     fn inputs(&self) -> usize {
-        0
+        packed_len(self.config.shape().patches())
     }
 
     fn picture(&self) -> usize {
@@ -111,9 +114,10 @@ impl Student for PictureStudent {
         gradient: &mut [f32],
     ) -> f64 {
         let area = self.area();
-        let PictureStudent { config, params, level, codes, head, frames, x, dx, wanted, .. } = self;
+        let PictureStudent { config, params, level, codes, head, frames, present, x, dx, wanted, .. } = self;
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
-        check_lengths(demonstration, [0, config.actions.len()], &piece);
+        let packed = packed_len(present.len());
+        check_lengths(demonstration, [packed, config.actions.len()], &piece);
 
         wanted.clear();
         scaled(demonstration, piece.clone(), &config.actions, wanted);
@@ -129,8 +133,12 @@ impl Student for PictureStudent {
             }
         }
         codes.clear();
-        for stack in frames.windows(config.frames * area).step_by(area) {
-            codes.see(*level, stack);
+        let packed = demonstration.inputs.chunks_exact(packed).skip(start);
+        for (stack, packed) in frames.windows(config.frames * area).step_by(area).zip(packed) {
+            unpack_patches(packed, present);
+            // No agent acts without any patch, but a checkpoint may say so.
+            let some = present.contains(&0.0) && present.contains(&1.0);
+            codes.see(*level, stack, some.then_some(present));
         }
         x.resize((piece.end - start) * codes.outputs(), 0.0);
         codes.forward(*level, x);

@@ -386,11 +386,41 @@ pub struct PictureMemory {
 struct Studied {
     /// `[frames, height, width]`
     stack: Vec<u8>,
+    /// Which patches are there; see [`pack_patches`].
+    present: Vec<f32>,
     /// Bytes of a picture.
     area: usize,
     /// Whether there was a step in this episode.
     begun: bool,
     fault: Option<Fault>,
+}
+
+/// Patches in a number of [`pack_patches`]: a single-precision number holds as many bits exactly.
+const PACKED: usize = 24;
+/// That many patches, all there.
+const ALL: f32 = ((1_u32 << PACKED) - 1) as f32;
+
+/// Numbers that say of so many patches which are there.
+pub(super) const fn packed_len(patches: usize) -> usize {
+    patches.div_ceil(PACKED)
+}
+
+/// Writes which patches are there as bits of whole numbers, the first one of each as its lowest bit; bits behind the last
+/// patch are 1.
+fn pack_patches(mut present: impl Iterator<Item = bool>, to: &mut [f32]) {
+    for number in to {
+        let bits = (0..PACKED).map(|bit| u32::from(present.next().unwrap_or(true)) << bit);
+        *number = bits.sum::<u32>() as f32;
+    }
+}
+
+/// Writes 1 or 0 for each patch; the inverse of [`pack_patches`].
+pub(super) fn unpack_patches(packed: &[f32], to: &mut [f32]) {
+    for (number, to) in packed.iter().zip(to.chunks_mut(PACKED)) {
+        for (bit, one) in to.iter_mut().enumerate() {
+            *one = (*number as u32 >> bit & 1) as f32;
+        }
+    }
 }
 
 /// Why a student cannot learn from an episode.
@@ -400,8 +430,6 @@ enum Fault {
     Start,
     /// A stack does not go on where the one before ends.
     Jump,
-    /// Patches are missing.
-    Missing,
 }
 
 impl Studied {
@@ -412,31 +440,32 @@ impl Studied {
     /// Remembers the stack of a step.
     fn see(&mut self, stack: &[u8], present: Option<&[f32]>) {
         let older = stack.len() - self.area;
-        let found = if present.is_some_and(|present| present.contains(&0.0)) {
-            Some(Fault::Missing)
-        } else if !self.begun {
-            (stack[..older] != stack[self.area..]).then_some(Fault::Start)
-        } else {
+        match present {
+            Some(present) => pack_patches(present.iter().map(|&one| one != 0.0), &mut self.present),
+            None => self.present.fill(ALL),
+        }
+        let found = if self.begun {
             (stack[..older] != self.stack[self.area..]).then_some(Fault::Jump)
+        } else {
+            (stack[..older] != stack[self.area..]).then_some(Fault::Start)
         };
         self.fault = self.fault.or(found);
         self.stack.copy_from_slice(stack);
         self.begun = true;
     }
 
-    /// The newest picture.
+    /// The newest picture, and which of its patches are there.
     fn inputs(&self) -> Result<StudyInputs<'_>, PolicyError> {
         let given = match self.fault {
             None => {
                 let picture = &self.stack[self.stack.len() - self.area..];
-                return Ok(StudyInputs { numbers: &[], picture });
+                return Ok(StudyInputs { numbers: &self.present, picture });
             }
             Some(Fault::Start) => "different pictures in the first stack of an episode",
             Some(Fault::Jump) => "a stack that does not hold the newest pictures of the stack before",
-            Some(Fault::Missing) => "pictures of which patches are missing",
         };
         Err(PolicyError::ObservationShape {
-            wanted: "stacks of consecutive whole pictures, from which learns = \"all\" learns".into(),
+            wanted: "stacks of consecutive pictures, from which learns = \"all\" learns".into(),
             given: given.into(),
         })
     }
@@ -553,7 +582,13 @@ impl Policy for PictureAgent {
             head: self.head.memory(),
             studied: (self.config.learns == Learns::All).then(|| {
                 let area = self.config.image[0] * self.config.image[1];
-                Studied { stack: vec![0; self.config.frames * area], area, begun: false, fault: None }
+                Studied {
+                    stack: vec![0; self.config.frames * area],
+                    present: vec![ALL; packed_len(patches)],
+                    area,
+                    begun: false,
+                    fault: None,
+                }
             }),
             previous,
             action: vec![0.0; self.config.actions.len()],

@@ -334,7 +334,7 @@ fn study(
     learner.set(weights.borrowed());
     learner.clear();
     for pixels in stacks {
-        learner.see(level, pixels);
+        learner.see(level, pixels, None);
     }
     let mut out = vec![0.0; stacks.len() * learner.outputs()];
     learner.forward(level, &mut out);

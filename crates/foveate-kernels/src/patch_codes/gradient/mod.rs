@@ -264,15 +264,18 @@ impl CodesLearner {
         tape.log_count.clear();
     }
 
-    /// Adds a step: `pixels`, `[frames, height, width]`, the oldest picture first.
+    /// Adds a step: `pixels`, `[frames, height, width]`, the oldest picture first. `present` is `[patches]`, 0 for those that
+    /// are missing.
     ///
     /// # Panics
-    /// When there are more or fewer pixels.
-    pub fn see(&mut self, level: Level, pixels: &[u8]) {
+    /// When there are more or fewer pixels or patches, or all patches are missing.
+    pub fn see(&mut self, level: Level, pixels: &[u8], present: Option<&[f32]>) {
         let shape = &self.shape;
         assert_eq!(pixels.len(), shape.frames * shape.width * shape.height, "bytes of the pictures");
+        assert!(present.is_none_or(|present| present.len() == shape.patches()), "patches");
         let Tape { merged, first, inputs, log_count, steps, .. } = &mut self.tape;
-        merged.find(level, shape, pixels, None);
+        merged.find(level, shape, pixels, present);
+        assert!(merged.count() > 0, "all patches are missing");
         let one = (2 * shape.frames - 1) * shape.area();
         let start = inputs.len();
         inputs.resize(start + merged.count() * one, 0.0);
