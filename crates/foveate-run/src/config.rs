@@ -60,6 +60,9 @@ pub struct EnvSection {
     pub picture: String,
     /// Changes of the world's appearance, as in `--variant`.
     pub variants: Vec<String>,
+    /// Shifts of what the agent sees and does, in training and in its evaluations, as in `--shift`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<String>,
     /// Options of the world itself.
     #[serde(default, skip_serializing_if = "Table::is_empty")]
     pub options: Table,
@@ -79,8 +82,9 @@ struct Origin {
 /// Equal if the same world is requested, whatever the origin.
 impl PartialEq for EnvSection {
     fn eq(&self, other: &Self) -> bool {
-        let EnvSection { id, picture, variants, options, origin: _ } = self;
-        (id, picture, variants, options) == (&other.id, &other.picture, &other.variants, &other.options)
+        let EnvSection { id, picture, variants, shifts, options, origin: _ } = self;
+        (id, picture, variants, shifts, options)
+            == (&other.id, &other.picture, &other.variants, &other.shifts, &other.options)
     }
 }
 
@@ -105,6 +109,7 @@ impl EnvSection {
             id: self.id.clone(),
             picture: Some(self.picture.clone()),
             variants: self.variants.clone(),
+            shifts: self.shifts.clone(),
             options: texts(&self.options),
             ..EnvRequest::default()
         };

@@ -70,11 +70,15 @@ impl UserSettings {
     /// The requested world, with this picture; the section may be incomplete.
     pub(crate) fn env(&self, picture: &str) -> EnvSection {
         let section = self.section("env");
-        let variants = section.get("variants").and_then(Value::as_array).into_iter().flatten();
+        let texts_of = |key: &str| -> Vec<String> {
+            let all = section.get(key).and_then(Value::as_array).into_iter().flatten();
+            all.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
         EnvSection {
             id: self.world().unwrap_or_default(),
             picture: picture.to_owned(),
-            variants: variants.filter_map(Value::as_str).map(str::to_owned).collect(),
+            variants: texts_of("variants"),
+            shifts: texts_of("shifts"),
             options: section.get("options").and_then(Value::as_table).cloned().unwrap_or_default(),
             origin: self.origin(&self.from),
         }
