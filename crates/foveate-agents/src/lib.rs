@@ -31,6 +31,7 @@ pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
 pub mod params;
+mod probabilities;
 pub mod random_actions;
 pub mod registry;
 pub mod relational;

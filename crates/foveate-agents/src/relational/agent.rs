@@ -1,27 +1,27 @@
 //! An agent for grid worlds that values its actions with a relational module: every cell that it sees is a node, and nodes
 //! attend to each other.
 //!
-//! It learns from transitions, as a [`ValueNetwork`], or from an expert: then its values are logits, and their error is the
+//! It learns from transitions, as a [`ValueNetwork`](foveate_core::ValueNetwork), or from an expert: then its values are logits, and their error is the
 //! cross entropy of the expert's choice.
 
-use std::ops::Range;
+mod student;
+
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Agent, Attention, Decision, Demonstration, Observation, ObservationSpace, Policy,
-    PolicyAgent, PolicyError, Rng, Seed, Student, StudyInputs, TensorShape, Tokens, ValueNetwork,
+    ActContext, ActMode, Agent, Attention, Decision, Observation, ObservationSpace, Policy, PolicyAgent,
+    PolicyError, Rng, Seed, Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
-use foveate_kernels::elementwise::add;
 use foveate_learn::Activations;
-use foveate_learn::loss::cross_entropy;
 use serde_json::{Value, json};
 
 use super::{AttentionNode, Divisor, QNetworkConfig, Relational};
 use crate::config::{bad, check_params};
 use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
-use crate::student::check_lengths;
+
+pub use student::RelationalStudent;
 
 /// Most cells of a view; the attention has the square of it.
 const MAX_CELLS: usize = 1024;
@@ -271,223 +271,6 @@ impl AgentConfig for QNetworkConfig {
     }
 }
 
-/// Computes the gradients of the agent's values, and those of their cross entropy with an expert's choices.
-#[derive(Debug, Clone)]
-pub struct RelationalStudent {
-    config: QNetworkConfig,
-    level: Level,
-    network: Arc<Relational>,
-    params: Params,
-    batch: Batch,
-    /// Scratch, as all that follows.
-    input: Vec<f32>,
-    codes: Vec<u8>,
-    choices: Vec<usize>,
-    /// `[n_params]`: the gradient of a piece.
-    own: Vec<f32>,
-}
-
-/// The last batch. Equal observations have equal values, so each goes through the network once.
-#[derive(Debug, Clone, Default)]
-struct Batch {
-    /// Of [`TOGETHER`] distinct observations each.
-    acts: Vec<Activations>,
-    /// `[batch]`: which of the distinct observations each one is, in the order in which they first appear.
-    places: Vec<usize>,
-    /// The first of each distinct observation.
-    firsts: Vec<usize>,
-    order: Vec<usize>,
-    /// `[batch, choices]`
-    values: Vec<f32>,
-    /// `[distinct, choices]`: first the values, then their derivatives.
-    distinct: Vec<f32>,
-}
-
-impl Batch {
-    /// Finds which of the observations in `codes`, of `width` bytes each, are equal.
-    fn merge(&mut self, codes: &[u8], width: usize) {
-        let Batch { places, firsts, order, .. } = self;
-        let row = |at: usize| &codes[at * width..][..width];
-        let batch = codes.len() / width;
-        order.clear();
-        order.extend(0..batch);
-        order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(a.cmp(&b)));
-        places.clear();
-        places.resize(batch, 0);
-        // First each one's first equal, then that one's number.
-        for pair in 0..batch {
-            let at = order[pair];
-            let same = pair > 0 && row(order[pair - 1]) == row(at);
-            places[at] = if same { places[order[pair - 1]] } else { at };
-        }
-        firsts.clear();
-        for at in 0..batch {
-            places[at] = if places[at] == at {
-                firsts.push(at);
-                firsts.len() - 1
-            } else {
-                places[places[at]]
-            };
-        }
-    }
-}
-
-impl RelationalStudent {
-    /// A student of zero weights on the fastest instruction set of this processor.
-    ///
-    /// # Errors
-    /// When the configuration makes no sense.
-    pub fn new(config: QNetworkConfig) -> Result<Self, PolicyError> {
-        let network = Arc::new(build(&config)?);
-        let width = config.view[0] * config.view[1] * config.channels;
-        Ok(RelationalStudent {
-            level: Level::best(),
-            params: Params::zeros(network.net.tensors().to_vec()),
-            batch: Batch { acts: vec![network.net.activations(TOGETHER)], ..Batch::default() },
-            input: vec![0.0; TOGETHER * width],
-            codes: vec![0; width],
-            choices: Vec::with_capacity(TOGETHER),
-            own: vec![0.0; network.net.params()],
-            network,
-            config,
-        })
-    }
-
-    /// The same student on another instruction set, which gives the same gradients to the bit.
-    #[must_use]
-    pub fn with_level(mut self, level: Level) -> Self {
-        self.level = level;
-        self
-    }
-
-    fn width(&self) -> usize {
-        self.codes.len()
-    }
-}
-
-impl Student for RelationalStudent {
-    fn inputs(&self) -> usize {
-        0
-    }
-
-    fn picture(&self) -> usize {
-        self.width()
-    }
-
-    fn actions(&self) -> usize {
-        self.config.actions
-    }
-
-    fn learns(&self) -> Range<usize> {
-        0..self.params.flat().len()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)
-    }
-
-    fn study(
-        &mut self,
-        demonstration: &Demonstration,
-        piece: Range<usize>,
-        _: usize,
-        gradient: &mut [f32],
-    ) -> f64 {
-        let RelationalStudent { config, level, network, params, batch, input, codes, choices, own } = self;
-        let (width, actions) = (codes.len(), config.actions);
-        assert_eq!(gradient.len(), params.flat().len(), "parameters");
-        check_lengths(demonstration, [0, actions], &piece);
-        let acts = &mut batch.acts[0];
-        let mut error = 0.0;
-        own.fill(0.0);
-        for first in piece.clone().step_by(TOGETHER) {
-            let steps = first..piece.end.min(first + TOGETHER);
-            choices.clear();
-            for (step, to) in steps.clone().zip(input.chunks_exact_mut(width)) {
-                demonstration.pictures.unpack(step, codes).expect("an observation per step");
-                scale(config.divisor, codes, to);
-                let scores = &demonstration.actions[step * actions..(step + 1) * actions];
-                choices.push((1..actions).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }));
-            }
-            let count = steps.len();
-            network.net.forward(*level, params.flat(), &[&input[..count * width]], count, acts);
-            acts.clear_gradients();
-            let (logits, d_logits) = acts.output_and_gradient(network.output);
-            error += cross_entropy(*level, logits, choices, 1.0, d_logits);
-            network.net.backward(*level, params.flat(), acts, own);
-        }
-        for (to, from) in gradient.iter_mut().zip(&*own) {
-            *to += from;
-        }
-        error
-    }
-
-    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
-        Some(self)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
-    }
-}
-
-impl ValueNetwork for RelationalStudent {
-    fn encoded_len(&self) -> usize {
-        self.width()
-    }
-
-    fn encode(&self, observation: Observation<'_>, to: &mut Vec<u8>) -> Result<(), PolicyError> {
-        to.extend_from_slice(codes(&self.config, observation)?);
-        Ok(())
-    }
-
-    fn choices(&self) -> usize {
-        self.config.actions
-    }
-
-    fn values(&mut self, codes: &[u8]) -> &[f32] {
-        let (width, choices) = (self.width(), self.config.actions);
-        assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
-        let RelationalStudent { config, level, network, params, batch, input, .. } = self;
-        batch.merge(codes, width);
-        let Batch { acts, places, firsts, values, distinct, .. } = batch;
-        while acts.len() * TOGETHER < firsts.len() {
-            acts.push(network.net.activations(TOGETHER));
-        }
-        distinct.clear();
-        for (firsts, acts) in firsts.chunks(TOGETHER).zip(acts) {
-            for (&first, input) in firsts.iter().zip(input.chunks_exact_mut(width)) {
-                scale(config.divisor, &codes[first * width..][..width], input);
-            }
-            let input = &input[..firsts.len() * width];
-            network.net.forward(*level, params.flat(), &[input], firsts.len(), acts);
-            distinct.extend_from_slice(acts.get(network.output));
-        }
-        values.clear();
-        for &place in &*places {
-            values.extend_from_slice(&distinct[place * choices..][..choices]);
-        }
-        values
-    }
-
-    fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
-        let choices = self.config.actions;
-        let RelationalStudent { level, network, params, batch, .. } = self;
-        let Batch { acts, places, firsts, distinct, .. } = batch;
-        assert_eq!(d_values.len(), places.len() * choices, "derivatives of the values of the last batch");
-        distinct.fill(0.0);
-        for (&place, d_values) in places.iter().zip(d_values.chunks_exact(choices)) {
-            add(&mut distinct[place * choices..][..choices], d_values);
-        }
-        let parts = distinct.chunks(TOGETHER * choices).zip(acts).take(firsts.len().div_ceil(TOGETHER));
-        for (d_values, acts) in parts {
-            acts.clear_gradients();
-            acts.gradient_mut(network.output).copy_from_slice(d_values);
-            network.net.backward(*level, params.flat(), acts, gradient);
-        }
-    }
-}
-
 /// Its entry in [`AGENTS`](crate::registry::AGENTS).
 pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "relational",
@@ -508,7 +291,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::Grid;
+    use foveate_core::{Demonstration, Grid, ValueNetwork};
     use foveate_learn::{Optimizer, OptimizerConfig};
 
     use super::*;

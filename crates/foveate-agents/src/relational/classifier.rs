@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::{AttentionNode, Relational, digits, digits_baseline};
 use crate::config::{bad, check_actions};
 use crate::params::Params;
+use crate::probabilities::probabilities;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::student::check_lengths;
 
@@ -214,18 +215,6 @@ impl Policy for Classifier {
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         self.params.set(flat)
-    }
-}
-
-/// Softmax in double precision, which keeps the order of `logits`.
-fn probabilities(logits: &[f32], to: &mut [f64]) {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    for (to, &logit) in to.iter_mut().zip(logits) {
-        *to = f64::from(logit - most).exp();
-    }
-    let sum: f64 = to.iter().sum();
-    for p in to {
-        *p /= sum;
     }
 }
 

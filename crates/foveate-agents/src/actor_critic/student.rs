@@ -1,0 +1,252 @@
+//! Gradients of the agent's distributions and values.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use foveate_core::{
+    ActionDistribution, ActorCritic, Demonstration, Observation, PolicyError, Predictions, Student,
+};
+use foveate_kernels::Level;
+use foveate_learn::{Activations, Unrolled};
+
+use super::{ActorCriticConfig, Eyes, Nodes};
+use crate::params::Params;
+
+/// Computes the gradients of the agent's distributions and values.
+#[derive(Debug)]
+pub struct ActorCriticStudent {
+    eyes: Eyes,
+    level: Level,
+    nodes: Arc<Nodes>,
+    params: Params,
+    /// Without memory: for the largest batch so far.
+    acts: Activations,
+    room: usize,
+    /// With memory: steps and sequences of the last pass, and its tensors.
+    unrolled: Option<(usize, usize, Unrolled)>,
+    /// `[sequences, lstm]` each.
+    begin: [Vec<f32>; 2],
+    predictions: Predictions,
+}
+
+impl ActorCriticStudent {
+    /// A student of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`](crate::registry::AgentConfig::check).
+    pub fn new(config: &ActorCriticConfig) -> Result<Self, PolicyError> {
+        let nodes = Arc::new(config.build()?);
+        Ok(ActorCriticStudent {
+            eyes: Eyes::new(config.clone()),
+            level: Level::best(),
+            params: Params::zeros(nodes.tensors.clone()),
+            acts: nodes.net.activations(1),
+            room: 1,
+            unrolled: None,
+            begin: [vec![], vec![]],
+            predictions: Predictions::default(),
+            nodes,
+        })
+    }
+
+    /// The same student on another instruction set, which gives the same gradients to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Appends what the network computed to `predictions`.
+    fn predict(&self, acts: &Activations, predictions: &mut Predictions) {
+        let Nodes { net, policy, value, .. } = &*self.nodes;
+        let log_std = &self.params.flat()[net.params()..];
+        let per_row = self.eyes.config.distribution().outputs();
+        for policy in acts.get(*policy).chunks_exact(self.eyes.config.actions.len()) {
+            let begin = predictions.outputs.len();
+            predictions.outputs.resize(begin + per_row, 0.0);
+            self.eyes.describe(policy, log_std, &mut predictions.outputs[begin..]);
+        }
+        predictions.values.extend_from_slice(acts.get(*value));
+    }
+
+    /// Adds derivatives of the loss to those of the network's outputs, and to the gradient of the deviations.
+    fn pull(&self, acts: &mut Activations, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let Nodes { net, policy, value, .. } = &*self.nodes;
+        let n = self.eyes.config.actions.len();
+        if self.eyes.config.discrete {
+            acts.gradient_mut(*policy).copy_from_slice(d_outputs);
+        } else {
+            let d_log_std = &mut gradient[net.params()..];
+            for (d_policy, d_outputs) in
+                acts.gradient_mut(*policy).chunks_exact_mut(n).zip(d_outputs.chunks_exact(2 * n))
+            {
+                for (i, (half, _)) in self.eyes.ranges().enumerate() {
+                    d_policy[i] = d_outputs[i] * half;
+                    d_log_std[i] += d_outputs[n + i];
+                }
+            }
+        }
+        acts.gradient_mut(*value).copy_from_slice(d_values);
+    }
+}
+
+impl Student for ActorCriticStudent {
+    fn inputs(&self) -> usize {
+        0
+    }
+
+    fn actions(&self) -> usize {
+        0
+    }
+
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    /// It learns from its own transitions, not from demonstrations, which have neither inputs nor actions here.
+    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
+        0.0
+    }
+
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        Some(self)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(ActorCriticStudent {
+            eyes: self.eyes.clone(),
+            level: self.level,
+            nodes: Arc::clone(&self.nodes),
+            params: self.params.clone(),
+            acts: self.nodes.net.activations(1),
+            room: 1,
+            unrolled: None,
+            begin: [vec![], vec![]],
+            predictions: Predictions::default(),
+        })
+    }
+}
+
+impl ActorCritic for ActorCriticStudent {
+    fn encoded_len(&self) -> usize {
+        self.eyes.config.inputs()
+    }
+
+    fn encode(&self, observation: Observation<'_>, to: &mut Vec<f32>) -> Result<(), PolicyError> {
+        let begin = to.len();
+        to.resize(begin + self.encoded_len(), 0.0);
+        self.eyes.read(observation, &mut to[begin..])
+    }
+
+    fn distribution(&self) -> ActionDistribution {
+        self.eyes.config.distribution()
+    }
+
+    fn memory_len(&self) -> usize {
+        2 * self.eyes.config.lstm
+    }
+
+    fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
+        let Predictions { outputs, values, memories } = to;
+        outputs.clear();
+        values.clear();
+        memories.clear();
+        let (units, width) = (self.eyes.config.lstm, self.encoded_len());
+        assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
+        if units == 0 {
+            ActorCritic::forward(self, 1, inputs, &[]);
+            to.outputs.extend_from_slice(&self.predictions.outputs);
+            to.values.extend_from_slice(&self.predictions.values);
+            return;
+        }
+        let nodes = Arc::clone(&self.nodes);
+        let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(1));
+        let (mut h, mut c) = (vec![0.0; units], vec![0.0; units]);
+        for input in inputs.chunks_exact(width) {
+            to.memories.extend_from_slice(&h);
+            to.memories.extend_from_slice(&c);
+            let flat = &self.params.flat()[..nodes.net.params()];
+            nodes.net.forward(self.level, flat, &[input, &h, &c], 1, &mut acts);
+            h.copy_from_slice(acts.get(nodes.states[0].output));
+            c.copy_from_slice(acts.get(nodes.states[1].output));
+            self.predict(&acts, to);
+        }
+        self.acts = acts;
+    }
+
+    fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
+        let (units, width) = (self.eyes.config.lstm, self.encoded_len());
+        let rows = inputs.len() / width;
+        let sequences = rows / steps.max(1);
+        assert_eq!(
+            inputs.len(),
+            steps * sequences * width,
+            "{steps} steps of observations of {width} numbers"
+        );
+        assert_eq!(memories.len(), 2 * units * sequences, "memories");
+        let nodes = Arc::clone(&self.nodes);
+        let mut predictions = std::mem::take(&mut self.predictions);
+        predictions.outputs.clear();
+        predictions.values.clear();
+        if units == 0 {
+            if rows > self.room {
+                self.acts = nodes.net.activations(rows);
+                self.room = rows;
+            }
+            let flat = &self.params.flat()[..nodes.net.params()];
+            nodes.net.forward(self.level, flat, &[inputs], rows, &mut self.acts);
+            self.predict(&self.acts, &mut predictions);
+        } else {
+            let fits = self.unrolled.take().filter(|&(t, n, _)| (t, n) == (steps, sequences));
+            let (_, _, mut unrolled) = fits.unwrap_or_else(|| {
+                (steps, sequences, Unrolled::new(&nodes.net, &nodes.states, steps, sequences))
+            });
+            let [h, c] = &mut self.begin;
+            h.clear();
+            c.clear();
+            for memory in memories.chunks_exact(2 * units) {
+                h.extend_from_slice(&memory[..units]);
+                c.extend_from_slice(&memory[units..]);
+            }
+            let flat = &self.params.flat()[..nodes.net.params()];
+            let at = |step: usize| vec![&inputs[step * sequences * width..][..sequences * width]];
+            let (first, fresh) = (vec![false; rows], vec![0.0; units]);
+            unrolled.forward(&nodes.net, self.level, flat, at, &first, &[h, c], &[&fresh, &fresh]);
+            for step in 0..steps {
+                self.predict(unrolled.step(step), &mut predictions);
+            }
+            self.unrolled = Some((steps, sequences, unrolled));
+        }
+        self.predictions = predictions;
+        &self.predictions
+    }
+
+    fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let Predictions { outputs, values, .. } = &self.predictions;
+        assert_eq!((d_outputs.len(), d_values.len()), (outputs.len(), values.len()), "derivatives");
+        assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
+        let nodes = Arc::clone(&self.nodes);
+        let count = nodes.net.params();
+        if let Some((steps, sequences, mut unrolled)) = self.unrolled.take() {
+            let per_row = self.eyes.config.distribution().outputs();
+            unrolled.clear_gradients();
+            for step in 0..steps {
+                let rows = step * sequences..(step + 1) * sequences;
+                let d_outputs = &d_outputs[rows.start * per_row..rows.end * per_row];
+                self.pull(unrolled.step_mut(step), d_outputs, &d_values[rows], gradient);
+            }
+            unrolled.backward(&nodes.net, self.level, &self.params.flat()[..count], &mut gradient[..count]);
+            self.unrolled = Some((steps, sequences, unrolled));
+        } else {
+            let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(0));
+            acts.clear_gradients();
+            self.pull(&mut acts, d_outputs, d_values, gradient);
+            nodes.net.backward(self.level, &self.params.flat()[..count], &mut acts, &mut gradient[..count]);
+            self.acts = acts;
+        }
+    }
+}
