@@ -71,13 +71,6 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/attention-neuron.toml"),
         },
         &Preset {
-            name: "pong",
-            summary: "Pong whatever the order of its patches: everything learns from an expert",
-            agent: "attention-neuron",
-            open: false,
-            text: include_str!("../presets/pong.toml"),
-        },
-        &Preset {
             name: "cartpole-swingup",
             summary: "cartpole-swingup-harder with sensors in any order: AttentionNeuron learns from an expert, then from its return",
             agent: "attention-neuron",

@@ -1,8 +1,8 @@
 //! An agent for grid worlds that values its actions with a relational module: every cell that it sees is a node, and nodes
 //! attend to each other.
 //!
-//! It learns from transitions, as a [`ValueNetwork`](foveate_core::ValueNetwork), or from an expert: then its values are logits, and their error is the
-//! cross entropy of the expert's choice.
+//! It learns from transitions, as a [`ValueNetwork`](foveate_core::ValueNetwork), or from an expert: then its values are
+//! logits, and their error is the cross entropy of the expert's choice.
 
 mod student;
 
