@@ -37,6 +37,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
                  a Transformer, NeurIPS 2021",
         scores: &[PublishedScore { variant: "original", mean: 21.0, std: 0.0 }],
     }),
+    has_expert: true,
     has_process: true,
     spec: Some(spec),
     ..WorldDescriptor::new(
