@@ -31,7 +31,7 @@ fn files_and_sets_lie_on_top() {
         "recipe.stage.0.sigma.from=0.2",
         "env.picture = classic",
         "env.variants=[\"bar\"]",
-        "env.shifts=[\"missing:0.5\"]",
+        "env.shifts=[\"missing:share=0.5\"]",
         "agent.config.patch=5",
     ];
     let config = TrainConfig::load("laptop", Some(&path), &sets).expect("right");
@@ -43,7 +43,7 @@ fn files_and_sets_lie_on_top() {
         (Some(66), Some(0.3))
     );
     assert_eq!((&*config.env.picture, &config.env.variants), ("classic", &vec!["bar".to_owned()]));
-    assert_eq!(config.env.request().expect("a native world").shifts, ["missing:0.5"]);
+    assert_eq!(config.env.request().expect("a native world").shifts, ["missing:share=0.5"]);
     assert_eq!(config.agent.config.to_string().replace('\n', ";"), "patch = 5;top_k = 5;");
     assert_eq!(config.recipe.selection.every, plain.recipe.selection.every);
 }
