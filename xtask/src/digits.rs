@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use foveate_core::{Rng, Seed};
+use foveate_core::Seed;
+use foveate_core::statistics::{mean, quantile, std};
 use foveate_explain::figure::{Anchor, Ink, LETTERS, Plot, plain_svg};
 use serde_json::Value;
 
@@ -191,33 +192,29 @@ fn read(file: &Path) -> Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))
 }
 
-fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len() as f64
-}
-
 fn mean_of_all(of_seeds: &[Vec<f64>]) -> f64 {
     of_seeds.iter().map(|seed| mean(seed)).sum::<f64>() / of_seeds.len() as f64
 }
 
-/// The standard deviation of a sample.
+/// The standard deviation over seeds.
 fn deviation(numbers: &[f64]) -> f64 {
-    let middle = mean(numbers);
-    (numbers.iter().map(|x| (x - middle).powi(2)).sum::<f64>() / (numbers.len() as f64 - 1.0)).sqrt()
+    std(numbers).expect("several seeds")
 }
 
 /// The 95 % interval of the difference of accuracies in points: seeds and pictures are drawn with replacement, the same
 /// pictures for both networks.
 fn gap_interval(a: &[Vec<f64>], b: &[Vec<f64>]) -> [f64; 2] {
     let mut rng = Seed::root(1).rng();
-    let mut gaps: Vec<f64> = (0..DRAWS)
+    let gaps: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let mut seeds =
-                |of: &[Vec<f64>]| -> Vec<usize> { of.iter().map(|_| below(&mut rng, of.len())).collect() };
+            let mut seeds = |of: &[Vec<f64>]| -> Vec<usize> {
+                of.iter().map(|_| rng.below(of.len() as u64) as usize).collect()
+            };
             let (first, second) = (seeds(a), seeds(b));
             let pictures = a[0].len();
             let sum: f64 = (0..pictures)
                 .map(|_| {
-                    let at = below(&mut rng, pictures);
+                    let at = rng.below(pictures as u64) as usize;
                     let part = |of: &[Vec<f64>], seeds: &[usize]| {
                         seeds.iter().map(|&seed| of[seed][at]).sum::<f64>() / seeds.len() as f64
                     };
@@ -227,12 +224,7 @@ fn gap_interval(a: &[Vec<f64>], b: &[Vec<f64>]) -> [f64; 2] {
             100.0 * sum / pictures as f64
         })
         .collect();
-    gaps.sort_by(f64::total_cmp);
-    [gaps[DRAWS * 25 / 1000], gaps[DRAWS * 975 / 1000 - 1]]
-}
-
-fn below(rng: &mut Rng, n: usize) -> usize {
-    (rng.uniform(0.0, n as f64) as usize).min(n - 1)
+    [0.025, 0.975].map(|q| quantile(&gaps, q))
 }
 
 const SIZE: [f64; 2] = [520.0, 360.0];

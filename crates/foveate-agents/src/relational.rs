@@ -6,6 +6,7 @@
 //! compared with, and [`QNetworkConfig`] describes the one that values the actions in a grid world.
 
 pub mod agent;
+mod choices;
 pub mod classifier;
 
 use foveate_learn::{

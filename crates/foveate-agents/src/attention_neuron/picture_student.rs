@@ -5,8 +5,8 @@
 //! Therefore the codes of a step depend on its stack of pictures alone: gradients flow through time in the LSTM only, and
 //! the codes of all steps of a piece are computed together, and their gradients too.
 //!
-//! A demonstration holds the newest picture of each step's stack, and as its numbers which patches were there. The stacks are put together again from consecutive
-//! pictures; before an episode's first picture there are copies of it.
+//! A demonstration holds the newest picture of each step's stack, and as its numbers which patches were there. The stacks
+//! are put together again from consecutive pictures; before an episode's first picture there are copies of it.
 
 use std::ops::Range;
 

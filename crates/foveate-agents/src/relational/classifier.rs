@@ -13,10 +13,10 @@ use foveate_core::{
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
-use foveate_learn::loss::cross_entropy;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::choices::ChoiceScratch;
 use super::{AttentionNode, Relational, digits, digits_baseline};
 use crate::config::{bad, check_actions};
 use crate::params::Params;
@@ -227,11 +227,7 @@ pub struct ClassifierStudent {
     network: Arc<Relational>,
     /// Scratch, as all that follows.
     acts: Activations,
-    picture: Vec<u8>,
-    pixels: Vec<f32>,
-    classes: Vec<usize>,
-    /// `[n_params]`: the gradient of a piece.
-    own: Vec<f32>,
+    scratch: ChoiceScratch,
 }
 
 /// Pictures that go through the network together. Larger batches leave the caches and are slower.
@@ -249,10 +245,7 @@ impl ClassifierStudent {
             params: Params::zeros(network.net.tensors().to_vec()),
             level: Level::best(),
             acts: network.net.activations(TOGETHER),
-            picture: vec![0; PIXELS],
-            pixels: vec![0.0; TOGETHER * PIXELS],
-            classes: Vec::with_capacity(TOGETHER),
-            own: vec![0.0; network.net.params()],
+            scratch: ChoiceScratch::new(&network, PIXELS, TOGETHER),
             network,
         })
     }
@@ -293,32 +286,11 @@ impl Student for ClassifierStudent {
         _: usize,
         gradient: &mut [f32],
     ) -> f64 {
-        let ClassifierStudent { params, level, network, acts, picture, pixels, classes, own } = self;
+        let ClassifierStudent { params, level, network, acts, scratch } = self;
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
         check_lengths(demonstration, [0, CLASSES], &piece);
-        let Relational { net, output, .. } = &**network;
-        let mut error = 0.0;
-        own.fill(0.0);
-        for first in piece.clone().step_by(TOGETHER) {
-            let steps = first..piece.end.min(first + TOGETHER);
-            classes.clear();
-            for (step, to) in steps.clone().zip(pixels.chunks_exact_mut(PIXELS)) {
-                demonstration.pictures.unpack(step, picture).expect("a picture per step");
-                scale(picture, to);
-                let scores = &demonstration.actions[step * CLASSES..(step + 1) * CLASSES];
-                classes.push((1..CLASSES).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }));
-            }
-            let count = steps.len();
-            net.forward(*level, params.flat(), &[&pixels[..count * PIXELS]], count, acts);
-            acts.clear_gradients();
-            let (logits, d_logits) = acts.output_and_gradient(*output);
-            error += cross_entropy(*level, logits, classes, 1.0, d_logits);
-            net.backward(*level, params.flat(), acts, own);
-        }
-        for (to, from) in gradient.iter_mut().zip(&*own) {
-            *to += from;
-        }
-        error
+        let taught = (demonstration, piece);
+        network.study_choices(*level, params.flat(), taught, CLASSES, scale, acts, scratch, gradient)
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {

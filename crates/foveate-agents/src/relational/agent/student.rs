@@ -7,8 +7,8 @@ use foveate_core::{Demonstration, Observation, PolicyError, Student, ValueNetwor
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::add;
 use foveate_learn::Activations;
-use foveate_learn::loss::cross_entropy;
 
+use super::super::choices::ChoiceScratch;
 use super::super::{QNetworkConfig, Relational};
 use super::{TOGETHER, build, codes, scale};
 use crate::params::Params;
@@ -22,12 +22,7 @@ pub struct RelationalStudent {
     pub(super) network: Arc<Relational>,
     params: Params,
     batch: Batch,
-    /// Scratch, as all that follows.
-    input: Vec<f32>,
-    codes: Vec<u8>,
-    choices: Vec<usize>,
-    /// `[n_params]`: the gradient of a piece.
-    own: Vec<f32>,
+    scratch: ChoiceScratch,
 }
 
 /// The last batch. Equal observations have equal values, so each goes through the network once.
@@ -87,10 +82,7 @@ impl RelationalStudent {
             level: Level::best(),
             params: Params::zeros(network.net.tensors().to_vec()),
             batch: Batch { acts: vec![network.net.activations(TOGETHER)], ..Batch::default() },
-            input: vec![0.0; TOGETHER * width],
-            codes: vec![0; width],
-            choices: Vec::with_capacity(TOGETHER),
-            own: vec![0.0; network.net.params()],
+            scratch: ChoiceScratch::new(&network, width, TOGETHER),
             network,
             config,
         })
@@ -104,7 +96,7 @@ impl RelationalStudent {
     }
 
     fn width(&self) -> usize {
-        self.codes.len()
+        self.scratch.bytes.len()
     }
 }
 
@@ -136,33 +128,12 @@ impl Student for RelationalStudent {
         _: usize,
         gradient: &mut [f32],
     ) -> f64 {
-        let RelationalStudent { config, level, network, params, batch, input, codes, choices, own } = self;
-        let (width, actions) = (codes.len(), config.actions);
+        let RelationalStudent { config, level, network, params, batch, scratch } = self;
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
-        check_lengths(demonstration, [0, actions], &piece);
-        let acts = &mut batch.acts[0];
-        let mut error = 0.0;
-        own.fill(0.0);
-        for first in piece.clone().step_by(TOGETHER) {
-            let steps = first..piece.end.min(first + TOGETHER);
-            choices.clear();
-            for (step, to) in steps.clone().zip(input.chunks_exact_mut(width)) {
-                demonstration.pictures.unpack(step, codes).expect("an observation per step");
-                scale(config.divisor, codes, to);
-                let scores = &demonstration.actions[step * actions..(step + 1) * actions];
-                choices.push((1..actions).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }));
-            }
-            let count = steps.len();
-            network.net.forward(*level, params.flat(), &[&input[..count * width]], count, acts);
-            acts.clear_gradients();
-            let (logits, d_logits) = acts.output_and_gradient(network.output);
-            error += cross_entropy(*level, logits, choices, 1.0, d_logits);
-            network.net.backward(*level, params.flat(), acts, own);
-        }
-        for (to, from) in gradient.iter_mut().zip(&*own) {
-            *to += from;
-        }
-        error
+        check_lengths(demonstration, [0, config.actions], &piece);
+        let scale = |codes: &[u8], to: &mut [f32]| scale(config.divisor, codes, to);
+        let (taught, acts) = ((demonstration, piece), &mut batch.acts[0]);
+        network.study_choices(*level, params.flat(), taught, config.actions, scale, acts, scratch, gradient)
     }
 
     fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
@@ -191,7 +162,8 @@ impl ValueNetwork for RelationalStudent {
     fn values(&mut self, codes: &[u8]) -> &[f32] {
         let (width, choices) = (self.width(), self.config.actions);
         assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
-        let RelationalStudent { config, level, network, params, batch, input, .. } = self;
+        let RelationalStudent { config, level, network, params, batch, scratch } = self;
+        let input = &mut scratch.input;
         batch.merge(codes, width);
         let Batch { acts, places, firsts, values, distinct, .. } = batch;
         while acts.len() * TOGETHER < firsts.len() {
