@@ -23,11 +23,17 @@ pub struct SinCos {
     pub cos_is_certain: bool,
 }
 
-/// A value that is so far from the nearest double, in units in the last place, is uncertain: 0.03 from the middle between two
-/// doubles, of which 0.02 are for the C library and 0.01 for the error of [`sin_cos`], which is below 0.006.
-const FAR: f64 = 0.47;
-/// The same for squares: 0.02 from the middle.
-const FAR_OF_SQUARE: f64 = 0.48;
+/// A value that is so far from the nearest double, in units in the last place, is uncertain: 0.027 from the middle between two
+/// doubles, of which 0.02 are for the C library and the rest for the error of [`sin_cos`], which is below 0.006.
+const FAR: f64 = 0.473;
+/// The same without the error of [`sin_cos`].
+const LIBRARY_FAR: f64 = 0.48;
+/// Bound of the error of [`cos_of_small`], as a factor of z³ for z = x²/4 up to 0.64. It comes from the sine's polynomial
+/// without its first two terms: that is rounded to a double, and so is its product with z, with errors below 2^-60 z and 2^-61,
+/// which the next operations multiply by 4 z².
+const ERROR_OF_COS: f64 = 1.0 / (1_u64 << 56) as f64;
+/// The same as [`FAR`] for squares: 0.013 from the middle.
+const FAR_OF_SQUARE: f64 = 0.487;
 /// Angles between these are computed; others are never certain.
 const LARGEST: f64 = 1e6;
 const SMALLEST: f64 = 1e-6;
@@ -90,14 +96,20 @@ impl Double {
 
     /// The nearest double, and whether it is nearer than `far` units in the last place.
     #[inline(always)]
-    #[expect(clippy::needless_bitwise_bool, reason = "without branches")]
     fn rounded(self, far: f64) -> (f64, bool) {
+        self.rounded_within(far, 0.0)
+    }
+
+    /// The same, nearer by `error`.
+    #[inline(always)]
+    #[expect(clippy::needless_bitwise_bool, reason = "without branches")]
+    fn rounded_within(self, far: f64, error: f64) -> (f64, bool) {
         const EXPONENT: u64 = 0x7ff << 52;
         let Double { high: value, low: rest } = Double::sum(self.high, self.low);
         let bits = value.to_bits();
         let unit = f64::from_bits(bits & EXPONENT) * f64::EPSILON;
         // Below a power of two, units are half as large.
-        (value, (rest.abs() < far * unit) & (bits & !EXPONENT & (u64::MAX >> 1) != 0))
+        (value, (rest.abs() < far * unit - error) & (bits & !EXPONENT & (u64::MAX >> 1) != 0))
     }
 }
 
@@ -143,6 +155,33 @@ pub fn sin_cos(x: f64) -> SinCos {
     }
 }
 
+/// Cosine of `x`, for |x| up to about π/2, and whether it has the bits of a library as in [`IS_KNOWN`] for certain. Like
+/// [`sin_cos`], without branches, and half as long.
+///
+/// It is 1 − 2 sin²(x/2). Its error does not fall with the cosine, so the smaller that is, the more often it is uncertain.
+#[inline(always)]
+pub fn cos_of_small(x: f64) -> (f64, bool) {
+    let half = 0.5 * x;
+    let z = Double { high: half * half, low: half.mul_add(half, -(half * half)) };
+    let mut sin = SIN[6];
+    for i in (0..6).rev() {
+        sin = sin.mul_add(z.high, SIN[i]);
+    }
+    let Double { high, low } = Double::sum(SIXTH[0], z.high * sin);
+    // (sin y / y − 1) / y², then sin y / y − 1.
+    let sin = Double { high, low: low + SIXTH[1] }.times(z);
+    // sin² y = y² (1 + s)² = y² + y² (2 s + s²).
+    let squared = sin.times(sin);
+    let Double { high, low } = Double::sum(2.0 * sin.high, squared.high);
+    let sum = Double { high, low: low + (2.0 * sin.low + squared.low) }.times(z);
+    let Double { high, low } = Double::sum(z.high, sum.high);
+    let sin_squared = Double { high, low: low + (sum.low + z.low) };
+    let cos = Double { high: -2.0 * sin_squared.high, low: -2.0 * sin_squared.low }.plus(1.0);
+    let (value, is_near) = cos.rounded_within(LIBRARY_FAR, ERROR_OF_COS * (z.high * z.high * z.high));
+    // The polynomial is that of ±π/4.
+    (value, is_near & (x.abs() < 1.6) & (x.abs() > SMALLEST))
+}
+
 /// The square of `x`, and whether it is what the C library's `pow(x, 2)` gives for certain: that rounds a number that is
 /// within 0.0125 units in the last place of the true square.
 ///
@@ -165,10 +204,10 @@ mod tests {
     /// Numbers of all sizes that angles have, and few that they do not have.
     fn numbers() -> impl Iterator<Item = f64> {
         let mut state = 1_u64;
-        (0..2_000_000).map(move |i| {
+        (0..2_400_000).map(move |i| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let unit = (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
-            unit * [1.0, 4.0, 30.0, 1000.0, 2e6][i % 5]
+            unit * [1.0, 1.6, 4.0, 30.0, 1000.0, 2e6][i % 6]
         })
     }
 
@@ -178,7 +217,7 @@ mod tests {
             eprintln!("skipped: this platform's C library states no bound of its errors");
             return;
         }
-        let (mut certain, mut all) = (0, 0);
+        let (mut certain, mut all, mut small) = (0, 0, 0);
         for x in numbers() {
             let ours = sin_cos(x);
             all += 1;
@@ -189,12 +228,19 @@ mod tests {
                 assert_eq!(ours.cos.to_bits(), x.cos().to_bits(), "cos {x:?}");
             }
             certain += u64::from(ours.sin_is_certain & ours.cos_is_certain);
+            let (cos, is_certain) = cos_of_small(x);
+            if is_certain {
+                assert!(x.abs() < 1.6);
+                assert_eq!(cos.to_bits(), x.cos().to_bits(), "cos {x:?}");
+                small += 1;
+            }
             let (square, is_certain) = squared(x);
             if is_certain {
                 assert_eq!(square.to_bits(), x.powf(black_box(2.0)).to_bits(), "{x:?} squared");
             }
         }
         assert!(certain * 10 > all * 7, "{certain} of {all}");
+        assert!(small * 4 > all, "{small} of {all}");
     }
 
     #[test]
@@ -202,6 +248,7 @@ mod tests {
         for x in [0.0, -0.0, 1e-300, f64::NAN, f64::INFINITY, -f64::INFINITY, 1e6, 1e300, FRAC_PI_2] {
             let found = sin_cos(x);
             assert!(!found.sin_is_certain && !found.cos_is_certain, "{x}");
+            assert!(!cos_of_small(x).1, "{x}");
         }
         for x in [0.0, 1e-120, 1e120, f64::NAN, f64::INFINITY] {
             assert!(!squared(x).1, "{x}");

@@ -7,7 +7,7 @@ use foveate_kernels::plain::Plain;
 
 use super::ID;
 use super::env::{CartPoleConfig, DEFAULT_SEED, MAX_STEPS, shown, spec};
-use super::physics::{CartPoleState, FORCE, Motion, Squares, reward};
+use super::physics::{CartPoleState, FORCE, Motion, Squares, power, reward};
 use crate::random::Mt19937;
 
 /// Worlds whose numbers lie side by side: as many as the widest registers hold.
@@ -37,9 +37,8 @@ pub struct CartPoleBatch {
     streams: Vec<Mt19937>,
     /// `[worlds / WIDE]`
     groups: Vec<Group>,
-    /// `[worlds]`: steps of the episode, and whether it runs.
+    /// `[worlds]`: steps of the episode.
     taken: Vec<usize>,
-    running: Vec<bool>,
     /// `[worlds]`: the last step of each.
     steps: Vec<Step>,
     /// `[worlds, numbers]`
@@ -63,27 +62,38 @@ struct States {
 
 /// The worlds of a register.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 struct Group {
     now: States,
     /// After the step.
     next: States,
     force: Wide,
+    /// Squares of angular velocity and cosine before the step.
+    spin_squared: Wide,
+    cos_squared: Wide,
     /// Cosine of [`CartPoleState::across`] after the step.
     across: Wide,
-    /// What the C library has to be asked for, see [`SQUARES`].
+    reward: Wide,
+    /// `[5, WIDE]`: the observation after the step.
+    seen: [[f32; WIDE]; 5],
+    /// What the C library has to be asked for: parts as [`SPIN`].
     doubtful: [u64; WIDE],
-    /// Whether an episode of one of its worlds runs.
-    runs: bool,
+    /// Whether the cart left the track; 0 or 1.
+    off: [u64; WIDE],
+    /// Whether an episode of the world runs: all bits, or none.
+    running: [u64; WIDE],
 }
 
-/// Parts of [`Group::doubtful`]: a square, so the whole step.
-const SQUARES: u64 = 1;
+/// Parts of [`Group::doubtful`]: the square of the angular velocity.
+const SPIN: u64 = 1;
+/// That of the cosine.
+const COS_SQUARED: u64 = 2;
 /// The sine.
-const SIN: u64 = 2;
+const SIN: u64 = 4;
 /// The cosine.
-const COS: u64 = 4;
+const COS: u64 = 8;
 /// The cosine across the track.
-const ACROSS: u64 = 8;
+const ACROSS: u64 = 16;
 
 impl CartPoleBatch {
     /// `worlds` worlds; each must be reset before its first step.
@@ -94,7 +104,6 @@ impl CartPoleBatch {
             streams: vec![Mt19937::gym_seeded(DEFAULT_SEED); worlds],
             groups: vec![Group::default(); worlds.div_ceil(WIDE)],
             taken: vec![0; worlds],
-            running: vec![false; worlds],
             steps: vec![Step { reward: 0.0, terminated: false, truncated: false }; worlds],
             observations: vec![0.0; worlds * if config.redundant { 10 } else { 5 }],
             spec,
@@ -119,7 +128,7 @@ impl CartPoleBatch {
 
     /// Number of worlds.
     pub fn worlds(&self) -> usize {
-        self.running.len()
+        self.taken.len()
     }
 
     /// `[worlds, numbers]`: the observation of every world.
@@ -147,8 +156,8 @@ impl CartPoleBatch {
         }
         let start = CartPoleState::start(&mut self.streams[world]);
         self.put(world, start);
-        (self.taken[world], self.running[world]) = (0, true);
-        self.groups[world / WIDE].runs = true;
+        self.taken[world] = 0;
+        self.groups[world / WIDE].running[world % WIDE] = u64::MAX;
         self.steps[world] = Step { reward: 0.0, terminated: false, truncated: false };
     }
 
@@ -156,7 +165,7 @@ impl CartPoleBatch {
         let motion = Motion::new(state);
         self.groups[world / WIDE].now.put(world % WIDE, &motion);
         let five = shown(state, motion.sin_cos());
-        let numbers = self.observations.len() / self.running.len();
+        let numbers = self.observations.len() / self.worlds();
         for to in self.observations[world * numbers..][..numbers].chunks_exact_mut(5) {
             to.copy_from_slice(&five);
         }
@@ -172,12 +181,11 @@ impl CartPoleBatch {
         if actions.len() != worlds {
             return Err(EnvError::ActionLength { env: ID.into(), wanted: worlds, given: actions.len() });
         }
-        // The sum of numbers times 0 is 0 if all are finite, else NaN.
-        if actions.iter().map(|action| action * 0.0).sum::<f64>().is_nan() {
+        if !actions.iter().fold(true, |all, action| all & action.is_finite()) {
             let index = actions.iter().position(|action| !action.is_finite()).unwrap_or_default();
             return Err(EnvError::ActionNotFinite { env: ID.into(), index, value: actions[index] });
         }
-        if !self.running.contains(&true) {
+        if !self.groups.iter().any(Group::runs) {
             return Err(EnvError::NeedsReset { env: ID.into() });
         }
         let numbers = self.observations.len() / worlds;
@@ -189,38 +197,30 @@ impl CartPoleBatch {
         if libm::IS_KNOWN && self.level != Level::PORTABLE {
             self.level.run_plain(Advance(&mut self.groups));
         } else {
-            self.groups.iter_mut().for_each(|group| group.doubtful = [SQUARES; WIDE]);
+            self.groups.iter_mut().for_each(Group::advance_by_the_c_library);
         }
-        let outcomes = self.running.chunks_mut(WIDE).zip(self.taken.chunks_mut(WIDE));
+        let outcomes = self.groups.iter_mut().zip(self.taken.chunks_mut(WIDE));
         let outcomes = outcomes.zip(self.steps.chunks_mut(WIDE));
-        let seen = self.observations.chunks_mut(WIDE * numbers);
-        for ((group, ((running, taken), steps)), seen) in self.groups.iter_mut().zip(outcomes).zip(seen) {
-            if !group.runs {
+        let copies = numbers / 5;
+        let (seen, _) = self.observations.as_chunks_mut::<5>();
+        for (((group, taken), steps), seen) in outcomes.zip(seen.chunks_mut(WIDE * copies)) {
+            if !group.runs() {
                 continue;
             }
-            let mut any = false;
-            for (i, runs) in running.iter_mut().enumerate() {
-                if !*runs {
-                    group.stay(i);
+            let seen = seen.chunks_exact_mut(copies);
+            for (i, ((taken, step), seen)) in taken.iter_mut().zip(steps).zip(seen).enumerate() {
+                if group.running[i] == 0 {
                     continue;
                 }
-                if group.doubtful[i] != 0 {
-                    group.ask(i);
+                *taken += 1;
+                let (terminated, truncated) = (group.off[i] != 0, *taken >= MAX_STEPS);
+                if terminated | truncated {
+                    group.running[i] = 0;
                 }
-                let state = group.next.state(i);
-                taken[i] += 1;
-                let (terminated, truncated) = (state.is_off(), taken[i] >= MAX_STEPS);
-                *runs = !(terminated || truncated);
-                any |= *runs;
-                let reward = reward(group.next.cos[i], group.across[i]);
-                steps[i] = Step { reward, terminated, truncated };
-                let five = shown(state, (group.next.sin[i], group.next.cos[i]));
-                for to in seen[i * numbers..][..numbers].chunks_exact_mut(5) {
-                    to.copy_from_slice(&five);
-                }
+                *step = Step { reward: group.reward[i], terminated, truncated };
+                let [a, b, c, d, e] = &group.seen;
+                seen.fill([a[i], b[i], c[i], d[i], e[i]]);
             }
-            group.runs = any;
-            std::mem::swap(&mut group.now, &mut group.next);
         }
         Ok(&self.steps)
     }
@@ -249,34 +249,7 @@ impl States {
     }
 }
 
-impl Group {
-    /// Computes by the C library what is doubtful of world `i`.
-    fn ask(&mut self, i: usize) {
-        let Group { now, next, force, across, doubtful, .. } = self;
-        if doubtful[i] & SQUARES != 0 {
-            let motion = Motion::new(now.state(i).moved(force[i], now.sin[i], now.cos[i]));
-            next.put(i, &motion);
-            across[i] = motion.state().across().cos();
-            return;
-        }
-        if doubtful[i] & SIN != 0 {
-            next.sin[i] = next.theta[i].sin();
-        }
-        if doubtful[i] & COS != 0 {
-            next.cos[i] = next.theta[i].cos();
-        }
-        if doubtful[i] & ACROSS != 0 {
-            across[i] = next.state(i).across().cos();
-        }
-    }
-
-    /// World `i` stays as it is.
-    fn stay(&mut self, i: usize) {
-        self.next.set(i, self.now.state(i), (self.now.sin[i], self.now.cos[i]));
-    }
-}
-
-/// A step of all worlds, except where sine, cosine or a square may differ from those of the C library.
+/// A step of all worlds.
 struct Advance<'a>(&'a mut [Group]);
 
 impl Plain for Advance<'_> {
@@ -284,33 +257,133 @@ impl Plain for Advance<'_> {
 
     #[inline(always)]
     fn run(self) {
-        for group in self.0.iter_mut().filter(|group| group.runs) {
+        for group in self.0.iter_mut().filter(|group| group.runs()) {
+            group.find_squares();
+            if group.is_doubtful() {
+                group.ask_for_squares();
+            }
             group.advance();
+            if group.is_doubtful() {
+                group.ask_for_angles();
+            }
+            group.observe();
         }
     }
 }
 
 impl Group {
+    /// Whether an episode of one of its worlds runs.
     #[inline(always)]
-    fn advance(&mut self) {
-        let Group { now, next, force, across, doubtful, .. } = self;
+    fn runs(&self) -> bool {
+        self.running.iter().fold(0, |all, runs| all | runs) != 0
+    }
+
+    #[inline(always)]
+    fn is_doubtful(&self) -> bool {
+        self.doubtful.iter().fold(0, |all, part| all | part) != 0
+    }
+
+    #[inline(always)]
+    fn find_squares(&mut self) {
+        let Group { now, spin_squared, cos_squared, doubtful, .. } = self;
         for i in 0..WIDE {
-            let (sin, cos) = (now.sin[i], now.cos[i]);
-            let (spin_squared, spin_is_certain) = libm::squared(now.theta_dot[i]);
-            let (cos_squared, cos_is_certain) = libm::squared(cos);
-            let squares = Squares { spin: spin_squared, cos: cos_squared };
-            let after = now.state(i).moved_with(force[i], sin, cos, squares);
-            let angle = sin_cos(after.theta);
-            let of_track = sin_cos(after.across());
-            next.set(i, after, (angle.sin, angle.cos));
-            across[i] = of_track.cos;
-            let doubt = |is_certain: bool, part: u64| if is_certain { 0 } else { part };
-            doubtful[i] = doubt(spin_is_certain & cos_is_certain, SQUARES)
-                | doubt(angle.sin_is_certain, SIN)
-                | doubt(angle.cos_is_certain, COS)
-                | doubt(of_track.cos_is_certain, ACROSS);
+            let (spin, spin_is_certain) = libm::squared(now.theta_dot[i]);
+            let (cos, cos_is_certain) = libm::squared(now.cos[i]);
+            (spin_squared[i], cos_squared[i]) = (spin, cos);
+            doubtful[i] = doubt(spin_is_certain, SPIN) | doubt(cos_is_certain, COS_SQUARED);
         }
     }
+
+    #[inline(never)]
+    fn ask_for_squares(&mut self) {
+        let Group { now, spin_squared, cos_squared, doubtful, .. } = self;
+        for (i, doubtful) in doubtful.iter().enumerate() {
+            if doubtful & SPIN != 0 {
+                spin_squared[i] = power(now.theta_dot[i]);
+            }
+            if doubtful & COS_SQUARED != 0 {
+                cos_squared[i] = power(now.cos[i]);
+            }
+        }
+    }
+
+    /// Needs the squares.
+    #[inline(always)]
+    fn advance(&mut self) {
+        let Group { now, next, force, spin_squared, cos_squared, across, doubtful, .. } = self;
+        for i in 0..WIDE {
+            let squares = Squares { spin: spin_squared[i], cos: cos_squared[i] };
+            let after = now.state(i).moved_with(force[i], now.sin[i], now.cos[i], squares);
+            let angle = sin_cos(after.theta);
+            let (of_track, track_is_certain) = libm::cos_of_small(after.across());
+            next.set(i, after, (angle.sin, angle.cos));
+            across[i] = of_track;
+            doubtful[i] = doubt(angle.sin_is_certain, SIN)
+                | doubt(angle.cos_is_certain, COS)
+                | doubt(track_is_certain, ACROSS);
+        }
+    }
+
+    #[inline(never)]
+    fn ask_for_angles(&mut self) {
+        let Group { next, across, doubtful, .. } = self;
+        for (i, doubtful) in doubtful.iter().enumerate() {
+            if doubtful & SIN != 0 {
+                next.sin[i] = next.theta[i].sin();
+            }
+            if doubtful & COS != 0 {
+                next.cos[i] = next.theta[i].cos();
+            }
+            if doubtful & ACROSS != 0 {
+                across[i] = next.state(i).across().cos();
+            }
+        }
+    }
+
+    /// Rewards, observations and terminations of the next states, which become the present ones where an episode runs.
+    #[inline(always)]
+    fn observe(&mut self) {
+        let Group { now, next, across, reward: rewards, seen, off, running, .. } = self;
+        for i in 0..WIDE {
+            rewards[i] = reward(next.cos[i], across[i]);
+            off[i] = u64::from(next.state(i).is_off());
+            let five = shown(next.state(i), (next.sin[i], next.cos[i]));
+            for (numbers, number) in seen.iter_mut().zip(five) {
+                numbers[i] = number;
+            }
+        }
+        take(&mut now.x, &next.x, running);
+        take(&mut now.x_dot, &next.x_dot, running);
+        take(&mut now.theta, &next.theta, running);
+        take(&mut now.theta_dot, &next.theta_dot, running);
+        take(&mut now.sin, &next.sin, running);
+        take(&mut now.cos, &next.cos, running);
+    }
+
+    fn advance_by_the_c_library(&mut self) {
+        for i in 0..WIDE {
+            let motion =
+                Motion::new(self.now.state(i).moved(self.force[i], self.now.sin[i], self.now.cos[i]));
+            self.next.put(i, &motion);
+            self.across[i] = motion.state().across().cos();
+        }
+        self.observe();
+    }
+}
+
+/// Takes over the numbers of the worlds that run.
+#[inline(always)]
+fn take(to: &mut Wide, from: &Wide, running: &[u64; WIDE]) {
+    for i in 0..WIDE {
+        let bits = from[i].to_bits() & running[i] | to[i].to_bits() & !running[i];
+        to[i] = f64::from_bits(bits);
+    }
+}
+
+/// `part` unless it is certain.
+#[inline(always)]
+const fn doubt(is_certain: bool, part: u64) -> u64 {
+    if is_certain { 0 } else { part }
 }
 
 #[cfg(test)]

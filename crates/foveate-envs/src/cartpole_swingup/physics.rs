@@ -254,7 +254,7 @@ fn squared(x: f64) -> f64 {
 /// The C library's `pow(x, 2)`.
 #[cold]
 #[inline(never)]
-fn power(x: f64) -> f64 {
+pub(super) fn power(x: f64) -> f64 {
     // Hidden from the compiler, which would write a multiplication.
     x.powf(black_box(2.0))
 }
