@@ -48,15 +48,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut agent = PictureAgent::new(config.clone())?.with_level(level);
             agent.set_params(&params)?;
             let mut memory = agent.memory();
-            agent.reset(&mut memory, Seed::root(0));
             // Equal sums say that two programs saw the same pictures and computed the same.
-            let (mut sum, mut distinct) = (0.0, 0);
+            let (mut sums, mut distinct) = (vec![], 0);
             for stack in &stacks {
+                agent.reset(&mut memory, Seed::root(0));
                 agent.act(Observation::Image(*stack), &mut memory, &mut ActContext::default())?;
-                sum += match memory.head() {
+                sums.push(match memory.head() {
                     HeadMemory::Latent(latent) => latent.best().iter().map(|&code| f64::from(code)).sum(),
                     _ => memory.raw().iter().map(|&score| f64::from(score)).sum::<f64>(),
-                };
+                });
                 distinct += memory.distinct();
             }
             let mut act = || {
@@ -69,12 +69,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut compute = || stacks.iter().for_each(|stack| codes(stack.bytes()));
             let layer = fastest(&mut compute) / stacks.len() as f64;
             if json {
-                cells.push(format!("\"{name}_{level}_us\":{us:.2},\"{name}_sum\":{sum}"));
+                cells.push(format!("\"{name}_{level}_us\":{us:.2},\"{name}_sums\":{sums:?}"));
             } else {
                 let distinct = distinct as f64 / stacks.len() as f64;
                 println!(
                     "{name:>9} {level:>9}: {us:8.2} us a decision, {layer:.2} of them for the codes of {distinct:.0} \
-                     distinct patches; sum {sum}"
+                     distinct patches; sum {}",
+                    sums.iter().sum::<f64>()
                 );
             }
         }
@@ -85,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The published CarRacing agent, when its weights and pictures are there. The sum is that of the chosen codes.
+/// The published CarRacing agent, when its weights and pictures are there. A sum is that of the chosen codes.
 fn carracing() -> Result<Option<Work>, Box<dyn Error>> {
     let config = PictureConfig::carracing_pi();
     let golden = common::data("attention_neuron_carracing_pi.npz")
@@ -97,7 +98,7 @@ fn carracing() -> Result<Option<Work>, Box<dyn Error>> {
     Ok(Some(Work { name: "carracing", config, params, stacks }))
 }
 
-/// The architecture of the Pong agent. The sum is that of all scores.
+/// The architecture of the Pong agent. A sum is that of all scores.
 fn pong() -> Result<Work, Box<dyn Error>> {
     /// Decisions of a pass.
     const STEPS: usize = 24;
