@@ -314,6 +314,8 @@ const KEYS: &[&str] = &[
     "recipe.max_steps",
     "recipe.init",
     "recipe.init.uniform",
+    "recipe.teacher",
+    "recipe.teacher.weights",
     "recipe.selection.every",
     "recipe.selection.every.generations",
     "recipe.selection.tracks",

@@ -215,8 +215,10 @@ impl TrainConfig {
     }
 
     fn from_table(table: &Table, from: &str) -> Result<Self, RunError> {
-        let mut config: TrainConfig = serde_path_to_error::deserialize(table.clone())
-            .map_err(|error| bad(from, format!("{}: {}", error.path(), with_hint(error.inner(), table))))?;
+        let mut config: TrainConfig = serde_path_to_error::deserialize(table.clone()).map_err(|error| {
+            let place = error.path().to_string();
+            bad(from, format!("{place}: {}", with_hint(error.inner(), &place, table)))
+        })?;
         config.env.came_from(from, WorldFlags { only_of_file: true, ..WorldFlags::default() });
         config.check().map_err(|why| bad(from, why))?;
         Ok(config)

@@ -1,6 +1,6 @@
 //! The initial weights of a run, see [`Init`].
 
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 
 use foveate_agents::registry;
 use foveate_core::{Seed, TensorShape};
@@ -17,10 +17,20 @@ use crate::weights::{AgentFile, load_weights_or_run};
 /// When the file cannot be read or holds no weights.
 pub fn pin(init: &mut Init) -> Result<(), RunError> {
     if let Init::Weights { weights, sha256, .. } = init {
-        *weights = absolute(&*weights).map_err(RunError::io("read", weights))?;
-        let found = load(weights, sha256.as_deref())?.sha256();
-        *sha256 = Some(found);
+        pin_file("init", weights, sha256)?;
     }
+    Ok(())
+}
+
+/// The same for one file; `key` is what names it in the recipe.
+pub(crate) fn pin_file(
+    key: &str,
+    weights: &mut PathBuf,
+    sha256: &mut Option<String>,
+) -> Result<(), RunError> {
+    *weights = absolute(&*weights).map_err(RunError::io("read", weights))?;
+    let found = load(key, weights, sha256.as_deref())?.sha256();
+    *sha256 = Some(found);
     Ok(())
 }
 
@@ -53,7 +63,7 @@ pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights,
             })
         }
         Init::Weights { weights, layers, sha256 } if !layers.is_empty() => {
-            let file = load(weights, sha256.as_deref())?;
+            let file = load("init", weights, sha256.as_deref())?;
             let wanted = registry::tensors(agent, settings)?;
             let taken = taken(&file, &wanted, layers)
                 .map_err(|why| RunError::BadRequest { why: format!("init: {}: {why}", weights.display()) })?;
@@ -68,7 +78,7 @@ pub fn fresh(init: &Init, agent: &str, settings: &Value) -> Result<FreshWeights,
             })
         }
         Init::Weights { weights, sha256, .. } => {
-            let file = load(weights, sha256.as_deref())?;
+            let file = load("init", weights, sha256.as_deref())?;
             let wanted = registry::tensors(agent, settings)?;
             if file.name() != agent || file.tensors() != wanted {
                 return Err(RunError::BadRequest {
@@ -127,10 +137,11 @@ fn taken(
     Ok(taken)
 }
 
-fn load(path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
+/// The weights that `key` of the recipe names, if they are those that a run started with.
+pub(crate) fn load(key: &str, path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
     // A configuration may come from a stranger: opening a FIFO would block for ever.
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        let why = format!("init: {} is no file; name a weight file or the folder of a run", path.display());
+        let why = format!("{key}: {} is no file; name a weight file or the folder of a run", path.display());
         return Err(RunError::BadRequest { why });
     }
     let (file, path) = load_weights_or_run(path)?;
@@ -138,7 +149,7 @@ fn load(path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
     match sha256 {
         Some(wanted) if wanted != found => Err(RunError::BadRequest {
             why: format!(
-                "init: {} now holds the weights {found}, the configuration names {wanted}; bring the file back or \
+                "{key}: {} now holds the weights {found}, the configuration names {wanted}; bring the file back or \
                  begin a new run",
                 path.display()
             ),
@@ -163,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_is_no_file_is_not_waited_for() {
-        let said = load(Path::new("/dev/null"), None).expect_err("a device").to_string();
+        let said = load("init", Path::new("/dev/null"), None).expect_err("a device").to_string();
         assert!(said.contains("init: /dev/null is no file; name a weight file"), "{said}");
     }
 

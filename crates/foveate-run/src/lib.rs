@@ -32,6 +32,7 @@ pub mod progress;
 pub mod replay;
 pub mod stress;
 pub mod suggest;
+mod teacher;
 pub mod tensorboard;
 pub mod tensors;
 pub mod ticker;

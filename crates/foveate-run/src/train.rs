@@ -27,6 +27,7 @@ use crate::error::RunError;
 use crate::initial;
 use crate::parallel_student::ParallelStudent;
 use crate::progress::{Note, RunName, TrainObserver};
+use crate::teacher;
 use crate::trust::{Trust, is_native};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
@@ -148,7 +149,7 @@ impl Parts {
         let TrainConfig { seed, env: env_section, agent: agent_section, recipe, .. } = config;
         let seed = *seed;
         let world = env_section.request()?;
-        let env = crate::worlds::make(world.clone())?;
+        let env = teacher::world(world.clone(), recipe.teacher.as_ref())?;
         let settings = agent_section.settings()?;
         let name = agent_section.name.clone();
         let whole = registry::full_config(&name, &settings)?;
@@ -223,7 +224,10 @@ fn taught(
     if imitates {
         match env.expert(&mut action) {
             Err(error @ EnvError::NoExpert { .. }) => {
-                let why = format!("{error}; {} does without one", Setting::Preset.to("evolution"));
+                let why = format!(
+                    "{error}; {} does without one, and recipe.teacher = {{ weights = \"FILE\" }} names a trained agent to ask",
+                    Setting::Preset.to("evolution")
+                );
                 return Err(RunError::BadRequest { why });
             }
             asked => asked?,

@@ -31,13 +31,24 @@ pub fn instance(world: &str) -> &'static str {
 /// # Errors
 /// When there is no such world, picture, variant, shift or option, when they cannot be combined, or when the
 /// pictures of a video or the files cannot be read.
-pub fn make(mut request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
+pub fn make(request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
+    make_around(request, Ok)
+}
+
+/// As [`make`], with what `around` makes of the world, before shifts and wrappers.
+///
+/// # Errors
+/// As [`make`], and those of `around`.
+pub(crate) fn make_around(
+    mut request: EnvRequest,
+    around: impl FnOnce(Box<dyn Env>) -> Result<Box<dyn Env>, RunError>,
+) -> Result<Box<dyn Env>, RunError> {
     load_files(&mut request)?;
     let plan = plan(&std::mem::take(&mut request.shifts))?;
     // Without wrappers all shifts are in one place, in their order.
     let (before, after) =
         if request.options.contains_key(WRAP) { plan.split_at_wrappers() } else { (Plan::none(), plan) };
-    let env = build_shifted(request, &before)?;
+    let env = build_shifted(request, &before, around)?;
     if after.is_empty() { Ok(env) } else { Ok(Box::new(Shifted::new(env, &after)?)) }
 }
 
@@ -62,13 +73,17 @@ pub fn load_files(request: &mut EnvRequest) -> Result<(), RunError> {
 /// When there is no such world, picture, variant or option, when they cannot be combined, or when pictures
 /// are missing.
 pub fn build(request: EnvRequest) -> Result<Box<dyn Env>, RunError> {
-    build_shifted(request, &Plan::none())
+    build_shifted(request, &Plan::none(), Ok)
 }
 
-/// As [`build`], with shifts before the wrappers.
-fn build_shifted(mut request: EnvRequest, before: &Plan) -> Result<Box<dyn Env>, RunError> {
+/// As [`build`], with what `around` makes of the world, and shifts before the wrappers.
+fn build_shifted(
+    mut request: EnvRequest,
+    before: &Plan,
+    around: impl FnOnce(Box<dyn Env>) -> Result<Box<dyn Env>, RunError>,
+) -> Result<Box<dyn Env>, RunError> {
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
-    let mut env = foveate_registry::world(&request.id).map_err(suggest::named)?.build(&request)?;
+    let mut env = around(foveate_registry::world(&request.id).map_err(suggest::named)?.build(&request)?)?;
     if !before.is_empty() {
         env = Box::new(Shifted::new(env, before)?);
     }

@@ -40,7 +40,7 @@ pub use learners::{
 };
 pub use recipe::{
     Fitness, Init, Interval, LearnerConfig, Patience, Recipe, Replay, ReplayJudge, Schedule, Selection,
-    Stage, TrackSeeds, track_seed,
+    Stage, Teacher, TrackSeeds, track_seed,
 };
 pub use summary::{NO_INTERVAL, Summary, decimals, interval_text};
 pub use training::{FreshWeights, Training};

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 pub use self::schedule::Schedule;
 pub use self::stage::{LearnerConfig, Stage};
 pub use self::tracks::track_seed;
-pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, TrackSeeds};
+pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, Teacher, TrackSeeds};
 use crate::error::TrainError;
 use crate::learners::{LEARNERS, LearnsFrom};
 
@@ -37,6 +37,9 @@ pub struct Recipe {
     /// Initial weights of the starts of the first stage.
     #[serde(default)]
     pub init: Init,
+    /// Whom stages that imitate learn from; without one, from the world's expert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teacher: Option<Teacher>,
     /// How weights are selected and tested.
     pub selection: Selection,
     /// The stages, in order. The file writes them as `[[…stage]]`.
@@ -100,6 +103,9 @@ impl Recipe {
             ));
         }
         self.selection.check().map_err(TrainError::recipe)?;
+        if self.teacher.is_some() && !self.learns_from(LearnsFrom::Demonstrations) {
+            return refuse("teacher in the recipe, but no stage imitates; remove it, or give a stage algorithm = \"imitation\"".into());
+        }
         for stage in &self.stages {
             stage.check(&self.algorithm, self.max_steps).map_err(|error| error.in_stage(&stage.name))?;
         }

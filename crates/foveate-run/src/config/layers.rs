@@ -139,6 +139,9 @@ impl UserSettings {
         let mut config = TrainConfig::from_table(&table, &from)?;
         config.recipe.complete().map_err(|error| bad(&from, error.to_string()))?;
         initial::pin(&mut config.recipe.init)?;
+        if let Some(teacher) = &mut config.recipe.teacher {
+            initial::pin_file("teacher", &mut teacher.weights, &mut teacher.sha256)?;
+        }
         config.env.origin = self.origin(&from);
         Ok(config)
     }
@@ -276,16 +279,17 @@ pub(super) fn bad(from: &str, why: String) -> RunError {
     RunError::Config { from: from.to_owned(), why }
 }
 
-/// The message of an error in `table`, with a suggested name or the section where the key belongs.
-pub(super) fn with_hint(error: &toml::de::Error, table: &Table) -> String {
+/// The message of an error at `place` in `table`, with a suggested name or the section where the key belongs.
+pub(super) fn with_hint(error: &toml::de::Error, place: &str, table: &Table) -> String {
     let text = one_line(error);
     let Some((given, known)) = near::unknown_word(&text) else { return text };
     let path = || path_of(&Value::Table(table.clone()), given).or_else(|| agent_key(table, given));
     match near::hint_of(given, known) {
         hint if !hint.is_empty() => text.replace("; correct it", &format!(";{hint}")),
         _ => match path() {
-            Some(path) => text.replace("; correct it", &format!("; did you mean {path}?")),
-            None => text,
+            // The key itself may be the only one of its name.
+            Some(path) if path != place => text.replace("; correct it", &format!("; did you mean {path}?")),
+            _ => text,
         },
     }
 }

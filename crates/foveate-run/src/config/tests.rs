@@ -86,6 +86,12 @@ fn bad_input() {
     check_err("", &["recipe.selection.every=-1"], "recipe.selection.every: -1, expected training steps");
     check_err("", &["recipe.init=ones"], "recipe.init: no beginning is called \"ones\"; choose");
     check_err("", &["recipe.init.weights=nowhere.safetensors"], "nowhere.safetensors");
+    check_err("", &["recipe.teacher.weights=nowhere.safetensors"], "nowhere.safetensors");
+    check_err(
+        "",
+        &["recipe.teacher.file=a"],
+        "recipe.teacher.file: unknown field `file`, expected `weights` or `sha256`; correct it",
+    );
     check_err("", &["workers=5000"], "workers = 5000; choose a number from 0");
     check_err(&"#".repeat(2 << 20), &[], "is it the right file?");
     let said = TrainConfig::load("desktop", None, &NO_SETS).expect_err("no such preset").to_string();

@@ -18,6 +18,7 @@ fn recipe() -> Recipe {
     Recipe {
         algorithm: "rank-es".into(),
         max_steps: 50,
+        teacher: None,
         init: Init::Torch,
         selection: Selection {
             every: Interval::Steps(700),

@@ -95,12 +95,16 @@ fn numbers_that_make_no_sense_are_refused() {
         table.extend(keys);
         recipe.stages[0] = table.try_into().expect("a stage");
     }
-    let cases: [(Change, &str); 41] = [
+    let cases: [(Change, &str); 42] = [
         (|r| r.stages.clear(), "the recipe has no stage; write"),
         (|r| stage(r, "algorithm = 'cma'"), "is called \"cma\"; did you mean cma-es? choose from: rank-es"),
         (|r| r.max_steps = 0, "max_steps = 0"),
         (|r| r.init = Init::Uniform(0.0), "init: uniform = 0 in the recipe; choose a number above 0"),
         (|r| r.init = Init::Uniform(f64::INFINITY), "init: uniform = inf"),
+        (
+            |r| r.teacher = Some(Teacher { weights: "a".into(), sha256: None }),
+            "teacher in the recipe, but no stage imitates",
+        ),
         (|r| r.selection.every = Interval::Steps(0), "selection.every = 0"),
         (|r| r.selection.every = Interval::Generations(0), "selection.every = 0"),
         (|r| r.selection.finalists = 0, "selection.finalists = 0"),

@@ -180,6 +180,18 @@ pub enum Init {
     },
 }
 
+/// A trained agent that says in every step of a demonstration what it would do, in place of the world's expert. In TOML
+/// `{ weights = "FILE" }`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Teacher {
+    /// A weight file or the folder of a run.
+    pub weights: PathBuf,
+    /// SHA-256 of the parameters. A run records it when it starts, and rejects other weights on resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct InitTable {

@@ -1,0 +1,195 @@
+//! A trained agent as the expert of a world: a teacher for a pupil that sees less, or otherwise.
+
+use foveate_core::{
+    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GridView, ImageBuf, Observation, Seed,
+    StateEdit, Step, StepDerivatives,
+};
+use foveate_envs::registry::EnvRequest;
+use foveate_train::Teacher;
+
+use crate::error::RunError;
+use crate::{initial, worlds};
+
+/// The world of `request`, whose expert is `teacher` if there is one. The teacher sees the world itself, before shifts and
+/// wrappers, which are the pupil's.
+///
+/// # Errors
+/// As [`worlds::make`], and when the teacher's weights cannot be read or are not those that a run started with.
+pub(crate) fn world(request: EnvRequest, teacher: Option<&Teacher>) -> Result<Box<dyn Env>, RunError> {
+    let Some(Teacher { weights, sha256 }) = teacher else { return worlds::make(request) };
+    let file = initial::load("teacher", weights, sha256.as_deref())?;
+    let agent = file.agent()?;
+    worlds::make_around(request, |env| Ok(Box::new(Taught::new(env, agent))))
+}
+
+/// A world whose expert is an agent.
+struct Taught {
+    env: Box<dyn Env>,
+    teacher: Box<dyn Agent>,
+    /// Of the teacher, who does not explore.
+    context: ActContext,
+    /// Whether the teacher has begun the episode.
+    begun: bool,
+}
+
+impl Taught {
+    fn new(env: Box<dyn Env>, teacher: Box<dyn Agent>) -> Self {
+        Taught { env, teacher, context: ActContext::default(), begun: false }
+    }
+}
+
+impl Env for Taught {
+    fn spec(&self) -> &EnvSpec {
+        self.env.spec()
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        self.env.reset(seed);
+        self.begun = false;
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        self.env.step(action)
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        self.env.observation()
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        self.env.render(view)
+    }
+
+    fn state(&self) -> Fact {
+        self.env.state()
+    }
+
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        let Taught { env, teacher, context, begun } = self;
+        let id = &env.spec().id;
+        if !*begun {
+            // Whatever a teacher draws is the same in every episode: demonstrations depend on nothing but the episode.
+            teacher.begin_episode(Seed::root(0));
+            (*context, *begun) = (ActContext::default(), true);
+        }
+        let decision = teacher.act(env.observation(), context).map_err(|error| {
+            let why = format!(
+                "the teacher cannot act here: {error}; it sees the world without wrappers and shifts"
+            );
+            EnvError::BadOption { env: id.clone(), why }
+        })?;
+        if decision.action.len() != action.len() {
+            return Err(EnvError::ActionLength {
+                env: id.clone(),
+                wanted: action.len(),
+                given: decision.action.len(),
+            });
+        }
+        if let Some(index) = decision.action.iter().position(|x| !x.is_finite()) {
+            return Err(EnvError::ActionNotFinite { env: id.clone(), index, value: decision.action[index] });
+        }
+        action.copy_from_slice(decision.action);
+        Ok(())
+    }
+
+    fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
+        self.env.derivatives(action, derivatives)
+    }
+
+    fn sensor_order(&self) -> Option<&[u32]> {
+        self.env.sensor_order()
+    }
+
+    fn grid_view(&self) -> Option<GridView> {
+        self.env.grid_view()
+    }
+
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        self.env.edit_state(edit)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        Box::new(Taught {
+            env: self.env.boxed_clone(),
+            teacher: self.teacher.boxed_clone(),
+            context: self.context.clone(),
+            begun: self.begun,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foveate_agents::registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::weights::AgentFile;
+
+    /// A network that minds the order of the five numbers.
+    fn file(inputs: usize) -> AgentFile {
+        let settings =
+            json!({ "observation": vec![[-3.0, 3.0]; inputs], "actions": [[-1.0, 1.0]], "discrete": false });
+        let params =
+            registry::initial_params("actor-critic", &settings, registry::Init::Torch, Seed::root(4));
+        AgentFile::new("actor-critic", &settings, params.expect("good settings")).expect("they fit")
+    }
+
+    fn taught(inputs: usize, shifts: &[&str]) -> Result<Box<dyn Env>, RunError> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let weights = dir.path().join("teacher.safetensors");
+        file(inputs).save(&weights).expect("writable");
+        let shifts = shifts.iter().map(|&shift| shift.to_owned()).collect();
+        let request = EnvRequest { id: "cartpole-swingup-harder".into(), shifts, ..EnvRequest::default() };
+        world(request, Some(&Teacher { weights, sha256: None }))
+    }
+
+    /// The teacher's actions in the first steps of an episode.
+    fn advice(env: &mut dyn Env, seed: u64) -> Vec<f64> {
+        env.reset(Some(seed));
+        let step = |env: &mut dyn Env| {
+            let mut action = [0.0];
+            env.expert(&mut action).expect("a teacher");
+            env.step(Action::Continuous(&action)).expect("it runs");
+            action[0]
+        };
+        (0..15).map(|_| step(env)).collect()
+    }
+
+    #[test]
+    fn the_expert_is_the_teacher_who_sees_the_world_without_shifts() {
+        let mut agent = file(5).agent().expect("an agent");
+        let mut plain =
+            worlds::make(EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() })
+                .expect("native");
+        plain.reset(Some(8));
+        agent.begin_episode(Seed::root(0));
+        let alone: Vec<f64> = (0..15)
+            .map(|_| {
+                let decision = agent.act(plain.observation(), &mut ActContext::default()).expect("it acts");
+                let action = decision.action[0];
+                plain.step(Action::Continuous(&[action])).expect("it runs");
+                action
+            })
+            .collect();
+        let mut env = taught(5, &[]).expect("it fits");
+        assert_eq!(advice(&mut *env, 8), alone);
+        assert_ne!(advice(&mut *env, 9), alone);
+        assert_eq!(advice(&mut *env.boxed_clone(), 8), alone);
+        let mut shuffled = taught(5, &["shuffle:5"]).expect("it fits");
+        assert_eq!(advice(&mut *shuffled, 8), alone);
+        assert_ne!(shuffled.observation().numbers(), env.observation().numbers());
+    }
+
+    #[test]
+    fn a_teacher_of_another_world_is_refused() {
+        let mut env = taught(4, &[]).expect("only its first decision shows it");
+        env.reset(Some(1));
+        let said = env.expert(&mut [0.0]).expect_err("other numbers").to_string();
+        assert!(said.contains("cartpole-swingup-harder: the teacher cannot act here: "), "{said}");
+        let missing = Teacher { weights: "nowhere.safetensors".into(), sha256: None };
+        let request = EnvRequest { id: "cartpole-swingup-harder".into(), ..EnvRequest::default() };
+        let said = world(request, Some(&missing)).err().expect("no file").to_string();
+        assert!(said.contains("nowhere.safetensors"), "{said}");
+    }
+}
