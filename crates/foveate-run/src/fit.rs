@@ -212,8 +212,28 @@ impl Configured {
         if let Value::Object(fitted) = fitted {
             complete(&mut config.agent.config, fitted);
         }
-        if sees == Sees::Picture {
-            self.choose_view()?;
+        match sees {
+            Sees::Picture => self.choose_view()?,
+            Sees::Numbers => self.name_sensors()?,
+            Sees::Grid | Sees::Nothing | Sees::PictureOrNumbers | Sees::NumbersOrGrid => {}
+        }
+        Ok(())
+    }
+
+    /// Gives an agent that knows its numbers by name those of the world, unless the configuration names them.
+    fn name_sensors(&mut self) -> Result<(), RunError> {
+        let Configured { config, world, .. } = self;
+        let sensors = WORLDS.get(&config.env.id).map_or(&[][..], |world| world.sensors);
+        let numbers = world.as_ref().map_or(0, |env| env.spec().observation.numbers());
+        // With shifts and wrappers, a world may show other numbers.
+        if sensors.is_empty() || sensors.len() != numbers || config.agent.config.contains_key("sensors") {
+            return Ok(());
+        }
+        let mut named = config.agent.clone();
+        named.config.insert("sensors".to_owned(), sensors.to_vec().into());
+        // Not every agent has names for them.
+        if registry::full_config(&named.name, &named.settings()?).is_ok() {
+            config.agent = named;
         }
         Ok(())
     }
@@ -419,6 +439,25 @@ mod tests {
         assert_eq!(seen(&[], None), ("one-hot".to_owned(), 20));
         assert_eq!(seen(&[], Some("relational-book")), ("view".to_owned(), 3));
         assert_eq!(seen(&["env.picture=full"], None), ("full".to_owned(), 3), "what the user says");
+    }
+
+    #[test]
+    fn sensors_have_the_names_of_the_world() {
+        let named = |sets: &[&str]| {
+            let always = ["env.id=cartpole-swingup-harder", "agent.name=attention-neuron"];
+            let sets = [&always[..], sets].concat();
+            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let made = configure(Some("gymnasium"), &said).expect("it fits");
+            let sensors = made.config.agent.config.get("sensors").and_then(toml::Value::as_array).cloned();
+            sensors.map(|names| {
+                names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>()
+            })
+        };
+        let world = WORLDS.get("cartpole-swingup-harder").expect("it exists").sensors;
+        assert_eq!(named(&[]).expect("named"), world);
+        let own = ["agent.config.sensors=[\"a\"]"];
+        assert_eq!(named(&own).expect("what the user says"), ["a"]);
+        assert_eq!(named(&["env.shifts=[\"noise-channels:3\"]"]), None, "other numbers");
     }
 
     #[test]
