@@ -11,4 +11,5 @@ pub mod random;
 pub mod registry;
 pub mod shift;
 pub mod take_cover;
+pub mod taught;
 pub mod wrap;

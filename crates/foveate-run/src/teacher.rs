@@ -1,10 +1,8 @@
-//! A trained agent as the expert of a world: a teacher for a pupil that sees less, or otherwise.
+//! The world of a run whose stages learn from a trained agent.
 
-use foveate_core::{
-    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GridView, ImageBuf, Observation, Seed,
-    StateEdit, Step, StepDerivatives,
-};
+use foveate_core::Env;
 use foveate_envs::registry::EnvRequest;
+use foveate_envs::taught::Taught;
 use foveate_train::Teacher;
 
 use crate::error::RunError;
@@ -22,105 +20,10 @@ pub(crate) fn world(request: EnvRequest, teacher: Option<&Teacher>) -> Result<Bo
     worlds::make_around(request, |env| Ok(Box::new(Taught::new(env, agent))))
 }
 
-/// A world whose expert is an agent.
-struct Taught {
-    env: Box<dyn Env>,
-    teacher: Box<dyn Agent>,
-    /// Of the teacher, who does not explore.
-    context: ActContext,
-    /// Whether the teacher has begun the episode.
-    begun: bool,
-}
-
-impl Taught {
-    fn new(env: Box<dyn Env>, teacher: Box<dyn Agent>) -> Self {
-        Taught { env, teacher, context: ActContext::default(), begun: false }
-    }
-}
-
-impl Env for Taught {
-    fn spec(&self) -> &EnvSpec {
-        self.env.spec()
-    }
-
-    fn reset(&mut self, seed: Option<u64>) {
-        self.env.reset(seed);
-        self.begun = false;
-    }
-
-    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
-        self.env.step(action)
-    }
-
-    fn observation(&self) -> Observation<'_> {
-        self.env.observation()
-    }
-
-    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        self.env.render(view)
-    }
-
-    fn state(&self) -> Fact {
-        self.env.state()
-    }
-
-    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        let Taught { env, teacher, context, begun } = self;
-        let id = &env.spec().id;
-        if !*begun {
-            // Whatever a teacher draws is the same in every episode: demonstrations depend on nothing but the episode.
-            teacher.begin_episode(Seed::root(0));
-            (*context, *begun) = (ActContext::default(), true);
-        }
-        let decision = teacher.act(env.observation(), context).map_err(|error| {
-            let why = format!(
-                "the teacher cannot act here: {error}; it sees the world without wrappers and shifts"
-            );
-            EnvError::BadOption { env: id.clone(), why }
-        })?;
-        if decision.action.len() != action.len() {
-            return Err(EnvError::ActionLength {
-                env: id.clone(),
-                wanted: action.len(),
-                given: decision.action.len(),
-            });
-        }
-        if let Some(index) = decision.action.iter().position(|x| !x.is_finite()) {
-            return Err(EnvError::ActionNotFinite { env: id.clone(), index, value: decision.action[index] });
-        }
-        action.copy_from_slice(decision.action);
-        Ok(())
-    }
-
-    fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
-        self.env.derivatives(action, derivatives)
-    }
-
-    fn sensor_order(&self) -> Option<&[u32]> {
-        self.env.sensor_order()
-    }
-
-    fn grid_view(&self) -> Option<GridView> {
-        self.env.grid_view()
-    }
-
-    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
-        self.env.edit_state(edit)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Env> {
-        Box::new(Taught {
-            env: self.env.boxed_clone(),
-            teacher: self.teacher.boxed_clone(),
-            context: self.context.clone(),
-            begun: self.begun,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use foveate_agents::registry;
+    use foveate_core::{ActContext, Action, Seed};
     use serde_json::json;
 
     use super::*;
