@@ -1,8 +1,8 @@
 //! [`Taught`]: a world whose expert is a trained agent.
 
 use foveate_core::{
-    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GridView, ImageBuf, Observation, Seed, StateEdit,
-    Step, StepDerivatives,
+    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GridView, ImageBuf, Observation, Seed,
+    StateEdit, Step, StepDerivatives,
 };
 
 /// A world whose expert is an agent, a teacher for one that sees less, or otherwise.
