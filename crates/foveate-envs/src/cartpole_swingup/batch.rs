@@ -197,7 +197,8 @@ impl CartPoleBatch {
         if libm::IS_KNOWN && self.level != Level::PORTABLE {
             self.level.run_plain(Advance(&mut self.groups));
         } else {
-            self.groups.iter_mut().for_each(Group::advance_by_the_c_library);
+            let running = self.groups.iter_mut().filter(|group| group.runs());
+            running.for_each(Group::advance_by_the_c_library);
         }
         let outcomes = self.groups.iter_mut().zip(self.taken.chunks_mut(WIDE));
         let outcomes = outcomes.zip(self.steps.chunks_mut(WIDE));
