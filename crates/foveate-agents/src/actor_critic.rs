@@ -1,7 +1,8 @@
 //! A plain network that draws its actions from a distribution and estimates values, for policy gradients (PPO).
 //!
-//! It acts on numbers or on a grid of cells, without attention. Without memory it has two networks of tanh layers, one for
-//! the actions and one for the value; with an LSTM both share the layers and the LSTM. A choice is drawn by the softmax of
+//! It acts on numbers, a grid of cells or a picture, without attention. Convolutions with relu, if there are any, come first
+//! and are shared. Without memory it has two networks of tanh layers, one for the actions and one for the value; with an LSTM
+//! both share the layers and the LSTM. A choice is drawn by the softmax of
 //! its logits. Other actions are independent normal numbers, whose standard deviations are parameters that do not depend on
 //! the observation. When it does not explore, it takes the most likely choice, or the means, within the range of the
 //! actions.
@@ -11,17 +12,17 @@ mod student;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, ActionDistribution, Agent, Decision, Observation, ObservationSpace, Policy,
-    PolicyAgent, PolicyError, Seed, Student, TensorShape,
+    ActContext, ActMode, ActionDistribution, Agent, Decision, Observation, ObservationSpace, PixelShape,
+    Policy, PolicyAgent, PolicyError, Seed, Student, TensorShape,
 };
 use foveate_kernels::Level;
 use foveate_learn::{
-    Activations, Add, Builder, Function, Linear, LstmGates, Network, Node, Part, StateNodes,
+    Activations, Add, Builder, Conv, Function, Linear, LstmGates, Network, Node, Part, StateNodes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::{MAX_HIDDEN, MAX_SENSORS, bad, check_actions, check_params, within};
+use crate::config::{ConvolutionLayer, MAX_HIDDEN, MAX_SENSORS, bad, check_actions, check_params, within};
 use crate::controller_agent::{MOST, scale};
 use crate::params::{Params, forward_params};
 use crate::probabilities::probabilities;
@@ -31,6 +32,10 @@ pub use student::ActorCriticStudent;
 
 /// Most layers before the heads.
 const MAX_LAYERS: usize = 16;
+/// Smallest side of a picture that gets convolutions by default: 8 pixels every 4, then 4 every 2.
+const SMALLEST: usize = 20;
+/// Most numbers of a grid or a picture.
+const MAX_VIEW: usize = 1 << 20;
 /// What the first weights of the policy's last layer are multiplied by, so that all actions are about equally likely at first.
 const CAREFUL: f32 = 0.01;
 
@@ -38,12 +43,15 @@ const CAREFUL: f32 = 0.01;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ActorCriticConfig {
-    /// `[low, high]` per number that is seen: what goes to the network's −1 and 1. Empty for a grid.
+    /// `[low, high]` per number that is seen: what goes to the network's −1 and 1. Empty for a grid or a picture.
     pub observation: Vec<[f64; 2]>,
-    /// Rows, columns and channels of a grid; zeros for numbers.
+    /// Rows, columns and channels of a grid or a picture, those of all pictures of a stack; zeros for numbers.
     pub view: [usize; 3],
-    /// What the codes of a grid are divided by, above 0.
+    /// What the codes of a grid, or the bytes of a picture, are divided by, above 0.
     pub divisor: f64,
+    /// Convolutions of the view.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub convolutions: Vec<ConvolutionLayer>,
     /// Units of each tanh layer.
     pub hidden: Vec<usize>,
     /// Units of the LSTM after them, 0 for none.
@@ -63,6 +71,7 @@ impl Default for ActorCriticConfig {
             observation: vec![[-1.0, 1.0]; 4],
             view: [0; 3],
             divisor: 10.0,
+            convolutions: vec![],
             hidden: vec![64, 64],
             lstm: 0,
             discrete: true,
@@ -87,10 +96,10 @@ impl ActorCriticConfig {
     /// The network of valid settings.
     fn build(&self) -> Result<Nodes, PolicyError> {
         let (inputs, outputs) = (self.inputs(), self.actions.len());
-        if !(1..=MAX_SENSORS).contains(&inputs) {
+        if !(1..=MAX_VIEW).contains(&inputs) || self.observation.len() > MAX_SENSORS {
             return bad(format!(
                 "observation has {} ranges and view is {:?}, {inputs} numbers; give one [low, high] for each number that the \
-                 world shows, or rows, columns and channels of its grid, 1 to {MAX_SENSORS}",
+                 world shows, 1 to {MAX_SENSORS}, or rows, columns and channels of its grid or picture, 1 to {MAX_VIEW}",
                 self.observation.len(),
                 self.view
             ));
@@ -112,12 +121,30 @@ impl ActorCriticConfig {
             return bad(format!("log_std = {}; choose from -20 to 20", self.log_std));
         }
         within("number of hidden layers, hidden,", self.hidden.len(), MAX_LAYERS)?;
+        if self.convolutions.len() > MAX_LAYERS {
+            return bad(format!(
+                "convolutions names {}; at most {MAX_LAYERS} are possible",
+                self.convolutions.len()
+            ));
+        }
+        let [rows, columns, _] = self.view;
+        ConvolutionLayer::check_all(&self.convolutions, "convolutions", [rows, columns])?;
         for &units in self.hidden.iter().chain((self.lstm > 0).then_some(&self.lstm)) {
             within("number of units", units, MAX_HIDDEN)?;
         }
         check_actions(&self.actions)?;
         let mut net = Builder::default();
-        let input = net.input("observation", [inputs]);
+        let input = if self.convolutions.is_empty() {
+            net.input("observation", [inputs])
+        } else {
+            let mut x = net.input("observation", self.view);
+            for (i, &ConvolutionLayer { filters, size, stride }) in self.convolutions.iter().enumerate() {
+                x = net.layer(&format!("conv{}", i + 1), Conv::new(filters, size).with_stride(stride), [x]);
+                x = net.map(Function::Relu, x);
+            }
+            let numbers = net.shape(x).iter().product::<usize>();
+            net.reshape(x, [numbers])
+        };
         let trunk = |net: &mut Builder, name: &str| {
             let mut x = input;
             for (i, &units) in self.hidden.iter().enumerate() {
@@ -183,17 +210,33 @@ impl Eyes {
     /// Writes the network's inputs for `observation`.
     fn read(&self, observation: Observation<'_>, to: &mut [f32]) -> Result<(), PolicyError> {
         let [rows, columns, channels] = self.config.view;
+        let divisor = self.config.divisor as f32;
         if let (true, Observation::Grid(grid)) = (self.scales.is_empty(), observation)
             && [grid.rows(), grid.columns(), grid.channels()] == self.config.view
         {
-            let divisor = self.config.divisor as f32;
             to.iter_mut().zip(grid.codes()).for_each(|(to, &code)| *to = f32::from(code) / divisor);
             return Ok(());
+        }
+        if let (true, Some(pixels)) = (self.scales.is_empty(), observation.image()) {
+            let PixelShape { frames, height, width, channels: colours } = pixels.shape();
+            if [height, width, frames * colours] == self.config.view {
+                // Pictures of a stack become channels, oldest first.
+                let factor = 1.0 / divisor;
+                for (frame, bytes) in pixels.bytes().chunks_exact(height * width * colours).enumerate() {
+                    let places = to.chunks_exact_mut(frames * colours).zip(bytes.chunks_exact(colours));
+                    for (to, bytes) in places {
+                        for (to, &byte) in to[frame * colours..].iter_mut().zip(bytes) {
+                            *to = f32::from(byte) * factor;
+                        }
+                    }
+                }
+                return Ok(());
+            }
         }
         let given = observation.numbers().unwrap_or_default();
         if self.scales.is_empty() || given.len() != self.scales.len() {
             let wanted = if self.scales.is_empty() {
-                format!("a grid of {rows}x{columns} cells with {channels} codes each")
+                format!("{rows}x{columns} cells or pixels with {channels} numbers each")
             } else {
                 format!("{} numbers", self.scales.len())
             };
@@ -396,22 +439,34 @@ impl AgentConfig for ActorCriticConfig {
 pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "actor-critic",
     summary: "draws its actions and estimates values with a plain network, or an LSTM; learns by policy gradients",
-    sees: Sees::NumbersOrGrid,
+    sees: Sees::Anything,
     read: registry::read::<ActorCriticConfig>,
     fit: |spec, ranges| {
-        let view = match spec.observation {
-            ObservationSpace::Grid { rows, columns, channels } => [rows, columns, channels],
-            _ => [0; 3],
-        };
         let actions = spec.action.bounds();
-        json!({ "observation": ranges, "view": view, "discrete": spec.action.is_discrete(), "actions": actions })
+        let mut fitted = json!({ "observation": ranges, "view": [0, 0, 0], "discrete": spec.action.is_discrete(), "actions": actions });
+        if let ObservationSpace::Grid { rows, columns, channels } = spec.observation {
+            fitted["view"] = json!([rows, columns, channels]);
+        } else if let (true, Some(shape)) = (ranges.is_empty(), spec.observation.image()) {
+            let PixelShape { frames, height, width, channels } = shape;
+            fitted["view"] = json!([height, width, frames.saturating_mul(channels)]);
+            fitted["divisor"] = json!(255.0);
+            // Those of Mnih et al. 2013, as far as the picture is large enough.
+            let layers = [(16, 8, 4), (32, 4, 2)].map(|(filters, size, stride)| ConvolutionLayer {
+                filters,
+                size,
+                stride,
+            });
+            let usual = if height.min(width) >= SMALLEST { &layers[..] } else { &[] };
+            fitted["convolutions"] = json!(usual);
+        }
+        fitted
     },
     published: &[],
 };
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{ActorCritic, Grid, Predictions};
+    use foveate_core::{ActorCritic, Grid, Pixels, Predictions};
 
     use super::*;
 
@@ -600,10 +655,84 @@ mod tests {
         let other = Observation::Grid(Grid::new(2, 3, 2, &codes).expect("12 codes"));
         let said =
             agent.act(other, &mut memory, &mut ActContext::default()).expect_err("other sides").to_string();
-        assert!(said.contains("built for a grid of 3x2 cells with 2 codes each"), "{said}");
+        assert!(said.contains("built for 3x2 cells or pixels with 2 numbers each"), "{said}");
         let continuous = ActorCriticConfig { discrete: false, log_std: -1.5, ..config };
         let first = continuous.initial_params(Init::Torch, Seed::root(1));
         assert_eq!(first[first.len() - 5..], [-1.5; 5]);
+    }
+
+    const fn convolution(size: usize, stride: usize) -> ConvolutionLayer {
+        ConvolutionLayer { filters: 3, size, stride }
+    }
+
+    /// For stacks of two pictures of 6 × 7 pixels of two channels.
+    fn pictures(convolutions: Vec<ConvolutionLayer>) -> ActorCriticConfig {
+        ActorCriticConfig {
+            observation: vec![],
+            view: [6, 7, 4],
+            divisor: 255.0,
+            convolutions,
+            hidden: vec![5],
+            ..ActorCriticConfig::default()
+        }
+    }
+
+    #[test]
+    fn pictures_go_through_convolutions_that_both_sides_share() {
+        const ROWS: usize = 3;
+        let shape = PixelShape { frames: 2, height: 6, width: 7, channels: 2 };
+        let bytes: Vec<u8> = (0..ROWS * 168).map(|i| (i * 89 % 251) as u8).collect();
+        let stack = |row: usize| {
+            Observation::Image(Pixels::new(shape, &bytes[row * 168..][..168]).expect("two pictures"))
+        };
+        let config = pictures(vec![convolution(3, 2), convolution(2, 1)]);
+        let names: Vec<String> = config.tensors().into_iter().map(|tensor| tensor.name).collect();
+        assert_eq!(names[..4], ["conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"]);
+        let mut student = student(&config);
+        let mut inputs = vec![];
+        (0..ROWS).for_each(|row| student.encode(stack(row), &mut inputs).expect("it fits"));
+        // Row 4, column 3, channel 1 of the second picture of the first stack.
+        assert_eq!(
+            inputs[(4 * 7 + 3) * 4 + 2 + 1],
+            f32::from(bytes[((6 + 4) * 7 + 3) * 2 + 1]) * (1.0 / 255.0)
+        );
+        let predictions = student.forward(1, &inputs, &[]).clone();
+        for level in Level::available() {
+            let mut agent = ActorCriticAgent::new(config.clone()).expect("good").with_level(level);
+            agent.set_params(&params(&config)).expect("its own");
+            let mut memory = agent.memory();
+            for row in 0..ROWS {
+                let decision =
+                    agent.act(stack(row), &mut memory, &mut ActContext::default()).expect("it fits");
+                assert_eq!(decision.value, Some(predictions.values[row]), "{level:?}");
+                assert_eq!(decision.logits, Some(&predictions.outputs[2 * row..][..2]), "{level:?}");
+            }
+        }
+
+        let (of_outputs, of_values) = (numbers(2 * ROWS, 5), numbers(ROWS, 6));
+        let start = params(&config);
+        let mut gradient = vec![0.0; start.len()];
+        student.backward(&of_outputs, &of_values, &mut gradient);
+        let mut loss = |flat: &[f32]| -> f64 {
+            student.set_params(flat).expect("finite");
+            let got = student.forward(1, &inputs, &[]);
+            let pairs = got.outputs.iter().zip(&of_outputs).chain(got.values.iter().zip(&of_values));
+            pairs.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+        };
+        for i in 0..start.len() {
+            let mut at = |h: f32| {
+                let mut moved = start.clone();
+                moved[i] += h;
+                loss(&moved)
+            };
+            let (slope, g) = ((at(2e-3) - at(-2e-3)) / 4e-3, f64::from(gradient[i]));
+            assert!((slope - g).abs() < 1e-2 * (1.0 + slope.abs()), "{i}: {slope}, {g}");
+        }
+
+        let other = PixelShape { height: 7, width: 6, ..shape };
+        let other = Observation::Image(Pixels::new(other, &bytes[..168]).expect("two pictures"));
+        let said = student.encode(other, &mut inputs).expect_err("other sides").to_string();
+        assert!(said.contains("built for 6x7 cells or pixels with 4 numbers each"), "{said}");
     }
 
     #[test]
@@ -612,7 +741,21 @@ mod tests {
         for (config, why) in [
             (ActorCriticConfig { observation: vec![], ..good.clone() }, "observation has 0 ranges"),
             (ActorCriticConfig { view: [2, 2, 1], ..good.clone() }, "give one of them"),
-            (ActorCriticConfig { observation: vec![], view: [usize::MAX; 3], ..good.clone() }, "1 to 65536"),
+            (
+                ActorCriticConfig { observation: vec![], view: [usize::MAX; 3], ..good.clone() },
+                "1 to 1048576",
+            ),
+            (ActorCriticConfig { observation: vec![[0.0, 1.0]; 70_000], ..good.clone() }, "1 to 65536"),
+            (
+                ActorCriticConfig { view: [7, 9, 4], ..pictures(vec![convolution(8, 1)]) },
+                "choose from 1 to 7",
+            ),
+            (pictures(vec![convolution(2, 0)]), "convolutions: stride is 0"),
+            (pictures(vec![convolution(1, 1); 17]), "convolutions names 17"),
+            (
+                ActorCriticConfig { convolutions: vec![convolution(1, 1)], ..good.clone() },
+                "its input is 0 x 0",
+            ),
             (ActorCriticConfig { observation: vec![[1.0, 1.0]], ..good.clone() }, "observation[0] is [1, 1]"),
             (ActorCriticConfig { divisor: 0.0, ..good.clone() }, "divisor = 0"),
             (ActorCriticConfig { log_std: f64::NAN, ..good.clone() }, "log_std = NaN"),

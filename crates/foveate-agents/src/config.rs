@@ -165,6 +165,40 @@ pub(crate) fn within(what: &str, value: usize, most: usize) -> Result<(), Policy
     bad(format!("{what} is {value}; it must be from 1 to {most}"))
 }
 
+/// A convolution without padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConvolutionLayer {
+    /// Filters.
+    pub filters: usize,
+    /// Side of a filter.
+    pub size: usize,
+    /// Distance between neighbouring applications.
+    pub stride: usize,
+}
+
+impl ConvolutionLayer {
+    /// Checks convolutions, one after the other, of `rows` and `columns`; `key` is their setting.
+    pub(crate) fn check_all(
+        layers: &[ConvolutionLayer],
+        key: &str,
+        [mut height, mut width]: [usize; 2],
+    ) -> Result<(), PolicyError> {
+        for (i, &ConvolutionLayer { filters, size, stride }) in layers.iter().enumerate() {
+            within(&format!("{key}: filters"), filters, MAX_HIDDEN)?;
+            within(&format!("{key}: stride"), stride, MAX_HIDDEN)?;
+            if size == 0 || size > height || size > width {
+                return bad(format!(
+                    "{key}[{i}]: size is {size}; its input is {height} x {width}, so choose from 1 to {}",
+                    height.min(width)
+                ));
+            }
+            (height, width) = ((height - size) / stride + 1, (width - size) / stride + 1);
+        }
+        Ok(())
+    }
+}
+
 impl FeatureConfig {
     /// Checks that there is at least one feature and that sizes are within their limits.
     ///

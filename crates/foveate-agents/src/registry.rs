@@ -94,9 +94,9 @@ impl AgentDescriptor {
     /// What it acts on in a world that shows this: never one of two.
     pub fn sees_in(&self, observation: &ObservationSpace) -> Sees {
         match self.sees {
-            Sees::PictureOrNumbers if observation.picture().is_some() => Sees::Picture,
-            Sees::NumbersOrGrid if matches!(observation, ObservationSpace::Grid { .. }) => Sees::Grid,
-            Sees::PictureOrNumbers | Sees::NumbersOrGrid => Sees::Numbers,
+            Sees::PictureOrNumbers | Sees::Anything if observation.picture().is_some() => Sees::Picture,
+            Sees::Anything if matches!(observation, ObservationSpace::Grid { .. }) => Sees::Grid,
+            Sees::PictureOrNumbers | Sees::Anything => Sees::Numbers,
             one => one,
         }
     }
@@ -119,8 +119,8 @@ pub enum Sees {
     PictureOrNumbers,
     /// A grid of cells.
     Grid,
-    /// A grid where the world shows one, else numbers; [`AgentDescriptor::sees_in`] says which.
-    NumbersOrGrid,
+    /// A picture or a grid where the world shows one, else numbers; [`AgentDescriptor::sees_in`] says which.
+    Anything,
     /// Nothing: it does the same whatever is shown.
     Nothing,
 }
@@ -133,7 +133,7 @@ impl Sees {
             Sees::Numbers => "numbers",
             Sees::PictureOrNumbers => "a picture or numbers",
             Sees::Grid => "a grid of cells",
-            Sees::NumbersOrGrid => "numbers or a grid of cells",
+            Sees::Anything => "numbers, a grid of cells or a picture",
             Sees::Nothing => "nothing",
         }
     }

@@ -71,8 +71,15 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/attention-neuron.toml"),
         },
         &Preset {
+            name: "cartpole-swingup-wide",
+            summary: "cartpole-swingup-harder with sensors in any order: as cartpole-swingup, with 3,201 parameters",
+            agent: "attention-neuron",
+            open: false,
+            text: include_str!("../presets/cartpole-swingup-wide.toml"),
+        },
+        &Preset {
             name: "cartpole-swingup",
-            summary: "cartpole-swingup-harder with sensors in any order: AttentionNeuron learns from an expert, then from its return",
+            summary: "cartpole-swingup-harder with sensors in any order: AttentionNeuron of the published architecture learns from an expert, then from its return",
             agent: "attention-neuron",
             open: false,
             text: include_str!("../presets/cartpole-swingup.toml"),
@@ -111,6 +118,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             agent: "relational",
             open: true,
             text: include_str!("../presets/relational-book.toml"),
+        },
+        &Preset {
+            name: "car-racing-ppo",
+            summary: "car-racing by policy gradients (PPO): a plain convolutional network, the baseline that papers quote",
+            agent: "actor-critic",
+            open: false,
+            text: include_str!("../presets/car-racing-ppo.toml"),
         },
         &Preset {
             name: "door-key-ppo",

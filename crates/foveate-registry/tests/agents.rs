@@ -33,7 +33,7 @@ fn spec_for(agent: &AgentDescriptor) -> EnvSpec {
             action: ActionSpace::Discrete { n: 4 },
             ..spec
         },
-        Sees::Numbers | Sees::PictureOrNumbers | Sees::NumbersOrGrid => {
+        Sees::Numbers | Sees::PictureOrNumbers | Sees::Anything => {
             EnvSpec { observation: ObservationSpace::Vector { len: NUMBERS }, ..spec }
         }
     }
@@ -270,13 +270,11 @@ fn what_it_cannot_see_is_refused_in_a_line() {
         let (name, mut driver) = (agent.name, driver(agent));
         let numbers = [0.0; NUMBERS + 2];
         let other = match agent.sees {
-            Sees::Numbers | Sees::PictureOrNumbers | Sees::NumbersOrGrid => {
-                Observation::rgb(small.as_image())
-            }
+            Sees::Numbers | Sees::PictureOrNumbers | Sees::Anything => Observation::rgb(small.as_image()),
             _ => Observation::Vector(&numbers[..NUMBERS]),
         };
         let size = match agent.sees {
-            Sees::Numbers | Sees::NumbersOrGrid => Observation::Vector(&numbers),
+            Sees::Numbers | Sees::Anything => Observation::Vector(&numbers),
             // Any number of numbers will do, but not none.
             Sees::PictureOrNumbers => Observation::Vector(&[]),
             _ => Observation::rgb(small.as_image()),

@@ -277,7 +277,14 @@ pub(crate) fn training(
         let rows = learner.rows(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
         jobs = jobs.max((rows + 1).saturating_mul(stage.tracks as u64));
         let steps = stage.steps;
-        let learner = learner.size(&JobSize { params: n, longest, steps, demonstrated: demonstrated as u64 });
+        let learner = learner.size(&JobSize {
+            params: n,
+            longest,
+            steps,
+            tracks: stage.tracks as u64,
+            observed: spec.observation.bytes(),
+            demonstrated: demonstrated as u64,
+        });
         saved = saved.max(learner.saved);
         if largest.as_ref().is_none_or(|known| learner.memory > known.memory) {
             largest = Some(learner);

@@ -189,10 +189,8 @@ impl Configured {
         }
         let request = config.env.request()?;
         let sees = match (agent.sees, world.as_deref()) {
-            (Sees::PictureOrNumbers | Sees::NumbersOrGrid, Some(env)) => {
-                agent.sees_in(&env.spec().observation)
-            }
-            (Sees::PictureOrNumbers | Sees::NumbersOrGrid, None) => {
+            (Sees::PictureOrNumbers | Sees::Anything, Some(env)) => agent.sees_in(&env.spec().observation),
+            (Sees::PictureOrNumbers | Sees::Anything, None) => {
                 agent.sees_in(&worlds::shape(&request)?.observation)
             }
             (one, _) => one,
@@ -215,7 +213,7 @@ impl Configured {
         match sees {
             Sees::Picture => self.choose_view()?,
             Sees::Numbers => self.name_sensors()?,
-            Sees::Grid | Sees::Nothing | Sees::PictureOrNumbers | Sees::NumbersOrGrid => {}
+            Sees::Grid | Sees::Nothing | Sees::PictureOrNumbers | Sees::Anything => {}
         }
         Ok(())
     }

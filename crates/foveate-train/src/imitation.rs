@@ -113,7 +113,7 @@ impl LearnerSettings for ImitationConfig {
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
-        let &JobSize { params, longest, steps, demonstrated } = job;
+        let &JobSize { params, longest, steps, demonstrated, .. } = job;
         let steps = (self.keep as u64).saturating_mul(longest).min(steps);
         let bytes = steps.saturating_mul(4).saturating_mul(demonstrated);
         LearnerSize {

@@ -177,6 +177,10 @@ pub struct JobSize {
     pub longest: u64,
     /// Environment steps of the whole stage.
     pub steps: u64,
+    /// Episodes of a round for one genome.
+    pub tracks: u64,
+    /// Bytes of an observation.
+    pub observed: u64,
     /// Numbers per step of a demonstration.
     pub demonstrated: u64,
 }

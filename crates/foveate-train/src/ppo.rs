@@ -72,6 +72,15 @@ pub struct PpoConfig {
     pub value_weight: f64,
     /// Weight of the entropy, at least 0: more of it keeps the policy random for longer.
     pub entropy_weight: f64,
+    /// What rewards are multiplied by before anything is computed from them, above 0. Where values share layers with the
+    /// policy, returns to come of the order of 1 let both learn.
+    #[serde(skip_serializing_if = "is_one")]
+    pub reward_scale: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(scale: &f64) -> bool {
+    *scale == 1.0
 }
 
 impl Default for PpoConfig {
@@ -87,6 +96,7 @@ impl Default for PpoConfig {
             clip: 0.5,
             value_weight: 0.5,
             entropy_weight: 0.01,
+            reward_scale: 1.0,
         }
     }
 }
@@ -115,7 +125,12 @@ impl PpoConfig {
             self.value_weight,
             self.entropy_weight,
         ];
-        [&counts[..], &numbers].concat()
+        let mut all = [&counts[..], &numbers].concat();
+        // A setting that came later counts only where it is used, so that older states still fit.
+        if self.reward_scale != 1.0 {
+            all.push(self.reward_scale);
+        }
+        all
     }
 }
 
@@ -132,9 +147,12 @@ impl LearnerSettings for PpoConfig {
                 return refuse(format!("{name} = {value}; choose from 0 to 1"));
             }
         }
-        for (name, value) in
-            [("clip_ratio", self.clip_ratio), ("learning_rate", self.learning_rate), ("clip", self.clip)]
-        {
+        for (name, value) in [
+            ("clip_ratio", self.clip_ratio),
+            ("learning_rate", self.learning_rate),
+            ("clip", self.clip),
+            ("reward_scale", self.reward_scale),
+        ] {
             if !(value > 0.0 && value.is_finite()) {
                 return refuse(format!("{name} = {value}; it must be above 0"));
             }
@@ -162,11 +180,14 @@ impl LearnerSettings for PpoConfig {
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
-        let &JobSize { params, longest, .. } = job;
+        let &JobSize { params, longest, tracks, observed, .. } = job;
+        // Bytes of the observation as it was recorded, and as the numbers that the network gets.
+        let step = observed.saturating_mul(5).saturating_add(512);
+        let steps = longest.saturating_mul(tracks);
         LearnerSize {
-            memory: longest.saturating_mul(8 << 10).saturating_add(vectors(params)),
+            memory: steps.saturating_mul(step).saturating_add(vectors(params)),
             saved: params.saturating_mul(24).saturating_add(1),
-            what: format!("the steps of a round, {longest} in an episode"),
+            what: format!("the steps of a round, up to {steps} of {observed} bytes each"),
             remedy: "lower max_steps, or the stage's tracks",
         }
     }
@@ -292,7 +313,7 @@ impl Ppo {
         rollouts: &mut Rollouts,
         predictions: &mut Predictions,
     ) -> Result<(), LearnError> {
-        let PpoConfig { discount, lambda, segment, .. } = self.config;
+        let PpoConfig { discount, lambda, segment, reward_scale, .. } = self.config;
         let network = network(&mut *self.student);
         let (width, distribution, memory) =
             (network.encoded_len(), network.distribution(), network.memory_len());
@@ -338,7 +359,8 @@ impl Ppo {
         let first = rollouts.actions.len();
         rollouts.inputs.truncate(begin + n * width);
         rollouts.actions.extend_from_slice(&unroll.actions);
-        advantages(&unroll.rewards, values, unroll.terminated, discount, lambda, &mut rollouts.advantages);
+        let rewards: Vec<f64> = unroll.rewards.iter().map(|reward| reward * reward_scale).collect();
+        advantages(&rewards, values, unroll.terminated, discount, lambda, &mut rollouts.advantages);
         rollouts.values.extend_from_slice(&values[..n]);
         let targets = rollouts.advantages[first..].iter().zip(&*values).map(|(a, &v)| a + f64::from(v));
         rollouts.targets.extend(targets);

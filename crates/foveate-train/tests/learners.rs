@@ -311,7 +311,8 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 
 #[test]
 fn descriptors_are_complete() {
-    let job = JobSize { params: 1000, longest: 500, steps: 100_000, demonstrated: 30 };
+    let job =
+        JobSize { params: 1000, longest: 500, steps: 100_000, tracks: 8, observed: 100, demonstrated: 30 };
     for described in all() {
         assert!(!described.summary.is_empty() && !described.summary.ends_with('.'), "{}", described.name);
         let defaults = described.defaults();

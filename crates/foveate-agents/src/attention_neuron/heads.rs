@@ -13,7 +13,7 @@ use foveate_kernels::top_k::top_k;
 use foveate_kernels::{Embedded, Level};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{MAX_HIDDEN, Scale, bad, within};
+use crate::config::{ConvolutionLayer, MAX_HIDDEN, Scale, bad, within};
 use crate::controller::MAX_LAYERS;
 use crate::lstm::{LstmController, LstmState};
 use crate::params::Params;
@@ -84,18 +84,6 @@ pub struct ConvolutionConfig {
     pub hidden: Vec<usize>,
     /// What its outputs are.
     pub output: Output,
-}
-
-/// A convolution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ConvolutionLayer {
-    /// Filters.
-    pub filters: usize,
-    /// Side of a filter.
-    pub size: usize,
-    /// Distance between neighbouring applications.
-    pub stride: usize,
 }
 
 impl Default for ConvolutionConfig {
@@ -226,18 +214,7 @@ impl HeadConfig {
                         layers.len()
                     ));
                 }
-                let (mut height, mut width) = (rows, columns);
-                for (i, &ConvolutionLayer { filters, size, stride }) in layers.iter().enumerate() {
-                    within("head.layers: filters", filters, MAX_HIDDEN)?;
-                    within("head.layers: stride", stride, MAX_HIDDEN)?;
-                    if size == 0 || size > height || size > width {
-                        return bad(format!(
-                            "head.layers[{i}]: size is {size}; its input is {height} x {width}, so choose from 1 to {}",
-                            height.min(width)
-                        ));
-                    }
-                    (height, width) = ((height - size) / stride + 1, (width - size) / stride + 1);
-                }
+                ConvolutionLayer::check_all(layers, "head.layers", [rows, columns])?;
                 hidden_layers(hidden)
             }
             HeadConfig::Dense(DenseConfig { hidden, .. }) => hidden_layers(hidden),

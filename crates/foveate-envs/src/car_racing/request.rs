@@ -35,7 +35,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     variants: variants::catalogue(),
     options: &Choice::all(OPTIONS),
     actions: &["steer", "gas", "brake"],
-    presets: &["laptop-relu", "laptop", "evolution", "paper", "attention-neuron"],
+    presets: &["laptop-relu", "laptop", "evolution", "paper", "attention-neuron", "car-racing-ppo"],
     solved_at: Some(900.0), // the reward threshold that Gymnasium registers
     published: Some(Published {
         source: "AttentionAgent on gym's CarRacing-v0 (here: picture classic), 100 episodes: Tang, Nguyen and Ha, \

@@ -16,19 +16,27 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: &["force"],
     has_expert: true,
-    presets: &["cartpole-swingup", "gymnasium"],
+    presets: &["cartpole-swingup-wide", "cartpole-swingup", "gymnasium"],
     sensors: &["x", "velocity", "cos angle", "sin angle", "angular velocity"],
     published: Some(Published {
         source: "AttentionNeuron's published weights, 100 episodes, numbers shuffled in every episode: test log of \
                  the authors' repository of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",
         scores: &[PublishedScore { variant: "original", mean: 516.57, std: 420.37 }],
     }),
-    champions: &[Champion {
-        name: ID,
-        about: "AttentionNeuron of the published architecture",
-        weights: include_bytes!("../../../../champions/cartpole-swingup-harder.safetensors"),
-        as_trained: false,
-    }],
+    champions: &[
+        Champion {
+            name: ID,
+            about: "AttentionNeuron with 3,201 parameters",
+            weights: include_bytes!("../../../../champions/cartpole-swingup-harder.safetensors"),
+            as_trained: false,
+        },
+        Champion {
+            name: "cartpole-swingup-harder-913",
+            about: "AttentionNeuron of the published architecture",
+            weights: include_bytes!("../../../../champions/cartpole-swingup-harder-913.safetensors"),
+            as_trained: false,
+        },
+    ],
     ..WorldDescriptor::new(
         ID,
         "a cart on a short track swings its pole up from anywhere, after AttentionNeuron's CartPoleSwingUpHarder",

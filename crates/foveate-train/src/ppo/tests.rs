@@ -228,6 +228,20 @@ fn a_truncation_is_no_end() {
 }
 
 #[test]
+fn rewards_are_scaled_before_anything_is_computed_from_them() {
+    let unroll = || Unroll {
+        observations: (0..3).map(place).collect(),
+        actions: vec![ActionBuf::Discrete(1); 2],
+        rewards: vec![1.0, 3.0],
+        terminated: true,
+        ..Unroll::default()
+    };
+    let mut learner = new(PpoConfig { reward_scale: 0.25, lambda: 1.0, ..config() });
+    let rollouts = learner.rollouts(&experience(vec![unroll()])).expect("it fits");
+    assert_eq!(rollouts.targets, [0.25 + 0.9 * 0.75, 0.75]);
+}
+
+#[test]
 fn a_restored_learner_goes_on_to_the_bit() {
     let mut learner = new(config());
     (0..3).for_each(|_| round(&mut learner));
@@ -301,6 +315,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         (PpoConfig { epochs: usize::MAX, ..config() }, "choose from 1 to 1000000"),
         (PpoConfig { clip_ratio: 0.0, ..config() }, "clip_ratio = 0; it must be above 0"),
         (PpoConfig { entropy_weight: -1.0, ..config() }, "entropy_weight = -1; it must be at least 0"),
+        (PpoConfig { reward_scale: 0.0, ..config() }, "reward_scale = 0; it must be above 0"),
     ] {
         let said = config.check().expect_err(why).to_string();
         assert!(said.contains(why), "{said}");
