@@ -121,7 +121,7 @@ impl<M: Map> Task for InPlace<'_, M> {
         if !rest.is_empty() {
             let mut last = padded(rest);
             map.value(isa, isa.load16(&last.0)).store(&mut last.0);
-            rest.copy_from_slice(&last.0[..rest.len()]);
+            copy_few(&last.0[..rest.len()], rest);
         }
     }
 }
@@ -142,7 +142,7 @@ impl<M: Map> Task for Slope<'_, M> {
         if !dy.is_empty() {
             let (last, mut d) = (padded(y), padded(dy));
             map.slope(isa, isa.load16(&last.0), isa.load16(&d.0)).store(&mut d.0);
-            dy.copy_from_slice(&d.0[..dy.len()]);
+            copy_few(&d.0[..dy.len()], dy);
         }
     }
 }
@@ -156,32 +156,49 @@ fn padded(xs: &[f32]) -> Block {
 #[inline(always)]
 fn padded_with(xs: &[f32], fill: f32) -> Block {
     let mut block = Block([fill; 16]);
-    block.0[..xs.len()].copy_from_slice(xs);
+    copy_few(xs, &mut block.0);
     block
 }
 
-/// Replaces every row of `cols` numbers by its softmax. A row of −∞ alone becomes NaN.
+/// Copies fewer than sixteen numbers in pieces of fixed sizes: calling `memcpy` for them takes longer than their arithmetic.
+#[inline(always)]
+fn copy_few(from: &[f32], to: &mut [f32]) {
+    let mut at = 0;
+    macro_rules! piece {
+        ($($n:literal)*) => { $(
+            if from.len() & $n != 0 {
+                to[at..at + $n].copy_from_slice(&from[at..at + $n]);
+                at += $n;
+            }
+        )* };
+    }
+    piece!(8 4 2 1);
+    debug_assert_eq!(at, from.len(), "fewer than sixteen numbers");
+}
+
+/// Replaces every row of `cols` numbers x by softmax(`factor` · x). A row of −∞ alone becomes NaN.
 ///
 /// # Panics
 /// When `cols` is 0 or does not divide the length.
-pub fn softmax(level: Level, xs: &mut [f32], cols: usize) {
+pub fn softmax(level: Level, xs: &mut [f32], cols: usize, factor: f32) {
     assert!(cols > 0 && xs.len().is_multiple_of(cols), "{} numbers in rows of {cols}", xs.len());
-    level.run(Softmax { xs, cols });
+    level.run(Softmax { xs, cols, factor });
 }
 
 /// Replaces the gradient `dy` with respect to the [`softmax`] `y` by that with respect to its input.
 ///
 /// # Panics
 /// When the lengths differ, `cols` is 0 or does not divide them.
-pub fn softmax_backward(level: Level, y: &[f32], dy: &mut [f32], cols: usize) {
+pub fn softmax_backward(level: Level, y: &[f32], dy: &mut [f32], cols: usize, factor: f32) {
     assert_eq!(y.len(), dy.len(), "outputs and their gradients");
     assert!(cols > 0 && y.len().is_multiple_of(cols), "{} numbers in rows of {cols}", y.len());
-    level.run(SoftmaxBackward { y, dy, cols });
+    level.run(SoftmaxBackward { y, dy, cols, factor });
 }
 
 struct Softmax<'a> {
     xs: &'a mut [f32],
     cols: usize,
+    factor: f32,
 }
 
 impl Task for Softmax<'_> {
@@ -189,32 +206,34 @@ impl Task for Softmax<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        for row in self.xs.chunks_exact_mut(self.cols) {
-            let (blocks, rest) = row.as_chunks_mut::<16>();
-            let mut most = isa.splat16(f32::NEG_INFINITY);
+        let Softmax { xs, cols, factor } = self;
+        let factor = isa.splat16(factor);
+        let tail = Tail::new(isa, cols);
+        let least = isa.splat16(f32::NEG_INFINITY);
+        for begin in (0..xs.len()).step_by(cols) {
+            let behind = begin + cols - tail.len;
+            let mut last = tail.or(isa, tail.load(isa, xs, behind).mul(factor), least);
+            let blocks = xs[begin..behind].as_chunks_mut::<16>().0;
+            let mut most = last;
             for block in &*blocks {
-                most = isa.load16(block).max(most);
+                most = isa.load16(block).mul(factor).max(most);
             }
-            most = isa.load16(&padded_with(rest, f32::NEG_INFINITY).0).max(most);
             let most = isa.splat16(most.largest());
             let mut sum = isa.splat16(0.0);
             for block in &mut *blocks {
-                let e = exp(isa, isa.load16(block).sub(most));
+                let e = exp(isa, isa.load16(block).mul(factor).sub(most));
                 e.store(block);
                 sum = sum.add(e);
             }
-            let mut last = padded_with(rest, f32::NEG_INFINITY);
-            if !rest.is_empty() {
-                exp(isa, isa.load16(&last.0).sub(most)).store(&mut last.0);
-                last.0[rest.len()..].fill(0.0);
-                sum = sum.add(isa.load16(&last.0));
+            if tail.len > 0 {
+                last = tail.or(isa, exp(isa, last.sub(most)), isa.splat16(0.0));
+                sum = sum.add(last);
             }
             let scale = isa.splat16(1.0).div(isa.splat16(sum.sum()));
             for block in blocks {
                 isa.load16(block).mul(scale).store(block);
             }
-            isa.load16(&last.0).mul(scale).store(&mut last.0);
-            rest.copy_from_slice(&last.0[..rest.len()]);
+            tail.store(isa, last.mul(scale), xs, behind);
         }
     }
 }
@@ -223,6 +242,7 @@ struct SoftmaxBackward<'a> {
     y: &'a [f32],
     dy: &'a mut [f32],
     cols: usize,
+    factor: f32,
 }
 
 impl Task for SoftmaxBackward<'_> {
@@ -230,16 +250,71 @@ impl Task for SoftmaxBackward<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        for (y, dy) in self.y.chunks_exact(self.cols).zip(self.dy.chunks_exact_mut(self.cols)) {
-            let mean = isa.splat16(dot_of(isa, y, dy));
-            let (ys, y) = y.as_chunks::<16>();
-            let (dys, dy) = dy.as_chunks_mut::<16>();
-            for (y, dy) in ys.iter().zip(dys) {
-                isa.load16(y).mul(isa.load16(dy).sub(mean)).store(dy);
+        let SoftmaxBackward { y, dy, cols, factor } = self;
+        let factor = isa.splat16(factor);
+        let tail = Tail::new(isa, cols);
+        let zero = isa.splat16(0.0);
+        for begin in (0..y.len()).step_by(cols) {
+            let behind = begin + cols - tail.len;
+            let ys = y[begin..behind].as_chunks::<16>().0;
+            let last_y = tail.or(isa, tail.load(isa, y, behind), zero);
+            let last_d = tail.or(isa, tail.load(isa, dy, behind), zero);
+            let dys = dy[begin..behind].as_chunks_mut::<16>().0;
+            let mut sum = zero;
+            for (y, dy) in ys.iter().zip(&*dys) {
+                sum = isa.load16(y).mul_add(isa.load16(dy), sum);
             }
-            let (last, mut d) = (padded(y), padded(dy));
-            isa.load16(&last.0).mul(isa.load16(&d.0).sub(mean)).store(&mut d.0);
-            dy.copy_from_slice(&d.0[..dy.len()]);
+            let mean = isa.splat16(last_y.mul_add(last_d, sum).sum());
+            for (y, dy) in ys.iter().zip(dys) {
+                isa.load16(y).mul(isa.load16(dy).sub(mean)).mul(factor).store(dy);
+            }
+            tail.store(isa, last_y.mul(last_d.sub(mean)).mul(factor), dy, behind);
+        }
+    }
+}
+
+/// The numbers of a row behind its last whole block. They are read and written together with those of the next row, which
+/// stay as they are, since numbers that were stored one by one cannot be loaded together without waiting for them.
+#[derive(Clone, Copy)]
+struct Tail<V> {
+    /// Less than 16.
+    len: usize,
+    /// 0 to 15, and the length.
+    lane: V,
+    end: V,
+}
+
+impl<V: Lanes<16>> Tail<V> {
+    #[inline(always)]
+    fn new<I: Isa<V16 = V>>(isa: I, cols: usize) -> Self {
+        const LANE: [f32; 16] = [0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.];
+        let len = cols % 16;
+        Tail { len, lane: isa.load16(&LANE), end: isa.splat16(len as f32) }
+    }
+
+    /// The numbers from `at` on, and any behind them.
+    #[inline(always)]
+    fn load<I: Isa<V16 = V>>(self, isa: I, xs: &[f32], at: usize) -> V {
+        match xs[at..].first_chunk() {
+            Some(chunk) => isa.load16(chunk),
+            None => isa.load16(&padded(&xs[at..at + self.len]).0),
+        }
+    }
+
+    /// `x` in the lanes of the tail, `other` behind them.
+    #[inline(always)]
+    fn or<I: Isa<V16 = V>>(self, _: I, x: V, other: V) -> V {
+        self.lane.select_lt(self.end, x, other)
+    }
+
+    #[inline(always)]
+    fn store<I: Isa<V16 = V>>(self, isa: I, x: V, xs: &mut [f32], at: usize) {
+        if let Some(chunk) = xs[at..].first_chunk_mut() {
+            self.or(isa, x, isa.load16(chunk)).store(chunk);
+        } else if self.len > 0 {
+            let mut last = Block::default();
+            x.store(&mut last.0);
+            copy_few(&last.0[..self.len], &mut xs[at..at + self.len]);
         }
     }
 }
@@ -346,8 +421,159 @@ pub fn normalise_backward(level: Level, normal: &[f32], scale: f32, d: &[f32], d
     let n = d.len() as f32;
     let along = level.run(Dot(normal, d)) / n;
     let mean = level.run(Sum(d)) / n;
-    for ((dx, &d), &normal) in dx.iter_mut().zip(d).zip(normal) {
-        *dx += scale * (d - mean - normal * along);
+    level.run(AddNormalised { normal, d, dx, along, mean, scale });
+}
+
+struct AddNormalised<'a> {
+    normal: &'a [f32],
+    d: &'a [f32],
+    dx: &'a mut [f32],
+    along: f32,
+    mean: f32,
+    scale: f32,
+}
+
+impl Task for AddNormalised<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let AddNormalised { normal, d, dx, along, mean, scale } = self;
+        let [along, mean, scale] = [along, mean, scale].map(|x| isa.splat16(x));
+        let ((normals, normal), (ds, d)) = (normal.as_chunks::<16>(), d.as_chunks::<16>());
+        let (dxs, dx) = dx.as_chunks_mut::<16>();
+        for ((dx, d), normal) in dxs.iter_mut().zip(ds).zip(normals) {
+            let d = isa.load16(d).sub(mean).sub(isa.load16(normal).mul(along));
+            isa.load16(dx).add(scale.mul(d)).store(dx);
+        }
+        if !dx.is_empty() {
+            let (normal, d, mut last) = (padded(normal), padded(d), padded(dx));
+            let d = isa.load16(&d.0).sub(mean).sub(isa.load16(&normal.0).mul(along));
+            isa.load16(&last.0).add(scale.mul(d)).store(&mut last.0);
+            copy_few(&last.0[..dx.len()], dx);
+        }
+    }
+}
+
+/// Normalisation: writes `normal = (x − mean) · scale`, with the [`moments`] of `x`, and `y = normal · by + plus`, or
+/// `y = normal` without these; returns the scale.
+///
+/// # Panics
+/// When the lengths differ or are 0.
+pub fn normalise(
+    level: Level,
+    x: &[f32],
+    epsilon: f32,
+    affine: Option<(&[f32], &[f32])>,
+    normal: &mut [f32],
+    y: &mut [f32],
+) -> f32 {
+    let (mean, scale) = moments(level, x, epsilon);
+    let (by, plus) = affine.unwrap_or((&[], &[]));
+    assert!(normal.len() == x.len() && y.len() == x.len(), "numbers and their normalised ones");
+    assert!(affine.is_none() || by.len() == x.len() && plus.len() == x.len(), "factors and terms");
+    level.run(Normalise { x, mean, scale, affine, normal, y });
+    scale
+}
+
+struct Normalise<'a> {
+    x: &'a [f32],
+    mean: f32,
+    scale: f32,
+    affine: Option<(&'a [f32], &'a [f32])>,
+    normal: &'a mut [f32],
+    y: &'a mut [f32],
+}
+
+impl Task for Normalise<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Normalise { x, mean, scale, affine, normal, y } = self;
+        let (mean, scale) = (isa.splat16(mean), isa.splat16(scale));
+        let (xs, x) = x.as_chunks::<16>();
+        let (normals, normal) = normal.as_chunks_mut::<16>();
+        let (ys, y) = y.as_chunks_mut::<16>();
+        if let Some((by, plus)) = affine {
+            let ((bys, by), (pluses, plus)) = (by.as_chunks::<16>(), plus.as_chunks::<16>());
+            let to = normals.iter_mut().zip(ys);
+            for (((x, by), plus), (normal, y)) in xs.iter().zip(bys).zip(pluses).zip(to) {
+                let n = isa.load16(x).sub(mean).mul(scale);
+                n.store(normal);
+                n.mul(isa.load16(by)).add(isa.load16(plus)).store(y);
+            }
+            if !x.is_empty() {
+                let n = isa.load16(&padded(x).0).sub(mean).mul(scale);
+                let mut last = Block::default();
+                n.store(&mut last.0);
+                copy_few(&last.0[..x.len()], normal);
+                n.mul(isa.load16(&padded(by).0)).add(isa.load16(&padded(plus).0)).store(&mut last.0);
+                copy_few(&last.0[..x.len()], y);
+            }
+            return;
+        }
+        for ((x, normal), y) in xs.iter().zip(normals).zip(ys) {
+            let n = isa.load16(x).sub(mean).mul(scale);
+            n.store(normal);
+            n.store(y);
+        }
+        if !x.is_empty() {
+            let mut last = Block::default();
+            isa.load16(&padded(x).0).sub(mean).mul(scale).store(&mut last.0);
+            copy_few(&last.0[..x.len()], normal);
+            copy_few(&last.0[..x.len()], y);
+        }
+    }
+}
+
+/// The gradient of `y = x · by + plus`, number by number: adds those with respect to `by` and `plus`, and multiplies `dy` by
+/// `by`, which gives that with respect to `x`.
+///
+/// # Panics
+/// When the lengths differ.
+pub fn affine_backward(
+    level: Level,
+    x: &[f32],
+    by: &[f32],
+    dy: &mut [f32],
+    d_by: &mut [f32],
+    d_plus: &mut [f32],
+) {
+    let lens = [by.len(), dy.len(), d_by.len(), d_plus.len()];
+    assert_eq!(lens, [x.len(); 4], "numbers and their gradients");
+    level.run(AffineBackward { x, by, dy, d_by, d_plus });
+}
+
+struct AffineBackward<'a> {
+    x: &'a [f32],
+    by: &'a [f32],
+    dy: &'a mut [f32],
+    d_by: &'a mut [f32],
+    d_plus: &'a mut [f32],
+}
+
+impl Task for AffineBackward<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let AffineBackward { x, by, dy, d_by, d_plus } = self;
+        let ((xs, x), (bys, by)) = (x.as_chunks::<16>(), by.as_chunks::<16>());
+        let (dys, dy) = dy.as_chunks_mut::<16>();
+        let ((d_bys, d_by), (d_pluses, d_plus)) = (d_by.as_chunks_mut::<16>(), d_plus.as_chunks_mut::<16>());
+        let gradients = d_bys.iter_mut().zip(d_pluses);
+        for (((x, by), dy), (d_by, d_plus)) in xs.iter().zip(bys).zip(dys).zip(gradients) {
+            let d = isa.load16(dy);
+            isa.load16(d_by).add(d.mul(isa.load16(x))).store(d_by);
+            isa.load16(d_plus).add(d).store(d_plus);
+            d.mul(isa.load16(by)).store(dy);
+        }
+        for i in 0..x.len() {
+            d_by[i] += dy[i] * x[i];
+            d_plus[i] += dy[i];
+            dy[i] *= by[i];
+        }
     }
 }
 
@@ -432,13 +658,13 @@ mod tests {
             let xs = numbers(3 * cols, 20.0);
             let ys = everywhere(|level| {
                 let mut ys = xs.clone();
-                softmax(level, &mut ys, cols);
+                softmax(level, &mut ys, cols, 1.0);
                 ys
             });
             let d = numbers(3 * cols, 1.0);
             let dx = everywhere(|level| {
                 let mut d = d.clone();
-                softmax_backward(level, &ys, &mut d, cols);
+                softmax_backward(level, &ys, &mut d, cols, 1.0);
                 d
             });
             for (row, xs) in xs.chunks_exact(cols).enumerate() {
@@ -449,6 +675,47 @@ mod tests {
                 for j in 0..cols {
                     assert!(close(ys[row * cols + j], e[j] / sum));
                     assert!(close(dx[row * cols + j], e[j] / sum * (f64::from(d[j]) - mean)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn normalisation_and_its_gradient() {
+        for n in [1, 7, 16, 49, 100] {
+            let [x, by, plus, d] = [1, 2, 3, 4].map(|i| numbers(n + 1000 * i, 2.0)[..n].to_vec());
+            let got = everywhere(|level| {
+                let (mut normal, mut y) = (vec![0.0; n], vec![0.0; n]);
+                normalise(level, &x, 0.1, Some((&by, &plus)), &mut normal, &mut y);
+                let mut plain = vec![0.0; n];
+                let scale = normalise(level, &x, 0.1, None, &mut normal, &mut plain);
+                assert_eq!(normal, plain);
+                let (mut dy, mut d_by, mut d_plus) = (d.clone(), vec![1.0; n], vec![2.0; n]);
+                affine_backward(level, &normal, &by, &mut dy, &mut d_by, &mut d_plus);
+                let mut dx = vec![3.0; n];
+                normalise_backward(level, &normal, scale, &dy, &mut dx);
+                [y, normal, dy, d_by, d_plus, dx].concat()
+            });
+            let wide = |xs: &[f32]| xs.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+            let [x, by, plus, d] = [&x, &by, &plus, &d].map(|xs| wide(xs));
+            let mean = |xs: &[f64]| xs.iter().sum::<f64>() / n as f64;
+            let scale =
+                1.0 / (mean(&x.iter().map(|a| (a - mean(&x)).powi(2)).collect::<Vec<_>>()) + 0.1).sqrt();
+            let normal: Vec<f64> = x.iter().map(|a| (a - mean(&x)) * scale).collect();
+            let dy: Vec<f64> = d.iter().zip(&by).map(|(d, by)| d * by).collect();
+            let along = mean(&dy.iter().zip(&normal).map(|(d, normal)| d * normal).collect::<Vec<_>>());
+            for i in 0..n {
+                let expect = [
+                    normal[i] * by[i] + plus[i],
+                    normal[i],
+                    dy[i],
+                    1.0 + d[i] * normal[i],
+                    2.0 + d[i],
+                    3.0 + scale * (dy[i] - mean(&dy) - normal[i] * along),
+                ];
+                for (part, expect) in expect.into_iter().enumerate() {
+                    let got = got[part * n + i];
+                    assert!((f64::from(got) - expect).abs() < 2e-5, "{n}, {part}, {i}: {got}, {expect}");
                 }
             }
         }
@@ -475,6 +742,12 @@ mod tests {
                 "{n}: {got:?}, {variance}"
             );
         }
+        // A factor is as good as numbers that are multiplied by it.
+        let xs = numbers(2 * 37, 3.0);
+        let (mut scaled, mut given) = (xs.iter().map(|x| -0.3 * x).collect::<Vec<_>>(), xs.clone());
+        softmax(Level::best(), &mut scaled, 37, 1.0);
+        softmax(Level::best(), &mut given, 37, -0.3);
+        assert_eq!(scaled, given);
         let mut sums = vec![1.0, 2.0];
         add_rows(&mut sums, &[10.0, 20.0, 100.0, 200.0]);
         assert_eq!(sums, [111.0, 222.0]);

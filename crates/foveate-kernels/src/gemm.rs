@@ -197,7 +197,17 @@ impl Gemm {
     /// When the sizes do not fit together.
     pub fn product(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32]) {
         let rows = Axis::every(a.rows(), b.cols());
-        self.run(level, a, b, c, rows, true);
+        self.run(level, a, b, c, rows, Start::Zero);
+    }
+
+    /// `c = a b`, where every row of `c` begins its sums at `bias`, `[b.cols()]`.
+    ///
+    /// # Panics
+    /// When the sizes do not fit together.
+    pub fn product_plus(&mut self, level: Level, a: View<'_>, b: View<'_>, bias: &[f32], c: &mut [f32]) {
+        assert_eq!(bias.len(), b.cols(), "numbers of the bias and columns of the product");
+        let rows = Axis::every(a.rows(), b.cols());
+        self.run(level, a, b, c, rows, Start::Row(bias));
     }
 
     /// `c += a b`, with `c` row-major, `[a.rows(), b.cols()]`.
@@ -206,7 +216,7 @@ impl Gemm {
     /// When the sizes do not fit together.
     pub fn add_product(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32]) {
         let rows = Axis::every(a.rows(), b.cols());
-        self.run(level, a, b, c, rows, false);
+        self.run(level, a, b, c, rows, Start::Old);
     }
 
     /// `c += a b`, where row `i` of `c` begins at `c[i * stride]`.
@@ -222,7 +232,7 @@ impl Gemm {
         stride: usize,
     ) {
         assert!(stride >= b.cols(), "rows of {} numbers begin every {stride}", b.cols());
-        self.run(level, a, b, c, Axis::every(a.rows(), stride), false);
+        self.run(level, a, b, c, Axis::every(a.rows(), stride), Start::Old);
     }
 
     /// `c += a b`, where the rows of `c` begin at the places of `rows` and do not overlap.
@@ -230,10 +240,10 @@ impl Gemm {
     /// # Panics
     /// When the sizes do not fit together.
     pub fn add_product_at(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis) {
-        self.run(level, a, b, c, rows, false);
+        self.run(level, a, b, c, rows, Start::Old);
     }
 
-    fn run(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis, fresh: bool) {
+    fn run(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis, start: Start<'_>) {
         assert_eq!(a.cols(), b.rows(), "columns of the left matrix and rows of the right one");
         assert_eq!(a.rows(), rows.len, "rows of the left matrix and of the product");
         if a.rows() == 0 || b.cols() == 0 {
@@ -242,8 +252,13 @@ impl Gemm {
         let extent = rows.last().saturating_add(b.cols());
         assert!(c.len() >= extent, "{} numbers for a product that takes {extent}", c.len());
         if a.cols() == 0 {
-            if fresh {
-                c.fill(0.0);
+            for i in 0..rows.len {
+                let row = &mut c[rows.place(i)..][..b.cols()];
+                match start {
+                    Start::Zero => row.fill(0.0),
+                    Start::Row(bias) => row.copy_from_slice(bias),
+                    Start::Old => {}
+                }
             }
             return;
         }
@@ -253,7 +268,7 @@ impl Gemm {
                 room.resize(len, 0.0);
             }
         }
-        level.run(Product { gemm: self, a, b, c, rows, fresh });
+        level.run(Product { gemm: self, a, b, c, rows, start });
     }
 }
 
@@ -269,8 +284,17 @@ struct Product<'a> {
     c: &'a mut [f32],
     /// Where the rows of `c` begin.
     rows: Axis,
-    /// Whether the old numbers of `c` do not count.
-    fresh: bool,
+    start: Start<'a>,
+}
+
+/// Where the sums of a product begin.
+#[derive(Debug, Clone, Copy)]
+enum Start<'a> {
+    Zero,
+    /// At a number for each column.
+    Row(&'a [f32]),
+    /// At the old numbers of the product.
+    Old,
 }
 
 impl Task for Product<'_> {
@@ -362,7 +386,7 @@ impl Product<'_> {
         (at, depth): (usize, usize),
         first: usize,
     ) {
-        let Product { gemm: Gemm { left: packed, right }, a, b, c, rows, fresh } = self;
+        let Product { gemm: Gemm { left: packed, right }, a, b, c, rows, start } = self;
         let wide = (b.cols() - first).min(W * L::N);
         // The last register holds the last columns, which may be in the one before, too, with the same sums.
         let mut begins = [0; W];
@@ -374,12 +398,19 @@ impl Product<'_> {
             let columns = (first + begin, wide.min(L::N));
             pack_right::<L>(*b, (at, depth), columns, &mut right[w * L::N..], W * L::N);
         }
-        let fresh = *fresh && at == 0;
+        let start = if at == 0 { *start } else { Start::Old };
+        let mut first_sums = [L::splat(isa, 0.0); W];
+        if let Start::Row(bias) = start {
+            for w in 0..W {
+                let from = &bias[first..][..wide][begins[w]..];
+                first_sums[w] = if W == 1 { load_some::<I, L>(isa, from) } else { L::load(isa, from) };
+            }
+        }
         for top in (0..a.rows()).step_by(R) {
             // After the last row it is repeated, with the same sums.
             let places = rows.places::<R>(top);
-            let mut sums: Sums<I, L, R, W> = [[L::splat(isa, 0.0); W]; R];
-            if !fresh {
+            let mut sums: Sums<I, L, R, W> = [first_sums; R];
+            if let Start::Old = start {
                 for r in 0..R {
                     let row = &c[places[r] + first..][..wide];
                     for w in 0..W {
@@ -594,6 +625,17 @@ mod tests {
                 "{level}: [{m}, {k}] [{k}, {n}], transposed {turned:?}"
             );
         }
+        // Rows that begin at a bias, and at zero.
+        let bias = numbers(n, 4);
+        let (mut with_bias, mut without) = (bias.repeat(m), vec![0.0; m * n]);
+        plain(a, b, &mut with_bias, n);
+        plain(a, b, &mut without, n);
+        for level in Level::available() {
+            let (mut got, mut other) = (vec![9.0; m * n], vec![9.0; m * n]);
+            Gemm::default().product_plus(level, a, b, &bias, &mut got);
+            Gemm::default().product(level, a, b, &mut other);
+            assert_eq!((got, other), (with_bias.clone(), without.clone()), "{level}: [{m}, {k}] [{k}, {n}]");
+        }
     }
 
     #[test]
@@ -635,7 +677,14 @@ mod tests {
                 let rows = Axis::every(m, n);
                 let mut gemm =
                     Gemm { right: vec![0.0; DEPTH * MOST_COLUMNS], left: vec![0.0; DEPTH * MOST_ROWS] };
-                Level::best().run(Wide(Product { gemm: &mut gemm, a, b, c: &mut c, rows, fresh: false }));
+                Level::best().run(Wide(Product {
+                    gemm: &mut gemm,
+                    a,
+                    b,
+                    c: &mut c,
+                    rows,
+                    start: Start::Old,
+                }));
                 assert_eq!(c, expect, "[{m}, {k}] [{k}, {n}]");
             }
         }

@@ -32,7 +32,7 @@ pub fn cross_entropy(
         if width <= p.len() {
             let p = &mut p[..width];
             p.copy_from_slice(row);
-            softmax(level, p, width);
+            softmax(level, p, width, 1.0);
             gradient.iter_mut().zip(&*p).for_each(|(g, p)| *g += share * p);
         } else {
             for (g, &x) in gradient.iter_mut().zip(row) {

@@ -60,7 +60,13 @@ fn swap<T: Copy>([a, b, d]: [usize; 3], from: &[T], to: &mut [T], write: impl Fn
     for (from, to) in from.chunks_exact(a * b * d).zip(to.chunks_exact_mut(a * b * d)) {
         for i in 0..a {
             for j in 0..b {
-                write(&mut to[(j * a + i) * d..][..d], &from[(i * b + j) * d..][..d]);
+                let (to, from) = (&mut to[(j * a + i) * d..][..d], &from[(i * b + j) * d..][..d]);
+                // Pieces of a fixed size, because calls for so few numbers take long.
+                let ((tos, to), (froms, from)) = (to.as_chunks_mut::<16>(), from.as_chunks::<16>());
+                tos.iter_mut().zip(froms).for_each(|(to, from)| write(to, from));
+                if !to.is_empty() {
+                    write(to, from);
+                }
             }
         }
     }

@@ -22,13 +22,13 @@ impl Layer for Softmax {
     fn forward(&self, forward: Forward<'_>) {
         let Forward { level, inputs, output, shapes, .. } = forward;
         output.copy_from_slice(inputs[0]);
-        softmax(level, output, shapes[0][shapes[0].len() - 1]);
+        softmax(level, output, shapes[0][shapes[0].len() - 1], 1.0);
     }
 
     fn backward(&self, backward: Backward<'_>) {
         let Backward { level, output, d_output, d_inputs: [dx, ..], shapes, .. } = backward;
         let Some(dx) = dx else { return };
-        softmax_backward(level, output, d_output, shapes[0][shapes[0].len() - 1]);
+        softmax_backward(level, output, d_output, shapes[0][shapes[0].len() - 1], 1.0);
         foveate_kernels::elementwise::add(dx, d_output);
     }
 
@@ -177,10 +177,7 @@ impl Layer for SoftmaxAttention {
             let k = View::new(&inputs[1][head * tokens * d..][..tokens * d], tokens, d);
             let v = View::new(&inputs[2][head * tokens * features..][..tokens * features], tokens, features);
             work.gemm.product(level, q, k.transposed(), weights);
-            for w in &mut *weights {
-                *w *= self.scale;
-            }
-            softmax(level, weights, tokens);
+            softmax(level, weights, tokens, self.scale);
             work.gemm.product(level, View::new(weights, queries, tokens), v, y);
         }
     }
@@ -203,10 +200,7 @@ impl Layer for SoftmaxAttention {
                 gemm.add_product(level, weights, dy, &mut dv[head * c..][..c]);
             }
             gemm.product(level, dy, v.transposed(), room);
-            softmax_backward(level, weights, room, tokens);
-            for d in &mut *room {
-                *d *= self.scale;
-            }
+            softmax_backward(level, weights, room, tokens, self.scale);
             let scores = View::new(room, queries, tokens);
             if let Some(dq) = dq.as_deref_mut() {
                 gemm.add_product(level, scores, k, &mut dq[head * a..][..a]);

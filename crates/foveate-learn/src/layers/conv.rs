@@ -2,7 +2,7 @@
 
 use foveate_core::TensorShape;
 use foveate_kernels::elementwise::add_rows;
-use foveate_kernels::gemm::{Axis, View};
+use foveate_kernels::gemm::{Axis, Gemm, View};
 
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
 
@@ -213,17 +213,16 @@ impl Layer for Conv {
         let windows = self.windows(shapes[0]);
         let (n, k, count) = (self.outputs, windows.len(), windows.count());
         let (weight, bias) = params.split_at(n * k);
-        for pixel in output.chunks_exact_mut(n) {
-            if self.bias {
-                pixel.copy_from_slice(bias);
-            } else {
-                pixel.fill(0.0);
-            }
-        }
         let weight = View::new(weight, n, k).transposed();
+        let product = |gemm: &mut Gemm, patches: View<'_>, output: &mut [f32]| {
+            if self.bias {
+                gemm.product_plus(level, patches, weight, bias, output);
+            } else {
+                gemm.product(level, patches, weight, output);
+            }
+        };
         if windows.are_pixels() {
-            let pixels = View::new(inputs[0], inputs[0].len() / k, k);
-            work.gemm.add_product(level, pixels, weight, output);
+            product(&mut work.gemm, View::new(inputs[0], inputs[0].len() / k, k), output);
             return;
         }
         let (gemm, room) = work.room(windows.room());
@@ -231,7 +230,7 @@ impl Layer for Conv {
         for (picture, output) in pictures.zip(output.chunks_exact_mut(count * n)) {
             let picture = windows.pad(picture, room);
             let patches = View::with_axes(picture, windows.corners(), windows.inside());
-            gemm.add_product(level, patches, weight, output);
+            product(gemm, patches, output);
         }
     }
 

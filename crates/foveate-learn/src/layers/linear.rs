@@ -49,16 +49,13 @@ impl Layer for Linear {
         let Forward { level, params, inputs, output, work, shapes, .. } = forward;
         let (n, k) = (self.outputs, width(shapes));
         let (weight, bias) = params.split_at(n * k);
-        for row in output.chunks_exact_mut(n) {
-            if self.bias {
-                row.copy_from_slice(bias);
-            } else {
-                row.fill(0.0);
-            }
-        }
         let rows = output.len() / n;
-        let weight = View::new(weight, n, k).transposed();
-        work.gemm.add_product(level, View::new(inputs[0], rows, k), weight, output);
+        let (x, weight) = (View::new(inputs[0], rows, k), View::new(weight, n, k).transposed());
+        if self.bias {
+            work.gemm.product_plus(level, x, weight, bias, output);
+        } else {
+            work.gemm.product(level, x, weight, output);
+        }
     }
 
     fn backward(&self, backward: Backward<'_>) {

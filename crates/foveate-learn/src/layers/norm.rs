@@ -1,7 +1,7 @@
 //! Layer normalisation.
 
 use foveate_core::TensorShape;
-use foveate_kernels::elementwise::{moments, normalise_backward};
+use foveate_kernels::elementwise::{affine_backward, normalise, normalise_backward};
 
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
 
@@ -68,19 +68,8 @@ impl Layer for LayerNorm {
         let groups =
             inputs[0].chunks_exact(n).zip(normal.chunks_exact_mut(n)).zip(output.chunks_exact_mut(n));
         for (((x, normal), y), kept_scale) in groups.zip(scales) {
-            let (mean, scale) = moments(level, x, self.epsilon);
-            *kept_scale = scale;
-            for (normal, x) in normal.iter_mut().zip(x) {
-                *normal = (x - mean) * scale;
-            }
-            if self.affine {
-                let (by, plus) = params.split_at(n);
-                for (((y, normal), by), plus) in y.iter_mut().zip(&*normal).zip(by).zip(plus) {
-                    *y = normal * by + plus;
-                }
-            } else {
-                y.copy_from_slice(normal);
-            }
+            let affine = self.affine.then(|| params.split_at(n));
+            *kept_scale = normalise(level, x, self.epsilon, affine, normal, y);
         }
     }
 
@@ -94,11 +83,7 @@ impl Layer for LayerNorm {
             let normal = &normal[group * n..][..n];
             if self.affine {
                 let (d_by, d_plus) = d_params.split_at_mut(n);
-                for i in 0..n {
-                    d_by[i] += dy[i] * normal[i];
-                    d_plus[i] += dy[i];
-                    dy[i] *= params[i];
-                }
+                affine_backward(level, normal, &params[..n], dy, d_by, d_plus);
             }
             if let Some(dx) = dx.as_deref_mut() {
                 normalise_backward(level, normal, scale, dy, &mut dx[group * n..][..n]);
