@@ -34,7 +34,7 @@ pub use student::ActorCriticStudent;
 const MAX_LAYERS: usize = 16;
 /// Smallest side of a picture that gets convolutions by default: 8 pixels every 4, then 4 every 2.
 const SMALLEST: usize = 20;
-/// Most numbers of a grid or a picture.
+/// Most numbers of a grid or a picture, and most outputs of a convolution.
 const MAX_VIEW: usize = 1 << 20;
 /// What the first weights of the policy's last layer are multiplied by, so that all actions are about equally likely at first.
 const CAREFUL: f32 = 0.01;
@@ -140,6 +140,12 @@ impl ActorCriticConfig {
             let mut x = net.input("observation", self.view);
             for (i, &ConvolutionLayer { filters, size, stride }) in self.convolutions.iter().enumerate() {
                 x = net.layer(&format!("conv{}", i + 1), Conv::new(filters, size).with_stride(stride), [x]);
+                let outputs = net.shape(x).iter().fold(1_usize, |product, &n| product.saturating_mul(n));
+                if outputs > MAX_VIEW {
+                    return bad(format!(
+                        "convolutions[{i}] has {outputs} outputs, at most {MAX_VIEW} are possible; lower filters, or raise stride"
+                    ));
+                }
                 x = net.map(Function::Relu, x);
             }
             let numbers = net.shape(x).iter().product::<usize>();
@@ -751,6 +757,10 @@ mod tests {
                 "choose from 1 to 7",
             ),
             (pictures(vec![convolution(2, 0)]), "convolutions: stride is 0"),
+            (
+                pictures(vec![ConvolutionLayer { filters: 65_536, ..convolution(1, 1) }]),
+                "convolutions[0] has 2752512 outputs, at most 1048576",
+            ),
             (pictures(vec![convolution(1, 1); 17]), "convolutions names 17"),
             (
                 ActorCriticConfig { convolutions: vec![convolution(1, 1)], ..good.clone() },

@@ -309,9 +309,12 @@ impl<V: Lanes<16>> Tail<V> {
 
     #[inline(always)]
     fn store<I: Isa<V16 = V>>(self, isa: I, x: V, xs: &mut [f32], at: usize) {
+        if self.len == 0 {
+            return;
+        }
         if let Some(chunk) = xs[at..].first_chunk_mut() {
             self.or(isa, x, isa.load16(chunk)).store(chunk);
-        } else if self.len > 0 {
+        } else {
             let mut last = Block::default();
             x.store(&mut last.0);
             copy_few(&last.0[..self.len], &mut xs[at..at + self.len]);
