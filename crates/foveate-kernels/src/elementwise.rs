@@ -185,7 +185,7 @@ pub fn softmax(level: Level, xs: &mut [f32], cols: usize, factor: f32) {
     level.run(Softmax { xs, cols, factor });
 }
 
-/// Replaces the gradient `dy` with respect to the [`softmax`] `y` by that with respect to its input.
+/// Replaces the gradient `dy` with respect to the [`softmax`] `y` by that with respect to its input, for the same `factor`.
 ///
 /// # Panics
 /// When the lengths differ, `cols` is 0 or does not divide them.
@@ -442,7 +442,7 @@ impl Task for AddNormalised<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let AddNormalised { normal, d, dx, along, mean, scale } = self;
-        let [along, mean, scale] = [along, mean, scale].map(|x| isa.splat16(x));
+        let (along, mean, scale) = (isa.splat16(along), isa.splat16(mean), isa.splat16(scale));
         let ((normals, normal), (ds, d)) = (normal.as_chunks::<16>(), d.as_chunks::<16>());
         let (dxs, dx) = dx.as_chunks_mut::<16>();
         for ((dx, d), normal) in dxs.iter_mut().zip(ds).zip(normals) {

@@ -1,7 +1,7 @@
 //! Matrix products in single precision, for layers and their gradients.
 //!
-//! An element of the product is a chain of fused multiply-adds over `k` in ascending order, which starts at zero
-//! or at the element's old value. Blocking for caches and registers changes only where the chain is stored in
+//! An element of the product is a chain of fused multiply-adds over `k` in ascending order, which starts at zero,
+//! at a bias or at the element's old value. Blocking for caches and registers changes only where the chain is stored in
 //! between, so the bits are the same on every instruction set, for every size of a cache and wherever a matrix
 //! lies in memory.
 //!
