@@ -34,7 +34,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
             name: "cartpole-swingup-harder-913",
             about: "AttentionNeuron of the published architecture",
             weights: include_bytes!("../../../../champions/cartpole-swingup-harder-913.safetensors"),
-            as_trained: false,
+            as_trained: true,
         },
     ],
     ..WorldDescriptor::new(
