@@ -472,9 +472,10 @@ pub fn normalise(
     y: &mut [f32],
 ) -> f32 {
     let (mean, scale) = moments(level, x, epsilon);
-    let (by, plus) = affine.unwrap_or((&[], &[]));
     assert!(normal.len() == x.len() && y.len() == x.len(), "numbers and their normalised ones");
-    assert!(affine.is_none() || by.len() == x.len() && plus.len() == x.len(), "factors and terms");
+    if let Some((by, plus)) = affine {
+        assert!(by.len() == x.len() && plus.len() == x.len(), "factors and terms");
+    }
     level.run(Normalise { x, mean, scale, affine, normal, y });
     scale
 }
