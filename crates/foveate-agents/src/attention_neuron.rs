@@ -14,6 +14,7 @@
 //! `"picture"`.
 
 pub mod heads;
+mod layers_learner;
 pub mod picture_student;
 pub mod pictures;
 pub mod student;

@@ -97,6 +97,16 @@ pub(crate) fn scaled(
     }
 }
 
+/// The expert's choices in the steps `piece`: the first one of those with the highest of `n` scores.
+pub(crate) fn chosen(
+    demonstration: &Demonstration,
+    piece: Range<usize>,
+    n: usize,
+) -> impl Iterator<Item = usize> {
+    let scores = demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n);
+    scores.map(|scores| (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }))
+}
+
 impl Student for LstmStudent {
     fn inputs(&self) -> usize {
         self.inputs

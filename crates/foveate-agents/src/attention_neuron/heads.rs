@@ -3,7 +3,9 @@
 //! * AttentionAgent on the latent picture, as in the paper's CarRacing: [`LatentConfig`];
 //! * convolutions and layers, as in the paper's Pong: [`ConvolutionConfig`];
 //! * layers alone: [`DenseConfig`];
-//! * an LSTM on all messages, which can learn from an expert: [`RecurrentConfig`].
+//! * an LSTM on all messages: [`RecurrentConfig`].
+//!
+//! All but the first let gradients through to the codes.
 
 use foveate_core::{PolicyError, TensorShape, Threads};
 use foveate_kernels::conv::{Conv, ConvShape};
@@ -164,6 +166,22 @@ impl HeadConfig {
             HeadConfig::Recurrent(recurrent) => Some(recurrent.hidden),
             HeadConfig::AttentionAgent(_) | HeadConfig::Convolution(_) | HeadConfig::Dense(_) => None,
         }
+    }
+
+    /// Convolutions, units of the layers behind them and kind of the outputs; `None` for heads that are no layers.
+    pub(super) fn layers(&self) -> Option<(&[ConvolutionLayer], &[usize], Output)> {
+        match self {
+            HeadConfig::Convolution(ConvolutionConfig { layers, hidden, output }) => {
+                Some((layers, hidden, *output))
+            }
+            HeadConfig::Dense(DenseConfig { hidden, output }) => Some((&[], hidden, *output)),
+            HeadConfig::AttentionAgent(_) | HeadConfig::Recurrent(_) => None,
+        }
+    }
+
+    /// Whether gradients flow through it to the codes.
+    pub(super) const fn is_differentiable(&self) -> bool {
+        !matches!(self, HeadConfig::AttentionAgent(_))
     }
 
     /// Checks that it fits a latent picture of these rows and columns.

@@ -1,9 +1,13 @@
-//! Gradients of a whole AttentionNeuron on pictures, for learning from an expert: queries, keys, values, and the
-//! recurrent head.
+//! Gradients of a whole AttentionNeuron on pictures, for learning from an expert: queries, keys, values, and a head that
+//! is recurrent or made of layers.
 //!
 //! The previous action in the keys adds the same number to the score of every patch, which softmax does not notice.
 //! Therefore the codes of a step depend on its stack of pictures alone: gradients flow through time in the LSTM only, and
-//! the codes of all steps of a piece are computed together, and their gradients too.
+//! the codes of all steps of a piece are computed together, and their gradients too. Without an LSTM the steps before a
+//! piece are needed for its first stacks only.
+//!
+//! A head whose outputs are scores learns the expert's choices, by their cross entropy; others its actions, by the squared
+//! error.
 //!
 //! A demonstration holds the newest picture of each step's stack, and as its numbers which patches were there. The stacks
 //! are put together again from consecutive pictures; before an episode's first picture there are copies of it.
@@ -15,14 +19,15 @@ use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner};
 use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
 
+use super::layers_learner::LayersLearner;
 use super::pictures::{PictureConfig, packed_len, unpack_patches};
 use super::queries;
 use crate::params::Params;
 use crate::registry::AgentConfig;
-use crate::student::{check_lengths, scaled};
+use crate::student::{check_lengths, chosen, scaled};
 
 /// Learns all tensors. Those that change no action have a gradient of 0: `key.bias`, the columns of `key.weight` for the
-/// previous action, and `lstm.bias_hh`, which is only ever added to `lstm.bias_ih`.
+/// previous action, and `lstm.bias_hh` of a recurrent head, which is only ever added to `lstm.bias_ih`.
 #[derive(Debug, Clone)]
 pub struct PictureStudent {
     config: PictureConfig,
@@ -31,7 +36,7 @@ pub struct PictureStudent {
     /// The fixed table of queries.
     table: Vec<f32>,
     codes: CodesLearner,
-    head: Learner,
+    head: HeadLearner,
     /// Pictures of the steps, the oldest first. Scratch, as all that follows.
     frames: Vec<u8>,
     /// `[patches]`: 1, or 0 for a patch that is missing.
@@ -42,29 +47,49 @@ pub struct PictureStudent {
     dx: Vec<f32>,
     /// `[steps, actions]`: the expert's actions, in −1 ..= 1.
     wanted: Vec<f32>,
+    /// `[steps]`: the expert's choices, when the head's outputs are scores.
+    choices: Vec<usize>,
+}
+
+/// The part behind the codes.
+#[derive(Debug, Clone)]
+enum HeadLearner {
+    Recurrent(Box<Learner>),
+    Layers(Box<LayersLearner>),
 }
 
 impl PictureStudent {
-    /// A student of zero weights on the fastest instruction set of this processor; `None` when the head is not recurrent.
+    /// A student of zero weights on the fastest instruction set of this processor; `None` when no gradient
+    /// flows through the head.
     ///
     /// # Errors
     /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: PictureConfig) -> Result<Option<Self>, PolicyError> {
         config.check()?;
         let shape = config.shape();
-        let Some(hidden) = config.head.recurrent() else { return Ok(None) };
         let codes = CodesLearner::new(shape, config.query_dim);
+        let (params, actions) = (Params::zeros(config.tensors()), config.actions.len());
+        let layers = LayersLearner::new(&config.head, config.codes, config.message_dim, &params, actions)?;
+        let head = if let Some(hidden) = config.head.recurrent() {
+            let learner = Learner::new(codes.outputs(), hidden, actions).with_input_gradient();
+            HeadLearner::Recurrent(Box::new(learner))
+        } else if let Some(layers) = layers {
+            HeadLearner::Layers(Box::new(layers))
+        } else {
+            return Ok(None);
+        };
         Ok(Some(PictureStudent {
-            params: Params::zeros(config.tensors()),
+            params,
             level: Level::best(),
             table: queries(shape.codes, shape.code_dim),
-            head: Learner::new(codes.outputs(), hidden, config.actions.len()).with_input_gradient(),
+            head,
             codes,
             frames: vec![],
             present: vec![0.0; shape.patches()],
             x: vec![],
             dx: vec![],
             wanted: vec![],
+            choices: vec![],
             config,
         }))
     }
@@ -102,7 +127,12 @@ impl Student for PictureStudent {
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         self.params.set(flat)?;
         self.codes.set(self.config.codes_weights(&self.params, &self.table));
-        self.head.set(self.params.lstm(), self.params.linear("output.weight", "output.bias"));
+        match &mut self.head {
+            HeadLearner::Recurrent(head) => {
+                head.set(self.params.lstm(), self.params.linear("output.weight", "output.bias"));
+            }
+            HeadLearner::Layers(head) => head.set(self.params.flat()),
+        }
         Ok(())
     }
 
@@ -114,13 +144,32 @@ impl Student for PictureStudent {
         gradient: &mut [f32],
     ) -> f64 {
         let area = self.area();
-        let PictureStudent { config, params, level, codes, head, frames, present, x, dx, wanted, .. } = self;
+        let PictureStudent {
+            config,
+            params,
+            level,
+            codes,
+            head,
+            frames,
+            present,
+            x,
+            dx,
+            wanted,
+            choices,
+            ..
+        } = self;
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
         let packed = packed_len(present.len());
         check_lengths(demonstration, [packed, config.actions.len()], &piece);
 
         wanted.clear();
-        scaled(demonstration, piece.clone(), &config.actions, wanted);
+        choices.clear();
+        if config.head.gives_scores() {
+            choices.extend(chosen(demonstration, piece.clone(), config.actions.len()));
+        } else {
+            scaled(demonstration, piece.clone(), &config.actions, wanted);
+        }
+        let burn_in = if matches!(head, HeadLearner::Recurrent(_)) { burn_in } else { 0 };
         let start = piece.start.saturating_sub(burn_in);
         let first = start.saturating_sub(config.frames - 1);
         // Copies of the first picture come before it.
@@ -143,13 +192,21 @@ impl Student for PictureStudent {
         x.resize((piece.end - start) * codes.outputs(), 0.0);
         codes.forward(*level, x);
 
-        let names = ["lstm.weight_ih", "lstm.weight_hh", "lstm.bias_ih", "output.weight", "output.bias"];
-        let [weight_ih, weight_hh, bias_ih, output_weight, output_bias] =
-            gradient.get_disjoint_mut(names.map(|name| params.place(name))).expect("tensors do not overlap");
-        let of_head = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
-        let error = head.study(*level, x, wanted, of_head);
         dx.resize(piece.len() * codes.outputs(), 0.0);
-        head.input_gradient(*level, dx);
+        let error = match head {
+            HeadLearner::Recurrent(head) => {
+                let names =
+                    ["lstm.weight_ih", "lstm.weight_hh", "lstm.bias_ih", "output.weight", "output.bias"];
+                let [weight_ih, weight_hh, bias_ih, output_weight, output_bias] = gradient
+                    .get_disjoint_mut(names.map(|name| params.place(name)))
+                    .expect("tensors do not overlap");
+                let of_head = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
+                let error = head.study(*level, x, wanted, of_head);
+                head.input_gradient(*level, dx);
+                error
+            }
+            HeadLearner::Layers(head) => head.study(*level, x, choices, wanted, dx, gradient),
+        };
         codes.backward(*level, dx);
 
         let names = [

@@ -114,7 +114,7 @@ pub enum Learns {
     /// The LSTM of the head. Queries, keys and values keep their first weights, unless evolution changes them.
     #[default]
     Head,
-    /// Everything; only with the recurrent head.
+    /// Everything; with all heads but AttentionAgent's, whose choice of codes has no gradient.
     All,
 }
 
@@ -219,9 +219,10 @@ impl PictureConfig {
             return bad(format!("first_choice is {first}; there are {} choices", self.actions.len()));
         }
         self.head.check(self.codes)?;
-        if self.learns == Learns::All && self.head.recurrent().is_none() {
+        if self.learns == Learns::All && !self.head.is_differentiable() {
             return bad(
-                "learns = \"all\" needs head = { kind = \"recurrent\" }: through the other heads no gradient flows",
+                "learns = \"all\" needs a head of another kind than \"attention_agent\", whose choice of codes has no gradient: \
+                 \"recurrent\", \"convolution\" or \"dense\"",
             );
         }
         check_params(&self.tensors(), "lower message_dim, query_dim or the head's sizes")?;

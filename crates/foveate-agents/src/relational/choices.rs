@@ -9,6 +9,7 @@ use foveate_learn::Activations;
 use foveate_learn::loss::cross_entropy;
 
 use super::Relational;
+use crate::student::chosen;
 
 /// Scratch space.
 #[derive(Debug, Clone)]
@@ -60,9 +61,8 @@ impl Relational {
             for (step, to) in steps.clone().zip(input.chunks_exact_mut(width)) {
                 demonstration.pictures.unpack(step, bytes).expect("an observation per step");
                 scale(bytes, to);
-                let scores = &demonstration.actions[step * n..(step + 1) * n];
-                choices.push((1..n).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }));
             }
+            choices.extend(chosen(demonstration, steps.clone(), n));
             let count = steps.len();
             self.net.forward(level, params, &[&input[..count * width]], count, acts);
             acts.clear_gradients();
