@@ -10,8 +10,8 @@ mod choices;
 pub mod classifier;
 
 use foveate_learn::{
-    Add, Builder, Conv, Coordinates, Function, LayerNorm, Linear, MaxOverTokens, MaxPool, MergeHeads,
-    Network, NetworkError, Node, PairSums, Softmax, SoftmaxAttention, SplitHeads, WeightedSum,
+    Add, Builder, Conv, Coordinates, Function, LayerNorm, Linear, MaxOverTokens, MaxPool, Network,
+    NetworkError, Node, PairSums, Softmax, SoftmaxAttention, WeightedSum,
 };
 use serde::{Deserialize, Serialize};
 
@@ -192,8 +192,7 @@ impl QNetworkConfig {
         let x = net.then(Coordinates, [x]);
         let x = net.reshape(x, [nodes, self.filters[1].saturating_add(2)]);
         let [query, key, value] = ["query", "key", "value"].map(|name| {
-            let x = net.layer(name, Linear::new(width), [x]);
-            let x = net.then(SplitHeads(self.heads), [x]);
+            let x = net.layer(name, Linear::new(width).split(self.heads), [x]);
             net.layer(&format!("{name}_norm"), LayerNorm::over(3).with_affine(), [x])
         });
         let scores = match self.scores {
@@ -222,8 +221,7 @@ impl QNetworkConfig {
             let x = net.then(SoftmaxAttention::new(scale), [query, key, value]);
             (x, AttentionNode::Kept(x))
         };
-        let x = net.then(MergeHeads, [x]);
-        let x = net.layer("linear1", Linear::new(self.features), [x]);
+        let x = net.layer("linear1", Linear::new(self.features).merging(), [x]);
         let x = net.map(Function::Relu, x);
         let x = net.then(LayerNorm::over(2), [x]);
         let x = net.then(MaxOverTokens, [x]);

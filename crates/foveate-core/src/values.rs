@@ -25,10 +25,18 @@ pub trait ValueNetwork {
     /// When the length of `codes` is no multiple of [`ValueNetwork::encoded_len`].
     fn values(&mut self, codes: &[u8]) -> &[f32];
 
+    /// The same values, bit for bit, without what [`ValueNetwork::backward`] needs, which is cheaper for some networks.
+    ///
+    /// # Panics
+    /// As [`ValueNetwork::values`].
+    fn values_alone(&mut self, codes: &[u8]) -> &[f32] {
+        self.values(codes)
+    }
+
     /// Adds to `gradient` (`[n_params]`) that of a loss whose derivatives with respect to the last
     /// [`ValueNetwork::values`] are `d_values`, `[batch, choices]`.
     ///
     /// # Panics
-    /// When a length differs from that of the last batch.
+    /// When a length differs from that of the last batch, or the last call was [`ValueNetwork::values_alone`].
     fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]);
 }

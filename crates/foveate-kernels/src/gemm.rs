@@ -17,23 +17,26 @@
 //! ```
 
 use crate::Level;
-use crate::lanes::{Isa, Lanes, Task};
+use crate::lanes::{Block, Isa, Lanes, Task};
 
-/// Where the rows, or the columns, of a matrix lie: number `i` is at `i / inner * down + i % inner * along`.
+/// Where the rows, or the columns, of a matrix lie, in up to three nested levels: number `i` is `j` of `inner` places in `m` of
+/// `middle` groups in block `o`, and lies at `o * across + m * down + j * along`.
 ///
-/// Two strides describe the windows of a picture, which overlap, without copying them.
+/// Two levels describe the windows of a picture, which overlap, without copying them; the third, those of several pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
     len: usize,
     inner: usize,
     along: usize,
+    middle: usize,
     down: usize,
+    across: usize,
 }
 
 impl Axis {
     /// `len` places, one every `along` numbers.
     pub const fn every(len: usize, along: usize) -> Self {
-        Axis { len, inner: len, along, down: 0 }
+        Axis { len, inner: len, along, middle: 1, down: 0, across: 0 }
     }
 
     /// `outer` groups, one every `down` numbers, of `inner` places each, one every `along` numbers.
@@ -42,7 +45,18 @@ impl Axis {
     /// When their product overflows.
     pub fn nested([outer, down]: [usize; 2], [inner, along]: [usize; 2]) -> Self {
         let len = outer.checked_mul(inner).expect("rows or columns of a matrix");
-        Axis { len, inner, along, down }
+        Axis { len, inner, along, middle: outer, down, across: 0 }
+    }
+
+    /// `count` copies of these places, one every `across` numbers.
+    ///
+    /// # Panics
+    /// When these are copies already, or the product overflows.
+    #[must_use]
+    pub fn repeated(self, [count, across]: [usize; 2]) -> Self {
+        assert_eq!(self.len, self.inner * self.middle, "an axis of at most two levels");
+        let len = self.len.checked_mul(count).expect("rows or columns of a matrix");
+        Axis { len, across, ..self }
     }
 
     /// Number of places.
@@ -56,8 +70,20 @@ impl Axis {
     }
 
     /// Where number `i` lies.
+    #[inline]
     pub const fn place(&self, i: usize) -> usize {
-        if i < self.inner { i * self.along } else { i / self.inner * self.down + i % self.inner * self.along }
+        let [o, m, j] = self.split(i);
+        o * self.across + m * self.down + j * self.along
+    }
+
+    /// Block, group and place in it of number `i`.
+    #[inline(always)]
+    const fn split(&self, i: usize) -> [usize; 3] {
+        if i < self.inner {
+            return [0, 0, i];
+        }
+        let (group, j) = (i / self.inner, i % self.inner);
+        if group < self.middle { [0, group, j] } else { [group / self.middle, group % self.middle, j] }
     }
 
     /// The largest place, which saturates; 0 without places.
@@ -65,37 +91,28 @@ impl Axis {
         if self.is_empty() {
             return 0;
         }
-        let down = (self.len / self.inner - 1).saturating_mul(self.down);
-        down.saturating_add((self.inner - 1).saturating_mul(self.along))
+        let across = (self.len / self.inner / self.middle - 1).saturating_mul(self.across);
+        let down = (self.middle - 1).saturating_mul(self.down);
+        across.saturating_add(down).saturating_add((self.inner - 1).saturating_mul(self.along))
     }
 
-    /// The first `R` places from `from` on; after the last one it is repeated.
+    /// The first place of the next group.
     #[inline(always)]
-    fn places<const R: usize>(&self, from: usize) -> [usize; R] {
-        let mut places = [self.place(from); R];
-        for r in 1..R {
-            let i = from + r;
-            places[r] = if i >= self.len {
-                places[r - 1]
-            } else if self.inner == self.len {
-                i * self.along
-            } else {
-                self.place(i)
-            };
-        }
-        places
+    const fn next_group(&self, [o, m, _]: [usize; 3]) -> [usize; 3] {
+        if m + 1 == self.middle { [o + 1, 0, 0] } else { [o, m + 1, 0] }
     }
 
     /// Runs of equally distant places: the first one's number, its place, and how many they are.
     #[inline(always)]
     fn runs(&self, from: usize, count: usize) -> Runs {
-        Runs { axis: *self, from, end: from + count }
+        Runs { axis: *self, at: self.split(from), from, end: from + count }
     }
 }
 
 /// See [`Axis::runs`]. No method with a closure: vector operations in it would be compiled without the instruction set.
 struct Runs {
     axis: Axis,
+    at: [usize; 3],
     from: usize,
     end: usize,
 }
@@ -105,17 +122,65 @@ impl Iterator for Runs {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let Runs { axis, from, end } = *self;
+        let Runs { axis, at: [o, m, j], from, end } = *self;
         if from >= end {
             return None;
         }
-        let run = if axis.inner == axis.len {
-            end - from
-        } else {
-            (axis.inner - from % axis.inner).min(end - from)
-        };
+        let run = (axis.inner - j).min(end - from);
         self.from += run;
-        Some((from, axis.place(from), run))
+        self.at = axis.next_group([o, m, j]);
+        Some((from, o * axis.across + m * axis.down + j * axis.along, run))
+    }
+}
+
+/// Walks along an axis without divisions.
+struct Walk {
+    axis: Axis,
+    /// Number, block, group and place in it, and where that lies; after the last one it is repeated.
+    number: usize,
+    at: [usize; 3],
+    place: usize,
+}
+
+impl Walk {
+    #[inline(always)]
+    const fn new(axis: Axis) -> Self {
+        Walk { axis, number: 0, at: [0; 3], place: 0 }
+    }
+
+    /// Whether the next `count` places are neighbours.
+    #[inline(always)]
+    const fn neighbours(&self, count: usize) -> bool {
+        self.axis.along == 1 && self.at[2] + count <= self.axis.inner
+    }
+
+    /// The next `R` places.
+    #[inline(always)]
+    fn take<const R: usize>(&mut self) -> [usize; R] {
+        let mut places = [self.place; R];
+        if self.at[2] + R < self.axis.inner {
+            // All in one group, and not the last ones.
+            for r in 1..R {
+                places[r] = self.place + r * self.axis.along;
+            }
+            self.number += R;
+            self.at[2] += R;
+            self.place += R * self.axis.along;
+            return places;
+        }
+        for r in 0..R {
+            places[r] = self.place;
+            if self.number + 1 < self.axis.len {
+                self.number += 1;
+                self.at[2] += 1;
+                self.place += self.axis.along;
+                if self.at[2] == self.axis.inner {
+                    self.at = self.axis.next_group(self.at);
+                    self.place = self.at[0] * self.axis.across + self.at[1] * self.axis.down;
+                }
+            }
+        }
+        places
     }
 }
 
@@ -241,6 +306,26 @@ impl Gemm {
     /// When the sizes do not fit together.
     pub fn add_product_at(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis) {
         self.run(level, a, b, c, rows, Start::Old);
+    }
+
+    /// [`Gemm::product_plus`] where the rows of `c` begin at the places of `rows` and do not overlap; without a bias, the sums
+    /// begin at zero.
+    ///
+    /// # Panics
+    /// When the sizes do not fit together.
+    pub fn product_at(
+        &mut self,
+        level: Level,
+        a: View<'_>,
+        b: View<'_>,
+        bias: Option<&[f32]>,
+        c: &mut [f32],
+        rows: Axis,
+    ) {
+        if let Some(bias) = bias {
+            assert_eq!(bias.len(), b.cols(), "numbers of the bias and columns of the product");
+        }
+        self.run(level, a, b, c, rows, bias.map_or(Start::Zero, Start::Row));
     }
 
     fn run(&mut self, level: Level, a: View<'_>, b: View<'_>, c: &mut [f32], rows: Axis, start: Start<'_>) {
@@ -396,7 +481,7 @@ impl Product<'_> {
         let right = &mut right[..depth * W * L::N];
         for (w, begin) in begins.into_iter().enumerate() {
             let columns = (first + begin, wide.min(L::N));
-            pack_right::<L>(*b, (at, depth), columns, &mut right[w * L::N..], W * L::N);
+            pack_right::<I, L>(isa, *b, (at, depth), columns, &mut right[w * L::N..], W * L::N);
         }
         let start = if at == 0 { *start } else { Start::Old };
         let mut first_sums = [L::splat(isa, 0.0); W];
@@ -406,13 +491,21 @@ impl Product<'_> {
                 first_sums[w] = if W == 1 { load_some::<I, L>(isa, from) } else { L::load(isa, from) };
             }
         }
-        for top in (0..a.rows()).step_by(R) {
+        let (mut lefts, mut tops) = (Walk::new(a.rows), Walk::new(*rows));
+        for _ in 0..a.rows().div_ceil(R) {
+            let neighbours = lefts.neighbours(R);
             // After the last row it is repeated, with the same sums.
-            let places = rows.places::<R>(top);
+            let (left, places) = (lefts.take::<R>(), tops.take::<R>());
             let mut sums: Sums<I, L, R, W> = [first_sums; R];
             if let Start::Old = start {
                 for r in 0..R {
                     let row = &c[places[r] + first..][..wide];
+                    if wide == W * L::N {
+                        for w in 0..W {
+                            sums[r][w] = L::load(isa, &row[w * L::N..]);
+                        }
+                        continue;
+                    }
                     for w in 0..W {
                         let from = &row[begins[w]..];
                         // Two or more registers are full.
@@ -421,19 +514,24 @@ impl Product<'_> {
                 }
             }
             if a.cols.along == 1 {
-                along_rows::<I, L, R, W>(isa, *a, top, (at, depth), right, &mut sums);
+                along_rows::<I, L, R, W>(isa, *a, left, (at, depth), right, &mut sums);
+            } else if neighbours {
+                let rows = &a.data[left[0]..];
+                across_rows::<I, L, R, W>(isa, (rows, a.cols), (at, depth), right, &mut sums);
             } else {
-                let (left, top, at) = if a.rows.along == 1 && top % a.rows.inner + R <= a.rows.inner {
-                    (*a, top, at)
-                } else {
-                    let packed = &mut packed[..depth * R];
-                    pack_left::<R>(*a, top, (at, depth), packed);
-                    (View { data: packed, rows: Axis::every(R, 1), cols: Axis::every(depth, R) }, 0, 0)
-                };
-                across_rows::<I, L, R, W>(isa, left, top, (at, depth), right, &mut sums);
+                let packed = &mut packed[..depth * R];
+                pack_left::<R>(*a, left, (at, depth), packed);
+                let left = (&*packed, Axis::every(depth, R));
+                across_rows::<I, L, R, W>(isa, left, (0, depth), right, &mut sums);
             }
             for r in 0..R {
                 let row = &mut c[places[r] + first..][..wide];
+                if wide == W * L::N {
+                    for w in 0..W {
+                        L::store::<I>(sums[r][w], &mut row[w * L::N..]);
+                    }
+                    continue;
+                }
                 for w in 0..W {
                     let to = &mut row[begins[w]..];
                     if W == 1 {
@@ -475,12 +573,11 @@ fn store_some<I: Isa, L: Register>(v: L::V<I>, to: &mut [f32]) {
 fn along_rows<I: Isa, L: Register, const R: usize, const W: usize>(
     isa: I,
     a: View<'_>,
-    top: usize,
+    places: [usize; R],
     (at, depth): (usize, usize),
     right: &[f32],
     sums: &mut Sums<I, L, R, W>,
 ) {
-    let places = a.rows.places::<R>(top);
     let mut own = *sums;
     for (term, place, count) in a.cols.runs(at, depth) {
         let mut rows = [&[] as &[f32]; R];
@@ -504,23 +601,20 @@ fn along_rows<I: Isa, L: Register, const R: usize, const W: usize>(
     *sums = own;
 }
 
-/// Adds the terms of `R` rows that are neighbours.
+/// Adds the terms of `R` rows that are neighbours: the terms are at the places of `cols` in `rows`.
 #[inline(always)]
 fn across_rows<I: Isa, L: Register, const R: usize, const W: usize>(
     isa: I,
-    a: View<'_>,
-    top: usize,
+    (rows, cols): (&[f32], Axis),
     (at, depth): (usize, usize),
     right: &[f32],
     sums: &mut Sums<I, L, R, W>,
 ) {
-    let top = a.rows.place(top);
     let mut own = *sums;
-    for (term, place, count) in a.cols.runs(at, depth) {
+    for (term, place, count) in cols.runs(at, depth) {
         let right = right[(term - at) * W * L::N..].chunks_exact(W * L::N).take(count);
         for (k, right) in right.enumerate() {
-            let rows: &[f32; R] =
-                a.data[top + place + k * a.cols.along..].first_chunk().expect("rows of a tile");
+            let rows: &[f32; R] = rows[place + k * cols.along..].first_chunk().expect("rows of a tile");
             let mut columns = [L::splat(isa, 0.0); W];
             for w in 0..W {
                 columns[w] = L::load(isa, &right[w * L::N..]);
@@ -536,10 +630,9 @@ fn across_rows<I: Isa, L: Register, const R: usize, const W: usize>(
     *sums = own;
 }
 
-/// Copies `R` rows from `top` on to `[depth, R]`; after the last row it is repeated.
+/// Copies the `R` rows that begin at `places` to `[depth, R]`.
 #[inline(always)]
-fn pack_left<const R: usize>(a: View<'_>, top: usize, (at, depth): (usize, usize), to: &mut [f32]) {
-    let places = a.rows.places::<R>(top);
+fn pack_left<const R: usize>(a: View<'_>, places: [usize; R], (at, depth): (usize, usize), to: &mut [f32]) {
     for (term, place, count) in a.cols.runs(at, depth) {
         for (k, to) in to[(term - at) * R..].chunks_exact_mut(R).take(count).enumerate() {
             for (to, row) in to.iter_mut().zip(places) {
@@ -552,7 +645,8 @@ fn pack_left<const R: usize>(a: View<'_>, top: usize, (at, depth): (usize, usize
 /// Copies `wide` columns from `first` on to the first numbers of every `width`; if they are fewer than a register has,
 /// zeros follow.
 #[inline(always)]
-fn pack_right<L: Register>(
+fn pack_right<I: Isa, L: Register>(
+    isa: I,
     b: View<'_>,
     (at, depth): (usize, usize),
     (first, wide): (usize, usize),
@@ -567,6 +661,8 @@ fn pack_right<L: Register>(
                 for k in 0..terms {
                     to[k * width..][..L::N].copy_from_slice(&from[k * b.rows.along..][..L::N]);
                 }
+            } else if b.rows.along == 1 && columns == L::N && terms >= 128 / L::N {
+                pack_turned::<I, L>(isa, from, b.cols.along, terms, to, width);
             } else {
                 for j in 0..columns {
                     let from = from[j * b.cols.along..].iter().step_by(b.rows.along.max(1));
@@ -581,6 +677,40 @@ fn pack_right<L: Register>(
         for to in to.chunks_mut(width).take(depth) {
             to[wide..L::N].fill(0.0);
         }
+    }
+}
+
+/// Copies a register of columns, one every `along` numbers, of `terms` neighbours each, to the first numbers of every `width`.
+/// There are at least 128 numbers.
+#[inline(always)]
+fn pack_turned<I: Isa, L: Register>(
+    isa: I,
+    from: &[f32],
+    along: usize,
+    terms: usize,
+    to: &mut [f32],
+    width: usize,
+) {
+    // Sixteen pieces of eight terms: of as many columns, or of half as many and twice as many terms.
+    let step = 128 / L::N;
+    let mut begin = 0;
+    while begin < terms {
+        // The last piece overlaps the one before.
+        begin = begin.min(terms - step);
+        let mut pieces = [isa.load8(&[0.0; 8]); 16];
+        for i in 0..16 {
+            let at = i % L::N * along + begin + i / L::N * 8;
+            pieces[i] = isa.load8(from[at..].first_chunk().expect("eight terms"));
+        }
+        let turned = isa.transpose(pieces);
+        for t in 0..8 {
+            let mut block = Block::default();
+            turned[t].store(&mut block.0);
+            for (half, numbers) in block.0.chunks_exact(L::N).enumerate() {
+                to[(begin + half * 8 + t) * width..][..L::N].copy_from_slice(numbers);
+            }
+        }
+        begin += step;
     }
 }
 
@@ -647,6 +777,10 @@ mod tests {
         }
         check([13, 2 * DEPTH + 1, 33], [false, true], 3);
         check([3, 2, 117], [true, false], 0);
+        for k in [15, 16, 17, 31, 40] {
+            check([7, k, 20], [false, true], 0);
+            check([2, k, 7], [false, true], 0);
+        }
         check([49, DEPTH, 1], [true, true], 1);
         for empty in [[0, 3, 3], [3, 0, 3], [3, 3, 0]] {
             check(empty, [false, false], 0);
@@ -670,8 +804,8 @@ mod tests {
             [[1, 3, 1], [7, 5, 15], [9, 300, 16], [8, 2, 17], [17, 9, 33], [16, 4, 48], [3, 6, 81]]
         {
             let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
-            for a in [View::new(&a, m, k), View::new(&a, k, m).transposed()] {
-                let b = View::new(&b, k, n);
+            let lefts = [View::new(&a, m, k), View::new(&a, k, m).transposed()];
+            for (a, b) in lefts.into_iter().zip([View::new(&b, n, k).transposed(), View::new(&b, k, n)]) {
                 let (mut expect, mut c) = (numbers(m * n, 3), numbers(m * n, 3));
                 plain(a, b, &mut expect, n);
                 let rows = Axis::every(m, n);
@@ -690,19 +824,21 @@ mod tests {
         }
     }
 
-    /// The windows of a picture as a matrix, and a product to places of which some lie in others' gaps.
+    /// The windows of two pictures as a matrix, and a product to places of which some lie in others' gaps.
     #[test]
-    fn axes_with_two_strides() {
+    fn axes_with_several_strides() {
         let ([height, width, c], kernel, filters) = ([7, 9, 3], [3, 2], 10);
-        let picture = numbers(height * width * c, 4);
-        let rows = Axis::nested([5, width * c], [8, c]);
+        let len = height * width * c;
+        let pictures = numbers(2 * len, 4);
+        let rows = Axis::nested([5, width * c], [8, c]).repeated([2, len]);
         let cols = Axis::nested([kernel[0], width * c], [kernel[1] * c, 1]);
-        let windows = View::with_axes(&picture, rows, cols);
+        let windows = View::with_axes(&pictures, rows, cols);
         let copy: Vec<f32> = (0..rows.len())
             .flat_map(|i| (0..cols.len()).map(move |j| (i, j)))
             .map(|(i, j)| {
-                let (y, x, row, column) = (i / 8, i % 8, j / (2 * c), j % (2 * c));
-                picture[((y + row) * width + x) * c + column]
+                let (picture, y, x) = (i / 40, i / 8 % 5, i % 8);
+                let (row, column) = (j / (2 * c), j % (2 * c));
+                pictures[picture * len + ((y + row) * width + x) * c + column]
             })
             .collect();
         let (m, k) = (rows.len(), cols.len());
@@ -724,7 +860,7 @@ mod tests {
             gemm.product(level, windows.transposed(), outer.transposed(), &mut got);
             gemm.product(level, copy.transposed(), outer.transposed(), &mut want);
             assert_eq!(got, want, "{level}: transposed on the left");
-            let (mut got, mut want) = (vec![0.5; 5 * width * c], vec![0.0; m * c]);
+            let (mut got, mut want) = (vec![0.5; 2 * len], vec![0.0; m * c]);
             let (left, right) = (outer.transposed(), View::with_stride(weight.data, filters, c, 4));
             gemm.add_product_at(level, left, right, &mut got, rows);
             gemm.add_product(level, left, right, &mut want);

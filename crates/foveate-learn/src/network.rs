@@ -353,6 +353,17 @@ impl Activations {
         }
     }
 
+    /// Exchanges the buffers of the gradients and the scratch space with those of `other`, of the same network and capacity:
+    /// several forward passes can then share them, and they stay in the caches. Buffers that are never used take no memory.
+    ///
+    /// # Panics
+    /// When the buffers have other sizes.
+    pub fn swap_gradients(&mut self, other: &mut Activations) {
+        assert_eq!((self.capacity, &self.places), (other.capacity, &other.places), "buffers of one network");
+        std::mem::swap(&mut self.gradients, &mut other.gradients);
+        std::mem::swap(&mut self.work, &mut other.work);
+    }
+
     /// Number of samples in the last forward pass.
     pub const fn batch(&self) -> usize {
         self.batch

@@ -155,14 +155,14 @@ fn values(case: &Case, folder: &Path) -> Result<(f64, f64), Box<dyn Error>> {
         target.set_params(&target_params)?;
         chosen.clear();
         if *rule == Rule::Standard {
-            chosen.extend(online.values(&batch.after).chunks_exact(choices).map(best));
+            chosen.extend(online.values_alone(&batch.after).chunks_exact(choices).map(best));
         }
         values.clear();
         values.extend_from_slice(online.values(&batch.before));
         if *rule == Rule::Book {
             chosen.extend(values.chunks_exact(choices).map(best));
         }
-        let beyond = target.values(&batch.after);
+        let beyond = target.values_alone(&batch.after);
         slopes.fill(0.0);
         let mut loss = 0.0;
         for (i, &choice) in chosen.iter().enumerate() {

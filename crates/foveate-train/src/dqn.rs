@@ -15,6 +15,8 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use foveate_core::{
     Action, ActionBuf, Episodes, Experience, LearnError, Learner, Progress, Record, Recording, Seed,
     StateDict, StateReader, Student, Tensor, Unroll, ValueNetwork, Work,
@@ -256,6 +258,7 @@ impl LearnerSettings for DqnConfig {
             memory: replay
                 .saturating_mul(2)
                 .saturating_add(longest.saturating_mul(4 << 10))
+                .saturating_add(KnownValues::MOST_BYTES as u64)
                 .saturating_add(vectors(params)),
             saved: replay.saturating_add(params.saturating_mul(32)),
             what: format!("the last {} transitions", self.capacity),
@@ -272,6 +275,7 @@ pub struct Dqn {
     online: Box<dyn Student>,
     /// Has the weights of the target network.
     target: Box<dyn Student>,
+    known: KnownValues,
     learnt: Learnt,
     /// `[n_params]`: the same as [`Learnt::params`].
     current: Vec<f64>,
@@ -304,13 +308,60 @@ struct Scratch {
     before: Vec<u8>,
     after: Vec<u8>,
     best: Vec<usize>,
+    /// `[batch, choices]`: values of the states after the steps in the target network.
+    beyond: Vec<f32>,
     targets: Vec<f32>,
+    /// `[batch, choices]`, and behind them those of the states after the steps, if the target needs them.
     values: Vec<f32>,
+    /// Of the same shape as `values`.
     slopes: Vec<f32>,
     gradient: Vec<f32>,
     loss: f64,
     norm: f64,
     value: f64,
+}
+
+/// Values of observations in a network whose weights change rarely: each observation is computed once. This changes no bit:
+/// a value does not depend on the batch in which it is computed.
+#[derive(Default)]
+struct KnownValues {
+    /// Of the network that computed the values.
+    weights: Vec<f32>,
+    values: BTreeMap<Box<[u8]>, Box<[f32]>>,
+    unknown: Vec<u8>,
+}
+
+impl KnownValues {
+    /// Most bytes of observations, values and nodes of the map; all are forgotten before there are more.
+    const MOST_BYTES: usize = 32 << 20;
+
+    /// Writes the values of the encoded observations `codes` to `to`, `[batch, choices]`. `network` has the weights `weights`.
+    fn write(&mut self, network: &mut dyn ValueNetwork, weights: &[f32], codes: &[u8], to: &mut Vec<f32>) {
+        let KnownValues { weights: known, values, unknown } = self;
+        if known[..] != *weights {
+            values.clear();
+            weights.clone_into(known);
+        }
+        let (width, choices) = (network.encoded_len(), network.choices());
+        let most = Self::MOST_BYTES / (width + 4 * choices + 64);
+        if values.len() + codes.len() / width > most {
+            values.clear();
+        }
+        unknown.clear();
+        for code in codes.chunks_exact(width).filter(|&code| !values.contains_key(code)) {
+            unknown.extend_from_slice(code);
+        }
+        if !unknown.is_empty() {
+            let computed = network.values_alone(unknown).chunks_exact(choices);
+            for (code, computed) in unknown.chunks_exact(width).zip(computed) {
+                values.insert(code.into(), computed.into());
+            }
+        }
+        to.clear();
+        for code in codes.chunks_exact(width) {
+            to.extend_from_slice(&values[code]);
+        }
+    }
 }
 
 /// Index of the largest value; of the first of several.
@@ -356,6 +407,7 @@ impl Dqn {
             seed,
             online,
             target,
+            known: KnownValues::default(),
             learnt: Learnt {
                 generation: 0,
                 updates: 0,
@@ -438,13 +490,14 @@ impl Dqn {
             priority,
             ..
         } = self.config;
-        let Dqn { learnt, online, target: target_net, seed, .. } = self;
+        let Dqn { learnt, online, target: target_net, known, seed, .. } = self;
         let diverged = |what: String| LearnError::Diverged { generation: learnt.generation, what };
         let place = format!("update {} (batch {number} of the round)", learnt.updates);
         for (student, params) in [(&mut *online, &learnt.params), (&mut *target_net, &learnt.target)] {
             student.set_params(params).map_err(|error| diverged(format!("{place}: {error}")))?;
         }
-        let Scratch { drawn, before, after, best: chosen, targets, values, slopes, gradient, .. } = scratch;
+        let Scratch { drawn, before, after, best: chosen, beyond, targets, values, slopes, gradient, .. } =
+            scratch;
         let mut rng = seed.child("generation", learnt.generation).child("update", number).rng();
         drawn.clear();
         before.clear();
@@ -459,19 +512,19 @@ impl Dqn {
         let (online, target_net) = (network(&mut **online), network(&mut **target_net));
         let choices = online.choices();
         let rows = |values: &[f32]| values.chunks_exact(choices).map(best).collect::<Vec<_>>();
-        chosen.clear();
         if target == Target::Double {
-            chosen.extend(rows(online.values(after)));
+            // Together, because the network computes equal observations once.
+            before.extend_from_slice(after);
         }
         values.clear();
         values.extend_from_slice(online.values(before));
-        if target == Target::Before {
-            chosen.extend(rows(values));
-        }
-        let beyond = target_net.values(after);
-        if target == Target::Single {
-            chosen.extend(rows(beyond));
-        }
+        known.write(target_net, &learnt.target, after, beyond);
+        chosen.clear();
+        chosen.extend(rows(match target {
+            Target::Double => &values[batch * choices..],
+            Target::Before => &values[..],
+            Target::Single => &beyond[..],
+        }));
         targets.clear();
         for ((&index, &best), beyond) in drawn.iter().zip(&*chosen).zip(beyond.chunks_exact(choices)) {
             let entry = learnt.replay.get(index);

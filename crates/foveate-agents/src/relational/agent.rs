@@ -403,6 +403,7 @@ mod tests {
             net.backward(student.level, &params, &mut acts, &mut expect);
 
             let mut gradient = vec![0.0; params.len()];
+            assert_eq!(student.values_alone(&views), values);
             assert_eq!(student.values(&views), values);
             student.backward(&slopes, &mut gradient);
             assert_eq!(gradient, expect, "distinct observations");

@@ -66,6 +66,14 @@ impl ClassifierNetwork {
         }
         .expect("its sizes are fixed")
     }
+
+    /// Pictures that go through the network together when it learns. Larger batches leave the caches and are slower.
+    const fn together(self) -> usize {
+        match self {
+            ClassifierNetwork::Relational => 2,
+            ClassifierNetwork::Convolutional => 8,
+        }
+    }
 }
 
 /// The agent. Zero weights until [`Policy::set_params`].
@@ -230,9 +238,6 @@ pub struct ClassifierStudent {
     scratch: ChoiceScratch,
 }
 
-/// Pictures that go through the network together. Larger batches leave the caches and are slower.
-const TOGETHER: usize = 2;
-
 impl ClassifierStudent {
     /// A student of zero weights on the fastest instruction set of this processor.
     ///
@@ -240,12 +245,12 @@ impl ClassifierStudent {
     /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: &ClassifierConfig) -> Result<Self, PolicyError> {
         config.check()?;
-        let network = Arc::new(config.network.build());
+        let (network, together) = (Arc::new(config.network.build()), config.network.together());
         Ok(ClassifierStudent {
             params: Params::zeros(network.net.tensors().to_vec()),
             level: Level::best(),
-            acts: network.net.activations(TOGETHER),
-            scratch: ChoiceScratch::new(&network, PIXELS, TOGETHER),
+            acts: network.net.activations(together),
+            scratch: ChoiceScratch::new(&network, PIXELS, together),
             network,
         })
     }

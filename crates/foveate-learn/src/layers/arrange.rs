@@ -1,4 +1,4 @@
-//! Layers that only move numbers: coordinates, heads, parts, concatenation; and sums of two tensors.
+//! Layers that only move numbers: coordinates, parts, concatenation; and sums of two tensors.
 
 use foveate_kernels::elementwise::add;
 
@@ -43,90 +43,6 @@ impl Layer for Coordinates {
         let pixels = inputs[0].chunks_exact(c).enumerate();
         let place = |at: usize| [(at % width) as f64 / width as f64, (at / width) as f64 / height as f64];
         pixels.flat_map(|(at, pixel)| [pixel, &place(at)].concat()).collect()
-    }
-}
-
-/// Splits the features of every token into heads: `[tokens, heads · d]` to `[heads, tokens, d]`; the head is the slow index
-/// of the features.
-#[derive(Debug, Clone, Copy)]
-pub struct SplitHeads(pub usize);
-
-/// The reverse of [`SplitHeads`]: `[heads, tokens, d]` to `[tokens, heads · d]`.
-#[derive(Debug, Clone, Copy)]
-pub struct MergeHeads;
-
-/// Copies `[a, b, d]` to `[b, a, d]`, or adds.
-fn swap<T: Copy>([a, b, d]: [usize; 3], from: &[T], to: &mut [T], write: impl Fn(&mut [T], &[T])) {
-    for (from, to) in from.chunks_exact(a * b * d).zip(to.chunks_exact_mut(a * b * d)) {
-        for i in 0..a {
-            for j in 0..b {
-                let (to, from) = (&mut to[(j * a + i) * d..][..d], &from[(i * b + j) * d..][..d]);
-                // Pieces of a fixed size, because calls for so few numbers take long.
-                let ((tos, to), (froms, from)) = (to.as_chunks_mut::<16>(), from.as_chunks::<16>());
-                tos.iter_mut().zip(froms).for_each(|(to, from)| write(to, from));
-                if !to.is_empty() {
-                    write(to, from);
-                }
-            }
-        }
-    }
-}
-
-impl Layer for SplitHeads {
-    fn output(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, String> {
-        match *one(inputs)? {
-            [tokens, features] if self.0 > 0 && features.is_multiple_of(self.0) => {
-                Ok(vec![self.0, tokens, features / self.0])
-            }
-            ref shape => Err(format!("it splits [tokens, features] into {} heads, not {shape:?}", self.0)),
-        }
-    }
-
-    fn forward(&self, forward: Forward<'_>) {
-        let Forward { inputs, output, shapes, .. } = forward;
-        let [tokens, features] = [shapes[0][0], shapes[0][1]];
-        swap([tokens, self.0, features / self.0], inputs[0], output, <[f32]>::copy_from_slice);
-    }
-
-    fn backward(&self, backward: Backward<'_>) {
-        let Backward { d_output, d_inputs: [dx, ..], shapes, .. } = backward;
-        let Some(dx) = dx else { return };
-        let [tokens, features] = [shapes[0][0], shapes[0][1]];
-        swap([self.0, tokens, features / self.0], d_output, dx, add);
-    }
-
-    fn exact(&self, shapes: &[&[usize]], _: &[f64], inputs: &[&[f64]]) -> Vec<f64> {
-        let [tokens, d] = [shapes[0][0], shapes[0][1] / self.0];
-        let place = |at: usize| (at / d % tokens * self.0 + at / d / tokens) * d + at % d;
-        (0..inputs[0].len()).map(|at| inputs[0][place(at)]).collect()
-    }
-}
-
-impl Layer for MergeHeads {
-    fn output(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, String> {
-        match *one(inputs)? {
-            [heads, tokens, d] => Ok(vec![tokens, heads * d]),
-            ref shape => Err(format!("it takes [heads, tokens, d], not {shape:?}")),
-        }
-    }
-
-    fn forward(&self, forward: Forward<'_>) {
-        let Forward { inputs, output, shapes, .. } = forward;
-        let [heads, tokens, d] = [shapes[0][0], shapes[0][1], shapes[0][2]];
-        swap([heads, tokens, d], inputs[0], output, <[f32]>::copy_from_slice);
-    }
-
-    fn backward(&self, backward: Backward<'_>) {
-        let Backward { d_output, d_inputs: [dx, ..], shapes, .. } = backward;
-        let Some(dx) = dx else { return };
-        let [heads, tokens, d] = [shapes[0][0], shapes[0][1], shapes[0][2]];
-        swap([tokens, heads, d], d_output, dx, add);
-    }
-
-    fn exact(&self, shapes: &[&[usize]], _: &[f64], inputs: &[&[f64]]) -> Vec<f64> {
-        let [heads, tokens, d] = [shapes[0][0], shapes[0][1], shapes[0][2]];
-        let place = |at: usize| (at / d % heads * tokens + at / d / heads) * d + at % d;
-        (0..inputs[0].len()).map(|at| inputs[0][place(at)]).collect()
     }
 }
 
@@ -328,15 +244,11 @@ mod tests {
     #[test]
     fn the_gradient_is_that_of_the_function() {
         gradient(&Coordinates, &[&[3, 4, 2]]);
-        gradient(&SplitHeads(3), &[&[4, 6]]);
-        gradient(&MergeHeads, &[&[3, 4, 2]]);
         gradient(&Concat, &[&[4, 3], &[4, 2]]);
         gradient(&Part { begin: 2, len: 3 }, &[&[2, 6]]);
         gradient(&Add, &[&[2, 6], &[2, 6]]);
         gradient(&PairSums, &[&[2, 3, 4], &[2, 5, 4]]);
         refused(&Coordinates, &[&[3, 4]], "[height, width, channels]");
-        refused(&SplitHeads(4), &[&[4, 6]], "into 4 heads");
-        refused(&SplitHeads(0), &[&[4, 6]], "into 0 heads");
         refused(&Concat, &[&[4, 3], &[5, 2]], "differ in the last axis alone");
         refused(&Part { begin: usize::MAX, len: 3 }, &[&[2, 6]], "of [2, 6]");
         refused(&Add, &[&[2, 6], &[6, 2]], "equal shape");

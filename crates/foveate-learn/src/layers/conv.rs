@@ -142,14 +142,25 @@ impl Windows {
         if self.padded() == self.from { 0 } else { self.padded().iter().product::<usize>() * self.channels }
     }
 
-    /// The picture with zeros around it, in `room`, or itself if there is no padding.
-    fn pad<'a>(&self, picture: &'a [f32], room: &'a mut [f32]) -> &'a [f32] {
+    /// How many pictures, with so many outputs for each window, are computed at once: as many as fit the caches, or one if it
+    /// has to be padded. This changes no bit.
+    fn together(&self, outputs: usize) -> usize {
+        /// Numbers that a cache of the second level holds, of half a mebibyte, and room for others.
+        const CACHED: usize = 1 << 16;
+        let picture = self.from.iter().product::<usize>() * self.channels + self.count() * outputs;
+        if self.room() == 0 { (CACHED / picture).max(1) } else { 1 }
+    }
+
+    /// [`Windows::together`] pictures or fewer, the one with zeros around it in `room` if there is padding, and where the
+    /// windows begin in them.
+    fn pad<'a>(&self, pictures: &'a [f32], room: &'a mut [f32]) -> (&'a [f32], Axis) {
         if self.room() == 0 {
-            return picture;
+            let len = self.from.iter().product::<usize>() * self.channels;
+            return (pictures, self.corners(pictures.len() / len));
         }
         room.fill(0.0);
-        self.for_each_padded_row(|row, padded| room[padded].copy_from_slice(&picture[row]));
-        room
+        self.for_each_padded_row(|row, padded| room[padded].copy_from_slice(&pictures[row]));
+        (room, self.corners(1))
     }
 
     /// Calls `f` with the numbers of each row of a picture, and with their place in the padded one.
@@ -162,10 +173,11 @@ impl Windows {
         }
     }
 
-    /// Where the windows begin in the padded picture.
-    fn corners(&self) -> Axis {
-        let ([height, width], [down, right], [_, wide]) = (self.to, self.stride, self.padded());
-        Axis::nested([height, down * wide * self.channels], [width, right * self.channels])
+    /// Where the windows begin in padded pictures.
+    fn corners(&self, pictures: usize) -> Axis {
+        let ([height, width], [down, right], [high, wide]) = (self.to, self.stride, self.padded());
+        let one = Axis::nested([height, down * wide * self.channels], [width, right * self.channels]);
+        one.repeated([pictures, high * wide * self.channels])
     }
 
     /// Where the numbers of a window lie, from its corner on.
@@ -225,28 +237,28 @@ impl Layer for Conv {
             product(&mut work.gemm, View::new(inputs[0], inputs[0].len() / k, k), output);
             return;
         }
+        let (len, together) = (len_of(shapes[0]), windows.together(n));
         let (gemm, room) = work.room(windows.room());
-        let pictures = inputs[0].chunks_exact(len_of(shapes[0]));
-        for (picture, output) in pictures.zip(output.chunks_exact_mut(count * n)) {
-            let picture = windows.pad(picture, room);
-            let patches = View::with_axes(picture, windows.corners(), windows.inside());
+        let pictures = inputs[0].chunks(together * len);
+        for (pictures, output) in pictures.zip(output.chunks_mut(together * count * n)) {
+            let (pictures, corners) = windows.pad(pictures, room);
+            let patches = View::with_axes(pictures, corners, windows.inside());
             product(gemm, patches, output);
         }
     }
 
     fn backward(&self, backward: Backward<'_>) {
-        let Backward {
-            level, params, inputs, d_output, d_inputs: [mut dx, ..], d_params, work, shapes, ..
-        } = backward;
+        let Backward { level, params, inputs, d_output, d_inputs: [dx, ..], d_params, work, shapes, .. } =
+            backward;
         let windows = self.windows(shapes[0]);
         let (n, k, count) = (self.outputs, windows.len(), windows.count());
-        let weight = View::new(&params[..n * k], n, k);
         let (d_weight, d_bias) = d_params.split_at_mut(n * k);
         if self.bias {
             add_rows(d_bias, d_output);
         }
         let len = len_of(shapes[0]);
         if windows.are_pixels() {
+            let weight = View::new(&params[..n * k], n, k);
             let rows = inputs[0].len() / k;
             let dy = View::new(d_output, rows, n);
             work.gemm.add_product(level, dy.transposed(), View::new(inputs[0], rows, k), d_weight);
@@ -255,22 +267,35 @@ impl Layer for Conv {
             }
             return;
         }
-        let size = windows.room();
-        let (gemm, [room, d_room]) = work.rooms([size, size]);
-        let (corners, inside) = (windows.corners(), windows.inside());
-        for (sample, dy) in d_output.chunks_exact(count * n).enumerate() {
-            let picture = windows.pad(&inputs[0][sample * len..][..len], room);
-            let dy = View::new(dy, count, n);
-            gemm.add_product(level, dy.transposed(), View::with_axes(picture, corners, inside), d_weight);
-            let Some(dx) = dx.as_deref_mut() else { continue };
-            let dx = &mut dx[sample * len..][..len];
-            let c = shapes[0][2];
+        let (size, together) = (windows.room(), windows.together(n));
+        // The gradient of the weight is summed with its axes swapped: numbers of a window are neighbours in the picture, so
+        // their products with a few filters need no copies.
+        let (gemm, [room, turned]) = work.rooms([size, n * k]);
+        let inside = windows.inside();
+        turned.fill(0.0);
+        let parts = inputs[0].chunks(together * len).zip(d_output.chunks(together * count * n));
+        for (pictures, dy) in parts {
+            let (pictures, corners) = windows.pad(pictures, room);
+            let patches = View::with_axes(pictures, corners, inside).transposed();
+            gemm.add_product(level, patches, View::new(dy, dy.len() / n, n), turned);
+        }
+        for (j, d_weight) in d_weight.chunks_exact_mut(k).enumerate() {
+            for (d_weight, row) in d_weight.iter_mut().zip(turned.chunks_exact(n)) {
+                *d_weight += row[j];
+            }
+        }
+        let Some(dx) = dx else { return };
+        let (gemm, d_room) = work.room(size);
+        let c = shapes[0][2];
+        for (dx, dy) in dx.chunks_mut(together * len).zip(d_output.chunks(together * count * n)) {
+            let corners = windows.corners(dx.len() / len);
+            let dy = View::new(dy, dy.len() / n, n);
             // Each pixel of the kernel moves all windows alike, to places of which no two overlap.
-            let mut add = |d_picture: &mut [f32]| {
+            let mut add = |d_pictures: &mut [f32]| {
                 for pixel in 0..k / c {
                     let weight = View::with_stride(&params[pixel * c..n * k], n, c, k);
-                    let d_picture = &mut d_picture[inside.place(pixel * c)..];
-                    gemm.add_product_at(level, dy, weight, d_picture, corners);
+                    let d_pictures = &mut d_pictures[inside.place(pixel * c)..];
+                    gemm.add_product_at(level, dy, weight, d_pictures, corners);
                 }
             };
             if size == 0 {

@@ -2,23 +2,35 @@
 
 use foveate_core::TensorShape;
 use foveate_kernels::elementwise::add_rows;
-use foveate_kernels::gemm::View;
+use foveate_kernels::gemm::{Axis, View};
 
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
 
 /// y = W x + b over the last axis: `[…, inputs]` to `[…, outputs]`.
+///
+/// [`Linear::split`] and [`Linear::merging`] give or take the features of tokens in heads; the head is the slow index of the
+/// features.
 ///
 /// Tensors: `weight` `[outputs, inputs]`, `bias` `[outputs]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Linear {
     outputs: usize,
     bias: bool,
+    heads: Heads,
+}
+
+/// Which side of a [`Linear`] is in heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heads {
+    Neither,
+    Output(usize),
+    Input,
 }
 
 impl Linear {
     /// A layer with this many outputs, and a bias.
     pub const fn new(outputs: usize) -> Self {
-        Linear { outputs, bias: true }
+        Linear { outputs, bias: true, heads: Heads::Neither }
     }
 
     /// The same layer without a bias.
@@ -26,63 +38,170 @@ impl Linear {
     pub const fn without_bias(self) -> Self {
         Linear { bias: false, ..self }
     }
+
+    /// The same with its outputs in heads: `[tokens, inputs]` to `[heads, tokens, outputs / heads]`.
+    #[must_use]
+    pub const fn split(self, heads: usize) -> Self {
+        Linear { heads: Heads::Output(heads), ..self }
+    }
+
+    /// The same with its inputs in heads: `[heads, tokens, d]` to `[tokens, outputs]`, with heads · d inputs.
+    #[must_use]
+    pub const fn merging(self) -> Self {
+        Linear { heads: Heads::Input, ..self }
+    }
+
+    /// Numbers of an input.
+    fn width(&self, shapes: &[&[usize]]) -> usize {
+        match (self.heads, shapes[0]) {
+            (Heads::Input, &[heads, _, d]) => heads * d,
+            (_, shape) => shape.last().copied().unwrap_or(1),
+        }
+    }
+
+    /// Heads, tokens and features of a head, on the side that is in heads.
+    fn sizes(&self, shapes: &[&[usize]]) -> Option<[usize; 3]> {
+        match (self.heads, shapes[0]) {
+            (Heads::Output(heads), &[tokens, _]) => Some([heads, tokens, self.outputs / heads]),
+            (Heads::Input, &[heads, tokens, d]) => Some([heads, tokens, d]),
+            _ => None,
+        }
+    }
 }
 
-/// Numbers in the last axis.
-fn width(shapes: &[&[usize]]) -> usize {
-    shapes[0].last().copied().unwrap_or(1)
+/// Where the tokens of a batch begin in a tensor `[batch, heads, tokens, d]`, and where a token's features are from there on.
+fn in_heads([heads, tokens, d]: [usize; 3], batch: usize) -> [Axis; 2] {
+    let rows = Axis::every(tokens, d).repeated([batch, heads * tokens * d]);
+    [rows, Axis::nested([heads, tokens * d], [d, 1])]
 }
 
 impl Layer for Linear {
     fn output(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, String> {
-        let mut shape = one(inputs)?.to_vec();
-        *shape.last_mut().ok_or("it needs an input with at least one axis")? = self.outputs;
-        Ok(shape)
+        let shape = one(inputs)?;
+        match (self.heads, shape) {
+            (Heads::Neither, [first @ .., _]) => Ok([first, &[self.outputs]].concat()),
+            (Heads::Neither, []) => Err("it needs an input with at least one axis".into()),
+            (Heads::Output(heads), &[tokens, _]) if heads > 0 && self.outputs.is_multiple_of(heads) => {
+                Ok(vec![heads, tokens, self.outputs / heads])
+            }
+            (Heads::Output(heads), _) => Err(format!(
+                "it takes [tokens, inputs] to {heads} heads of {} outputs, not {shape:?}",
+                self.outputs
+            )),
+            (Heads::Input, &[_, tokens, _]) => Ok(vec![tokens, self.outputs]),
+            (Heads::Input, _) => Err(format!("it takes [heads, tokens, d], not {shape:?}")),
+        }
     }
 
     fn tensors(&self, inputs: &[&[usize]]) -> Vec<TensorShape> {
-        let weight = tensor("weight", [self.outputs, width(inputs)]);
+        let weight = tensor("weight", [self.outputs, self.width(inputs)]);
         if self.bias { vec![weight, tensor("bias", [self.outputs])] } else { vec![weight] }
     }
 
     fn forward(&self, forward: Forward<'_>) {
-        let Forward { level, params, inputs, output, work, shapes, .. } = forward;
-        let (n, k) = (self.outputs, width(shapes));
+        let Forward { level, batch, params, inputs, output, work, shapes, .. } = forward;
+        let (n, k) = (self.outputs, self.width(shapes));
         let (weight, bias) = params.split_at(n * k);
-        let rows = output.len() / n;
-        let (x, weight) = (View::new(inputs[0], rows, k), View::new(weight, n, k).transposed());
-        if self.bias {
-            work.gemm.product_plus(level, x, weight, bias, output);
-        } else {
-            work.gemm.product(level, x, weight, output);
+        let bias = self.bias.then_some(bias);
+        let whole = View::new(weight, n, k).transposed();
+        match self.sizes(shapes) {
+            None => {
+                let rows = output.len() / n;
+                let x = View::new(inputs[0], rows, k);
+                work.gemm.product_at(level, x, whole, bias, output, Axis::every(rows, n));
+            }
+            Some(sizes @ [heads, tokens, d]) if self.heads != Heads::Input => {
+                let x = View::new(inputs[0], batch * tokens, k);
+                for head in 0..heads {
+                    let weight = View::new(&weight[head * d * k..][..d * k], d, k).transposed();
+                    let bias = bias.map(|bias| &bias[head * d..][..d]);
+                    let y = &mut output[head * tokens * d..];
+                    work.gemm.product_at(level, x, weight, bias, y, in_heads(sizes, batch)[0]);
+                }
+            }
+            Some(sizes @ [_, tokens, _]) => {
+                let [rows, features] = in_heads(sizes, batch);
+                let x = View::with_axes(inputs[0], rows, features);
+                work.gemm.product_at(level, x, whole, bias, output, Axis::every(batch * tokens, n));
+            }
         }
     }
 
     fn backward(&self, backward: Backward<'_>) {
-        let Backward { level, params, inputs, d_output, d_inputs: [dx, ..], d_params, work, shapes, .. } =
-            backward;
-        let (n, k) = (self.outputs, width(shapes));
-        let rows = d_output.len() / n;
-        let dy = View::new(d_output, rows, n);
-        if let Some(dx) = dx {
-            work.gemm.add_product(level, dy, View::new(&params[..n * k], n, k), dx);
-        }
+        let Backward {
+            level,
+            batch,
+            params,
+            inputs,
+            d_output,
+            d_inputs: [dx, ..],
+            d_params,
+            work,
+            shapes,
+            ..
+        } = backward;
+        let (n, k) = (self.outputs, self.width(shapes));
         let (d_weight, d_bias) = d_params.split_at_mut(n * k);
-        work.gemm.add_product(level, dy.transposed(), View::new(inputs[0], rows, k), d_weight);
-        if self.bias {
-            add_rows(d_bias, d_output);
+        let weight = View::new(&params[..n * k], n, k);
+        let gemm = &mut work.gemm;
+        match self.sizes(shapes) {
+            None => {
+                let rows = d_output.len() / n;
+                let dy = View::new(d_output, rows, n);
+                if let Some(dx) = dx {
+                    gemm.add_product(level, dy, weight, dx);
+                }
+                gemm.add_product(level, dy.transposed(), View::new(inputs[0], rows, k), d_weight);
+            }
+            Some(sizes @ [_, tokens, _]) if self.heads != Heads::Input => {
+                let [rows, features] = in_heads(sizes, batch);
+                let dy = View::with_axes(d_output, rows, features);
+                if let Some(dx) = dx {
+                    gemm.add_product(level, dy, weight, dx);
+                }
+                let x = View::new(inputs[0], batch * tokens, k);
+                gemm.add_product(level, dy.transposed(), x, d_weight);
+            }
+            Some(sizes @ [heads, tokens, d]) => {
+                let dy = View::new(d_output, batch * tokens, n);
+                let [rows, features] = in_heads(sizes, batch);
+                if let Some(dx) = dx {
+                    for head in 0..heads {
+                        let weight = View::with_stride(&params[head * d..n * k], n, d, k);
+                        gemm.add_product_at(level, dy, weight, &mut dx[head * tokens * d..], rows);
+                    }
+                }
+                let x = View::with_axes(inputs[0], rows, features);
+                gemm.add_product(level, dy.transposed(), x, d_weight);
+            }
+        }
+        match (self.bias, self.heads, self.sizes(shapes)) {
+            (false, ..) => {}
+            (true, Heads::Output(heads), Some([_, tokens, d])) => {
+                for (part, dy) in d_output.chunks_exact(tokens * d).enumerate() {
+                    add_rows(&mut d_bias[part % heads * d..][..d], dy);
+                }
+            }
+            _ => add_rows(d_bias, d_output),
         }
     }
 
     fn exact(&self, shapes: &[&[usize]], params: &[f64], inputs: &[&[f64]]) -> Vec<f64> {
-        let (n, k) = (self.outputs, width(shapes));
+        let (n, k) = (self.outputs, self.width(shapes));
         let rows = len_of(shapes[0]) / k;
+        let sizes = self.sizes(shapes);
+        // Where feature `i` of a row is, of `len`, in heads or not.
+        let place = |row: usize, i: usize, len: usize, in_heads: bool| match sizes {
+            Some([_, tokens, d]) if in_heads => (i / d * tokens + row) * d + i % d,
+            _ => row * len + i,
+        };
+        let (from, to) = (self.heads == Heads::Input, matches!(self.heads, Heads::Output(_)));
         let mut y = vec![0.0; rows * n];
         for row in 0..rows {
             for j in 0..n {
                 let bias = if self.bias { params[n * k + j] } else { 0.0 };
-                y[row * n + j] =
-                    bias + (0..k).map(|i| params[j * k + i] * inputs[0][row * k + i]).sum::<f64>();
+                let products = (0..k).map(|i| params[j * k + i] * inputs[0][place(row, i, k, from)]);
+                y[place(row, j, n, to)] = bias + products.sum::<f64>();
             }
         }
         y
@@ -99,6 +218,12 @@ mod tests {
         gradient(&Linear::new(5), &[&[3]]);
         gradient(&Linear::new(1), &[&[2, 3, 4]]);
         gradient(&Linear::new(17).without_bias(), &[&[4, 20]]);
+        gradient(&Linear::new(6).split(3), &[&[4, 5]]);
+        gradient(&Linear::new(10).split(1).without_bias(), &[&[2, 3]]);
+        gradient(&Linear::new(7).merging(), &[&[3, 4, 2]]);
         refused(&Linear::new(3), &[&[3], &[3]], "2 were given");
+        refused(&Linear::new(6).split(4), &[&[4, 5]], "4 heads of 6 outputs");
+        refused(&Linear::new(6).split(0), &[&[4, 5]], "0 heads");
+        refused(&Linear::new(6).merging(), &[&[4, 5]], "[heads, tokens, d]");
     }
 }

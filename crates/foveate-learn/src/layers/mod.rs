@@ -8,7 +8,7 @@ mod linear;
 mod norm;
 mod pool;
 
-pub use arrange::{Add, Concat, Coordinates, MergeHeads, PairSums, Part, SplitHeads};
+pub use arrange::{Add, Concat, Coordinates, PairSums, Part};
 pub use attention::{Softmax, SoftmaxAttention, WeightedSum};
 pub use conv::{Conv, Padding};
 pub use gates::LstmGates;

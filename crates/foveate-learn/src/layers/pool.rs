@@ -35,6 +35,17 @@ impl MaxPool {
     }
 }
 
+/// Moves the gradient `dy` with respect to the largest numbers `y` to that of `x` where it has them, so that the first one
+/// gets it.
+#[inline(never)] // Inlined, the compiler no longer knows that these do not overlap.
+fn take(x: &[f32], y: &[f32], dy: &mut [f32], dx: &mut [f32]) {
+    // Selections in place of branches, which compilers turn to vectors.
+    for (((&x, &y), dy), dx) in x.iter().zip(y).zip(dy).zip(dx) {
+        *dx += if x == y { *dy } else { 0.0 };
+        *dy = if x == y { 0.0 } else { *dy };
+    }
+}
+
 impl Layer for MaxPool {
     fn output(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, String> {
         let shape = one(inputs)?;
@@ -70,12 +81,10 @@ impl Layer for MaxPool {
             let picture = &inputs[0][sample * len..][..len];
             let (y, dy) = (&output[sample * out..][..out], &mut d_output[sample * out..][..out]);
             windows.for_each_row(|window, _, columns, place| {
-                for at in place..place + columns.len() * c {
-                    let from = window * c + (at - place) % c;
-                    if picture[at] == y[from] {
-                        // Taken, so that only the first one gets it.
-                        dx[at] += std::mem::take(&mut dy[from]);
-                    }
+                let (y, dy) = (&y[window * c..][..c], &mut dy[window * c..][..c]);
+                let pixels = picture[place..][..columns.len() * c].chunks_exact(c);
+                for (pixel, dx) in pixels.zip(dx[place..].chunks_exact_mut(c)) {
+                    take(pixel, y, dy, dx);
                 }
             });
         }
@@ -132,11 +141,9 @@ impl Layer for MaxOverTokens {
         let (features, len) = (shapes[0][1], len_of(shapes[0]));
         for (sample, dy) in d_output.chunks_exact_mut(features).enumerate() {
             let y = &output[sample * features..][..features];
-            for at in sample * len..(sample + 1) * len {
-                let feature = at % features;
-                if inputs[0][at] == y[feature] {
-                    dx[at] += std::mem::take(&mut dy[feature]);
-                }
+            let tokens = inputs[0][sample * len..][..len].chunks_exact(features);
+            for (token, dx) in tokens.zip(dx[sample * len..].chunks_exact_mut(features)) {
+                take(token, y, dy, dx);
             }
         }
     }

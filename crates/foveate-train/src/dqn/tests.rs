@@ -329,3 +329,19 @@ fn a_loss_that_is_no_number_names_its_update() {
     };
     assert!(said.contains("diverged in generation") && said.contains("update "), "{said}");
 }
+
+/// Values are computed once for each observation, and anew with other weights.
+#[test]
+fn known_values_are_those_of_the_network() {
+    let (mut table, mut known, mut values) = (Table::new(), KnownValues::default(), vec![]);
+    for weights in [[0.5; 2 * CELLS], std::array::from_fn(|i| i as f32)] {
+        table.set_params(&weights).expect("as many");
+        for (codes, computed) in [(&[3, 1, 3][..], &[3, 1, 3][..]), (&[1, 4, 3], &[4]), (&[4, 4], &[4])] {
+            known.write(&mut table, &weights, codes, &mut values);
+            let expect: Vec<f32> =
+                codes.iter().flat_map(|&at| weights[2 * usize::from(at)..][..2].to_vec()).collect();
+            assert_eq!(values, expect, "{codes:?}");
+            assert_eq!(table.seen, computed, "{codes:?}");
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub struct RelationalStudent {
 struct Batch {
     /// Of [`TOGETHER`] distinct observations each.
     acts: Vec<Activations>,
+    /// Whether they are of the whole batch, not of a part of it.
+    kept: bool,
     /// `[batch]`: which of the distinct observations each one is, in the order in which they first appear.
     places: Vec<usize>,
     /// The first of each distinct observation.
@@ -98,6 +100,35 @@ impl RelationalStudent {
     fn width(&self) -> usize {
         self.scratch.bytes.len()
     }
+
+    /// The values of a batch; `keep`s what the backward pass needs.
+    fn forward(&mut self, codes: &[u8], keep: bool) -> &[f32] {
+        let (width, choices) = (self.width(), self.config.actions);
+        assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
+        let RelationalStudent { config, level, network, params, batch, scratch } = self;
+        let input = &mut scratch.input;
+        batch.merge(codes, width);
+        let Batch { acts, kept, places, firsts, values, distinct, .. } = batch;
+        while keep && acts.len() * TOGETHER < firsts.len() {
+            acts.push(network.net.activations(TOGETHER));
+        }
+        *kept = keep;
+        distinct.clear();
+        for (part, firsts) in firsts.chunks(TOGETHER).enumerate() {
+            for (&first, input) in firsts.iter().zip(input.chunks_exact_mut(width)) {
+                scale(config.divisor, &codes[first * width..][..width], input);
+            }
+            let acts = &mut acts[if keep { part } else { 0 }];
+            let input = &input[..firsts.len() * width];
+            network.net.forward(*level, params.flat(), &[input], firsts.len(), acts);
+            distinct.extend_from_slice(acts.get(network.output));
+        }
+        values.clear();
+        for &place in &*places {
+            values.extend_from_slice(&distinct[place * choices..][..choices]);
+        }
+        values
+    }
 }
 
 impl Student for RelationalStudent {
@@ -160,45 +191,41 @@ impl ValueNetwork for RelationalStudent {
     }
 
     fn values(&mut self, codes: &[u8]) -> &[f32] {
-        let (width, choices) = (self.width(), self.config.actions);
-        assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
-        let RelationalStudent { config, level, network, params, batch, scratch } = self;
-        let input = &mut scratch.input;
-        batch.merge(codes, width);
-        let Batch { acts, places, firsts, values, distinct, .. } = batch;
-        while acts.len() * TOGETHER < firsts.len() {
-            acts.push(network.net.activations(TOGETHER));
-        }
-        distinct.clear();
-        for (firsts, acts) in firsts.chunks(TOGETHER).zip(acts) {
-            for (&first, input) in firsts.iter().zip(input.chunks_exact_mut(width)) {
-                scale(config.divisor, &codes[first * width..][..width], input);
-            }
-            let input = &input[..firsts.len() * width];
-            network.net.forward(*level, params.flat(), &[input], firsts.len(), acts);
-            distinct.extend_from_slice(acts.get(network.output));
-        }
-        values.clear();
-        for &place in &*places {
-            values.extend_from_slice(&distinct[place * choices..][..choices]);
-        }
-        values
+        self.forward(codes, true)
+    }
+
+    fn values_alone(&mut self, codes: &[u8]) -> &[f32] {
+        self.forward(codes, false)
     }
 
     fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
         let choices = self.config.actions;
         let RelationalStudent { level, network, params, batch, .. } = self;
-        let Batch { acts, places, firsts, distinct, .. } = batch;
+        let Batch { acts, kept, places, firsts, distinct, .. } = batch;
         assert_eq!(d_values.len(), places.len() * choices, "derivatives of the values of the last batch");
+        assert!(*kept, "the last values were computed alone");
         distinct.fill(0.0);
         for (&place, d_values) in places.iter().zip(d_values.chunks_exact(choices)) {
             add(&mut distinct[place * choices..][..choices], d_values);
         }
-        let parts = distinct.chunks(TOGETHER * choices).zip(acts).take(firsts.len().div_ceil(TOGETHER));
-        for (d_values, acts) in parts {
+        let parts = distinct.chunks(TOGETHER * choices).take(firsts.len().div_ceil(TOGETHER));
+        for (part, d_values) in parts.enumerate() {
+            if d_values.iter().all(|&d| d == 0.0) {
+                continue;
+            }
+            // The first one's gradients serve all, so that they stay in the caches.
+            let (first, rest) = acts.split_first_mut().expect("there is one from the beginning");
+            let mut lent = part.checked_sub(1).map(|part| &mut rest[part]);
+            if let Some(acts) = &mut lent {
+                acts.swap_gradients(first);
+            }
+            let acts = lent.as_deref_mut().unwrap_or(&mut *first);
             acts.clear_gradients();
             acts.gradient_mut(network.output).copy_from_slice(d_values);
             network.net.backward(*level, params.flat(), acts, gradient);
+            if let Some(acts) = lent {
+                acts.swap_gradients(first);
+            }
         }
     }
 }
