@@ -160,16 +160,16 @@ impl Walk {
         let mut places = [self.place; R];
         if self.at[2] + R < self.axis.inner {
             // All in one group, and not the last ones.
-            for r in 1..R {
-                places[r] = self.place + r * self.axis.along;
+            for (r, place) in places.iter_mut().enumerate() {
+                *place += r * self.axis.along;
             }
             self.number += R;
             self.at[2] += R;
             self.place += R * self.axis.along;
             return places;
         }
-        for r in 0..R {
-            places[r] = self.place;
+        for place in &mut places {
+            *place = self.place;
             if self.number + 1 < self.axis.len {
                 self.number += 1;
                 self.at[2] += 1;
@@ -698,9 +698,9 @@ fn pack_turned<I: Isa, L: Register>(
         // The last piece overlaps the one before.
         begin = begin.min(terms - step);
         let mut pieces = [isa.load8(&[0.0; 8]); 16];
-        for i in 0..16 {
+        for (i, piece) in pieces.iter_mut().enumerate() {
             let at = i % L::N * along + begin + i / L::N * 8;
-            pieces[i] = isa.load8(from[at..].first_chunk().expect("eight terms"));
+            *piece = isa.load8(from[at..].first_chunk().expect("eight terms"));
         }
         let turned = isa.transpose(pieces);
         for t in 0..8 {
