@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::bottleneck::{self, Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
 use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::gaze_student::GazeStudent;
 use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::student::LstmStudent;
@@ -296,7 +297,9 @@ impl AgentConfig for ImplicitAttentionConfig {
                  \"imitation\"",
             );
         };
-        Ok(Some(Box::new(LstmStudent::of(self.tensors(), self.inputs(), hidden, self.actions.clone()))))
+        let gaze = GazeStudent::new(self.bottleneck(), self.tensors(), self.actions.len())?;
+        let student = LstmStudent::of(self.tensors(), self.inputs(), hidden, self.actions.clone());
+        Ok(Some(Box::new(student.with_gaze(gaze))))
     }
 }
 

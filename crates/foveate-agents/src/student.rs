@@ -8,9 +8,10 @@ use std::ops::Range;
 
 use foveate_core::{Demonstration, PolicyError, Student, TensorShape};
 use foveate_kernels::Level;
-use foveate_kernels::lstm_gradient::{Gradient, Learner};
+use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 
 use crate::AttentionAgentConfig;
+use crate::gaze_student::GazeStudent;
 use crate::params::Params;
 use crate::registry::AgentConfig;
 
@@ -28,6 +29,10 @@ pub struct LstmStudent {
     actions: Vec<[f64; 2]>,
     /// `[steps, actions]`: the expert's actions, in −1 ..= 1. Scratch.
     wanted: Vec<f32>,
+    /// `[steps, actions]`: how much each of them matters. Scratch.
+    weights: Vec<f32>,
+    /// The student of the attention before the LSTM.
+    gaze: Option<GazeStudent>,
 }
 
 impl LstmStudent {
@@ -38,7 +43,8 @@ impl LstmStudent {
     pub fn new(config: &AttentionAgentConfig) -> Result<Self, PolicyError> {
         config.check()?;
         let inputs = config.bottleneck().outputs();
-        Ok(Self::of(config.tensors(), inputs, config.hidden, config.actions.clone()))
+        let gaze = GazeStudent::new(config.bottleneck(), config.tensors(), config.actions.len())?;
+        Ok(Self::of(config.tensors(), inputs, config.hidden, config.actions.clone()).with_gaze(gaze))
     }
 
     /// The student of an agent whose `tensors` have an LSTM from `inputs` to `hidden` numbers, followed by its output
@@ -56,7 +62,16 @@ impl LstmStudent {
             inputs,
             actions,
             wanted: vec![],
+            weights: vec![],
+            gaze: None,
         }
+    }
+
+    /// The same with a student of the attention before the LSTM.
+    #[must_use]
+    pub(crate) fn with_gaze(mut self, gaze: Option<GazeStudent>) -> Self {
+        self.gaze = gaze;
+        self
     }
 
     /// The same student on another instruction set, which gives the same gradients to the bit.
@@ -107,6 +122,14 @@ pub(crate) fn chosen(
     scores.map(|scores| (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }))
 }
 
+/// Added to what is at stake, so that steps in which nothing is at stake are not arbitrary.
+const LEAST_STAKE: f32 = 0.02;
+
+/// How much an action matters: by how much the most expensive of its values costs more than the cheapest.
+fn stake(&[a, b, c]: &[f32; 3]) -> f32 {
+    a.max(b).max(c) - a.min(b).min(c) + LEAST_STAKE
+}
+
 impl Student for LstmStudent {
     fn inputs(&self) -> usize {
         self.inputs
@@ -133,7 +156,7 @@ impl Student for LstmStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> f64 {
-        let LstmStudent { params, level, learner, inputs, actions, wanted } = self;
+        let LstmStudent { params, level, learner, inputs, actions, wanted, weights, .. } = self;
         let inputs = *inputs;
         check_lengths(demonstration, [inputs, actions.len()], &piece);
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
@@ -145,7 +168,19 @@ impl Student for LstmStudent {
         let [weight_ih, weight_hh, bias_ih, output_weight, output_bias] =
             gradient.get_disjoint_mut(places).expect("tensors do not overlap");
         let gradient = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
-        learner.study(*level, x, wanted, gradient)
+        let n = actions.len();
+        weights.clear();
+        if !demonstration.costs.is_empty() {
+            let costs = &demonstration.costs.as_chunks::<3>().0[piece.start * n..piece.end * n];
+            weights.extend(costs.iter().map(stake));
+        }
+        let targets =
+            if weights.is_empty() { Targets::Actions(wanted) } else { Targets::Weighted(wanted, weights) };
+        learner.study(*level, x, targets, gradient)
+    }
+
+    fn gaze_student(&self) -> Option<Box<dyn Student>> {
+        Some(self.gaze.as_ref()?.boxed_clone())
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {

@@ -3,7 +3,8 @@
 use crate::hint::Task;
 use crate::near::hint;
 use crate::{
-    Action, ActionSpace, Fact, GridView, ImageBuf, Observation, ObservationSpace, StateEdit, StepDerivatives,
+    Action, ActionSpace, Fact, GazePoint, GridView, ImageBuf, Observation, ObservationSpace, StateEdit,
+    StepDerivatives,
 };
 
 /// A world: it can be reset, stepped, copied, observed and rendered.
@@ -57,6 +58,29 @@ pub trait Env: Send {
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         let _ = action;
         Err(EnvError::NoExpert { env: self.spec().id.clone() })
+    }
+
+    /// Writes to `costs` what the scripted expert says that actions cost, if it acted from then on: how much worse each is
+    /// than the best, 0 or more, in units where 1 is severe. They are the costs of each choice, or of the lowest, the middle
+    /// and the highest value of each number of the action, `[actions, 3]`.
+    ///
+    /// # Errors
+    /// [`EnvError::NoCosts`] when this world does not say, which is the default, [`EnvError::NeedsReset`] when no episode is
+    /// running.
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        let _ = costs;
+        Err(EnvError::NoCosts { env: self.spec().id.clone() })
+    }
+
+    /// Writes to `points` where the scripted expert looks on the current observation's picture; no points when nothing
+    /// matters. Worlds that change the picture of another one have no gaze.
+    ///
+    /// # Errors
+    /// [`EnvError::NoGaze`] when this world does not say, which is the default, [`EnvError::NeedsReset`] when no episode is
+    /// running.
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        let _ = points;
+        Err(EnvError::NoGaze { env: self.spec().id.clone() })
     }
 
     /// Computes the derivatives of the step that `action` (`[actions]`, in the world's units) would be, at the current
@@ -215,6 +239,20 @@ pub enum EnvError {
     /// The world has no scripted expert.
     #[error("{env} has no expert to learn from; train with evolution alone, or in a world that has one")]
     NoExpert {
+        /// The world.
+        env: String,
+    },
+    /// The world does not say what actions cost.
+    #[error("{env} does not say what actions cost; leave out costs, or train in take-cover")]
+    NoCosts {
+        /// The world.
+        env: String,
+    },
+    /// The world does not say where its expert looks.
+    #[error(
+        "{env} does not say where its expert looks; learn to attend by evolution, or in take-cover without shifts and wrappers"
+    )]
+    NoGaze {
         /// The world.
         env: String,
     },

@@ -31,8 +31,34 @@ pub struct Demonstration {
     pub pictures: PackedPictures,
     /// `[steps, actions]`: the expert's actions, in the world's units.
     pub actions: Vec<f32>,
+    /// `[steps, costs]`: the [costs](crate::Env::costs) of actions; empty when the expert was not asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<f32>,
+    /// `[steps]`: where the expert looks; empty when it was not asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaze: Vec<Vec<GazePoint>>,
     /// Number of steps.
     pub steps: usize,
+}
+
+/// A place on the observed picture at which the world's expert looks, because its action depends on what is there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GazePoint {
+    /// Share of the picture's width, from the left, `0.0..=1.0`.
+    pub x: f32,
+    /// Share of the picture's height, from the top, `0.0..=1.0`.
+    pub y: f32,
+    /// How much it matters, above 0 and finite; only ratios within a step count.
+    pub weight: f32,
+}
+
+impl GazePoint {
+    /// Whether all its numbers are in their ranges.
+    pub fn is_valid(&self) -> bool {
+        let on_picture = |x: f32| (0.0..=1.0).contains(&x);
+        on_picture(self.x) && on_picture(self.y) && self.weight > 0.0 && self.weight.is_finite()
+    }
 }
 
 /// A range of steps of a demonstration.
@@ -45,7 +71,7 @@ pub struct Piece {
 }
 
 /// How the episodes of demonstrations are run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DemonstrationPlan {
     /// Whether the expert acts; otherwise the learner acts.
@@ -53,6 +79,13 @@ pub struct DemonstrationPlan {
     /// Random perturbations of the action per 100 steps, each several steps long: they show the learner how
     /// to recover. 0 for none.
     pub pushes: f64,
+    /// Whether each step also records what the expert says that actions cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub costs: bool,
+    /// Whether each step records the picture that is observed and where the expert looks on it, in place of what the
+    /// learner's controller gets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gaze: bool,
 }
 
 /// A policy that learns by gradients, whole or in part: its dimensions, and the gradient on a demonstration.
@@ -158,6 +191,12 @@ pub trait Student: Send {
     /// The distribution of its actions and its values, at the weights of [`Student::set_params`]; `None` for a policy
     /// without them.
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        None
+    }
+
+    /// The student of this agent's attention, which learns to attend to what the expert looks at, from demonstrations with
+    /// [gaze](DemonstrationPlan::gaze); it has the same parameters and learns others. `None` when there is none.
+    fn gaze_student(&self) -> Option<Box<dyn Student>> {
         None
     }
 

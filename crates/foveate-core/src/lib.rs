@@ -61,7 +61,7 @@ pub use executor::{
 };
 pub use grid_view::{CellPlace, GridObject, GridView, StateEdit, ViewCell};
 pub use image::{Image, ImageBuf};
-pub use imitate::{Demonstration, DemonstrationPlan, Piece, Student, StudyInputs};
+pub use imitate::{Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs};
 pub use learner::{Episodes, LearnError, Learner};
 pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,

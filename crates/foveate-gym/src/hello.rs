@@ -60,6 +60,10 @@ pub struct Hello {
     pub renders: bool,
     /// Whether it offers an expert policy to learn from.
     pub expert: bool,
+    /// Whether it says what actions cost.
+    pub costs: bool,
+    /// Whether it says where the expert looks.
+    pub gaze: bool,
     /// Whether Gymnasium lists it as nondeterministic.
     pub nondeterministic: bool,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{
-    Action, DEPTH, Env, EnvError, EnvSpec, Fact, IMAGE, Image, ImageBuf, Observation, Parts, PixelShape,
-    Pixels, SENSORS, Seed, Step,
+    Action, ActionSpace, DEPTH, Env, EnvError, EnvSpec, Fact, GazePoint, IMAGE, Image, ImageBuf, Observation,
+    Parts, PixelShape, Pixels, SENSORS, Seed, Step,
 };
 use serde_json::Value;
 
@@ -24,6 +24,8 @@ const MAX_FAULTS: usize = 2;
 
 /// Steps for which an episode reserves memory when the environment has no time limit.
 const USUAL_STEPS: usize = 1000;
+/// Most points of a gaze.
+const MOST_GAZE_POINTS: usize = 4096;
 
 /// A Gymnasium environment as a world.
 ///
@@ -440,6 +442,68 @@ impl Env for GymWorld {
         }
         for (action, number) in action.iter_mut().zip(numbers) {
             *action = f64::from_le_bytes(*number);
+        }
+        Ok(())
+    }
+
+    /// What `foveate_costs()` of the environment gives: a number for each choice, or three for each number of the action.
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        let env = || self.gym.spec().id.clone();
+        if !self.gym.hello().costs {
+            return Err(EnvError::NoCosts { env: env() });
+        }
+        let wanted = match &self.gym.spec().action {
+            ActionSpace::Discrete { n } => *n,
+            space => space.len() * 3,
+        };
+        self.is_there()?;
+        if self.phase == Phase::Over {
+            return Err(EnvError::NeedsReset { env: env() });
+        }
+        let bytes = self.ask_worker(|process| process.fetch(b'C', self.gym.settings().timeout))?;
+        let (numbers, rest) = bytes.as_chunks::<8>();
+        if numbers.len() != wanted || !rest.is_empty() {
+            return Err(
+                self.outside(format!("its costs have {} bytes; {wanted} numbers are due", bytes.len()))
+            );
+        }
+        costs.clear();
+        costs.extend(numbers.iter().map(|&number| f64::from_le_bytes(number)));
+        if let Some(cost) = costs.iter().find(|cost| !(cost.is_finite() && **cost >= 0.0)) {
+            return Err(self.outside(format!("an action costs {cost}; costs are 0 or more, and finite")));
+        }
+        Ok(())
+    }
+
+    /// What `foveate_gaze()` of the environment gives, for each point: x, y, weight.
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        let env = || self.gym.spec().id.clone();
+        if !self.gym.hello().gaze {
+            return Err(EnvError::NoGaze { env: env() });
+        }
+        self.is_there()?;
+        if self.phase == Phase::Over {
+            return Err(EnvError::NeedsReset { env: env() });
+        }
+        let bytes = self.ask_worker(|process| process.fetch(b'G', self.gym.settings().timeout))?;
+        let (numbers, rest) = bytes.as_chunks::<8>();
+        let (triples, over) = numbers.as_chunks::<3>();
+        if !rest.is_empty() || !over.is_empty() || triples.len() > MOST_GAZE_POINTS {
+            return Err(self.outside(format!(
+                "its gaze has {} bytes; three numbers for each of at most {MOST_GAZE_POINTS} points are due",
+                bytes.len()
+            )));
+        }
+        points.clear();
+        for triple in triples {
+            let [x, y, weight] = triple.map(|number| f64::from_le_bytes(number) as f32);
+            let point = GazePoint { x, y, weight };
+            if !point.is_valid() {
+                return Err(self.outside(format!(
+                    "it looks at ({x}, {y}) with weight {weight}; places are 0 to 1, and weights above 0 and finite"
+                )));
+            }
+            points.push(point);
         }
         Ok(())
     }

@@ -214,6 +214,44 @@ fn its_expert_lives() {
     }
 }
 
+/// Fireballs are brighter and redder than all that is behind them, and the expert's own choice costs nothing.
+#[test]
+fn its_expert_looks_at_fireballs_and_knows_what_choices_cost() {
+    if !again("its_expert_looks_at_fireballs_and_knows_what_choices_cost") {
+        return;
+    }
+    let mut env = TakeCover::new(Box::new(game([640, 480], None)), None).expect("it fits");
+    let (mut action, mut costs, mut points) = ([0.0], vec![], vec![]);
+    let (mut looks, mut bright) = (0, 0);
+    env.reset(Some(3));
+    for step in 0..600 {
+        env.expert(&mut action).expect("it has one");
+        env.costs(&mut costs).expect("it says");
+        assert_eq!(costs.len(), 3);
+        let own = costs[(action[0] + 1.0) as usize];
+        assert!(own == 0.0 && costs.iter().all(|&cost| cost >= 0.0), "step {step}: {action:?} of {costs:?}");
+        env.gaze(&mut points).expect("it says");
+        let picture = env.observation().picture().expect("a picture");
+        for point in &points {
+            assert!(point.is_valid(), "{point:?}");
+            let [x, y] = [point.x, point.y].map(|share| (share * 96.0) as usize);
+            let around = (y.saturating_sub(2)..=(y + 2).min(95))
+                .flat_map(|y| (x.saturating_sub(2)..=(x + 2).min(95)).map(move |x| (x, y)));
+            let fiery = |(x, y)| {
+                let [red, _, blue] = picture.pixel(x, y).map(i32::from);
+                red > 110 && red - blue > 60
+            };
+            looks += 1;
+            bright += usize::from(around.into_iter().any(fiery));
+        }
+        if env.step(Action::Continuous(&action)).expect("it goes on").is_over() {
+            break;
+        }
+    }
+    // Some are hidden behind a monster, or as dark as what is behind them when they are far away.
+    assert!(looks > 300 && bright * 10 > looks * 8, "{bright} of {looks} places are bright");
+}
+
 #[test]
 fn maps_are_changed_as_published() {
     if !again("maps_are_changed_as_published") {

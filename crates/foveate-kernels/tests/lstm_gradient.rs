@@ -4,7 +4,7 @@
 use foveate_kernels::Level;
 use foveate_kernels::dense::{self, Dense};
 use foveate_kernels::lstm::{Cell, CellState, CellWeights};
-use foveate_kernels::lstm_gradient::{Gradient, Learner};
+use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 use foveate_kernels::project::Linear;
 
 /// Inputs, hidden units, actions; steps of burn-in and steps; every n-th weight is checked.
@@ -69,14 +69,26 @@ impl Weights {
         learner
     }
 
-    /// Returns the error and adds its gradient to `flat`.
+    /// Returns the squared error and adds its gradient to `flat`.
     fn study(&self, learner: &mut Learner, level: Level, x: &[f32], wanted: &[f32], flat: &mut [f32]) -> f64 {
+        self.study_for(learner, level, x, Targets::Actions(wanted), flat)
+    }
+
+    /// Returns the loss and adds its gradient to `flat`.
+    fn study_for(
+        &self,
+        learner: &mut Learner,
+        level: Level,
+        x: &[f32],
+        targets: Targets<'_>,
+        flat: &mut [f32],
+    ) -> f64 {
         let [a, b, c, d, e, _] = self.ends;
         let places = [0..a, a..b, b..c, c..d, d..e];
         let [weight_ih, weight_hh, bias_ih, output_weight, output_bias] =
             flat.get_disjoint_mut(places).expect("they lie one behind the other");
         let gradient = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
-        learner.study(level, x, wanted, gradient)
+        learner.study(level, x, targets, gradient)
     }
 }
 
@@ -110,11 +122,22 @@ impl Slow {
 
     /// The error of a sequence that starts with this state.
     fn error(&self, flat: &[f64], x: &[f32], wanted: &[f32], actions: usize) -> f64 {
+        self.loss(flat, x, wanted.chunks_exact(actions), |a, &wanted| (a - f64::from(wanted)).powi(2))
+    }
+
+    /// The sum of `loss` over actions and what each step's are judged by.
+    fn loss<'a, T: 'a>(
+        &self,
+        flat: &[f64],
+        x: &[f32],
+        judged_by: impl Iterator<Item = &'a [T]>,
+        loss: impl Fn(f64, &T) -> f64,
+    ) -> f64 {
         let mut run = Slow { inputs: self.inputs, ends: self.ends, h: self.h.clone(), c: self.c.clone() };
         x.chunks_exact(self.inputs)
-            .zip(wanted.chunks_exact(actions))
-            .flat_map(|(x, wanted)| run.step(flat, x).into_iter().zip(wanted))
-            .map(|(a, &wanted)| (a - f64::from(wanted)).powi(2))
+            .zip(judged_by)
+            .flat_map(|(x, judged_by)| run.step(flat, x).into_iter().zip(judged_by))
+            .map(|(a, judged_by)| loss(a, judged_by))
             .sum()
     }
 }
@@ -158,6 +181,52 @@ fn check(index: usize, case: &Case) {
 fn matches_differences_of_the_definition() {
     for (index, case) in CASES.iter().enumerate() {
         check(index, case);
+    }
+}
+
+#[test]
+fn weights_count_every_squared_error() {
+    for (index, case) in CASES.iter().enumerate() {
+        let &Case(inputs, hidden, actions, burn_in, steps, every) = case;
+        let drawn = Weights::drawn(case, 27 + index);
+        let (x, wanted) = (numbers((burn_in + steps) * inputs, 1), numbers(steps * actions, 2));
+        let weights: Vec<f32> = numbers(steps * actions, 3).iter().map(|w| w.abs()).collect();
+        let mut first: Option<(u64, Vec<f32>)> = None;
+        for level in Level::available() {
+            let (mut learner, mut gradient) = (drawn.learner(case), vec![0.0; drawn.flat.len()]);
+            let targets = Targets::Weighted(&wanted, &weights);
+            let loss = drawn.study_for(&mut learner, level, &x, targets, &mut gradient);
+            let bits = (loss.to_bits(), gradient);
+            assert_eq!(first.get_or_insert(bits.clone()), &bits, "{level}, case {index}");
+        }
+        let (loss, gradient) = first.expect("there is a level");
+
+        let mut flat: Vec<f64> = drawn.flat.iter().map(|&w| f64::from(w)).collect();
+        let mut slow = Slow { inputs, ends: drawn.ends, h: vec![0.0; hidden], c: vec![0.0; hidden] };
+        let (before, x) = x.split_at(burn_in * inputs);
+        before.chunks_exact(inputs).for_each(|x| drop(slow.step(&flat, x)));
+        let judged: Vec<(f64, f64)> =
+            wanted.iter().zip(&weights).map(|(&a, &w)| (f64::from(a), f64::from(w))).collect();
+        let weighted = |flat: &[f64]| {
+            slow.loss(flat, x, judged.chunks_exact(actions), |a, (wanted, w)| w * (a - wanted).powi(2))
+        };
+        let (got, truth) = (f64::from_bits(loss), weighted(&flat));
+        assert!((got - truth).abs() < 1e-5 * truth, "case {index}: {got}, by definition {truth}");
+        let largest = gradient.iter().fold(0.0, |most: f64, g| most.max(f64::from(g.abs())));
+        for i in (0..drawn.ends[4]).step_by(every) {
+            let (w, step) = (flat[i], 1e-5);
+            let mut at = |w: f64| {
+                flat[i] = w;
+                weighted(&flat)
+            };
+            let truth = (at(w + step) - at(w - step)) / (2.0 * step);
+            at(w);
+            let got = f64::from(gradient[i]);
+            assert!(
+                (got - truth).abs() <= 1e-4 * truth.abs() + 1e-6 * largest,
+                "case {index}, weight {i}: {got}, by differences {truth}, the largest is {largest}"
+            );
+        }
     }
 }
 

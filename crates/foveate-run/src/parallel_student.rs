@@ -29,6 +29,8 @@ pub struct ParallelStudent {
     /// `[n_params]`: the most recent weights.
     flat: Vec<f32>,
     pool: Arc<Mutex<Pool<GradientQueue>>>,
+    /// Most threads, the caller's included.
+    threads: usize,
 }
 
 /// A student, and the version of its weights.
@@ -78,7 +80,7 @@ impl ParallelStudent {
         let pool = Pool::new("replica", threads, shared);
         let spare = student.boxed_clone();
         let replica = Replica { student, spare, version: 0 };
-        ParallelStudent { replica, flat: Vec::new(), pool: Arc::new(Mutex::new(pool)) }
+        ParallelStudent { replica, flat: Vec::new(), pool: Arc::new(Mutex::new(pool)), threads }
     }
 }
 
@@ -238,7 +240,7 @@ impl Student for ParallelStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
-        let ParallelStudent { replica, flat, pool } = self;
+        let ParallelStudent { replica, flat, pool, .. } = self;
         let mut pool = lock(pool);
         pool.start(pieces.len(), || {
             let mut replica = Replica::new(&*replica.spare);
@@ -265,6 +267,11 @@ impl Student for ParallelStudent {
         error
     }
 
+    fn gaze_student(&self) -> Option<Box<dyn Student>> {
+        let student = self.replica.student.gaze_student()?;
+        Some(Box::new(ParallelStudent::new(student, self.threads)))
+    }
+
     fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(ParallelStudent {
             replica: Replica {
@@ -274,6 +281,7 @@ impl Student for ParallelStudent {
             },
             flat: self.flat.clone(),
             pool: Arc::clone(&self.pool),
+            threads: self.threads,
         })
     }
 }

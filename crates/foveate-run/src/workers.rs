@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn what_is_recorded_does_not_depend_on_the_executor() {
-        let demonstrations = DemonstrationPlan { expert_drives: false, pushes: 5.0 };
+        let demonstrations = DemonstrationPlan { pushes: 5.0, ..DemonstrationPlan::default() };
         for record in
             [Record::Returns, Record::Demonstrations(demonstrations), Record::Transitions { unroll: 7 }]
         {

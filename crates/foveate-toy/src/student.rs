@@ -17,6 +17,8 @@ pub struct ToyStudent {
     /// Bytes of a picture, of which the first, as a share of 255, is added to the action.
     picture: usize,
     breaks: Breaks,
+    /// Whether it is the student of an attention, which answers with the places that an expert looks at.
+    gazes: bool,
     /// The numbers and the values of the last batch, see [`ValueNetwork`].
     seen: Vec<f32>,
     values: Vec<f32>,
@@ -44,6 +46,7 @@ impl ToyStudent {
             recurrent: true,
             picture: 0,
             breaks: Breaks::Never,
+            gazes: false,
             seen: vec![],
             values: vec![],
             predictions: Predictions::default(),
@@ -76,6 +79,23 @@ impl ToyStudent {
     }
 }
 
+impl ToyStudent {
+    /// The squared error of the first parameter times the picture's first byte, as a share of 255, as a prediction of how far
+    /// to the right the expert looks.
+    fn study_gaze(&self, demonstration: &Demonstration, piece: Range<usize>, gradient: &mut [f32]) -> f64 {
+        let (mut picture, mut slope, mut sum) = (vec![0; self.picture], 0.0, 0.0);
+        for t in piece {
+            demonstration.pictures.unpack(t, &mut picture).expect("a picture for each step");
+            let byte = f32::from(picture[0]) / 255.0;
+            let error = self.params[0] * byte - demonstration.gaze[t][0].x;
+            sum += f64::from(error * error);
+            slope += 2.0 * error * byte;
+        }
+        gradient[0] += slope;
+        sum
+    }
+}
+
 impl Default for ToyStudent {
     fn default() -> Self {
         ToyStudent::new()
@@ -96,7 +116,7 @@ impl Student for ToyStudent {
     }
 
     fn learns(&self) -> Range<usize> {
-        0..self.inputs + usize::from(self.recurrent)
+        0..self.inputs + usize::from(self.recurrent || self.gazes)
     }
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
@@ -115,6 +135,9 @@ impl Student for ToyStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> f64 {
+        if self.gazes {
+            return self.study_gaze(demonstration, piece, gradient);
+        }
         let (weights, rest) = self.params.split_at(self.inputs);
         let memory = if self.recurrent { rest[0] } else { 0.0 };
         let learns = self.learns();
@@ -194,6 +217,14 @@ impl Student for ToyStudent {
 
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
         Some(self)
+    }
+
+    /// A student without inputs of which the first parameter learns how far to the right the expert looks.
+    fn gaze_student(&self) -> Option<Box<dyn Student>> {
+        (self.picture > 0).then(|| {
+            let student = ToyStudent { gazes: true, ..ToyStudent::linear(0, self.params.len()) };
+            Box::new(student.seeing(self.picture)) as Box<dyn Student>
+        })
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {

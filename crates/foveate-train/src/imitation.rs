@@ -23,8 +23,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::{
-    Demonstration, DemonstrationPlan, Episodes, Experience, LearnError, Learner, PackedPictures, Piece,
-    Progress, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor, TensorData, Work,
+    Demonstration, DemonstrationPlan, Episodes, Experience, GazePoint, LearnError, Learner, PackedPictures,
+    Piece, Progress, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor, TensorData, Work,
 };
 use foveate_evolve::Optimizer;
 use serde::{Deserialize, Serialize};
@@ -113,8 +113,10 @@ impl LearnerSettings for ImitationConfig {
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
-        let &JobSize { params, longest, steps, demonstrated, .. } = job;
+        let &JobSize { params, longest, steps, demonstrated, observed, .. } = job;
         let steps = (self.keep as u64).saturating_mul(longest).min(steps);
+        // A gaze comes with the picture that is seen, a byte each.
+        let demonstrated = if self.gaze { observed.div_ceil(4) } else { demonstrated };
         let bytes = steps.saturating_mul(4).saturating_mul(demonstrated);
         LearnerSize {
             memory: bytes.saturating_mul(4).saturating_add(vectors(params)),
@@ -155,6 +157,14 @@ pub struct ImitationConfig {
     /// again after the last, in place of random ones of the kept episodes. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_turn: bool,
+    /// Whether each step's squared error counts by what is at stake in it: by how much the worst action costs more than the
+    /// best, as the expert says. Left out of the configuration when it is not so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stakes: bool,
+    /// Whether the attention learns where the expert looks, in place of the controller what it does; the expert acts in all
+    /// rounds. Left out of the configuration when it is not so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gaze: bool,
 }
 
 impl Default for ImitationConfig {
@@ -171,6 +181,8 @@ impl Default for ImitationConfig {
             averaging: 0.998,
             clip: 1.0,
             in_turn: false,
+            stakes: false,
+            gaze: false,
         }
     }
 }
@@ -181,12 +193,24 @@ const MOST: usize = 100_000;
 impl ImitationConfig {
     /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
-        let &ImitationConfig { expert_rounds, pushes, learning_rate, averaging, clip, in_turn, .. } = self;
+        let &ImitationConfig {
+            expert_rounds,
+            pushes,
+            learning_rate,
+            averaging,
+            clip,
+            in_turn,
+            stakes,
+            gaze,
+            ..
+        } = self;
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
         let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
-        // Older states were all made with a clip of 1 and not in turn, and do not say so.
-        numbers.extend((clip != 1.0 || in_turn).then_some(clip));
-        numbers.extend(in_turn.then_some(1.0));
+        // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
+        let newer = stakes || gaze;
+        numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
+        numbers.extend((in_turn || newer).then_some(f64::from(in_turn)));
+        numbers.extend(newer.then_some([f64::from(stakes), f64::from(gaze)]).into_iter().flatten());
         numbers
     }
 }
@@ -216,6 +240,11 @@ impl Imitation {
         mut student: Box<dyn Student>,
     ) -> Result<Self, LearnError> {
         config.check()?;
+        if config.gaze {
+            student = student.gaze_student().ok_or_else(|| LearnError::BadConfig {
+                why: "gaze = true needs an agent with softmax attention to patches, as attention-agent; this one has none".into(),
+            })?;
+        }
         if student.inputs() + student.picture() == 0 {
             let why = "imitation needs an agent that learns from demonstrations; this one learns from its own \
                        transitions, with dqn or ppo";
@@ -234,8 +263,13 @@ impl Imitation {
 
     /// Who acts in the round that is due, the expert or the learner, and how often disturbances occur.
     fn plan(&self) -> DemonstrationPlan {
-        let expert_drives = self.descent.generation < self.config.expert_rounds;
-        DemonstrationPlan { expert_drives, pushes: self.config.pushes }
+        let expert_drives = self.config.gaze || self.descent.generation < self.config.expert_rounds;
+        DemonstrationPlan {
+            expert_drives,
+            pushes: self.config.pushes,
+            costs: self.config.stakes,
+            gaze: self.config.gaze,
+        }
     }
 
     /// A step of Adam on random segments of the demonstrations.
@@ -283,7 +317,7 @@ impl Imitation {
 
     /// Checks that `demonstration` fits the student; the error says why not.
     fn check_demonstration(&self, demonstration: &Demonstration) -> Result<(), String> {
-        let Demonstration { inputs, pictures, actions, steps } = demonstration;
+        let Demonstration { inputs, pictures, actions, costs, gaze, steps } = demonstration;
         let (wanted_inputs, wanted_actions) = (self.student.inputs(), self.student.actions());
         if *steps == 0 || inputs.len() != steps * wanted_inputs || actions.len() != steps * wanted_actions {
             return Err(format!(
@@ -294,6 +328,26 @@ impl Imitation {
         }
         if let Some(x) = inputs.iter().chain(actions).find(|x| !x.is_finite()) {
             return Err(format!("a demonstration holds {x}"));
+        }
+        let wanted = if self.config.stakes { steps * 3 * wanted_actions } else { 0 };
+        if costs.len() != wanted || costs.iter().any(|cost| !cost.is_finite()) {
+            return Err(format!(
+                "a demonstration of {steps} steps has {} costs; {wanted} finite ones are due",
+                costs.len()
+            ));
+        }
+        let wanted = if self.config.gaze { *steps } else { 0 };
+        if gaze.len() != wanted {
+            return Err(format!(
+                "a demonstration of {steps} steps has a gaze in {}; {wanted} are due",
+                gaze.len()
+            ));
+        }
+        if let Some(point) = gaze.iter().flatten().find(|point| !point.is_valid()) {
+            let GazePoint { x, y, weight } = point;
+            return Err(format!(
+                "a demonstration looks at ({x}, {y}) with weight {weight}; places are 0 to 1 and weights above 0"
+            ));
         }
         let wanted = if self.student.picture() > 0 { *steps } else { 0 };
         if pictures.len() != wanted {
@@ -365,6 +419,27 @@ fn demonstrations(recordings: Vec<Recording>) -> Result<Vec<Demonstration>, Lear
     recordings.into_iter().map(demonstration).collect()
 }
 
+/// The gaze of every saved step.
+fn saved_gaze(saved: StateReader<'_>) -> Result<Vec<Vec<GazePoint>>, LearnError> {
+    let counts = saved.u64s("demonstrations.gaze_counts")?;
+    let mut points = saved.f32s("demonstrations.gaze_points", 3)?.as_chunks::<3>().0;
+    let mut looks = Vec::with_capacity(counts.len());
+    for &count in counts {
+        let Some((of_step, behind)) = usize::try_from(count).ok().and_then(|n| points.split_at_checked(n))
+        else {
+            let why = format!("a step looks at {count} points of {} that are left", points.len());
+            return Err(LearnError::BadState { why });
+        };
+        looks.push(of_step.iter().map(|&[x, y, weight]| GazePoint { x, y, weight }).collect());
+        points = behind;
+    }
+    if !points.is_empty() {
+        let why = format!("{} points of a gaze belong to no step", points.len());
+        return Err(LearnError::BadState { why });
+    }
+    Ok(looks)
+}
+
 impl Learner for Imitation {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
         self.descent.work(episodes, Record::Demonstrations(self.plan()))
@@ -430,6 +505,18 @@ impl Learner for Imitation {
         state.insert("demonstrations.inputs".into(), rows(self.student.inputs(), inputs));
         state.insert("demonstrations.actions".into(), rows(self.student.actions(), actions));
         state.insert("demonstrations.steps".into(), Tensor::from(steps));
+        if self.config.stakes {
+            let costs = self.demonstrations.iter().flat_map(|d| d.costs.iter().copied()).collect();
+            state.insert("demonstrations.costs".into(), rows(3 * self.student.actions(), costs));
+        }
+        if self.config.gaze {
+            let looks = || self.demonstrations.iter().flat_map(|d| &d.gaze);
+            let counts: Vec<u64> = looks().map(|points| points.len() as u64).collect();
+            let points: Vec<f32> = looks().flatten().flat_map(|p| [p.x, p.y, p.weight]).collect();
+            let points = Tensor::new(vec![points.len() / 3, 3], TensorData::F32(points));
+            state.insert("demonstrations.gaze_points".into(), points.expect("three numbers each"));
+            state.insert("demonstrations.gaze_counts".into(), Tensor::from(counts));
+        }
         if self.student.picture() > 0 {
             let ends = self.demonstrations.iter().flat_map(|d| d.pictures.ends().iter().copied());
             let packed = self.demonstrations.iter().flat_map(|d| d.pictures.packed().iter().copied());
@@ -475,6 +562,24 @@ impl Learner for Imitation {
                 ));
             }
         }
+        let per_cost = if self.config.stakes { 3 * per_action } else { 0 };
+        let mut costs: &[f32] =
+            if per_cost > 0 { saved.f32s("demonstrations.costs", per_cost)? } else { &[] };
+        if !fits(costs, per_cost) {
+            return bad(format!(
+                "{} demonstrations and {} costs contradict each other",
+                steps.len(),
+                costs.len()
+            ));
+        }
+        let mut looks = if self.config.gaze { saved_gaze(saved)? } else { vec![] }.into_iter();
+        if looks.len() as u64 != if self.config.gaze { all.unwrap_or(0) } else { 0 } {
+            return bad(format!(
+                "{} demonstrations and {} looks contradict each other",
+                steps.len(),
+                looks.len()
+            ));
+        }
         let mut demonstrations = VecDeque::with_capacity(steps.len());
         for &steps in steps {
             let steps = steps as usize;
@@ -492,10 +597,20 @@ impl Learner for Imitation {
             }
             let (of_inputs, more_inputs) = inputs.split_at(steps * per_input);
             let (of_actions, more_actions) = actions.split_at(steps * per_action);
-            let demonstration =
-                Demonstration { inputs: of_inputs.to_vec(), pictures, actions: of_actions.to_vec(), steps };
+            let (of_costs, more_costs) = costs.split_at(steps * per_cost);
+            let demonstration = Demonstration {
+                inputs: of_inputs.to_vec(),
+                pictures,
+                actions: of_actions.to_vec(),
+                costs: of_costs.to_vec(),
+                gaze: looks.by_ref().take(if self.config.gaze { steps } else { 0 }).collect(),
+                steps,
+            };
+            if let Err(why) = self.check_demonstration(&demonstration) {
+                return bad(why);
+            }
             demonstrations.push_back(Arc::new(demonstration));
-            (inputs, actions) = (more_inputs, more_actions);
+            (inputs, actions, costs) = (more_inputs, more_actions, more_costs);
         }
         if !packed.is_empty() {
             return bad(format!("{} bytes of pictures belong to no demonstration", packed.len()));

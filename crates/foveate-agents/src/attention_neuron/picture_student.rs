@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use foveate_core::{Demonstration, PolicyError, Student};
 use foveate_kernels::Level;
-use foveate_kernels::lstm_gradient::{Gradient, Learner};
+use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
 
 use super::layers_learner::LayersLearner;
@@ -201,7 +201,7 @@ impl Student for PictureStudent {
                     .get_disjoint_mut(names.map(|name| params.place(name)))
                     .expect("tensors do not overlap");
                 let of_head = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
-                let error = head.study(*level, x, wanted, of_head);
+                let error = head.study(*level, x, Targets::Actions(wanted), of_head);
                 head.input_gradient(*level, dx);
                 error
             }

@@ -2,8 +2,8 @@
 
 use super::{Actor, ActorError, Chosen, RawAction};
 use crate::{
-    ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, PolicyError, Rng, RolloutJob,
-    Seed, StudyInputs,
+    ActContext, ActionSpace, Agent, Demonstration, DemonstrationPlan, Env, EnvError, PolicyError, Rng,
+    RolloutJob, Seed, StudyInputs,
 };
 
 /// Range of a push's duration in steps.
@@ -26,6 +26,10 @@ pub struct DemonstrationActor<'a> {
     advice: Vec<f64>,
     /// The action taken.
     action: Vec<f64>,
+    /// What actions cost.
+    costs: Vec<f64>,
+    /// A grey picture in colours.
+    rgb: Vec<u8>,
     demonstration: &'a mut Demonstration,
 }
 
@@ -51,9 +55,39 @@ impl<'a> DemonstrationActor<'a> {
             left: 0,
             advice: zeros.clone(),
             action: zeros,
+            costs: vec![],
+            rgb: vec![],
             range,
             demonstration,
         }
+    }
+
+    /// Records what the learner's controller gets.
+    fn record_inputs(&mut self) -> Result<(), ActorError> {
+        let StudyInputs { numbers, picture } = self.agent.study_inputs()?;
+        if numbers.is_empty() && picture.is_empty() {
+            let why =
+                "this agent has no part that learns by gradients, so there are no demonstrations for it"
+                    .into();
+            return Err(PolicyError::BadConfig { why }.into());
+        }
+        self.demonstration.inputs.extend_from_slice(numbers);
+        if !picture.is_empty() {
+            self.demonstration.pictures.push(picture);
+        }
+        Ok(())
+    }
+
+    /// Records the observed picture and where the expert looks on it.
+    fn record_gaze(&mut self, env: &mut dyn Env) -> Result<(), ActorError> {
+        let mut points = vec![];
+        env.gaze(&mut points)?;
+        let Some(pixels) = env.observation().image() else {
+            return Err(EnvError::NoGaze { env: env.spec().id.clone() }.into());
+        };
+        self.demonstration.pictures.push(pixels.to_rgb(&mut self.rgb).rgb());
+        self.demonstration.gaze.push(points);
+        Ok(())
     }
 
     /// Adds the current push, if any, to the action.
@@ -94,16 +128,14 @@ impl Actor for DemonstrationActor<'_> {
             return Err(PolicyError::BadConfig { why }.into());
         }
         self.action.copy_from_slice(by);
-        let StudyInputs { numbers, picture } = self.agent.study_inputs()?;
-        if numbers.is_empty() && picture.is_empty() {
-            let why =
-                "this agent has no part that learns by gradients, so there are no demonstrations for it"
-                    .into();
-            return Err(PolicyError::BadConfig { why }.into());
+        if self.plan.gaze {
+            self.record_gaze(env)?;
+        } else {
+            self.record_inputs()?;
         }
-        self.demonstration.inputs.extend_from_slice(numbers);
-        if !picture.is_empty() {
-            self.demonstration.pictures.push(picture);
+        if self.plan.costs {
+            env.costs(&mut self.costs)?;
+            self.demonstration.costs.extend(self.costs.iter().map(|&x| x as f32));
         }
         self.demonstration.actions.extend(self.advice.iter().map(|&x| x as f32));
         self.demonstration.steps += 1;
@@ -115,5 +147,123 @@ impl Actor for DemonstrationActor<'_> {
 
     fn agent(&self) -> Option<&dyn Agent> {
         Some(&*self.agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episode::{Episode, EpisodeRules};
+    use crate::{
+        Action, Decision, EnvSpec, EvaluateError, GazePoint, Image, ImageBuf, Observation, ObservationSpace,
+        Policy, PolicyAgent, Step, TensorShape,
+    };
+
+    /// A world of three steps that shows their number in every byte; its expert looks at as many points.
+    #[derive(Clone)]
+    struct Shower {
+        spec: EnvSpec,
+        at: u8,
+        picture: Vec<u8>,
+    }
+
+    impl Env for Shower {
+        fn spec(&self) -> &EnvSpec {
+            &self.spec
+        }
+        fn reset(&mut self, _: Option<u64>) {
+            (self.at, self.picture) = (0, vec![0; 24]);
+        }
+        fn step(&mut self, _: Action<'_>) -> Result<Step, EnvError> {
+            self.at += 1;
+            self.picture.fill(self.at);
+            Ok(Step { reward: 1.0, terminated: self.at == 3, truncated: false })
+        }
+        fn observation(&self) -> Observation<'_> {
+            Observation::rgb(Image::new(4, 2, &self.picture).expect("24 bytes"))
+        }
+        fn render(&self, _: &mut ImageBuf) -> Result<(), EnvError> {
+            Ok(())
+        }
+        fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+            action.fill(0.5);
+            Ok(())
+        }
+        fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+            costs.clear();
+            costs.extend([f64::from(self.at), 0.0, 0.25]);
+            Ok(())
+        }
+        fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+            points.clear();
+            points.resize(self.at.into(), GazePoint { x: 0.5, y: 0.25, weight: 2.0 });
+            Ok(())
+        }
+        fn boxed_clone(&self) -> Box<dyn Env> {
+            Box::new(self.clone())
+        }
+    }
+
+    /// It has no part that learns.
+    #[derive(Clone)]
+    struct Still;
+
+    impl Policy for Still {
+        type Memory = [f64; 1];
+        fn memory(&self) -> [f64; 1] {
+            [0.0]
+        }
+        fn reset(&self, _: &mut [f64; 1], _: Seed) {}
+        fn act<'m>(
+            &self,
+            _: Observation<'_>,
+            memory: &'m mut [f64; 1],
+            _: &mut ActContext,
+        ) -> Result<Decision<'m>, PolicyError> {
+            Ok(Decision::new(memory))
+        }
+        fn tensors(&self) -> Vec<TensorShape> {
+            vec![]
+        }
+        fn params(&self) -> Vec<f32> {
+            vec![]
+        }
+        fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
+            Ok(())
+        }
+    }
+
+    fn recorded(plan: DemonstrationPlan) -> Result<Demonstration, String> {
+        let spec = EnvSpec {
+            id: "shower".into(),
+            observation: ObservationSpace::rgb(4, 2),
+            action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+            max_steps: None,
+            fps: 1.0,
+        };
+        let mut env = Shower { spec: spec.clone(), at: 0, picture: vec![] };
+        let (mut agent, mut demonstration) = (PolicyAgent::new(Still), Demonstration::default());
+        let mut episode =
+            Episode::new(RolloutJob { genome: 0, episode: 0, env_seed: 1 }, EpisodeRules::WHOLE);
+        let mut actor =
+            DemonstrationActor::new(plan, episode.job(), &spec.action, &mut agent, &mut demonstration);
+        episode.run(&mut env, &mut actor, &mut ()).map_err(|error: EvaluateError| error.to_string())?;
+        Ok(demonstration)
+    }
+
+    #[test]
+    fn pictures_gazes_and_costs_are_recorded_when_asked_for() {
+        let plan = DemonstrationPlan { gaze: true, costs: true, expert_drives: true, pushes: 0.0 };
+        let Demonstration { inputs, pictures, actions, costs, gaze, steps } = recorded(plan).expect("fine");
+        assert_eq!((steps, inputs.len(), actions), (3, 0, vec![0.5; 3]));
+        assert_eq!(gaze.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(costs, [0.0, 0.0, 0.25, 1.0, 0.0, 0.25, 2.0, 0.0, 0.25]);
+        let mut picture = [9; 24];
+        for step in 0..3 {
+            pictures.unpack(step, &mut picture).expect("it is there");
+            assert_eq!(picture, [step as u8; 24]);
+        }
+        let refused = recorded(DemonstrationPlan::default()).expect_err("nothing learns");
+        assert!(refused.contains("no part that learns by gradients"), "{refused}");
     }
 }

@@ -16,8 +16,8 @@ pub mod variants;
 pub mod wad;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace,
-    PixelShape, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, Image, ImageBuf, Observation,
+    ObservationSpace, PixelShape, Step,
 };
 
 pub use request::{PictureKind, TakeCoverConfig};
@@ -153,6 +153,19 @@ impl Env for TakeCover {
         self.game.expert(&mut scores)?;
         *action = scores[1] - scores[2];
         Ok(())
+    }
+
+    /// The game's costs of left, nothing and right.
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        self.game.costs(costs)?;
+        if let [nothing, right, left] = **costs {
+            costs.copy_from_slice(&[left, nothing, right]);
+        }
+        Ok(())
+    }
+
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        self.game.gaze(points)
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

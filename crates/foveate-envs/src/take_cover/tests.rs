@@ -60,6 +60,18 @@ impl Env for Toy {
         Ok(())
     }
 
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        costs.clear();
+        costs.extend([0.5, 0.25, 0.0]);
+        Ok(())
+    }
+
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        points.clear();
+        points.push(GazePoint { x: 0.25, y: 0.5, weight: 2.0 });
+        Ok(())
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -133,6 +145,18 @@ fn an_expert_s_choice_becomes_one_number() {
     }
     let said = env.expert(&mut [0.0; 2]).expect_err("one number").to_string();
     assert!(said.contains("2 numbers was given, take-cover takes 1"), "{said}");
+}
+
+#[test]
+fn costs_are_those_of_left_nothing_and_right() {
+    let mut env = world();
+    env.reset(None);
+    let (mut costs, mut points) = (vec![9.0], vec![]);
+    env.costs(&mut costs).expect("the game says");
+    // The game's choices are nothing, right, left.
+    assert_eq!(costs, [0.0, 0.5, 0.25]);
+    env.gaze(&mut points).expect("the game says");
+    assert_eq!(points, [GazePoint { x: 0.25, y: 0.5, weight: 2.0 }]);
 }
 
 #[test]

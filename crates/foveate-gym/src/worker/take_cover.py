@@ -121,14 +121,29 @@ class TakeCover(gymnasium.Env):
 
     def foveate_expert(self):
         """What one would do now who sees the whole state."""
+        return self.expert.advise(*self.all_that_counts())
+
+    def foveate_costs(self):
+        """What each choice would cost now."""
+        return self.expert.costs(*self.all_that_counts())
+
+    def all_that_counts(self):
+        """The player's place and speed, and the fireballs."""
         value, names = self.game.get_game_variable, vizdoom.GameVariable
         balls = [
             (ball.position_x, ball.position_y, ball.velocity_x, ball.velocity_y)
             for ball in (self.state.objects if self.state else ())
-            if ball.name == FIREBALL and (ball.velocity_x or ball.velocity_y)
+            if flies(ball)
         ]
         where = value(names.POSITION_X), value(names.POSITION_Y), value(names.VELOCITY_Y)
-        return self.expert.advise(*where, numpy.array(balls, float).reshape(-1, 4))
+        return (*where, numpy.array(balls, float).reshape(-1, 4))
+
+    def foveate_gaze(self):
+        """Where the fireballs in flight are on the screen."""
+        value, names = self.game.get_game_variable, vizdoom.GameVariable
+        eye = value(names.POSITION_X), value(names.POSITION_Y), value(names.CAMERA_POSITION_Z)
+        flying = [ball for ball in (self.state.objects if self.state else ()) if flies(ball)]
+        return gaze(eye, [(ball.position_x, ball.position_y, ball.position_z) for ball in flying])
 
     def info(self):
         value, names = self.game.get_game_variable, vizdoom.GameVariable
@@ -138,6 +153,11 @@ class TakeCover(gymnasium.Env):
             "x": value(names.POSITION_X),
             "y": value(names.POSITION_Y),
         }
+
+
+def flies(thing):
+    """Whether it is a fireball that has not burst."""
+    return thing.name == FIREBALL and bool(thing.velocity_x or thing.velocity_y)
 
 
 def engine(identity):

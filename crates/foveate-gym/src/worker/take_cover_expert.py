@@ -18,6 +18,25 @@ ROOM, MIDDLE = 60.0, 384.0
 PLANS = [(0, 0)] + [(side, tics) for side in (1, -1) for tics in (3, 6, 10, 16, 24, 36, 48)]
 
 
+# Where the middle of the screen's view is, above the status bar, as a share of the height; the vertical scale; how far a
+# fireball's middle is above its position.
+HORIZON, VERTICAL, RAISED = 0.42, 0.8, 4.0
+# Nearer fireballs matter more: up to five times as much at this distance and below.
+NEAR = 80.0
+
+
+def gaze(eye, fireballs):
+    """Where fireballs `(x, y, z)` are on the screen of an eye at (x, y, z) that looks along x: [(across, down, weight)]."""
+    points = []
+    for x, y, z in fireballs:
+        ahead = x - eye[0]
+        if ahead > 1.0:
+            across, down = 0.5 + 0.5 * (eye[1] - y) / ahead, HORIZON - VERTICAL * (z + RAISED - eye[2]) / ahead
+            if 0.0 <= across <= 1.0 and 0.0 <= down <= 1.0:
+                points.append((across, down, 1.0 + 4.0 * min(1.0, NEAR / ahead)))
+    return points
+
+
 class Expert:
     """Its advice is a score for each choice: nothing, right, left."""
 
@@ -40,8 +59,8 @@ class Expert:
             places.append(place)
         return places
 
-    def advise(self, x, y, speed, fireballs):
-        """What to do at (x, y) with this speed along y, among fireballs `[n, 4]`: places and speeds along x and y."""
+    def worth(self, x, y, speed, fireballs):
+        """What each plan is worth at (x, y) with this speed along y, among fireballs `[n, 4]`: places and speeds along x and y."""
         np = self.np
         paths = np.clip(y + speed * self.slide + self.plans, RIGHTMOST, LEFTMOST)
         room = np.full(len(PLANS), ROOM)
@@ -51,7 +70,17 @@ class Expert:
             # Elsewhere it does no harm.
             across = np.where(here, flight[:, 1], 1e9)
             room = np.minimum(np.abs(across[:, None] - paths).min(axis=(0, 2)), ROOM)
-        side = PLANS[int(np.argmax(room - self.effort - 0.01 * np.abs(paths[:, -1] - MIDDLE)))][0]
+        return room - self.effort - 0.01 * np.abs(paths[:, -1] - MIDDLE)
+
+    def advise(self, *state):
+        """What to do in this state."""
+        side = PLANS[int(self.np.argmax(self.worth(*state)))][0]
         return [1.0, 0.0, 0.0] if side == 0 else [0.0, 0.0, 1.0] if side > 0 else [0.0, 1.0, 0.0]
 
 
+
+    def costs(self, *state):
+        """What each choice costs in this state, of the room that the best plan leaves: nothing, right, left."""
+        worth = self.worth(*state)
+        best = [max(worth[i] for i, (begins, _) in enumerate(PLANS) if begins == side) for side in (0, -1, 1)]
+        return [(max(best) - plan) / ROOM for plan in best]

@@ -652,6 +652,8 @@ class Host:
             "fps": frames_a_second(request["id"], metadata),
             "renders": getattr(self.env, "render_mode", None) == "rgb_array",
             "expert": callable(getattr(self.env.unwrapped, "foveate_expert", None)),
+            "costs": callable(getattr(self.env.unwrapped, "foveate_costs", None)),
+            "gaze": callable(getattr(self.env.unwrapped, "foveate_gaze", None)),
             "nondeterministic": bool(getattr(spec, "nondeterministic", False)),
         }
 
@@ -766,6 +768,12 @@ class Host:
                 elif request[0] == 69:  # E: what an expert would do
                     advice = [float(number) for number in env.unwrapped.foveate_expert()]
                     data = struct.pack("<%dd" % len(advice), *advice)
+                elif request[0] == 67:  # C: what actions cost
+                    costs = [float(number) for number in env.unwrapped.foveate_costs()]
+                    data = struct.pack("<%dd" % len(costs), *costs)
+                elif request[0] == 71:  # G: where the expert looks
+                    points = [float(number) for point in env.unwrapped.foveate_gaze() for number in point]
+                    data = struct.pack("<%dd" % len(points), *points)
                 elif request[0] == 84:  # T: CPU time so far
                     number = seconds()
                 else:

@@ -179,21 +179,27 @@ impl Learner {
         }
     }
 
-    /// Adds the gradient of Σ (a − `wanted`)² to `gradient`, and returns that sum.
+    /// Adds the gradient of the [loss](Targets) to `gradient`, and returns that loss.
     ///
     /// * `x`: `[burn_in + steps, inputs]`. The state is zero before the first step. If `x` has more steps
-    ///   than `wanted`, the additional steps come first and only set the state: no gradient flows into them.
-    /// * `wanted`: `[steps, actions]`, in −1 ..= 1.
+    ///   than `targets`, the additional steps come first and only set the state: no gradient flows into them.
     ///
     /// Allocates only if there are more steps than in every call before. All levels produce bit-identical
     /// results.
     ///
     /// # Panics
     /// When a slice has the wrong length.
-    pub fn study(&mut self, level: Level, x: &[f32], wanted: &[f32], gradient: Gradient<'_>) -> f64 {
+    pub fn study(&mut self, level: Level, x: &[f32], targets: Targets<'_>, gradient: Gradient<'_>) -> f64 {
         assert_eq!(x.len() % self.inputs, 0, "{} inputs", self.inputs);
-        assert_eq!(wanted.len() % self.actions, 0, "{} actions", self.actions);
-        let (all, steps) = (x.len() / self.inputs, wanted.len() / self.actions);
+        let actions = match targets {
+            Targets::Actions(wanted) => wanted.len(),
+            Targets::Weighted(wanted, weights) => {
+                assert_eq!(wanted.len(), weights.len(), "actions and their weights");
+                wanted.len()
+            }
+        };
+        assert_eq!(actions % self.actions, 0, "{} actions", self.actions);
+        let (all, steps) = (x.len() / self.inputs, actions / self.actions);
         assert!(steps <= all, "{steps} steps of actions, {all} of inputs");
         let (units, pulls) = (self.units(), self.actions.div_ceil(16));
         let (told, tape) = (self.told(), &mut self.tape);
@@ -206,7 +212,7 @@ impl Learner {
             tape.all_dz.resize(steps * units * 4, Block::default());
         }
         let (burn_in, x) = x.split_at((all - steps) * self.inputs);
-        let error = level.run(Study { learner: self, burn_in, x, wanted, steps });
+        let error = level.run(Study { learner: self, burn_in, x, targets, steps });
         self.add_to(gradient);
         error
     }
@@ -265,11 +271,46 @@ impl Learner {
     }
 }
 
+/// What the actions a, each in −1 ..= 1, should be.
+#[derive(Debug, Clone, Copy)]
+pub enum Targets<'a> {
+    /// `[steps, actions]`, in −1 ..= 1: the loss is Σ (a − wanted)².
+    Actions(&'a [f32]),
+    /// Wanted actions and their weights, both `[steps, actions]`: the loss is Σ weight (a − wanted)².
+    Weighted(&'a [f32], &'a [f32]),
+}
+
+impl Targets<'_> {
+    /// The loss of the actions that begin at `first`; replaces each action by the loss's derivative.
+    fn slopes(self, first: usize, actions: &mut [f32]) -> f64 {
+        let mut loss = 0.0;
+        match self {
+            Targets::Actions(wanted) => {
+                for (a, wanted) in actions.iter_mut().zip(&wanted[first..]) {
+                    let off = *a - wanted;
+                    loss += f64::from(off).powi(2);
+                    *a = 2.0 * off;
+                }
+            }
+            Targets::Weighted(wanted, weights) => {
+                for (a, (wanted, &weight)) in
+                    actions.iter_mut().zip(wanted[first..].iter().zip(&weights[first..]))
+                {
+                    let off = *a - wanted;
+                    loss += f64::from(weight) * f64::from(off).powi(2);
+                    *a = 2.0 * weight * off;
+                }
+            }
+        }
+        loss
+    }
+}
+
 struct Study<'a> {
     learner: &'a mut Learner,
     burn_in: &'a [f32],
     x: &'a [f32],
-    wanted: &'a [f32],
+    targets: Targets<'a>,
     steps: usize,
 }
 
@@ -283,27 +324,27 @@ impl Task for Study<'_> {
         for x in self.burn_in.chunks_exact(self.learner.inputs) {
             self.learner.cell.advance(isa, x, start);
         }
-        let error = self.learner.forward(isa, self.x, self.wanted);
+        let error = self.learner.forward(isa, self.x, self.targets);
         self.learner.backward(isa, self.steps);
         error
     }
 }
 
 impl Learner {
-    /// The forward pass, from the initial state through all steps; returns the error.
+    /// The forward pass, from the initial state through all steps; returns the loss.
     #[inline(always)]
-    fn forward<I: Isa>(&mut self, isa: I, x: &[f32], wanted: &[f32]) -> f64 {
+    fn forward<I: Isa>(&mut self, isa: I, x: &[f32], targets: Targets<'_>) -> f64 {
         let (units, pulls, told) = (self.units(), self.actions.div_ceil(16), self.told());
         let Learner { inputs, hidden, actions, cell, output, tape, .. } = self;
         let (inputs, hidden, actions) = (*inputs, *hidden, *actions);
         let Tape { start, told: all_told, kept: all_kept, pull: all_pull, .. } = tape;
-        let (one, two) = (isa.splat16(1.0), isa.splat16(2.0));
+        let one = isa.splat16(1.0);
         all_told[..units].copy_from_slice(&start.h);
         for (kept, c) in all_kept.iter_mut().zip(&start.c) {
             kept.c = *c;
         }
-        let mut error = 0.0;
-        for (t, (x, wanted)) in x.chunks_exact(inputs).zip(wanted.chunks_exact(actions)).enumerate() {
+        let mut loss = 0.0;
+        for (t, x) in x.chunks_exact(inputs).enumerate() {
             let (before, after) = all_told[t * told..(t + 1) * told + units].split_at_mut(told);
             let (h, rest) = before.split_at_mut(units);
             for (to, x) in rest.iter_mut().zip(x.chunks(16)) {
@@ -327,17 +368,18 @@ impl Learner {
                 o.mul(tanh_c).store(&mut after[block].0);
             }
             let pull = &mut all_pull[t * pulls..(t + 1) * pulls];
-            for (block, (pull, wanted)) in pull.iter_mut().zip(wanted.chunks(16)).enumerate() {
-                let mut goal = Block::default();
-                goal.0[..wanted.len()].copy_from_slice(wanted);
+            for (block, pull) in pull.iter_mut().enumerate() {
                 let a = tanh(isa, output.sums(isa, block, &flat(after)[..hidden]));
-                let off = a.sub(isa.load16(&goal.0));
-                off.store(&mut goal.0);
-                error += goal.0[..wanted.len()].iter().map(|&off| f64::from(off).powi(2)).sum::<f64>();
+                let mut slopes = Block::default();
+                a.store(&mut slopes.0);
+                let first = t * actions + block * 16;
+                let count = (actions - block * 16).min(16);
+                loss += targets.slopes(first, &mut slopes.0[..count]);
+                slopes.0[count..].fill(0.0);
                 let slope = one.sub(a).mul(one.add(a));
-                two.mul(off).mul(slope).store(&mut pull.0);
+                isa.load16(&slopes.0).mul(slope).store(&mut pull.0);
             }
         }
-        error
+        loss
     }
 }

@@ -57,7 +57,13 @@ fn round(learner: &mut Imitation, number: u64) {
 #[test]
 fn demonstrations_lead_to_the_expert_and_leave_the_rest_alone() {
     let mut learner = new(small());
-    let plan = |expert_drives| Record::Demonstrations(DemonstrationPlan { expert_drives, pushes: 1.0 });
+    let plan = |expert_drives| {
+        Record::Demonstrations(DemonstrationPlan {
+            expert_drives,
+            pushes: 1.0,
+            ..DemonstrationPlan::default()
+        })
+    };
     assert_eq!(record(&mut learner), plan(true));
     for number in 0..6 {
         round(&mut learner, number);
@@ -299,4 +305,91 @@ fn pictures_are_demonstrated_and_saved() {
         Tensor::new(vec![3], TensorData::U8(vec![1, 2, 3])).expect("three bytes"),
     );
     assert!(again.restore(&broken).is_err());
+}
+
+/// What the expert says that actions cost, and where it looks, is recorded when asked for, saved, and refused when it is
+/// missing or makes no sense.
+#[test]
+fn costs_and_gazes_are_demonstrated_and_saved() {
+    let config = ImitationConfig { stakes: true, ..small() };
+    let plan = |learner: &mut Imitation| match record(learner) {
+        Record::Demonstrations(plan) => (plan.costs, plan.gaze, plan.expert_drives),
+        other => panic!("{other:?}"),
+    };
+    let costing = |seed, steps| Demonstration {
+        costs: (0..3 * steps).map(|i| (i % 7) as f32 / 7.0).collect(),
+        ..demonstration(seed, steps)
+    };
+    let mut learner = new(config.clone());
+    assert_eq!(plan(&mut learner), (true, false, true));
+    learner.receive(experience(vec![costing(0, 40), costing(1, 7)], 0.0)).expect("fine");
+    assert_eq!(plan(&mut learner), (true, false, false), "then the learner acts");
+    let mut again = new(config.clone());
+    again.restore(&learner.state()).expect("its own");
+    assert_eq!(again.state(), learner.state());
+    assert!(again.demonstrations.iter().all(|d| d.costs.len() == 3 * d.steps));
+    for broken in [demonstration(0, 40), Demonstration { costs: vec![f32::NAN; 120], ..demonstration(0, 40) }]
+    {
+        let refused = learner.receive(experience(vec![broken], 0.0)).unwrap_err().to_string();
+        assert!(refused.contains("costs; 120 finite ones are due"), "{refused}");
+    }
+    let other = new(small()).receive(experience(vec![costing(0, 40)], 0.0)).unwrap_err().to_string();
+    assert!(other.contains("has 120 costs; 0 finite ones are due"), "{other}");
+    assert!(new(small()).restore(&learner.state()).is_err(), "another loss");
+
+    // The gaze is to the right by 0.8 of the brightness.
+    let gazing = |steps: usize| {
+        let mut demonstration =
+            Demonstration { actions: vec![0.0; steps], steps, ..Demonstration::default() };
+        for t in 0..steps {
+            let bright = (50 * t % 256) as u8;
+            demonstration.pictures.push(&[bright, 0, 0]);
+            let point = GazePoint { x: 0.8 * f32::from(bright) / 255.0, y: 0.5, weight: 1.0 };
+            demonstration.gaze.push(vec![point; 1 + t % 2]);
+        }
+        demonstration
+    };
+    let config = ImitationConfig { gaze: true, ..small() };
+    let student = || ToyStudent::linear(2, 3).seeing(3);
+    let mut learner = with(config.clone(), student());
+    let round = |learner: &mut Imitation| {
+        assert_eq!(plan(learner), (false, true, true), "the expert acts in every round");
+        learner.receive(experience(vec![gazing(40), gazing(7)], 0.0)).map(drop)
+    };
+    for _ in 0..4 {
+        round(&mut learner).expect("fine");
+    }
+    let mut again = with(config.clone(), student());
+    again.restore(&learner.state()).expect("its own");
+    round(&mut learner).expect("fine");
+    round(&mut again).expect("fine");
+    assert_eq!(learner.state(), again.state());
+    let [a, b, c] = *learner.weights() else { unreachable!() };
+    assert!((a - 0.8).abs() < 0.01 && b == 0.0 && c == 7.0, "{a} {b} {c}");
+
+    let mut off = gazing(40);
+    off.gaze[3][0].x = 1.5;
+    let refused = learner.receive(experience(vec![off], 0.0)).unwrap_err().to_string();
+    assert!(refused.contains("looks at (1.5, 0.5) with weight 1"), "{refused}");
+    let none = Demonstration { gaze: vec![], ..gazing(40) };
+    let refused = learner.receive(experience(vec![none], 0.0)).unwrap_err().to_string();
+    assert!(refused.contains("40 steps has a gaze in 0; 40 are due"), "{refused}");
+    let state = learner.state();
+    for name in ["demonstrations.gaze_points", "demonstrations.gaze_counts"] {
+        let mut broken = state.clone();
+        broken.remove(name);
+        assert!(again.restore(&broken).is_err(), "without {name}");
+    }
+    for counts in [vec![1; 47], vec![u64::MAX; 87], vec![0; 87]] {
+        let mut broken = state.clone();
+        broken.insert("demonstrations.gaze_counts".into(), Tensor::from(counts));
+        assert!(again.restore(&broken).is_err());
+    }
+    assert!(
+        Imitation::new(config, vec![0.0; 3], Seed::root(1), Box::new(ToyStudent::linear(2, 3))).is_err(),
+        "a student without an attention"
+    );
+    let written = |config: ImitationConfig| config.table();
+    assert!(!written(small()).contains_key("stakes") && !written(small()).contains_key("gaze"));
+    assert!(written(ImitationConfig { gaze: true, ..small() }).contains_key("gaze"));
 }
