@@ -58,7 +58,7 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "take-cover",
-            summary: "DoomTakeCover on one computer: evolution, then an expert, then evolution of both",
+            summary: "DoomTakeCover on one computer: attention and controller learn from an expert",
             agent: "attention-agent",
             open: false,
             text: include_str!("../presets/take-cover.toml"),
@@ -132,6 +132,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             agent: "actor-critic",
             open: false,
             text: include_str!("../presets/door-key-ppo.toml"),
+        },
+        &Preset {
+            name: "ant-ppo",
+            summary: "the ant: a plain network that draws its actions, by policy gradients",
+            agent: "actor-critic",
+            open: false,
+            text: include_str!("../presets/ant-ppo.toml"),
         },
         &Preset {
             name: "gymnasium",
