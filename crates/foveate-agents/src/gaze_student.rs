@@ -109,7 +109,9 @@ impl GazeStudent {
             gaze[row * columns + column] += point.weight;
         }
         let total: f32 = gaze.iter().sum();
-        gaze.iter_mut().for_each(|share| *share /= total);
+        for share in &mut gaze {
+            *share /= total;
+        }
         self.scratch.gaze = gaze;
         total > 0.0 && total.is_finite()
     }

@@ -454,7 +454,7 @@ impl Env for GymWorld {
         }
         let wanted = match &self.gym.spec().action {
             ActionSpace::Discrete { n } => *n,
-            space => space.len() * 3,
+            space @ ActionSpace::Box { .. } => space.len() * 3,
         };
         self.is_there()?;
         if self.phase == Phase::Over {

@@ -58,10 +58,17 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "take-cover",
-            summary: "DoomTakeCover on one computer: attention and controller learn from an expert",
+            summary: "DoomTakeCover on one computer: evolution, then an expert, then evolution of both",
             agent: "attention-agent",
             open: false,
             text: include_str!("../presets/take-cover.toml"),
+        },
+        &Preset {
+            name: "take-cover-gaze",
+            summary: "DoomTakeCover without evolution: attention and controller learn from an expert",
+            agent: "attention-agent",
+            open: false,
+            text: include_str!("../presets/take-cover-gaze.toml"),
         },
         &Preset {
             name: "attention-neuron",
