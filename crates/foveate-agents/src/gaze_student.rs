@@ -161,9 +161,10 @@ impl GazeStudent {
         d_attention.resize(n * n, 0.0);
 
         let patches = View::new(patches, n, width);
-        for (name, to) in [("query", &mut *queries), ("key", keys)] {
-            let weight = View::new(params.get(&format!("{name}.weight")), d, width).transposed();
-            gemm.product_plus(level, patches, weight, params.get(&format!("{name}.bias")), to);
+        let [query_bias, query_weight, key_bias, key_weight] = TENSORS.map(|name| params.get(name));
+        for (bias, weight, to) in [(query_bias, query_weight, &mut *queries), (key_bias, key_weight, keys)] {
+            let weight = View::new(weight, d, width).transposed();
+            gemm.product_plus(level, patches, weight, bias, to);
         }
         gemm.product(level, View::new(queries, n, d), View::new(keys, n, d).transposed(), attention);
         softmax(level, attention, n, factor);

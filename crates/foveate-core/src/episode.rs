@@ -540,7 +540,7 @@ mod tests {
 
     /// An actor that returns the same three numbers in every step.
     #[derive(Clone)]
-    struct Constant([f64; 3]);
+    pub(super) struct Constant(pub [f64; 3]);
 
     impl Policy for Constant {
         type Memory = [f64; 3];

@@ -153,10 +153,11 @@ impl Actor for DemonstrationActor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::episode::tests::Constant;
     use crate::episode::{Episode, EpisodeRules};
     use crate::{
-        Action, Decision, EnvSpec, EvaluateError, GazePoint, Image, ImageBuf, Observation, ObservationSpace,
-        Policy, PolicyAgent, Step, TensorShape,
+        Action, EnvSpec, EvaluateError, GazePoint, Image, ImageBuf, Observation, ObservationSpace,
+        PolicyAgent, Step,
     };
 
     /// A world of three steps that shows their number in every byte; its expert looks at as many points.
@@ -204,45 +205,16 @@ mod tests {
         }
     }
 
-    /// It has no part that learns.
-    #[derive(Clone)]
-    struct Still;
-
-    impl Policy for Still {
-        type Memory = [f64; 1];
-        fn memory(&self) -> [f64; 1] {
-            [0.0]
-        }
-        fn reset(&self, _: &mut [f64; 1], _: Seed) {}
-        fn act<'m>(
-            &self,
-            _: Observation<'_>,
-            memory: &'m mut [f64; 1],
-            _: &mut ActContext,
-        ) -> Result<Decision<'m>, PolicyError> {
-            Ok(Decision::new(memory))
-        }
-        fn tensors(&self) -> Vec<TensorShape> {
-            vec![]
-        }
-        fn params(&self) -> Vec<f32> {
-            vec![]
-        }
-        fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
-            Ok(())
-        }
-    }
-
     fn recorded(plan: DemonstrationPlan) -> Result<Demonstration, String> {
         let spec = EnvSpec {
             id: "shower".into(),
             observation: ObservationSpace::rgb(4, 2),
-            action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+            action: ActionSpace::Box { low: vec![-1.0; 3], high: vec![1.0; 3] },
             max_steps: None,
             fps: 1.0,
         };
         let mut env = Shower { spec: spec.clone(), at: 0, picture: vec![] };
-        let (mut agent, mut demonstration) = (PolicyAgent::new(Still), Demonstration::default());
+        let (mut agent, mut demonstration) = (PolicyAgent::new(Constant([0.0; 3])), Demonstration::default());
         let mut episode =
             Episode::new(RolloutJob { genome: 0, episode: 0, env_seed: 1 }, EpisodeRules::WHOLE);
         let mut actor =
@@ -255,7 +227,7 @@ mod tests {
     fn pictures_gazes_and_costs_are_recorded_when_asked_for() {
         let plan = DemonstrationPlan { gaze: true, costs: true, expert_drives: true, pushes: 0.0 };
         let Demonstration { inputs, pictures, actions, costs, gaze, steps } = recorded(plan).expect("fine");
-        assert_eq!((steps, inputs.len(), actions), (3, 0, vec![0.5; 3]));
+        assert_eq!((steps, inputs.len(), actions), (3, 0, vec![0.5; 9]));
         assert_eq!(gaze.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(costs, [0.0, 0.0, 0.25, 1.0, 0.0, 0.25, 2.0, 0.0, 0.25]);
         let mut picture = [9; 24];
