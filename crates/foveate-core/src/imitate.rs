@@ -70,12 +70,21 @@ pub struct Piece {
     pub steps: Range<usize>,
 }
 
+/// Whether a setting is left out because it is zero.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 /// How the episodes of demonstrations are run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DemonstrationPlan {
     /// Whether the expert acts; otherwise the learner acts.
     pub expert_drives: bool,
+    /// Where the learner acts: the share of steps in which the expert acts in its place, `0.0..=1.0`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub expert_share: f64,
     /// Random perturbations of the action per 100 steps, each several steps long: they show the learner how
     /// to recover. 0 for none.
     pub pushes: f64,

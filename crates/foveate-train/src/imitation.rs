@@ -7,7 +7,8 @@
 //! steps:
 //!
 //! 1. The current weights run some episodes (in the first `expert_rounds` rounds the expert does), with
-//!    random disturbances, and the expert's action is recorded in every step.
+//!    random disturbances, and the expert's action is recorded in every step. With
+//!    [`expert_share`](ImitationConfig::expert_share), the expert acts in some of the steps.
 //! 2. These episodes join the last `keep` episodes.
 //! 3. Adam takes `updates` steps along the gradient of the squared error on `pieces` segments of `piece`
 //!    steps; half of the segments come from the newer half of the kept episodes, or, with
@@ -48,6 +49,11 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     },
 };
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 /// Settings that came after the first runs are written only where they differ from what those did, so that recipes keep
 /// their digests.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -58,6 +64,7 @@ fn is_one(clip: &f64) -> bool {
 impl LearnerSettings for ImitationConfig {
     fn check(&self) -> Result<(), LearnError> {
         let &ImitationConfig {
+            expert_share,
             pushes,
             keep,
             updates,
@@ -83,6 +90,9 @@ impl LearnerSettings for ImitationConfig {
         }
         if !(0.0..=100.0).contains(&pushes) {
             return refuse(format!("pushes = {pushes}; they are per 100 steps: choose from 0 to 100"));
+        }
+        if !(0.0..=1.0).contains(&expert_share) {
+            return refuse(format!("expert_share = {expert_share}; choose from 0 to 1"));
         }
         if !(learning_rate > 0.0 && learning_rate.is_finite()) {
             return refuse(format!("learning_rate = {learning_rate}; it must be above 0"));
@@ -133,6 +143,11 @@ impl LearnerSettings for ImitationConfig {
 pub struct ImitationConfig {
     /// Rounds in which the expert acts, before the learner acts.
     pub expert_rounds: u64,
+    /// In rounds in which the learner acts: the share of steps in which the expert acts in its place, `0.0..=1.0` (β of
+    /// `DAgger`). The less the learner acts, the nearer the episodes stay to those of the expert. Left out of the configuration
+    /// where it is 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub expert_share: f64,
     /// Random disturbances per 100 steps, `0.0..=100.0`.
     pub pushes: f64,
     /// Episodes that are kept, at least 1.
@@ -171,6 +186,7 @@ impl Default for ImitationConfig {
     fn default() -> Self {
         ImitationConfig {
             expert_rounds: 1,
+            expert_share: 0.0,
             pushes: 1.0,
             keep: 600,
             updates: 1200,
@@ -195,6 +211,7 @@ impl ImitationConfig {
     fn numbers(&self) -> Vec<f64> {
         let &ImitationConfig {
             expert_rounds,
+            expert_share,
             pushes,
             learning_rate,
             averaging,
@@ -207,10 +224,12 @@ impl ImitationConfig {
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
         let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
         // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-        let newer = stakes || gaze;
+        let newest = expert_share != 0.0;
+        let newer = stakes || gaze || newest;
         numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
         numbers.extend((in_turn || newer).then_some(f64::from(in_turn)));
         numbers.extend(newer.then_some([f64::from(stakes), f64::from(gaze)]).into_iter().flatten());
+        numbers.extend(newest.then_some(expert_share));
         numbers
     }
 }
@@ -266,6 +285,7 @@ impl Imitation {
         let expert_drives = self.config.gaze || self.descent.generation < self.config.expert_rounds;
         DemonstrationPlan {
             expert_drives,
+            expert_share: self.config.expert_share,
             pushes: self.config.pushes,
             costs: self.config.stakes,
             gaze: self.config.gaze,

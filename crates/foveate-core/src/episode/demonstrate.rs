@@ -16,7 +16,10 @@ const PUSH: f64 = 0.3;
 pub struct DemonstrationActor<'a> {
     agent: &'a mut dyn Agent,
     plan: DemonstrationPlan,
+    /// Of the pushes.
     rng: Rng,
+    /// Of the steps in which the expert takes the learner's place.
+    turns: Rng,
     /// Lower and upper bound of every action.
     range: Vec<[f64; 2]>,
     /// What the current push adds to every action; `left` is the number of steps that it still lasts.
@@ -34,8 +37,8 @@ pub struct DemonstrationActor<'a> {
 }
 
 impl<'a> DemonstrationActor<'a> {
-    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes
-    /// depend on the job's seed alone.
+    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes, and the steps
+    /// in which the expert takes the learner's place, depend on the job's seed alone.
     pub fn new(
         plan: DemonstrationPlan,
         job: RolloutJob,
@@ -51,6 +54,7 @@ impl<'a> DemonstrationActor<'a> {
             agent,
             plan,
             rng: Seed::root(job.env_seed).child("pushes", 0).rng(),
+            turns: Seed::root(job.env_seed).child("turns", 0).rng(),
             push: zeros.clone(),
             left: 0,
             advice: zeros.clone(),
@@ -121,7 +125,8 @@ impl Actor for DemonstrationActor<'_> {
             self.agent.observe(env.observation(), context)?;
             &self.advice[..]
         } else {
-            self.agent.act(env.observation(), context)?.action
+            let action = self.agent.act(env.observation(), context)?.action;
+            if self.turns.next_f64() < self.plan.expert_share { &self.advice } else { action }
         };
         if by.len() != self.action.len() {
             let why = format!("the agent gives {} actions, the world takes {}", by.len(), self.action.len());
@@ -166,6 +171,8 @@ mod tests {
         spec: EnvSpec,
         at: u8,
         picture: Vec<u8>,
+        /// The first number of each action.
+        taken: Vec<f64>,
     }
 
     impl Env for Shower {
@@ -175,7 +182,9 @@ mod tests {
         fn reset(&mut self, _: Option<u64>) {
             (self.at, self.picture) = (0, vec![0; 24]);
         }
-        fn step(&mut self, _: Action<'_>) -> Result<Step, EnvError> {
+        fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+            let Action::Continuous(action) = action else { panic!("{action:?}") };
+            self.taken.push(action[0]);
             self.at += 1;
             self.picture.fill(self.at);
             Ok(Step { reward: 1.0, terminated: self.at == 3, truncated: false })
@@ -205,7 +214,8 @@ mod tests {
         }
     }
 
-    fn recorded(plan: DemonstrationPlan) -> Result<Demonstration, String> {
+    /// The demonstration of an agent whose actions are all 0, and the first number of each action taken.
+    fn recorded(plan: DemonstrationPlan, env_seed: u64) -> Result<(Demonstration, Vec<f64>), String> {
         let spec = EnvSpec {
             id: "shower".into(),
             observation: ObservationSpace::rgb(4, 2),
@@ -213,20 +223,26 @@ mod tests {
             max_steps: None,
             fps: 1.0,
         };
-        let mut env = Shower { spec: spec.clone(), at: 0, picture: vec![] };
+        let mut env = Shower { spec: spec.clone(), at: 0, picture: vec![], taken: vec![] };
         let (mut agent, mut demonstration) = (PolicyAgent::new(Constant([0.0; 3])), Demonstration::default());
-        let mut episode =
-            Episode::new(RolloutJob { genome: 0, episode: 0, env_seed: 1 }, EpisodeRules::WHOLE);
+        let mut episode = Episode::new(RolloutJob { genome: 0, episode: 0, env_seed }, EpisodeRules::WHOLE);
         let mut actor =
             DemonstrationActor::new(plan, episode.job(), &spec.action, &mut agent, &mut demonstration);
         episode.run(&mut env, &mut actor, &mut ()).map_err(|error: EvaluateError| error.to_string())?;
-        Ok(demonstration)
+        Ok((demonstration, env.taken))
     }
 
     #[test]
     fn pictures_gazes_and_costs_are_recorded_when_asked_for() {
-        let plan = DemonstrationPlan { gaze: true, costs: true, expert_drives: true, pushes: 0.0 };
-        let Demonstration { inputs, pictures, actions, costs, gaze, steps } = recorded(plan).expect("fine");
+        let plan = DemonstrationPlan {
+            gaze: true,
+            costs: true,
+            expert_drives: true,
+            ..DemonstrationPlan::default()
+        };
+        let (demonstration, taken) = recorded(plan, 1).expect("fine");
+        let Demonstration { inputs, pictures, actions, costs, gaze, steps } = demonstration;
+        assert_eq!(taken, [0.5; 3], "the expert's");
         assert_eq!((steps, inputs.len(), actions), (3, 0, vec![0.5; 9]));
         assert_eq!(gaze.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(costs, [0.0, 0.0, 0.25, 1.0, 0.0, 0.25, 2.0, 0.0, 0.25]);
@@ -235,7 +251,20 @@ mod tests {
             pictures.unpack(step, &mut picture).expect("it is there");
             assert_eq!(picture, [step as u8; 24]);
         }
-        let refused = recorded(DemonstrationPlan::default()).expect_err("nothing learns");
+        let refused = recorded(DemonstrationPlan::default(), 1).expect_err("nothing learns");
         assert!(refused.contains("no part that learns by gradients"), "{refused}");
+    }
+
+    #[test]
+    fn the_expert_acts_in_its_share_of_the_steps() {
+        let taken = |expert_share, seed| {
+            let plan = DemonstrationPlan { gaze: true, expert_share, ..DemonstrationPlan::default() };
+            recorded(plan, seed).expect("fine").1
+        };
+        assert_eq!((taken(0.0, 1), taken(1.0, 1)), (vec![0.0; 3], vec![0.5; 3]));
+        assert_eq!(taken(0.5, 4), taken(0.5, 4), "the seed decides");
+        let many: Vec<f64> = (0..100).flat_map(|seed| taken(0.25, seed)).collect();
+        let share = many.iter().sum::<f64>() / 0.5 / many.len() as f64;
+        assert!((0.15..0.35).contains(&share), "{share}");
     }
 }

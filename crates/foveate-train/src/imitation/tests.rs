@@ -307,6 +307,22 @@ fn pictures_are_demonstrated_and_saved() {
     assert!(again.restore(&broken).is_err());
 }
 
+/// Settings with a share of the expert are those of the work and of the state; a share that is no share is refused.
+#[test]
+fn the_expert_has_a_share_of_the_steps() {
+    let config = ImitationConfig { expert_share: 0.75, ..small() };
+    let mut learner = new(config.clone());
+    let Record::Demonstrations(plan) = record(&mut learner) else { panic!("demonstrations") };
+    assert_eq!(plan.expert_share, 0.75);
+    let mut again = new(config);
+    again.restore(&learner.state()).expect("its own");
+    assert!(new(small()).restore(&learner.state()).is_err(), "a state of other settings");
+    for share in [-0.1, 1.1, f64::NAN] {
+        let refused = ImitationConfig { expert_share: share, ..small() }.check().expect_err("no share");
+        assert!(refused.to_string().contains("choose from 0 to 1"), "{refused}");
+    }
+}
+
 /// What the expert says that actions cost, and where it looks, is recorded when asked for, saved, and refused when it is
 /// missing or makes no sense.
 #[test]
