@@ -18,6 +18,7 @@
 //! * [`gemm`]: matrix products in single precision, for layers and their gradients.
 //! * [`libm`]: sine, cosine and square in double precision, with the bits of the C library.
 //! * [`plain`]: plain Rust, compiled for the instruction set of the processor.
+//! * [`peak`]: the most that a core computes, for measurements.
 //! * [`matrix`]: linear algebra in double precision. Its results differ in the last bits between processors
 //!   with and without fused multiply-adds.
 //!
@@ -48,6 +49,7 @@ pub mod lstm_gradient;
 pub mod matrix;
 pub mod near_vote;
 pub mod patch_codes;
+pub mod peak;
 pub mod pixels;
 pub mod plain;
 pub mod project;

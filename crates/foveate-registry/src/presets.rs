@@ -78,6 +78,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/attention-neuron.toml"),
         },
         &Preset {
+            name: "pong",
+            summary: "pong with patches in any order: all of an AttentionNeuron learns from an expert, by gradients",
+            agent: "attention-neuron",
+            open: false,
+            text: include_str!("../presets/pong.toml"),
+        },
+        &Preset {
             name: "cartpole-swingup-wide",
             summary: "cartpole-swingup-harder with sensors in any order: as cartpole-swingup, with 3,201 parameters",
             agent: "attention-neuron",

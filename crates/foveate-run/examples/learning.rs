@@ -7,7 +7,6 @@
 //! the same. Without `--json` it prints also the time of every layer beside the peak of one core.
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
-#![allow(clippy::inline_always, reason = "plain loops are compiled for an instruction set")]
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -24,7 +23,7 @@ use foveate_core::{Action, Demonstration, Observation, Seed, Student, ValueNetwo
 use foveate_envs::minigrid::DESCRIPTORS;
 use foveate_envs::registry::EnvRequest;
 use foveate_kernels::Level;
-use foveate_kernels::plain::Plain;
+use foveate_kernels::peak;
 use foveate_learn::{
     Builder, Clip, Conv, LayerNorm, Linear, Network, Node, Optimizer, OptimizerConfig, SoftmaxAttention,
     optimizer,
@@ -314,30 +313,6 @@ fn fastest(
     Ok(best.as_secs_f64() * 1e6)
 }
 
-/// Chains of fused multiply-adds that do not depend on each other, in registers: the most that a core computes.
-struct MultiplyAdd(u64);
-
-impl Plain for MultiplyAdd {
-    type Out = f32;
-
-    #[inline(always)]
-    fn run(self) -> f32 {
-        let mut sums = [[0.5_f32; LANES]; CHAINS];
-        let (scale, shift) = (black_box(0.999_f32), black_box(1e-3_f32));
-        for _ in 0..self.0 {
-            for chain in &mut sums {
-                for sum in chain {
-                    *sum = sum.mul_add(scale, shift);
-                }
-            }
-        }
-        sums.iter().flatten().sum()
-    }
-}
-
-const LANES: usize = 8;
-const CHAINS: usize = 12;
-
 /// A layer: its name, the samples of a batch, how it is built, and the multiply-adds of its products for a sample; backward
 /// takes twice as many.
 type LayerRow = (&'static str, usize, fn(&mut Builder) -> Node, usize);
@@ -347,10 +322,10 @@ fn layers() -> Result<(), Box<dyn Error>> {
     const ROUNDS: u64 = 100_000;
     let level = Level::best();
     let us = fastest(SPEND_LAYER, &mut || {
-        black_box(level.run_plain(MultiplyAdd(black_box(ROUNDS))));
+        black_box(peak::multiply_adds(level, black_box(ROUNDS)));
         Ok(())
     })?;
-    let peak = 2.0 * (ROUNDS * (LANES * CHAINS) as u64) as f64 / us / 1e3;
+    let peak = 2.0 * (ROUNDS * peak::PER_ROUND as u64) as f64 / us / 1e3;
     println!("\npeak of one core with {level}: {peak:.0} GFLOP/s");
     println!("| layer | batch | forward µs | of the peak | backward µs | of the peak |");
     println!("|---|---:|---:|---:|---:|---:|");
