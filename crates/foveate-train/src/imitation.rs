@@ -49,16 +49,17 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     },
 };
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(share: &f64) -> bool {
-    *share == 0.0
-}
-
 /// Settings that came after the first runs are written only where they differ from what those did, so that recipes keep
 /// their digests.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(clip: &f64) -> bool {
     *clip == 1.0
+}
+
+/// See [`is_one`].
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl LearnerSettings for ImitationConfig {
