@@ -397,7 +397,8 @@ impl Task for Product<'_> {
 }
 
 /// A register of `N` lanes.
-trait Register {
+pub(crate) trait Register {
+    /// Number of lanes.
     const N: usize;
     type V<I: Isa>: Copy;
     fn splat<I: Isa>(isa: I, x: f32) -> Self::V<I>;
@@ -409,7 +410,7 @@ trait Register {
 
 macro_rules! register {
     ($name:ident, $n:literal, $v:ident, $splat:ident, $load:ident) => {
-        struct $name;
+        pub(crate) struct $name;
 
         impl Register for $name {
             const N: usize = $n;

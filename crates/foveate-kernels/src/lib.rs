@@ -34,6 +34,7 @@
 //! features.
 
 pub mod conv;
+pub mod conv_gradient;
 pub mod coverage;
 pub mod dense;
 mod distinct;

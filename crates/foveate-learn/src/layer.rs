@@ -4,6 +4,7 @@ use std::fmt;
 
 use foveate_core::TensorShape;
 use foveate_kernels::Level;
+use foveate_kernels::conv_gradient::ConvGradient;
 use foveate_kernels::gemm::Gemm;
 
 /// Most inputs that a layer may have.
@@ -101,6 +102,7 @@ pub struct Backward<'a> {
 pub struct Work {
     /// Matrix products.
     pub gemm: Gemm,
+    conv_gradient: ConvGradient,
     rooms: [Vec<f32>; 2],
 }
 
@@ -111,9 +113,18 @@ impl Work {
         (gemm, room)
     }
 
+    /// Scratch space for gradients of convolutions, and `len` numbers of any value.
+    pub fn conv_room(&mut self, len: usize) -> (&mut ConvGradient, &mut [f32]) {
+        let Work { conv_gradient, rooms: [room, _], .. } = self;
+        if room.len() < len {
+            room.resize(len, 0.0);
+        }
+        (conv_gradient, &mut room[..len])
+    }
+
     /// Scratch space for matrix products, and two times numbers of any value.
     pub fn rooms(&mut self, lens: [usize; 2]) -> (&mut Gemm, [&mut [f32]; 2]) {
-        let Work { gemm, rooms } = self;
+        let Work { gemm, rooms, .. } = self;
         for (room, len) in rooms.iter_mut().zip(lens) {
             if room.len() < len {
                 room.resize(len, 0.0);

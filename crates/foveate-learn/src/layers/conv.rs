@@ -1,6 +1,7 @@
 //! Convolution.
 
 use foveate_core::TensorShape;
+use foveate_kernels::conv_gradient::Shape;
 use foveate_kernels::elementwise::add_rows;
 use foveate_kernels::gemm::{Axis, Gemm, View};
 
@@ -267,6 +268,34 @@ impl Layer for Conv {
             }
             return;
         }
+        let sizes = Shape {
+            from: windows.padded(),
+            channels: windows.channels,
+            kernel: self.kernel,
+            stride: self.stride,
+            to: windows.to,
+            filters: n,
+        };
+        if sizes.suits() {
+            let (lists, room) = work.conv_room(windows.room());
+            for (picture, dy) in inputs[0].chunks_exact(len).zip(d_output.chunks_exact(count * n)) {
+                let (picture, _) = windows.pad(picture, room);
+                lists.add_weight(level, sizes, picture, dy, d_weight);
+            }
+            let (Some(dx), weight) = (dx, &params[..n * k]) else { return };
+            for (dx, dy) in dx.chunks_exact_mut(len).zip(d_output.chunks_exact(count * n)) {
+                if windows.room() == 0 {
+                    lists.add_picture(level, sizes, weight, dy, dx);
+                    continue;
+                }
+                room.fill(0.0);
+                lists.add_picture(level, sizes, weight, dy, room);
+                windows.for_each_padded_row(|row, padded| {
+                    foveate_kernels::elementwise::add(&mut dx[row], &room[padded]);
+                });
+            }
+            return;
+        }
         let (size, together) = (windows.room(), windows.together(n));
         // The gradient of the weight is summed with its axes swapped: numbers of a window are neighbours in the picture, so
         // their products with a few filters need no copies.
@@ -344,6 +373,10 @@ mod tests {
         gradient(&Conv::new(2, 3).with_padding(Padding::Same), &[&[4, 3, 2]]);
         gradient(&Conv::new(2, 4).with_padding(Padding::Same).with_stride(2), &[&[7, 6, 1]]);
         gradient(&Conv::new(2, 1).with_kernel([5, 2]).with_padding(Padding::Same), &[&[3, 3, 2]]);
+        // Rows of the kernel that fill registers.
+        gradient(&Conv::new(3, 2), &[&[4, 5, 8]]);
+        gradient(&Conv::new(2, 4).with_padding(Padding::Same).with_stride(2), &[&[7, 6, 2]]);
+        gradient(&Conv::new(3, 1).with_kernel([3, 2]).with_padding(Padding::Same), &[&[4, 3, 4]]);
         refused(&Conv::new(2, 3), &[&[2, 9, 1]], "does not fit a picture of [2, 9]");
         refused(&Conv::new(2, 0), &[&[2, 9, 1]], "at least 1");
         refused(&Conv::new(2, 2), &[&[2, 9]], "[height, width, channels]");
