@@ -73,11 +73,31 @@ impl Shape {
     }
 }
 
-/// A number that is not zero, and the place of what it is multiplied by.
+/// A number that is not zero, and the place of what it is multiplied by, as one number that is written at once.
 #[derive(Debug, Clone, Copy, Default)]
-struct Entry {
-    value: f32,
-    place: u32,
+struct Entry(u64);
+
+impl Entry {
+    #[inline(always)]
+    const fn new(value: f32, place: u32) -> Self {
+        Entry((place as u64) << 32 | value.to_bits() as u64)
+    }
+
+    #[inline(always)]
+    const fn value(self) -> f32 {
+        f32::from_bits(self.0 as u32)
+    }
+
+    #[inline(always)]
+    const fn place(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Whether the number is neither zero nor negative zero.
+    #[inline(always)]
+    const fn counts(self) -> bool {
+        (self.0 as u32) << 1 != 0
+    }
 }
 
 /// Scratch space for the lists of numbers. It grows to the largest convolution.
@@ -162,8 +182,8 @@ fn chain<I: Isa, L: Register, const S: usize>(
         sums[s] = L::load(isa, &to[s * L::N..]);
     }
     for entry in entries {
-        let value = L::splat(isa, entry.value);
-        let numbers = &from[entry.place.wrapping_add(base as u32) as usize..][..S * L::N];
+        let value = L::splat(isa, entry.value());
+        let numbers = &from[entry.place().wrapping_add(base as u32) as usize..][..S * L::N];
         for s in 0..S {
             sums[s] = L::mul_add::<I>(value, L::load(isa, &numbers[s * L::N..]), sums[s]);
         }
@@ -192,12 +212,6 @@ fn chain_of<I: Isa, L: Register>(
         2 => chain::<I, L, 2>(isa, entries, from, base, to),
         _ => chain::<I, L, 1>(isa, entries, from, base, to),
     }
-}
-
-/// Whether it is neither zero nor negative zero.
-#[inline(always)]
-const fn counts(x: f32) -> bool {
-    x.to_bits() << 1 != 0
 }
 
 struct Weight<'a> {
@@ -241,8 +255,9 @@ impl Weight<'_> {
                     let mut place = (y * stride[0] * wide) as u32;
                     for dy in dy.chunks_exact(filters) {
                         let value = dy[filter];
-                        entries[len] = Entry { value, place };
-                        len += usize::from(counts(value));
+                        let entry = Entry::new(value, place);
+                        entries[len] = entry;
+                        len += usize::from(entry.counts());
                         place += (stride[1] * channels) as u32;
                     }
                 }
@@ -306,8 +321,9 @@ impl Picture<'_> {
                 starts[column * (rows + 1) + y] = len as u32;
                 let mut place = 0_u32.wrapping_sub((y * stride[0] * slice) as u32);
                 for &value in &dy[(y * columns + column) * filters..][..filters] {
-                    entries[len] = Entry { value, place };
-                    len += usize::from(counts(value));
+                    let entry = Entry::new(value, place);
+                    entries[len] = entry;
+                    len += usize::from(entry.counts());
                     place = place.wrapping_add(row as u32);
                 }
             }
