@@ -1,6 +1,6 @@
 //! Gradients of a convolution over pictures with channels last, which skip the zeros of the output's gradient.
 //!
-//! Behind a `ReLU`, half of that gradient is zero, and behind a maximum over 2 × 2 pixels, three quarters at least. So the
+//! Behind a `ReLU`, much of that gradient is zero, and behind a maximum over 2 × 2 pixels, three quarters at least. So the
 //! numbers that are not zero are listed first, each with the place of what it is multiplied by; and a piece of the result
 //! stays in registers while a list is added to it. All pieces are a row of the kernel, whose numbers are neighbours.
 //!

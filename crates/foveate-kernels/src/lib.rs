@@ -15,6 +15,7 @@
 //! * [`coverage`]: converts accumulated coverage to the bytes of a picture.
 //! * [`pixels`]: shrinks small windows of pixels to one pixel.
 //! * [`elementwise`]: activations, softmax and normalisation, with their gradients.
+//! * [`conv_gradient`]: gradients of convolutions, without the products with zeros.
 //! * [`gemm`]: matrix products in single precision, for layers and their gradients.
 //! * [`libm`]: sine, cosine and square in double precision, with the bits of the C library.
 //! * [`plain`]: plain Rust, compiled for the instruction set of the processor.
