@@ -6,6 +6,7 @@
 //! * [`attention_neuron`]: AttentionNeuron (Tang and Ha 2021): a small network for every sensor, whose order does not matter.
 //! * [`relational`]: networks of nodes that attend to each other (Zambaldi et al. 2019): an [agent](relational::agent) for grid
 //!   worlds and a [classifier](relational::classifier) of digits.
+//! * [`s3ta`]: S3TA (Mott et al. 2019): four heads ask the picture's cells for what the agent's state wants to know.
 //! * [`actor_critic`]: a plain network that draws its actions and estimates values, for policy gradients.
 //! * [`student`]: the gradients of its LSTM, for learning from an expert.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
@@ -36,6 +37,7 @@ mod probabilities;
 pub mod random_actions;
 pub mod registry;
 pub mod relational;
+pub mod s3ta;
 pub mod student;
 pub mod voting;
 

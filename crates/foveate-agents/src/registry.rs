@@ -14,7 +14,7 @@ pub use crate::fit::picture;
 use crate::layout::Layout;
 use crate::{
     actor_critic, attention_agent, attention_neuron, controller_agent, implicit_attention, random_actions,
-    relational,
+    relational, s3ta,
 };
 
 /// Every agent. The first one that sees what a world shows is the usual one for it.
@@ -28,6 +28,7 @@ pub static AGENTS: Registry<AgentDescriptor> = Registry::new(
         &attention_neuron::DESCRIPTOR,
         &relational::classifier::DESCRIPTOR,
         &relational::agent::DESCRIPTOR,
+        &s3ta::DESCRIPTOR,
         &actor_critic::DESCRIPTOR,
         &random_actions::DESCRIPTOR,
     ],

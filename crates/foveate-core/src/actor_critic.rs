@@ -1,6 +1,8 @@
 //! Policies that draw their actions from a distribution and estimate values, with gradients, for policy gradients.
 
-use crate::{Observation, PolicyError};
+use std::sync::Arc;
+
+use crate::{Action, ActionBuf, Observation, PolicyError, Unroll};
 
 /// The distribution of an action, and which outputs describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,21 @@ pub trait ActorCritic {
     /// [`PolicyError::ObservationShape`] when the network was built for another observation space.
     fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError>;
 
+    /// Appends the encoding of `observation` after a step that ended with `last`, for a policy that is told about it. The
+    /// default, of a policy that is not, is [`ActorCritic::encode`].
+    ///
+    /// # Errors
+    /// Those of [`ActorCritic::encode`].
+    fn encode_after(
+        &self,
+        last: LastStep<'_>,
+        observation: Observation<'_>,
+        codes: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
+        let _ = last;
+        self.encode(observation, codes)
+    }
+
     /// The distribution of its actions.
     fn distribution(&self) -> ActionDistribution;
 
@@ -74,4 +91,100 @@ pub trait ActorCritic {
     /// # Panics
     /// When a length differs from that of the last forward pass.
     fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]);
+}
+
+/// What a policy knows of the step before, besides its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LastStep<'a> {
+    /// The action taken; `None` in the first step of an episode.
+    pub action: Option<Action<'a>>,
+    /// The reward; 0 in the first step of an episode.
+    pub reward: f64,
+}
+
+/// Consecutive steps of one episode, for a [`SequenceLoss`].
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    /// The steps. Its [memory](Unroll::memory) is the recurrent state before the first.
+    pub unroll: Arc<Unroll>,
+    /// The action of the step before the first, and its reward; `None` at the beginning of the episode.
+    pub before: Option<(ActionBuf, f64)>,
+}
+
+/// Numbers about sequences that a learner adds up; what each of them is, the loss decides.
+pub type LossSums = [f64; 8];
+
+/// A loss of sequences, each by itself.
+pub trait SequenceLoss: Send + Sync {
+    /// The loss of sequence `index`: reads what the network computes for its steps and for the observation after the last,
+    /// `[steps + 1]`, and writes the derivatives of the loss with respect to it. They are zeros before.
+    fn differentiate(
+        &self,
+        index: usize,
+        predictions: &Predictions,
+        d_outputs: &mut [f32],
+        d_values: &mut [f32],
+    ) -> LossSums;
+}
+
+/// Scratch space of [`study_sequence`].
+#[derive(Debug, Clone, Default)]
+pub struct SequenceScratch {
+    codes: Vec<f32>,
+    predictions: Predictions,
+    d_outputs: Vec<f32>,
+    d_values: Vec<f32>,
+}
+
+/// Adds to `gradient` that of `loss` for sequence `index`, which is `sequence`, through all of its steps.
+///
+/// # Errors
+/// Those of [`ActorCritic::encode_after`]; when the sequence does not fit the network.
+pub fn study_sequence(
+    network: &mut dyn ActorCritic,
+    sequence: &Sequence,
+    index: usize,
+    loss: &dyn SequenceLoss,
+    scratch: &mut SequenceScratch,
+    gradient: &mut [f32],
+) -> Result<LossSums, PolicyError> {
+    let Sequence { unroll, before } = sequence;
+    let steps = unroll.observations.len();
+    let bad = |why: String| Err(PolicyError::BadConfig { why });
+    if steps != unroll.len() + 1 || unroll.rewards.len() != unroll.len() {
+        return bad(format!(
+            "an unroll of {} steps with {steps} observations and {} rewards",
+            unroll.len(),
+            unroll.rewards.len()
+        ));
+    }
+    if unroll.memory.len() != network.memory_len() {
+        return bad(format!(
+            "an unroll with a recurrent state of {} numbers, where the network keeps {}",
+            unroll.memory.len(),
+            network.memory_len()
+        ));
+    }
+    let SequenceScratch { codes, predictions, d_outputs, d_values } = scratch;
+    codes.clear();
+    for (step, observation) in unroll.observations.iter().enumerate() {
+        let last = match step.checked_sub(1) {
+            Some(last) => {
+                LastStep { action: Some(unroll.actions[last].as_action()), reward: unroll.rewards[last] }
+            }
+            None => before.as_ref().map_or(LastStep::default(), |(action, reward)| LastStep {
+                action: Some(action.as_action()),
+                reward: *reward,
+            }),
+        };
+        network.encode_after(last, observation.as_observation(), codes)?;
+    }
+    predictions.clone_from(network.forward(steps, codes, &unroll.memory));
+    for (d, len) in [(&mut *d_outputs, predictions.outputs.len()), (d_values, predictions.values.len())] {
+        d.clear();
+        d.resize(len, 0.0);
+    }
+    let sums = loss.differentiate(index, predictions, d_outputs, d_values);
+    network.backward(d_outputs, d_values, gradient);
+    Ok(sums)
 }

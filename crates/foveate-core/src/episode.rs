@@ -431,6 +431,7 @@ impl Episode {
             return Err(self.broken_at(self.begun, format!("the reward is {}", outcome.reward)).into());
         }
         self.count(outcome);
+        self.context.reward = outcome.reward;
         Ok(outcome)
     }
 

@@ -10,7 +10,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::actor_critic::{LossSums, Sequence, SequenceLoss, SequenceScratch, study_sequence};
 use crate::{ActorCritic, DifferentiatedEpisode, PackedPictures, PolicyError, ValueNetwork, Windows};
+
+/// The error of a policy that draws no actions from a distribution.
+pub fn no_actor_critic() -> PolicyError {
+    let why = "this agent does not draw its actions from a distribution; choose one that does".into();
+    PolicyError::BadConfig { why }
+}
 
 /// What a [`Student`] learns from in one step: numbers, a picture, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -201,6 +208,35 @@ pub trait Student: Send {
     /// without them.
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
         None
+    }
+
+    /// Adds to `gradient` (`[n_params]`) that of `loss` for all `sequences`, each through all of its steps, and returns the
+    /// sums of what the loss returns, both in the order of the sequences. The gradient of each sequence is summed separately
+    /// and then added, so an implementation may distribute the sequences over threads with the same bits.
+    ///
+    /// # Errors
+    /// When this policy has no [`ActorCritic`], or a sequence does not fit it; `gradient` then holds the gradients of some
+    /// sequences.
+    fn study_sequences(
+        &mut self,
+        sequences: &[Sequence],
+        loss: &Arc<dyn SequenceLoss>,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let Some(network) = self.actor_critic() else { return Err(no_actor_critic()) };
+        let (mut scratch, mut own) = (SequenceScratch::default(), vec![0.0; gradient.len()]);
+        let mut sums = LossSums::default();
+        for (index, sequence) in sequences.iter().enumerate() {
+            own.fill(0.0);
+            let of_this = study_sequence(network, sequence, index, &**loss, &mut scratch, &mut own)?;
+            for (sum, x) in sums.iter_mut().zip(of_this) {
+                *sum += x;
+            }
+            for (to, from) in gradient.iter_mut().zip(&own) {
+                *to += from;
+            }
+        }
+        Ok(sums)
     }
 
     /// The student of this agent's attention, which learns to attend to what the expert looks at, from demonstrations with

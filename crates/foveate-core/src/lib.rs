@@ -47,7 +47,10 @@ mod transitions;
 mod values;
 
 pub use action::{Action, ActionBuf, ActionSpace};
-pub use actor_critic::{ActionDistribution, ActorCritic, Predictions};
+pub use actor_critic::{
+    ActionDistribution, ActorCritic, LastStep, LossSums, Predictions, Sequence, SequenceLoss, SequenceScratch,
+    study_sequence,
+};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use derivatives::{
     DifferentiatedEpisode, DifferentiatingActor, StepDerivatives, StepEnds, ThroughWorld, Windows,
@@ -61,7 +64,7 @@ pub use executor::{
 };
 pub use grid_view::{CellPlace, GridObject, GridView, StateEdit, ViewCell};
 pub use image::{Image, ImageBuf};
-pub use imitate::{Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs};
+pub use imitate::{Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs, no_actor_critic};
 pub use learner::{Episodes, LearnError, Learner};
 pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,

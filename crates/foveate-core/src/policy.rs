@@ -77,6 +77,13 @@ pub trait Policy: Send + Sync {
         &[]
     }
 
+    /// Appends the recurrent state to `state`, for learners that start in the middle of an episode, see
+    /// [`ActorCritic::memory_len`](crate::ActorCritic::memory_len). The default, of a policy whose learners need none, appends
+    /// nothing.
+    fn recurrent_state(&self, memory: &Self::Memory, state: &mut Vec<f32>) {
+        let _ = (memory, state);
+    }
+
     /// What a [`Student`](crate::Student) of this policy learns from, of the last decision: by default
     /// [`Policy::inputs`].
     ///
@@ -201,12 +208,14 @@ pub struct ActContext {
     pub rng: Rng,
     /// Whether to explore.
     pub mode: ActMode,
+    /// The reward of the step before; 0 in the first.
+    pub reward: f64,
 }
 
 impl ActContext {
     /// The context of the episode with this seed, see [`episode_seed`].
     pub fn new(episode: Seed, mode: ActMode) -> Self {
-        ActContext { rng: episode.child("act", 0).rng(), mode }
+        ActContext { rng: episode.child("act", 0).rng(), mode, reward: 0.0 }
     }
 }
 
@@ -265,6 +274,11 @@ pub trait Agent: Send {
     /// Controller inputs of the last decision, see [`Policy::inputs`].
     fn inputs(&self) -> &[f32] {
         &[]
+    }
+
+    /// Appends the recurrent state to `state`, see [`Policy::recurrent_state`].
+    fn recurrent_state(&self, state: &mut Vec<f32>) {
+        let _ = state;
     }
 
     /// What a [`Student`](crate::Student) of this agent learns from, see [`Policy::study_inputs`].
@@ -348,6 +362,10 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
 
     fn inputs(&self) -> &[f32] {
         self.policy.inputs(&self.memory)
+    }
+
+    fn recurrent_state(&self, state: &mut Vec<f32>) {
+        self.policy.recurrent_state(&self.memory, state);
     }
 
     fn study_inputs(&self) -> Result<StudyInputs<'_>, PolicyError> {

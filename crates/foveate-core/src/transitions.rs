@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::episode::{AfterStep, BeforeStep, Observer, RawAction};
+use crate::episode::{AfterStep, BeforeChoice, BeforeStep, Observer, RawAction};
 use crate::{Action, ActionBuf, Env, EpisodeResult, EvaluateError, Observation, ObservationBuf, RolloutJob};
 
 /// An unroll: consecutive steps of an episode, at least one, and the observation after the last one.
@@ -21,6 +21,9 @@ pub struct Unroll {
     pub logits: Vec<f32>,
     /// `[steps]`: the policy's value estimates; empty when it has none.
     pub values: Vec<f32>,
+    /// The policy's [recurrent state](crate::Policy::recurrent_state) before the first step; empty when learners need none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<f32>,
     /// The task ended with the last step; the value beyond is zero.
     pub terminated: bool,
     /// A limit or a training rule ended the episode with the last step; learners bootstrap from the final
@@ -88,7 +91,9 @@ pub struct TransitionRecorder {
     job: RolloutJob,
     unroll: usize,
     unrolls: Vec<Unroll>,
-    /// Bytes used by the observations.
+    /// The recurrent state before the next step, if an unroll begins with it.
+    memory: Vec<f32>,
+    /// Bytes used by observations and recurrent states.
     bytes: usize,
     most_bytes: usize,
 }
@@ -104,6 +109,7 @@ impl TransitionRecorder {
             job,
             unroll: unroll.max(1),
             unrolls: Vec::new(),
+            memory: Vec::new(),
             bytes: 0,
             most_bytes: MOST_BYTES,
         }
@@ -121,9 +127,23 @@ impl TransitionRecorder {
         self.unrolls
     }
 
+    /// Whether an unroll begins with the next step.
+    fn begins_unroll(&self) -> bool {
+        self.unrolls.last().is_none_or(|unroll| unroll.len() == self.unroll)
+    }
+
     /// Stores an observation at the end of the last unroll.
     fn see(&mut self, step: u64, observation: Observation<'_>) -> Result<(), EvaluateError> {
-        self.bytes = self.bytes.saturating_add(bytes(observation));
+        self.count(step, bytes(observation))?;
+        if let Some(unroll) = self.unrolls.last_mut() {
+            unroll.observations.push(observation.into());
+        }
+        Ok(())
+    }
+
+    /// Counts `bytes` more.
+    fn count(&mut self, step: u64, bytes: usize) -> Result<(), EvaluateError> {
+        self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.most_bytes {
             let what = format!(
                 "its recorded observations take more than {} bytes; shorten the episodes (max_steps), or record smaller \
@@ -131,9 +151,6 @@ impl TransitionRecorder {
                 self.most_bytes
             );
             return Err(self.broken(step, what));
-        }
-        if let Some(unroll) = self.unrolls.last_mut() {
-            unroll.observations.push(observation.into());
         }
         Ok(())
     }
@@ -159,14 +176,26 @@ fn bytes(observation: Observation<'_>) -> usize {
 }
 
 impl Observer for TransitionRecorder {
+    fn before_choice(&mut self, step: BeforeChoice<'_>) -> Result<(), EvaluateError> {
+        if self.begins_unroll()
+            && let Some(agent) = step.agent
+        {
+            self.memory.clear();
+            agent.recurrent_state(&mut self.memory);
+            self.count(step.step, size_of_val(&*self.memory))?;
+        }
+        Ok(())
+    }
+
     fn before_step(&mut self, step: BeforeStep<'_>) -> Result<(), EvaluateError> {
         let BeforeStep { step, env, chosen } = step;
-        if self.unrolls.last().is_none_or(|unroll| unroll.len() == self.unroll) {
+        if self.begins_unroll() {
             // The last observation of an unroll is the first of the next.
             if !self.unrolls.is_empty() {
                 self.see(step, env.observation())?;
             }
-            self.unrolls.push(Unroll::default());
+            let memory = std::mem::take(&mut self.memory);
+            self.unrolls.push(Unroll { memory, ..Unroll::default() });
         }
         self.see(step, env.observation())?;
         let action: ActionBuf = match chosen.action {

@@ -1,10 +1,10 @@
-//! Computes the gradients of demonstrations on all cores.
+//! Computes the gradients of demonstrations, and of sequences of transitions, on all cores.
 //!
 //! An update of imitation takes about a millisecond on one thread, too little to start threads for. So a
 //! [`ParallelStudent`] keeps its threads, each with a copy of the student, during the whole run; they sleep
 //! while there is no work. All threads, the caller's included, take segments in turn and write the gradient
 //! of a segment into its own buffer. The caller adds these in the order of the segments, so the result is
-//! bit-identical for any number of threads.
+//! bit-identical for any number of threads. A segment is a piece of a demonstration, or a sequence.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,14 +12,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foveate_core::{
-    ActorCritic, Demonstration, DifferentiatedEpisode, Piece, PolicyError, Student, ValueNetwork, Windows,
+    ActorCritic, Demonstration, DifferentiatedEpisode, LossSums, Piece, PolicyError, Sequence, SequenceLoss,
+    SequenceScratch, Student, ValueNetwork, Windows, no_actor_critic, study_sequence,
 };
 
 use crate::pool::{Pool, lock, message};
 
-/// Minimum number of segments between two synchronisations of all threads; each needs a buffer for a
+/// Minimum number of pieces between two synchronisations of all threads; each needs a buffer for a
 /// gradient.
 pub(crate) const SEGMENTS_PER_TURN: usize = 32;
+/// The same of sequences, which take longer, of networks that are larger.
+const SEQUENCES_PER_TURN: usize = 4;
 
 /// A student that divides the segments of an update among threads; see the [module](self). Clones share the
 /// threads, which end with the last clone.
@@ -40,6 +43,7 @@ struct Replica {
     spare: Box<dyn Student>,
     /// [`Batch::version`] of its weights; 0 if they differ from those of any batch.
     version: u64,
+    scratch: SequenceScratch,
 }
 
 /// State shared by all threads.
@@ -58,18 +62,47 @@ struct Batch {
     /// Increases with every change of `flat`.
     version: u64,
     learns: Range<usize>,
-    pieces: Vec<Piece>,
-    burn_in: usize,
+    segments: Segments,
     /// One result per segment of a turn; there may be more.
     answers: Vec<Mutex<PieceGradient>>,
+}
+
+/// What the gradients of a turn are of.
+enum Segments {
+    Pieces {
+        pieces: Vec<Piece>,
+        burn_in: usize,
+    },
+    Sequences {
+        sequences: Vec<Sequence>,
+        /// Number of the first of them.
+        first: usize,
+        loss: Arc<dyn SequenceLoss>,
+    },
+}
+
+impl Default for Segments {
+    fn default() -> Self {
+        Segments::Pieces { pieces: vec![], burn_in: 0 }
+    }
+}
+
+impl Segments {
+    fn len(&self) -> usize {
+        match self {
+            Segments::Pieces { pieces, .. } => pieces.len(),
+            Segments::Sequences { sequences, .. } => sequences.len(),
+        }
+    }
 }
 
 #[derive(Default)]
 struct PieceGradient {
     /// `[n_params]`; zero outside of the trained parameters.
     gradient: Vec<f32>,
-    /// The squared error, or the reason why there is none; `None` until the segment is complete.
-    outcome: Option<Result<f64, String>>,
+    /// What a loss returned, of a piece its error in the first place; or the reason why there is nothing; `None` until the
+    /// segment is complete.
+    outcome: Option<Result<LossSums, String>>,
 }
 
 impl ParallelStudent {
@@ -79,14 +112,54 @@ impl ParallelStudent {
         let shared = GradientQueue { batch: RwLock::default(), next: AtomicUsize::new(0) };
         let pool = Pool::new("replica", threads, shared);
         let spare = student.boxed_clone();
-        let replica = Replica { student, spare, version: 0 };
+        let replica = Replica { student, spare, version: 0, scratch: SequenceScratch::default() };
         ParallelStudent { replica, flat: Vec::new(), pool: Arc::new(Mutex::new(pool)), threads }
+    }
+}
+
+impl ParallelStudent {
+    /// Adds the gradients of `count` segments, `of` these numbers, to `gradient`, at least `per_turn` at once.
+    fn study_segments(
+        &mut self,
+        count: usize,
+        per_turn: usize,
+        of: impl Fn(Range<usize>) -> Segments,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let ParallelStudent { replica, flat, pool, .. } = self;
+        let mut pool = lock(pool);
+        pool.start(count, || {
+            let mut replica = Replica::new(&*replica.spare);
+            move |shared: &GradientQueue| replica.work(shared)
+        });
+        let at_once = per_turn.max(2 * pool.most()).min(count).max(1);
+        if replica.version == 0 {
+            // A clone, or a student that a panic left without weights.
+            replica.student.set_params(flat)?;
+        }
+        let mut batch = pool.shared().write();
+        batch.prepare(flat, replica.student.learns(), at_once);
+        replica.version = batch.version;
+        drop(batch);
+        let mut sums = Ok(LossSums::default());
+        for first in (0..count).step_by(at_once) {
+            let Ok(so_far) = sums else { break };
+            let range = first..count.min(first + at_once);
+            let jobs = range.len();
+            pool.shared().begin(of(range));
+            let died = pool.turn(jobs, |shared| replica.work(shared)).err();
+            sums = pool.shared().read().add_to(gradient, first, so_far, died.as_deref());
+        }
+        // Releases what was learnt from.
+        pool.shared().write().segments = Segments::default();
+        sums
     }
 }
 
 impl Replica {
     fn new(student: &dyn Student) -> Self {
-        Replica { student: student.boxed_clone(), spare: student.boxed_clone(), version: 0 }
+        let scratch = SequenceScratch::default();
+        Replica { student: student.boxed_clone(), spare: student.boxed_clone(), version: 0, scratch }
     }
 
     /// Computes segments until none is left.
@@ -94,11 +167,13 @@ impl Replica {
         let batch = shared.read();
         loop {
             let index = shared.next.fetch_add(1, Ordering::Relaxed);
-            let Some(piece) = batch.pieces.get(index) else { return };
+            if index >= batch.segments.len() {
+                return;
+            }
             let mut answer = lock(&batch.answers[index]);
             let PieceGradient { gradient, outcome } = &mut *answer;
             *outcome = None;
-            let studied = catch_unwind(AssertUnwindSafe(|| self.study(&batch, piece, gradient)));
+            let studied = catch_unwind(AssertUnwindSafe(|| self.study(&batch, index, gradient)));
             *outcome = Some(match studied {
                 Ok(studied) => studied.map_err(|error| error.to_string()),
                 Err(panic) => {
@@ -109,23 +184,35 @@ impl Replica {
         }
     }
 
-    fn study(&mut self, batch: &Batch, piece: &Piece, gradient: &mut [f32]) -> Result<f64, PolicyError> {
+    fn study(&mut self, batch: &Batch, index: usize, gradient: &mut [f32]) -> Result<LossSums, PolicyError> {
         if self.version != batch.version {
             self.student.set_params(&batch.flat)?;
             self.version = batch.version;
         }
         gradient[batch.learns.clone()].fill(0.0);
-        Ok(self.student.study(&piece.demonstration, piece.steps.clone(), batch.burn_in, gradient))
+        match &batch.segments {
+            Segments::Pieces { pieces, burn_in } => {
+                let Piece { demonstration, steps } = &pieces[index];
+                let mut sums = LossSums::default();
+                sums[0] = self.student.study(demonstration, steps.clone(), *burn_in, gradient);
+                Ok(sums)
+            }
+            Segments::Sequences { sequences, first, loss } => {
+                let Some(network) = self.student.actor_critic() else { return Err(no_actor_critic()) };
+                let number = first + index;
+                study_sequence(network, &sequences[index], number, &**loss, &mut self.scratch, gradient)
+            }
+        }
     }
 }
 
 impl Batch {
     /// Sets the weights, and allocates `answers` results.
-    fn prepare(&mut self, flat: &[f32], learns: Range<usize>, burn_in: usize, answers: usize) {
+    fn prepare(&mut self, flat: &[f32], learns: Range<usize>, answers: usize) {
         self.flat.clear();
         self.flat.extend_from_slice(flat);
         self.version += 1;
-        (self.learns, self.burn_in) = (learns, burn_in);
+        self.learns = learns;
         if self.answers.len() < answers {
             self.answers.resize_with(answers, Mutex::default);
         }
@@ -136,11 +223,10 @@ impl Batch {
 }
 
 impl GradientQueue {
-    /// Makes `pieces` the jobs of the next turn.
-    fn begin(&self, pieces: &[Piece]) {
+    /// Makes `segments` the jobs of the next turn.
+    fn begin(&self, segments: Segments) {
         let mut batch = self.write();
-        batch.pieces.clear();
-        batch.pieces.extend_from_slice(pieces);
+        batch.segments = segments;
         self.next.store(0, Ordering::Relaxed);
     }
 
@@ -154,21 +240,21 @@ impl GradientQueue {
 }
 
 impl Batch {
-    /// Adds the gradients of a turn to `gradient`, in order, and returns the sum of the errors; its first
+    /// Adds the gradients of a turn to `gradient`, in order, and what the losses returned to `sums`; its first
     /// segment has the index `first`. `died` is the message of a thread that died.
     fn add_to(
         &self,
         gradient: &mut [f32],
         first: usize,
-        mut error: f64,
+        mut sums: LossSums,
         died: Option<&str>,
-    ) -> Result<f64, PolicyError> {
+    ) -> Result<LossSums, PolicyError> {
         let gradient = &mut gradient[self.learns.clone()];
-        for (i, answer) in self.answers[..self.pieces.len()].iter().enumerate() {
+        for (i, answer) in self.answers[..self.segments.len()].iter().enumerate() {
             let answer = lock(answer);
             let failed = |why: String| PolicyError::Study { piece: first + i, why };
             match &answer.outcome {
-                Some(Ok(of_piece)) => error += of_piece,
+                Some(Ok(of_segment)) => sums.iter_mut().zip(of_segment).for_each(|(sum, x)| *sum += x),
                 Some(Err(why)) => return Err(failed(why.clone())),
                 None => {
                     return Err(failed(format!("its thread died: {}", died.unwrap_or("no one knows why"))));
@@ -178,7 +264,7 @@ impl Batch {
                 *to += from;
             }
         }
-        Ok(error)
+        Ok(sums)
     }
 }
 
@@ -240,31 +326,23 @@ impl Student for ParallelStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
-        let ParallelStudent { replica, flat, pool, .. } = self;
-        let mut pool = lock(pool);
-        pool.start(pieces.len(), || {
-            let mut replica = Replica::new(&*replica.spare);
-            move |shared: &GradientQueue| replica.work(shared)
-        });
-        let at_once = SEGMENTS_PER_TURN.max(2 * pool.most()).min(pieces.len()).max(1);
-        if replica.version == 0 {
-            // A clone, or a student that a panic left without weights.
-            replica.student.set_params(flat)?;
-        }
-        let mut batch = pool.shared().write();
-        batch.prepare(flat, replica.student.learns(), burn_in, at_once);
-        replica.version = batch.version;
-        drop(batch);
-        let mut error = Ok(0.0);
-        for (number, pieces) in pieces.chunks(at_once).enumerate() {
-            let Ok(sum) = error else { break };
-            pool.shared().begin(pieces);
-            let died = pool.turn(pieces.len(), |shared| replica.work(shared)).err();
-            error = pool.shared().read().add_to(gradient, number * at_once, sum, died.as_deref());
-        }
-        // Releases the demonstrations.
-        pool.shared().write().pieces.clear();
-        error
+        let of = |range: Range<usize>| Segments::Pieces { pieces: pieces[range].to_vec(), burn_in };
+        Ok(self.study_segments(pieces.len(), SEGMENTS_PER_TURN, of, gradient)?[0])
+    }
+
+    /// Converts a panic during a sequence into an error.
+    fn study_sequences(
+        &mut self,
+        sequences: &[Sequence],
+        loss: &Arc<dyn SequenceLoss>,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let of = |range: Range<usize>| Segments::Sequences {
+            first: range.start,
+            sequences: sequences[range].to_vec(),
+            loss: Arc::clone(loss),
+        };
+        self.study_segments(sequences.len(), SEQUENCES_PER_TURN, of, gradient)
     }
 
     fn gaze_student(&self) -> Option<Box<dyn Student>> {
@@ -278,6 +356,7 @@ impl Student for ParallelStudent {
                 student: self.replica.student.boxed_clone(),
                 spare: self.replica.spare.boxed_clone(),
                 version: 0,
+                scratch: SequenceScratch::default(),
             },
             flat: self.flat.clone(),
             pool: Arc::clone(&self.pool),
@@ -372,6 +451,62 @@ mod tests {
                 assert_eq!(gradient, expect, "copy with {threads} threads");
             }
             assert_eq!(group.study_all(&[], 2, &mut [0.0; 3]), Ok(0.0));
+        }
+    }
+
+    /// A loss that is linear in what the network computes.
+    struct Linear;
+
+    impl SequenceLoss for Linear {
+        fn differentiate(
+            &self,
+            index: usize,
+            predictions: &foveate_core::Predictions,
+            d_outputs: &mut [f32],
+            d_values: &mut [f32],
+        ) -> LossSums {
+            let mut sums = LossSums::default();
+            for (at, (d, x)) in d_outputs.iter_mut().zip(&predictions.outputs).enumerate() {
+                *d = 1.0 / (1 + at + index) as f32;
+                sums[0] += f64::from(*d * x);
+            }
+            d_values.fill(0.5);
+            sums[1] = index as f64;
+            sums
+        }
+    }
+
+    #[test]
+    fn sequences_are_learnt_from_with_the_bits_of_one_thread() {
+        use foveate_core::{ActionBuf, ObservationBuf, Unroll};
+        let unroll = |seed: u64| {
+            let mut rng = Seed::root(seed).rng();
+            let mut see = || ObservationBuf::Vector(vec![rng.uniform(-1.0, 1.0) as f32]);
+            let steps = 2 + seed as usize % 3;
+            let observations = (0..=steps).map(|_| see()).collect();
+            let (actions, rewards) = (vec![ActionBuf::Discrete(0); steps], vec![0.0; steps]);
+            Arc::new(Unroll { observations, actions, rewards, ..Unroll::default() })
+        };
+        let good: Vec<Sequence> = (0..11).map(|i| Sequence { unroll: unroll(i), before: None }).collect();
+        let mut bad = good.clone();
+        bad[6].unroll = Arc::new(Unroll { memory: vec![1.0], ..Unroll::clone(&good[6].unroll) });
+        let loss: Arc<dyn SequenceLoss> = Arc::new(Linear);
+        let mut alone = ToyStudent::new();
+        let flat = [0.3, -0.2, 0.1];
+        alone.set_params(&flat).expect("three");
+        let mut expect = [0.0; 3];
+        let sums = alone.study_sequences(&good, &loss, &mut expect).expect("fine");
+        assert!(sums[1] == 55.0 && expect.iter().any(|&g| g != 0.0), "{sums:?} {expect:?}");
+        for threads in [1, 2, 7] {
+            let mut group = ParallelStudent::new(Box::new(ToyStudent::new()), threads);
+            group.set_params(&flat).expect("three");
+            for _ in 0..3 {
+                let failed = group.study_sequences(&bad, &loss, &mut [0.0; 3]).expect_err("another memory");
+                assert!(failed.to_string().contains("a recurrent state of 1 numbers"), "{failed}");
+                let mut gradient = [0.0; 3];
+                assert_eq!(group.study_sequences(&good, &loss, &mut gradient), Ok(sums));
+                assert_eq!(gradient, expect, "{threads} threads");
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //!   [`Executor`](foveate_core::Executor), pass the [`Experience`](foveate_core::Experience) back, and repeat
 //!   until there is no work.
 //! * [`LEARNERS`]: the registry of learners. [`EvolutionLearner`] makes one of any evolution strategy;
-//!   [`imitation`], [`short_horizon`], [`dqn`] and [`ppo`] are others.
+//!   [`imitation`], [`short_horizon`], [`dqn`], [`ppo`] and [`vtrace`] are others.
 //! * [`Event`]: the result of a piece of work, a line of the log. [`Curve`]: the numbers of a learning curve.
 //! * [`Summary`]: the statistics of a list of returns.
 //! * [`JobQueue`]: the order in which workers take the jobs of a batch.
@@ -28,6 +28,7 @@ mod recipe;
 pub mod short_horizon;
 mod summary;
 mod training;
+pub mod vtrace;
 
 pub use curve::Curve;
 pub use error::TrainError;

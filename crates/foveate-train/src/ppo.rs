@@ -17,7 +17,7 @@
 //! The task's end and a truncation are different: after the one there is nothing to come; after the other the value of the
 //! last observation, which the recordings keep, stands for it.
 
-mod objective;
+pub(crate) mod objective;
 #[cfg(test)]
 mod tests;
 

@@ -118,6 +118,7 @@ fn table(learner: &LearnerDescriptor) -> Table {
         LearnsFrom::Values => {
             "batch = 4\nfirst = 1\nsteps_per_update = 3\ncapacity = 9\nn_step = 2\npriority = 0.5"
         }
+        LearnsFrom::Policies if learner.name == "vtrace" => "batch = 3\nepochs = 2\nunroll = 2",
         LearnsFrom::Policies => "batch = 3\nepochs = 2\nsegment = 2",
         LearnsFrom::Returns | LearnsFrom::Transitions => "",
     };
@@ -190,6 +191,7 @@ fn experience(work: &Work) -> Experience {
                     observations: observations.collect(),
                     actions: vec![foveate_core::ActionBuf::Discrete(0); 2],
                     rewards: vec![total; 2],
+                    logits: vec![0.0; 4],
                     ..Unroll::default()
                 }]));
             }

@@ -2,6 +2,7 @@
 
 mod arrange;
 mod attention;
+mod basis;
 mod conv;
 mod gates;
 mod linear;
@@ -10,6 +11,7 @@ mod pool;
 
 pub use arrange::{Add, Concat, Coordinates, PairSums, Part};
 pub use attention::{Softmax, SoftmaxAttention, WeightedSum};
+pub use basis::{Frequencies, GroupNorms, Learned, SpatialBasis};
 pub use conv::{Conv, Padding};
 pub use gates::LstmGates;
 pub use linear::Linear;

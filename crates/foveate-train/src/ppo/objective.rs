@@ -6,13 +6,13 @@ use foveate_core::{Action, ActionDistribution};
 const LN_ROOT_TAU: f64 = 0.918_938_533_204_672_8;
 
 /// An action as the distribution has it.
-pub(super) enum Taken<'a> {
+pub(crate) enum Taken<'a> {
     Choice(usize),
     Numbers(&'a [f64]),
 }
 
 /// `action`, if it belongs to `distribution`.
-pub(super) fn taken(distribution: ActionDistribution, action: Action<'_>) -> Option<Taken<'_>> {
+pub(crate) fn taken(distribution: ActionDistribution, action: Action<'_>) -> Option<Taken<'_>> {
     match (distribution, action) {
         (ActionDistribution::Choices(n), Action::Discrete(choice)) if choice < n => {
             Some(Taken::Choice(choice))
@@ -28,7 +28,7 @@ pub(super) fn taken(distribution: ActionDistribution, action: Action<'_>) -> Opt
 
 /// Logarithm of the probability (or its density) of an action, and the entropy of the distribution; writes the derivatives
 /// of both with respect to the outputs to `d_log` and `d_entropy`, `[outputs]` each.
-pub(super) fn log_probability(
+pub(crate) fn log_probability(
     outputs: &[f32],
     taken: &Taken<'_>,
     d_log: &mut [f64],
@@ -70,7 +70,7 @@ pub(super) fn log_probability(
 /// Generalised advantage estimation (Schulman et al. 2016): appends the advantage of every step to `to`. `values` are those
 /// of the observations before each step and of the one after the last, `[steps + 1]`. That last one counts unless the task
 /// ended (`terminated`): after a truncation there would have been more to come.
-pub(super) fn advantages(
+pub(crate) fn advantages(
     rewards: &[f64],
     values: &[f32],
     terminated: bool,
@@ -91,7 +91,7 @@ pub(super) fn advantages(
 
 /// Share of the variance of `targets` that `values` explain: 1 for all of it, 0 for none, below 0 for a worse guess than the
 /// mean. 0 when there is no variance.
-pub(super) fn explained_variance(values: &[f32], targets: &[f64]) -> f64 {
+pub(crate) fn explained_variance(values: &[f32], targets: &[f64]) -> f64 {
     let n = targets.len().max(1) as f64;
     let variance = |numbers: &mut dyn Iterator<Item = f64>| {
         let (sum, squares) = numbers.fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));

@@ -1,0 +1,366 @@
+//! S3TA (Mott et al. 2019, "Towards Interpretable Reinforcement Learning Using Attention Augmented Agents"): soft, spatial,
+//! sequential, top-down attention.
+//!
+//! A convolutional network with a `ConvLSTM` looks at the picture. Four heads ask it questions, which come from the agent's own
+//! state and not from the picture, and each gets an answer: a mean of the picture's cells, weighted by softmax attention. The
+//! answers feed an LSTM, which acts and estimates values. A fixed spatial basis, appended to keys and values, lets a head ask
+//! for places as well as for contents.
+//!
+//! Where the paper leaves something open, it is a setting, and its default is that of the specification. The paper's
+//! ablations (`attention`) and the residual networks that it compares with (`torso`) are settings, too.
+
+mod network;
+mod student;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use foveate_core::{
+    ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, PixelShape, Policy,
+    PolicyAgent, PolicyError, Seed, Student, TensorShape, Tokens,
+};
+use foveate_kernels::Level;
+use foveate_learn::Activations;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::config::{ConvolutionLayer, bad, check_params};
+use crate::params::{Params, forward_params};
+use crate::probabilities::probabilities;
+use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
+
+use network::Nodes;
+pub use student::S3taStudent;
+
+/// Settings. The defaults are those of the paper, for a screen of 210 × 160 pixels in colours and 18 actions: 2,286,611
+/// parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct S3taConfig {
+    /// Rows, columns and channels of the picture; pictures of a stack become channels.
+    pub view: [usize; 3],
+    /// Number of actions.
+    pub actions: usize,
+    /// What looks at the picture.
+    pub torso: Torso,
+    /// Convolutions of the vision core, each followed by relu. Their output has ⌈size / stride⌉ rows and columns, as with
+    /// TensorFlow's SAME padding.
+    pub convolutions: Vec<ConvolutionLayer>,
+    /// Channels of the `ConvLSTM`: those of keys and those of values together.
+    pub channels: usize,
+    /// Side of the `ConvLSTM`'s filters.
+    pub size: usize,
+    /// How many of the channels are keys.
+    pub keys: usize,
+    /// Heads of the attention.
+    pub heads: usize,
+    /// Where the scores of cells come from.
+    pub attention: Source,
+    /// Frequencies of each kind and axis of the spatial basis, which has four times their square channels.
+    pub frequencies: usize,
+    /// Which functions the spatial basis multiplies.
+    pub basis: Basis,
+    /// Units of the hidden layers from the state to the queries.
+    pub query_hidden: Vec<usize>,
+    /// Units of the layers from the answers to the LSTM; of the residual torso those after it.
+    pub answer_hidden: Vec<usize>,
+    /// Whether the last of these is followed by relu, as the others are.
+    pub answer_relu: bool,
+    /// Units of the LSTM that acts; 0 for none, which only the residual torso can do without.
+    pub units: usize,
+    /// Units of the layer between the LSTM and the actions; 0 for none.
+    pub trunk: usize,
+    /// Added to the sums of all forget gates.
+    pub forget_bias: f32,
+    /// The agent is told the reward of the last step, clipped to ± this.
+    pub reward_clip: f64,
+}
+
+/// What looks at the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Torso {
+    /// Convolutions, a `ConvLSTM`, and attention.
+    #[default]
+    Attention,
+    /// The deep residual network of IMPALA (Espeholt et al. 2018), without attention.
+    Residual,
+}
+
+/// Where the scores of the cells come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Queries from the state of the LSTM: top-down.
+    #[default]
+    TopDown,
+    /// Queries that are learnt and always the same.
+    FixedQuery,
+    /// Norms of the keys, without queries: each head has a share of the keys, and none of the spatial basis.
+    KeyNorms,
+}
+
+/// The functions of the spatial basis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Cosines and sines of frequencies 1, 2, ….
+    #[default]
+    Mixed,
+    /// Cosines of 0, 1, …, sines of 1, 2, …: with a constant channel.
+    MixedFromZero,
+    /// Cosines alone, as public replications have it.
+    Cosines,
+}
+
+impl Default for S3taConfig {
+    fn default() -> Self {
+        let layer = |filters, size, stride| ConvolutionLayer { filters, size, stride };
+        S3taConfig {
+            view: [210, 160, 3],
+            actions: 18,
+            torso: Torso::default(),
+            convolutions: vec![layer(32, 8, 4), layer(64, 4, 2)],
+            channels: 128,
+            size: 3,
+            keys: 8,
+            heads: 4,
+            attention: Source::default(),
+            frequencies: 4,
+            basis: Basis::default(),
+            query_hidden: vec![256, 128],
+            answer_hidden: vec![512, 256],
+            answer_relu: true,
+            units: 256,
+            trunk: 128,
+            forget_bias: 1.0,
+            reward_clip: 1.0,
+        }
+    }
+}
+
+impl S3taConfig {
+    /// Numbers of the picture.
+    fn pixels(&self) -> usize {
+        self.view.iter().product()
+    }
+
+    /// Numbers that say what happened in the last step: the reward, and a bit for each action.
+    const fn told(&self) -> usize {
+        1 + self.actions
+    }
+
+    /// Writes what the network is told about the last step.
+    fn tell(&self, last: LastStep<'_>, to: &mut [f32]) -> Result<(), PolicyError> {
+        to.fill(0.0);
+        to[0] = last.reward.clamp(-self.reward_clip, self.reward_clip) as f32;
+        match last.action {
+            None => {}
+            Some(Action::Discrete(choice)) if choice < self.actions => to[1 + choice] = 1.0,
+            Some(action) => {
+                return bad(format!("the last action is {action}, where one of {} choices is due", self.actions));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the network's picture, from 0 to 1.
+    fn look(&self, observation: Observation<'_>, to: &mut [f32]) -> Result<(), PolicyError> {
+        let [rows, columns, channels] = self.view;
+        if let Some(pixels) = observation.image() {
+            let PixelShape { frames, height, width, channels: colours } = pixels.shape();
+            if [height, width, frames * colours] == self.view {
+                // Pictures of a stack become channels, oldest first.
+                for (frame, bytes) in pixels.bytes().chunks_exact(height * width * colours).enumerate() {
+                    let places = to.chunks_exact_mut(channels).zip(bytes.chunks_exact(colours));
+                    for (to, bytes) in places {
+                        for (to, &byte) in to[frame * colours..].iter_mut().zip(bytes) {
+                            *to = f32::from(byte) * (1.0 / 255.0);
+                        }
+                    }
+                }
+                return Ok(());
+            }
+        }
+        let wanted = format!("a picture of {rows} x {columns} pixels with {channels} numbers each");
+        Err(PolicyError::ObservationShape { wanted, given: observation.describe() })
+    }
+}
+
+/// The agent. Zero weights until [`Policy::set_params`].
+///
+/// ```
+/// use foveate_agents::s3ta::{S3taAgent, S3taConfig};
+/// use foveate_core::{ActContext, ImageBuf, Observation, Policy};
+///
+/// let agent = S3taAgent::new(S3taConfig::default())?;
+/// assert_eq!(agent.params().len(), 2_286_611);
+/// let mut memory = agent.memory();
+/// let screen = ImageBuf::black(160, 210);
+/// let decision = agent.act(Observation::rgb(screen.as_image()), &mut memory, &mut ActContext::default())?;
+/// let attention = decision.attention.expect("four heads over 27 x 20 cells");
+/// assert_eq!((attention.heads(), attention.tokens().len()), (4, 540));
+/// # Ok::<(), foveate_core::PolicyError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct S3taAgent {
+    config: S3taConfig,
+    level: Level,
+    nodes: Arc<Nodes>,
+    params: Params,
+}
+
+/// The agent's recurrent state, its scratch space, and the outputs of its last decision.
+#[derive(Debug, Clone)]
+pub struct S3taMemory {
+    picture: Vec<f32>,
+    told: Vec<f32>,
+    /// The states of the network: h and c of the vision core, h and c of the LSTM.
+    states: Vec<Vec<f32>>,
+    /// The last action.
+    last: Option<usize>,
+    acts: Activations,
+    logits: Vec<f32>,
+    action: Vec<f64>,
+}
+
+impl S3taAgent {
+    /// An agent of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`].
+    pub fn new(config: S3taConfig) -> Result<Self, PolicyError> {
+        let nodes = Arc::new(network::build(&config)?);
+        let params = Params::zeros(nodes.net.tensors().to_vec());
+        Ok(S3taAgent { config, level: Level::best(), nodes, params })
+    }
+
+    /// The same agent on another instruction set, which gives the same decisions to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Its settings.
+    pub const fn config(&self) -> &S3taConfig {
+        &self.config
+    }
+}
+
+impl Policy for S3taAgent {
+    type Memory = S3taMemory;
+
+    fn memory(&self) -> S3taMemory {
+        let Nodes { net, states, .. } = &*self.nodes;
+        let len = |node| net.shape(node).iter().product::<usize>();
+        S3taMemory {
+            picture: vec![0.0; self.config.pixels()],
+            told: vec![0.0; self.config.told()],
+            states: states.iter().map(|state| vec![0.0; len(state.input)]).collect(),
+            last: None,
+            acts: net.activations(1),
+            logits: vec![0.0; self.config.actions],
+            action: vec![0.0; self.config.actions],
+        }
+    }
+
+    fn reset(&self, memory: &mut S3taMemory, _: Seed) {
+        memory.states.iter_mut().for_each(|state| state.fill(0.0));
+        memory.last = None;
+    }
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut S3taMemory,
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let S3taMemory { picture, told, states, last, acts, logits, action } = memory;
+        let Nodes { net, policy, value, attention, .. } = &*self.nodes;
+        self.config.look(observation, picture)?;
+        let before = LastStep { action: last.map(Action::Discrete), reward: context.reward };
+        self.config.tell(before, told)?;
+        let inputs: [&[f32]; 6] = std::array::from_fn(|i| match i {
+            0 => &picture[..],
+            1 => &told[..],
+            state => states.get(state - 2).map_or(&[][..], |state| &state[..]),
+        });
+        net.forward(self.level, self.params.flat(), &inputs[..2 + states.len()], 1, acts);
+        for (state, nodes) in states.iter_mut().zip(&self.nodes.states) {
+            state.copy_from_slice(acts.get(nodes.output));
+        }
+        logits.copy_from_slice(acts.get(*policy));
+        probabilities(logits, action);
+        let chosen = if matches!(context.mode, ActMode::Explore { .. }) {
+            let drawn = context.rng.weighted(action);
+            action.fill(0.0);
+            action[drawn] = 1.0;
+            drawn
+        } else {
+            (1..action.len()).fold(0, |best, i| if action[i] > action[best] { i } else { best })
+        };
+        *last = Some(chosen);
+        let value = Some(acts.get(*value)[0]);
+        let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
+        let Some(attention) = attention else { return Ok(decision) };
+        let [rows, columns] = attention.cells;
+        let tokens = Tokens::Cells { rows, columns };
+        Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, attention.weights(acts))?))
+    }
+
+    fn recurrent_state(&self, memory: &S3taMemory, to: &mut Vec<f32>) {
+        memory.states.iter().for_each(|state| to.extend_from_slice(state));
+    }
+
+    forward_params!();
+}
+
+impl AgentConfig for S3taConfig {
+    fn check(&self) -> Result<(), PolicyError> {
+        let nodes = network::build(self)?;
+        check_params(nodes.net.tensors(), "lower channels, units or answer_hidden")
+    }
+
+    fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        network::build(self).map_or_else(|_| vec![], |nodes| nodes.net.tensors().to_vec())
+    }
+
+    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
+        Ok(Box::new(PolicyAgent::new(S3taAgent::new(self.clone())?)))
+    }
+
+    fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
+        let Ok(nodes) = network::build(self) else { return vec![0.0; self.param_count()] };
+        match init {
+            Init::Torch => nodes.net.initial(seed),
+            Init::He => nodes.net.initial_he(seed),
+            Init::Zeros => vec![0.0; nodes.net.params()],
+        }
+    }
+
+    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+        Ok(Some(Box::new(S3taStudent::new(self)?)))
+    }
+}
+
+/// Its entry in [`AGENTS`](crate::registry::AGENTS).
+pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
+    name: "s3ta",
+    summary: "four heads ask the picture's cells for what its LSTM wants to know; learns by V-trace (Mott et al. 2019)",
+    sees: Sees::Picture,
+    read: registry::read::<S3taConfig>,
+    fit: |spec, _| {
+        let mut fitted = json!({ "actions": spec.action.len() });
+        if let Some(PixelShape { frames, height, width, channels }) = spec.observation.image() {
+            fitted["view"] = json!([height, width, frames.saturating_mul(channels)]);
+        }
+        fitted
+    },
+    published: &[],
+};

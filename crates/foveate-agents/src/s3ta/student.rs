@@ -1,0 +1,234 @@
+//! Gradients of the agent's distribution and values, through time.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use foveate_core::{
+    ActionDistribution, ActorCritic, Demonstration, LastStep, Observation, PolicyError, Predictions, Student,
+};
+use foveate_kernels::Level;
+use foveate_learn::{Activations, Unrolled};
+
+use super::network::{self, Nodes};
+use super::S3taConfig;
+use crate::params::Params;
+
+/// Computes the gradients of the agent's distribution and values.
+#[derive(Debug)]
+pub struct S3taStudent {
+    config: S3taConfig,
+    level: Level,
+    nodes: Arc<Nodes>,
+    params: Params,
+    /// Steps and sequences of the last pass, and its tensors.
+    unrolled: Option<(usize, usize, Unrolled)>,
+    /// Scratch: the inputs of all steps by kind, `[steps, sequences, …]`, where there are several sequences.
+    inputs: [Vec<f32>; 2],
+    /// Scratch: the states before the first step, `[sequences, …]` each.
+    begin: Vec<Vec<f32>>,
+    predictions: Predictions,
+}
+
+impl S3taStudent {
+    /// A student of zero weights on the fastest instruction set of this processor.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense; see [`AgentConfig::check`](crate::registry::AgentConfig::check).
+    pub fn new(config: &S3taConfig) -> Result<Self, PolicyError> {
+        let nodes = Arc::new(network::build(config)?);
+        let params = Params::zeros(nodes.net.tensors().to_vec());
+        Ok(S3taStudent::of(config.clone(), Level::best(), nodes, params))
+    }
+
+    fn of(config: S3taConfig, level: Level, nodes: Arc<Nodes>, params: Params) -> Self {
+        let begin = vec![vec![]; nodes.states.len()];
+        S3taStudent {
+            config,
+            level,
+            nodes,
+            params,
+            unrolled: None,
+            inputs: [vec![], vec![]],
+            begin,
+            predictions: Predictions::default(),
+        }
+    }
+
+    /// The same student on another instruction set, which gives the same gradients to the bit.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Numbers of each state of one sequence.
+    fn lens(&self) -> Vec<usize> {
+        let Nodes { net, states, .. } = &*self.nodes;
+        states.iter().map(|state| net.shape(state.input).iter().product()).collect()
+    }
+}
+
+/// Appends what the network computed to `predictions`.
+fn predict(nodes: &Nodes, acts: &Activations, predictions: &mut Predictions) {
+    predictions.outputs.extend_from_slice(acts.get(nodes.policy));
+    predictions.values.extend_from_slice(acts.get(nodes.value));
+}
+
+impl Student for S3taStudent {
+    fn inputs(&self) -> usize {
+        0
+    }
+
+    fn actions(&self) -> usize {
+        0
+    }
+
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    /// It learns from its own transitions, not from demonstrations, which have neither inputs nor actions here.
+    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
+        0.0
+    }
+
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        Some(self)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Student> {
+        Box::new(S3taStudent::of(self.config.clone(), self.level, Arc::clone(&self.nodes), self.params.clone()))
+    }
+}
+
+impl ActorCritic for S3taStudent {
+    /// The picture, then what the last step was.
+    fn encoded_len(&self) -> usize {
+        self.config.pixels() + self.config.told()
+    }
+
+    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError> {
+        self.encode_after(LastStep::default(), observation, codes)
+    }
+
+    fn encode_after(
+        &self,
+        last: LastStep<'_>,
+        observation: Observation<'_>,
+        codes: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
+        let begin = codes.len();
+        codes.resize(begin + self.encoded_len(), 0.0);
+        let (picture, told) = codes[begin..].split_at_mut(self.config.pixels());
+        self.config.look(observation, picture)?;
+        self.config.tell(last, told)
+    }
+
+    fn distribution(&self) -> ActionDistribution {
+        ActionDistribution::Choices(self.config.actions)
+    }
+
+    fn memory_len(&self) -> usize {
+        self.lens().iter().sum()
+    }
+
+    fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
+        let width = self.encoded_len();
+        assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
+        let nodes = Arc::clone(&self.nodes);
+        let mut acts = nodes.net.activations(1);
+        let mut states: Vec<Vec<f32>> = self.lens().into_iter().map(|len| vec![0.0; len]).collect();
+        to.outputs.clear();
+        to.values.clear();
+        to.memories.clear();
+        for input in inputs.chunks_exact(width) {
+            states.iter().for_each(|state| to.memories.extend_from_slice(state));
+            let (picture, told) = input.split_at(self.config.pixels());
+            let mut all = vec![picture, told];
+            all.extend(states.iter().map(|state| &state[..]));
+            nodes.net.forward(self.level, self.params.flat(), &all, 1, &mut acts);
+            for (state, nodes) in states.iter_mut().zip(&nodes.states) {
+                state.copy_from_slice(acts.get(nodes.output));
+            }
+            predict(&nodes, &acts, to);
+        }
+    }
+
+    fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
+        let (width, lens) = (self.encoded_len(), self.lens());
+        let sequences = inputs.len() / width / steps.max(1);
+        assert_eq!(inputs.len(), steps * sequences * width, "{steps} steps of observations of {width} numbers");
+        let memory: usize = lens.iter().sum();
+        assert_eq!(memories.len(), memory * sequences, "memories");
+        let nodes = Arc::clone(&self.nodes);
+        let S3taStudent { config, level, params, unrolled, inputs: parts, begin, predictions, .. } = self;
+        let fits = unrolled.take().filter(|&(t, n, _)| (t, n) == (steps, sequences));
+        let (_, _, mut passes) = fits.unwrap_or_else(|| {
+            (steps, sequences, Unrolled::new(&nodes.net, &nodes.states, steps, sequences))
+        });
+        // The states of all sequences, kind by kind.
+        let mut at = 0;
+        for (begin, &len) in begin.iter_mut().zip(&lens) {
+            begin.clear();
+            for memory in memories.chunks_exact(memory) {
+                begin.extend_from_slice(&memory[at..at + len]);
+            }
+            at += len;
+        }
+        // Pictures and last steps of all sequences; of one sequence they lie side by side already.
+        let (pixels, told) = (config.pixels(), config.told());
+        let [pictures, tells] = parts;
+        if sequences > 1 {
+            pictures.clear();
+            tells.clear();
+            for row in inputs.chunks_exact(width) {
+                pictures.extend_from_slice(&row[..pixels]);
+                tells.extend_from_slice(&row[pixels..]);
+            }
+        }
+        let data = |step: usize| {
+            if sequences > 1 {
+                let rows = step * sequences;
+                vec![&pictures[rows * pixels..][..sequences * pixels], &tells[rows * told..][..sequences * told]]
+            } else {
+                let (picture, told) = inputs[step * width..][..width].split_at(pixels);
+                vec![picture, told]
+            }
+        };
+        let (first, begin): (Vec<bool>, Vec<&[f32]>) =
+            (vec![false; steps * sequences], begin.iter().map(|state| &state[..]).collect());
+        // No sequence holds the beginning of another episode, so the fresh states are never used.
+        let fresh: Vec<Vec<f32>> = lens.iter().map(|&len| vec![0.0; len]).collect();
+        let fresh: Vec<&[f32]> = fresh.iter().map(|state| &state[..]).collect();
+        passes.forward(&nodes.net, *level, params.flat(), data, &first, &begin, &fresh);
+        predictions.outputs.clear();
+        predictions.values.clear();
+        for step in 0..steps {
+            predict(&nodes, passes.step(step), predictions);
+        }
+        *unrolled = Some((steps, sequences, passes));
+        &self.predictions
+    }
+
+    fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let Predictions { outputs, values, .. } = &self.predictions;
+        assert_eq!((d_outputs.len(), d_values.len()), (outputs.len(), values.len()), "derivatives");
+        assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
+        let nodes = Arc::clone(&self.nodes);
+        let Some((steps, sequences, mut passes)) = self.unrolled.take() else { return };
+        passes.clear_gradients();
+        for step in 0..steps {
+            let rows = step * sequences..(step + 1) * sequences;
+            let outputs = rows.start * self.config.actions..rows.end * self.config.actions;
+            let acts = passes.step_mut(step);
+            acts.gradient_mut(nodes.policy).copy_from_slice(&d_outputs[outputs]);
+            acts.gradient_mut(nodes.value).copy_from_slice(&d_values[rows]);
+        }
+        passes.backward(&nodes.net, self.level, self.params.flat(), gradient);
+        self.unrolled = Some((steps, sequences, passes));
+    }
+}

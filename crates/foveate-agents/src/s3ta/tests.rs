@@ -1,0 +1,252 @@
+use foveate_core::{ActorCritic, Pixels, Predictions};
+
+use super::*;
+
+const fn convolution(filters: usize, size: usize, stride: usize) -> ConvolutionLayer {
+    ConvolutionLayer { filters, size, stride }
+}
+
+/// A small agent for pictures of 13 × 10 pixels with three choices.
+fn small() -> S3taConfig {
+    S3taConfig {
+        view: [13, 10, 3],
+        actions: 3,
+        convolutions: vec![convolution(4, 4, 2), convolution(5, 3, 2)],
+        channels: 7,
+        keys: 2,
+        heads: 2,
+        frequencies: 1,
+        query_hidden: vec![6],
+        answer_hidden: vec![8, 5],
+        units: 4,
+        trunk: 3,
+        ..S3taConfig::default()
+    }
+}
+
+/// The agent, its ablations, and the residual networks.
+fn configs() -> Vec<S3taConfig> {
+    let residual = S3taConfig { torso: Torso::Residual, answer_hidden: vec![4], trunk: 0, ..small() };
+    vec![
+        small(),
+        S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, ..small() },
+        S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
+        S3taConfig { units: 0, ..residual.clone() },
+        residual,
+    ]
+}
+
+fn params(config: &S3taConfig) -> Vec<f32> {
+    config.initial_params(Init::Torch, Seed::root(4))
+}
+
+fn student(config: &S3taConfig) -> S3taStudent {
+    let mut student = S3taStudent::new(config).expect("good");
+    student.set_params(&params(config)).expect("its own");
+    student
+}
+
+fn numbers(n: usize, seed: u64) -> Vec<f32> {
+    let mut rng = Seed::root(seed).rng();
+    (0..n).map(|_| rng.uniform(-1.0, 1.0) as f32).collect()
+}
+
+const SHAPE: PixelShape = PixelShape { frames: 1, height: 13, width: 10, channels: 3 };
+
+/// Picture `step` of an episode.
+fn picture(step: usize) -> Vec<u8> {
+    (0..390).map(|i| ((i + 37 * step) * 89 % 251) as u8).collect()
+}
+
+fn see(bytes: &[u8]) -> Observation<'_> {
+    Observation::Image(Pixels::new(SHAPE, bytes).expect("a picture"))
+}
+
+/// The sizes of the specification, section 1 and 4.
+#[test]
+fn parameters_are_as_many_as_published() {
+    let of = |actions| S3taConfig { actions, ..S3taConfig::default() };
+    let fixed = S3taConfig { attention: Source::FixedQuery, ..of(18) };
+    let forward =
+        S3taConfig { torso: Torso::Residual, answer_hidden: vec![256], units: 0, trunk: 0, ..of(18) };
+    let recurrent = S3taConfig { units: 256, ..forward.clone() };
+    let grey = |config: &S3taConfig| S3taConfig { view: [84, 84, 4], ..config.clone() };
+    for (config, expect) in [
+        (of(18), 2_286_611),
+        (of(9), 2_280_842),
+        (of(6), 2_278_919),
+        (of(4), 2_277_637),
+        (fixed, 2_151_059),
+        (grey(&forward), 1_094_115),
+        (grey(&recurrent), 1_638_883),
+        (forward, 4_526_419),
+        (recurrent, 5_071_187),
+    ] {
+        config.check().expect("good");
+        assert_eq!(config.param_count(), expect, "{config:?}");
+    }
+    let tensors = S3taConfig::default().tensors();
+    let of = |layer: &str| -> usize {
+        tensors.iter().filter(|tensor| tensor.name.starts_with(layer)).map(TensorShape::len).sum()
+    };
+    for (layer, expect) in [
+        ("vision_conv1.", 6_176),
+        ("vision_conv2.", 32_832),
+        ("vision_input.", 64 * 9 * 512 + 512),
+        ("vision_", 6_176 + 32_832 + 885_248),
+        ("query", 135_840),
+        ("answer1.", 534_528),
+        ("answer2.", 131_328),
+        ("core_", 525_312),
+        ("trunk", 32_896),
+        ("policy.", 2_322),
+        ("value.", 129),
+    ] {
+        assert_eq!(of(layer), expect, "{layer}");
+    }
+}
+
+/// Actions, states and attention are those of the student, whatever the instruction set, and sequences may begin anywhere.
+#[test]
+fn the_agent_acts_by_what_the_student_predicts() {
+    const STEPS: usize = 6;
+    for config in configs() {
+        let mut student = student(&config);
+        let pictures: Vec<Vec<u8>> = (0..STEPS).map(picture).collect();
+        let reward = |step: usize| [0.0, 0.5, -3.0, 1.0, 0.0, 2.0][step];
+        let mut all: Option<(Vec<Option<usize>>, Vec<Vec<f32>>)> = None;
+        for level in Level::available() {
+            let mut agent = S3taAgent::new(config.clone()).expect("good").with_level(level);
+            agent.set_params(&params(&config)).expect("its own");
+            let mut memory = agent.memory();
+            agent.reset(&mut memory, Seed::root(1));
+            let mut context = ActContext::new(Seed::root(2), ActMode::Explore { epsilon: 0.0 });
+            let (mut last, mut states) = (vec![], vec![]);
+            let mut inputs = vec![];
+            let (mut outputs, mut values) = (vec![], vec![]);
+            for (step, picture) in pictures.iter().enumerate() {
+                last.push(memory.last);
+                let mut state = vec![];
+                agent.recurrent_state(&memory, &mut state);
+                assert_eq!(state.len(), student.memory_len());
+                states.push(state);
+                context.reward = reward(step);
+                let before = LastStep { action: memory.last.map(Action::Discrete), reward: reward(step) };
+                student.encode_after(before, see(picture), &mut inputs).expect("it fits");
+                let decision = agent.act(see(picture), &mut memory, &mut context).expect("it fits");
+                outputs.extend_from_slice(decision.logits.expect("three choices"));
+                values.extend(decision.value);
+                if config.torso == Torso::Attention {
+                    let attention = decision.attention.expect("it attends");
+                    assert_eq!((attention.heads(), attention.tokens().len()), (2, 4 * 3));
+                    for head in 0..2 {
+                        let row = attention.row(head, 0).expect("a head");
+                        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5 && row.iter().all(|w| *w > 0.0));
+                    }
+                } else {
+                    assert_eq!(decision.attention, None);
+                }
+            }
+            let mut followed = Predictions::default();
+            student.follow(&inputs, &mut followed);
+            assert_eq!((&followed.outputs, &followed.values), (&outputs, &values), "{level:?} {config:?}");
+            assert_eq!(followed.memories, states.concat());
+            // Two sequences at once, from the middle of the episode and from its beginning.
+            let width = student.encoded_len();
+            let both: Vec<f32> = (0..3)
+                .flat_map(|t| [&inputs[(3 + t) * width..][..width], &inputs[t * width..][..width]].concat())
+                .collect();
+            let got = student.forward(3, &both, &[&states[3][..], &states[0]].concat());
+            for t in 0..3 {
+                assert_eq!(got.values[2 * t..][..2], [values[3 + t], values[t]]);
+            }
+            let now = (last, states);
+            assert_eq!(all.get_or_insert_with(|| now.clone()), &now, "{level:?}");
+        }
+    }
+}
+
+/// The gradient, through time, against differences of a loss that is linear in outputs and values.
+#[test]
+fn gradients_are_those_of_the_outputs() {
+    const STEPS: usize = 3;
+    for config in configs() {
+        let mut student = student(&config);
+        let mut inputs = vec![];
+        for step in 0..2 * STEPS {
+            let last = LastStep { action: Some(Action::Discrete(step % 3)), reward: 0.3 };
+            student.encode_after(last, see(&picture(step)), &mut inputs).expect("it fits");
+        }
+        let memories = numbers(2 * student.memory_len(), 3);
+        let (of_outputs, of_values) = (numbers(2 * STEPS * 3, 5), numbers(2 * STEPS, 6));
+        let start = params(&config);
+        let mut loss = |flat: &[f32]| -> f64 {
+            student.set_params(flat).expect("finite");
+            let got = student.forward(STEPS, &inputs, &memories);
+            let pairs = got.outputs.iter().zip(&of_outputs).chain(got.values.iter().zip(&of_values));
+            pairs.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+        };
+        // About a hundred parameters; relu has kinks, so that a difference may be off.
+        let places: Vec<usize> = (0..start.len()).step_by(1 + start.len() / 100).collect();
+        let slope = |i: usize, h: f32, loss: &mut dyn FnMut(&[f32]) -> f64| {
+            let mut at = |h: f32| {
+                let mut moved = start.clone();
+                moved[i] += h;
+                loss(&moved)
+            };
+            (at(h) - at(-h)) / f64::from(2.0 * h)
+        };
+        let slopes: Vec<[f64; 2]> =
+            places.iter().map(|&i| [2e-3, 5e-4].map(|h| slope(i, h, &mut loss))).collect();
+        loss(&start);
+        let mut gradient = vec![1.0; start.len()];
+        student.backward(&of_outputs, &of_values, &mut gradient);
+        for (&i, slopes) in places.iter().zip(&slopes) {
+            let g = f64::from(gradient[i]) - 1.0;
+            let near = |slope: &f64| (slope - g).abs() < 1e-2 * (1.0 + slope.abs());
+            assert!(slopes.iter().any(near), "{config:?}, {i}: {slopes:?}, {g}");
+        }
+        let mut first: Option<Vec<f32>> = None;
+        for level in Level::available() {
+            let mut student = S3taStudent::new(&config).expect("good").with_level(level);
+            student.set_params(&start).expect("its own");
+            student.forward(STEPS, &inputs, &memories);
+            let mut gradient = vec![0.0; start.len()];
+            student.backward(&of_outputs, &of_values, &mut gradient);
+            assert_eq!(first.get_or_insert_with(|| gradient.clone()), &gradient, "{level:?}");
+        }
+    }
+}
+
+#[test]
+fn impossible_settings_are_refused() {
+    for (config, why) in [
+        (S3taConfig { view: [0, 160, 3], ..small() }, "rows of the view is 0"),
+        (S3taConfig { view: [4096, 4096, 4], ..small() }, "numbers are possible"),
+        (S3taConfig { actions: 0, ..small() }, "actions is 0"),
+        (S3taConfig { units: 0, ..small() }, "units = 0"),
+        (S3taConfig { keys: 7, ..small() }, "keys = 7; choose from 1 to 6"),
+        (S3taConfig { keys: 3, attention: Source::KeyNorms, ..small() }, "choose a multiple"),
+        (S3taConfig { convolutions: vec![], ..small() }, "number of convolutions"),
+        (S3taConfig { convolutions: vec![convolution(4, 4, 0)], ..small() }, "stride"),
+        (S3taConfig { channels: usize::MAX, ..small() }, "channels"),
+        (S3taConfig { frequencies: 65, ..small() }, "frequencies"),
+        (S3taConfig { reward_clip: f64::NAN, ..small() }, "reward_clip = NaN"),
+        (S3taConfig { forget_bias: f32::INFINITY, ..small() }, "forget_bias"),
+        (S3taConfig { query_hidden: vec![1; 65], ..small() }, "query_hidden names 65 layers"),
+        (S3taConfig { answer_hidden: vec![0], ..small() }, "answer_hidden"),
+        (S3taConfig { answer_hidden: vec![9000; 2], ..small() }, "lower channels, units or answer_hidden"),
+    ] {
+        let said = config.check().expect_err(why).to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    let agent = S3taAgent::new(small()).expect("good");
+    let bytes = vec![0; 10 * 13 * 3];
+    let turned = PixelShape { height: 10, width: 13, ..SHAPE };
+    let turned = Observation::Image(Pixels::new(turned, &bytes).expect("a picture"));
+    let said = agent.act(turned, &mut agent.memory(), &mut ActContext::default()).expect_err("other sides");
+    assert!(said.to_string().contains("13 x 10 pixels with 3 numbers each"), "{said}");
+    let wrong = LastStep { action: Some(Action::Discrete(3)), reward: 0.0 };
+    let said = student(&small()).encode_after(wrong, see(&picture(0)), &mut vec![]).expect_err("no choice");
+    assert!(said.to_string().contains("one of 3 choices is due"), "{said}");
+}

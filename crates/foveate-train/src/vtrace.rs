@@ -1,0 +1,572 @@
+//! V-trace (Espeholt et al. 2018, "IMPALA"): an actor-critic that corrects for the difference between the policy that acted and
+//! the one that learns.
+//!
+//! Each round runs whole episodes, in which the agent draws its actions, and cuts them into unrolls of
+//! [`unroll`](VtraceConfig::unroll) steps, each with the recurrent state that the agent had before it. The unrolls are dealt
+//! out to batches at random, [`epochs`](VtraceConfig::epochs) times; every batch makes one step of the optimiser against the
+//! gradient of
+//!
+//! ```text
+//! Σ −log π(a_t) advantage_t + value_weight · (v_t − V_t)² / 2 − entropy_weight · entropy
+//! ```
+//!
+//! through all steps of an unroll, with [targets](targets) that are constants. The weights change from batch to batch while
+//! the actions are those of the round's first weights: this lag, in updates, is logged as `policy_lag`, and the ratios of
+//! probabilities correct for it.
+//!
+//! Episodes depend on their seeds and the weights of their round alone, so a run has the same bits for any number of workers and
+//! after any kill.
+
+mod targets;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use foveate_core::{
+    ActionBuf, ActionDistribution, Episodes, Experience, LearnError, Learner, LossSums, PolicyError, Predictions,
+    Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, StateReader, Student, Tensor, Unroll,
+    Work,
+};
+use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+use self::targets::{Bounds, targets};
+use crate::descent;
+use crate::evolution::vectors;
+use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::ppo::objective::{Taken, explained_variance, log_probability};
+use crate::recipe::Fitness;
+
+/// Descriptor for the registry.
+pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
+    name: "vtrace",
+    summary: "actor-critic that corrects for old policies (IMPALA); the policy learns by the gradient of its return",
+    learns_from: LearnsFrom::Policies,
+    schedulable: true,
+    parse: |_, table| {
+        let config: VtraceConfig =
+            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
+        Ok(Box::new(config))
+    },
+};
+
+/// How losses of steps become that of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduce {
+    /// Their sum, as published.
+    #[default]
+    Sum,
+    /// Their mean.
+    Mean,
+}
+
+/// What of a gradient is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClipBy {
+    /// Its Euclidean norm; longer ones are scaled down.
+    #[default]
+    Norm,
+    /// Every number.
+    Value,
+}
+
+/// Settings of a [`Vtrace`]. The defaults are those that S3TA was published with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VtraceConfig {
+    /// Factor per step of rewards to come, `0.0..=1.0`.
+    pub discount: f64,
+    /// Steps of an unroll, at least 1.
+    pub unroll: usize,
+    /// Unrolls per update, at least 1.
+    pub batch: usize,
+    /// Passes over the unrolls of a round, at least 1.
+    pub epochs: usize,
+    /// Step size of the optimiser, above 0.
+    pub learning_rate: f64,
+    /// Bound of a gradient, above 0.
+    pub clip: f64,
+    /// What it bounds.
+    pub clip_by: ClipBy,
+    /// How losses of steps become that of a batch.
+    pub reduce: Reduce,
+    /// Weight of the values' squared error, at least 0.
+    pub value_weight: f64,
+    /// Weight of the entropy, at least 0.
+    pub entropy_weight: f64,
+    /// ρ̄: bound of the ratios of probabilities in the values' targets, above 0.
+    pub rho: f64,
+    /// c̄: bound of the ratios in the traces, above 0.
+    pub trace: f64,
+    /// Bound of the ratios in the policy's gradient, above 0.
+    pub policy_rho: f64,
+    /// Rewards are clipped to ± this before anything is computed from them, above 0. Returns are reported as they are.
+    pub reward_clip: f64,
+    /// The optimiser.
+    pub optimizer: OptimizerConfig,
+}
+
+impl Default for VtraceConfig {
+    fn default() -> Self {
+        VtraceConfig {
+            discount: 0.99,
+            unroll: 50,
+            batch: 32,
+            epochs: 1,
+            learning_rate: 0.0002,
+            clip: 1280.0,
+            clip_by: ClipBy::Norm,
+            reduce: Reduce::Sum,
+            value_weight: 0.5,
+            entropy_weight: 0.01,
+            rho: 1.0,
+            trace: 1.0,
+            policy_rho: 1.0,
+            reward_clip: 1.0,
+            optimizer: OptimizerConfig::RmsProp { decay: 0.99, momentum: 0.0, epsilon: 0.01, tensorflow: true },
+        }
+    }
+}
+
+/// Upper limit of counts; a larger number is a typing error.
+const MOST: usize = 1_000_000;
+const NEEDS: &str =
+    "vtrace needs an agent that draws one of several choices and estimates values, such as s3ta or actor-critic; this one \
+     does not";
+
+impl VtraceConfig {
+    /// The settings as numbers, to detect a state that was saved with other settings.
+    fn numbers(&self) -> Vec<f64> {
+        let optimizer = match self.optimizer {
+            OptimizerConfig::Adam { beta1, beta2, epsilon } => [0.0, beta1, beta2, epsilon],
+            OptimizerConfig::RmsProp { decay, momentum, epsilon, tensorflow } => {
+                [if tensorflow { 2.0 } else { 1.0 }, decay, momentum, epsilon]
+            }
+            OptimizerConfig::Sgd => [3.0, 0.0, 0.0, 0.0],
+        };
+        let kinds = [f64::from(self.clip_by == ClipBy::Value), f64::from(self.reduce == Reduce::Mean)];
+        let numbers = [
+            self.discount,
+            self.learning_rate,
+            self.clip,
+            self.value_weight,
+            self.entropy_weight,
+            self.rho,
+            self.trace,
+            self.policy_rho,
+            self.reward_clip,
+        ];
+        let counts = [self.unroll, self.batch, self.epochs].map(|n| n as f64);
+        [&counts[..], &numbers, &kinds, &optimizer].concat()
+    }
+
+    const fn bounds(&self) -> Bounds {
+        Bounds { rho: self.rho, trace: self.trace, policy: self.policy_rho }
+    }
+}
+
+impl LearnerSettings for VtraceConfig {
+    fn check(&self) -> Result<(), LearnError> {
+        let refuse = |why: String| Err(LearnError::BadConfig { why });
+        for (name, value) in [("unroll", self.unroll), ("batch", self.batch), ("epochs", self.epochs)] {
+            if !(1..=MOST).contains(&value) {
+                return refuse(format!("{name} = {value}; choose from 1 to {MOST}"));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.discount) {
+            return refuse(format!("discount = {}; choose from 0 to 1", self.discount));
+        }
+        for (name, value) in [
+            ("learning_rate", self.learning_rate),
+            ("clip", self.clip),
+            ("rho", self.rho),
+            ("trace", self.trace),
+            ("policy_rho", self.policy_rho),
+            ("reward_clip", self.reward_clip),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                return refuse(format!("{name} = {value}; it must be above 0"));
+            }
+        }
+        for (name, value) in [("value_weight", self.value_weight), ("entropy_weight", self.entropy_weight)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return refuse(format!("{name} = {value}; it must be at least 0"));
+            }
+        }
+        self.optimizer.check().or_else(|why| refuse(format!("optimizer: {why}")))
+    }
+
+    fn table(&self) -> Table {
+        Table::try_from(self).expect("a plain table of numbers")
+    }
+
+    fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        let LearnerParts { weights, seed, student, fitness } = parts;
+        let Some(student) = student else {
+            return Err(LearnError::BadConfig { why: NEEDS.into() });
+        };
+        let mut learner = Vtrace::new(self.clone(), &weights, seed, student)?;
+        learner.fitness = fitness;
+        Ok(Box::new(learner))
+    }
+
+    fn size(&self, job: &JobSize) -> LearnerSize {
+        let &JobSize { params, longest, tracks, observed, .. } = job;
+        let steps = longest.saturating_mul(tracks);
+        LearnerSize {
+            memory: steps.saturating_mul(observed.saturating_add(512)).saturating_add(vectors(params)),
+            saved: params.saturating_mul(24).saturating_add(1),
+            what: format!("the steps of a round, up to {steps} of {observed} bytes each"),
+            remedy: "lower max_steps, or the stage's tracks",
+        }
+    }
+}
+
+/// The learner; see the [module documentation](self).
+pub struct Vtrace {
+    config: VtraceConfig,
+    seed: Seed,
+    student: Box<dyn Student>,
+    /// Number of choices.
+    choices: usize,
+    learnt: Learnt,
+    /// `[n_params]`: the same as [`Learnt::params`].
+    current: Vec<f64>,
+    /// How the returns of a round are reduced to the reported number.
+    fitness: Fitness,
+    measures: Vec<(&'static str, f64)>,
+}
+
+/// What learning changes.
+#[derive(Clone)]
+struct Learnt {
+    generation: u64,
+    updates: u64,
+    /// `[n_params]`
+    params: Vec<f32>,
+    optimizer: Optimizer,
+}
+
+/// What the actor did in the steps of an unroll.
+#[derive(Debug, Clone)]
+struct Behaviour {
+    /// `[steps]`
+    choices: Vec<usize>,
+    /// `[steps]`: the logarithms of their probabilities.
+    logs: Vec<f64>,
+    /// `[steps]`: clipped.
+    rewards: Vec<f64>,
+    terminated: bool,
+}
+
+/// The loss of a batch of unrolls.
+struct Loss {
+    behaviours: Vec<Arc<Behaviour>>,
+    choices: usize,
+    config: VtraceConfig,
+    /// What the loss of a step is multiplied by.
+    scale: f64,
+}
+
+/// Places in the sums of a [`Loss`].
+const LOSS: usize = 0;
+const VALUE_LOSS: usize = 1;
+const ENTROPY: usize = 2;
+const CLIPPED: usize = 3;
+const DIVERGENCE: usize = 4;
+const EXPLAINED: usize = 5;
+const STEPS: usize = 6;
+const UNROLLS: usize = 7;
+
+impl SequenceLoss for Loss {
+    fn differentiate(
+        &self,
+        index: usize,
+        predictions: &Predictions,
+        d_outputs: &mut [f32],
+        d_values: &mut [f32],
+    ) -> LossSums {
+        let Loss { behaviours, choices, config, scale } = self;
+        let Behaviour { choices: taken, logs, rewards, terminated } = &*behaviours[index];
+        let Predictions { outputs, values, .. } = predictions;
+        let n = *choices;
+        let (mut d_log, mut d_entropy) = (vec![0.0; n], vec![0.0; n]);
+        let mut log_ratios = Vec::with_capacity(taken.len());
+        for ((&choice, &log), outputs) in taken.iter().zip(logs).zip(outputs.chunks_exact(n)) {
+            let (now, _) = log_probability(outputs, &Taken::Choice(choice), &mut d_log, &mut d_entropy);
+            log_ratios.push(now - log);
+        }
+        let aims = targets(&log_ratios, rewards, values, *terminated, config.discount, config.bounds());
+        let mut sums = LossSums::default();
+        for (t, &choice) in taken.iter().enumerate() {
+            let row = t * n..(t + 1) * n;
+            let (log, entropy) =
+                log_probability(&outputs[row.clone()], &Taken::Choice(choice), &mut d_log, &mut d_entropy);
+            let (advantage, error) = (aims.advantages[t], f64::from(values[t]) - aims.values[t]);
+            let loss = -log * advantage + config.value_weight * 0.5 * error * error - config.entropy_weight * entropy;
+            for ((to, d_log), d_entropy) in d_outputs[row].iter_mut().zip(&d_log).zip(&d_entropy) {
+                *to = (scale * (-advantage * d_log - config.entropy_weight * d_entropy)) as f32;
+            }
+            d_values[t] = (scale * config.value_weight * error) as f32;
+            let ratio = log_ratios[t].exp();
+            sums[LOSS] += scale * loss;
+            sums[VALUE_LOSS] += 0.5 * error * error;
+            sums[ENTROPY] += entropy;
+            sums[CLIPPED] += f64::from(u8::from(ratio > config.rho));
+            sums[DIVERGENCE] += ratio - 1.0 - log_ratios[t];
+        }
+        sums[EXPLAINED] = explained_variance(&values[..taken.len()], &aims.values);
+        sums[STEPS] = taken.len() as f64;
+        sums[UNROLLS] = 1.0;
+        sums
+    }
+}
+
+fn refused(why: String) -> LearnError {
+    LearnError::Experience { why }
+}
+
+impl Vtrace {
+    /// Starts at `weights`; all randomness derives from `seed`.
+    ///
+    /// # Errors
+    /// When a setting is invalid, `weights` are empty, not finite or not of the student's size, or the student does not draw
+    /// one of several choices.
+    pub fn new(
+        config: VtraceConfig,
+        weights: &[f64],
+        seed: Seed,
+        student: &dyn Student,
+    ) -> Result<Self, LearnError> {
+        config.check()?;
+        let mut student = student.boxed_clone();
+        descent::check_start("vtrace", weights, &mut *student)?;
+        let Some(ActionDistribution::Choices(choices)) =
+            student.actor_critic().map(|network| network.distribution())
+        else {
+            return Err(LearnError::BadConfig { why: NEEDS.into() });
+        };
+        let params = descent::rounded(weights);
+        let optimizer = Optimizer::new(config.optimizer, params.len());
+        Ok(Vtrace {
+            config,
+            seed,
+            student,
+            choices,
+            current: params.iter().map(|&weight| f64::from(weight)).collect(),
+            learnt: Learnt { generation: 0, updates: 0, params, optimizer },
+            fitness: Fitness::Mean,
+            measures: vec![],
+        })
+    }
+
+    /// What the actor did in an unroll.
+    fn behaviour(&self, unroll: &Unroll) -> Result<Behaviour, LearnError> {
+        let (n, steps) = (self.choices, unroll.len());
+        if steps == 0 || unroll.observations.len() != steps + 1 || unroll.rewards.len() != steps {
+            return Err(refused(format!(
+                "an unroll of {steps} steps with {} observations and {} rewards",
+                unroll.observations.len(),
+                unroll.rewards.len()
+            )));
+        }
+        if unroll.logits.len() != steps * n {
+            return Err(refused(format!(
+                "{} logits for {steps} steps with {n} choices; the agent that acts has to give them",
+                unroll.logits.len()
+            )));
+        }
+        if let Some((t, reward)) = unroll.rewards.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+            return Err(refused(format!("the reward of step {t} is {reward}")));
+        }
+        let (mut choices, mut logs) = (Vec::with_capacity(steps), Vec::with_capacity(steps));
+        let (mut d_log, mut d_entropy) = (vec![0.0; n], vec![0.0; n]);
+        for (t, (action, logits)) in unroll.actions.iter().zip(unroll.logits.chunks_exact(n)).enumerate() {
+            let choice = match action {
+                ActionBuf::Discrete(choice) if *choice < n => *choice,
+                other => {
+                    let other = other.as_action();
+                    return Err(refused(format!("action {other} in step {t}, where one of {n} choices is due")));
+                }
+            };
+            let (log, _) = log_probability(logits, &Taken::Choice(choice), &mut d_log, &mut d_entropy);
+            if !log.is_finite() {
+                return Err(refused(format!("the probability of the action of step {t} is exp({log})")));
+            }
+            choices.push(choice);
+            logs.push(log);
+        }
+        let bound = self.config.reward_clip;
+        let rewards = unroll.rewards.iter().map(|reward| reward.clamp(-bound, bound)).collect();
+        Ok(Behaviour { choices, logs, rewards, terminated: unroll.terminated })
+    }
+
+    /// All unrolls of a round, with what the actor did in them.
+    fn sequences(&self, experience: Experience) -> Result<Vec<(Sequence, Arc<Behaviour>)>, LearnError> {
+        if experience.recordings.len() != experience.episodes.len() {
+            let (given, wanted) = (experience.recordings.len(), experience.episodes.len());
+            return Err(refused(format!("{given} recordings of {wanted} episodes")));
+        }
+        let mut all = Vec::new();
+        for recording in experience.recordings {
+            let Recording::Transitions(unrolls) = recording else {
+                return Err(refused("vtrace learns from transitions, not from other recordings".into()));
+            };
+            if unrolls.is_empty() {
+                return Err(refused("an episode without any unroll".into()));
+            }
+            let mut before = None;
+            for unroll in unrolls {
+                let behaviour = Arc::new(self.behaviour(&unroll)?);
+                let last = unroll.actions.last().cloned().zip(unroll.rewards.last().copied());
+                all.push((Sequence { unroll: Arc::new(unroll), before }, behaviour));
+                before = last;
+            }
+        }
+        Ok(all)
+    }
+
+    /// A step of the optimiser on these sequences; `number` counts the batches of the round. Returns the sums and the norm of
+    /// the gradient.
+    fn update(
+        &mut self,
+        number: u64,
+        batch: &[(Sequence, Arc<Behaviour>)],
+        gradient: &mut Vec<f32>,
+    ) -> Result<(LossSums, f64), LearnError> {
+        let Vtrace { config, student, choices, learnt, .. } = self;
+        let place = format!("update {} (batch {number} of the round)", learnt.updates);
+        let generation = learnt.generation;
+        let diverged = |what: String| LearnError::Diverged { generation, what: format!("{place}: {what}") };
+        student.set_params(&learnt.params).map_err(|error| diverged(error.to_string()))?;
+        let steps: usize = batch.iter().map(|(sequence, _)| sequence.unroll.len()).sum();
+        let scale = match config.reduce {
+            Reduce::Sum => 1.0,
+            Reduce::Mean => 1.0 / steps.max(1) as f64,
+        };
+        let behaviours = batch.iter().map(|(_, behaviour)| Arc::clone(behaviour)).collect();
+        let loss: Arc<dyn SequenceLoss> =
+            Arc::new(Loss { behaviours, choices: *choices, config: config.clone(), scale });
+        let sequences: Vec<Sequence> = batch.iter().map(|(sequence, _)| sequence.clone()).collect();
+        gradient.clear();
+        gradient.resize(learnt.params.len(), 0.0);
+        let failed = |error: PolicyError| LearnError::Gradient { generation, why: format!("{place}: {error}") };
+        let sums = student.study_sequences(&sequences, &loss, gradient).map_err(failed)?;
+        if !sums[LOSS].is_finite() {
+            return Err(diverged(format!("the loss is {}", sums[LOSS])));
+        }
+        let norm = optimizer::norm(gradient);
+        if !norm.is_finite() {
+            return Err(diverged(format!("the norm of the gradient is {norm}")));
+        }
+        let clip = match config.clip_by {
+            ClipBy::Norm => Clip::Norm(config.clip),
+            ClipBy::Value => Clip::Value(config.clip),
+        };
+        clip.apply(norm, gradient);
+        learnt.optimizer.step(config.learning_rate, gradient, &mut learnt.params);
+        learnt.updates += 1;
+        if let Some((parameter, value)) = learnt.params.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+            return Err(diverged(format!("the weight of parameter {parameter} is {value}")));
+        }
+        Ok((sums, norm))
+    }
+
+    fn learn(&mut self, experience: Experience) -> Result<(), LearnError> {
+        let mut sequences = self.sequences(experience)?;
+        let mut gradient = Vec::new();
+        let (mut all, mut norms, mut lag, mut updates) = (LossSums::default(), 0.0, 0.0, 0_u64);
+        for epoch in 0..self.config.epochs as u64 {
+            let mut rng = self.seed.child("generation", self.learnt.generation).child("epoch", epoch).rng();
+            for i in (1..sequences.len()).rev() {
+                sequences.swap(i, rng.below(i as u64 + 1) as usize);
+            }
+            for batch in sequences.chunks(self.config.batch) {
+                let (sums, norm) = self.update(updates, batch, &mut gradient)?;
+                for (all, x) in all.iter_mut().zip(sums) {
+                    *all += x;
+                }
+                norms += norm;
+                lag += updates as f64 * sums[STEPS];
+                updates += 1;
+            }
+        }
+        let (per_update, per_step) = (1.0 / updates.max(1) as f64, 1.0 / all[STEPS].max(1.0));
+        self.measures = vec![
+            ("loss", all[LOSS] * per_update),
+            ("gradient_norm", norms * per_update),
+            ("entropy", all[ENTROPY] * per_step),
+            ("value_loss", all[VALUE_LOSS] * per_step),
+            ("clip_fraction", all[CLIPPED] * per_step),
+            ("kl", all[DIVERGENCE] * per_step),
+            ("explained_variance", all[EXPLAINED] / all[UNROLLS].max(1.0)),
+            ("policy_lag", lag * per_step),
+        ];
+        Ok(())
+    }
+}
+
+impl Learner for Vtrace {
+    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
+        descent::work(&self.current, episodes, Record::Transitions { unroll: self.config.unroll })
+    }
+
+    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
+        let returns = descent::returns("vtrace", self.learnt.generation, &experience)?;
+        let before = self.learnt.clone();
+        if let Err(error) = self.learn(experience) {
+            self.learnt = before;
+            return Err(error);
+        }
+        self.learnt.generation += 1;
+        for (to, &from) in self.current.iter_mut().zip(&self.learnt.params) {
+            *to = from.into();
+        }
+        Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.current
+    }
+
+    fn generation(&self) -> u64 {
+        self.learnt.generation
+    }
+
+    fn measures(&self) -> Vec<(&'static str, f64)> {
+        self.measures.clone()
+    }
+
+    fn state(&self) -> StateDict {
+        let Learnt { generation, updates, params, optimizer } = &self.learnt;
+        let mut state = StateDict::from([
+            ("settings".into(), Tensor::from(self.config.numbers())),
+            ("seed".into(), Tensor::from(vec![self.seed.value()])),
+            ("counts".into(), Tensor::from(vec![*generation, *updates])),
+            ("params".into(), Tensor::from(params.clone())),
+        ]);
+        state.extend(optimizer.state());
+        state
+    }
+
+    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+        let bad = |why: String| Err(LearnError::BadState { why });
+        let saved = StateReader(state);
+        descent::check_saved(saved, &self.config.numbers(), self.seed)?;
+        let counts = saved.counts("counts", 2)?;
+        let params = saved.f32s("params", 1)?;
+        if params.len() != self.current.len() {
+            return bad(format!("params has {} numbers, {} are due", params.len(), self.current.len()));
+        }
+        let mut optimizer = self.learnt.optimizer.clone();
+        optimizer.restore(state)?;
+        self.current = params.iter().map(|&weight| f64::from(weight)).collect();
+        self.learnt =
+            Learnt { generation: counts[0], updates: counts[1], params: params.to_vec(), optimizer };
+        Ok(())
+    }
+}
