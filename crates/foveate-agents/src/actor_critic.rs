@@ -400,6 +400,11 @@ impl Policy for ActorCriticAgent {
         Ok(Decision { value, ..Decision::new(action) })
     }
 
+    fn recurrent_state(&self, memory: &ActorCriticMemory, state: &mut Vec<f32>) {
+        state.extend_from_slice(&memory.h);
+        state.extend_from_slice(&memory.c);
+    }
+
     forward_params!();
 }
 

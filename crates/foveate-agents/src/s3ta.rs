@@ -159,7 +159,10 @@ impl S3taConfig {
             None => {}
             Some(Action::Discrete(choice)) if choice < self.actions => to[1 + choice] = 1.0,
             Some(action) => {
-                return bad(format!("the last action is {action}, where one of {} choices is due", self.actions));
+                return bad(format!(
+                    "the last action is {action}, where one of {} choices is due",
+                    self.actions
+                ));
             }
         }
         Ok(())

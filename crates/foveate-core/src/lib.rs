@@ -48,8 +48,8 @@ mod values;
 
 pub use action::{Action, ActionBuf, ActionSpace};
 pub use actor_critic::{
-    ActionDistribution, ActorCritic, LastStep, LossSums, Predictions, Sequence, SequenceLoss, SequenceScratch,
-    study_sequence,
+    ActionDistribution, ActorCritic, LastStep, LossSums, Predictions, Sequence, SequenceLoss,
+    SequenceScratch, study_sequence,
 };
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use derivatives::{
@@ -64,7 +64,9 @@ pub use executor::{
 };
 pub use grid_view::{CellPlace, GridObject, GridView, StateEdit, ViewCell};
 pub use image::{Image, ImageBuf};
-pub use imitate::{Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs, no_actor_critic};
+pub use imitate::{
+    Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs, no_actor_critic,
+};
 pub use learner::{Episodes, LearnError, Learner};
 pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,

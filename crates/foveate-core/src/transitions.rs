@@ -300,14 +300,21 @@ mod tests {
         fn memory(&self) -> Self::Memory {
             ([0.0; 2], [0.0; 2])
         }
-        fn reset(&self, _: &mut Self::Memory, _: Seed) {}
+        fn reset(&self, memory: &mut Self::Memory, _: Seed) {
+            *memory = self.memory();
+        }
+        fn recurrent_state(&self, memory: &Self::Memory, state: &mut Vec<f32>) {
+            state.extend(self.estimates.then_some(memory.1[0]));
+        }
         fn act<'m>(
             &self,
             observation: Observation<'_>,
             memory: &'m mut Self::Memory,
-            _: &mut ActContext,
+            context: &mut ActContext,
         ) -> Result<Decision<'m>, PolicyError> {
             let seen = observation.numbers().unwrap_or_default()[0];
+            // The reward of the step before.
+            assert_eq!(context.reward, 10.0 * f64::from(seen));
             *memory = ([0.5, f64::from(seen % 2.0)], [seen; 2]);
             let decision = Decision::new(&memory.0);
             if self.estimates {
@@ -362,6 +369,9 @@ mod tests {
                 assert_eq!(*transition, expect, "step {t} of {steps} by {unroll}");
             }
             assert_eq!(unrolls[0].get(unroll), None);
+            // The recurrent state before an unroll is here the observation of the step before.
+            let begins = (0..steps).step_by(unroll).map(|t| vec![t.saturating_sub(1) as f32]);
+            assert!(begins.eq(unrolls.iter().map(|unroll| unroll.memory.clone())), "{steps} by {unroll}");
         }
     }
 

@@ -113,6 +113,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/digits-baseline.toml"),
         },
         &Preset {
+            name: "s3ta-small",
+            summary: "worlds that show pictures: a small S3TA, whose heads ask the picture's cells, by V-trace",
+            agent: "s3ta",
+            open: true,
+            text: include_str!("../presets/s3ta-small.toml"),
+        },
+        &Preset {
             name: "relational",
             summary: "grid worlds: cells attend to each other, deep Q-learning",
             agent: "relational",

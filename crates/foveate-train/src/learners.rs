@@ -28,13 +28,8 @@ use crate::{dqn, evolution, imitation, ppo, short_horizon, vtrace};
 pub static LEARNERS: Registry<LearnerDescriptor> = Registry::new("strategy", &LIST);
 
 /// Learners other than evolution strategies, one entry each.
-const OTHERS: [LearnerDescriptor; 5] = [
-    imitation::DESCRIPTOR,
-    short_horizon::DESCRIPTOR,
-    dqn::DESCRIPTOR,
-    ppo::DESCRIPTOR,
-    vtrace::DESCRIPTOR,
-];
+const OTHERS: [LearnerDescriptor; 5] =
+    [imitation::DESCRIPTOR, short_horizon::DESCRIPTOR, dqn::DESCRIPTOR, ppo::DESCRIPTOR, vtrace::DESCRIPTOR];
 
 const COUNT: usize = evolution::COUNT + OTHERS.len();
 

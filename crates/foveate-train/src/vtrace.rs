@@ -24,9 +24,9 @@ mod tests;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActionBuf, ActionDistribution, Episodes, Experience, LearnError, Learner, LossSums, PolicyError, Predictions,
-    Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, StateReader, Student, Tensor, Unroll,
-    Work,
+    ActionBuf, ActionDistribution, Episodes, Experience, LearnError, Learner, LossSums, PolicyError,
+    Predictions, Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, StateReader, Student,
+    Tensor, Unroll, Work,
 };
 use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
@@ -127,15 +127,19 @@ impl Default for VtraceConfig {
             trace: 1.0,
             policy_rho: 1.0,
             reward_clip: 1.0,
-            optimizer: OptimizerConfig::RmsProp { decay: 0.99, momentum: 0.0, epsilon: 0.01, tensorflow: true },
+            optimizer: OptimizerConfig::RmsProp {
+                decay: 0.99,
+                momentum: 0.0,
+                epsilon: 0.01,
+                tensorflow: true,
+            },
         }
     }
 }
 
 /// Upper limit of counts; a larger number is a typing error.
 const MOST: usize = 1_000_000;
-const NEEDS: &str =
-    "vtrace needs an agent that draws one of several choices and estimates values, such as s3ta or actor-critic; this one \
+const NEEDS: &str = "vtrace needs an agent that draws one of several choices and estimates values, such as s3ta or actor-critic; this one \
      does not";
 
 impl VtraceConfig {
@@ -307,7 +311,8 @@ impl SequenceLoss for Loss {
             let (log, entropy) =
                 log_probability(&outputs[row.clone()], &Taken::Choice(choice), &mut d_log, &mut d_entropy);
             let (advantage, error) = (aims.advantages[t], f64::from(values[t]) - aims.values[t]);
-            let loss = -log * advantage + config.value_weight * 0.5 * error * error - config.entropy_weight * entropy;
+            let loss = -log * advantage + config.value_weight * 0.5 * error * error
+                - config.entropy_weight * entropy;
             for ((to, d_log), d_entropy) in d_outputs[row].iter_mut().zip(&d_log).zip(&d_entropy) {
                 *to = (scale * (-advantage * d_log - config.entropy_weight * d_entropy)) as f32;
             }
@@ -390,7 +395,9 @@ impl Vtrace {
                 ActionBuf::Discrete(choice) if *choice < n => *choice,
                 other => {
                     let other = other.as_action();
-                    return Err(refused(format!("action {other} in step {t}, where one of {n} choices is due")));
+                    return Err(refused(format!(
+                        "action {other} in step {t}, where one of {n} choices is due"
+                    )));
                 }
             };
             let (log, _) = log_probability(logits, &Taken::Choice(choice), &mut d_log, &mut d_entropy);
@@ -454,7 +461,8 @@ impl Vtrace {
         let sequences: Vec<Sequence> = batch.iter().map(|(sequence, _)| sequence.clone()).collect();
         gradient.clear();
         gradient.resize(learnt.params.len(), 0.0);
-        let failed = |error: PolicyError| LearnError::Gradient { generation, why: format!("{place}: {error}") };
+        let failed =
+            |error: PolicyError| LearnError::Gradient { generation, why: format!("{place}: {error}") };
         let sums = student.study_sequences(&sequences, &loss, gradient).map_err(failed)?;
         if !sums[LOSS].is_finite() {
             return Err(diverged(format!("the loss is {}", sums[LOSS])));

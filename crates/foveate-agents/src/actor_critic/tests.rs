@@ -50,6 +50,9 @@ fn the_agent_acts_by_what_the_student_predicts() {
             agent.set_params(&params(&config)).expect("its own");
             let mut memory = agent.memory();
             for (step, seen) in seen.chunks_exact(3).enumerate() {
+                let (mut state, n) = (vec![], student.memory_len());
+                agent.recurrent_state(&memory, &mut state);
+                assert_eq!(state, expect.memories[step * n..][..n], "{level:?}");
                 let decision = agent
                     .act(Observation::Vector(seen), &mut memory, &mut ActContext::default())
                     .expect("it fits");

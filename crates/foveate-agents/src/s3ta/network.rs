@@ -2,8 +2,8 @@
 
 use foveate_core::PolicyError;
 use foveate_learn::{
-    Activations, Add, Builder, Concat, Conv, Frequencies, Function, GroupNorms, Learned, Linear, LstmGates, MaxPool,
-    Network, Node, Padding, Part, Softmax, SoftmaxAttention, SpatialBasis, StateNodes, WeightedSum,
+    Activations, Add, Builder, Concat, Conv, Frequencies, Function, GroupNorms, Learned, Linear, LstmGates,
+    MaxPool, Network, Node, Padding, Part, Softmax, SoftmaxAttention, SpatialBasis, StateNodes, WeightedSum,
 };
 
 use super::{Basis, S3taConfig, Source, Torso};
@@ -132,7 +132,7 @@ fn check(config: &S3taConfig) -> Result<(), PolicyError> {
     if config.keys == 0 || config.keys >= config.channels {
         return bad(format!("keys = {}; choose from 1 to {}", config.keys, config.channels - 1));
     }
-    if config.attention == Source::KeyNorms && config.keys % config.heads != 0 {
+    if config.attention == Source::KeyNorms && !config.keys.is_multiple_of(config.heads) {
         return bad(format!(
             "keys = {} for {} heads; with attention = \"key-norms\" each head gets as many, so choose a multiple",
             config.keys, config.heads

@@ -9,8 +9,8 @@ use foveate_core::{
 use foveate_kernels::Level;
 use foveate_learn::{Activations, Unrolled};
 
-use super::network::{self, Nodes};
 use super::S3taConfig;
+use super::network::{self, Nodes};
 use crate::params::Params;
 
 /// Computes the gradients of the agent's distribution and values.
@@ -101,7 +101,12 @@ impl Student for S3taStudent {
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(S3taStudent::of(self.config.clone(), self.level, Arc::clone(&self.nodes), self.params.clone()))
+        Box::new(S3taStudent::of(
+            self.config.clone(),
+            self.level,
+            Arc::clone(&self.nodes),
+            self.params.clone(),
+        ))
     }
 }
 
@@ -146,7 +151,9 @@ impl ActorCritic for S3taStudent {
         to.values.clear();
         to.memories.clear();
         for input in inputs.chunks_exact(width) {
-            states.iter().for_each(|state| to.memories.extend_from_slice(state));
+            for state in &states {
+                to.memories.extend_from_slice(state);
+            }
             let (picture, told) = input.split_at(self.config.pixels());
             let mut all = vec![picture, told];
             all.extend(states.iter().map(|state| &state[..]));
@@ -161,7 +168,11 @@ impl ActorCritic for S3taStudent {
     fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
         let (width, lens) = (self.encoded_len(), self.lens());
         let sequences = inputs.len() / width / steps.max(1);
-        assert_eq!(inputs.len(), steps * sequences * width, "{steps} steps of observations of {width} numbers");
+        assert_eq!(
+            inputs.len(),
+            steps * sequences * width,
+            "{steps} steps of observations of {width} numbers"
+        );
         let memory: usize = lens.iter().sum();
         assert_eq!(memories.len(), memory * sequences, "memories");
         let nodes = Arc::clone(&self.nodes);
@@ -193,7 +204,10 @@ impl ActorCritic for S3taStudent {
         let data = |step: usize| {
             if sequences > 1 {
                 let rows = step * sequences;
-                vec![&pictures[rows * pixels..][..sequences * pixels], &tells[rows * told..][..sequences * told]]
+                vec![
+                    &pictures[rows * pixels..][..sequences * pixels],
+                    &tells[rows * told..][..sequences * told],
+                ]
             } else {
                 let (picture, told) = inputs[step * width..][..width].split_at(pixels);
                 vec![picture, told]

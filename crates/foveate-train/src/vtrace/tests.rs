@@ -208,8 +208,7 @@ fn the_corridor_is_solved() {
         let value = 0.9_f32.powi((CELLS - 2 - at) as i32);
         assert!((row[2] - value).abs() < 0.15, "place {at}: {row:?}, not {value}");
     }
-    let mut lengths: Vec<usize> =
-        (0..100).map(|seed| episode(&weights, seed, 20, 100)[0].len()).collect();
+    let mut lengths: Vec<usize> = (0..100).map(|seed| episode(&weights, seed, 20, 100)[0].len()).collect();
     lengths.sort_unstable();
     assert_eq!((lengths[0], lengths[50]), (4, 4));
     let measures = learner.measures();
@@ -244,7 +243,8 @@ fn the_gradient_is_that_of_the_loss() {
     learner.update(0, &batch, &mut gradient).expect("finite");
     // The same sum in double precision, with targets at the weights before the step.
     let logs_of = |params: &[f64], place: usize, step: f64| {
-        let row = [params[3 * place], params[3 * place + 1] + params[PARAMS - 1] * step, params[3 * place + 2]];
+        let row =
+            [params[3 * place], params[3 * place + 1] + params[PARAMS - 1] * step, params[3 * place + 2]];
         let most = row[0].max(row[1]);
         let total = most + ((row[0] - most).exp() + (row[1] - most).exp()).ln();
         ([row[0] - total, row[1] - total], row[2])
@@ -259,13 +259,20 @@ fn the_gradient_is_that_of_the_loss() {
         for (sequence, behaviour) in &batch {
             let unroll = &sequence.unroll;
             let begin = f64::from(unroll.memory[0]);
-            let see = |params: &[f64], t: usize| logs_of(params, at(&unroll.observations[t]), begin + t as f64);
+            let see =
+                |params: &[f64], t: usize| logs_of(params, at(&unroll.observations[t]), begin + t as f64);
             let ratios: Vec<f64> = (0..unroll.len())
                 .map(|t| see(&wide, t).0[behaviour.choices[t]] - behaviour.logs[t])
                 .collect();
             let values: Vec<f32> = (0..=unroll.len()).map(|t| see(&wide, t).1 as f32).collect();
-            let aims =
-                targets(&ratios, &behaviour.rewards, &values, unroll.terminated, config.discount, config.bounds());
+            let aims = targets(
+                &ratios,
+                &behaviour.rewards,
+                &values,
+                unroll.terminated,
+                config.discount,
+                config.bounds(),
+            );
             for t in 0..unroll.len() {
                 let (logs, value) = see(params, t);
                 let entropy = -logs.iter().map(|log| log.exp() * log).sum::<f64>();
@@ -303,7 +310,10 @@ fn unrolls_follow_one_another() {
 
 #[test]
 fn a_restored_learner_goes_on_to_the_bit() {
-    for config in [config(), VtraceConfig { clip_by: ClipBy::Value, optimizer: VtraceConfig::default().optimizer, ..config() }] {
+    for config in [
+        config(),
+        VtraceConfig { clip_by: ClipBy::Value, optimizer: VtraceConfig::default().optimizer, ..config() },
+    ] {
         let mut learner = new(config.clone());
         (0..3).for_each(|_| round(&mut learner));
         let state = learner.state();
@@ -362,7 +372,12 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         (VtraceConfig { entropy_weight: -1.0, ..config() }, "entropy_weight = -1; it must be at least 0"),
         (
             VtraceConfig {
-                optimizer: OptimizerConfig::RmsProp { decay: 2.0, momentum: 0.0, epsilon: 0.1, tensorflow: true },
+                optimizer: OptimizerConfig::RmsProp {
+                    decay: 2.0,
+                    momentum: 0.0,
+                    epsilon: 0.1,
+                    tensorflow: true,
+                },
                 ..config()
             },
             "optimizer: decay = 2",
