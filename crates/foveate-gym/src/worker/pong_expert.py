@@ -2,32 +2,34 @@
 tries on the emulator itself which part of the paddle the ball should meet.
 
 It decides for four frames at a time, as agents do that repeat each action four times. It plays every point alike: it takes
-the first part of the paddle, in a fixed order, that wins the point with this shot, moves as late as it can, and remembers
-what it found in each state of the episode. After a few points the same few points repeat until the episode ends.
+the first part of the paddle, in a fixed order, that wins the point with this shot, moves as late as it can, and rests where
+it is until the ball is near. After a few points the same few points repeat until the episode ends.
 """
 
 # Where the console keeps the places: the ball's column and row (0: there is no ball), and the row of our paddle.
 BALL_X, BALL_Y, PADDLE_Y = 49, 54, 51
 # Rows between which the ball stays, and the column at which it meets our paddle.
 TOP, BOTTOM, FACE = 44, 207, 187
-# Rows that the paddle can reach, and where it waits.
-HIGHEST, LOWEST, WAIT = 38, 203, 120
+# Rows that the paddle can reach, and where it waits: anywhere this near to a row.
+HIGHEST, LOWEST, WAIT, NEAR = 38, 203, 120, 48
 # The paddle moves in every second frame: by half of its last move, and by so much towards the button of the two frames before.
 PUSH = 5.8
 FRAMES = 4
 # Decisions that are planned, and what a button costs, so that the paddle rests rather than trembles.
 AHEAD, EFFORT = 5, 0.3
-# Rows of the paddle minus rows of the ball when they meet: before the meeting is planned, and those that are tried. Those come
-# first that win most points with few moves.
-MIDDLE, OFFSETS = -6, [-1, -2, -3, -4, -6, -7, -5, 2, 3, 1, 0, -9, -12, -15, 4, 6]
-# The ball is this far when the meeting is planned, and decisions that a try takes at most.
-PLANNED_FROM, TRY = 120, 75
+# Rows of the paddle minus rows of the ball when they meet, in the order in which they are tried. Those come first that win most
+# points with few moves.
+OFFSETS = [-1, -2, -3, -4, -6, -7, -5, 2, 3, 1, 0, -9, -12, -15, 4, 6]
+# So many decisions before the ball comes the meeting is planned; decisions that a try takes at most.
+EARLY, TRY = 8, 75
 # A shot whose ball moves by fewer rows in a decision counts as one that does not win; the column from which on it is looked at.
 STEEP, SEEN_FROM = 6, 165
 # Bytes of the memory that are left out when states are compared, counters of frames and points; the one that counts frames, of
 # which the remainder after this division is compared.
 COUNTERS, CLOCK, ROUND = [8, 9, 13, 14, 15, 16, 69, 70], 8, 4
 NOTHING, UP, DOWN = 0, 2, 3
+# Most states whose offsets are remembered.
+REMEMBERED = 10_000
 
 
 def moves(decisions, presses, move, push):
@@ -55,6 +57,8 @@ class Expert:
             # The paddle's way is linear in the presses. `[decisions, decisions]`: of each press, by the end of each decision.
             self.effects.append(np.array([moves(decisions, press, 0.0, 0.0) for press in one_press]))
             self.plans.append(plans)
+        # What was found in a state is the same in every episode.
+        self.found = {}
         self.begin()
 
     def begin(self):
@@ -62,8 +66,8 @@ class Expert:
         # (ball's column, its row, paddle's row, button) after each of the last frames.
         self.past = []
         self.offset = None
-        # Shots of this point, and the offsets that were found in the states of this episode.
-        self.shots, self.found = 0, {}
+        # Shots of this point.
+        self.shots = 0
 
     def see(self, action):
         """A frame went by, with this choice."""
@@ -83,28 +87,36 @@ class Expert:
             return None
         return now[0] - before[0], now[1] - before[1]
 
+    def left(self):
+        """Decisions until the ball meets our paddle, if it comes and is near; else None."""
+        speed, x = self.comes(), self.past[-1][0] if self.past else FACE
+        if speed is None or x >= FACE or (FACE - x) / speed[0] > EARLY:
+            return None
+        return (FACE - x) / speed[0]
+
     def advise(self):
         """A score for each choice."""
         if self.comes() is None:
             self.offset = None
-        elif self.offset is None and self.past[-1][0] > PLANNED_FROM:
+        elif self.offset is None and self.left() is not None:
             self.offset = self.best_offset()
         scores = [0.0] * len(self.actions)
-        scores[self.choose(MIDDLE if self.offset is None else self.offset)] = 1.0
+        scores[self.choose(self.offset or 0)] = 1.0
         return scores
 
     def choose(self, offset):
         """What to do to meet the ball with this part of the paddle."""
         if len(self.past) <= FRAMES:
             return NOTHING
-        x, y, paddle, _ = self.past[-1]
-        speed = self.comes()
+        _, y, paddle, _ = self.past[-1]
+        left = self.left()
+        if left is None and abs(paddle - WAIT) <= NEAR:
+            return NOTHING
         target, decisions, part = WAIT, AHEAD, 1.0
-        if speed is not None and x < FACE:
-            left = (FACE - x) / speed[0]
+        if left is not None:
             # The ball's way, unfolded at the walls.
             height = BOTTOM - TOP
-            y = (y + speed[1] * left - TOP) % (2 * height)
+            y = (y + self.comes()[1] * left - TOP) % (2 * height)
             target = min(max(TOP + min(y, 2 * height - y) + offset, HIGHEST), LOWEST)
             whole = max(int(self.np.ceil(left)), 1)
             if whole <= AHEAD:
@@ -127,6 +139,8 @@ class Expert:
         ram[COUNTERS] = 0
         state = (ram.tobytes(), clock, tuple(self.past))
         if state not in self.found:
+            if len(self.found) == REMEMBERED:
+                self.found.clear()
             self.found[state] = self.good_offsets()
         good = self.found[state]
         self.shots += 1
