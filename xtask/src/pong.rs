@@ -51,7 +51,7 @@ pub(crate) fn run_all() -> Result<()> {
         let returns: Vec<Vec<f64>> =
             TESTED.map(|tested| study.returns(trained, tested)).collect::<Result<_>>()?;
         let cells: Vec<String> =
-            returns.iter().map(|of| format!("{:.1} ± {:.1}", mean(of), std(of))).collect();
+            returns.iter().map(|of| format!("{:.1} ± {:.1}", mean(of), std(of).unwrap_or(0.0))).collect();
         eprintln!("| {} | {} |", share(trained), cells.join(" | "));
         rows.push((trained, returns.iter().map(|of| mean(of)).collect::<Vec<f64>>()));
     }
@@ -94,7 +94,7 @@ impl Study {
             self.train(trained, &name)?;
             let run_folder = self.folder.join("runs").join(&name);
             let mut eval = self.foveate();
-            eval.args(["eval", path(&run_folder)?, "--env", "pong", "--episodes", &EPISODES.to_string()]);
+            eval.args(["eval", path(&run_folder)?, "--episodes", &EPISODES.to_string()]);
             eval.args(["--seed", "1", "--json"]);
             if tested > 0 {
                 eval.args(["--shift", &shift(tested)]);
@@ -123,7 +123,8 @@ impl Study {
         } else {
             train.args(["pong", "--name", name]);
             if missing > 0 {
-                train.args(["--set", &format!("env.shifts=[{:?}]", shift(missing))]);
+                let shifts = format!("env.shifts=[{:?}]", shift(missing));
+                train.args(["--set", &shifts]);
             }
         }
         run(name, &mut train)
@@ -146,7 +147,8 @@ fn sheet(rows: &[(usize, Vec<f64>)]) -> Drawing {
 /// points.
 fn map(title: &str, rows: &[(usize, Vec<f64>)]) -> Drawing {
     let [width, height] = CELL;
-    let mut map = Drawing::new(LEFT + TESTED.len() as f64 * width, ABOVE + PAPER.len() as f64 * height + 44.0);
+    let mut map =
+        Drawing::new(LEFT + TESTED.len() as f64 * width, ABOVE + PAPER.len() as f64 * height + 44.0);
     map.text((LEFT, ABOVE - 26.0), LETTERS + 1.0, Anchor::Start, Ink::Text, title);
     map.text((LEFT, ABOVE - 9.0), LETTERS, Anchor::Start, Ink::Muted, "rows: share missing in training");
     for (trained, means) in rows {
