@@ -119,7 +119,7 @@ impl ConvGradient {
     pub fn add_weight(&mut self, level: Level, shape: Shape, x: &[f32], dy: &[f32], d_weight: &mut [f32]) {
         shape.check([x.len(), dy.len(), d_weight.len()]);
         self.reserve(shape.lens(), shape.filters);
-        level.run(Weight { shape, x, dy, d_weight, lists: self });
+        level.run(Weight { shape, x, dy, to: d_weight, lists: self });
     }
 
     /// Adds the gradient with respect to a picture to `dx`, for the weight and the gradient `dy` with respect to the output.
@@ -158,11 +158,10 @@ const MOST: usize = 12;
 const fn piece(left: usize) -> usize {
     match left {
         12 | 10 | 8 | 6 | 5 | 4 | 2 | 1 => left,
-        20 | 19 => 10,
-        13..=16 => 8,
+        19 | 20 => 10,
+        9 | 13..=16 => 8,
         17.. => MOST,
-        11 | 7 => 5,
-        9 => 8,
+        7 | 11 => 5,
         _ => 2,
     }
 }
@@ -218,7 +217,7 @@ struct Weight<'a> {
     shape: Shape,
     x: &'a [f32],
     dy: &'a [f32],
-    d_weight: &'a mut [f32],
+    to: &'a mut [f32],
     lists: &'a mut ConvGradient,
 }
 
@@ -238,7 +237,7 @@ impl Task for Weight<'_> {
 impl Weight<'_> {
     #[inline(always)]
     fn with<I: Isa, L: Register>(self, isa: I) {
-        let Weight { shape, x, dy, d_weight, lists: ConvGradient { entries, starts, copy } } = self;
+        let Weight { shape, x, dy, to: d_weight, lists: ConvGradient { entries, starts, copy } } = self;
         let Shape { from, channels, kernel, stride, to: [rows, columns], filters } = shape;
         let (wide, row) = (from[1] * channels, shape.row());
         let together = (CACHED / (wide * stride[0])).clamp(1, rows);
@@ -334,7 +333,7 @@ impl Picture<'_> {
         for first in (0..kernel[0]).step_by(together) {
             let last = kernel[0].min(first + together);
             for column in 0..columns {
-                let starts = &starts[column * (rows + 1)..][..rows + 1];
+                let starts = &starts[column * (rows + 1)..][..=rows];
                 let dx = &mut dx[column * stride[1] * channels..];
                 for y in first..(rows - 1) * stride[0] + last {
                     // The windows whose rows from `first` to `last` include this one.
