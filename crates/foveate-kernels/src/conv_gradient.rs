@@ -442,7 +442,7 @@ mod tests {
                 // The scratch space is as large as the calls before left it.
                 let (mut d_weight, mut dx) = (vec![1.0; weight], vec![1.0; picture]);
                 let (to, lists) = (&mut d_weight, &mut lists);
-                Level::best().run(Wide(Weight { shape, x: &x, dy: &dy, d_weight: to, lists }));
+                Level::best().run(Wide(Weight { shape, x: &x, dy: &dy, to, lists }));
                 Level::best().run(Wide(Picture { shape, weight: &w, dy: &dy, dx: &mut dx, lists }));
                 same([d_weight, dx], "wide");
             }
