@@ -6,6 +6,7 @@ use foveate_core::{
     Student, Tensor, Work,
 };
 use foveate_evolve::{Optimizer, first_out_of_range};
+use foveate_learn::OptimizerConfig;
 
 use crate::recipe::Fitness;
 
@@ -144,6 +145,65 @@ impl Descent {
             updates: saved.counts("updates", 1)?[0],
             clip: self.clip,
         })
+    }
+}
+
+/// Weights in single precision with an optimiser of `foveate-learn`, of a learner whose rounds undo themselves when they fail.
+#[derive(Clone)]
+pub(crate) struct Learnt {
+    pub(crate) generation: u64,
+    pub(crate) updates: u64,
+    /// `[n_params]`
+    pub(crate) params: Vec<f32>,
+    pub(crate) optimizer: foveate_learn::Optimizer,
+}
+
+impl Learnt {
+    /// Before the first round.
+    pub(crate) fn new(weights: &[f64], optimizer: OptimizerConfig) -> Self {
+        let params = rounded(weights);
+        let optimizer = foveate_learn::Optimizer::new(optimizer, params.len());
+        Learnt { generation: 0, updates: 0, params, optimizer }
+    }
+
+    /// The weights in double precision.
+    pub(crate) fn weights(&self) -> Vec<f64> {
+        self.params.iter().map(|&weight| f64::from(weight)).collect()
+    }
+
+    /// The state; `settings` are those of the learner as numbers.
+    pub(crate) fn state(&self, settings: Vec<f64>, seed: Seed) -> StateDict {
+        let mut state = StateDict::from([
+            ("settings".into(), Tensor::from(settings)),
+            ("seed".into(), Tensor::from(vec![seed.value()])),
+            ("counts".into(), Tensor::from(vec![self.generation, self.updates])),
+            ("params".into(), Tensor::from(self.params.clone())),
+        ]);
+        state.extend(self.optimizer.state());
+        state
+    }
+
+    /// What was saved by [`Learnt::state`].
+    ///
+    /// # Errors
+    /// When something is missing, does not fit, or was made with other settings or another seed.
+    pub(crate) fn restored(
+        &self,
+        state: &StateDict,
+        settings: &[f64],
+        seed: Seed,
+    ) -> Result<Self, LearnError> {
+        let saved = StateReader(state);
+        check_saved(saved, settings, seed)?;
+        let counts = saved.counts("counts", 2)?;
+        let (params, due) = (saved.f32s("params", 1)?, self.params.len());
+        if params.len() != due {
+            let why = format!("params has {} numbers, {due} are due", params.len());
+            return Err(LearnError::BadState { why });
+        }
+        let mut optimizer = self.optimizer.clone();
+        optimizer.restore(state)?;
+        Ok(Learnt { generation: counts[0], updates: counts[1], params: params.to_vec(), optimizer })
     }
 }
 

@@ -23,14 +23,14 @@ mod tests;
 
 use foveate_core::{
     ActionBuf, ActionDistribution, ActorCritic, Episodes, Experience, LearnError, Learner, Predictions,
-    Progress, Record, Recording, Seed, StateDict, StateReader, Student, Tensor, Unroll, Work,
+    Progress, Record, Recording, Seed, StateDict, Student, Unroll, Work,
 };
-use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
+use foveate_learn::{Clip, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use self::objective::{Taken, advantages, explained_variance, log_probability, taken};
-use crate::descent;
+use crate::descent::{self, Learnt};
 use crate::evolution::vectors;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::recipe::Fitness;
@@ -206,16 +206,6 @@ pub struct Ppo {
     measures: Vec<(&'static str, f64)>,
 }
 
-/// What learning changes.
-#[derive(Clone)]
-struct Learnt {
-    generation: u64,
-    updates: u64,
-    /// `[n_params]`
-    params: Vec<f32>,
-    optimizer: Optimizer,
-}
-
 /// The steps of a round, of all episodes one after the other.
 #[derive(Default)]
 struct Rollouts {
@@ -288,19 +278,14 @@ impl Ppo {
         if student.actor_critic().is_none() {
             return Err(LearnError::BadConfig { why: NEEDS.into() });
         }
-        let params = descent::rounded(weights);
         let adam = OptimizerConfig::Adam { beta1: 0.9, beta2: 0.999, epsilon: ADAM_EPSILON };
+        let learnt = Learnt::new(weights, adam);
         Ok(Ppo {
             config,
             seed,
             student,
-            current: params.iter().map(|&weight| f64::from(weight)).collect(),
-            learnt: Learnt {
-                generation: 0,
-                updates: 0,
-                optimizer: Optimizer::new(adam, params.len()),
-                params,
-            },
+            current: learnt.weights(),
+            learnt,
             fitness: Fitness::Mean,
             measures: vec![],
         })
@@ -555,9 +540,7 @@ impl Learner for Ppo {
             return Err(error);
         }
         self.learnt.generation += 1;
-        for (to, &from) in self.current.iter_mut().zip(&self.learnt.params) {
-            *to = from.into();
-        }
+        self.current = self.learnt.weights();
         Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
     }
 
@@ -574,31 +557,12 @@ impl Learner for Ppo {
     }
 
     fn state(&self) -> StateDict {
-        let Learnt { generation, updates, params, optimizer } = &self.learnt;
-        let mut state = StateDict::from([
-            ("settings".into(), Tensor::from(self.config.numbers())),
-            ("seed".into(), Tensor::from(vec![self.seed.value()])),
-            ("counts".into(), Tensor::from(vec![*generation, *updates])),
-            ("params".into(), Tensor::from(params.clone())),
-        ]);
-        state.extend(optimizer.state());
-        state
+        self.learnt.state(self.config.numbers(), self.seed)
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
-        let bad = |why: String| Err(LearnError::BadState { why });
-        let saved = StateReader(state);
-        descent::check_saved(saved, &self.config.numbers(), self.seed)?;
-        let counts = saved.counts("counts", 2)?;
-        let params = saved.f32s("params", 1)?;
-        if params.len() != self.current.len() {
-            return bad(format!("params has {} numbers, {} are due", params.len(), self.current.len()));
-        }
-        let mut optimizer = self.learnt.optimizer.clone();
-        optimizer.restore(state)?;
-        self.current = params.iter().map(|&weight| f64::from(weight)).collect();
-        self.learnt =
-            Learnt { generation: counts[0], updates: counts[1], params: params.to_vec(), optimizer };
+        self.learnt = self.learnt.restored(state, &self.config.numbers(), self.seed)?;
+        self.current = self.learnt.weights();
         Ok(())
     }
 }

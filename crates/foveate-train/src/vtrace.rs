@@ -25,15 +25,14 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActionBuf, ActionDistribution, Episodes, Experience, LearnError, Learner, LossSums, PolicyError,
-    Predictions, Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, StateReader, Student,
-    Tensor, Unroll, Work,
+    Predictions, Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, Student, Unroll, Work,
 };
-use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
+use foveate_learn::{Clip, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use self::targets::{Bounds, targets};
-use crate::descent;
+use crate::descent::{self, Learnt};
 use crate::evolution::vectors;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::ppo::objective::{Taken, explained_variance, log_probability};
@@ -245,16 +244,6 @@ pub struct Vtrace {
     measures: Vec<(&'static str, f64)>,
 }
 
-/// What learning changes.
-#[derive(Clone)]
-struct Learnt {
-    generation: u64,
-    updates: u64,
-    /// `[n_params]`
-    params: Vec<f32>,
-    optimizer: Optimizer,
-}
-
 /// What the actor did in the steps of an unroll.
 #[derive(Debug, Clone)]
 struct Behaviour {
@@ -355,15 +344,14 @@ impl Vtrace {
         else {
             return Err(LearnError::BadConfig { why: NEEDS.into() });
         };
-        let params = descent::rounded(weights);
-        let optimizer = Optimizer::new(config.optimizer, params.len());
+        let learnt = Learnt::new(weights, config.optimizer);
         Ok(Vtrace {
             config,
             seed,
             student,
             choices,
-            current: params.iter().map(|&weight| f64::from(weight)).collect(),
-            learnt: Learnt { generation: 0, updates: 0, params, optimizer },
+            current: learnt.weights(),
+            learnt,
             fitness: Fitness::Mean,
             measures: vec![],
         })
@@ -531,9 +519,7 @@ impl Learner for Vtrace {
             return Err(error);
         }
         self.learnt.generation += 1;
-        for (to, &from) in self.current.iter_mut().zip(&self.learnt.params) {
-            *to = from.into();
-        }
+        self.current = self.learnt.weights();
         Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
     }
 
@@ -550,31 +536,12 @@ impl Learner for Vtrace {
     }
 
     fn state(&self) -> StateDict {
-        let Learnt { generation, updates, params, optimizer } = &self.learnt;
-        let mut state = StateDict::from([
-            ("settings".into(), Tensor::from(self.config.numbers())),
-            ("seed".into(), Tensor::from(vec![self.seed.value()])),
-            ("counts".into(), Tensor::from(vec![*generation, *updates])),
-            ("params".into(), Tensor::from(params.clone())),
-        ]);
-        state.extend(optimizer.state());
-        state
+        self.learnt.state(self.config.numbers(), self.seed)
     }
 
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
-        let bad = |why: String| Err(LearnError::BadState { why });
-        let saved = StateReader(state);
-        descent::check_saved(saved, &self.config.numbers(), self.seed)?;
-        let counts = saved.counts("counts", 2)?;
-        let params = saved.f32s("params", 1)?;
-        if params.len() != self.current.len() {
-            return bad(format!("params has {} numbers, {} are due", params.len(), self.current.len()));
-        }
-        let mut optimizer = self.learnt.optimizer.clone();
-        optimizer.restore(state)?;
-        self.current = params.iter().map(|&weight| f64::from(weight)).collect();
-        self.learnt =
-            Learnt { generation: counts[0], updates: counts[1], params: params.to_vec(), optimizer };
+        self.learnt = self.learnt.restored(state, &self.config.numbers(), self.seed)?;
+        self.current = self.learnt.weights();
         Ok(())
     }
 }

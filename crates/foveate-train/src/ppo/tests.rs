@@ -1,7 +1,9 @@
 use std::ops::Range;
 
 use foveate_core::episode::EpisodeRules;
-use foveate_core::{Demonstration, EpisodeResult, Observation, ObservationBuf, PolicyError, RolloutJob};
+use foveate_core::{
+    Demonstration, EpisodeResult, Observation, ObservationBuf, PolicyError, RolloutJob, Tensor,
+};
 
 use super::*;
 
