@@ -10,7 +10,7 @@
 //! Σ −log π(a_t) advantage_t + value_weight · (v_t − V_t)² / 2 − entropy_weight · entropy
 //! ```
 //!
-//! through all steps of an unroll, with [targets](targets) that are constants. The weights change from batch to batch while
+//! through all steps of an unroll, with `targets` that are constants. The weights change from batch to batch while
 //! the actions are those of the round's first weights: this lag, in updates, is logged as `policy_lag`, and the ratios of
 //! probabilities correct for it.
 //!
