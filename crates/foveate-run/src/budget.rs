@@ -277,9 +277,11 @@ pub(crate) fn training(
         let rows = learner.rows(usize::try_from(n).unwrap_or(usize::MAX)) as u64;
         jobs = jobs.max((rows + 1).saturating_mul(stage.tracks as u64));
         let steps = stage.steps;
+        let longest_here =
+            stage.max_steps.as_ref().map_or(longest, |most| longest.min(most.largest().ceil() as u64));
         let learner = learner.size(&JobSize {
             params: n,
-            longest,
+            longest: longest_here,
             steps,
             tracks: stage.tracks as u64,
             observed: spec.observation.bytes(),
