@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, PixelShape, Policy,
-    PolicyAgent, PolicyError, Seed, Student, TensorShape, Tokens,
+    PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -168,8 +168,8 @@ impl S3taConfig {
         Ok(())
     }
 
-    /// Writes the network's picture, from 0 to 1.
-    fn look(&self, observation: Observation<'_>, to: &mut [f32]) -> Result<(), PolicyError> {
+    /// Writes the picture, `[rows, columns, channels]`.
+    fn look(&self, observation: Observation<'_>, to: &mut [u8]) -> Result<(), PolicyError> {
         let [rows, columns, channels] = self.view;
         if let Some(pixels) = observation.image() {
             let PixelShape { frames, height, width, channels: colours } = pixels.shape();
@@ -178,9 +178,7 @@ impl S3taConfig {
                 for (frame, bytes) in pixels.bytes().chunks_exact(height * width * colours).enumerate() {
                     let places = to.chunks_exact_mut(channels).zip(bytes.chunks_exact(colours));
                     for (to, bytes) in places {
-                        for (to, &byte) in to[frame * colours..].iter_mut().zip(bytes) {
-                            *to = f32::from(byte) * (1.0 / 255.0);
-                        }
+                        to[frame * colours..][..colours].copy_from_slice(bytes);
                     }
                 }
                 return Ok(());
@@ -188,6 +186,13 @@ impl S3taConfig {
         }
         let wanted = format!("a picture of {rows} x {columns} pixels with {channels} numbers each");
         Err(PolicyError::ObservationShape { wanted, given: observation.describe() })
+    }
+}
+
+/// Writes a picture as the network sees it, from 0 to 1.
+fn scale(pixels: &[u8], to: &mut [f32]) {
+    for (to, &byte) in to.iter_mut().zip(pixels) {
+        *to = f32::from(byte) * (1.0 / 255.0);
     }
 }
 
@@ -217,12 +222,12 @@ pub struct S3taAgent {
 /// The agent's recurrent state, its scratch space, and the outputs of its last decision.
 #[derive(Debug, Clone)]
 pub struct S3taMemory {
+    /// `[rows, columns, channels]`: what was seen, as bytes and from 0 to 1.
+    pixels: Vec<u8>,
     picture: Vec<f32>,
     told: Vec<f32>,
     /// The states of the network: h and c of the vision core, h and c of the LSTM.
     states: Vec<Vec<f32>>,
-    /// The last action.
-    last: Option<usize>,
     acts: Activations,
     logits: Vec<f32>,
     action: Vec<f64>,
@@ -259,10 +264,10 @@ impl Policy for S3taAgent {
         let Nodes { net, states, .. } = &*self.nodes;
         let len = |node| net.shape(node).iter().product::<usize>();
         S3taMemory {
+            pixels: vec![0; self.config.pixels()],
             picture: vec![0.0; self.config.pixels()],
             told: vec![0.0; self.config.told()],
             states: states.iter().map(|state| vec![0.0; len(state.input)]).collect(),
-            last: None,
             acts: net.activations(1),
             logits: vec![0.0; self.config.actions],
             action: vec![0.0; self.config.actions],
@@ -271,7 +276,6 @@ impl Policy for S3taAgent {
 
     fn reset(&self, memory: &mut S3taMemory, _: Seed) {
         memory.states.iter_mut().for_each(|state| state.fill(0.0));
-        memory.last = None;
     }
 
     fn act<'m>(
@@ -280,11 +284,12 @@ impl Policy for S3taAgent {
         memory: &'m mut S3taMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let S3taMemory { picture, told, states, last, acts, logits, action } = memory;
+        let S3taMemory { pixels, picture, told, states, acts, logits, action } = memory;
         let Nodes { net, policy, value, attention, .. } = &*self.nodes;
-        self.config.look(observation, picture)?;
-        let before = LastStep { action: last.map(Action::Discrete), reward: context.reward };
-        self.config.tell(before, told)?;
+        self.config.look(observation, pixels)?;
+        scale(pixels, picture);
+        let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
+        self.config.tell(last, told)?;
         let inputs: [&[f32]; 6] = std::array::from_fn(|i| match i {
             0 => &picture[..],
             1 => &told[..],
@@ -296,21 +301,21 @@ impl Policy for S3taAgent {
         }
         logits.copy_from_slice(acts.get(*policy));
         probabilities(logits, action);
-        let chosen = if matches!(context.mode, ActMode::Explore { .. }) {
+        if matches!(context.mode, ActMode::Explore { .. }) {
             let drawn = context.rng.weighted(action);
             action.fill(0.0);
             action[drawn] = 1.0;
-            drawn
-        } else {
-            (1..action.len()).fold(0, |best, i| if action[i] > action[best] { i } else { best })
-        };
-        *last = Some(chosen);
+        }
         let value = Some(acts.get(*value)[0]);
         let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
         let Some(attention) = attention else { return Ok(decision) };
         let [rows, columns] = attention.cells;
         let tokens = Tokens::Cells { rows, columns };
         Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, attention.weights(acts))?))
+    }
+
+    fn study_inputs<'m>(&self, memory: &'m S3taMemory) -> Result<StudyInputs<'m>, PolicyError> {
+        Ok(StudyInputs { numbers: &memory.told, picture: &memory.pixels })
     }
 
     fn recurrent_state(&self, memory: &S3taMemory, to: &mut Vec<f32>) {

@@ -425,6 +425,10 @@ impl Episode {
             }
         };
         observer.before_step(BeforeStep { step, env, chosen })?;
+        let choice = match action {
+            Action::Discrete(choice) => Some(choice),
+            Action::Continuous(_) => None,
+        };
         let outcome = env.step(action).map_err(|source| self.refused(source.into()))?;
         observer.after_step(AfterStep { step, env, outcome })?;
         if !outcome.reward.is_finite() {
@@ -432,6 +436,7 @@ impl Episode {
         }
         self.count(outcome);
         self.context.reward = outcome.reward;
+        self.context.choice = choice;
         Ok(outcome)
     }
 

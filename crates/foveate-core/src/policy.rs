@@ -210,12 +210,14 @@ pub struct ActContext {
     pub mode: ActMode,
     /// The reward of the step before; 0 in the first.
     pub reward: f64,
+    /// The choice of the step before, whoever made it; `None` in the first, and in worlds whose actions are numbers.
+    pub choice: Option<usize>,
 }
 
 impl ActContext {
     /// The context of the episode with this seed, see [`episode_seed`].
     pub fn new(episode: Seed, mode: ActMode) -> Self {
-        ActContext { rng: episode.child("act", 0).rng(), mode, reward: 0.0 }
+        ActContext { rng: episode.child("act", 0).rng(), mode, reward: 0.0, choice: None }
     }
 }
 

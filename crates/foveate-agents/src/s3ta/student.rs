@@ -7,11 +7,13 @@ use foveate_core::{
     ActionDistribution, ActorCritic, Demonstration, LastStep, Observation, PolicyError, Predictions, Student,
 };
 use foveate_kernels::Level;
+use foveate_learn::loss::cross_entropy;
 use foveate_learn::{Activations, Unrolled};
 
-use super::S3taConfig;
 use super::network::{self, Nodes};
+use super::{S3taConfig, scale};
 use crate::params::Params;
+use crate::student::{check_lengths, chosen};
 
 /// Computes the gradients of the agent's distribution and values.
 #[derive(Debug)]
@@ -61,6 +63,50 @@ impl S3taStudent {
         self
     }
 
+    /// Computes consecutive steps of one episode from the state `memory` on, which becomes that after them; see
+    /// [`ActorCritic::follow`].
+    fn follow_from(&self, memory: &mut [f32], inputs: &[f32], to: &mut Predictions) {
+        let width = self.encoded_len();
+        assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
+        let Nodes { net, states, .. } = &*self.nodes;
+        let mut acts = net.activations(1);
+        to.outputs.clear();
+        to.values.clear();
+        to.memories.clear();
+        for input in inputs.chunks_exact(width) {
+            to.memories.extend_from_slice(memory);
+            let (picture, told) = input.split_at(self.config.pixels());
+            let mut all = vec![picture, told];
+            let mut rest = &*memory;
+            for len in self.lens() {
+                let (state, others) = rest.split_at(len);
+                all.push(state);
+                rest = others;
+            }
+            net.forward(self.level, self.params.flat(), &all, 1, &mut acts);
+            let mut at = 0;
+            for nodes in states {
+                let state = acts.get(nodes.output);
+                memory[at..at + state.len()].copy_from_slice(state);
+                at += state.len();
+            }
+            predict(&self.nodes, &acts, to);
+        }
+    }
+
+    /// Steps of a demonstration, encoded.
+    fn shown(&self, demonstration: &Demonstration, steps: Range<usize>) -> Vec<f32> {
+        let (pixels, told) = (self.config.pixels(), self.config.told());
+        let mut bytes = vec![0; pixels];
+        let mut inputs = vec![0.0; steps.len() * (pixels + told)];
+        for (to, step) in inputs.chunks_exact_mut(pixels + told).zip(steps) {
+            demonstration.pictures.unpack(step, &mut bytes).expect("a picture per step");
+            scale(&bytes, &mut to[..pixels]);
+            to[pixels..].copy_from_slice(&demonstration.inputs[step * told..][..told]);
+        }
+        inputs
+    }
+
     /// Numbers of each state of one sequence.
     fn lens(&self) -> Vec<usize> {
         let Nodes { net, states, .. } = &*self.nodes;
@@ -75,12 +121,17 @@ fn predict(nodes: &Nodes, acts: &Activations, predictions: &mut Predictions) {
 }
 
 impl Student for S3taStudent {
+    /// What the last step was.
     fn inputs(&self) -> usize {
-        0
+        self.config.told()
+    }
+
+    fn picture(&self) -> usize {
+        self.config.pixels()
     }
 
     fn actions(&self) -> usize {
-        0
+        self.config.actions
     }
 
     fn learns(&self) -> Range<usize> {
@@ -91,9 +142,39 @@ impl Student for S3taStudent {
         self.params.set(flat)
     }
 
-    /// It learns from its own transitions, not from demonstrations, which have neither inputs nor actions here.
-    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
-        0.0
+    /// Cross entropy of the expert's choices. The values learn nothing from it.
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let actions = self.config.actions;
+        check_lengths(demonstration, [self.config.told(), actions], &piece);
+        let mut memory = vec![0.0; self.memory_len()];
+        let before = piece.start.saturating_sub(burn_in)..piece.start;
+        if !before.is_empty() {
+            let inputs = self.shown(demonstration, before);
+            let mut followed = std::mem::take(&mut self.predictions);
+            self.follow_from(&mut memory, &inputs, &mut followed);
+            self.predictions = followed;
+        }
+        if piece.is_empty() {
+            return 0.0;
+        }
+        let inputs = self.shown(demonstration, piece.clone());
+        let choices: Vec<usize> = chosen(demonstration, piece.clone(), actions).collect();
+        let level = self.level;
+        let outputs = &self.forward(piece.len(), &inputs, &memory).outputs;
+        let mut d_outputs = vec![0.0; outputs.len()];
+        let loss = cross_entropy(level, outputs, &choices, 1.0, &mut d_outputs);
+        let mut own = vec![0.0; gradient.len()];
+        self.backward(&d_outputs, &vec![0.0; piece.len()], &mut own);
+        for (sum, own) in gradient.iter_mut().zip(&own) {
+            *sum += own;
+        }
+        loss
     }
 
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
@@ -129,7 +210,9 @@ impl ActorCritic for S3taStudent {
         let begin = codes.len();
         codes.resize(begin + self.encoded_len(), 0.0);
         let (picture, told) = codes[begin..].split_at_mut(self.config.pixels());
-        self.config.look(observation, picture)?;
+        let mut pixels = vec![0; picture.len()];
+        self.config.look(observation, &mut pixels)?;
+        scale(&pixels, picture);
         self.config.tell(last, told)
     }
 
@@ -142,27 +225,7 @@ impl ActorCritic for S3taStudent {
     }
 
     fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
-        let width = self.encoded_len();
-        assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
-        let nodes = Arc::clone(&self.nodes);
-        let mut acts = nodes.net.activations(1);
-        let mut states: Vec<Vec<f32>> = self.lens().into_iter().map(|len| vec![0.0; len]).collect();
-        to.outputs.clear();
-        to.values.clear();
-        to.memories.clear();
-        for input in inputs.chunks_exact(width) {
-            for state in &states {
-                to.memories.extend_from_slice(state);
-            }
-            let (picture, told) = input.split_at(self.config.pixels());
-            let mut all = vec![picture, told];
-            all.extend(states.iter().map(|state| &state[..]));
-            nodes.net.forward(self.level, self.params.flat(), &all, 1, &mut acts);
-            for (state, nodes) in states.iter_mut().zip(&nodes.states) {
-                state.copy_from_slice(acts.get(nodes.output));
-            }
-            predict(&nodes, &acts, to);
-        }
+        self.follow_from(&mut vec![0.0; self.memory_len()], inputs, to);
     }
 
     fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {

@@ -1,4 +1,4 @@
-use foveate_core::{ActorCritic, Pixels, Predictions};
+use foveate_core::{ActorCritic, Demonstration, Pixels, Predictions};
 
 use super::*;
 
@@ -125,17 +125,18 @@ fn the_agent_acts_by_what_the_student_predicts() {
             let mut inputs = vec![];
             let (mut outputs, mut values) = (vec![], vec![]);
             for (step, picture) in pictures.iter().enumerate() {
-                last.push(memory.last);
+                last.push(context.choice);
                 let mut state = vec![];
                 agent.recurrent_state(&memory, &mut state);
                 assert_eq!(state.len(), student.memory_len());
                 states.push(state);
                 context.reward = reward(step);
-                let before = LastStep { action: memory.last.map(Action::Discrete), reward: reward(step) };
+                let before = LastStep { action: context.choice.map(Action::Discrete), reward: reward(step) };
                 student.encode_after(before, see(picture), &mut inputs).expect("it fits");
                 let decision = agent.act(see(picture), &mut memory, &mut context).expect("it fits");
                 outputs.extend_from_slice(decision.logits.expect("three choices"));
                 values.extend(decision.value);
+                let chosen = decision.action.iter().position(|&x| x == 1.0);
                 if config.torso == Torso::Attention {
                     let attention = decision.attention.expect("it attends");
                     assert_eq!((attention.heads(), attention.tokens().len()), (2, 4 * 3));
@@ -146,6 +147,7 @@ fn the_agent_acts_by_what_the_student_predicts() {
                 } else {
                     assert_eq!(decision.attention, None);
                 }
+                context.choice = chosen;
             }
             let mut followed = Predictions::default();
             student.follow(&inputs, &mut followed);
@@ -216,6 +218,45 @@ fn gradients_are_those_of_the_outputs() {
             student.backward(&of_outputs, &of_values, &mut gradient);
             assert_eq!(first.get_or_insert_with(|| gradient.clone()), &gradient, "{level:?}");
         }
+    }
+}
+
+/// What is recorded of a demonstration is what the agent saw, and the loss of a piece is the cross entropy of the expert's
+/// choices from the state that the steps before it leave; its gradient lowers it.
+#[test]
+fn an_expert_is_imitated() {
+    const STEPS: usize = 7;
+    for config in configs() {
+        let mut agent = S3taAgent::new(config.clone()).expect("good");
+        let flat = params(&config);
+        agent.set_params(&flat).expect("its own");
+        let mut memory = agent.memory();
+        let mut context = ActContext::default();
+        let mut demonstration = Demonstration { steps: STEPS, ..Demonstration::default() };
+        let mut losses = vec![];
+        for step in 0..STEPS {
+            let expert = step % 3;
+            let decision = agent.act(see(&picture(step)), &mut memory, &mut context).expect("it fits");
+            let logits: Vec<f64> = decision.logits.expect("three").iter().map(|&x| x.into()).collect();
+            losses.push(logits.iter().map(|x| x.exp()).sum::<f64>().ln() - logits[expert]);
+            let StudyInputs { numbers, picture } = agent.study_inputs(&memory).expect("both");
+            demonstration.inputs.extend_from_slice(numbers);
+            demonstration.pictures.push(picture);
+            demonstration.actions.extend((0..3).map(|i| f32::from(u8::from(i == expert))));
+            (context.choice, context.reward) = (Some(expert), 0.5);
+        }
+        let mut learner = student(&config);
+        let mut gradient = vec![0.0; flat.len()];
+        let loss = learner.study(&demonstration, 3..STEPS, 3, &mut gradient);
+        assert!((loss - losses[3..].iter().sum::<f64>()).abs() < 1e-4, "{loss} {losses:?}");
+        if config.units > 0 {
+            let forgetful = learner.study(&demonstration, 3..STEPS, 0, &mut vec![0.0; flat.len()]);
+            assert!((forgetful - loss).abs() > 1e-5, "the steps before leave a trace");
+        }
+        let lower: Vec<f32> = flat.iter().zip(&gradient).map(|(x, g)| x - 1e-3 * g).collect();
+        learner.set_params(&lower).expect("finite");
+        let after = learner.study(&demonstration, 3..STEPS, 3, &mut gradient);
+        assert!(after < loss, "{after} {loss}");
     }
 }
 
