@@ -67,6 +67,8 @@ fn tests() -> Result<()> {
     let (oracle, worlds) = (python::oracle()?, python::worlds()?);
     let mut cargo = cargo();
     cargo.args(["test", "--workspace", "--no-fail-fast"]);
+    // All of it is compiled once; what would be kept for the next edit costs time and disk.
+    cargo.env("CARGO_INCREMENTAL", "0");
     cargo.env("FOVEATE_PYTHON", oracle).env("FOVEATE_WORLDS_PYTHON", &worlds);
     // A machine that cannot have these tests all but what needs them.
     match browser::chromium() {

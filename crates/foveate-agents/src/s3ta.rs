@@ -17,8 +17,8 @@ mod tests;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, PixelShape, Policy,
-    PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens,
+    ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, Opened, PixelShape,
+    Policy, PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -30,7 +30,7 @@ use crate::params::{Params, forward_params};
 use crate::probabilities::probabilities;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
-use network::Nodes;
+use network::{Back, Front, Halves, Nodes};
 pub use student::S3taStudent;
 
 /// Settings. The defaults are those of the paper, for a screen of 210 × 160 pixels in colours and 18 actions: 2,286,611
@@ -57,6 +57,8 @@ pub struct S3taConfig {
     pub heads: usize,
     /// Where the scores of cells come from.
     pub attention: Source,
+    /// What queries times keys are multiplied by before the softmax; 1 in the paper. Not used by `key-norms`.
+    pub score_scale: f32,
     /// Frequencies of each kind and axis of the spatial basis, which has four times their square channels.
     pub frequencies: usize,
     /// Which functions the spatial basis multiplies.
@@ -127,6 +129,7 @@ impl Default for S3taConfig {
             keys: 8,
             heads: 4,
             attention: Source::default(),
+            score_scale: 1.0,
             frequencies: 4,
             basis: Basis::default(),
             query_hidden: vec![256, 128],
@@ -144,6 +147,11 @@ impl S3taConfig {
     /// Numbers of the picture.
     fn pixels(&self) -> usize {
         self.view.iter().product()
+    }
+
+    /// Numbers of a key: its contents, and the spatial basis.
+    const fn key_width(&self) -> usize {
+        self.keys.saturating_add(4_usize.saturating_mul(self.frequencies.saturating_mul(self.frequencies)))
     }
 
     /// Numbers that say what happened in the last step: the reward, and a bit for each action.
@@ -216,6 +224,8 @@ pub struct S3taAgent {
     config: S3taConfig,
     level: Level,
     nodes: Arc<Nodes>,
+    /// For decisions that are opened.
+    halves: Option<Arc<Halves>>,
     params: Params,
 }
 
@@ -229,6 +239,8 @@ pub struct S3taMemory {
     /// The states of the network: h and c of the vision core, h and c of the LSTM.
     states: Vec<Vec<f32>>,
     acts: Activations,
+    /// Of the halves, once a decision was opened.
+    halves: Option<[Activations; 2]>,
     logits: Vec<f32>,
     action: Vec<f64>,
 }
@@ -240,8 +252,9 @@ impl S3taAgent {
     /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: S3taConfig) -> Result<Self, PolicyError> {
         let nodes = Arc::new(network::build(&config)?);
+        let halves = network::halves(&config)?.map(Arc::new);
         let params = Params::zeros(nodes.net.tensors().to_vec());
-        Ok(S3taAgent { config, level: Level::best(), nodes, params })
+        Ok(S3taAgent { config, level: Level::best(), nodes, halves, params })
     }
 
     /// The same agent on another instruction set, which gives the same decisions to the bit.
@@ -251,9 +264,36 @@ impl S3taAgent {
         self
     }
 
+    /// What each head's scores of the cells are sums of: what is there, and where that is (Mott et al. 2019, section 4.3).
+    fn terms(&self, queries: &[f32], keys: &[f32]) -> [(&'static str, Vec<f32>); 2] {
+        let (width, contents) = (self.config.key_width(), self.config.keys);
+        let sums = |range: std::ops::Range<usize>| {
+            let mut sums = Vec::with_capacity(queries.len() / width * keys.len() / width);
+            for query in queries.chunks_exact(width) {
+                sums.extend(keys.chunks_exact(width).map(|key| {
+                    let pairs = query[range.clone()].iter().zip(&key[range.clone()]);
+                    pairs.map(|(q, k)| q * k).sum::<f32>() * self.config.score_scale
+                }));
+            }
+            sums
+        };
+        [("what", sums(0..contents)), ("where", sums(contents..width))]
+    }
+
     /// Its settings.
     pub const fn config(&self) -> &S3taConfig {
         &self.config
+    }
+}
+
+/// Writes the logits, and the probabilities of the choices or the one that is drawn.
+fn choose(from: &[f32], logits: &mut [f32], action: &mut [f64], context: &mut ActContext) {
+    logits.copy_from_slice(from);
+    probabilities(logits, action);
+    if matches!(context.mode, ActMode::Explore { .. }) {
+        let drawn = context.rng.weighted(action);
+        action.fill(0.0);
+        action[drawn] = 1.0;
     }
 }
 
@@ -269,6 +309,7 @@ impl Policy for S3taAgent {
             told: vec![0.0; self.config.told()],
             states: states.iter().map(|state| vec![0.0; len(state.input)]).collect(),
             acts: net.activations(1),
+            halves: None,
             logits: vec![0.0; self.config.actions],
             action: vec![0.0; self.config.actions],
         }
@@ -284,7 +325,7 @@ impl Policy for S3taAgent {
         memory: &'m mut S3taMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let S3taMemory { pixels, picture, told, states, acts, logits, action } = memory;
+        let S3taMemory { pixels, picture, told, states, acts, logits, action, .. } = memory;
         let Nodes { net, policy, value, attention, .. } = &*self.nodes;
         self.config.look(observation, pixels)?;
         scale(pixels, picture);
@@ -299,19 +340,80 @@ impl Policy for S3taAgent {
         for (state, nodes) in states.iter_mut().zip(&self.nodes.states) {
             state.copy_from_slice(acts.get(nodes.output));
         }
-        logits.copy_from_slice(acts.get(*policy));
-        probabilities(logits, action);
-        if matches!(context.mode, ActMode::Explore { .. }) {
-            let drawn = context.rng.weighted(action);
-            action.fill(0.0);
-            action[drawn] = 1.0;
-        }
+        choose(acts.get(*policy), logits, action, context);
         let value = Some(acts.get(*value)[0]);
         let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
         let Some(attention) = attention else { return Ok(decision) };
         let [rows, columns] = attention.cells;
         let tokens = Tokens::Cells { rows, columns };
         Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, attention.weights(acts))?))
+    }
+
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut S3taMemory,
+        context: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        let Some(halves) = &self.halves else { return Ok(false) };
+        let S3taMemory { pixels, picture, told, states, halves: acts, .. } = memory;
+        self.config.look(observation, pixels)?;
+        scale(pixels, picture);
+        let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
+        self.config.tell(last, told)?;
+        let Front { net, vision, attention, values, queries_and_keys } = &halves.front;
+        let [acts, _] = acts.get_or_insert_with(|| [net.activations(1), halves.back.net.activations(1)]);
+        let inputs = [&picture[..], &told[..], &states[0], &states[1], &states[2]];
+        net.forward(self.level, &self.params.flat()[..net.params()], &inputs, 1, acts);
+        for (state, nodes) in states.iter_mut().zip(vision) {
+            state.copy_from_slice(acts.get(nodes.output));
+        }
+        opened.units = attention.cells[0] * attention.cells[1];
+        opened.readers = self.config.heads;
+        opened.weights.clear();
+        opened.weights.extend_from_slice(attention.weights(acts));
+        opened.values.clear();
+        opened.values.extend_from_slice(acts.get(*values));
+        opened.terms.clear();
+        if let Some([queries, keys]) = *queries_and_keys {
+            opened.terms.extend(self.terms(acts.get(queries), acts.get(keys)));
+        }
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut S3taMemory,
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let bad = |why: String| Err(PolicyError::BadAttention { why });
+        let Some(halves) = &self.halves else {
+            return bad("an agent without attention cannot be opened".into());
+        };
+        let Back { net, core, policy, value } = &halves.back;
+        let [rows, columns] = halves.front.attention.cells;
+        let features: usize = halves.front.net.shape(halves.front.values).iter().product();
+        let (weights, values) = (self.config.heads * rows * columns, features);
+        if opened.weights.len() != weights || opened.values.len() != values {
+            return bad(format!(
+                "{} weights and values of {} numbers, where the agent takes {weights} and {values}",
+                opened.weights.len(),
+                opened.values.len()
+            ));
+        }
+        let S3taMemory { told, states, halves: acts, logits, action, .. } = memory;
+        let [_, acts] = acts.get_or_insert_with(|| [halves.front.net.activations(1), net.activations(1)]);
+        let inputs = [&opened.weights[..], &opened.values, told, &states[2], &states[3]];
+        let flat = self.params.flat();
+        net.forward(self.level, &flat[flat.len() - net.params()..], &inputs, 1, acts);
+        for (state, nodes) in states[2..].iter_mut().zip(core) {
+            state.copy_from_slice(acts.get(nodes.output));
+        }
+        choose(acts.get(*policy), logits, action, context);
+        let value = Some(acts.get(*value)[0]);
+        Ok(Decision { logits: Some(logits), value, ..Decision::new(action) })
     }
 
     fn study_inputs<'m>(&self, memory: &'m S3taMemory) -> Result<StudyInputs<'m>, PolicyError> {

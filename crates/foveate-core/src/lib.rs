@@ -35,6 +35,7 @@ mod imitate;
 mod learner;
 pub mod near;
 mod observation;
+mod opened;
 mod packed;
 mod policy;
 mod registry;
@@ -72,6 +73,7 @@ pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,
     Pixels, PixelsBuf, SENSORS,
 };
+pub use opened::Opened;
 pub use packed::{PackedError, PackedPictures};
 pub use policy::{
     ActContext, ActMode, Agent, AgentBatch, Decision, Policy, PolicyAgent, PolicyError, TensorShape, Turn,

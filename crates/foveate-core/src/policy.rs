@@ -2,7 +2,7 @@
 
 use crate::hint::Task;
 use crate::near::hint;
-use crate::{Attention, Observation, Rng, Seed, StudyInputs, Threads};
+use crate::{Attention, Observation, Opened, Rng, Seed, StudyInputs, Threads};
 
 /// A policy: it maps observations to decisions. What it attended to is part of every decision.
 ///
@@ -53,6 +53,37 @@ pub trait Policy: Send + Sync {
             decided(i, self.act(turn.observation, &mut memories[turn.episode], turn.context)?);
         }
         Ok(())
+    }
+
+    /// Begins a decision on `observation` and stops at the attention: fills `opened`, and returns whether the policy can do
+    /// this. [`Policy::resume`] ends the decision. Both together are [`Policy::act`]: the same action and memory, to the bit.
+    ///
+    /// # Errors
+    /// Those of [`Policy::act`].
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut Self::Memory,
+        context: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        let _ = (observation, memory, context, opened);
+        Ok(false)
+    }
+
+    /// Ends a decision that [`Policy::open`] began, with what `opened` holds: weights and values of that decision, or others
+    /// in their place. Everything else comes from `memory`.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadAttention`] when `opened` does not fit the policy, or the policy cannot be opened.
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut Self::Memory,
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let _ = (opened, memory, context);
+        Err(PolicyError::BadAttention { why: "this policy cannot be opened at its attention".into() })
     }
 
     /// Takes in `observation` in a step in which another acts, such as an expert. Afterwards `memory` is as after
@@ -257,6 +288,29 @@ pub trait Agent: Send {
         context: &mut ActContext,
     ) -> Result<Decision<'_>, PolicyError>;
 
+    /// Begins a decision and stops at the attention, see [`Policy::open`].
+    ///
+    /// # Errors
+    /// Those of [`Agent::act`].
+    fn open(
+        &mut self,
+        observation: Observation<'_>,
+        context: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        let _ = (observation, context, opened);
+        Ok(false)
+    }
+
+    /// Ends a decision that [`Agent::open`] began, see [`Policy::resume`].
+    ///
+    /// # Errors
+    /// [`PolicyError::BadAttention`] when `opened` does not fit the agent, or the agent cannot be opened.
+    fn resume(&mut self, opened: &Opened, context: &mut ActContext) -> Result<Decision<'_>, PolicyError> {
+        let _ = (opened, context);
+        Err(PolicyError::BadAttention { why: "this agent cannot be opened at its attention".into() })
+    }
+
     /// Takes in `observation` in a step in which another acts, see [`Policy::observe`].
     ///
     /// # Errors
@@ -352,6 +406,19 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
         context: &mut ActContext,
     ) -> Result<Decision<'_>, PolicyError> {
         self.policy.act(observation, &mut self.memory, context)
+    }
+
+    fn open(
+        &mut self,
+        observation: Observation<'_>,
+        context: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        self.policy.open(observation, &mut self.memory, context, opened)
+    }
+
+    fn resume(&mut self, opened: &Opened, context: &mut ActContext) -> Result<Decision<'_>, PolicyError> {
+        self.policy.resume(opened, &mut self.memory, context)
     }
 
     fn observe(&mut self, observation: Observation<'_>, context: &mut ActContext) -> Result<(), PolicyError> {

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod cells_tests;
 mod files;
+#[cfg(test)]
+mod heads_tests;
 mod jobs;
 #[cfg(test)]
 mod sensors_tests;
@@ -18,9 +20,12 @@ use std::path::Path;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
-pub use foveate_explain::study::{CellReport, Progress, ReportHead, SensorReport, StudyReport};
+pub use foveate_explain::study::{
+    Analysis, CellReport, HeadsReport, Progress, ReportHead, SensorReport, StudyReport,
+};
 use foveate_explain::study::{
-    StudyError, StudyRequest, attends_to_cells, has_attention, listens, study, study_cells, study_sensors,
+    HeadsRequest, StudyError, StudyRequest, attends_to_cells, has_attention, listens, study, study_cells,
+    study_heads, study_sensors,
 };
 use foveate_explain::trajectory::Dimension;
 
@@ -99,36 +104,17 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, RunError> {
-    let ExplainRequest { episodes, decisions, .. } = *request;
-    let refused = |why: String| Err(RunError::BadRequest { why });
-    if episodes == 0 || decisions == 0 || request.max_steps == Some(0) {
-        return refused("a report needs at least 1 episode, 1 decision and 1 step; raise what is 0".into());
-    }
-    if episodes.saturating_mul(decisions) > MOST_DECISIONS {
-        return refused(format!(
-            "{episodes} episodes with {decisions} decisions each are more than {MOST_DECISIONS} in all; lower {} or {}",
-            Setting::Episodes,
-            Setting::Decisions
-        ));
-    }
     if !has_attention(request.env, request.agent, request.seed) {
-        return refused(format!(
-            "{}: this agent has no attention, so there is nothing to explain about where it looks; {} and {} show what it does",
-            request.labels.weights,
-            Task::Evaluate,
-            Task::Watch
-        ));
+        return Err(RunError::BadRequest {
+            why: format!(
+                "{}: this agent has no attention, so there is nothing to explain about where it looks; {} and {} show what it does",
+                request.labels.weights,
+                Task::Evaluate,
+                Task::Watch
+            ),
+        });
     }
-    check_count(request.workers)?;
-    let jobs = episodes.saturating_mul(decisions);
-    let workers = if request.workers == 0 { default_workers() } else { request.workers };
-    let threads = workers.min(jobs);
-    let (params, spec) = (request.agent.params().len(), request.env.spec());
-    let starts = EPISODE + 32 * params as u64 + 4 * budget::world(spec);
-    budget::workers(threads, params, spec)
-        .with(format!("{jobs} decisions"), jobs as u64, DECISION, format!("lower {}", Setting::Decisions))
-        .with(format!("{episodes} episodes"), episodes as u64, starts, format!("lower {}", Setting::Episodes))
-        .fits_memory("this report")?;
+    let workers = check(request)?;
     let folder = Folder::create(request.out)?;
     let dimensions = crate::watch::dials(request.env.spec())
         .into_iter()
@@ -139,8 +125,8 @@ pub fn run(
         agent: request.agent,
         labels: request.labels.clone(),
         seed: request.seed,
-        episodes,
-        decisions,
+        episodes: request.episodes,
+        decisions: request.decisions,
         max_steps: request.max_steps,
         dimensions,
         sensors: request.sensors.iter().map(ToString::to_string).collect(),
@@ -168,6 +154,66 @@ pub fn run(
         report.head.folder = request.out.to_path_buf();
         Report::Pictures(Box::new(report))
     };
+    folder.commit()?;
+    Ok(report)
+}
+
+/// Checks the size of a request, and returns the number of threads for it.
+fn check(request: &ExplainRequest<'_>) -> Result<usize, RunError> {
+    let ExplainRequest { episodes, decisions, .. } = *request;
+    let refused = |why: String| Err(RunError::BadRequest { why });
+    if episodes == 0 || decisions == 0 || request.max_steps == Some(0) {
+        return refused("a report needs at least 1 episode, 1 decision and 1 step; raise what is 0".into());
+    }
+    if episodes.saturating_mul(decisions) > MOST_DECISIONS {
+        return refused(format!(
+            "{episodes} episodes with {decisions} decisions each are more than {MOST_DECISIONS} in all; lower {} or {}",
+            Setting::Episodes,
+            Setting::Decisions
+        ));
+    }
+    check_count(request.workers)?;
+    let jobs = episodes.saturating_mul(decisions);
+    let workers = if request.workers == 0 { default_workers() } else { request.workers };
+    let threads = workers.min(jobs);
+    let (params, spec) = (request.agent.params().len(), request.env.spec());
+    let starts = EPISODE + 32 * params as u64 + 4 * budget::world(spec);
+    budget::workers(threads, params, spec)
+        .with(format!("{jobs} decisions"), jobs as u64, DECISION, format!("lower {}", Setting::Decisions))
+        .with(format!("{episodes} episodes"), episodes as u64, starts, format!("lower {}", Setting::Episodes))
+        .fits_memory("this report")?;
+    Ok(workers)
+}
+
+/// Analyses the heads of an agent that attends to the cells of a picture; writes figures and numbers to a folder, and calls
+/// `progress` repeatedly.
+///
+/// # Errors
+/// When the agent has no such heads, an episode fails, the user asks to stop, or the folder cannot be made. An older report
+/// is then untouched.
+pub fn heads(
+    request: &ExplainRequest<'_>,
+    analysis: Analysis,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<HeadsReport, RunError> {
+    let workers = check(request)?;
+    let folder = Folder::create(request.out)?;
+    let what = HeadsRequest {
+        analysis,
+        env: request.env,
+        agent: request.agent,
+        labels: request.labels.clone(),
+        seed: request.seed,
+        episodes: request.episodes,
+        max_steps: request.max_steps,
+        decisions: request.decisions,
+    };
+    let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
+    let study = study_heads(&what, &ThreadScheduler { workers, stop }, progress).map_err(failed)?;
+    progress(Progress { what: "writing", done: 1.0 });
+    let mut report = study.write(&mut |name: &str, bytes: &[u8]| folder.add(name, bytes))?;
+    report.folder = request.out.to_path_buf();
     folder.commit()?;
     Ok(report)
 }

@@ -11,7 +11,7 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, ExplainRequest, Report};
+use foveate_run::explain::{self, Analysis, ExplainRequest, HeadsReport, Report};
 use foveate_run::fit;
 use foveate_run::stress::Contender;
 use foveate_run::watch::{self, WatchReport, WatchRequest};
@@ -239,6 +239,30 @@ impl LoadedAgent {
         stop: &Stop,
         progress: &mut dyn FnMut(explain::Progress),
     ) -> Result<Report, RunError> {
+        self.explaining(world, explanation, |request| explain::run(request, stop, progress))
+    }
+
+    /// Analyses the heads of an agent that attends to the cells of a picture, and writes figures and numbers.
+    ///
+    /// # Errors
+    /// Those of [`LoadedAgent::evaluate`]; when the agent has no such heads; when the folder cannot be written.
+    pub fn heads(
+        &self,
+        world: &World,
+        analysis: Analysis,
+        explanation: &Explanation<'_>,
+        stop: &Stop,
+        progress: &mut dyn FnMut(explain::Progress),
+    ) -> Result<HeadsReport, RunError> {
+        self.explaining(world, explanation, |request| explain::heads(request, analysis, stop, progress))
+    }
+
+    fn explaining<T>(
+        &self,
+        world: &World,
+        explanation: &Explanation<'_>,
+        run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
         let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
         let (env, agent, labels) = (&*env, &*agent, self.labels());
@@ -255,7 +279,7 @@ impl LoadedAgent {
             workers,
             out,
         };
-        explain::run(&request, stop, progress)
+        run(&request)
     }
 }
 

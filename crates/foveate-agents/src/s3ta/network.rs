@@ -99,6 +99,9 @@ fn check(config: &S3taConfig) -> Result<(), PolicyError> {
     if !(config.reward_clip >= 0.0 && config.reward_clip.is_finite()) {
         return bad(format!("reward_clip = {}; it must be at least 0", config.reward_clip));
     }
+    if !(config.score_scale > 0.0 && config.score_scale <= 100.0) {
+        return bad(format!("score_scale = {}; choose from above 0 to 100", config.score_scale));
+    }
     if !(-100.0..=100.0).contains(&config.forget_bias) {
         return bad(format!("forget_bias = {}; choose from -100 to 100", config.forget_bias));
     }
@@ -155,9 +158,7 @@ pub(super) fn build(config: &S3taConfig) -> Result<Nodes, PolicyError> {
         Torso::Residual => residual(config, &mut net, picture, told),
     };
     let Parts { state, states, attention } = nodes;
-    let x = if config.trunk > 0 { layers(&mut net, "trunk", &[config.trunk], state, true) } else { state };
-    let policy = net.layer("policy", Linear::new(config.actions), [x]);
-    let value = net.layer("value", Linear::new(1), [x]);
+    let [policy, value] = act(config, &mut net, state);
     let mut read = vec![policy, value];
     read.extend(states.iter().map(|state| state.output));
     read.extend(attention.as_ref().map(|attention| match attention.weights {
@@ -175,28 +176,66 @@ struct Parts {
     attention: Option<AttentionNodes>,
 }
 
+/// The states of the vision core, and those of the LSTM.
+fn vision_states(config: &S3taConfig, net: &mut Builder, cells: [usize; 2]) -> [Node; 2] {
+    ["vision_h", "vision_c"].map(|name| net.state(name, [cells[0], cells[1], config.channels]))
+}
+
+fn core_states(config: &S3taConfig, net: &mut Builder) -> [Node; 2] {
+    ["core_h", "core_c"].map(|name| net.state(name, [config.units]))
+}
+
+/// What the vision core sees.
+struct Seen {
+    cells: [usize; 2],
+    vision: [StateNodes; 2],
+    /// `[rows, columns, keys]`
+    contents: Node,
+    /// `[cells, features]`, with the spatial basis.
+    values: Node,
+    basis: SpatialBasis,
+}
+
 fn attentive(config: &S3taConfig, net: &mut Builder, picture: Node, told: Node) -> Parts {
-    let S3taConfig { channels, keys, heads, forget_bias, .. } = *config;
-    // 1. The vision core: convolutions, then a ConvLSTM.
+    let x = convolve(config, net, picture);
+    let cells = cells(net, x);
+    let vision = vision_states(config, net, cells);
+    let core = core_states(config, net);
+    let seen = see(config, net, x, vision);
+    let queries = ask(config, net, core[0], told);
+    let (answers, weights, _) = attend(config, net, &seen, queries);
+    let core = answer(config, net, (answers, queries, told), core);
+    let attention = Some(AttentionNodes { cells, weights });
+    Parts { state: core[0].output, states: [seen.vision, core].concat(), attention }
+}
+
+/// 1. The vision core: convolutions …
+fn convolve(config: &S3taConfig, net: &mut Builder, picture: Node) -> Node {
     let mut x = picture;
     for (i, &ConvolutionLayer { filters, size, stride }) in config.convolutions.iter().enumerate() {
         let conv = Conv::new(filters, size).with_stride(stride).with_padding(Padding::Same);
         x = net.layer(&format!("vision_conv{}", i + 1), conv, [x]);
         x = net.map(Function::Relu, x);
     }
-    let cells = match *net.shape(x) {
+    x
+}
+
+fn cells(net: &Builder, x: Node) -> [usize; 2] {
+    match *net.shape(x) {
         [rows, columns, _] => [rows, columns],
         _ => [1, 1],
-    };
-    let [rows, columns] = cells;
-    let vision = ["vision_h", "vision_c"].map(|name| net.state(name, [rows, columns, channels]));
-    let core = ["core_h", "core_c"].map(|name| net.state(name, [config.units]));
+    }
+}
+
+/// … then a `ConvLSTM`, whose output is keys and values, with the spatial basis.
+fn see(config: &S3taConfig, net: &mut Builder, x: Node, vision: [Node; 2]) -> Seen {
+    let S3taConfig { channels, keys, .. } = *config;
+    let cells = cells(net, x);
     let conv = Conv::new(4 * channels, config.size).with_padding(Padding::Same);
     let from_x = net.layer("vision_input", conv, [x]);
     let from_h = net.layer("vision_state", conv.without_bias(), [vision[0]]);
     let sums = net.then(Add, [from_x, from_h]);
-    let vision = gates(net, sums, vision, forget_bias);
-    // 2. Keys and values, with the spatial basis.
+    let vision = gates(net, sums, vision, config.forget_bias);
     let seen = vision[0].output;
     let basis = SpatialBasis::new(
         config.frequencies,
@@ -209,40 +248,140 @@ fn attentive(config: &S3taConfig, net: &mut Builder, picture: Node, told: Node) 
     let contents = net.then(Part { begin: 0, len: keys }, [seen]);
     let values = net.then(Part { begin: keys, len: channels - keys }, [seen]);
     let values = net.then(basis, [values]);
-    let width = channels - keys + basis.channels();
-    let values = net.reshape(values, [rows * columns, width]);
-    // 3. Queries from the state before this step, and the answers to them.
-    let key_width = keys + basis.channels();
-    let queries = match config.attention {
+    let values = net.reshape(values, [cells[0] * cells[1], channels - keys + basis.channels()]);
+    Seen { cells, vision, contents, values, basis }
+}
+
+/// 2. Queries from the state before this step, the key of every head after the other.
+fn ask(config: &S3taConfig, net: &mut Builder, core_h: Node, told: Node) -> Option<Node> {
+    let numbers = config.heads * config.key_width();
+    match config.attention {
         Source::TopDown => {
-            let x = layers(net, "query", &config.query_hidden, core[0], true);
-            Some(net.layer("query", Linear::new(heads * key_width), [x]))
+            let x = layers(net, "query", &config.query_hidden, core_h, true);
+            Some(net.layer("query", Linear::new(numbers), [x]))
         }
-        Source::FixedQuery => Some(net.layer("query", Learned::new([heads * key_width]), [told])),
+        Source::FixedQuery => Some(net.layer("query", Learned::new([numbers]), [told])),
         Source::KeyNorms => None,
-    };
-    let (answers, weights) = if let Some(queries) = queries {
-        let keys = net.then(basis, [contents]);
-        let keys = net.reshape(keys, [rows * columns, key_width]);
-        let asked = net.reshape(queries, [heads, key_width]);
-        let answers = net.then(SoftmaxAttention::new(1.0), [asked, keys, values]);
-        (answers, Weights::Kept(answers))
+    }
+}
+
+/// 3. Answers, `[heads, features]`, the weights behind them, and with queries the queries and keys.
+fn attend(
+    config: &S3taConfig,
+    net: &mut Builder,
+    seen: &Seen,
+    queries: Option<Node>,
+) -> (Node, Weights, Option<[Node; 2]>) {
+    let cells = seen.cells[0] * seen.cells[1];
+    if let Some(queries) = queries {
+        let keys = net.then(seen.basis, [seen.contents]);
+        let keys = net.reshape(keys, [cells, config.key_width()]);
+        let asked = net.reshape(queries, [config.heads, config.key_width()]);
+        let answers = net.then(SoftmaxAttention::new(config.score_scale), [asked, keys, seen.values]);
+        (answers, Weights::Kept(answers), Some([asked, keys]))
     } else {
-        let keys = net.reshape(contents, [rows * columns, keys]);
-        let norms = net.then(GroupNorms::new(heads), [keys]);
+        let keys = net.reshape(seen.contents, [cells, config.keys]);
+        let norms = net.then(GroupNorms::new(config.heads), [keys]);
         let weights = net.then(Softmax, [norms]);
-        (net.then(WeightedSum, [weights, values]), Weights::Output(weights))
-    };
-    // 4. Answers, queries and the last step feed the LSTM.
-    let mut x = net.reshape(answers, [heads * width]);
+        (net.then(WeightedSum, [weights, seen.values]), Weights::Output(weights), None)
+    }
+}
+
+/// 4. Answers, queries and the last step feed the LSTM.
+fn answer(
+    config: &S3taConfig,
+    net: &mut Builder,
+    (answers, queries, told): (Node, Option<Node>, Node),
+    core: [Node; 2],
+) -> [StateNodes; 2] {
+    let flat = numbers(net, answers);
+    let mut x = net.reshape(answers, [flat]);
     if let Some(queries) = queries {
         x = net.then(Concat, [x, queries]);
     }
     x = net.then(Concat, [x, told]);
     x = layers(net, "answer", &config.answer_hidden, x, config.answer_relu);
-    let core = lstm(net, x, core, forget_bias);
-    let attention = Some(AttentionNodes { cells, weights });
-    Parts { state: core[0].output, states: [vision, core].concat(), attention }
+    lstm(net, x, core, config.forget_bias)
+}
+
+/// Choice and value from the state.
+fn act(config: &S3taConfig, net: &mut Builder, state: Node) -> [Node; 2] {
+    let x = if config.trunk > 0 { layers(net, "trunk", &[config.trunk], state, true) } else { state };
+    [net.layer("policy", Linear::new(config.actions), [x]), net.layer("value", Linear::new(1), [x])]
+}
+
+/// The network in two: up to the attention, and from it on.
+#[derive(Debug)]
+pub(super) struct Halves {
+    pub(super) front: Front,
+    pub(super) back: Back,
+}
+
+/// Its inputs: the picture, what the last step was, h and c of the vision core, h of the LSTM. Its parameters are the first of
+/// the network.
+#[derive(Debug)]
+pub(super) struct Front {
+    pub(super) net: Network,
+    pub(super) vision: [StateNodes; 2],
+    pub(super) attention: AttentionNodes,
+    /// `[cells, features]`
+    pub(super) values: Node,
+    /// `[heads, width]` and `[cells, width]`, where queries ask.
+    pub(super) queries_and_keys: Option<[Node; 2]>,
+}
+
+/// Its inputs: weights `[heads, cells]`, values, what the last step was, h and c of the LSTM. Its parameters are the last of the
+/// network; those of the queries belong to both halves.
+#[derive(Debug)]
+pub(super) struct Back {
+    pub(super) net: Network,
+    pub(super) core: [StateNodes; 2],
+    pub(super) policy: Node,
+    pub(super) value: Node,
+}
+
+/// The two halves; `None` for the residual torso, which has no attention.
+///
+/// # Errors
+/// When the settings make no sense.
+pub(super) fn halves(config: &S3taConfig) -> Result<Option<Halves>, PolicyError> {
+    check(config)?;
+    if config.torso == Torso::Residual {
+        return Ok(None);
+    }
+    let refused = |error: foveate_learn::NetworkError| bad(error.to_string());
+    let mut net = Builder::default();
+    let picture = net.input("picture", config.view);
+    let told = net.input("told", [config.told()]);
+    let x = convolve(config, &mut net, picture);
+    let cells = cells(&net, x);
+    let states = vision_states(config, &mut net, cells);
+    let core_h = net.state("core_h", [config.units]);
+    let seen = see(config, &mut net, x, states);
+    let queries = ask(config, &mut net, core_h, told);
+    let (answers, weights, queries_and_keys) = attend(config, &mut net, &seen, queries);
+    let mut read = vec![answers, seen.values, seen.vision[0].output, seen.vision[1].output];
+    read.extend(queries_and_keys.into_iter().flatten());
+    if let Weights::Output(weights) = weights {
+        read.push(weights);
+    }
+    let features = net.shape(seen.values).to_vec();
+    let attention = AttentionNodes { cells, weights };
+    let Seen { vision, values, .. } = seen;
+    let net = net.build(&read).or_else(refused)?;
+    let front = Front { net, vision, attention, values, queries_and_keys };
+
+    let mut net = Builder::default();
+    let weights = net.input("weights", [config.heads, features[0]]);
+    let values = net.input("values", features);
+    let told = net.input("told", [config.told()]);
+    let core = core_states(config, &mut net);
+    let queries = ask(config, &mut net, core[0], told);
+    let answers = net.then(WeightedSum, [weights, values]);
+    let core = answer(config, &mut net, (answers, queries, told), core);
+    let [policy, value] = act(config, &mut net, core[0].output);
+    let net = net.build(&[policy, value, core[0].output, core[1].output]).or_else(refused)?;
+    Ok(Some(Halves { front, back: Back { net, core, policy, value } }))
 }
 
 /// Espeholt et al. 2018, figure 3, right.

@@ -29,7 +29,7 @@ fn configs() -> Vec<S3taConfig> {
     let residual = S3taConfig { torso: Torso::Residual, answer_hidden: vec![4], trunk: 0, ..small() };
     vec![
         small(),
-        S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, ..small() },
+        S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, score_scale: 0.4, ..small() },
         S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
         S3taConfig { units: 0, ..residual.clone() },
         residual,
@@ -221,6 +221,64 @@ fn gradients_are_those_of_the_outputs() {
     }
 }
 
+/// Opening a decision and resuming it is deciding, to the bit; what is resumed decides.
+#[test]
+fn a_decision_can_be_opened() {
+    for config in configs() {
+        for level in Level::available() {
+            let mut agent = S3taAgent::new(config.clone()).expect("good").with_level(level);
+            agent.set_params(&params(&config)).expect("its own");
+            let (mut memory, mut other) = (agent.memory(), agent.memory());
+            let explore = ActMode::Explore { epsilon: 0.0 };
+            let mut context = ActContext::new(Seed::root(2), explore);
+            let mut opened = Opened::default();
+            for step in 0..4 {
+                let mut again = context.clone();
+                let can =
+                    agent.open(see(&picture(step)), &mut other, &context, &mut opened).expect("it fits");
+                let whole = agent.act(see(&picture(step)), &mut memory, &mut context).expect("it fits");
+                assert_eq!(can, config.torso == Torso::Attention);
+                if !can {
+                    let said = agent.resume(&opened, &mut other, &mut again).expect_err("closed");
+                    assert!(said.to_string().contains("without attention"), "{said}");
+                    break;
+                }
+                assert_eq!(whole.attention.expect("it attends").weights(), opened.weights);
+                let chosen = whole.action.iter().position(|&x| x == 1.0);
+                let whole = (whole.logits.map(<[f32]>::to_vec), whole.value, whole.action.to_vec());
+                let mut changed = (opened.clone(), other.clone());
+                let halves = agent.resume(&opened, &mut other, &mut again).expect("its own");
+                let halves = (halves.logits.map(<[f32]>::to_vec), halves.value, halves.action.to_vec());
+                assert_eq!(halves, whole, "{level:?} {config:?}");
+                assert_eq!(memory.states, other.states);
+                assert_eq!(context.rng.clone().next_f64(), again.rng.clone().next_f64());
+                // Scores are sums of their terms, up to a number for each head.
+                if config.attention != Source::KeyNorms {
+                    let names: Vec<_> = opened.terms.iter().map(|term| term.0).collect();
+                    assert_eq!(names, ["what", "where"]);
+                    for head in 0..opened.readers {
+                        let cells = head * opened.units..(head + 1) * opened.units;
+                        let terms = opened.terms[0].1[cells.clone()].iter().zip(&opened.terms[1].1[cells]);
+                        let apart: Vec<f32> = terms
+                            .zip(opened.row(head))
+                            .map(|((what, place), weight)| what + place - weight.ln())
+                            .collect();
+                        assert!(apart.iter().all(|x| (x - apart[0]).abs() < 1e-4), "{apart:?}");
+                    }
+                }
+                // Other values give another decision; values that do not fit, none.
+                changed.0.values.iter_mut().for_each(|x| *x += 1.0);
+                let moved = agent.resume(&changed.0, &mut changed.1, &mut again).expect("it fits");
+                assert_ne!(moved.logits.map(<[f32]>::to_vec), whole.0);
+                changed.0.values.pop();
+                let said = agent.resume(&changed.0, &mut changed.1, &mut again).expect_err("too few");
+                assert!(said.to_string().contains("where the agent takes"), "{said}");
+                context.choice = chosen;
+            }
+        }
+    }
+}
+
 /// What is recorded of a demonstration is what the agent saw, and the loss of a piece is the cross entropy of the expert's
 /// choices from the state that the steps before it leave; its gradient lowers it.
 #[test]
@@ -274,6 +332,7 @@ fn impossible_settings_are_refused() {
         (S3taConfig { channels: usize::MAX, ..small() }, "channels"),
         (S3taConfig { frequencies: 65, ..small() }, "frequencies"),
         (S3taConfig { reward_clip: f64::NAN, ..small() }, "reward_clip = NaN"),
+        (S3taConfig { score_scale: 0.0, ..small() }, "score_scale = 0; choose"),
         (S3taConfig { forget_bias: f32::INFINITY, ..small() }, "forget_bias"),
         (S3taConfig { query_hidden: vec![1; 65], ..small() }, "query_hidden names 65 layers"),
         (S3taConfig { answer_hidden: vec![0], ..small() }, "answer_hidden"),

@@ -78,7 +78,7 @@ impl Explain {
 }
 
 /// The status line: the current phase, its progress, and the remaining time.
-fn status(Progress { what, done }: Progress, seconds: f64) -> String {
+pub(super) fn status(Progress { what, done }: Progress, seconds: f64) -> String {
     let left = if done > 0.02 {
         format!(", about {:.0} s left", seconds / done * (1.0 - done))
     } else {

@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod eval;
 mod explain;
+mod heads;
 mod import;
 mod lab;
 mod list;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Stress(stress::Stress),
     Watch(watch::Watch),
     Explain(explain::Explain),
+    Heads(heads::Heads),
     Replay(replay::Replay),
     Import(import::Import),
     Lab(lab::Lab),
@@ -55,6 +57,7 @@ impl Command {
             Command::Stress(command) => command.run(),
             Command::Watch(command) => command.run(),
             Command::Explain(command) => command.run(),
+            Command::Heads(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),
             Command::Lab(command) => command.run(),

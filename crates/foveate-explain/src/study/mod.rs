@@ -10,6 +10,7 @@ mod conditions;
 mod figures;
 mod film;
 mod head;
+mod heads;
 mod phases;
 mod play;
 mod probes;
@@ -29,6 +30,7 @@ pub use cells::{
     attends_to_cells, study_cells,
 };
 pub use head::ReportHead;
+pub use heads::{Analysis, Finding, HeadsReport, HeadsRequest, HeadsStudy, attends_with_heads, study_heads};
 pub use sensors::{
     RankTest, Recovered, RecoveredSensor, SensorFinding, SensorMethod, SensorReport, SensorStudy, listens,
     study_sensors,

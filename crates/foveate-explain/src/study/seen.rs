@@ -90,6 +90,25 @@ impl SeenPicture {
         [self.picture.width(), self.picture.height() / self.parts.max(1)]
     }
 
+    /// What `pixels` show in place of what `env` shows.
+    pub(super) fn of_pixels(pixels: Option<Pixels<'_>>, env: &dyn Env) -> Result<Self, StudyError> {
+        let pixels = pixels.map_or_else(|| pictures(env), Ok)?;
+        Ok(SeenPicture::new(pixels, None, env.sensor_order()))
+    }
+
+    /// Pictures of the stack.
+    pub(super) const fn frames(&self) -> usize {
+        self.shape.frames
+    }
+
+    /// The newest picture of the stack, whatever the agent's grid lies over.
+    pub(super) fn newest_frame(&self) -> Image<'_> {
+        let (width, height) = (self.shape.width, self.shape.height);
+        let rgb = self.picture.rgb();
+        let newest = rgb.get(rgb.len().saturating_sub(width * height * 3)..).unwrap_or(rgb);
+        Image::new(width, height, newest).unwrap_or_else(|| self.picture())
+    }
+
     /// The newest picture that the agent's grid lies over.
     pub(super) fn newest(&self) -> Image<'_> {
         self.newest_of(&self.picture)

@@ -1,0 +1,86 @@
+//! Decisions opened at their attention, so that others than the policy can change what was attended to and see what it does.
+
+/// A decision between its attention and what comes after: what each reader takes from each unit. Filled by
+/// [`Policy::open`](crate::Policy::open); [`Policy::resume`](crate::Policy::resume) decides from it, changed or not.
+///
+/// | agent | units | readers | values |
+/// |---|---|---|---|
+/// | S3TA | cells of the picture | heads | features of a cell, its place included |
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Opened {
+    /// Number of units that can be attended to: cells, patches, sensors, nodes.
+    pub units: usize,
+    /// Number of readers, each with weights of its own: heads, codes, nodes that ask.
+    pub readers: usize,
+    /// `[readers, units]`: how much each reader takes of each unit.
+    pub weights: Vec<f32>,
+    /// `[units, width]`: what there is to take, of each unit as many numbers.
+    pub values: Vec<f32>,
+    /// What the scores behind the weights are sums of, by name, `[readers, units]` each; empty where they are no sums.
+    pub terms: Vec<(&'static str, Vec<f32>)>,
+}
+
+impl Opened {
+    /// Numbers of a unit's value.
+    pub const fn width(&self) -> usize {
+        if self.units == 0 { 0 } else { self.values.len() / self.units }
+    }
+
+    /// `[units]`: the weights of one reader.
+    ///
+    /// # Panics
+    /// When there is no such reader.
+    pub fn row(&self, reader: usize) -> &[f32] {
+        &self.weights[reader * self.units..][..self.units]
+    }
+
+    /// `[width]`: the value of one unit.
+    ///
+    /// # Panics
+    /// When there is no such unit.
+    pub fn value(&self, unit: usize) -> &[f32] {
+        let width = self.width();
+        &self.values[unit * width..][..width]
+    }
+
+    /// Sets weights below `share` of the largest of their reader to 0, and scales the others to the sum that all had (Mott et
+    /// al. 2019, the test of hard attention). A `share` of 0 changes nothing.
+    pub fn threshold(&mut self, share: f32) {
+        for row in self.weights.chunks_exact_mut(self.units.max(1)) {
+            let most = row.iter().copied().fold(0.0, f32::max);
+            let before: f32 = row.iter().sum();
+            for weight in &mut *row {
+                if *weight < share * most {
+                    *weight = 0.0;
+                }
+            }
+            let after: f32 = row.iter().sum();
+            if after > 0.0 && after != before {
+                row.iter_mut().for_each(|weight| *weight *= before / after);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_weights_are_dropped_and_the_others_keep_the_sum() {
+        let weights = vec![0.5, 0.25, 0.125, 0.125, 0.25, 0.25, 0.25, 0.25];
+        let opened = Opened { units: 4, readers: 2, weights, values: vec![0.0; 8], terms: vec![] };
+        assert_eq!(opened.width(), 2);
+        let at = |share| {
+            let mut changed = opened.clone();
+            changed.threshold(share);
+            changed.weights
+        };
+        assert_eq!(at(0.0), opened.weights);
+        assert_eq!(at(0.25), opened.weights, "those at the limit stay");
+        let third = 1.0 / 3.0;
+        let expect = [2.0 * third, third, 0.0, 0.0, 0.25, 0.25, 0.25, 0.25];
+        assert!(at(0.3).iter().zip(expect).all(|(a, b)| (a - b).abs() < 1e-6), "{:?}", at(0.3));
+        assert_eq!(at(1.0)[..4], [1.0, 0.0, 0.0, 0.0]);
+    }
+}

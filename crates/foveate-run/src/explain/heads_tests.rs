@@ -1,0 +1,234 @@
+//! Tests of the analyses of heads, with an agent whose heads do known things, and with an S3TA.
+
+use std::fs;
+
+use foveate_agents::registry::{Init, initial_params, make};
+use foveate_core::{
+    ActContext, Attention, Decision, Labels, Observation, Opened, Policy, PolicyAgent, PolicyError, Seed,
+    TensorShape, Tokens,
+};
+use foveate_envs::registry::EnvRequest;
+use serde_json::json;
+
+use super::*;
+
+const ROWS: usize = 5;
+const CELLS: usize = ROWS * ROWS;
+
+/// Two heads over 5 × 5 cells: the first attends to what is bright, the second to cell 7 whatever is there. What the first
+/// finds decides between five choices.
+#[derive(Debug, Clone)]
+struct Planted;
+
+#[derive(Debug, Clone, Default)]
+struct PlantedMemory {
+    opened: Opened,
+    logits: Vec<f32>,
+    action: Vec<f64>,
+}
+
+impl Planted {
+    fn look(observation: Observation<'_>, opened: &mut Opened) -> Result<(), PolicyError> {
+        let Some(pixels) = observation.image() else {
+            return Err(PolicyError::BadConfig { why: "a picture, please".into() });
+        };
+        let (width, height) = (pixels.width(), pixels.height());
+        let mut brightness = vec![0.0_f32; CELLS];
+        for (i, pixel) in pixels.bytes().chunks_exact(3).enumerate() {
+            let cell = i / width * ROWS / height * ROWS + i % width * ROWS / width;
+            brightness[cell] += pixel.iter().map(|&byte| f32::from(byte)).sum::<f32>();
+        }
+        let area = (width * height / CELLS * 3 * 255) as f32;
+        brightness.iter_mut().for_each(|sum| *sum *= 12.0 / area);
+        let fixed: Vec<f32> = (0..CELLS).map(|cell| if cell == 7 { 9.0 } else { 0.0 }).collect();
+        opened.units = CELLS;
+        opened.readers = 2;
+        opened.weights.clear();
+        for scores in [&brightness, &fixed] {
+            let sum: f32 = scores.iter().map(|x| x.exp()).sum();
+            opened.weights.extend(scores.iter().map(|x| x.exp() / sum));
+        }
+        opened.values.clear();
+        opened.values.extend((0..CELLS).map(|cell| cell as f32 / CELLS as f32));
+        let none = vec![0.0; CELLS];
+        opened.terms =
+            vec![("what", [&brightness[..], &none].concat()), ("where", [&none[..], &fixed].concat())];
+        Ok(())
+    }
+
+    fn decide<'m>(opened: &Opened, logits: &'m mut Vec<f32>, action: &'m mut Vec<f64>) -> Decision<'m> {
+        let answer: f32 = opened.row(0).iter().zip(&opened.values).map(|(w, v)| w * v).sum();
+        *logits = (0..5_u8).map(|choice| -20.0 * (answer - f32::from(choice) / 5.0).powi(2)).collect();
+        *action = logits.iter().map(|&x| x.into()).collect();
+        Decision { logits: Some(logits), value: Some(answer), ..Decision::new(action) }
+    }
+}
+
+impl Policy for Planted {
+    type Memory = PlantedMemory;
+
+    fn memory(&self) -> PlantedMemory {
+        PlantedMemory::default()
+    }
+
+    fn reset(&self, _: &mut PlantedMemory, _: Seed) {}
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut PlantedMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let PlantedMemory { opened, logits, action } = memory;
+        Planted::look(observation, opened)?;
+        let decision = Planted::decide(opened, logits, action);
+        let cells = Tokens::Cells { rows: ROWS, columns: ROWS };
+        Ok(decision.with_attention(Attention::soft(cells, 2, 1, &opened.weights)?))
+    }
+
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        _: &mut PlantedMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        Planted::look(observation, opened).map(|()| true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut PlantedMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        Ok(Planted::decide(opened, &mut memory.logits, &mut memory.action))
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        vec![]
+    }
+
+    fn params(&self) -> Vec<f32> {
+        vec![]
+    }
+
+    fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
+        Ok(())
+    }
+}
+
+fn world() -> Box<dyn foveate_core::Env> {
+    let options = [("actions".into(), "five".into())].into();
+    let request = EnvRequest {
+        id: "empty-random-5x5".into(),
+        picture: Some("rgb".into()),
+        options,
+        ..EnvRequest::default()
+    };
+    crate::worlds::make(request).expect("a world")
+}
+
+/// The report, and the bytes of its files by name.
+fn analyse(
+    agent: &dyn Agent,
+    analysis: Analysis,
+    workers: usize,
+) -> Result<(HeadsReport, tests::Files), RunError> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("heads");
+    let env = world();
+    let request = ExplainRequest {
+        env: &*env,
+        agent,
+        labels: Labels {
+            env: env.spec().id.clone(),
+            picture: "rgb".into(),
+            variant: "original".into(),
+            weights: "planted".into(),
+        },
+        sensors: &[],
+        seed: 5,
+        episodes: 3,
+        decisions: 2,
+        max_steps: Some(40),
+        workers,
+        out: &out,
+    };
+    let report = heads(&request, analysis, &Stop::default(), &mut |_| ())?;
+    let mut files = tests::Files::new();
+    for folder in [out.clone(), out.join("figures")] {
+        for entry in fs::read_dir(&folder).expect("it was made") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    Ok((report, files))
+}
+
+fn found(report: &HeadsReport, name: &str) -> f64 {
+    let fits = |finding: &&foveate_explain::study::Finding| finding.name.starts_with(name);
+    report.findings.iter().find(fits).unwrap_or_else(|| panic!("{name}: {report:?}")).value.0
+}
+
+fn difference(report: &HeadsReport, name: &str) -> f64 {
+    let fits = |finding: &&foveate_explain::study::Finding| finding.name.starts_with(name);
+    let finding = report.findings.iter().find(fits).unwrap_or_else(|| panic!("{name}: {report:?}"));
+    finding.above_null.expect("it has a null").0
+}
+
+#[test]
+fn heads_are_told_apart() {
+    let planted = PolicyAgent::new(Planted);
+    let of = |analysis| analyse(&planted, analysis, 2).expect("a report").0;
+    let report = of(Analysis::WhatWhere);
+    assert_eq!(report.attention, [2, ROWS, ROWS]);
+    assert!(found(&report, "head 0") > 0.99 && found(&report, "head 1") < 0.01, "{report}");
+    let report = of(Analysis::Weights);
+    assert!(found(&report, "head 1: largest weight") > 0.99, "{report}");
+    assert!(found(&report, "head 0: entropy") > found(&report, "head 1: entropy"), "{report}");
+    let report = of(Analysis::Inject);
+    assert!(difference(&report, "head 0") > 0.02, "what is bright is attended to: {report}");
+    assert!(difference(&report, "head 1").abs() < 1e-6, "a place is a place: {report}");
+    assert!(difference(&report, "change of the policy, total variation") > 0.0, "{report}");
+    let report = of(Analysis::Threshold);
+    assert_eq!(report.findings[0].value.0, foveate_core::statistics::mean(&report.scores));
+    assert_eq!(report.findings.len(), 8);
+}
+
+/// Every analysis has pictures and numbers, the same bytes with any number of workers.
+#[test]
+fn analyses_do_not_depend_on_workers() {
+    let config = json!({
+        "view": [56, 56, 3], "actions": 5, "channels": 12, "keys": 4, "heads": 2, "frequencies": 2,
+        "convolutions": [{ "filters": 4, "size": 8, "stride": 8 }],
+        "query_hidden": [8], "answer_hidden": [16], "units": 8, "trunk": 8,
+    });
+    let mut agent = make("s3ta", &config).expect("an agent");
+    let params = initial_params("s3ta", &config, Init::Torch, Seed::root(1)).expect("params");
+    agent.set_params(&params).expect("its own");
+    for analysis in Analysis::ALL {
+        let (report, files) = analyse(&*agent, analysis, 1).expect("a report");
+        let (again, other) = analyse(&*agent, analysis, 2).expect("a report");
+        assert_eq!(report.findings, again.findings, "{analysis:?}");
+        assert!(files == other, "{analysis:?}");
+        assert_eq!(report.scores.len(), 3);
+        assert!(!report.pictures.is_empty() && !report.findings.is_empty(), "{analysis:?}");
+        for picture in &report.pictures {
+            assert!(files[picture].starts_with(b"\x89PNG"), "{picture}");
+        }
+        let finite = |finding: &foveate_explain::study::Finding| finding.value.0.is_finite();
+        assert!(report.findings.iter().all(finite), "{report}");
+    }
+}
+
+#[test]
+fn agents_without_heads_are_refused() {
+    let config = json!({ "view": [56, 56, 3], "actions": 5, "torso": "residual", "answer_hidden": [8], "units": 0, "trunk": 0 });
+    let agent = make("s3ta", &config).expect("an agent");
+    let said = analyse(&*agent, Analysis::Weights, 1).expect_err("no heads").to_string();
+    assert!(said.contains("no heads that attend to the cells"), "{said}");
+}
