@@ -133,7 +133,7 @@ mod tests {
         }
         assert!(train.contains("laptop-relu for car-racing; "), "{train}");
         assert!(train.contains("; for gym:ID, `render` is the rendered one [default: "), "{train}");
-        for name in ["eval", "watch", "explain", "lab", "stress"] {
+        for name in ["eval", "watch", "explain", "heads", "lab", "stress"] {
             let help = help_of(name);
             assert!(help.contains("or car-racing]") && help.contains("and gym:ID is "), "{help}");
             assert!(help.contains("`random-actions`"), "{help}");

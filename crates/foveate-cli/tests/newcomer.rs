@@ -133,7 +133,7 @@ fn own_flags_come_before_shared_ones() {
     const SHARED: [&str; 9] =
         ["image-threads", "env", "picture", "variant", "shift", "option", "env-arg", "wrap", "trust-world"];
     let dir = Dir::new();
-    for command in ["eval", "stress", "watch", "explain", "replay", "lab", "train", "import"] {
+    for command in ["eval", "stress", "watch", "explain", "heads", "replay", "lab", "train", "import"] {
         let mut own = vec![];
         let mut shared = vec![];
         let mut heading = String::new();

@@ -87,6 +87,15 @@ fn a_killed_training_ends_with_the_same_bytes_and_its_heads_are_analysed() {
         (&json["analysis"], json["findings"].as_array().map(Vec::len)),
         (&"threshold".into(), Some(8))
     );
+    for (flag, value, wants) in [
+        ("--episodes", "0", "at least 1 episode"),
+        ("--decisions", "0", "1 decision"),
+        ("--episodes", "18446744073709551615", "are more than"),
+        ("--max-steps", "0", "1 step"),
+        ("--out", "small.toml", "is a file"),
+    ] {
+        check_fails(&dir, &["heads", "saliency", "runs/straight", flag, value], &[wants]);
+    }
     check_fails(
         &dir,
         &["heads", "weights", "--env", "door-key-5x5", "--episodes", "1"],

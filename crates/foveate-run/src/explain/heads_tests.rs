@@ -15,7 +15,7 @@ use super::*;
 const ROWS: usize = 5;
 const CELLS: usize = ROWS * ROWS;
 
-/// Two heads over 5 × 5 cells: the first attends to what is bright, the second to cell 7 whatever is there. What the first
+/// Two heads over 5 × 5 cells: the first attends to what is yellow, the second to cell 7 whatever is there. What the first
 /// finds decides between five choices.
 #[derive(Debug, Clone)]
 struct Planted;
@@ -33,26 +33,26 @@ impl Planted {
             return Err(PolicyError::BadConfig { why: "a picture, please".into() });
         };
         let (width, height) = (pixels.width(), pixels.height());
-        let mut brightness = vec![0.0_f32; CELLS];
+        let mut yellow = vec![0.0_f32; CELLS];
         for (i, pixel) in pixels.bytes().chunks_exact(3).enumerate() {
             let cell = i / width * ROWS / height * ROWS + i % width * ROWS / width;
-            brightness[cell] += pixel.iter().map(|&byte| f32::from(byte)).sum::<f32>();
+            let least = pixel[0].min(pixel[1]).saturating_sub(pixel[2]);
+            yellow[cell] += f32::from(least);
         }
-        let area = (width * height / CELLS * 3 * 255) as f32;
-        brightness.iter_mut().for_each(|sum| *sum *= 12.0 / area);
+        let area = (width * height / CELLS * 255) as f32;
+        yellow.iter_mut().for_each(|sum| *sum *= 40.0 / area);
         let fixed: Vec<f32> = (0..CELLS).map(|cell| if cell == 7 { 9.0 } else { 0.0 }).collect();
         opened.units = CELLS;
         opened.readers = 2;
         opened.weights.clear();
-        for scores in [&brightness, &fixed] {
+        for scores in [&yellow, &fixed] {
             let sum: f32 = scores.iter().map(|x| x.exp()).sum();
             opened.weights.extend(scores.iter().map(|x| x.exp() / sum));
         }
         opened.values.clear();
         opened.values.extend((0..CELLS).map(|cell| cell as f32 / CELLS as f32));
         let none = vec![0.0; CELLS];
-        opened.terms =
-            vec![("what", [&brightness[..], &none].concat()), ("where", [&none[..], &fixed].concat())];
+        opened.terms = vec![("what", [&yellow[..], &none].concat()), ("where", [&none[..], &fixed].concat())];
         Ok(())
     }
 
@@ -191,7 +191,7 @@ fn heads_are_told_apart() {
     assert!(found(&report, "head 1: largest weight") > 0.99, "{report}");
     assert!(found(&report, "head 0: entropy") > found(&report, "head 1: entropy"), "{report}");
     let report = of(Analysis::Inject);
-    assert!(difference(&report, "head 0") > 0.02, "what is bright is attended to: {report}");
+    assert!(difference(&report, "head 0") > 0.02, "what is yellow is attended to: {report}");
     assert!(difference(&report, "head 1").abs() < 1e-6, "a place is a place: {report}");
     assert!(difference(&report, "change of the policy, total variation") > 0.0, "{report}");
     let report = of(Analysis::Threshold);
