@@ -1,8 +1,8 @@
 """One game of the Arcade Learning Environment; runs in the worker, before its host makes the environment.
 
-Every step is one frame, a lost life does not end an episode, and the emulator truncates it after 108,000 frames. Every reset
-loads the game anew with the seed, from which the emulator draws when actions stick. ale-py is imported from the user's Python;
-nothing of it is part of Foveate.
+Every step is one frame, and neither a lost life nor a number of frames ends an episode. Every reset loads the game anew with
+the seed, from which the emulator draws when actions stick. ale-py is imported from the user's Python; nothing of it is part of
+Foveate.
 """
 
 gymnasium, numpy = toolbox()
@@ -30,6 +30,5 @@ gymnasium.register(
     kwargs={
         "obs_type": "rgb",
         "frameskip": 1,
-        "max_num_frames_per_episode": 108000,
     },
 )

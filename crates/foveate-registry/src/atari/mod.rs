@@ -14,8 +14,7 @@ use crate::gymnasium;
 use games::{GAMES, Game};
 
 /// Wrappers of the game: 1 to 30 frames of doing nothing, then each action lasts four frames, whose rewards add up; the last
-/// frame is shown. 27,000 actions are 108,000 frames, after which the emulator truncates an episode; it counts the frames
-/// before the first action, too.
+/// frame is shown. An episode is truncated after 27,000 actions, which are 108,000 frames.
 const LAST_FRAME: &str = "noop:30+repeat:4+limit:27000";
 /// The same, with the larger of each colour value in the last two frames.
 const LARGER_OF_TWO: &str = "noop:30+repeat:4+max+limit:27000";
