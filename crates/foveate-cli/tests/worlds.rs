@@ -13,9 +13,10 @@ use serde_json::Value;
 /// per second.
 struct World(&'static str, &'static str, Option<u8>, usize, usize);
 
-const WORLDS: [World; 9] = [
+const WORLDS: [World; 10] = [
     World("pong", "--env gym:ALE/Pong-v5", Some(1), 20, 1),
     World("breakout", "--env gym:ALE/Breakout-v5", Some(1), 20, 1),
+    World("seaquest", "--env atari --option game=seaquest --option sticky=0.25", Some(1), 20, 1),
     World("key", "--env gym:MiniGrid-DoorKey-5x5-v0 --picture render", Some(4), 12, 1),
     World(
         "key in part",
@@ -36,6 +37,47 @@ const WORLDS: [World; 9] = [
 fn atari() {
     check("pong");
     check("breakout");
+    check("seaquest");
+}
+
+#[test]
+fn scores_in_atari_are_compared_with_people() {
+    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
+        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
+        return;
+    };
+    let dir = Dir::new();
+    let eval = |more: &[&str]| -> String {
+        let world =
+            ["eval", "random-actions", "--env", "atari", "--option", "game=breakout", "--seeds", "0..3"];
+        let done = dir.command(&[&world, more].concat()).env("FOVEATE_PYTHON", &python).output();
+        let done = done.expect("the binary starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).expect("text")
+    };
+    let json = |more: &[&str]| -> Value {
+        serde_json::from_str(&eval(&[&["--json"], more].concat())).expect("one JSON object")
+    };
+    let report = json(&[]);
+    let normalised = &report["human_normalised"];
+    assert_eq!(
+        (&normalised["task"], &normalised["random"], &normalised["human"]),
+        (&"breakout".into(), &1.7.into(), &30.5.into())
+    );
+    for (score, percent) in [
+        (&report["mean"], &normalised["mean"]),
+        (&report["ci95"][0], &normalised["ci95"][0]),
+        (&report["ci95"][1], &normalised["ci95"][1]),
+    ] {
+        let (score, percent) = (score.as_f64().expect("a number"), percent.as_f64().expect("a number"));
+        assert!((percent - (score - 1.7) / 0.288).abs() < 1e-9, "{report}");
+    }
+    let percent =
+        format!("  score     {:.1} % human-normalised", normalised["mean"].as_f64().expect("a number"));
+    assert!(eval(&[]).contains(&percent), "{percent}");
+    // Parts of episodes and clipped rewards are not comparable.
+    assert!(json(&["--max-steps", "20"])["human_normalised"].is_null());
+    assert!(json(&["--wrap", "clip"])["human_normalised"].is_null());
 }
 
 #[test]

@@ -134,6 +134,8 @@ pub struct WorldDescriptor {
     pub solved_at: Option<f64>,
     /// Published scores of agents in it.
     pub published: Option<Published>,
+    /// Returns the scores by which those of agents in it are normalised, where there are such scores.
+    pub reference: fn(&EnvRequest) -> Option<ReferenceScores>,
     /// Steps per CPU second of training with each picture: a low and a high estimate.
     pub speeds: &'static [(&'static str, [f64; 2])],
     /// Number of consecutive negative rewards that a training rollout tolerates by default; `None` for no
@@ -219,6 +221,32 @@ pub struct PublishedScore {
     pub std: f64,
 }
 
+/// Scores of random play and of a person, by which those of agents are normalised.
+///
+/// ```
+/// use foveate_envs::registry::ReferenceScores;
+///
+/// let pong = ReferenceScores { task: "pong", random: -20.7, human: 14.6 };
+/// assert_eq!(pong.normalise(-20.7), 0.0);
+/// assert_eq!(pong.normalise(14.6), 100.0);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReferenceScores {
+    /// What was played, such as the game.
+    pub task: &'static str,
+    /// Mean score of random play.
+    pub random: f64,
+    /// Mean score of a person.
+    pub human: f64,
+}
+
+impl ReferenceScores {
+    /// The human-normalised score in percent: 0 for random play, 100 for a person.
+    pub const fn normalise(&self, score: f64) -> f64 {
+        100.0 * (score - self.random) / (self.human - self.random)
+    }
+}
+
 impl WorldDescriptor {
     /// A descriptor with default values; set other fields with `..WorldDescriptor::new(…)`.
     pub const fn new(
@@ -239,6 +267,7 @@ impl WorldDescriptor {
             presets: &["gymnasium", "gymnasium-pictures"],
             solved_at: None,
             published: None,
+            reference: |_| None,
             speeds: &[],
             patience: None,
             has_expert: false,

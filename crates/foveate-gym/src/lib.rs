@@ -19,6 +19,7 @@
 //! environment variables that name Python; it depends on worlds, not on agents or training.
 
 pub mod ant;
+pub mod atari;
 mod check;
 mod doctor;
 mod error;

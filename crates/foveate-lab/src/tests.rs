@@ -116,6 +116,7 @@ fn undisturbed_it_is_the_evaluation() {
             seeds: Seeds::Each(seed..seed + 1),
             workers: 1,
             max_steps: None,
+            reference: None,
         };
         let report = run(&request, &Stop::default()).expect("it drives");
         let expect = (report.lengths[0] as u32, report.returns[0]);
@@ -705,6 +706,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
             seeds: Seeds::Each(5..6),
             workers: 1,
             max_steps: None,
+            reference: None,
         };
         let report = run(&request, &Stop::default()).expect("it drives");
         assert_eq!((steps, score, over), (report.lengths[0] as u32, report.returns[0], true), "runner {at}");

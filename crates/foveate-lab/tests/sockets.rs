@@ -238,6 +238,7 @@ fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
         seeds: Seeds::Each(11..12),
         workers: 1,
         max_steps: None,
+        reference: None,
     };
     let report = run(&request, &Stop::default()).expect("it drives");
     assert_eq!(first["runners"][0]["score"].as_f64(), Some(report.returns[0]));

@@ -12,6 +12,7 @@
 //! **Invariant:** only these lists refer to a world, agent or shift by name.
 
 mod ant;
+mod atari;
 pub mod gymnasium;
 mod pong;
 mod presets;
@@ -24,7 +25,7 @@ use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_envs::{car_racing, cartpole_swingup, digits, minigrid};
 
 pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
-pub use foveate_envs::registry::{WorldDescriptor, WorldError};
+pub use foveate_envs::registry::{ReferenceScores, WorldDescriptor, WorldError};
 pub use foveate_envs::shift::SHIFTS;
 pub use presets::{PRESETS, Preset};
 
@@ -52,6 +53,7 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
         &take_cover::DESCRIPTOR,
         &ant::DESCRIPTOR,
         &pong::DESCRIPTOR,
+        &atari::DESCRIPTOR,
         &gymnasium::DESCRIPTOR,
     ],
 );
@@ -99,6 +101,17 @@ pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
     let env = world(&request.id)?.build(&request)?;
     Ok(dress(env, wrappers, Plan::parse_all(&request.shifts)?)?)
+}
+
+/// The scores by which returns in the world that `request` describes are normalised. `None` where there are none, and where
+/// wrappers change rewards or end episodes early, because the reference scores are of whole episodes and unchanged rewards.
+pub fn reference(request: &EnvRequest) -> Option<ReferenceScores> {
+    let wrappers = match request.options.get(WRAP) {
+        Some(text) => text.parse::<Wrappers>().ok()?,
+        None => Wrappers::default(),
+    };
+    let whole = !wrappers.clip && !wrappers.lives && wrappers.limit.is_none();
+    (WORLDS.get(&request.id)?.reference)(request).filter(|_| whole)
 }
 
 /// Applies `wrappers` and `plan` to `env`: shifts apply to the output of the wrappers, except for those that replace

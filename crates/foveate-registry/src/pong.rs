@@ -6,7 +6,7 @@ use foveate_envs::wrap::Wrapped;
 use foveate_gym::GymWorld;
 use foveate_gym::pong::{self, NAME};
 
-use crate::gymnasium;
+use crate::{atari, gymnasium};
 
 /// Wrappers of the game: 1 to 30 frames of doing nothing, then each action lasts four frames, of which the
 /// last two are shown, the larger of each colour value.
@@ -37,6 +37,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
                  a Transformer, NeurIPS 2021",
         scores: &[PublishedScore { variant: "original", mean: 21.0, std: 0.0 }],
     }),
+    reference: |_| atari::reference(NAME),
     has_expert: true,
     has_process: true,
     spec: Some(spec),

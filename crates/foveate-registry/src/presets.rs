@@ -120,6 +120,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/s3ta-small.toml"),
         },
         &Preset {
+            name: "s3ta",
+            summary: "S3TA as published, 500,000,000 steps by V-trace; for machines with many cores",
+            agent: "s3ta",
+            open: true,
+            text: include_str!("../presets/s3ta.toml"),
+        },
+        &Preset {
             name: "relational",
             summary: "grid worlds: cells attend to each other, deep Q-learning",
             agent: "relational",

@@ -13,6 +13,7 @@ use foveate_core::hint::Setting;
 use foveate_core::{
     Agent, Env, EpisodeResult, Executor, Experience, Population, Purpose, Record, RolloutJob, Work,
 };
+use foveate_registry::ReferenceScores;
 use foveate_train::{Summary, decimals};
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +101,8 @@ pub struct EvalRequest<'a> {
     pub workers: usize,
     /// Steps after which an episode is truncated, unless the world ends it earlier.
     pub max_steps: Option<u64>,
+    /// The scores by which returns are normalised, where there are any.
+    pub reference: Option<ReferenceScores>,
 }
 
 /// The result of an evaluation. Serialises to the object that `foveate eval --json` prints.
@@ -118,6 +121,9 @@ pub struct EvalReport {
     /// Statistics of the returns.
     #[serde(flatten)]
     pub summary: Summary,
+    /// The mean return as a human-normalised score, where there are scores to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub human_normalised: Option<HumanNormalised>,
     /// Sum of rewards of every episode.
     pub returns: Vec<f64>,
     /// Steps of every episode.
@@ -127,6 +133,35 @@ pub struct EvalReport {
     pub terminated: Vec<bool>,
     /// Steps per CPU second over all threads, resets included; the only number that differs between runs.
     pub steps_per_cpu_second: f64,
+}
+
+/// A mean return in percent between random play (0) and a person (100).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HumanNormalised {
+    /// What was played, such as the game.
+    pub task: String,
+    /// Mean score of random play.
+    pub random: f64,
+    /// Mean score of a person.
+    pub human: f64,
+    /// 100 · (mean return − random) / (human − random).
+    pub mean: f64,
+    /// The return's 95 % interval on the same scale.
+    pub ci95: Option<[f64; 2]>,
+}
+
+impl HumanNormalised {
+    fn of(reference: ReferenceScores, returns: &Summary) -> Self {
+        let ReferenceScores { task, random, human } = reference;
+        let normalise = |score| reference.normalise(score);
+        HumanNormalised {
+            task: task.to_owned(),
+            random,
+            human,
+            mean: normalise(returns.mean),
+            ci95: returns.ci95.map(|ends| ends.map(normalise)),
+        }
+    }
 }
 
 /// The `seed` of a report.
@@ -144,7 +179,7 @@ pub enum SeedLabel {
 /// # Errors
 /// When there are no episodes to run, a rollout fails, or the user asked to stop.
 pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunError> {
-    let EvalRequest { env, agent, labels, seeds, workers, max_steps } = request;
+    let EvalRequest { env, agent, labels, seeds, workers, max_steps, reference } = request;
     if seeds.count() == 0 {
         return Err(RunError::BadRequest { why: "0 episodes say nothing; ask for at least 1".into() });
     }
@@ -177,13 +212,15 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
     let seconds = cpu.elapsed().as_secs_f64();
     let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
     let steps: u64 = results.iter().map(|r| r.steps).sum();
+    let summary = Summary::of(&returns);
     Ok(EvalReport {
         env: labels.env.clone(),
         picture: labels.picture.clone(),
         variant: labels.variant.clone(),
         weights: labels.weights.clone(),
         seed,
-        summary: Summary::of(&returns),
+        human_normalised: reference.map(|reference| HumanNormalised::of(reference, &summary)),
+        summary,
         lengths: results.iter().map(|r| r.steps).collect(),
         terminated: results.iter().map(|r| r.terminated).collect(),
         returns,
@@ -246,6 +283,16 @@ impl fmt::Display for EvalReport {
             let more = Setting::Episodes;
             writeln!(f, "  return    {mean} (one episode has no interval and no spread; raise {more})")?;
         }
+        if let Some(HumanNormalised { task, random, human, mean, ci95 }) = &self.human_normalised {
+            let interval = ci95.map_or_else(String::new, |ci95| {
+                format!(" (95 % interval {} %)", interval_text(Some(ci95), 1))
+            });
+            writeln!(
+                f,
+                "  score     {mean:.1} % human-normalised{interval}; in {task} random play scores {random} (0 %), a person \
+                 {human} (100 %)"
+            )?;
+        }
         write!(f, "  speed     {:.0} steps per CPU second", self.steps_per_cpu_second)
     }
 }
@@ -262,7 +309,7 @@ mod tests {
             variant: "none".into(),
             weights: "w.safetensors".into(),
         };
-        EvalRequest { env, agent, labels, seeds, workers, max_steps: None }
+        EvalRequest { env, agent, labels, seeds, workers, max_steps: None, reference: None }
     }
 
     fn eval(seeds: Seeds, workers: usize) -> Result<EvalReport, RunError> {
@@ -305,12 +352,44 @@ mod tests {
                 seeds: Seeds::Each(1..2),
                 workers: 1,
                 max_steps: None,
+                reference: None,
             };
             let said = run(&request, &Stop::default()).expect_err("NaN is no number").to_string();
             let wants = "of the sensors is NaN; the world is broken";
             assert!(said.contains(wants) && said.lines().count() == 1, "{shift}: {said}");
             assert!(said.contains("w.safetensors"), "{shift}: {said}");
         }
+    }
+
+    #[test]
+    fn a_return_is_compared_with_people() {
+        let (env, agent) = (ToyWorld::default(), toy_agent(-0.4));
+        let mut request = request(&env, &agent, Seeds::Each(0..5), 1);
+        let plain = run(&request, &Stop::default()).expect("fine");
+        assert_eq!(plain.human_normalised, None);
+        assert!(!plain.to_string().contains("human"), "{plain}");
+        let Summary { mean, ci95, .. } = plain.summary;
+        // A scale on which the mean return is 50 %.
+        request.reference = Some(ReferenceScores { task: "toy", random: mean - 4.0, human: mean + 4.0 });
+        let report = run(&request, &Stop::default()).expect("fine");
+        let normalised = report.human_normalised.clone().expect("compared");
+        assert!((normalised.mean - 50.0).abs() < 1e-9, "{normalised:?}");
+        let ([from, to], [low, high]) = (ci95.expect("five"), normalised.ci95.expect("five"));
+        assert!((low - (50.0 + (from - mean) * 12.5)).abs() < 1e-9 && low < 50.0, "{normalised:?}");
+        assert!((high - (50.0 + (to - mean) * 12.5)).abs() < 1e-9 && high > 50.0, "{normalised:?}");
+        let said = report.to_string();
+        assert!(
+            said.contains("  score     50.0 % human-normalised (95 % interval ")
+                && said.contains("; in toy random play"),
+            "{said}"
+        );
+        let json = serde_json::to_value(&report).expect("plain numbers");
+        assert_eq!(json["human_normalised"]["task"], "toy");
+        assert_eq!(serde_json::from_value::<EvalReport>(json).expect("its own"), report);
+        request.seeds = Seeds::Each(0..1);
+        let one = run(&request, &Stop::default()).expect("fine");
+        assert_eq!(one.human_normalised.as_ref().expect("compared").ci95, None);
+        assert!(one.to_string().contains("% human-normalised; in toy random play"), "{one}");
     }
 
     #[test]

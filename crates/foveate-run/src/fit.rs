@@ -68,11 +68,11 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
                 env = worlds::make(said.env(&own).request()?)?;
                 picture = own;
             }
-            let mut config = said.config(preset.name, of_world(env.spec(), picture.clone()))?;
+            let mut config = said.config(preset.name, of_world(env.spec(), picture.clone(), preset)?)?;
             if config.env.options != said.env(&picture).options {
                 // The preset sets options of the world, which change its shape.
                 env = worlds::make(config.env.request()?)?;
-                config = said.config(preset.name, of_world(env.spec(), picture))?;
+                config = said.config(preset.name, of_world(env.spec(), picture, preset)?)?;
             }
             (config, Some(env), note)
         }
@@ -167,15 +167,18 @@ fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<
     found.map_or_else(|| usual_preset(world), Ok)
 }
 
-/// The settings that presets for many worlds leave to the world.
-fn of_world(spec: &EnvSpec, picture: String) -> Table {
+/// The settings that presets for many worlds leave to the world. If the preset limits episodes, too, the lower limit holds.
+fn of_world(spec: &EnvSpec, picture: String, preset: &Preset) -> Result<Table, RunError> {
     let table =
         |key: &str, value: toml::Value| toml::Value::Table(Table::from_iter([(key.to_owned(), value)]));
+    let preset = preset_table(preset.name)?;
+    let limit = preset.get("recipe").and_then(|recipe| recipe.get("max_steps")?.as_integer());
     let max_steps = i64::try_from(spec.max_steps.unwrap_or(MAX_STEPS)).unwrap_or(i64::MAX);
-    Table::from_iter([
+    let max_steps = limit.map_or(max_steps, |limit| limit.min(max_steps));
+    Ok(Table::from_iter([
         ("env".to_owned(), table("picture", picture.into())),
         ("recipe".to_owned(), table("max_steps", max_steps.into())),
-    ])
+    ]))
 }
 
 impl Configured {
@@ -424,6 +427,31 @@ mod tests {
         let own = wrap(&[neuron, "env.options.wrap=grey+stack:2", "agent.config.frames=2"]);
         assert_eq!(own.as_deref(), Some("grey+stack:2"), "what the user says");
         assert_eq!(wrap(&["agent.name=attention-agent"]), None, "it takes what the world shows");
+    }
+
+    #[test]
+    fn the_lower_limit_of_world_and_preset_holds() {
+        let limit = |preset: &str, max_steps: Option<usize>| {
+            let spec = EnvSpec {
+                id: "x".into(),
+                observation: ObservationSpace::Vector { len: 3 },
+                action: ActionSpace::Discrete { n: 2 },
+                max_steps,
+                fps: 30.0,
+            };
+            let preset = PRESETS.get(preset).expect("it exists");
+            let table = of_world(&spec, "world".into(), preset).expect("it can be read");
+            table["recipe"]["max_steps"].as_integer().expect("a number")
+        };
+        for (preset, of_world, expect) in [
+            ("s3ta-small", Some(27_000), 3000),
+            ("s3ta-small", Some(250), 250),
+            ("s3ta-small", None, 1000),
+            ("s3ta", Some(27_000), 27_000),
+            ("gymnasium", Some(500), 500),
+        ] {
+            assert_eq!(limit(preset, of_world), expect, "{preset} {of_world:?}");
+        }
     }
 
     #[test]

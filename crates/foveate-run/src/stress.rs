@@ -211,8 +211,10 @@ fn run_row(
     let labels = Labels { variant: condition.into(), weights: contender.name.clone(), ..Labels::default() };
     let seeds = Seeds::Stream { seed: request.seed, episodes: request.episodes };
     let (workers, max_steps) = (request.workers, request.max_steps);
+    let agent = &*agent;
+    let reference = None;
     let report =
-        evaluate::run(&EvalRequest { env, agent: &*agent, labels, seeds, workers, max_steps }, stop)?;
+        evaluate::run(&EvalRequest { env, agent, labels, seeds, workers, max_steps, reference }, stop)?;
     effort.steps += report.lengths.iter().sum::<u64>();
     effort.episodes += report.returns.len();
     effort.cpu_seconds += cpu.elapsed().as_secs_f64();

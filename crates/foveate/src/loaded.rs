@@ -193,8 +193,11 @@ impl LoadedAgent {
         let (env, agent) = (world.make(request)?, self.agent()?);
         let labels = labels(request, self.source.clone());
         let Evaluation { seeds, workers, max_steps, stop } = how;
+        let (env, agent) = (&*env, &*agent);
         let (seeds, workers, max_steps) = (seeds.clone(), *workers, *max_steps);
-        evaluate::run(&EvalRequest { env: &*env, agent: &*agent, labels, seeds, workers, max_steps }, stop)
+        // The scores to compare with are of whole episodes.
+        let reference = foveate_registry::reference(request).filter(|_| max_steps.is_none());
+        evaluate::run(&EvalRequest { env, agent, labels, seeds, workers, max_steps, reference }, stop)
     }
 
     /// Records an episode: the world, the agent's observation, and what the agent attends to. Calls

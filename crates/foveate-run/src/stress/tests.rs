@@ -200,6 +200,7 @@ fn a_row_is_an_evaluation_and_its_change_is_paired() {
             seeds: Seeds::Stream { seed: 3, episodes: 5 },
             workers: 1,
             max_steps: Some(30),
+            reference: None,
         },
         &Stop::default(),
     );

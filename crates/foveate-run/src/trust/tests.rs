@@ -26,7 +26,7 @@ const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "act
 #[test]
 fn files_may_name_native_worlds_alone() {
     let nothing = WorldFlags::default();
-    for name in ["car-racing", "cartpole-swingup-harder", "digits", "take-cover", "ant", "pong"] {
+    for name in ["car-racing", "cartpole-swingup-harder", "digits", "take-cover", "ant", "pong", "atari"] {
         assert!(is_native(name));
         let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
         assert_eq!((&*request.id, &*request.options["wrap"]), (name, "grey"));
@@ -36,7 +36,7 @@ fn files_may_name_native_worlds_alone() {
         WORLDS.names().into_iter().filter(|name| !minigrid.iter().any(|own| name.starts_with(own))).collect();
     assert_eq!(
         others,
-        ["car-racing", "cartpole-swingup-harder", "digits", "take-cover", "ant", "pong", "gym:ID"],
+        ["car-racing", "cartpole-swingup-harder", "digits", "take-cover", "ant", "pong", "atari", "gym:ID"],
         "each was thought about"
     );
     assert!(!is_native("gym:X-v0"));
