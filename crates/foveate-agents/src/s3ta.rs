@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, PixelShape, Policy,
-    PolicyAgent, PolicyError, Seed, Student, TensorShape, Tokens,
+    PolicyAgent, PolicyError, Seed, Student, TensorShape, Tokens, Turn,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -226,6 +226,20 @@ pub struct S3taMemory {
     acts: Activations,
     logits: Vec<f32>,
     action: Vec<f64>,
+    /// Scratch space of decisions in several episodes at once, in the first episode's memory.
+    batch: Option<Box<Batch>>,
+}
+
+/// What the network sees and computes in several episodes at once.
+#[derive(Debug, Clone)]
+struct Batch {
+    /// Most episodes.
+    capacity: usize,
+    /// `[episodes, …]`, as the parts of a [`S3taMemory`].
+    pictures: Vec<f32>,
+    told: Vec<f32>,
+    states: Vec<Vec<f32>>,
+    acts: Activations,
 }
 
 impl S3taAgent {
@@ -250,6 +264,83 @@ impl S3taAgent {
     pub const fn config(&self) -> &S3taConfig {
         &self.config
     }
+
+    /// Scratch space for this many episodes at once.
+    fn batch(&self, capacity: usize) -> Batch {
+        let Nodes { net, states, .. } = &*self.nodes;
+        Batch {
+            capacity,
+            pictures: vec![0.0; capacity * self.config.pixels()],
+            told: vec![0.0; capacity * self.config.told()],
+            states: vec![vec![]; states.len()],
+            acts: net.activations(capacity),
+        }
+    }
+
+    /// Writes what the network sees and is told in an episode.
+    fn see(
+        &self,
+        observation: Observation<'_>,
+        last: Option<usize>,
+        reward: f64,
+        picture: &mut [f32],
+        told: &mut [f32],
+    ) -> Result<(), PolicyError> {
+        self.config.look(observation, picture)?;
+        self.config.tell(LastStep { action: last.map(Action::Discrete), reward }, told)
+    }
+
+    /// Computes the network for `count` episodes.
+    fn forward(
+        &self,
+        pictures: &[f32],
+        told: &[f32],
+        states: &[Vec<f32>],
+        count: usize,
+        acts: &mut Activations,
+    ) {
+        let inputs: [&[f32]; 6] = std::array::from_fn(|i| match i {
+            0 => pictures,
+            1 => told,
+            state => states.get(state - 2).map_or(&[][..], |state| &state[..]),
+        });
+        self.nodes.net.forward(self.level, self.params.flat(), &inputs[..2 + states.len()], count, acts);
+    }
+
+    /// Takes the new states and the decision of episode `i` from what the network computed, to the parts of its memory.
+    fn decide<'m>(
+        &self,
+        acts: &'m Activations,
+        i: usize,
+        (states, last, logits, action): (&mut [Vec<f32>], &mut Option<usize>, &'m mut [f32], &'m mut [f64]),
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let Nodes { policy, value, attention, .. } = &*self.nodes;
+        for (state, nodes) in states.iter_mut().zip(&self.nodes.states) {
+            let len = state.len();
+            state.copy_from_slice(&acts.get(nodes.output)[i * len..][..len]);
+        }
+        let choices = logits.len();
+        logits.copy_from_slice(&acts.get(*policy)[i * choices..][..choices]);
+        probabilities(logits, action);
+        let chosen = if matches!(context.mode, ActMode::Explore { .. }) {
+            let drawn = context.rng.weighted(action);
+            action.fill(0.0);
+            action[drawn] = 1.0;
+            drawn
+        } else {
+            (1..action.len()).fold(0, |best, i| if action[i] > action[best] { i } else { best })
+        };
+        *last = Some(chosen);
+        let value = Some(acts.get(*value)[i]);
+        let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
+        let Some(attention) = attention else { return Ok(decision) };
+        let [rows, columns] = attention.cells;
+        let len = self.config.heads * rows * columns;
+        let weights = &attention.weights(acts)[i * len..][..len];
+        let tokens = Tokens::Cells { rows, columns };
+        Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, weights)?))
+    }
 }
 
 impl Policy for S3taAgent {
@@ -266,6 +357,7 @@ impl Policy for S3taAgent {
             acts: net.activations(1),
             logits: vec![0.0; self.config.actions],
             action: vec![0.0; self.config.actions],
+            batch: None,
         }
     }
 
@@ -280,37 +372,56 @@ impl Policy for S3taAgent {
         memory: &'m mut S3taMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let S3taMemory { picture, told, states, last, acts, logits, action } = memory;
-        let Nodes { net, policy, value, attention, .. } = &*self.nodes;
-        self.config.look(observation, picture)?;
-        let before = LastStep { action: last.map(Action::Discrete), reward: context.reward };
-        self.config.tell(before, told)?;
-        let inputs: [&[f32]; 6] = std::array::from_fn(|i| match i {
-            0 => &picture[..],
-            1 => &told[..],
-            state => states.get(state - 2).map_or(&[][..], |state| &state[..]),
-        });
-        net.forward(self.level, self.params.flat(), &inputs[..2 + states.len()], 1, acts);
-        for (state, nodes) in states.iter_mut().zip(&self.nodes.states) {
-            state.copy_from_slice(acts.get(nodes.output));
+        let S3taMemory { picture, told, states, last, acts, logits, action, .. } = memory;
+        self.see(observation, *last, context.reward, picture, told)?;
+        self.forward(picture, told, states, 1, acts);
+        self.decide(acts, 0, (states, last, logits, action), context)
+    }
+
+    /// All episodes go through the network together.
+    fn act_batch(
+        &self,
+        turns: &mut [Turn<'_>],
+        memories: &mut [S3taMemory],
+        decided: &mut dyn FnMut(usize, Decision<'_>),
+    ) -> Result<(), PolicyError> {
+        let repeated = |i: usize| turns[..i].iter().any(|turn| turn.episode == turns[i].episode);
+        if turns.len() < 2 || (1..turns.len()).any(repeated) {
+            // A second turn of an episode needs the state after the first.
+            for (i, turn) in turns.iter_mut().enumerate() {
+                decided(i, self.act(turn.observation, &mut memories[turn.episode], turn.context)?);
+            }
+            return Ok(());
         }
-        logits.copy_from_slice(acts.get(*policy));
-        probabilities(logits, action);
-        let chosen = if matches!(context.mode, ActMode::Explore { .. }) {
-            let drawn = context.rng.weighted(action);
-            action.fill(0.0);
-            action[drawn] = 1.0;
-            drawn
-        } else {
-            (1..action.len()).fold(0, |best, i| if action[i] > action[best] { i } else { best })
-        };
-        *last = Some(chosen);
-        let value = Some(acts.get(*value)[0]);
-        let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
-        let Some(attention) = attention else { return Ok(decision) };
-        let [rows, columns] = attention.cells;
-        let tokens = Tokens::Cells { rows, columns };
-        Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, attention.weights(acts))?))
+        let fits = memories[0].batch.take().filter(|batch| batch.capacity >= turns.len());
+        let mut batch = fits.unwrap_or_else(|| Box::new(self.batch(turns.len())));
+        let Batch { pictures, told, states, acts, .. } = &mut *batch;
+        let (pixels, bits) = (self.config.pixels(), self.config.told());
+        states.iter_mut().for_each(Vec::clear);
+        // Those before the first error decide.
+        let (mut count, mut outcome) = (0, Ok(()));
+        for (turn, (picture, told)) in
+            turns.iter().zip(pictures.chunks_exact_mut(pixels).zip(told.chunks_exact_mut(bits)))
+        {
+            let memory = &memories[turn.episode];
+            outcome = self.see(turn.observation, memory.last, turn.context.reward, picture, told);
+            if outcome.is_err() {
+                break;
+            }
+            for (all, own) in states.iter_mut().zip(&memory.states) {
+                all.extend_from_slice(own);
+            }
+            count += 1;
+        }
+        if count > 0 {
+            self.forward(&pictures[..count * pixels], &told[..count * bits], states, count, acts);
+        }
+        for (i, turn) in turns[..count].iter_mut().enumerate() {
+            let S3taMemory { states, last, logits, action, .. } = &mut memories[turn.episode];
+            decided(i, self.decide(acts, i, (states, last, logits, action), turn.context)?);
+        }
+        memories[0].batch = Some(batch);
+        outcome
     }
 
     fn recurrent_state(&self, memory: &S3taMemory, to: &mut Vec<f32>) {
