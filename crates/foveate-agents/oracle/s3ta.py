@@ -56,8 +56,9 @@ DEFAULT = {
 SMALL = DEFAULT | {
     "view": [21, 18, 3],
     "actions": 5,
-    "convolutions": [{"filters": 6, "size": 4, "stride": 2}, {"filters": 8, "size": 3, "stride": 2}],
-    "channels": 16,
+    "convolutions": [{"filters": 6, "size": 4, "stride": 2}, {"filters": 32, "size": 3, "stride": 2}],
+    # So many channels that ours computes the ConvLSTM's convolutions with fewer multiplications.
+    "channels": 32,
     "keys": 4,
     "heads": 2,
     "frequencies": 2,
