@@ -67,7 +67,8 @@ pub(crate) fn s3ta_rows(python: &Path, folder: &Path, table: &mut Table) -> Resu
     let ours = json("the s3ta example", ours.arg(path(folder)?).arg("--json"))?;
     eprintln!("S3TA with PyTorch …");
     let theirs = json("s3ta.py", reference(python, "s3ta.py").arg(path(folder)?))?;
-    for (network, what) in [("full", "S3TA, 210×160×3, 18 actions"), ("small", "S3TA, preset `s3ta-small`")] {
+    for (network, what) in [("full", "S3TA, 210×160×3, 18 actions"), ("small", "S3TA, preset `s3ta-small`")]
+    {
         let logits = number(&theirs, &format!("{network}_logits"))?;
         let gradient = number(&theirs, &format!("{network}_gradient"))?;
         ensure!(

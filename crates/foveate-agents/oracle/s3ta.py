@@ -7,7 +7,7 @@ of its own, several times as large as all the rest.
 Little-endian f64 throughout; a text is its length and its bytes, each as one number, and a tensor its number of axes, their
 lengths and its numbers. A part begins with its kind:
 
-"cell": a ConvLSTM: the forget bias, the weights by name, the states h and c before, the number of steps; of each step the
+"cell": a ConvLSTM, with and without peepholes: the forget bias, the weights by name, the states h and c before, the number of steps; of each step the
     input, then the new h and c.
 "attention": the source of the scores, the functions of the basis, their number, heads; the queries, keys and values, the
     maps `[heads, cells]` and the answers.
@@ -39,6 +39,7 @@ DEFAULT = {
     "convolutions": [{"filters": 32, "size": 8, "stride": 4}, {"filters": 64, "size": 4, "stride": 2}],
     "channels": 128,
     "size": 3,
+    "peepholes": False,
     "keys": 8,
     "heads": 4,
     "attention": "top-down",
@@ -74,6 +75,7 @@ REDUCED = {
     "top-down": SMALL,
     "fixed query": SMALL | {"attention": "fixed-query", "basis": "mixed-from-zero"},
     "key norms": SMALL | {"attention": "key-norms", "basis": "cosines", "answer_relu": False, "trunk": 0},
+    "peepholes": SMALL | {"peepholes": True, "forget_bias": 0.0},
     "residual": SMALL | RESIDUAL | {"units": 0},
     "residual with an LSTM": SMALL | RESIDUAL,
 }
@@ -85,17 +87,19 @@ def convolution(x, weight, stride=1):
     return jax.lax.conv_general_dilated(x, weight, (stride, stride), "SAME", dimension_numbers=layout)
 
 
-def gates(z, c, forget_bias):
+def gates(z, c, forget_bias, peepholes=(0.0, 0.0, 0.0)):
     """h and c of an LSTM, from the sums of its gates."""
     i, f, g, o = jnp.split(z, 4, -1)
-    c = jax.nn.sigmoid(f + forget_bias) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+    of_i, of_f, of_o = peepholes
+    new = jax.nn.sigmoid(f + forget_bias + of_f * c) * c + jax.nn.sigmoid(i + of_i * c) * jnp.tanh(g)
+    return jax.nn.sigmoid(o + of_o * new) * jnp.tanh(new), new
 
 
 def conv_lstm(p, x, h, c, forget_bias):
-    """Shi et al. 2015, equation 3, without peepholes."""
+    """Shi et al. 2015, equation 3; peepholes are optional."""
     z = convolution(x, p["vision_input.weight"]) + p["vision_input.bias"]
-    return gates(z + convolution(h, p["vision_state.weight"]), c, forget_bias)
+    peepholes = p.get("vision_peephole.weight", (0.0, 0.0, 0.0))
+    return gates(z + convolution(h, p["vision_state.weight"]), c, forget_bias, peepholes)
 
 
 def basis(kind, n, rows, columns):
@@ -234,6 +238,8 @@ def shapes(config):
             width = layer["filters"]
         all |= filters("vision_input", width, 4 * channels, size)
         all["vision_state.weight"] = (4 * channels, size, size, channels)
+        if config["peepholes"]:
+            all["vision_peephole.weight"] = (3, *cells(config), channels)
         places, heads = 4 * config["frequencies"] ** 2, config["heads"]
         asked = heads * (config["keys"] + places)
         if config["attention"] == "top-down":
@@ -299,16 +305,16 @@ class Pipe:
             self.tensor(value)
 
 
-def write_cell(pipe, rng, forget_bias):
+def write_cell(pipe, rng, forget_bias, peepholes):
     rows, columns, inputs, channels = 5, 4, 3, 6
-    p = draw(
-        rng,
-        {
-            "vision_input.weight": (4 * channels, 3, 3, inputs),
-            "vision_input.bias": (4 * channels,),
-            "vision_state.weight": (4 * channels, 3, 3, channels),
-        },
-    )
+    tensors = {
+        "vision_input.weight": (4 * channels, 3, 3, inputs),
+        "vision_input.bias": (4 * channels,),
+        "vision_state.weight": (4 * channels, 3, 3, channels),
+    }
+    p = draw(rng, tensors)
+    if peepholes:
+        p["vision_peephole.weight"] = single(rng.uniform(-1, 1, (3, rows, columns, channels)))
     h, c = (single(rng.uniform(-1, 1, (rows, columns, channels))) for _ in range(2))
     pipe.text("cell")
     pipe.numbers(forget_bias)
@@ -393,8 +399,8 @@ def write_network(pipe, rng, name, config, steps, learning):
 
 def main():
     pipe, rng = Pipe(), np.random.default_rng(1)
-    for forget_bias in (0.0, 1.0):
-        write_cell(pipe, rng, forget_bias)
+    for forget_bias, peepholes in ((0.0, False), (1.0, False), (1.0, True)):
+        write_cell(pipe, rng, forget_bias, peepholes)
     for source in ("top-down", "fixed-query", "key-norms"):
         for kind in ("mixed", "mixed-from-zero", "cosines"):
             write_attention(pipe, rng, source, kind)

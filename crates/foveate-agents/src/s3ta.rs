@@ -51,6 +51,9 @@ pub struct S3taConfig {
     pub channels: usize,
     /// Side of the `ConvLSTM`'s filters.
     pub size: usize,
+    /// Whether the gates of the `ConvLSTM` see its memory c as well (Shi et al. 2015), each with a weight for every cell and
+    /// channel.
+    pub peepholes: bool,
     /// How many of the channels are keys.
     pub keys: usize,
     /// Heads of the attention.
@@ -124,6 +127,7 @@ impl Default for S3taConfig {
             convolutions: vec![layer(32, 8, 4), layer(64, 4, 2)],
             channels: 128,
             size: 3,
+            peepholes: false,
             keys: 8,
             heads: 4,
             attention: Source::default(),

@@ -88,8 +88,9 @@ fn networks_and_gradients_are_those_of_jax() {
     for (what, apart) in apart.0 {
         eprintln!("{what}: {apart:.1e} apart");
     }
-    let networks = ["top-down", "fixed query", "key norms", "residual", "residual with an LSTM", "default"];
-    assert_eq!(compared, [&["cell"; 2][..], &["attention"; 9], &networks].concat());
+    let networks =
+        ["top-down", "fixed query", "key norms", "peepholes", "residual", "residual with an LSTM", "default"];
+    assert_eq!(compared, [&["cell"; 3][..], &["attention"; 9], &networks].concat());
 }
 
 /// The cell as the agent has it.
@@ -106,7 +107,10 @@ fn cell(oracle: &mut Oracle, apart: &mut Apart) {
     let from_x = net.layer("vision_input", conv, [x]);
     let from_h = net.layer("vision_state", conv.without_bias(), [state[0]]);
     let sums = net.then(Add, [from_x, from_h]);
-    let both = net.then(LstmGates::default().with_forget_bias(forget_bias), [sums, state[1]]);
+    let gates = LstmGates::default().with_forget_bias(forget_bias);
+    let peepholes = weights.contains_key("vision_peephole.weight");
+    let gates = if peepholes { gates.with_peepholes() } else { gates };
+    let both = net.layer("vision_peephole", gates, [sums, state[1]]);
     let next = [0, channels].map(|begin| net.then(Part { begin, len: channels }, [both]));
     let net = net.build(&next).expect("it fits");
     let params: Vec<f32> = net

@@ -31,6 +31,7 @@ fn configs() -> Vec<S3taConfig> {
         small(),
         S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, ..small() },
         S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
+        S3taConfig { peepholes: true, ..small() },
         S3taConfig { units: 0, ..residual.clone() },
         residual,
     ]
@@ -67,6 +68,7 @@ fn see(bytes: &[u8]) -> Observation<'_> {
 fn parameters_are_as_many_as_published() {
     let of = |actions| S3taConfig { actions, ..S3taConfig::default() };
     let fixed = S3taConfig { attention: Source::FixedQuery, ..of(18) };
+    let peeping = S3taConfig { peepholes: true, ..of(18) };
     let forward =
         S3taConfig { torso: Torso::Residual, answer_hidden: vec![256], units: 0, trunk: 0, ..of(18) };
     let recurrent = S3taConfig { units: 256, ..forward.clone() };
@@ -77,6 +79,7 @@ fn parameters_are_as_many_as_published() {
         (of(6), 2_278_919),
         (of(4), 2_277_637),
         (fixed, 2_151_059),
+        (peeping, 2_286_611 + 3 * 27 * 20 * 128),
         (grey(&forward), 1_094_115),
         (grey(&recurrent), 1_638_883),
         (forward, 4_526_419),

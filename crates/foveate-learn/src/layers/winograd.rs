@@ -10,7 +10,7 @@
 //! definition by a few roundings.
 
 use foveate_kernels::Level;
-use foveate_kernels::gemm::{Gemm, View};
+use foveate_kernels::gemm::{Axis, Gemm, View};
 use foveate_kernels::plain::Plain;
 
 /// Numbers that the transforms handle at a time.
@@ -21,6 +21,12 @@ const PLACES: usize = 16;
 const LEAST: [usize; 2] = [32, 64];
 /// Tiles that are multiplied together in the forward pass, of several pictures if they are small.
 const TILES: usize = 160;
+
+/// Numbers from one place of transformed tiles to the next, for so many of a place: 16 numbers that are written together
+/// must not lie in one set of a cache.
+const fn stride(len: usize) -> usize {
+    len.next_multiple_of(1024) + 64
+}
 
 type Lane = [f32; LANES];
 
@@ -38,25 +44,31 @@ fn lane(from: &[f32]) -> Lane {
     *from.first_chunk().expect("numbers of a lane")
 }
 
-/// `a + sign · b`, number by number.
-#[inline(always)]
-fn plus<const NEGATIVE: bool>(a: Lane, b: Lane) -> Lane {
-    std::array::from_fn(|i| if NEGATIVE { a[i] - b[i] } else { a[i] + b[i] })
-}
-
 #[inline(always)]
 fn add(a: Lane, b: Lane) -> Lane {
-    plus::<false>(a, b)
+    let mut sum = a;
+    for i in 0..LANES {
+        sum[i] += b[i];
+    }
+    sum
 }
 
 #[inline(always)]
 fn sub(a: Lane, b: Lane) -> Lane {
-    plus::<true>(a, b)
+    let mut difference = a;
+    for i in 0..LANES {
+        difference[i] -= b[i];
+    }
+    difference
 }
 
 #[inline(always)]
 fn half(a: Lane) -> Lane {
-    a.map(|x| 0.5 * x)
+    let mut half = a;
+    for x in &mut half {
+        *x *= 0.5;
+    }
+    half
 }
 
 /// A transform of a few numbers in one direction.
@@ -144,7 +156,7 @@ fn square<T: Transform<FROM, TO>, const FROM: usize, const TO: usize>(
     y
 }
 
-/// `[outputs, 3, 3, channels]` to `[16, outputs, channels]`.
+/// `[outputs, 3, 3, channels]` to `[16, outputs, channels]`; this and the others leave a gap behind each of the 16, see [`stride`].
 struct ToFilters<'a>(Winograd, &'a [f32], &'a mut [f32]);
 
 impl Plain for ToFilters<'_> {
@@ -161,7 +173,8 @@ impl Plain for ToFilters<'_> {
                 }
                 let y = square::<Filters, 3, 4>(x);
                 for place in 0..PLACES {
-                    to[(place * n + output) * c + at..][..LANES].copy_from_slice(&y[place / 4][place % 4]);
+                    to[place * stride(n * c) + output * c + at..][..LANES]
+                        .copy_from_slice(&y[place / 4][place % 4]);
                 }
             }
         }
@@ -181,7 +194,7 @@ impl Plain for FromFilters<'_> {
             for at in (0..c).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 4]; 4];
                 for place in 0..PLACES {
-                    x[place / 4][place % 4] = lane(&from[(place * n + output) * c + at..]);
+                    x[place / 4][place % 4] = lane(&from[place * stride(n * c) + output * c + at..]);
                 }
                 let y = square::<FiltersBack, 4, 3>(x);
                 for i in 0..9 {
@@ -203,7 +216,7 @@ impl Plain for ToPixels<'_> {
     fn run(self) {
         let ToPixels(of, from, to) = self;
         let (Winograd { height, width, channels: c, .. }, [down, across]) = (of, of.tiles());
-        let all = to.len() / (PLACES * c);
+        let all = from.len() / (height * width) / c * down * across;
         for tile in 0..all {
             let picture = &from[tile / (down * across) * height * width * c..][..height * width * c];
             let (row, column) = (tile / across % down * 2, tile % across * 2);
@@ -220,7 +233,8 @@ impl Plain for ToPixels<'_> {
                 }
                 let y = square::<Pixels, 4, 4>(x);
                 for place in 0..PLACES {
-                    to[(place * all + tile) * c + at..][..LANES].copy_from_slice(&y[place / 4][place % 4]);
+                    to[place * stride(all * c) + tile * c + at..][..LANES]
+                        .copy_from_slice(&y[place / 4][place % 4]);
                 }
             }
         }
@@ -243,7 +257,7 @@ impl Plain for FromPixels<'_> {
             for at in (0..c).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 4]; 4];
                 for place in 0..PLACES {
-                    x[place / 4][place % 4] = lane(&from[(place * all + tile) * c + at..]);
+                    x[place / 4][place % 4] = lane(&from[place * stride(all * c) + tile * c + at..]);
                 }
                 let d = square::<PixelsBack, 4, 4>(x);
                 for i in 0..4 {
@@ -270,14 +284,14 @@ impl Plain for FromOutputs<'_> {
     fn run(self) {
         let FromOutputs(of, from, bias, to) = self;
         let (Winograd { height, width, outputs: n, .. }, [down, across]) = (of, of.tiles());
-        let all = from.len() / (PLACES * n);
+        let all = to.len() / (height * width) / n * down * across;
         for tile in 0..all {
             let picture = &mut to[tile / (down * across) * height * width * n..][..height * width * n];
             let (row, column) = (tile / across % down * 2, tile % across * 2);
             for at in (0..n).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 4]; 4];
                 for place in 0..PLACES {
-                    x[place / 4][place % 4] = lane(&from[(place * all + tile) * n + at..]);
+                    x[place / 4][place % 4] = lane(&from[place * stride(all * n) + tile * n + at..]);
                 }
                 let y = square::<OutputsBack, 4, 2>(x);
                 let bias = bias.map_or([0.0; LANES], |bias| lane(&bias[at..]));
@@ -314,7 +328,8 @@ impl Plain for ToOutputs<'_> {
                 }
                 let y = square::<Outputs, 2, 4>(x);
                 for place in 0..PLACES {
-                    to[(place * all + tile) * n + at..][..LANES].copy_from_slice(&y[place / 4][place % 4]);
+                    to[place * stride(all * n) + tile * n + at..][..LANES]
+                        .copy_from_slice(&y[place / 4][place % 4]);
                 }
             }
         }
@@ -348,10 +363,10 @@ impl Winograd {
     }
 
     /// Numbers in the transformed filters, pixels and outputs of so many pictures.
-    const fn sizes(self, pictures: usize) -> [usize; 3] {
+    fn sizes(self, pictures: usize) -> [usize; 3] {
         let Winograd { channels, outputs, .. } = self;
         let tiles = pictures * self.count();
-        [PLACES * outputs * channels, PLACES * tiles * channels, PLACES * tiles * outputs]
+        [outputs * channels, tiles * channels, tiles * outputs].map(|len| PLACES * stride(len))
     }
 
     /// Numbers of scratch space.
@@ -377,15 +392,16 @@ impl Winograd {
         level.run_plain(ToFilters(self, weight, filters));
         let parts = pictures.chunks(together * cells * c).zip(output.chunks_mut(together * cells * n));
         for (pictures, output) in parts {
-            let [_, pixels, outputs] = self.sizes(pictures.len() / (cells * c));
-            let tiles = pixels / PLACES / c;
+            let count = pictures.len() / (cells * c);
+            let ([_, pixels, outputs], tiles) = (self.sizes(count), count * self.count());
             let (pixels, room) = room.split_at_mut(pixels);
             let outputs = &mut room[..outputs];
             level.run_plain(ToPixels(self, pictures, pixels));
-            let places = filters.chunks_exact(n * c).zip(pixels.chunks_exact(tiles * c));
-            for ((filters, pixels), outputs) in places.zip(outputs.chunks_exact_mut(tiles * n)) {
-                let filters = View::new(filters, n, c).transposed();
-                gemm.product(level, View::new(pixels, tiles, c), filters, outputs);
+            let places = filters.chunks_exact(stride(n * c)).zip(pixels.chunks_exact(stride(tiles * c)));
+            for ((filters, pixels), outputs) in places.zip(outputs.chunks_exact_mut(stride(tiles * n))) {
+                let filters = View::with_stride(filters, n, c, c).transposed();
+                let pixels = View::with_stride(pixels, tiles, c, c);
+                gemm.product_at(level, pixels, filters, None, outputs, Axis::every(tiles, n));
             }
             level.run_plain(FromOutputs(self, outputs, bias, output));
         }
@@ -412,22 +428,25 @@ impl Winograd {
         level.run_plain(ToPixels(self, picture, pixels));
         level.run_plain(ToOutputs(self, dy, outputs));
         for ((filters, pixels), outputs) in filters
-            .chunks_exact_mut(n * c)
-            .zip(pixels.chunks_exact(tiles * c))
-            .zip(outputs.chunks_exact(tiles * n))
+            .chunks_exact_mut(stride(n * c))
+            .zip(pixels.chunks_exact(stride(tiles * c)))
+            .zip(outputs.chunks_exact(stride(tiles * n)))
         {
-            let outputs = View::new(outputs, tiles, n).transposed();
-            gemm.product(level, outputs, View::new(pixels, tiles, c), filters);
+            let outputs = View::with_stride(outputs, tiles, n, n).transposed();
+            let pixels = View::with_stride(pixels, tiles, c, c);
+            gemm.product_at(level, outputs, pixels, None, filters, Axis::every(n, c));
         }
         level.run_plain(FromFilters(self, filters, d_weight));
         let Some(d_picture) = d_picture else { return };
         level.run_plain(ToFilters(self, weight, filters));
         for ((filters, pixels), outputs) in filters
-            .chunks_exact(n * c)
-            .zip(pixels.chunks_exact_mut(tiles * c))
-            .zip(outputs.chunks_exact(tiles * n))
+            .chunks_exact(stride(n * c))
+            .zip(pixels.chunks_exact_mut(stride(tiles * c)))
+            .zip(outputs.chunks_exact(stride(tiles * n)))
         {
-            gemm.product(level, View::new(outputs, tiles, n), View::new(filters, n, c), pixels);
+            let outputs = View::with_stride(outputs, tiles, n, n);
+            let filters = View::with_stride(filters, n, c, c);
+            gemm.product_at(level, outputs, filters, None, pixels, Axis::every(tiles, c));
         }
         level.run_plain(FromPixels(self, pixels, d_picture));
     }
