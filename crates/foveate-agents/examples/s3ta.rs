@@ -198,7 +198,8 @@ fn measure(case: &Case, folder: &Path, cells: &mut Vec<(String, f64)>) -> Result
     Ok(())
 }
 
-/// Prints the time of every costly layer of the full network, forward and backward, beside the peak.
+/// Prints the time of every costly layer of the full network, forward and backward, beside the peak. Counted are the products of
+/// the definition; where fewer are made (Winograd), the share can exceed 100 %.
 fn layers() {
     const ROUNDS: u64 = 1_000_000;
     let level = Level::best();

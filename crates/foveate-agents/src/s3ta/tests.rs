@@ -24,14 +24,17 @@ fn small() -> S3taConfig {
     }
 }
 
-/// The agent, its ablations, and the residual networks.
+/// The agent, its ablations, the residual networks, and one with so many channels that the convolutions of the `ConvLSTM` take
+/// fewer multiplications.
 fn configs() -> Vec<S3taConfig> {
+    let wide = vec![convolution(4, 4, 2), convolution(32, 3, 2)];
     let residual = S3taConfig { torso: Torso::Residual, answer_hidden: vec![4], trunk: 0, ..small() };
     vec![
         small(),
         S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, ..small() },
         S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
         S3taConfig { peepholes: true, ..small() },
+        S3taConfig { convolutions: wide, channels: 32, ..small() },
         S3taConfig { units: 0, ..residual.clone() },
         residual,
     ]

@@ -9,6 +9,9 @@
 //! All transforms are sums in a fixed order, so the bits are the same on every instruction set. They differ from those of the
 //! definition by a few roundings.
 
+#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
+#![allow(clippy::needless_range_loop, reason = "places of small squares, several at a time")]
+
 use foveate_kernels::Level;
 use foveate_kernels::gemm::{Axis, Gemm, View};
 use foveate_kernels::plain::Plain;
