@@ -234,6 +234,9 @@ pub struct S3taMemory {
     batch: Option<Box<Batch>>,
 }
 
+/// States, last action, logits and action of a [`S3taMemory`].
+type Own<'m> = (&'m mut [Vec<f32>], &'m mut Option<usize>, &'m mut [f32], &'m mut [f64]);
+
 /// What the network sees and computes in several episodes at once.
 #[derive(Debug, Clone)]
 struct Batch {
@@ -316,7 +319,7 @@ impl S3taAgent {
         &self,
         acts: &'m Activations,
         i: usize,
-        (states, last, logits, action): (&mut [Vec<f32>], &mut Option<usize>, &'m mut [f32], &'m mut [f64]),
+        (states, last, logits, action): Own<'m>,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let Nodes { policy, value, attention, .. } = &*self.nodes;
