@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{attention, capture, cargo, command, learn, python, root, run as run_step};
 
-const ROWS: [&str; 11] = [
+const ROWS: [&str; 12] = [
     "world",
     "cartpole",
     "minigrid",
@@ -26,6 +26,7 @@ const ROWS: [&str; 11] = [
     "evolve",
     "learn",
     "q-learning",
+    "s3ta",
     "bridge",
 ];
 /// Those that the command measures.
@@ -102,6 +103,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("q-learning") {
         learn::training_rows(&python, &mut table)?;
+    }
+    if wanted("s3ta") {
+        learn::s3ta_rows(&python, &empty(folder.join("s3ta"))?, &mut table)?;
     }
     if wanted("bridge") {
         bridge_rows(&python, &mut table)?;

@@ -1,4 +1,4 @@
-//! The rows `learn`: steps of learning by gradients beside `PyTorch`, on the same weights and batches.
+//! The rows `learn`, `q-learning` and `s3ta`: learning by gradients beside `PyTorch`, on the same weights and batches.
 
 use std::path::Path;
 
@@ -55,6 +55,36 @@ pub(crate) fn rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()
             } else if let Some(why) = theirs["compiled_why"].as_str() {
                 eprintln!("no row for {name}: {why}");
             }
+        }
+    }
+    Ok(())
+}
+
+/// Frames per CPU second of S3TA, acting and learning on the same weights and pictures.
+pub(crate) fn s3ta_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let mut ours = example("foveate-agents", "s3ta");
+    eprintln!("S3TA …");
+    let ours = json("the s3ta example", ours.arg(path(folder)?).arg("--json"))?;
+    eprintln!("S3TA with PyTorch …");
+    let theirs = json("s3ta.py", reference(python, "s3ta.py").arg(path(folder)?))?;
+    for (network, what) in [("full", "S3TA, 210×160×3, 18 actions"), ("small", "S3TA, preset `s3ta-small`")]
+    {
+        let logits = number(&theirs, &format!("{network}_logits"))?;
+        let gradient = number(&theirs, &format!("{network}_gradient"))?;
+        ensure!(
+            logits <= LOSS && gradient <= GRADIENT,
+            "{what}: logits are {logits} apart and gradients {gradient} of their norm; not the same network"
+        );
+        eprintln!("{what}: logits {logits:.1e} and gradients {gradient:.1e} apart");
+        for (key, work) in [
+            ("act_1", "acting, 1 episode"),
+            ("act_16", "acting, 16 episodes together"),
+            ("learn", "learning, 4 unrolls"),
+        ] {
+            let key = format!("{network}_{key}");
+            let (ours, theirs) = (number(&ours, &key)?, number(&theirs, &key)?);
+            let what = format!("{what}, {work}");
+            table.row(&what, "frames/CPU-s", ours, "PyTorch", theirs, ours / theirs);
         }
     }
     Ok(())

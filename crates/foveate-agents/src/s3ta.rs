@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, Opened, PixelShape,
-    Policy, PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens,
+    Policy, PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens, Turn,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -51,6 +51,9 @@ pub struct S3taConfig {
     pub channels: usize,
     /// Side of the `ConvLSTM`'s filters.
     pub size: usize,
+    /// Whether the gates of the `ConvLSTM` see its memory c as well (Shi et al. 2015), each with a weight for every cell and
+    /// channel.
+    pub peepholes: bool,
     /// How many of the channels are keys.
     pub keys: usize,
     /// Heads of the attention.
@@ -126,6 +129,7 @@ impl Default for S3taConfig {
             convolutions: vec![layer(32, 8, 4), layer(64, 4, 2)],
             channels: 128,
             size: 3,
+            peepholes: false,
             keys: 8,
             heads: 4,
             attention: Source::default(),
@@ -243,6 +247,23 @@ pub struct S3taMemory {
     halves: Option<[Activations; 2]>,
     logits: Vec<f32>,
     action: Vec<f64>,
+    /// Scratch space of decisions in several episodes at once, in the first episode's memory.
+    batch: Option<Box<Batch>>,
+}
+
+/// States, logits and action of a [`S3taMemory`].
+type Own<'m> = (&'m mut [Vec<f32>], &'m mut [f32], &'m mut [f64]);
+
+/// What the network sees and computes in several episodes at once.
+#[derive(Debug, Clone)]
+struct Batch {
+    /// Most episodes.
+    capacity: usize,
+    /// `[episodes, …]`, as the parts of a [`S3taMemory`].
+    pictures: Vec<f32>,
+    told: Vec<f32>,
+    states: Vec<Vec<f32>>,
+    acts: Activations,
 }
 
 impl S3taAgent {
@@ -284,6 +305,75 @@ impl S3taAgent {
     pub const fn config(&self) -> &S3taConfig {
         &self.config
     }
+
+    /// Scratch space for this many episodes at once.
+    fn batch(&self, capacity: usize) -> Batch {
+        let Nodes { net, states, .. } = &*self.nodes;
+        Batch {
+            capacity,
+            pictures: vec![0.0; capacity * self.config.pixels()],
+            told: vec![0.0; capacity * self.config.told()],
+            states: vec![vec![]; states.len()],
+            acts: net.activations(capacity),
+        }
+    }
+
+    /// Writes what the network sees and is told in an episode.
+    fn see(
+        &self,
+        observation: Observation<'_>,
+        context: &ActContext,
+        pixels: &mut [u8],
+        picture: &mut [f32],
+        told: &mut [f32],
+    ) -> Result<(), PolicyError> {
+        self.config.look(observation, pixels)?;
+        scale(pixels, picture);
+        let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
+        self.config.tell(last, told)
+    }
+
+    /// Computes the network for `count` episodes.
+    fn forward(
+        &self,
+        pictures: &[f32],
+        told: &[f32],
+        states: &[Vec<f32>],
+        count: usize,
+        acts: &mut Activations,
+    ) {
+        let inputs: [&[f32]; 6] = std::array::from_fn(|i| match i {
+            0 => pictures,
+            1 => told,
+            state => states.get(state - 2).map_or(&[][..], |state| &state[..]),
+        });
+        self.nodes.net.forward(self.level, self.params.flat(), &inputs[..2 + states.len()], count, acts);
+    }
+
+    /// Takes the new states and the decision of episode `i` from what the network computed, to the parts of its memory.
+    fn decide<'m>(
+        &self,
+        acts: &'m Activations,
+        i: usize,
+        (states, logits, action): Own<'m>,
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let Nodes { policy, value, attention, .. } = &*self.nodes;
+        for (state, nodes) in states.iter_mut().zip(&self.nodes.states) {
+            let len = state.len();
+            state.copy_from_slice(&acts.get(nodes.output)[i * len..][..len]);
+        }
+        let choices = logits.len();
+        choose(&acts.get(*policy)[i * choices..][..choices], logits, action, context);
+        let value = Some(acts.get(*value)[i]);
+        let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
+        let Some(attention) = attention else { return Ok(decision) };
+        let [rows, columns] = attention.cells;
+        let len = self.config.heads * rows * columns;
+        let weights = &attention.weights(acts)[i * len..][..len];
+        let tokens = Tokens::Cells { rows, columns };
+        Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, weights)?))
+    }
 }
 
 /// Writes the logits, and the probabilities of the choices or the one that is drawn.
@@ -312,6 +402,7 @@ impl Policy for S3taAgent {
             halves: None,
             logits: vec![0.0; self.config.actions],
             action: vec![0.0; self.config.actions],
+            batch: None,
         }
     }
 
@@ -326,27 +417,56 @@ impl Policy for S3taAgent {
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let S3taMemory { pixels, picture, told, states, acts, logits, action, .. } = memory;
-        let Nodes { net, policy, value, attention, .. } = &*self.nodes;
-        self.config.look(observation, pixels)?;
-        scale(pixels, picture);
-        let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
-        self.config.tell(last, told)?;
-        let inputs: [&[f32]; 6] = std::array::from_fn(|i| match i {
-            0 => &picture[..],
-            1 => &told[..],
-            state => states.get(state - 2).map_or(&[][..], |state| &state[..]),
-        });
-        net.forward(self.level, self.params.flat(), &inputs[..2 + states.len()], 1, acts);
-        for (state, nodes) in states.iter_mut().zip(&self.nodes.states) {
-            state.copy_from_slice(acts.get(nodes.output));
+        self.see(observation, context, pixels, picture, told)?;
+        self.forward(picture, told, states, 1, acts);
+        self.decide(acts, 0, (states, logits, action), context)
+    }
+
+    /// All episodes go through the network together.
+    fn act_batch(
+        &self,
+        turns: &mut [Turn<'_>],
+        memories: &mut [S3taMemory],
+        decided: &mut dyn FnMut(usize, Decision<'_>),
+    ) -> Result<(), PolicyError> {
+        let repeated = |i: usize| turns[..i].iter().any(|turn| turn.episode == turns[i].episode);
+        if turns.len() < 2 || (1..turns.len()).any(repeated) {
+            // A second turn of an episode needs the state after the first.
+            for (i, turn) in turns.iter_mut().enumerate() {
+                decided(i, self.act(turn.observation, &mut memories[turn.episode], turn.context)?);
+            }
+            return Ok(());
         }
-        choose(acts.get(*policy), logits, action, context);
-        let value = Some(acts.get(*value)[0]);
-        let decision = Decision { logits: Some(logits), value, ..Decision::new(action) };
-        let Some(attention) = attention else { return Ok(decision) };
-        let [rows, columns] = attention.cells;
-        let tokens = Tokens::Cells { rows, columns };
-        Ok(decision.with_attention(Attention::soft(tokens, self.config.heads, 1, attention.weights(acts))?))
+        let fits = memories[0].batch.take().filter(|batch| batch.capacity >= turns.len());
+        let mut batch = fits.unwrap_or_else(|| Box::new(self.batch(turns.len())));
+        let Batch { pictures, told, states, acts, .. } = &mut *batch;
+        let (pixels, bits) = (self.config.pixels(), self.config.told());
+        states.iter_mut().for_each(Vec::clear);
+        // Those before the first error decide.
+        let (mut count, mut outcome) = (0, Ok(()));
+        for (turn, (picture, told)) in
+            turns.iter().zip(pictures.chunks_exact_mut(pixels).zip(told.chunks_exact_mut(bits)))
+        {
+            let memory = &mut memories[turn.episode];
+            outcome = self.see(turn.observation, turn.context, &mut memory.pixels, picture, told);
+            if outcome.is_err() {
+                break;
+            }
+            memory.told.copy_from_slice(told);
+            for (all, own) in states.iter_mut().zip(&memory.states) {
+                all.extend_from_slice(own);
+            }
+            count += 1;
+        }
+        if count > 0 {
+            self.forward(&pictures[..count * pixels], &told[..count * bits], states, count, acts);
+        }
+        for (i, turn) in turns[..count].iter_mut().enumerate() {
+            let S3taMemory { states, logits, action, .. } = &mut memories[turn.episode];
+            decided(i, self.decide(acts, i, (states, logits, action), turn.context)?);
+        }
+        memories[0].batch = Some(batch);
+        outcome
     }
 
     fn open(
@@ -358,10 +478,7 @@ impl Policy for S3taAgent {
     ) -> Result<bool, PolicyError> {
         let Some(halves) = &self.halves else { return Ok(false) };
         let S3taMemory { pixels, picture, told, states, halves: acts, .. } = memory;
-        self.config.look(observation, pixels)?;
-        scale(pixels, picture);
-        let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
-        self.config.tell(last, told)?;
+        self.see(observation, context, pixels, picture, told)?;
         let Front { net, vision, attention, values, queries_and_keys } = &halves.front;
         let [acts, _] = acts.get_or_insert_with(|| [net.activations(1), halves.back.net.activations(1)]);
         let inputs = [&picture[..], &told[..], &states[0], &states[1], &states[2]];

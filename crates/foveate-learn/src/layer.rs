@@ -113,13 +113,13 @@ impl Work {
         (gemm, room)
     }
 
-    /// Scratch space for gradients of convolutions, and `len` numbers of any value.
-    pub fn conv_room(&mut self, len: usize) -> (&mut ConvGradient, &mut [f32]) {
-        let Work { conv_gradient, rooms: [room, _], .. } = self;
+    /// Scratch space for gradients of convolutions, with zeros and without, and `len` numbers of any value.
+    pub(crate) fn conv_room(&mut self, len: usize) -> (&mut Gemm, &mut ConvGradient, &mut [f32]) {
+        let Work { gemm, conv_gradient, rooms: [room, _] } = self;
         if room.len() < len {
             room.resize(len, 0.0);
         }
-        (conv_gradient, &mut room[..len])
+        (gemm, conv_gradient, &mut room[..len])
     }
 
     /// Scratch space for matrix products, and two times numbers of any value.

@@ -364,6 +364,11 @@ impl Activations {
         std::mem::swap(&mut self.work, &mut other.work);
     }
 
+    /// Exchanges the scratch space with `work`: that of several passes, one after the other, then stays in the caches.
+    pub(crate) const fn swap_work(&mut self, work: &mut Work) {
+        std::mem::swap(&mut self.work, work);
+    }
+
     /// Number of samples in the last forward pass.
     pub const fn batch(&self) -> usize {
         self.batch

@@ -7,6 +7,7 @@
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::add;
 
+use crate::layer::Work;
 use crate::network::{Activations, Network, Node};
 
 /// A state of a recurrent network: the input that it is, and the output that replaces it. Both have one shape.
@@ -29,6 +30,8 @@ pub struct Unrolled {
     first: Vec<bool>,
     /// For each state `[batch, …]`: its input at the step.
     inputs: Vec<Vec<f32>>,
+    /// Scratch space of all steps.
+    work: Work,
 }
 
 impl Unrolled {
@@ -49,6 +52,7 @@ impl Unrolled {
             first: vec![false; steps * batch],
             inputs: lens.iter().map(|len| vec![0.0; len * batch]).collect(),
             lens,
+            work: Work::default(),
         }
     }
 
@@ -79,7 +83,7 @@ impl Unrolled {
         begin: &[&[f32]],
         fresh: &[&[f32]],
     ) {
-        let Unrolled { states, lens, batch, steps, first: kept, inputs } = self;
+        let Unrolled { states, lens, batch, steps, first: kept, inputs, work } = self;
         assert_eq!(first.len(), kept.len(), "first steps");
         assert!(begin.len() == states.len() && fresh.len() == states.len(), "states");
         kept.copy_from_slice(first);
@@ -95,7 +99,9 @@ impl Unrolled {
             }
             let mut all = data(step);
             all.extend(inputs.iter().map(|input| &input[..]));
+            now[0].swap_work(work);
             net.forward(level, params, &all, *batch, &mut now[0]);
+            now[0].swap_work(work);
         }
     }
 
@@ -109,10 +115,12 @@ impl Unrolled {
     /// # Panics
     /// When a length is wrong.
     pub fn backward(&mut self, net: &Network, level: Level, params: &[f32], d_params: &mut [f32]) {
-        let Unrolled { states, lens, batch, steps, first, inputs } = self;
+        let Unrolled { states, lens, batch, steps, first, inputs, work } = self;
         for step in (0..steps.len()).rev() {
             let (before, now) = steps.split_at_mut(step);
+            now[0].swap_work(work);
             net.backward(level, params, &mut now[0], d_params);
+            now[0].swap_work(work);
             let Some(previous) = before.last_mut() else { break };
             for (i, state) in states.iter().enumerate() {
                 inputs[i].copy_from_slice(now[0].gradient(state.input));

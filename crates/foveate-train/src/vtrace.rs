@@ -17,6 +17,8 @@
 //! Episodes depend on their seeds and the weights of their round alone, so a run has the same bits for any number of workers and
 //! after any kill.
 
+#[cfg(test)]
+mod oracle_tests;
 mod targets;
 #[cfg(test)]
 mod tests;

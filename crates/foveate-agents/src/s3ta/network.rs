@@ -65,10 +65,10 @@ fn layers(net: &mut Builder, name: &str, units: &[usize], mut x: Node, last: boo
     x
 }
 
-/// h and c after the sums of the four gates.
-fn gates(net: &mut Builder, sums: Node, [h, c]: [Node; 2], forget_bias: f32) -> [StateNodes; 2] {
+/// h and c after the sums of the four gates, whose parameters, if they have any, are called `name`.
+fn gates(net: &mut Builder, name: &str, gates: LstmGates, sums: Node, [h, c]: [Node; 2]) -> [StateNodes; 2] {
     let units = net.shape(h).last().copied().unwrap_or_default();
-    let both = net.then(LstmGates::default().with_forget_bias(forget_bias), [sums, c]);
+    let both = net.layer(name, gates, [sums, c]);
     let next_h = net.then(Part { begin: 0, len: units }, [both]);
     let next_c = net.then(Part { begin: units, len: units }, [both]);
     [StateNodes { input: h, output: next_h }, StateNodes { input: c, output: next_c }]
@@ -80,7 +80,7 @@ fn lstm(net: &mut Builder, x: Node, state: [Node; 2], forget_bias: f32) -> [Stat
     let from_x = net.layer("core_input", Linear::new(4 * units), [x]);
     let from_h = net.layer("core_state", Linear::new(4 * units).without_bias(), [state[0]]);
     let sums = net.then(Add, [from_x, from_h]);
-    gates(net, sums, state, forget_bias)
+    gates(net, "core_gates", LstmGates::default().with_forget_bias(forget_bias), sums, state)
 }
 
 fn numbers(net: &Builder, node: Node) -> usize {
@@ -235,7 +235,9 @@ fn see(config: &S3taConfig, net: &mut Builder, x: Node, vision: [Node; 2]) -> Se
     let from_x = net.layer("vision_input", conv, [x]);
     let from_h = net.layer("vision_state", conv.without_bias(), [vision[0]]);
     let sums = net.then(Add, [from_x, from_h]);
-    let vision = gates(net, sums, vision, config.forget_bias);
+    let cell = LstmGates::default().with_forget_bias(config.forget_bias);
+    let cell = if config.peepholes { cell.with_peepholes() } else { cell };
+    let vision = gates(net, "vision_peephole", cell, sums, vision);
     let seen = vision[0].output;
     let basis = SpatialBasis::new(
         config.frequencies,

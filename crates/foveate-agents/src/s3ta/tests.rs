@@ -24,13 +24,17 @@ fn small() -> S3taConfig {
     }
 }
 
-/// The agent, its ablations, and the residual networks.
+/// The agent, its ablations, the residual networks, and one with so many channels that the convolutions of the `ConvLSTM` take
+/// fewer multiplications.
 fn configs() -> Vec<S3taConfig> {
+    let wide = vec![convolution(4, 4, 2), convolution(32, 3, 2)];
     let residual = S3taConfig { torso: Torso::Residual, answer_hidden: vec![4], trunk: 0, ..small() };
     vec![
         small(),
         S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, score_scale: 0.4, ..small() },
         S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
+        S3taConfig { peepholes: true, ..small() },
+        S3taConfig { convolutions: wide, channels: 32, ..small() },
         S3taConfig { units: 0, ..residual.clone() },
         residual,
     ]
@@ -67,6 +71,7 @@ fn see(bytes: &[u8]) -> Observation<'_> {
 fn parameters_are_as_many_as_published() {
     let of = |actions| S3taConfig { actions, ..S3taConfig::default() };
     let fixed = S3taConfig { attention: Source::FixedQuery, ..of(18) };
+    let peeping = S3taConfig { peepholes: true, ..of(18) };
     let forward =
         S3taConfig { torso: Torso::Residual, answer_hidden: vec![256], units: 0, trunk: 0, ..of(18) };
     let recurrent = S3taConfig { units: 256, ..forward.clone() };
@@ -77,6 +82,7 @@ fn parameters_are_as_many_as_published() {
         (of(6), 2_278_919),
         (of(4), 2_277_637),
         (fixed, 2_151_059),
+        (peeping, 2_286_611 + 3 * 27 * 20 * 128),
         (grey(&forward), 1_094_115),
         (grey(&recurrent), 1_638_883),
         (forward, 4_526_419),
@@ -167,6 +173,100 @@ fn the_agent_acts_by_what_the_student_predicts() {
             assert!(*first == now, "{level:?}");
         }
     }
+}
+
+/// A decision: action, logits, value, and the weights of all heads.
+type Decided = (Vec<f64>, Vec<f32>, Option<f32>, Vec<f32>);
+
+fn copied(decision: Decision<'_>) -> Decided {
+    let weights = decision.attention.map_or(vec![], |attention| {
+        (0..attention.heads()).flat_map(|head| attention.row(head, 0).expect("a head").to_vec()).collect()
+    });
+    (decision.action.to_vec(), decision.logits.expect("choices").to_vec(), decision.value, weights)
+}
+
+/// Several episodes at once, in changing order and number, are what each is alone; on all instruction sets.
+#[test]
+fn a_batch_decides_as_each_episode_alone() {
+    const EPISODES: usize = 4;
+    for config in configs() {
+        let mut everywhere = None;
+        for level in Level::available() {
+            let mut agent = S3taAgent::new(config.clone()).expect("good").with_level(level);
+            agent.set_params(&params(&config)).expect("its own");
+            let fresh = || -> Vec<(S3taMemory, ActContext)> {
+                let explore = ActMode::Explore { epsilon: 0.0 };
+                (0..EPISODES)
+                    .map(|i| (agent.memory(), ActContext::new(Seed::root(i as u64), explore)))
+                    .collect()
+            };
+            let (mut alone, together) = (fresh(), fresh());
+            let (mut memories, mut contexts): (Vec<_>, Vec<_>) = together.into_iter().unzip();
+            let mut all = vec![];
+            for step in 0..5 {
+                // Of every step some episodes, in another order.
+                let order: Vec<usize> = (0..EPISODES - step % 3).map(|i| (3 * i + step) % EPISODES).collect();
+                let pictures: Vec<Vec<u8>> = (0..EPISODES).map(|i| picture(7 * i + step)).collect();
+                let mut expect = vec![];
+                for &episode in &order {
+                    let (memory, context) = &mut alone[episode];
+                    (context.reward, context.choice) = (step as f64 - 1.5, Some((step + episode) % 3));
+                    let decision = agent.act(see(&pictures[episode]), memory, context).expect("it fits");
+                    expect.push(copied(decision));
+                }
+                let mut by_episode: Vec<Option<&mut ActContext>> = contexts.iter_mut().map(Some).collect();
+                let mut turns: Vec<Turn<'_>> = order
+                    .iter()
+                    .map(|&episode| {
+                        let context = by_episode[episode].take().expect("once");
+                        (context.reward, context.choice) = (step as f64 - 1.5, Some((step + episode) % 3));
+                        Turn { episode, observation: see(&pictures[episode]), context }
+                    })
+                    .collect();
+                let mut got = vec![];
+                let mut decided = |i: usize, decision: Decision<'_>| {
+                    assert_eq!(i, got.len());
+                    got.push(copied(decision));
+                };
+                agent.act_batch(&mut turns, &mut memories, &mut decided).expect("it fits");
+                assert_eq!(got, expect, "{level:?}, {config:?}");
+                all.push(got);
+            }
+            for (memory, (other, _)) in memories.iter().zip(&alone) {
+                let of =
+                    |memory: &S3taMemory| (memory.states.clone(), memory.pixels.clone(), memory.told.clone());
+                assert_eq!(of(memory), of(other), "also what a student learns from");
+            }
+            assert_eq!(everywhere.get_or_insert_with(|| all.clone()), &all, "{level:?}");
+        }
+    }
+}
+
+/// Turns before a picture that does not fit decide; and an episode may have two turns.
+#[test]
+fn a_batch_ends_at_its_first_error() {
+    let mut agent = S3taAgent::new(small()).expect("good");
+    agent.set_params(&params(&small())).expect("its own");
+    let mut memories = vec![agent.memory(); 3];
+    let (good, bad) = (picture(1), [0.5]);
+    let observations = [see(&good), see(&good), Observation::Vector(&bad), see(&good)];
+    let mut contexts: [ActContext; 4] = std::array::from_fn(|_| ActContext::default());
+    let mut run = |episodes: [usize; 4], memories: &mut [S3taMemory]| {
+        let mut turns: Vec<Turn<'_>> = contexts
+            .iter_mut()
+            .zip(episodes.iter().zip(observations))
+            .map(|(context, (&episode, observation))| Turn { episode, observation, context })
+            .collect();
+        let mut got = vec![];
+        let outcome = agent.act_batch(&mut turns[..3], memories, &mut |i, _| got.push(i));
+        assert!(outcome.expect_err("no picture").to_string().contains("13 x 10 pixels"));
+        got
+    };
+    assert_eq!(run([2, 0, 1, 1], &mut memories), [0, 1]);
+    assert_ne!(memories[2].states, memories[1].states, "one has acted, the other has not");
+    let mut twice = vec![agent.memory(); 3];
+    assert_eq!(run([2, 2, 1, 1], &mut twice), [0, 1]);
+    assert_ne!(twice[2].states, memories[2].states, "two steps");
 }
 
 /// The gradient, through time, against differences of a loss that is linear in outputs and values.

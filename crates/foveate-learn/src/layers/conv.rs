@@ -1,10 +1,12 @@
 //! Convolution.
 
 use foveate_core::TensorShape;
+use foveate_kernels::Level;
 use foveate_kernels::conv_gradient::Shape;
 use foveate_kernels::elementwise::add_rows;
 use foveate_kernels::gemm::{Axis, Gemm, View};
 
+use super::winograd::Winograd;
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
 
 /// What lies around the picture.
@@ -20,6 +22,9 @@ pub enum Padding {
 ///
 /// Tensors: `weight` `[outputs, kernel height, kernel width, channels]`, `bias` `[outputs]`. PyTorch has the channels
 /// of the weight before the kernel's axes.
+///
+/// 3 × 3 pixels with a stride of 1 and [`Padding::Same`], 32 channels or more and 64 outputs or more, both multiples of 8, are
+/// computed with fewer multiplications (Winograd); so is their gradient.
 #[derive(Debug, Clone, Copy)]
 pub struct Conv {
     outputs: usize,
@@ -57,6 +62,15 @@ impl Conv {
     #[must_use]
     pub const fn without_bias(self) -> Self {
         Conv { bias: false, ..self }
+    }
+
+    /// The same convolution with fewer multiplications, where that pays.
+    fn winograd(&self, shape: &[usize]) -> Option<Winograd> {
+        let Conv { outputs, kernel, stride, padding, .. } = *self;
+        let fits = kernel == [3, 3] && stride == [1, 1] && padding == Padding::Same;
+        let &[height, width, channels] = shape else { return None };
+        let fewer = Winograd { height, width, channels, outputs };
+        (fits && fewer.suits()).then_some(fewer)
     }
 
     fn windows(&self, shape: &[usize]) -> Windows {
@@ -181,11 +195,37 @@ impl Windows {
         one.repeated([pictures, high * wide * self.channels])
     }
 
+    /// Adds the gradient with respect to padded pictures to `d_pictures`, for the gradient `dy`, `[windows, outputs]`, and the
+    /// weight.
+    fn add_pictures(
+        &self,
+        gemm: &mut Gemm,
+        level: Level,
+        dy: View<'_>,
+        weight: &[f32],
+        d_pictures: &mut [f32],
+        corners: Axis,
+    ) {
+        let (c, k, inside) = (self.channels, self.len(), self.inside());
+        // Each pixel of the kernel moves all windows alike, to places of which no two overlap.
+        for pixel in 0..k / c {
+            let weight = View::with_stride(&weight[pixel * c..], dy.cols(), c, k);
+            let d_pictures = &mut d_pictures[inside.place(pixel * c)..];
+            gemm.add_product_at(level, dy, weight, d_pictures, corners);
+        }
+    }
+
     /// Where the numbers of a window lie, from its corner on.
     fn inside(&self) -> Axis {
         let ([height, width], [_, wide]) = (self.kernel, self.padded());
         Axis::nested([height, wide * self.channels], [width * self.channels, 1])
     }
+}
+
+/// Whether so few numbers are zero that products of whole matrices are faster than lists of the others.
+fn is_dense(dy: &[f32]) -> bool {
+    let zeros = dy.iter().filter(|dy| **dy == 0.0).count();
+    zeros < dy.len() / 4
 }
 
 /// Checks a kernel and its stride against a picture's shape.
@@ -238,6 +278,12 @@ impl Layer for Conv {
             product(&mut work.gemm, View::new(inputs[0], inputs[0].len() / k, k), output);
             return;
         }
+        if let Some(fewer) = self.winograd(shapes[0]) {
+            let (gemm, room) = work.room(fewer.room());
+            let bias = self.bias.then_some(bias);
+            fewer.forward(level, gemm, (&params[..n * k], bias), inputs[0], output, room);
+            return;
+        }
         let (len, together) = (len_of(shapes[0]), windows.together(n));
         let (gemm, room) = work.room(windows.room());
         let pictures = inputs[0].chunks(together * len);
@@ -268,6 +314,15 @@ impl Layer for Conv {
             }
             return;
         }
+        if let Some(fewer) = self.winograd(shapes[0]) {
+            let (gemm, room) = work.room(fewer.room());
+            let mut dx = dx.map(|dx| dx.chunks_exact_mut(len));
+            for (picture, dy) in inputs[0].chunks_exact(len).zip(d_output.chunks_exact(count * n)) {
+                let dx = dx.as_mut().and_then(Iterator::next);
+                fewer.backward(level, gemm, &params[..n * k], picture, dy, d_weight, dx, room);
+            }
+            return;
+        }
         let sizes = Shape {
             from: windows.padded(),
             channels: windows.channels,
@@ -277,22 +332,41 @@ impl Layer for Conv {
             filters: n,
         };
         if sizes.suits() {
-            let (lists, room) = work.conv_room(windows.room());
+            let (gemm, lists, room) = work.conv_room(windows.room());
+            let inside = windows.inside();
             for (picture, dy) in inputs[0].chunks_exact(len).zip(d_output.chunks_exact(count * n)) {
-                let (picture, _) = windows.pad(picture, room);
-                lists.add_weight(level, sizes, picture, dy, d_weight);
+                let (picture, corners) = windows.pad(picture, room);
+                if is_dense(dy) {
+                    let patches = View::with_axes(picture, corners, inside);
+                    gemm.add_product(level, View::new(dy, count, n).transposed(), patches, d_weight);
+                } else {
+                    lists.add_weight(level, sizes, picture, dy, d_weight);
+                }
             }
             let (Some(dx), weight) = (dx, &params[..n * k]) else { return };
             for (dx, dy) in dx.chunks_exact_mut(len).zip(d_output.chunks_exact(count * n)) {
-                if windows.room() == 0 {
-                    lists.add_picture(level, sizes, weight, dy, dx);
-                    continue;
+                let padded = windows.room() > 0;
+                let to = if padded { &mut *room } else { &mut *dx };
+                if padded {
+                    to.fill(0.0);
                 }
-                room.fill(0.0);
-                lists.add_picture(level, sizes, weight, dy, room);
-                windows.for_each_padded_row(|row, padded| {
-                    foveate_kernels::elementwise::add(&mut dx[row], &room[padded]);
-                });
+                if is_dense(dy) {
+                    windows.add_pictures(
+                        gemm,
+                        level,
+                        View::new(dy, count, n),
+                        weight,
+                        to,
+                        windows.corners(1),
+                    );
+                } else {
+                    lists.add_picture(level, sizes, weight, dy, to);
+                }
+                if padded {
+                    windows.for_each_padded_row(|row, padded| {
+                        foveate_kernels::elementwise::add(&mut dx[row], &room[padded]);
+                    });
+                }
             }
             return;
         }
@@ -315,17 +389,11 @@ impl Layer for Conv {
         }
         let Some(dx) = dx else { return };
         let (gemm, d_room) = work.room(size);
-        let c = shapes[0][2];
         for (dx, dy) in dx.chunks_mut(together * len).zip(d_output.chunks(together * count * n)) {
             let corners = windows.corners(dx.len() / len);
             let dy = View::new(dy, dy.len() / n, n);
-            // Each pixel of the kernel moves all windows alike, to places of which no two overlap.
             let mut add = |d_pictures: &mut [f32]| {
-                for pixel in 0..k / c {
-                    let weight = View::with_stride(&params[pixel * c..n * k], n, c, k);
-                    let d_pictures = &mut d_pictures[inside.place(pixel * c)..];
-                    gemm.add_product_at(level, dy, weight, d_pictures, corners);
-                }
+                windows.add_pictures(gemm, level, dy, &params[..n * k], d_pictures, corners);
             };
             if size == 0 {
                 add(dx);

@@ -8,6 +8,7 @@ mod gates;
 mod linear;
 mod norm;
 mod pool;
+mod winograd;
 
 pub use arrange::{Add, Concat, Coordinates, PairSums, Part};
 pub use attention::{Softmax, SoftmaxAttention, WeightedSum};
