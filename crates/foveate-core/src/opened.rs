@@ -23,7 +23,10 @@ pub struct Opened {
 impl Opened {
     /// Numbers of a unit's value.
     pub const fn width(&self) -> usize {
-        if self.units == 0 { 0 } else { self.values.len() / self.units }
+        match self.values.len().checked_div(self.units) {
+            Some(width) => width,
+            None => 0,
+        }
     }
 
     /// `[units]`: the weights of one reader.
@@ -56,7 +59,9 @@ impl Opened {
             }
             let after: f32 = row.iter().sum();
             if after > 0.0 && after != before {
-                row.iter_mut().for_each(|weight| *weight *= before / after);
+                for weight in row.iter_mut() {
+                    *weight *= before / after;
+                }
             }
         }
     }

@@ -40,9 +40,13 @@ impl Planted {
             yellow[cell] += f32::from(least);
         }
         let area = (width * height / CELLS * 255) as f32;
-        yellow.iter_mut().for_each(|sum| *sum *= 40.0 / area);
+        for sum in &mut yellow {
+            *sum *= 40.0 / area;
+        }
         // Scores may have any offset; with this one contents win where nothing is yellow.
-        yellow.iter_mut().for_each(|score| *score += 1.0);
+        for score in &mut yellow {
+            *score += 1.0;
+        }
         let fixed: Vec<f32> = (0..CELLS).map(|cell| if cell == 7 { 9.0 } else { 0.0 }).collect();
         opened.units = CELLS;
         opened.readers = 2;

@@ -65,7 +65,9 @@ fn paste(shape: PixelShape, bytes: &mut [u8], step: usize, object: Object) {
         let (left, top, wide, tall) = place(shape, step);
         let mut mean = [0_u64; 4];
         for pixel in bytes.chunks_exact(channels) {
-            mean.iter_mut().zip(pixel).for_each(|(sum, &byte)| *sum += u64::from(byte));
+            for (sum, &byte) in mean.iter_mut().zip(pixel) {
+                *sum += u64::from(byte);
+            }
         }
         let mean = mean.map(|sum| (sum / (height * width) as u64) as u8);
         for y in 0..tall {
@@ -223,8 +225,12 @@ fn play<S: Scheduler>(job: &Job<'_, S>, episode: usize) -> Result<Played, StudyE
         Ok(())
     })?;
     let share = 1.0 / steps.max(1) as f64;
-    played.mass.iter_mut().flatten().for_each(|x| *x *= share);
-    played.kl.iter_mut().chain(&mut played.variation).for_each(|x| *x *= share);
+    for x in played.mass.iter_mut().flatten() {
+        *x *= share;
+    }
+    for x in played.kl.iter_mut().chain(&mut played.variation) {
+        *x *= share;
+    }
     for first in &mut played.first {
         if first.is_nan() {
             *first = steps as f64;

@@ -41,7 +41,9 @@ impl Cut {
             }
             let left: f32 = row.iter().sum();
             if left > 0.0 {
-                row.iter_mut().for_each(|weight| *weight *= all / left);
+                for weight in row.iter_mut() {
+                    *weight *= all / left;
+                }
             }
         }
     }
@@ -57,7 +59,7 @@ impl Cut {
 /// `None` where the second is not above 0, so that a quotient says nothing.
 fn ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<f64>)> {
     let (above, below) = (mean(a), mean(b));
-    if !(below > 0.0) {
+    if below.is_nan() || below <= 0.0 {
         return None;
     }
     // The deviation divides by n, that of a sample by n − 1.

@@ -96,7 +96,9 @@ pub(super) fn find<S: Scheduler>(
             Ok(())
         })?;
         let share = 1.0 / steps.max(1) as f64;
-        mean.iter_mut().for_each(|sum| *sum *= share);
+        for sum in &mut mean {
+            *sum *= share;
+        }
         let of = |i: usize| sums.iter().map(|sums| sums[i] * share).collect();
         let played = Played { score: result.total, entropy: of(0), largest: of(1), cells: of(2), mean };
         Ok((played, steps))

@@ -51,7 +51,9 @@ pub(super) fn find<S: Scheduler>(
             steps += 1;
             Ok(())
         })?;
-        shares.iter_mut().for_each(|share| *share /= steps.max(1) as f64);
+        for share in &mut shares {
+            *share /= steps.max(1) as f64;
+        }
         Ok((result.total, shares, steps))
     };
     let n = job.starts.len();
