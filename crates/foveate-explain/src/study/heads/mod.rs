@@ -22,7 +22,7 @@ use foveate_core::{
 use serde::Serialize;
 
 use super::play::EpisodeStart;
-use super::report_page::{count, with_interval};
+use super::report_page::count;
 use super::sensors::write_figure;
 use super::{AddFile, Mean, Progress, REPORT_FILE, Scheduler, StudyError, figures_json, whole_json};
 use crate::figure::Figure;
@@ -148,6 +148,27 @@ pub struct HeadsReport {
     pub findings: Vec<Finding>,
     /// Confidence level of all intervals.
     pub interval: f64,
+}
+
+/// A number with about three digits that count, and the sign that people write.
+fn number(value: f64) -> String {
+    let text = match value.abs() {
+        0.0 => "0".into(),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        size if size >= 0.001 => format!("{value:.4}"),
+        _ => format!("{value:.0e}"),
+    };
+    text.replace('-', "−")
+}
+
+/// `0.6400 (0.5000 … 0.7800)`; one episode has no interval.
+fn with_interval((mean, interval): Mean) -> String {
+    match interval {
+        Some([low, high]) => format!("{} ({} … {})", number(mean), number(low), number(high)),
+        None => number(mean),
+    }
 }
 
 impl fmt::Display for HeadsReport {
@@ -313,5 +334,26 @@ fn counted<'a>(what: &'static str, total: usize, progress: &'a mut dyn FnMut(Pro
     move || {
         done += 1;
         progress(Progress { what, done: done as f64 / total.max(1) as f64 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        for (value, expect) in [
+            (0.0, "0"),
+            (-21.0, "−21.0"),
+            (192.4, "192"),
+            (0.0123, "0.0123"),
+            (-2.5e-7, "−2e−7"),
+            (1.5, "1.50"),
+        ] {
+            assert_eq!(number(value), expect);
+        }
+        assert_eq!(with_interval((0.5, Some([0.25, 1.0]))), "0.5000 (0.2500 … 1.00)");
+        assert_eq!(with_interval((3.0, None)), "3.00");
     }
 }
