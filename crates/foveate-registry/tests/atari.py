@@ -1,6 +1,6 @@
 """With a game, a seed, frames of doing nothing, the probability that actions stick, and actions: an episode of ale-py's own
 environment, one line of reward, end and the screen's digest for each action, of which each lasts four frames. With `games` and
-names: loads every game, and says how many rows its screen has."""
+names: loads every game, and says how large its screen is and how many actions it has."""
 
 import hashlib
 import sys
@@ -16,7 +16,7 @@ def games(names):
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         ale = ale_py.ALEInterface()
         ale.loadROM(ale_py.roms.get_rom_path(name))
-        print(name, *ale.getScreenDims())
+        print(name, *ale.getScreenDims(), len(ale.getMinimalActionSet()))
 
 
 def show(screen, reward, over):

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use foveate_core::{Action, ActionSpace, Env, EnvError, ObservationSpace, PixelShape, Seed, Step};
 use foveate_envs::registry::EnvRequest;
-use foveate_registry::{WorldError, make};
+use foveate_registry::{WORLDS, WorldError, make};
 use sha2::{Digest, Sha256};
 
 /// The Python with ale-py; prints a message where there is none.
@@ -167,6 +167,13 @@ fn every_game_is_in_ale_py() {
     };
     let names: Vec<String> = known.split(", ").map(str::to_owned).collect();
     let said = script(&python, &[&["games".to_owned()], &*names].concat());
-    let loaded: Vec<&str> = said.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(loaded, names);
+    let spec =
+        WORLDS.find("atari").expect("it is there").spec.expect("its shape is known without an emulator");
+    let ours = names.iter().map(|name| {
+        let spec = spec(&request(&[("game", name)])).expect("a game");
+        let shape = spec.observation.image().expect("a picture");
+        let ActionSpace::Discrete { n } = spec.action else { panic!("choices") };
+        format!("{name} {} {} {n}", shape.height, shape.width)
+    });
+    assert_eq!(said.lines().collect::<Vec<_>>(), ours.collect::<Vec<_>>());
 }

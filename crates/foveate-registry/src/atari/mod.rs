@@ -4,7 +4,7 @@ mod games;
 
 use std::collections::BTreeMap;
 
-use foveate_core::{Env, EnvError};
+use foveate_core::{ActionSpace, Env, EnvError, EnvSpec, ObservationSpace, PixelShape};
 use foveate_envs::registry::{Choice, EnvRequest, ReferenceScores, WorldDescriptor, WorldError};
 use foveate_envs::wrap::Wrapped;
 use foveate_gym::GymWorld;
@@ -18,6 +18,15 @@ use games::{GAMES, Game};
 const LAST_FRAME: &str = "noop:30+repeat:4+limit:27000";
 /// The same, with the larger of each colour value in the last two frames.
 const LARGER_OF_TWO: &str = "noop:30+repeat:4+max+limit:27000";
+
+/// Steps after which an episode is truncated.
+const MAX_STEPS: usize = 27_000;
+/// Actions per second: one for four of 60 frames.
+const FPS: f64 = 15.0;
+/// The screen, the same in all 57 games.
+const SCREEN: PixelShape = PixelShape { frames: 1, height: 210, width: 160, channels: 3 };
+/// Positions of stick and button.
+const ALL_ACTIONS: usize = 18;
 
 const GAME: &str = "game";
 const STICKY: &str = "sticky";
@@ -46,6 +55,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     presets: &["s3ta-small", "s3ta", "gymnasium-pictures"],
     reference: |request| reference(request.options.get(GAME).map_or(DEFAULT_GAME, String::as_str)),
     has_process: true,
+    spec: Some(spec),
     ..WorldDescriptor::new(
         NAME,
         "one of 57 Atari games in colours, `game=breakout`; the games are in ale-py, a Python package: docs/gymnasium.md",
@@ -58,7 +68,7 @@ const DEFAULT_GAME: &str = "pong";
 
 /// The scores by which those in `game` are normalised.
 pub(crate) fn reference(game: &str) -> Option<ReferenceScores> {
-    let Game { name, random, human } = *GAMES.iter().find(|known| known.name == game)?;
+    let Game { name, random, human, .. } = *GAMES.iter().find(|known| known.name == game)?;
     Some(ReferenceScores { task: name, random, human })
 }
 
@@ -98,6 +108,19 @@ fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
     let all_actions = second(ACTIONS, "set of actions", ["minimal", "full"])?;
     let wrappers = if second(FRAME, "kind of frame", ["last", "max"])? { LARGER_OF_TWO } else { LAST_FRAME };
     Ok(Options { atari: Atari { game, sticky, all_actions }, wrappers, process })
+}
+
+/// Its spec, without starting the emulator.
+fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
+    let Atari { game, all_actions, .. } = options(request)?.atari;
+    let own = GAMES.iter().find(|known| known.name == game).map_or(ALL_ACTIONS, |game| game.actions);
+    Ok(EnvSpec {
+        id: NAME.into(),
+        observation: ObservationSpace::Image(SCREEN),
+        action: ActionSpace::Discrete { n: if all_actions { ALL_ACTIONS } else { own } },
+        max_steps: Some(MAX_STEPS),
+        fps: FPS,
+    })
 }
 
 fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
