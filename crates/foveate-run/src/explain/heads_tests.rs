@@ -1,7 +1,5 @@
 //! Tests of the analyses of heads, with an agent whose heads do known things, and with an S3TA.
 
-use std::fs;
-
 use foveate_agents::registry::{Init, initial_params, make};
 use foveate_core::{
     ActContext, Attention, Decision, Labels, Observation, Opened, Policy, PolicyAgent, PolicyError, Seed,
@@ -162,17 +160,7 @@ fn analyse(
         out: &out,
     };
     let report = heads(&request, analysis, &Stop::default(), &mut |_| ())?;
-    let mut files = tests::Files::new();
-    for folder in [out.clone(), out.join("figures")] {
-        for entry in fs::read_dir(&folder).expect("it was made") {
-            let path = entry.expect("an entry").path();
-            if path.is_file() {
-                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
-                files.insert(name, fs::read(&path).expect("readable"));
-            }
-        }
-    }
-    Ok((report, files))
+    Ok((report, tests::files(&out)))
 }
 
 fn found(report: &HeadsReport, name: &str) -> f64 {

@@ -21,6 +21,21 @@ struct Made {
     files: Files,
 }
 
+/// The bytes of a report's files, by name.
+pub(super) fn files(out: &Path) -> Files {
+    let mut files = Files::new();
+    for folder in [out.to_path_buf(), out.join("figures")] {
+        for entry in fs::read_dir(&folder).expect("it was made") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                let name = path.strip_prefix(out).expect("below").to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    files
+}
+
 /// Makes a report in a folder of its own, whatever the request says, and reads its files.
 pub(super) fn made(request: ExplainRequest<'_>) -> Result<(Report, Files), RunError> {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -31,17 +46,7 @@ pub(super) fn made(request: ExplainRequest<'_>) -> Result<(Report, Files), RunEr
         last = progress.done;
     })?;
     assert_eq!(last, 1.0);
-    let mut files = Files::new();
-    for folder in [out.clone(), out.join("figures")] {
-        for entry in fs::read_dir(&folder).expect("it was made") {
-            let path = entry.expect("an entry").path();
-            if path.is_file() {
-                let name = path.strip_prefix(&out).expect("below").to_string_lossy().into_owned();
-                files.insert(name, fs::read(&path).expect("readable"));
-            }
-        }
-    }
-    Ok((report, files))
+    Ok((report, files(&out)))
 }
 
 fn explain(says: Says, episodes: usize, workers: usize) -> Made {
