@@ -220,14 +220,16 @@ fn acting(oracle: &mut Oracle, apart: &mut Apart, name: &str, agent: &S3taAgent,
     let config = agent.config();
     let mut memory = agent.memory();
     agent.reset(&mut memory, Seed::root(1));
+    let mut last = None;
     for step in 0..oracle.count() {
         let picture = picture(oracle, config);
-        let mut context = ActContext { reward: oracle.number(), ..ActContext::default() };
+        let mut context = ActContext { reward: oracle.number(), choice: last, ..ActContext::default() };
         let (choice, logits, value) = (oracle.count(), numbers(oracle, config.actions), numbers(oracle, 1));
         let state = numbers(oracle, memory_len);
         let decision = agent.act(see(config, &picture), &mut memory, &mut context).expect("it fits");
         let best = (0..config.actions).max_by(|&a, &b| decision.action[a].total_cmp(&decision.action[b]));
         assert_eq!(best, Some(choice), "{name}, step {step}");
+        last = best;
         apart.close(decision.logits.expect("choices"), &logits, 1.0, &format!("{name}, logits"));
         apart.close(&[decision.value.expect("an estimate")], &value, 1.0, &format!("{name}, value"));
         if config.torso == Torso::Attention {

@@ -17,8 +17,8 @@ use crate::world_args::WorldArgs;
 /// Analyse the heads of an agent that attends to the cells of its picture
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The analyses of S3TA's paper, each with pictures, numbers with 95 % intervals over episodes, and what
-chance alone gives:
+The analyses of S3TA's paper, each with pictures, numbers with 95 % intervals over episodes, and
+what chance alone gives:
   weights     where each head attends: overlays, sums of rows and columns, entropy
   what-where  whether a head asks for contents (red) or for places (blue)
   saliency    perturbation saliency of policy and value beside attention
