@@ -88,6 +88,14 @@ impl Default for Segments {
 }
 
 impl Segments {
+    /// Releases all, and keeps the room of pieces, so that an update of many short turns allocates nothing.
+    fn clear(&mut self) {
+        match self {
+            Segments::Pieces { pieces, .. } => pieces.clear(),
+            Segments::Sequences { .. } => *self = Segments::default(),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Segments::Pieces { pieces, .. } => pieces.len(),
@@ -118,12 +126,12 @@ impl ParallelStudent {
 }
 
 impl ParallelStudent {
-    /// Adds the gradients of `count` segments, `of` these numbers, to `gradient`, at least `per_turn` at once.
+    /// Adds the gradients of `count` segments to `gradient`, at least `per_turn` at once; `fill` writes those of these numbers.
     fn study_segments(
         &mut self,
         count: usize,
         per_turn: usize,
-        of: impl Fn(Range<usize>) -> Segments,
+        fill: impl Fn(Range<usize>, &mut Segments),
         gradient: &mut [f32],
     ) -> Result<LossSums, PolicyError> {
         let ParallelStudent { replica, flat, pool, .. } = self;
@@ -146,12 +154,12 @@ impl ParallelStudent {
             let Ok(so_far) = sums else { break };
             let range = first..count.min(first + at_once);
             let jobs = range.len();
-            pool.shared().begin(of(range));
+            pool.shared().begin(|segments| fill(range, segments));
             let died = pool.turn(jobs, |shared| replica.work(shared)).err();
             sums = pool.shared().read().add_to(gradient, first, so_far, died.as_deref());
         }
         // Releases what was learnt from.
-        pool.shared().write().segments = Segments::default();
+        pool.shared().write().segments.clear();
         sums
     }
 }
@@ -223,10 +231,10 @@ impl Batch {
 }
 
 impl GradientQueue {
-    /// Makes `segments` the jobs of the next turn.
-    fn begin(&self, segments: Segments) {
+    /// The segments that `fill` writes are the jobs of the next turn.
+    fn begin(&self, fill: impl FnOnce(&mut Segments)) {
         let mut batch = self.write();
-        batch.segments = segments;
+        fill(&mut batch.segments);
         self.next.store(0, Ordering::Relaxed);
     }
 
@@ -326,8 +334,14 @@ impl Student for ParallelStudent {
         burn_in: usize,
         gradient: &mut [f32],
     ) -> Result<f64, PolicyError> {
-        let of = |range: Range<usize>| Segments::Pieces { pieces: pieces[range].to_vec(), burn_in };
-        Ok(self.study_segments(pieces.len(), SEGMENTS_PER_TURN, of, gradient)?[0])
+        let fill = |range: Range<usize>, segments: &mut Segments| {
+            segments.clear();
+            if let Segments::Pieces { pieces: held, burn_in: held_burn_in } = segments {
+                held.extend_from_slice(&pieces[range]);
+                *held_burn_in = burn_in;
+            }
+        };
+        Ok(self.study_segments(pieces.len(), SEGMENTS_PER_TURN, fill, gradient)?[0])
     }
 
     /// Converts a panic during a sequence into an error.
@@ -337,12 +351,14 @@ impl Student for ParallelStudent {
         loss: &Arc<dyn SequenceLoss>,
         gradient: &mut [f32],
     ) -> Result<LossSums, PolicyError> {
-        let of = |range: Range<usize>| Segments::Sequences {
-            first: range.start,
-            sequences: sequences[range].to_vec(),
-            loss: Arc::clone(loss),
+        let fill = |range: Range<usize>, segments: &mut Segments| {
+            *segments = Segments::Sequences {
+                first: range.start,
+                sequences: sequences[range].to_vec(),
+                loss: Arc::clone(loss),
+            };
         };
-        self.study_segments(sequences.len(), SEQUENCES_PER_TURN, of, gradient)
+        self.study_segments(sequences.len(), SEQUENCES_PER_TURN, fill, gradient)
     }
 
     fn gaze_student(&self) -> Option<Box<dyn Student>> {
