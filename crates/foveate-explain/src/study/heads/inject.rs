@@ -11,8 +11,8 @@ use foveate_core::{ActContext, Agent, Env, ImageBuf, Opened, PixelShape};
 use super::super::seen::{SeenPicture, pictures};
 use super::super::{Progress, Scheduler, StudyError};
 use super::drive::{divergence, drive, probabilities, total_variation, with_bytes};
-use super::maps::{bright, sheet};
-use super::weights::{MOMENTS, head};
+use super::maps::{bright, head, sheet, to_buf};
+use super::weights::MOMENTS;
 use super::{Finding, Found, Job, counted};
 use crate::charts::WHOLE;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
@@ -217,7 +217,7 @@ fn play<S: Scheduler>(job: &Job<'_, S>, episode: usize) -> Result<Played, StudyE
                 let fish = &beside[0];
                 let pixels = with_bytes(now.env.observation(), &fish.bytes);
                 let seen = SeenPicture::of_pixels(pixels.image(), now.env)?;
-                let picture = super::weights::to_buf(seen.newest_frame());
+                let picture = to_buf(seen.newest_frame());
                 played.moments.push((now.step, picture, fish.opened.weights.clone()));
             }
         }

@@ -9,6 +9,17 @@ use crate::figure::{Anchor, Drawing, Ink, LETTERS};
 /// Brightness of what gets no attention.
 const DARKEST: f64 = 0.25;
 
+/// Head `head` of `[heads, cells]`.
+pub(super) fn head(of: &[f32], cells: usize, head: usize) -> Vec<f64> {
+    of[head * cells..][..cells].iter().map(|&x| f64::from(x)).collect()
+}
+
+/// A copy of a picture.
+pub(super) fn to_buf(picture: Image<'_>) -> ImageBuf {
+    ImageBuf::from_rgb(picture.width(), picture.height(), picture.rgb().to_vec())
+        .unwrap_or_else(|| ImageBuf::black(picture.width(), picture.height()))
+}
+
 /// Values of cells at every pixel, linear between the cells' middles.
 fn enlarged(values: &[f64], grid: PatchGrid, width: usize, height: usize) -> Vec<f64> {
     let (columns, rows) = (grid.width(), grid.height());

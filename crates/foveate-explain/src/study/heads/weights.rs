@@ -6,7 +6,7 @@ use super::super::probes::spread;
 use super::super::seen::SeenPicture;
 use super::super::{Progress, Scheduler, StudyError};
 use super::drive::drive;
-use super::maps::{bright, sheet};
+use super::maps::{bright, head, sheet, to_buf};
 use super::{Finding, Found, Job, counted};
 use crate::charts::{DotPlot, DotRow, WHOLE, dots, glow, percent};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, short};
@@ -51,11 +51,6 @@ pub(super) fn shown<S: Scheduler>(job: &Job<'_, S>, wanted: &[usize]) -> Result<
         Ok(())
     })?;
     Ok(all)
-}
-
-/// Head `head` of `[heads, cells]`.
-pub(super) fn head(of: &[f32], cells: usize, head: usize) -> Vec<f64> {
-    of[head * cells..][..cells].iter().map(|&x| f64::from(x)).collect()
 }
 
 /// Entropy divided by that of equal weights, the largest weight, and the fewest cells that hold most of the attention.
@@ -152,12 +147,6 @@ fn overlays<S>(job: &Job<'_, S>, moments: &[Shown]) -> Figure {
         drawing: sheet(&columns, &rows),
         table,
     }
-}
-
-/// A copy of a picture.
-pub(super) fn to_buf(picture: foveate_core::Image<'_>) -> foveate_core::ImageBuf {
-    foveate_core::ImageBuf::from_rgb(picture.width(), picture.height(), picture.rgb().to_vec())
-        .unwrap_or_else(|| foveate_core::ImageBuf::black(picture.width(), picture.height()))
 }
 
 fn marginals<S>(job: &Job<'_, S>, played: &[(Played, usize)]) -> Figure {

@@ -5,8 +5,8 @@ use std::f64::consts::LN_10;
 use super::super::probes::spread;
 use super::super::{Progress, Scheduler, StudyError};
 use super::drive::drive;
-use super::maps::{red_and_blue, sheet};
-use super::weights::{MOMENTS, Shown, head, shown, to_buf};
+use super::maps::{head, red_and_blue, sheet, to_buf};
+use super::weights::{MOMENTS, Shown, shown};
 use super::{Finding, Found, Job, counted};
 use crate::figure::{DataTable, Figure};
 
