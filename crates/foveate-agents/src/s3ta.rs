@@ -47,6 +47,9 @@ pub struct S3taConfig {
     /// Convolutions of the vision core, each followed by relu. Their output has ⌈size / stride⌉ rows and columns, as with
     /// TensorFlow's SAME padding.
     pub convolutions: Vec<ConvolutionLayer>,
+    /// Whether each of their features is normalised over the cells of the picture, so that what is rare stands out; `false` in
+    /// the paper.
+    pub normalise: bool,
     /// Channels of the `ConvLSTM`: those of keys and those of values together.
     pub channels: usize,
     /// Side of the `ConvLSTM`'s filters.
@@ -127,6 +130,7 @@ impl Default for S3taConfig {
             actions: 18,
             torso: Torso::default(),
             convolutions: vec![layer(32, 8, 4), layer(64, 4, 2)],
+            normalise: false,
             channels: 128,
             size: 3,
             peepholes: false,
@@ -156,6 +160,22 @@ impl S3taConfig {
     /// Numbers of a key: its contents, and the spatial basis.
     const fn key_width(&self) -> usize {
         self.keys.saturating_add(4_usize.saturating_mul(self.frequencies.saturating_mul(self.frequencies)))
+    }
+
+    /// Draws the biases with which queries ask for contents from the standard normal distribution. With zeros, the queries of
+    /// an empty state are zero: attention is even, and neither queries nor keys have a gradient.
+    fn draw_queries(&self, tensors: &[TensorShape], params: &mut [f32], seed: Seed) {
+        let mut params = params;
+        for tensor in tensors {
+            let (own, rest) = params.split_at_mut(tensor.len());
+            if tensor.name == "query.bias" {
+                let mut rng = seed.child("query", 0).rng();
+                for query in own.chunks_exact_mut(self.key_width()) {
+                    query[..self.keys].fill_with(|| rng.normal() as f32);
+                }
+            }
+            params = rest;
+        }
     }
 
     /// Numbers that say what happened in the last step: the reward, and a bit for each action.
@@ -487,6 +507,9 @@ impl Policy for S3taAgent {
             state.copy_from_slice(acts.get(nodes.output));
         }
         opened.units = attention.cells[0] * attention.cells[1];
+        opened.hard = false;
+        opened.tokens.clear();
+        opened.tokens.extend(0..opened.units as u32);
         opened.readers = self.config.heads;
         opened.weights.clear();
         opened.weights.extend_from_slice(attention.weights(acts));
@@ -566,7 +589,11 @@ impl AgentConfig for S3taConfig {
         let Ok(nodes) = network::build(self) else { return vec![0.0; self.param_count()] };
         match init {
             Init::Torch => nodes.net.initial(seed),
-            Init::He => nodes.net.initial_he(seed),
+            Init::He => {
+                let mut params = nodes.net.initial_he(seed);
+                self.draw_queries(nodes.net.tensors(), &mut params, seed);
+                params
+            }
             Init::Zeros => vec![0.0; nodes.net.params()],
         }
     }

@@ -5,11 +5,20 @@
 ///
 /// | agent | units | readers | values |
 /// |---|---|---|---|
-/// | S3TA | cells of the picture | heads | features of a cell, its place included |
+/// | `attention-agent`, `implicit-attention` | the K selected patches, hard | one | what the controller is told about a patch |
+/// | `attention-neuron` | sensors, patches | codes | a sensor's message |
+/// | `relational` | nodes | heads, and in each the nodes that ask | a node's value in every head |
+/// | `s3ta` | cells of the picture | heads | features of a cell, its place included |
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Opened {
     /// Number of units that can be attended to: cells, patches, sensors, nodes.
     pub units: usize,
+    /// Whether the attention has selected the units, and only their values go on. The weights then are the votes that
+    /// selected them: they play no part in [`Policy::resume`](crate::Policy::resume).
+    pub hard: bool,
+    /// `[units]`: the token of the decision's [`Attention`](crate::Attention) that each unit is: itself, unless the attention
+    /// has selected.
+    pub tokens: Vec<u32>,
     /// Number of readers, each with weights of its own: heads, codes, nodes that ask.
     pub readers: usize,
     /// `[readers, units]`: how much each reader takes of each unit.
@@ -27,6 +36,17 @@ impl Opened {
             Some(width) => width,
             None => 0,
         }
+    }
+
+    /// `[units]`: the claim, how much each unit matters: the sum of its absolute weights over all readers.
+    pub fn claim(&self) -> Vec<f32> {
+        let mut claim = vec![0.0; self.units];
+        for row in self.weights.chunks_exact(self.units.max(1)) {
+            for (claim, weight) in claim.iter_mut().zip(row) {
+                *claim += weight.abs();
+            }
+        }
+        claim
     }
 
     /// `[units]`: the weights of one reader.
@@ -74,7 +94,8 @@ mod tests {
     #[test]
     fn small_weights_are_dropped_and_the_others_keep_the_sum() {
         let weights = vec![0.5, 0.25, 0.125, 0.125, 0.25, 0.25, 0.25, 0.25];
-        let opened = Opened { units: 4, readers: 2, weights, values: vec![0.0; 8], terms: vec![] };
+        let opened = Opened { units: 4, readers: 2, weights, values: vec![0.0; 8], ..Opened::default() };
+        assert_eq!(opened.claim(), [0.75, 0.5, 0.375, 0.375]);
         assert_eq!(opened.width(), 2);
         let at = |share| {
             let mut changed = opened.clone();

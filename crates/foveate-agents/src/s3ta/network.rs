@@ -2,7 +2,7 @@
 
 use foveate_core::PolicyError;
 use foveate_learn::{
-    Activations, Add, Builder, Concat, Conv, Frequencies, Function, GroupNorms, Learned, Linear, LstmGates,
+    Activations, Add, Builder, ChannelNorm, Concat, Conv, Frequencies, Function, GroupNorms, Learned, Linear, LstmGates,
     MaxPool, Network, Node, Padding, Part, Softmax, SoftmaxAttention, SpatialBasis, StateNodes, WeightedSum,
 };
 
@@ -217,7 +217,7 @@ fn convolve(config: &S3taConfig, net: &mut Builder, picture: Node) -> Node {
         x = net.layer(&format!("vision_conv{}", i + 1), conv, [x]);
         x = net.map(Function::Relu, x);
     }
-    x
+    if config.normalise { net.then(ChannelNorm::default(), [x]) } else { x }
 }
 
 fn cells(net: &Builder, x: Node) -> [usize; 2] {

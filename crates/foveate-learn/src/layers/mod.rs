@@ -16,5 +16,5 @@ pub use basis::{Frequencies, GroupNorms, Learned, SpatialBasis};
 pub use conv::{Conv, Padding};
 pub use gates::LstmGates;
 pub use linear::Linear;
-pub use norm::LayerNorm;
+pub use norm::{ChannelNorm, LayerNorm};
 pub use pool::{MaxOverTokens, MaxPool};
