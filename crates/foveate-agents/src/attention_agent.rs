@@ -8,8 +8,8 @@
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{
-    ActContext, Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, Seed, Student,
-    TensorShape, Threads,
+    ActContext, Agent, Decision, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError, Seed,
+    Student, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde_json::Value;
@@ -151,6 +151,31 @@ impl Policy for AttentionAgent {
         self.controller.step(level, &m.inputs, &mut m.lstm, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
+    }
+
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut AttentionMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        self.bottleneck.look(self.level, observation, &mut memory.scratch, &mut memory.inputs)?;
+        self.bottleneck.open(&memory.scratch, &memory.inputs, opened);
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut AttentionMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let m = memory;
+        self.bottleneck.resume(opened, &mut m.inputs)?;
+        self.controller.step(self.level, &m.inputs, &mut m.lstm, &mut m.raw);
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        Ok(Decision::new(&m.action))
     }
 
     fn inputs<'m>(&self, memory: &'m AttentionMemory) -> &'m [f32] {

@@ -5,8 +5,8 @@
 //! [features](crate::features) of the K selected patches are concatenated in the order of the selection.
 
 use foveate_core::{
-    Attention, EnvSpec, Image, Observation, PatchGrid, Pixels, PolicyError, Seed, Selected, TensorShape,
-    Threads, rank_by_importance,
+    Attention, EnvSpec, Image, Observation, Opened, PatchGrid, Pixels, PolicyError, Seed, Selected,
+    TensorShape, Threads, rank_by_importance,
 };
 use foveate_kernels::project::{Projector, Strip};
 use foveate_kernels::top_k::top_k;
@@ -345,6 +345,39 @@ impl Bottleneck {
         for unknown in values.chunks_exact_mut(self.neutral.len().max(1)).skip(self.told) {
             unknown.copy_from_slice(&self.neutral);
         }
+        Ok(())
+    }
+
+    /// Opens the decision whose patches were selected last and whose features are `values`: the selected patches are the units,
+    /// and their votes the weights.
+    pub(crate) fn open(&self, scratch: &BottleneckScratch, values: &[f32], opened: &mut Opened) {
+        let BottleneckScratch { chosen, importance, .. } = scratch;
+        opened.units = chosen.len();
+        opened.hard = true;
+        opened.tokens.clone_from(chosen);
+        opened.readers = 1;
+        opened.weights.clear();
+        opened.weights.extend(chosen.iter().map(|&patch| importance[patch as usize]));
+        opened.values.clear();
+        opened.values.extend_from_slice(values);
+        opened.terms.clear();
+    }
+
+    /// Writes the values of an opened decision over the features of the selected patches.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadAttention`] when there are not as many.
+    pub(crate) fn resume(&self, opened: &Opened, values: &mut [f32]) -> Result<(), PolicyError> {
+        if opened.values.len() != values.len() {
+            let why = format!(
+                "{} values, where the controller takes {} of {} patches",
+                opened.values.len(),
+                values.len(),
+                self.config.top_k
+            );
+            return Err(PolicyError::BadAttention { why });
+        }
+        values.copy_from_slice(&opened.values);
         Ok(())
     }
 

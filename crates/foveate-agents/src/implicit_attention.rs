@@ -8,8 +8,8 @@
 pub mod hierarchical;
 
 use foveate_core::{
-    ActContext, Agent, Decision, Observation, PatchGrid, Policy, PolicyAgent, PolicyError, SENSORS, Seed,
-    Student, TensorShape, Threads,
+    ActContext, Agent, Decision, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError, SENSORS,
+    Seed, Student, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -239,6 +239,34 @@ impl Policy for ImplicitAttention {
         self.controller.step(level, &m.inputs, &mut m.controller, &mut m.raw);
         to_units(&m.raw, &self.config.actions, &mut m.action);
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
+    }
+
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut ImplicitAttentionMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        let (values, sensors) = memory.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
+        read_sensors(observation, sensors)?;
+        self.bottleneck.look(self.level, observation, &mut memory.scratch, values)?;
+        self.bottleneck.open(&memory.scratch, values, opened);
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut ImplicitAttentionMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let m = memory;
+        let (values, _) = m.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
+        self.bottleneck.resume(opened, values)?;
+        self.controller.step(self.level, &m.inputs, &mut m.controller, &mut m.raw);
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        Ok(Decision::new(&m.action))
     }
 
     fn inputs<'m>(&self, memory: &'m ImplicitAttentionMemory) -> &'m [f32] {

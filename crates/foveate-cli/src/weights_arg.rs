@@ -18,6 +18,11 @@ pub(crate) struct WeightsArg {
 }
 
 impl WeightsArg {
+    /// The weights' name, if one is given.
+    pub(crate) fn name(&self) -> Option<&std::path::Path> {
+        self.weights.as_deref()
+    }
+
     /// Loads the weights, with their world.
     pub(crate) fn load(&self, world: &World) -> Result<LoadedAgent, Error> {
         let mut loaded = LoadedAgent::load(self.weights.as_deref(), world)?;

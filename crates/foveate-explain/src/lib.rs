@@ -20,6 +20,7 @@
 mod blur;
 pub mod charts;
 mod enlarge;
+pub mod estimate;
 pub mod faithful;
 pub mod figure;
 pub mod interest;

@@ -21,11 +21,12 @@ use std::path::Path;
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
-    Analysis, CellReport, HeadsReport, Progress, ReportHead, SensorReport, StudyReport,
+    Analysis, CellReport, Compared, Comparison, HeadsReport, Progress, ReportHead, SensorReport, StudyReport,
+    UNTRAINED,
 };
 use foveate_explain::study::{
     HeadsRequest, StudyError, StudyRequest, attends_to_cells, has_attention, listens, study, study_cells,
-    study_heads, study_sensors,
+    study_heads, study_sensors, study_swaps,
 };
 use foveate_explain::trajectory::Dimension;
 
@@ -116,21 +117,7 @@ pub fn run(
     }
     let workers = check(request)?;
     let folder = Folder::create(request.out)?;
-    let dimensions = crate::watch::dials(request.env.spec())
-        .into_iter()
-        .map(|dial| Dimension { name: dial.name, low: dial.low, high: dial.high })
-        .collect();
-    let what = StudyRequest {
-        env: request.env,
-        agent: request.agent,
-        labels: request.labels.clone(),
-        seed: request.seed,
-        episodes: request.episodes,
-        decisions: request.decisions,
-        max_steps: request.max_steps,
-        dimensions,
-        sensors: request.sensors.iter().map(ToString::to_string).collect(),
-    };
+    let what = study_request(request);
     let scheduler = ThreadScheduler { workers, stop };
     let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
     let writing = Progress { what: "writing", done: 1.0 };
@@ -156,6 +143,24 @@ pub fn run(
     };
     folder.commit()?;
     Ok(report)
+}
+
+fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
+    let dimensions = crate::watch::dials(request.env.spec())
+        .into_iter()
+        .map(|dial| Dimension { name: dial.name, low: dial.low, high: dial.high })
+        .collect();
+    StudyRequest {
+        env: request.env,
+        agent: request.agent,
+        labels: request.labels.clone(),
+        seed: request.seed,
+        episodes: request.episodes,
+        decisions: request.decisions,
+        max_steps: request.max_steps,
+        dimensions,
+        sensors: request.sensors.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// Checks the size of a request, and returns the number of threads for it.
@@ -216,6 +221,48 @@ pub fn heads(
     report.folder = request.out.to_path_buf();
     folder.commit()?;
     Ok(report)
+}
+
+/// Compares what agents act on: what matters, by which path, in which order; `untrained` agents of each kind go through the same.
+/// `requests` are named rows, all with the folder, seed and size of the first. Calls `progress` repeatedly.
+///
+/// # Errors
+/// When an agent has nothing that can be swapped, an episode fails, the user asks to stop, or the folder cannot be made. An
+/// older report is then untouched.
+pub fn compare(
+    requests: &[(String, ExplainRequest<'_>)],
+    untrained: usize,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Comparison, RunError> {
+    let Some((_, first)) = requests.first() else {
+        return Err(RunError::BadRequest { why: "there is no agent to compare; name one".into() });
+    };
+    let workers = check(first)?;
+    let folder = Folder::create(first.out)?;
+    let mut studies = vec![];
+    for (number, (name, request)) in requests.iter().enumerate() {
+        check(request)?;
+        let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
+        let mut part = |now: Progress| {
+            let done = (number as f64 + now.done) / requests.len() as f64;
+            progress(Progress { done, ..now });
+        };
+        let scheduler = ThreadScheduler { workers, stop };
+        let study = study_swaps(&study_request(request), untrained, &scheduler, &mut part).map_err(failed)?;
+        studies.push((file_name(name), study));
+    }
+    progress(Progress { what: "writing", done: 1.0 });
+    let mut comparison = Comparison::write(studies, &mut |name: &str, bytes: &[u8]| folder.add(name, bytes))?;
+    comparison.folder = first.out.to_path_buf();
+    folder.commit()?;
+    Ok(comparison)
+}
+
+/// A name as a folder may have it.
+fn file_name(name: &str) -> String {
+    let kept = |c: char| if c.is_alphanumeric() || "-_.:=".contains(c) { c } else { '-' };
+    name.trim_start_matches(['.', '/']).chars().map(kept).collect()
 }
 
 impl From<StudyError> for RunError {

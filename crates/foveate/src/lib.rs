@@ -54,7 +54,9 @@ pub use foveate_run::RunError as Error;
 pub use foveate_train::{LEARNERS, LearnerDescriptor};
 
 pub use import::{ImportRequest, Imported, Spread, import};
-pub use loaded::{Evaluation, Explanation, Film, LoadedAgent, each_variant, labels, load_all};
+pub use loaded::{
+    Evaluation, Explanation, Film, LoadedAgent, compare_explanations, each_variant, labels, load_all,
+};
 pub use trained::{TrainOptions, train};
 pub use world::World;
 

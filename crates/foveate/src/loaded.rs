@@ -11,7 +11,7 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, Analysis, ExplainRequest, HeadsReport, Report};
+use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report};
 use foveate_run::fit;
 use foveate_run::stress::Contender;
 use foveate_run::watch::{self, WatchReport, WatchRequest};
@@ -325,6 +325,66 @@ pub fn load_all<P: AsRef<Path>>(
     }
     let world = world.clone();
     Ok((agents.into_iter().map(|(agent, _)| agent).collect(), world))
+}
+
+/// Compares what agents act on, each in its own world, and in that world with each of its shifts alone; loads the champion when no
+/// name is given. `untrained` agents of each kind go through the same.
+///
+/// # Errors
+/// Those of [`LoadedAgent::load`] and [`LoadedAgent::evaluate`]; when an agent has nothing that could be swapped; when the
+/// folder cannot be written.
+pub fn compare_explanations<P: AsRef<Path>>(
+    names: &[P],
+    world: &World,
+    explanation: &Explanation<'_>,
+    untrained: usize,
+    stop: &Stop,
+    progress: &mut dyn FnMut(explain::Progress),
+) -> Result<Comparison, RunError> {
+    let mut agents: Vec<(String, LoadedAgent)> = vec![];
+    for path in names.iter().map(AsRef::as_ref) {
+        let name = if is_run(path) { path.display().to_string() } else { stem(path) };
+        let taken = agents.iter().any(|(other, _)| *other == name);
+        let name = if taken { path.display().to_string() } else { name };
+        agents.push((name, LoadedAgent::load(Some(path), world)?));
+    }
+    if agents.is_empty() {
+        agents.push(("champion".into(), LoadedAgent::champion(world)?));
+    }
+    let mut rows = vec![];
+    for (name, loaded) in agents {
+        let shifts = loaded.world.shifts.clone();
+        let plain = EnvRequest { shifts: vec![], ..loaded.world.clone() };
+        let shifted = shifts
+            .into_iter()
+            .map(|shift| (format!("{name} {shift}"), EnvRequest { shifts: vec![shift], ..plain.clone() }));
+        for (name, request) in std::iter::once((name.clone(), plain.clone())).chain(shifted) {
+            let (env, agent) = (world.make(&request)?, loaded.agent()?);
+            rows.push((name, env, agent, labels(&request, loaded.source.clone())));
+        }
+    }
+    let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
+    let requests: Vec<(String, ExplainRequest<'_>)> = rows
+        .iter()
+        .map(|(name, env, agent, labels)| {
+            let (env, agent, labels) = (&**env, &**agent, labels.clone());
+            let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
+            let request = ExplainRequest {
+                env,
+                agent,
+                labels,
+                sensors,
+                seed,
+                episodes,
+                decisions,
+                max_steps,
+                workers,
+                out,
+            };
+            (name.clone(), request)
+        })
+        .collect();
+    explain::compare(&requests, untrained, stop, progress)
 }
 
 fn stem(path: &Path) -> String {

@@ -2,8 +2,9 @@
 
 use foveate_core::PolicyError;
 use foveate_learn::{
-    Activations, Add, Builder, ChannelNorm, Concat, Conv, Frequencies, Function, GroupNorms, Learned, Linear, LstmGates,
-    MaxPool, Network, Node, Padding, Part, Softmax, SoftmaxAttention, SpatialBasis, StateNodes, WeightedSum,
+    Activations, Add, Builder, ChannelNorm, Concat, Conv, Frequencies, Function, GroupNorms, Learned, Linear,
+    LstmGates, MaxPool, Network, Node, Padding, Part, Softmax, SoftmaxAttention, SpatialBasis, StateNodes,
+    WeightedSum,
 };
 
 use super::{Basis, S3taConfig, Source, Torso};

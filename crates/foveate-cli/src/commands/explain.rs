@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate::Explanation;
 use foveate::run::clock::Wall;
-use foveate::run::explain::Progress;
+use foveate::run::explain::{Progress, UNTRAINED};
 use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::{Explanation, compare_explanations};
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
@@ -21,13 +21,28 @@ overlaid, where and at what the agent looks, and interventions that test whether
 on that. The folder also holds every figure as SVG, PNG, CSV and JSON. The same seed gives the same
 bytes, with any number of workers.
 
+With --compare, decisions are taken again with parts from other episodes: N, how far the action
+varies; M, the share of it that comes with what the attention hands on; F, whether what is claimed
+to matter more does (0 as chance, 1 as the best order, below 0 misleading).
+
 Examples:
   foveate explain
   foveate explain attention_agent_carracing.safetensors --picture classic --out report
-  foveate explain runs/car-racing --variant bar --seed 5 --episodes 5 --decisions 10")]
+  foveate explain runs/car-racing --variant bar --seed 5 --episodes 5 --decisions 10
+  foveate explain car-racing runs/mine attention_agent_carracing.safetensors --compare")]
 pub(crate) struct Explain {
     #[command(flatten)]
     weights: WeightsArg,
+    /// More agents to compare with
+    #[arg(value_name = "MORE", requires = "compare")]
+    more: Vec<PathBuf>,
+    /// Compare agents: what matters to each, by which path, and whether the order of its claim is right; each --shift is
+    /// a row of its own
+    #[arg(long)]
+    compare: bool,
+    /// Untrained agents of each kind that go through the same, with --compare
+    #[arg(long, default_value_t = UNTRAINED, value_name = "N", requires = "compare")]
+    untrained: usize,
     /// The seed of the world's random stream; its first episode is the one shown
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -54,7 +69,31 @@ pub(crate) struct Explain {
 }
 
 impl Explain {
+    /// Several agents side by side.
+    fn compare(self) -> anyhow::Result<()> {
+        let world = self.world.world();
+        let names: Vec<PathBuf> =
+            self.weights.name().map(PathBuf::from).into_iter().chain(self.more).collect();
+        let stop = stop_on_ctrl_c()?;
+        let (ticker, clock) = (out::ticker(), Wall::start());
+        let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
+        let how = Explanation { seed, episodes, decisions, max_steps, workers, out };
+        let compared = compare_explanations(&names, &world, &how, untrained, &stop, &mut |progress| {
+            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
+        });
+        drop(ticker);
+        let compared = compared?;
+        if self.json {
+            return Ok(out::say_json(&serde_json::to_value(&compared).map_err(|error| anyhow!("{error}"))?)?);
+        }
+        out::say(&compared.to_string())?;
+        Ok(out::next(&[&format!("open {} in a browser", self.out.join("index.html").display())])?)
+    }
+
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.compare {
+            return self.compare();
+        }
         let world = self.world.world();
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;

@@ -9,6 +9,7 @@ use crate::text::{base64, escape, joined};
 pub use player::{PageFilm, player_data};
 
 const TEMPLATE: &str = include_str!("template.html");
+const PLAIN_TEMPLATE: &str = include_str!("plain.html");
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
@@ -106,6 +107,28 @@ impl ReportPage<'_> {
         let names = joined(self.columns.iter().map(|name| format!("<span>{}</span>", escape(name))));
         format!("<div class=\"columns\">{names}</div>")
     }
+}
+
+/// A page without an episode: what there is to know, a sentence each, and sections.
+pub fn plain_page(
+    title: &str,
+    subtitle: &str,
+    summary: &[String],
+    sections: &[Section],
+    notes: &[String],
+    png: &dyn Fn(Image<'_>) -> Vec<u8>,
+) -> String {
+    let contents = sections.iter().map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)));
+    let parts = [
+        ("title", escape(title)),
+        ("subtitle", escape(subtitle)),
+        ("style", style()),
+        ("contents", joined(contents)),
+        ("summary", joined(summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
+        ("sections", sections.iter().map(|section| section.html(png)).collect()),
+        ("notes", joined(notes.iter().map(|s| format!("<p>{}</p>", escape(s))))),
+    ];
+    fill_in(PLAIN_TEMPLATE, &parts)
 }
 
 /// Puts texts where the template names them; what a text says is not looked at again.

@@ -18,6 +18,7 @@ mod report_page;
 mod saved_decision;
 mod seen;
 mod sensors;
+mod swaps;
 
 use std::fmt;
 
@@ -34,6 +35,10 @@ pub use heads::{Analysis, Finding, HeadsReport, HeadsRequest, HeadsStudy, attend
 pub use sensors::{
     RankTest, Recovered, RecoveredSensor, SensorFinding, SensorMethod, SensorReport, SensorStudy, listens,
     study_sensors,
+};
+
+pub use swaps::{
+    Compared, Comparison, Order, SwapReport, SwapStudy, UNTRAINED, Untrained, VerdictLine, study_swaps,
 };
 
 use crate::faithful::{Conclusion, Faithfulness};

@@ -138,7 +138,11 @@ impl ChannelNorm {
 }
 
 /// Adds up `f` of every row's numbers, channel by channel.
-fn sum_rows<'a>(sums: &mut [f32], rows: impl Iterator<Item = (&'a [f32], &'a [f32])>, f: impl Fn(f32, f32) -> f32) {
+fn sum_rows<'a>(
+    sums: &mut [f32],
+    rows: impl Iterator<Item = (&'a [f32], &'a [f32])>,
+    f: impl Fn(f32, f32) -> f32,
+) {
     sums.fill(0.0);
     for (a, b) in rows {
         for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {

@@ -63,12 +63,15 @@ impl Folder {
         Ok(Folder { beside, handle, hidden, name: name.to_owned(), target: target.to_path_buf() })
     }
 
-    /// Adds a file; `name` may contain one folder.
+    /// Adds a file; `name` may contain folders.
     pub(super) fn add(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
-        match name.split_once('/') {
-            Some((folder, name)) => self.handle.make_folder(folder)?.write(name, bytes),
-            None => self.handle.write(name, bytes),
+        let mut folders = name.split('/');
+        let name = folders.next_back().unwrap_or(name);
+        let mut inner: Option<FolderHandle> = None;
+        for folder in folders {
+            inner = Some(inner.as_ref().unwrap_or(&self.handle).make_folder(folder)?);
         }
+        inner.as_ref().unwrap_or(&self.handle).write(name, bytes)
     }
 
     /// Renames the folder to its name; an older report is replaced.

@@ -1,0 +1,259 @@
+//! Figures: shares of each path, curves of swaps, claims beside effects.
+
+use foveate_core::statistics::{mean, mean_interval};
+
+use super::effects::Curves;
+use super::measure::{Measured, Measurement};
+use super::report::{Order, PICKS, Pick, SwapReport, plain};
+use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
+use crate::estimate::Estimate;
+use crate::figure::{DataTable, Figure, Ink, Plot, short};
+
+/// The figure whose table has every effect.
+pub(super) const EFFECTS: &str = "effects";
+
+pub(super) fn figures(report: &SwapReport, measured: &Measurement) -> Vec<Figure> {
+    let mut all = vec![shares(report)];
+    let mut orders = report.orders.iter();
+    for (pick, [curves_name, single_name]) in
+        PICKS.into_iter().zip([["swap-curves", "claims"], ["swap-curves-places", "claims-places"]])
+    {
+        let any = measured.episodes.iter().flatten().any(|measured| pick(measured).is_some());
+        if let Some(order) = any.then(|| orders.next()).flatten() {
+            all.push(curves(curves_name, order, measured, pick));
+            all.push(claims(single_name, order, measured, pick));
+        }
+    }
+    all.push(effects(measured));
+    all
+}
+
+/// Shares of N by path.
+fn shares(report: &SwapReport) -> Figure {
+    let row = |name: &str, ink: Ink, of: &Estimate| DotRow {
+        name: name.into(),
+        kind: String::new(),
+        ink,
+        value: of.value,
+        interval: of.interval,
+        remark: Some((Ink::Text, plain(of))),
+    };
+    let rest = match (&report.attended, &report.memory) {
+        (Some(m), Some(memory)) => Some(Estimate { value: 1.0 - m.value - memory.value, interval: None }),
+        _ => None,
+    };
+    let rows = [
+        ("attended path, M", Ink::Attention, &report.attended),
+        ("its weights alone", Ink::Muted, &report.selection),
+        ("its values alone", Ink::Muted, &report.values),
+        ("memory", Ink::Control, &report.memory),
+        ("only together", Ink::Muted, &rest),
+    ];
+    dots(DotPlot {
+        name: "paths",
+        title: "By which path the action depends on the moment",
+        caption: format!(
+            "The share of the action's natural variation, {} of its range, that comes when one part of a decision is that of \
+             another episode and all others stay. “Only together” is what is left: above 0 what needs several parts at once, \
+             below 0 what either part brings by itself.",
+            super::report::natural_percent(report)
+        ),
+        wide: false,
+        axis: "share of the natural variation",
+        domain: None,
+        band: None,
+        label: short,
+        rows: rows
+            .into_iter()
+            .filter_map(|(name, ink, of)| of.as_ref().map(|of| row(name, ink, of)))
+            .collect(),
+    })
+}
+
+/// Means over decisions, for every episode: `[levels][episodes]`.
+fn levels(measured: &Measurement, pick: Pick, of: fn(&Curves) -> &[f64]) -> Vec<Vec<f64>> {
+    let count = measured.episodes.iter().flatten().find_map(pick).map_or(0, |curves| curves.budgets.len());
+    (0..count)
+        .map(|level| {
+            let episodes = measured.episodes.iter().map(|all| {
+                let at: Vec<f64> =
+                    all.iter().filter_map(pick).filter_map(|curves| of(curves).get(level).copied()).collect();
+                (!at.is_empty()).then(|| mean(&at))
+            });
+            episodes.flatten().collect()
+        })
+        .collect()
+}
+
+/// How far the action changes, the more parts are swapped.
+fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick) -> Figure {
+    type Line = (&'static str, Ink, fn(&Curves) -> &[f64]);
+    const LINES: [Line; 4] = [
+        ("in the order of the claim", Ink::Attention, |curves| &curves.claim),
+        ("at random", Ink::Muted, |curves| &curves.null),
+        ("as in other episodes", Ink::Control, |curves| &curves.prior),
+        ("the best order", Ink::Text, |curves| &curves.best),
+    ];
+    let budgets: Vec<usize> =
+        measured.episodes.iter().flatten().find_map(pick).map_or(vec![], |curves| curves.budgets.clone());
+    let mut table = DataTable::new(&["order", "swapped", "change", "low", "high"]);
+    let mut lines = vec![];
+    for (line, ink, of) in LINES {
+        let means: Vec<(f64, Option<[f64; 2]>)> =
+            levels(measured, pick, of).iter().map(|all| (mean(all), mean_interval(all))).collect();
+        for (&budget, (value, interval)) in budgets.iter().zip(&means) {
+            let [low, high] = interval.map_or([None; 2], |ends| ends.map(Some));
+            table.row([line.into(), budget.into(), (*value).into(), low.into(), high.into()]);
+        }
+        lines.push((line, ink, means));
+    }
+    let top = lines
+        .iter()
+        .flat_map(|(_, _, means)| means)
+        .map(|(value, interval)| interval.map_or(*value, |i| i[1]));
+    let top = top.fold(1e-6, f64::max);
+    let last = budgets.len().max(2) as f64 - 1.0;
+    let mut plot = Plot::new(HALF, 320.0, [64.0, 18.0, 52.0, 62.0], [-0.1, last + 0.1], [0.0, 1.06 * top]);
+    plot.y_axis("change of the action", 4, short);
+    plot.x_labels(
+        "parts swapped",
+        budgets.iter().enumerate().map(|(i, budget)| (i as f64, budget.to_string())),
+    );
+    for (_, ink, means) in &lines {
+        let band: Vec<(f64, f64, f64)> = means
+            .iter()
+            .enumerate()
+            .filter_map(|(i, (_, interval))| interval.map(|[low, high]| (i as f64, low, high)))
+            .collect();
+        plot.band(&band, *ink, 0.15);
+        plot.series(means.iter().enumerate().map(|(i, (value, _))| (i as f64, *value)), *ink, 1.8);
+    }
+    let names: Vec<(Ink, &str)> = lines.iter().map(|(name, ink, _)| (*ink, *name)).collect();
+    for (row, pair) in names.chunks(2).enumerate() {
+        let x = plot.x.range[0];
+        for (column, (ink, name)) in pair.iter().enumerate() {
+            let (x, y) = (x + 210.0 * column as f64, 22.0 + 18.0 * row as f64);
+            plot.sheet.line(vec![(x, y - 4.0), (x + 16.0, y - 4.0)], *ink, 2.5, 1.0);
+            plot.sheet.text(
+                (x + 22.0, y),
+                crate::figure::LETTERS,
+                crate::figure::Anchor::Start,
+                Ink::Text,
+                *name,
+            );
+        }
+    }
+    let f = order.f.as_ref().map_or("F is not defined".into(), |f| format!("F = {}", plain(f)));
+    Figure {
+        name,
+        title: format!("{f}: {}", order.name),
+        caption: "Parts of a decision are replaced by those of other episodes, more and more of them. F is the area between \
+                  the claim and chance, divided by that between the best order and chance; the best order is that of single \
+                  effects with other donors. Bands: 95 % over episodes."
+            .into(),
+        wide: false,
+        drawing: plot.sheet,
+        table,
+    }
+}
+
+/// Claimed weight against measured effect, by rank of the claim.
+fn claims(name: &'static str, order: &Order, measured: &Measurement, pick: Pick) -> Figure {
+    let mut ranks: Vec<Vec<f64>> = vec![];
+    for measured in measured.episodes.iter().flatten() {
+        let Some(curves) = pick(measured) else { continue };
+        let mut single = curves.single.clone();
+        single.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranks.resize_with(ranks.len().max(single.len()), Vec::new);
+        for (rank, (_, _, effect)) in single.into_iter().enumerate() {
+            ranks[rank].push(effect);
+        }
+    }
+    let mut table = DataTable::new(&["rank of the claim", "mean effect alone"]);
+    let means: Vec<f64> = ranks.iter().map(|all| mean(all)).collect();
+    for (rank, value) in means.iter().enumerate() {
+        table.row([(rank + 1).into(), (*value).into()]);
+    }
+    let top = means.iter().copied().fold(1e-9, f64::max);
+    let count = means.len().max(1) as f64;
+    let mut plot = Plot::new(HALF, 320.0, [34.0, 18.0, 52.0, 62.0], [0.0, count], [0.0, 1.06 * top]);
+    plot.y_axis("change of the action, swapped alone", 4, short);
+    let every = (means.len() / 10).max(1);
+    let ticks = (0..means.len()).step_by(every).map(|rank| (rank as f64 + 0.5, (rank + 1).to_string()));
+    plot.x_labels("rank in the claim, the most important first", ticks);
+    for (rank, value) in means.iter().enumerate() {
+        plot.bar(rank as f64 + 0.1, rank as f64 + 0.9, *value, Ink::Attention);
+    }
+    let correlation = order
+        .rank_correlation
+        .map_or(String::new(), |r| format!("; rank correlation {r:.2}").replace('-', "−"));
+    Figure {
+        name,
+        title: format!("Claim and effect{correlation}"),
+        caption: format!(
+            "Of {}: how far the action changes when one part alone is that of another episode, by its rank in the claim. \
+             If the claim is right the bars fall from left to right.",
+            order.name
+        ),
+        wide: false,
+        drawing: plot.sheet,
+        table,
+    }
+}
+
+/// Every effect of every decision, so that all numbers can be computed again; drawn as the natural variation of each episode.
+fn effects(measured: &Measurement) -> Figure {
+    let mut table = DataTable::new(&["episode", "step", "what", "swapped", "change"]);
+    for (episode, all) in measured.episodes.iter().enumerate() {
+        for Measured { step, paths, values, inputs } in all {
+            let mut row = |what: &str, swapped: Option<usize>, change: Option<f64>| {
+                if let Some(change) = change {
+                    let swapped = swapped.map_or(crate::figure::Cell::Nothing, Into::into);
+                    table.row([episode.into(), (*step).into(), what.into(), swapped, change.into()]);
+                }
+            };
+            row("everything", None, Some(paths.natural));
+            row("attended path", None, Some(paths.attended));
+            row("weights", None, paths.selection);
+            row("values", None, paths.values);
+            row("memory", None, Some(paths.memory));
+            for (what, curves) in [("values", values), ("places", inputs)] {
+                let Some(curves) = curves else { continue };
+                for (name, curve) in [
+                    ("claim", &curves.claim),
+                    ("null", &curves.null),
+                    ("prior", &curves.prior),
+                    ("similar", &curves.similar),
+                    ("best", &curves.best),
+                ] {
+                    for (&budget, &change) in curves.budgets.iter().zip(curve) {
+                        row(&format!("{what}: {name}"), Some(budget), Some(change));
+                    }
+                }
+            }
+        }
+    }
+    let means: Vec<f64> = measured
+        .episodes
+        .iter()
+        .map(|all| mean(&all.iter().map(|measured| measured.paths.natural).collect::<Vec<_>>()))
+        .collect();
+    let top = means.iter().copied().fold(1e-9, f64::max);
+    let count = means.len().max(1) as f64;
+    let mut plot = Plot::new(WHOLE, 220.0, [34.0, 18.0, 52.0, 62.0], [0.0, count], [0.0, 1.06 * top]);
+    plot.y_axis("natural variation", 4, short);
+    plot.x_labels("episode", means.iter().enumerate().map(|(i, _)| (i as f64 + 0.5, (i + 1).to_string())));
+    for (episode, value) in means.iter().enumerate() {
+        plot.bar(episode as f64 + 0.15, episode as f64 + 0.85, *value, Ink::Muted);
+    }
+    Figure {
+        name: EFFECTS,
+        title: "How far the action varies, by episode".into(),
+        caption: "The mean change of the action when everything comes from another episode. The table behind this figure has \
+                  every effect of every decision."
+            .into(),
+        wide: true,
+        drawing: plot.sheet,
+        table,
+    }
+}

@@ -1,0 +1,220 @@
+//! Episodes are played, decisions sampled from them evenly, and each is taken again with parts from other episodes.
+
+use std::sync::{Mutex, PoisonError};
+
+use foveate_core::{Agent, Env, RolloutJob, Seed};
+
+use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths};
+use super::moment::{Distance, Moment};
+use crate::study::play::{EpisodeStart, policy_error, replay};
+use crate::study::probes::{other_moment, spread};
+use crate::study::{Progress, Scheduler, StudyError};
+
+/// Most units whose order is tested where attention is soft.
+const MOST_UNITS: usize = 16;
+
+/// What is measured, and how much of it.
+pub(super) struct Plan<'a> {
+    pub(super) env: &'a dyn Env,
+    pub(super) agent: &'a dyn Agent,
+    pub(super) seed: u64,
+    pub(super) episodes: usize,
+    /// Decisions of an episode.
+    pub(super) decisions: usize,
+    /// Of those, how many are taken again with places of the observation swapped.
+    pub(super) inputs: usize,
+    pub(super) max_steps: Option<usize>,
+}
+
+/// A decision, and what it became.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measured {
+    pub(super) step: usize,
+    pub(super) paths: Paths,
+    pub(super) values: Option<Curves>,
+    pub(super) inputs: Option<Curves>,
+}
+
+/// All decisions of an agent.
+pub(super) struct Measurement {
+    pub(super) scores: Vec<f64>,
+    /// `[episodes]`
+    pub(super) episodes: Vec<Vec<Measured>>,
+    pub(super) distance: Distance,
+    /// Units that can be attended to, and how many of them are tested; `None` for an agent that cannot be opened.
+    pub(super) units: Option<[usize; 2]>,
+    pub(super) hard: bool,
+    pub(super) places: usize,
+}
+
+/// The units that hold nine tenths of the claim, at least 2 and at most [`MOST_UNITS`], in the median over decisions; of hard
+/// attention all that it selects.
+fn attended(moments: &[Vec<Moment>]) -> Option<([usize; 2], bool)> {
+    let opened = || moments.iter().flatten().filter_map(|moment| moment.opened.as_ref());
+    let first = opened().next()?;
+    if first.hard {
+        return Some(([first.units; 2], true));
+    }
+    let counts: Vec<f64> = opened()
+        .map(|opened| {
+            let mut claim = opened.claim();
+            claim.sort_by(|a, b| b.total_cmp(a));
+            let all: f32 = claim.iter().sum();
+            let mut sum = 0.0;
+            let few = claim.iter().take_while(|&&x| {
+                let goes_on = sum < 0.9 * all;
+                sum += x;
+                goes_on
+            });
+            few.count() as f64
+        })
+        .collect();
+    let median = foveate_core::statistics::median(&counts) as usize;
+    Some(([first.units, median.clamp(2, MOST_UNITS).min(first.units)], false))
+}
+
+/// Plays the episodes and keeps sampled decisions.
+fn record<S: Scheduler>(
+    plan: &Plan<'_>,
+    scheduler: &S,
+    each: &mut dyn FnMut(),
+) -> Result<(Vec<f64>, Vec<Vec<Moment>>), StudyError> {
+    let mut env = plan.env.boxed_clone();
+    let starts: Vec<Mutex<EpisodeStart>> = (0..plan.episodes)
+        .map(|episode| {
+            env.reset((episode == 0).then_some(plan.seed));
+            Mutex::new(EpisodeStart {
+                env: env.boxed_clone(),
+                agent: plan.agent.boxed_clone(),
+                job: RolloutJob { genome: 0, episode, env_seed: plan.seed },
+                max_steps: plan.max_steps.unwrap_or(usize::MAX),
+            })
+        })
+        .collect();
+    let (decisions, inputs) = (plan.decisions, plan.inputs);
+    let work = |episode: usize| {
+        let start = || starts[episode].lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let result = start().run(&mut ())?;
+        let steps = spread(result.steps as usize, decisions);
+        let salient = spread(steps.len(), inputs);
+        let mut moments = vec![];
+        replay(start(), &steps, &mut |step, env, agent, context| {
+            let salient = salient.contains(&moments.len());
+            moments.push(Moment::of(step, env, agent, context, salient)?);
+            Ok(())
+        })?;
+        Ok((result.total, moments))
+    };
+    let played = scheduler.ordered(0..plan.episodes, work, each)?;
+    Ok(played.into_iter().unzip())
+}
+
+/// `[episodes][tokens or places]`: the mean claim of the decisions of all other episodes.
+fn priors(moments: &[Vec<Moment>], of: fn(&Moment) -> &[f64]) -> Vec<Vec<f64>> {
+    let tokens = moments.iter().flatten().map(|moment| of(moment).len()).max().unwrap_or(0);
+    let sums: Vec<Vec<f64>> = moments
+        .iter()
+        .map(|episode| {
+            let mut sum = vec![0.0; tokens];
+            for moment in episode {
+                sum.iter_mut().zip(of(moment)).for_each(|(sum, claim)| *sum += claim);
+            }
+            sum
+        })
+        .collect();
+    let mut all = vec![0.0; tokens];
+    for sum in &sums {
+        all.iter_mut().zip(sum).for_each(|(all, own)| *all += own);
+    }
+    sums.iter().map(|own| all.iter().zip(own).map(|(all, own)| all - own).collect()).collect()
+}
+
+/// The moment of another episode that is most like this one in what is observed, of those with a claim for every place if this
+/// one has.
+fn most_similar(moments: &[Vec<Moment>], episode: usize, index: usize) -> &Moment {
+    let own = &moments[episode][index];
+    let Some(places) = &own.places else { return own };
+    let others = moments.iter().enumerate().filter(|(e, _)| *e != episode).flat_map(|(_, all)| all);
+    others
+        .filter(|other| other.place_claim.len() == own.place_claim.len())
+        .map(|other| (places.differences(&own.seen, &other.seen).iter().sum::<f64>(), other))
+        .min_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map_or(own, |(_, other)| other)
+}
+
+/// Measures an agent. `seed` draws donors and random orders.
+///
+/// # Errors
+/// When the world or an episode fails, there is nothing to swap, or someone asks to stop.
+pub(super) fn measure<S: Scheduler>(
+    plan: &Plan<'_>,
+    seed: Seed,
+    scheduler: &S,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Measurement, StudyError> {
+    let mut done = 0;
+    let (scores, moments) = record(plan, scheduler, &mut || {
+        done += 1;
+        progress(Progress { what: "playing episodes", done: done as f64 / plan.episodes as f64 / 3.0 });
+    })?;
+    let spec = plan.env.spec();
+    let distance = Distance::of(spec, moments.iter().flatten().map(|moment| &moment.action[..]));
+    let (units, hard) = match attended(&moments) {
+        Some((units, hard)) => (Some(units), hard),
+        None => (None, false),
+    };
+    let priors = [priors(&moments, |moment| &moment.claim), priors(&moments, |moment| &moment.place_claim)];
+    let counts: Vec<usize> = moments.iter().map(Vec::len).collect();
+    let jobs: Vec<(usize, usize)> =
+        (0..counts.len()).flat_map(|e| (0..counts[e]).map(move |i| (e, i))).collect();
+    let (total, mut done) = (jobs.len().max(1), 0);
+    let (env_seed, inputs) = (plan.seed, plan.inputs);
+    let work = |(e, i): (usize, usize)| {
+        let moment = &moments[e][i];
+        let seed = seed.child("episode", e as u64).child("decision", i as u64);
+        let mut rng = seed.child("donors", 0).rng();
+        let donors: Vec<&Moment> = (0..DONORS)
+            .map(|_| {
+                let (e, i) = other_moment(&counts, e, i, &mut rng);
+                &moments[e][i]
+            })
+            .collect();
+        let failed = |error| policy_error(RolloutJob { genome: 0, episode: e, env_seed }, moment.step, error);
+        let salient = spread(counts[e], inputs).contains(&i);
+        let similar = most_similar(&moments, e, i);
+        let others =
+            Others { prior: [&priors[0][e], &priors[1][e]], similar: [&similar.claim, &similar.place_claim] };
+        let paths = paths(moment, &donors, &distance).map_err(failed)?;
+        let values = match units {
+            Some([_, units]) => {
+                of_values(moment, &donors, &others, units, &distance, seed).map_err(failed)?
+            }
+            None => None,
+        };
+        let inputs = if salient {
+            let with_claims: Vec<&Moment> = donors
+                .iter()
+                .copied()
+                .filter(|donor| donor.seen.as_observation().space() == moment.seen.as_observation().space())
+                .collect();
+            of_inputs(moment, &with_claims, &others, &distance, seed).map_err(failed)?
+        } else {
+            None
+        };
+        Ok((e, Measured { step: moment.step, paths, values, inputs }))
+    };
+    let measured = scheduler.ordered(jobs.into_iter(), work, &mut || {
+        done += 1;
+        progress(Progress { what: "swapping parts", done: (1.0 + 2.0 * done as f64 / total as f64) / 3.0 });
+    })?;
+    let mut episodes: Vec<Vec<Measured>> = counts.iter().map(|_| vec![]).collect();
+    for (e, measured) in measured {
+        episodes[e].push(measured);
+    }
+    let places = moments
+        .iter()
+        .flatten()
+        .find_map(|moment| moment.places.as_ref())
+        .map_or(0, super::places::Places::len);
+    Ok(Measurement { scores, episodes, distance, units, hard, places })
+}

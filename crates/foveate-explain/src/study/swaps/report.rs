@@ -1,0 +1,396 @@
+//! What was found, in numbers and in three lines.
+
+use std::fmt;
+
+use foveate_core::statistics::holm;
+use serde::Serialize;
+
+use super::effects::Curves;
+use super::measure::{Measured, Measurement};
+use crate::estimate::{Estimate, sign_flip_p};
+use crate::study::StudyRequest;
+use crate::study::head::ReportHead;
+
+/// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
+const FLOOR: f64 = 0.01;
+/// Fewer episodes give no verdict.
+const FEWEST_EPISODES: usize = 5;
+
+/// Whether the order of a claim is right.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Order {
+    /// What is ordered, and what is swapped.
+    pub name: String,
+    /// Whether the parts are all places of the observation; otherwise what is attended.
+    pub places: bool,
+    /// How many parts.
+    pub parts: usize,
+    /// F: 0 as random parts, 1 as the best order of single parts, below 0 misleading; `None` where no order is better than
+    /// another.
+    pub f: Option<Estimate>,
+    /// How far the claim is above the order of where the agent attends in other episodes, in the same unit.
+    pub above_prior: Option<Estimate>,
+    /// How far it is above the claim of the most similar moment of another episode.
+    pub above_similar: Option<Estimate>,
+    /// p-value of the sign-flip test of F, corrected for the number of tests (Holm).
+    pub p: Option<f64>,
+    /// Share of the random parts that change the observation as much as the claimed ones, within a tenth; `None` where parts are
+    /// all alike.
+    pub matched: Option<f64>,
+    /// Spearman correlation of claim and single effect, mean over decisions.
+    pub rank_correlation: Option<f64>,
+}
+
+/// An answer to one of the three questions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictLine {
+    /// The question.
+    pub question: &'static str,
+    /// `yes`, `no`, or `undecided`.
+    pub answer: &'static str,
+    /// The numbers that say so, in a sentence.
+    pub why: String,
+}
+
+/// What untrained agents of the same kind get.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Untrained {
+    /// Their F of the order that decides; those whose F is not defined are left out.
+    pub f: Vec<f64>,
+    /// How many there were.
+    pub agents: usize,
+    /// The agent's F is above those of this share of them; an undefined F counts as 0.
+    pub percentile: Option<f64>,
+    /// Of how many the natural variation is above the floor.
+    pub moving: usize,
+}
+
+/// What was found of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SwapReport {
+    /// What was studied.
+    #[serde(flatten)]
+    pub head: ReportHead,
+    /// How far apart two actions are, in words.
+    pub distance: &'static str,
+    /// Units that can be attended to, and how many of them are put in order; `null` without attention that can be opened.
+    pub units: Option<[usize; 2]>,
+    /// Whether units are selected and their weights play no further part.
+    pub hard: bool,
+    /// N, natural variation, in parts of the action's whole range.
+    pub natural: Estimate,
+    /// M, the share of it that comes with what the attention hands on.
+    pub attended: Option<Estimate>,
+    /// The share that comes with the weights alone; not for hard attention.
+    pub selection: Option<Estimate>,
+    /// The share that comes with the values alone; not for hard attention.
+    pub values: Option<Estimate>,
+    /// The share that comes with the memory alone.
+    pub memory: Option<Estimate>,
+    /// M less the share of the memory.
+    pub attended_above_memory: Option<Estimate>,
+    /// The order within what is attended, where the agent can be opened, and over all places of the observation.
+    pub orders: Vec<Order>,
+    /// The same of untrained agents.
+    pub untrained: Option<Untrained>,
+    /// Does the input matter, does the attended path carry it, is the order right?
+    pub verdict: [VerdictLine; 3],
+    /// Confidence level of all intervals, which are not corrected for their number.
+    pub interval: f64,
+}
+
+/// For every episode, the sum over its decisions.
+fn sums(episodes: &[Vec<Measured>], of: impl Fn(&Measured) -> Option<f64>) -> Vec<f64> {
+    episodes.iter().map(|all| all.iter().filter_map(&of).sum()).collect()
+}
+
+fn area(curve: &[f64]) -> f64 {
+    foveate_core::statistics::mean(curve)
+}
+
+/// Which curves of a decision.
+pub(super) type Pick = fn(&Measured) -> Option<&Curves>;
+
+/// The curves of what is attended, and of all places.
+pub(super) const PICKS: [Pick; 2] =
+    [|measured| measured.values.as_ref(), |measured| measured.inputs.as_ref()];
+
+/// F of some curves, with what it is compared with, before correction.
+fn order(name: String, places: bool, measured: &Measurement, pick: Pick) -> Option<Order> {
+    let episodes = &measured.episodes;
+    let all = || episodes.iter().flatten().filter_map(pick);
+    let parts = all().next()?.budgets.last().copied()?;
+    let apart = |a: fn(&Curves) -> &[f64], b: fn(&Curves) -> &[f64]| {
+        sums(episodes, |measured| pick(measured).map(|curves| area(a(curves)) - area(b(curves))))
+    };
+    let lead = apart(|curves| &curves.claim, |curves| &curves.null);
+    let best = apart(|curves| &curves.best, |curves| &curves.null);
+    // Where the best order of single parts is no better than chance, there is no scale to measure on.
+    let defined = Estimate::mean(&best).is_above(0.0) || (best.len() == 1 && best[0] > 0.0);
+    let on_scale = |of: &[f64]| defined.then(|| Estimate::ratio(of, &best)).flatten();
+    let matched: Vec<f64> = all().filter_map(|curves| curves.matched).collect();
+    let correlations: Vec<f64> = all()
+        .filter(|curves| curves.single.len() > 2)
+        .map(|curves| {
+            let (claims, effects): (Vec<f64>, Vec<f64>) =
+                curves.single.iter().map(|&(_, claim, effect)| (claim, effect)).unzip();
+            crate::saliency::rank_correlation(&claims, &effects)
+        })
+        .collect();
+    let mean = |numbers: &[f64]| (!numbers.is_empty()).then(|| foveate_core::statistics::mean(numbers));
+    Some(Order {
+        name,
+        places,
+        parts,
+        f: on_scale(&lead),
+        above_prior: on_scale(&apart(|curves| &curves.claim, |curves| &curves.prior)),
+        above_similar: on_scale(&apart(|curves| &curves.claim, |curves| &curves.similar)),
+        p: defined.then(|| sign_flip_p(&lead)),
+        matched: mean(&matched),
+        rank_correlation: mean(&correlations),
+    })
+}
+
+/// N, and shares of it, by path.
+struct Shares {
+    natural: Estimate,
+    attended: Option<Estimate>,
+    selection: Option<Estimate>,
+    values: Option<Estimate>,
+    memory: Option<Estimate>,
+    above_memory: Option<Estimate>,
+}
+
+fn shares(episodes: &[Vec<Measured>]) -> Shares {
+    let natural = sums(episodes, |m| Some(m.paths.natural));
+    let counts = sums(episodes, |_| Some(1.0));
+    let share = |of: &dyn Fn(&Measured) -> Option<f64>| Estimate::ratio(&sums(episodes, of), &natural);
+    let soft = episodes.iter().flatten().any(|m| m.paths.selection.is_some());
+    Shares {
+        attended: share(&|m| Some(m.paths.attended)),
+        selection: if soft { share(&|m| m.paths.selection) } else { None },
+        values: if soft { share(&|m| m.paths.values) } else { None },
+        memory: share(&|m| Some(m.paths.memory)),
+        above_memory: share(&|m| Some(m.paths.attended - m.paths.memory)),
+        natural: Estimate::ratio(&natural, &counts).unwrap_or(Estimate { value: 0.0, interval: None }),
+    }
+}
+
+/// The order that decides: within what is attended, or over all places where that is not known.
+fn deciding(measured: &Measurement) -> Pick {
+    if measured.units.is_some() { PICKS[0] } else { PICKS[1] }
+}
+
+fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
+    let fs: Vec<Option<f64>> = others
+        .iter()
+        .map(|other| {
+            order(String::new(), false, other, deciding(other)).and_then(|order| Some(order.f?.value))
+        })
+        .collect();
+    let moving = others.iter().filter(|other| shares(&other.episodes).natural.value >= FLOOR).count();
+    let percentile = own
+        .filter(|_| !fs.is_empty())
+        .map(|own| fs.iter().filter(|f| f.unwrap_or(0.0) < own).count() as f64 / fs.len() as f64);
+    Untrained { agents: others.len(), f: fs.into_iter().flatten().collect(), percentile, moving }
+}
+
+pub(super) fn report(
+    request: &StudyRequest<'_>,
+    measured: &Measurement,
+    others: &[Measurement],
+) -> SwapReport {
+    let Shares { natural, attended, selection, values, memory, above_memory } = shares(&measured.episodes);
+    let names = [
+        match measured.units {
+            Some([_, tested]) if measured.hard => format!("the {tested} selected, their values swapped"),
+            Some([units, tested]) => format!("the {tested} most attended of {units}, their values swapped"),
+            None => String::new(),
+        },
+        format!("all {} places, the observation swapped", measured.places),
+    ];
+    let mut orders: Vec<Order> = names
+        .into_iter()
+        .zip(PICKS)
+        .enumerate()
+        .filter_map(|(i, (name, pick))| order(name, i == 1, measured, pick))
+        .collect();
+    let p: Vec<f64> = orders.iter().filter_map(|order| order.p).collect();
+    let mut corrected = holm(&p).into_iter();
+    for order in &mut orders {
+        order.p = order.p.and_then(|_| corrected.next());
+    }
+    let decisions = measured.episodes.iter().map(Vec::len).sum();
+    let labels = request.labels.clone();
+    let head = ReportHead {
+        folder: std::path::PathBuf::new(),
+        bytes: 0,
+        env: labels.env,
+        picture: labels.picture,
+        variant: labels.variant,
+        weights: labels.weights,
+        seed: request.seed,
+        mean_score: foveate_core::statistics::mean(&measured.scores),
+        scores: measured.scores.clone(),
+        steps: measured.episodes.iter().map(|all| all.last().map_or(0, |last| last.step)).collect(),
+        decisions,
+    };
+    let untrained = (!others.is_empty())
+        .then(|| untrained(orders.first().and_then(|order| Some(order.f?.value)), others));
+    let verdict =
+        verdict(measured, &natural, attended, memory, above_memory, orders.first(), untrained.as_ref());
+    SwapReport {
+        head,
+        distance: measured.distance.name(),
+        units: measured.units,
+        hard: measured.hard,
+        natural,
+        attended,
+        selection,
+        values,
+        memory,
+        attended_above_memory: above_memory,
+        orders,
+        untrained,
+        verdict,
+        interval: 0.95,
+    }
+}
+
+/// `7.8 % (6.9 % … 8.8 %)`
+fn percent(of: &Estimate) -> String {
+    let one = |x: f64| {
+        let digits = if x.abs() < 0.001 { 3 } else { 1 };
+        format!("{:.digits$} %", 100.0 * x).replace('-', "−")
+    };
+    with_interval(of, one)
+}
+
+/// N in per cent.
+pub(super) fn natural_percent(report: &SwapReport) -> String {
+    percent(&report.natural)
+}
+
+/// `0.45 (0.38 … 0.51)`
+pub(super) fn plain(of: &Estimate) -> String {
+    with_interval(of, |x| format!("{x:.2}").replace('-', "−"))
+}
+
+fn with_interval(of: &Estimate, say: impl Fn(f64) -> String) -> String {
+    match of.interval {
+        Some([low, high]) => format!("{} ({} … {})", say(of.value), say(low), say(high)),
+        None => say(of.value),
+    }
+}
+
+fn verdict(
+    measured: &Measurement,
+    natural: &Estimate,
+    attended: Option<Estimate>,
+    memory: Option<Estimate>,
+    above_memory: Option<Estimate>,
+    order: Option<&Order>,
+    untrained: Option<&Untrained>,
+) -> [VerdictLine; 3] {
+    let few = measured.episodes.len() < FEWEST_EPISODES;
+    let answer = |yes: bool, no: bool| match (few, yes, no) {
+        (true, _, _) => "undecided",
+        (_, true, _) => "yes",
+        (_, _, true) => "no",
+        _ => "undecided",
+    };
+    let moves = natural.is_above(FLOOR);
+    let first = VerdictLine {
+        question: "does what it sees and remembers move its action?",
+        answer: answer(moves, natural.is_below(FLOOR)),
+        why: format!(
+            "between moments the action differs by {} of its range; the floor is 1 %",
+            percent(natural)
+        ),
+    };
+    let floor = "nothing to explain: the action hardly moves";
+    let still = answer(false, true);
+    let second = match (attended, memory, above_memory) {
+        (Some(m), Some(memory), Some(apart)) if moves => VerdictLine {
+            question: "does the attended path carry that?",
+            answer: answer(apart.is_above(0.0), apart.is_below(0.0)),
+            why: format!(
+                "what the attention hands on alone makes {} of it, the memory alone {}",
+                percent(&m),
+                percent(&memory)
+            ),
+        },
+        _ => VerdictLine { question: "does the attended path carry that?", answer: still, why: floor.into() },
+    };
+    let question = "is the order of what it attends to right?";
+    let third = match order {
+        Some(order) if moves => {
+            let (yes, no) = match (&order.f, &order.above_prior) {
+                (Some(f), Some(prior)) => (
+                    f.is_above(0.0) && prior.is_above(0.0) && usual(untrained),
+                    f.is_below(0.0) || prior.is_below(0.0) || !usual(untrained),
+                ),
+                _ => (false, true),
+            };
+            let mut why = match (&order.f, &order.above_prior) {
+                (Some(f), Some(prior)) => format!(
+                    "F = {} over {}; above the order of other episodes by {}",
+                    plain(f),
+                    order.name,
+                    plain(prior)
+                ),
+                _ => format!("no order of {} is better than another, so F is not defined", order.name),
+            };
+            if let Some(Untrained { percentile: Some(share), agents, .. }) = untrained {
+                why += &format!("; above {:.0} of {agents} untrained agents", share * *agents as f64);
+            }
+            VerdictLine { question, answer: answer(yes, no), why }
+        }
+        Some(_) => VerdictLine { question, answer: still, why: floor.into() },
+        None => VerdictLine { question, answer: "no", why: "there is no claim of an order".into() },
+    };
+    [first, second, third]
+}
+
+/// Whether the agent is above 95 % of the untrained ones, if there are any.
+fn usual(untrained: Option<&Untrained>) -> bool {
+    untrained.is_none_or(|untrained| untrained.percentile.is_none_or(|share| share >= 0.95))
+}
+
+impl fmt::Display for SwapReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.head.lines(f, &format!("{}, picture {}", self.head.env, self.head.picture))?;
+        writeln!(f, "  N, natural variation          {}", percent(&self.natural))?;
+        for (name, share) in [
+            ("M, attended path", &self.attended),
+            ("  weights alone", &self.selection),
+            ("  values alone", &self.values),
+            ("memory", &self.memory),
+        ] {
+            if let Some(share) = share {
+                writeln!(f, "  {name:28}  {}", plain(share))?;
+            }
+        }
+        for order in &self.orders {
+            let f_of = order.f.as_ref().map_or("not defined".into(), plain);
+            write!(f, "  F  {f_of}  {}", order.name)?;
+            if let Some(matched) = order.matched {
+                write!(f, "; {:.0} % of random places matched", 100.0 * matched)?;
+            }
+            writeln!(f)?;
+        }
+        if let Some(Untrained { f: all, agents, percentile, .. }) = &self.untrained {
+            let share = percentile.map_or("—".into(), |share| format!("{:.0} %", 100.0 * share));
+            let mean = foveate_core::statistics::mean(all);
+            writeln!(
+                f,
+                "  untrained                     above {share} of {agents}; their mean F is {mean:.2}"
+            )?;
+        }
+        for (i, line) in self.verdict.iter().enumerate() {
+            let end = if i < 2 { "\n" } else { "" };
+            write!(f, "  {:10} {}\n             {}{end}", line.answer, line.question, line.why)?;
+        }
+        Ok(())
+    }
+}
