@@ -179,10 +179,50 @@ impl QNetworkConfig {
     /// # Errors
     /// When a size is 0 or too large, with the layer.
     pub fn build(&self) -> Result<Relational, NetworkError> {
-        let [rows, columns] = self.view;
-        let nodes = rows.saturating_mul(columns);
-        let width = self.heads.saturating_mul(self.head_dim);
         let mut net = Builder::default();
+        let (input, projected) = self.look(&mut net);
+        let (answers, attention) = self.attend(&mut net, projected);
+        let output = self.value(&mut net, answers);
+        let net = match attention {
+            AttentionNode::Output(weights) => net.build(&[output, weights])?,
+            AttentionNode::Kept(_) => net.build(&[output])?,
+        };
+        Ok(Relational { net, input, output, attention: Some(attention) })
+    }
+
+    /// The network in two: up to the attention, and from it on. The parameters of the first are the first of the network, those
+    /// of the second the last.
+    ///
+    /// # Errors
+    /// As [`QNetworkConfig::build`].
+    pub(crate) fn halves(&self) -> Result<Halves, NetworkError> {
+        let mut net = Builder::default();
+        let (_, projected) = self.look(&mut net);
+        let (answers, attention) = self.attend(&mut net, projected);
+        let [_, _, value] = projected;
+        let weights = match attention {
+            AttentionNode::Output(node) | AttentionNode::Kept(node) => node,
+        };
+        let front = net.build(&[answers, weights, value])?;
+
+        let nodes = self.nodes();
+        let mut net = Builder::default();
+        let weights = net.input("weights", [self.heads, nodes, nodes]);
+        let values = net.input("values", [self.heads, nodes, self.head_dim]);
+        let answers = net.then(WeightedSum, [weights, values]);
+        let output = self.value(&mut net, answers);
+        Ok(Halves { front, attention, values: value, back: net.build(&[output])?, output })
+    }
+
+    /// Nodes: the cells of the view.
+    const fn nodes(&self) -> usize {
+        self.view[0].saturating_mul(self.view[1])
+    }
+
+    /// 1. Features of every cell, with its place, make queries, keys and values, `[heads, nodes, head_dim]` each.
+    fn look(&self, net: &mut Builder) -> (Node, [Node; 3]) {
+        let [rows, columns] = self.view;
+        let width = self.heads.saturating_mul(self.head_dim);
         let input = net.input("view", [rows, columns, self.channels]);
         let mut x = input;
         for (name, filters) in [("conv1", self.filters[0]), ("conv2", self.filters[1])] {
@@ -190,18 +230,24 @@ impl QNetworkConfig {
             x = net.map(Function::Relu, x);
         }
         let x = net.then(Coordinates, [x]);
-        let x = net.reshape(x, [nodes, self.filters[1].saturating_add(2)]);
-        let [query, key, value] = ["query", "key", "value"].map(|name| {
+        let x = net.reshape(x, [self.nodes(), self.filters[1].saturating_add(2)]);
+        let projected = ["query", "key", "value"].map(|name| {
             let x = net.layer(name, Linear::new(width).split(self.heads), [x]);
             net.layer(&format!("{name}_norm"), LayerNorm::over(3).with_affine(), [x])
         });
+        (input, projected)
+    }
+
+    /// 2. Answers of all nodes, and where the weights behind them are.
+    fn attend(&self, net: &mut Builder, [query, key, value]: [Node; 3]) -> (Node, AttentionNode) {
+        let nodes = self.nodes();
         let scores = match self.scores {
             Scores::Indices => {
                 let query = net.layer("score_query", Linear::new(nodes), [query]);
                 let key = net.layer("score_key", Linear::new(nodes), [key]);
                 let x = net.then(Add, [query, key]);
                 let x = net.map(Function::Elu, x);
-                Some(net.layer("score", Linear::new(nodes), [x]))
+                net.layer("score", Linear::new(nodes), [x])
             }
             Scores::Pairs => {
                 let query = net.layer("score_query", Linear::new(self.score_dim), [query]);
@@ -209,30 +255,41 @@ impl QNetworkConfig {
                 let x = net.then(PairSums, [query, key]);
                 let x = net.map(Function::Elu, x);
                 let x = net.layer("score", Linear::new(1).without_bias(), [x]);
-                Some(net.reshape(x, [self.heads, nodes, nodes]))
+                net.reshape(x, [self.heads, nodes, nodes])
             }
-            Scores::Products => None,
+            Scores::Products => {
+                let scale = 1.0 / (self.head_dim as f32).sqrt();
+                let x = net.then(SoftmaxAttention::new(scale), [query, key, value]);
+                return (x, AttentionNode::Kept(x));
+            }
         };
-        let (x, attention) = if let Some(scores) = scores {
-            let weights = net.then(Softmax, [scores]);
-            (net.then(WeightedSum, [weights, value]), AttentionNode::Output(weights))
-        } else {
-            let scale = 1.0 / (self.head_dim as f32).sqrt();
-            let x = net.then(SoftmaxAttention::new(scale), [query, key, value]);
-            (x, AttentionNode::Kept(x))
-        };
-        let x = net.layer("linear1", Linear::new(self.features).merging(), [x]);
+        let weights = net.then(Softmax, [scores]);
+        (net.then(WeightedSum, [weights, value]), AttentionNode::Output(weights))
+    }
+
+    /// 3. The largest answer over all nodes values the actions.
+    fn value(&self, net: &mut Builder, answers: Node) -> Node {
+        let x = net.layer("linear1", Linear::new(self.features).merging(), [answers]);
         let x = net.map(Function::Relu, x);
         let x = net.then(LayerNorm::over(2), [x]);
         let x = net.then(MaxOverTokens, [x]);
         let x = net.layer("linear2", Linear::new(self.actions), [x]);
-        let output = if self.elu_output { net.map(Function::Elu, x) } else { x };
-        let net = match attention {
-            AttentionNode::Output(weights) => net.build(&[output, weights])?,
-            AttentionNode::Kept(_) => net.build(&[output])?,
-        };
-        Ok(Relational { net, input, output, attention: Some(attention) })
+        if self.elu_output { net.map(Function::Elu, x) } else { x }
     }
+}
+
+/// A [`QNetworkConfig`]'s network in two.
+#[derive(Debug)]
+pub(crate) struct Halves {
+    /// Its input is the view.
+    pub(crate) front: Network,
+    pub(crate) attention: AttentionNode,
+    /// Of the front, `[heads, nodes, head_dim]`.
+    pub(crate) values: Node,
+    /// Its inputs are weights, `[heads, nodes, nodes]`, and values, `[heads, nodes, head_dim]`.
+    pub(crate) back: Network,
+    /// Of the back.
+    pub(crate) output: Node,
 }
 
 #[cfg(test)]

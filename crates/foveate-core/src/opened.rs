@@ -5,7 +5,7 @@
 ///
 /// | agent | units | readers | values |
 /// |---|---|---|---|
-/// | `attention-agent`, `implicit-attention` | the K selected patches, hard | one | what the controller is told about a patch |
+/// | `attention-agent`, `iap` | the K selected patches, hard | one | what the controller is told about a patch |
 /// | `attention-neuron` | sensors, patches | codes | a sensor's message |
 /// | `relational` | nodes | heads, and in each the nodes that ask | a node's value in every head |
 /// | `s3ta` | cells of the picture | heads | features of a cell, its place included |

@@ -3,7 +3,7 @@
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
     ActContext, ActMode, ActionDistribution, ActionSpace, Agent, Env, EnvSpec, Grid, ImageBuf, Observation,
-    ObservationSpace, PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn, episode_seed,
+    ObservationSpace, Opened, PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn, episode_seed,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
@@ -261,6 +261,56 @@ fn a_batch_decides_as_its_agents_would_alone() {
         }
         assert_eq!(together, alone, "{name}");
     }
+}
+
+/// A decision opened at its attention and ended again is the decision, to the bit; with other values it is another, and what
+/// does not fit is refused.
+#[test]
+fn opened_decisions_end_as_they_would_have() {
+    let mut opens = vec![];
+    for agent in AGENTS.iter() {
+        let name = agent.name;
+        let film = Film::of(agent);
+        let (mut whole, mut parts) = (driver(agent), driver(agent));
+        for driver in [&mut whole, &mut parts] {
+            driver.begin_episode(episode_seed(3, 0));
+        }
+        let (mut context, mut other) = (context(3), context(3));
+        let mut opened = Opened::default();
+        let mut changed = 0;
+        for step in 0..STEPS {
+            if !parts.open(film.at(step), &other, &mut opened).expect("it sees that") {
+                break;
+            }
+            let expect = whole.act(film.at(step), &mut context).expect("it sees that");
+            let (action, logits) = (expect.action.to_vec(), expect.logits.map(<[f32]>::to_vec));
+            let attention = expect.attention.expect("what can be opened attends to something");
+            assert_eq!(opened.tokens.len(), opened.units, "{name}");
+            assert!(opened.tokens.iter().all(|&token| (token as usize) < attention.tokens().len()), "{name}");
+            assert_eq!(opened.weights.len(), opened.readers * opened.units, "{name}");
+            assert_eq!(opened.values.len(), opened.width() * opened.units, "{name}");
+            let mut again = parts.boxed_clone();
+            let decision = parts.resume(&opened, &mut other).expect("its own");
+            assert_eq!((decision.action, decision.logits), (&action[..], logits.as_deref()), "{name} {step}");
+            let values = opened.values.iter().map(|value| value + 1.0).collect();
+            let moved = Opened { values, ..opened.clone() };
+            changed +=
+                usize::from(again.resume(&moved, &mut other.clone()).expect("as many").action != action);
+            let short = Opened { values: opened.values[1..].to_vec(), ..opened.clone() };
+            let refused = again.resume(&short, &mut other.clone()).expect_err("one value is missing");
+            assert!(
+                refused.to_string().contains(&(opened.values.len() - 1).to_string()),
+                "{name}: {refused}"
+            );
+        }
+        if changed > 0 {
+            opens.push(name);
+        }
+    }
+    for name in ["attention-agent", "iap", "relational", "s3ta"] {
+        assert!(opens.contains(&name), "{name} can be opened, and its values matter: {opens:?}");
+    }
+    assert!(!opens.contains(&"actor-critic") && !opens.contains(&"random-actions"), "{opens:?}");
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod jobs;
 #[cfg(test)]
 mod sensors_tests;
 #[cfg(test)]
+mod swaps_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;

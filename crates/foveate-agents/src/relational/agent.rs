@@ -9,14 +9,14 @@ mod student;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Agent, Attention, Decision, Observation, ObservationSpace, Policy, PolicyAgent,
-    PolicyError, Rng, Seed, Student, StudyInputs, TensorShape, Tokens,
+    ActContext, ActMode, Agent, Attention, Decision, Observation, ObservationSpace, Opened, Policy,
+    PolicyAgent, PolicyError, Rng, Seed, Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
 use serde_json::{Value, json};
 
-use super::{AttentionNode, Divisor, QNetworkConfig, Relational};
+use super::{AttentionNode, Divisor, Halves, QNetworkConfig, Relational};
 use crate::config::{bad, check_params};
 use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
@@ -58,6 +58,8 @@ pub struct RelationalAgent {
     config: QNetworkConfig,
     level: Level,
     network: Arc<Relational>,
+    /// For decisions that are opened.
+    halves: Arc<Halves>,
     params: Params,
 }
 
@@ -70,7 +72,16 @@ pub struct RelationalMemory {
     codes: Vec<u8>,
     input: Vec<f32>,
     acts: Activations,
+    /// Of the halves, once a decision was opened.
+    halves: Option<Box<Opening>>,
     action: Vec<f64>,
+}
+
+/// What the halves compute, and the values as the second takes them, `[heads, nodes, head_dim]`.
+#[derive(Debug, Clone)]
+struct Opening {
+    acts: [Activations; 2],
+    values: Vec<f32>,
 }
 
 impl RelationalAgent {
@@ -80,7 +91,9 @@ impl RelationalAgent {
     /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: QNetworkConfig) -> Result<Self, PolicyError> {
         let network = Arc::new(build(&config)?);
+        let halves = Arc::new(config.halves().or_else(|error| bad(error.to_string()))?);
         Ok(RelationalAgent {
+            halves,
             level: Level::best(),
             params: Params::zeros(network.net.tensors().to_vec()),
             network,
@@ -93,6 +106,41 @@ impl RelationalAgent {
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
         self
+    }
+
+    fn opening(&self) -> Opening {
+        let QNetworkConfig { view, heads, head_dim, .. } = self.config;
+        let Halves { front, back, .. } = &*self.halves;
+        let acts = [front.activations(1), back.activations(1)];
+        Opening { acts, values: vec![0.0; heads * view[0] * view[1] * head_dim] }
+    }
+
+    /// Writes the action: the values, a draw from their softmax, or any choice when it explores.
+    fn choose(&self, values: &[f32], rng: &mut Rng, action: &mut [f64], context: &mut ActContext) {
+        if self.config.temperature > 0.0 {
+            let choice = draw(values, self.config.temperature, rng, action);
+            action.fill(0.0);
+            action[choice] = 1.0;
+        } else {
+            for (to, &value) in action.iter_mut().zip(values) {
+                *to = value.into();
+            }
+        }
+        if let ActMode::Explore { epsilon } = context.mode
+            && context.rng.next_f64() < epsilon
+        {
+            let choice = context.rng.below(action.len() as u64) as usize;
+            action.fill(0.0);
+            action[choice] = 1.0;
+        }
+    }
+}
+
+/// `[a, b, width]` to `[b, a, width]`.
+fn rearrange(from: &[f32], [a, b]: [usize; 2], width: usize, to: &mut [f32]) {
+    for (i, numbers) in from.chunks_exact(width).enumerate() {
+        let at = i % b * a + i / b;
+        to[at * width..][..width].copy_from_slice(numbers);
     }
 }
 
@@ -172,6 +220,7 @@ impl Policy for RelationalAgent {
             codes: vec![0; view[0] * view[1] * channels],
             input: vec![0.0; view[0] * view[1] * channels],
             acts: self.network.net.activations(1),
+            halves: None,
             action: vec![0.0; actions],
         }
     }
@@ -186,27 +235,12 @@ impl Policy for RelationalAgent {
         memory: &'m mut RelationalMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let RelationalMemory { rng, codes: seen, input, acts, action } = memory;
+        let RelationalMemory { rng, codes: seen, input, acts, action, .. } = memory;
         seen.copy_from_slice(codes(&self.config, observation)?);
         scale(self.config.divisor, seen, input);
         self.network.net.forward(self.level, self.params.flat(), &[input], 1, acts);
         let values = acts.get(self.network.output);
-        if self.config.temperature > 0.0 {
-            let choice = draw(values, self.config.temperature, rng, action);
-            action.fill(0.0);
-            action[choice] = 1.0;
-        } else {
-            for (to, &value) in action.iter_mut().zip(values) {
-                *to = value.into();
-            }
-        }
-        if let ActMode::Explore { epsilon } = context.mode
-            && context.rng.next_f64() < epsilon
-        {
-            let choice = context.rng.below(action.len() as u64) as usize;
-            action.fill(0.0);
-            action[choice] = 1.0;
-        }
+        self.choose(values, rng, action, context);
         let weights = match self.network.attention {
             Some(AttentionNode::Output(node)) => Some(acts.get(node)),
             Some(AttentionNode::Kept(node)) => Some(acts.kept(node)),
@@ -217,6 +251,69 @@ impl Policy for RelationalAgent {
         let soft = |weights| Attention::soft(nodes, self.config.heads, nodes.len(), weights);
         let attention = weights.map(soft).transpose()?;
         Ok(Decision { action, attention, logits: Some(values), value: None })
+    }
+
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut RelationalMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        let RelationalMemory { codes: seen, input, halves, .. } = memory;
+        seen.copy_from_slice(codes(&self.config, observation)?);
+        scale(self.config.divisor, seen, input);
+        let Opening { acts: [acts, _], .. } = &mut **halves.get_or_insert_with(|| Box::new(self.opening()));
+        let Halves { front, attention, values, .. } = &*self.halves;
+        front.forward(self.level, &self.params.flat()[..front.params()], &[input], 1, acts);
+        let weights = match *attention {
+            AttentionNode::Output(node) => acts.get(node),
+            AttentionNode::Kept(node) => acts.kept(node),
+        };
+        let QNetworkConfig { view, heads, head_dim, .. } = self.config;
+        let nodes = view[0] * view[1];
+        opened.units = nodes;
+        opened.hard = false;
+        opened.tokens.clear();
+        opened.tokens.extend(0..nodes as u32);
+        opened.readers = heads * nodes;
+        opened.weights.clear();
+        opened.weights.extend_from_slice(&weights[..heads * nodes * nodes]);
+        opened.values.resize(nodes * heads * head_dim, 0.0);
+        rearrange(acts.get(*values), [heads, nodes], head_dim, &mut opened.values);
+        opened.terms.clear();
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut RelationalMemory,
+        context: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let QNetworkConfig { view, heads, head_dim, .. } = self.config;
+        let nodes = view[0] * view[1];
+        if [opened.weights.len(), opened.values.len()] != [heads * nodes * nodes, nodes * heads * head_dim] {
+            let why = format!(
+                "{} weights and values of {} numbers, where the agent takes {} and {}",
+                opened.weights.len(),
+                opened.values.len(),
+                heads * nodes * nodes,
+                nodes * heads * head_dim
+            );
+            return Err(PolicyError::BadAttention { why });
+        }
+        let RelationalMemory { rng, halves, action, .. } = memory;
+        let Opening { acts: [_, acts], values } =
+            &mut **halves.get_or_insert_with(|| Box::new(self.opening()));
+        rearrange(&opened.values, [nodes, heads], head_dim, values);
+        let Halves { back, output, .. } = &*self.halves;
+        let flat = self.params.flat();
+        let inputs = [&opened.weights[..], values];
+        back.forward(self.level, &flat[flat.len() - back.params()..], &inputs, 1, acts);
+        let values = acts.get(*output);
+        self.choose(values, rng, action, context);
+        Ok(Decision { action, attention: None, logits: Some(values), value: None })
     }
 
     /// Does not decide: nothing but the generator is remembered, and the student needs the observation alone.

@@ -13,6 +13,8 @@ use crate::study::head::ReportHead;
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
 const FLOOR: f64 = 0.01;
+/// The share of untrained agents that an agent must be above: an order that comes with the architecture is no merit of its own.
+const UNUSUAL: f64 = 1.0;
 /// Fewer episodes give no verdict.
 const FEWEST_EPISODES: usize = 5;
 
@@ -326,10 +328,14 @@ fn verdict(
     let third = match order {
         Some(order) if moves => {
             let (yes, no) = match (&order.f, &order.above_prior) {
-                (Some(f), Some(prior)) => (
-                    f.is_above(0.0) && prior.is_above(0.0) && usual(untrained),
-                    f.is_below(0.0) || prior.is_below(0.0) || !usual(untrained),
-                ),
+                (Some(f), Some(prior)) => {
+                    let usual =
+                        untrained.and_then(|untrained| untrained.percentile).map(|share| share < UNUSUAL);
+                    (
+                        f.is_above(0.0) && prior.is_above(0.0) && usual == Some(false),
+                        f.is_below(0.0) || prior.is_below(0.0) || usual == Some(true),
+                    )
+                }
                 _ => (false, true),
             };
             let mut why = match (&order.f, &order.above_prior) {
@@ -343,6 +349,8 @@ fn verdict(
             };
             if let Some(Untrained { percentile: Some(share), agents, .. }) = untrained {
                 why += &format!("; above {:.0} of {agents} untrained agents", share * *agents as f64);
+            } else {
+                why += "; not compared with untrained agents";
             }
             VerdictLine { question, answer: answer(yes, no), why }
         }
@@ -350,11 +358,6 @@ fn verdict(
         None => VerdictLine { question, answer: "no", why: "there is no claim of an order".into() },
     };
     [first, second, third]
-}
-
-/// Whether the agent is above 95 % of the untrained ones, if there are any.
-fn usual(untrained: Option<&Untrained>) -> bool {
-    untrained.is_none_or(|untrained| untrained.percentile.is_none_or(|share| share >= 0.95))
 }
 
 impl fmt::Display for SwapReport {

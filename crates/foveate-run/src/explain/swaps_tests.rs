@@ -1,0 +1,255 @@
+//! Tests of swaps, with agents of which it is known what they act on: made-up ones, and the champion with parts of it disabled.
+
+use foveate_core::{
+    ActContext, Attention, Decision, Labels, Observation, Opened, Policy, PolicyAgent, PolicyError, Seed,
+    TensorShape, Tokens,
+};
+use foveate_envs::registry::EnvRequest;
+use foveate_explain::study::{Order, SwapReport};
+
+use super::*;
+
+/// Rows and columns of parts.
+const SIDE: usize = 3;
+const PARTS: usize = SIDE * SIDE;
+
+/// An agent that attends to the parts of the picture that are the least green, and steers by how red what it attends to is.
+#[derive(Debug, Clone)]
+struct Planted {
+    /// Whether it acts on its weights, or on the opposite: on what it says to ignore.
+    honest: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct PlantedMemory {
+    opened: Opened,
+    action: Vec<f64>,
+}
+
+impl Planted {
+    fn look(observation: Observation<'_>, opened: &mut Opened) -> Result<(), PolicyError> {
+        let Some(pixels) = observation.image() else {
+            return Err(PolicyError::BadConfig { why: "a picture, please".into() });
+        };
+        let (width, height) = (pixels.width(), pixels.height());
+        let (mut red, mut green) = (vec![0.0_f32; PARTS], vec![0.0_f32; PARTS]);
+        for (i, pixel) in pixels.bytes().chunks_exact(3).enumerate() {
+            let part = i / width * SIDE / height * SIDE + i % width * SIDE / width;
+            let area = (width * height / PARTS * 255) as f32;
+            red[part] += f32::from(pixel[0]) / area;
+            green[part] += f32::from(pixel[1]) / area;
+        }
+        let scores: Vec<f32> = green.iter().map(|green| (-12.0 * green).exp()).collect();
+        let sum: f32 = scores.iter().sum();
+        opened.units = PARTS;
+        opened.readers = 1;
+        opened.tokens = (0..PARTS as u32).collect();
+        opened.weights = scores.iter().map(|score| score / sum).collect();
+        opened.values = red;
+        Ok(())
+    }
+
+    fn decide<'m>(&self, opened: &Opened, action: &'m mut Vec<f64>) -> Decision<'m> {
+        let all: f32 = opened.weights.iter().sum();
+        let most = opened.weights.iter().copied().fold(0.0, f32::max);
+        let weight =
+            |weight: f32| if self.honest { weight } else { most * all / PARTS as f32 - weight * 0.5 };
+        let answer: f32 = opened.weights.iter().zip(&opened.values).map(|(w, v)| weight(*w) * v).sum();
+        *action = vec![f64::from(8.0 * (answer - 0.4)).clamp(-1.0, 1.0), 0.3, 0.0];
+        Decision::new(action)
+    }
+}
+
+impl Policy for Planted {
+    type Memory = PlantedMemory;
+
+    fn memory(&self) -> PlantedMemory {
+        PlantedMemory::default()
+    }
+
+    fn reset(&self, _: &mut PlantedMemory, _: Seed) {}
+
+    fn act<'m>(
+        &self,
+        observation: Observation<'_>,
+        memory: &'m mut PlantedMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let PlantedMemory { opened, action } = memory;
+        Planted::look(observation, opened)?;
+        let decision = self.decide(opened, action);
+        let cells = Tokens::Cells { rows: SIDE, columns: SIDE };
+        Ok(decision.with_attention(Attention::soft(cells, 1, 1, &opened.weights)?))
+    }
+
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        _: &mut PlantedMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        Planted::look(observation, opened).map(|()| true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut PlantedMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        Ok(self.decide(opened, &mut memory.action))
+    }
+
+    fn tensors(&self) -> Vec<TensorShape> {
+        vec![]
+    }
+
+    fn params(&self) -> Vec<f32> {
+        vec![]
+    }
+
+    fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
+        Ok(())
+    }
+}
+
+fn swaps(agent: &dyn Agent, episodes: usize, workers: usize) -> (SwapReport, tests::Files) {
+    swaps_against(agent, 0, episodes, workers)
+}
+
+/// The report, against so many untrained agents, and the bytes of its files by name.
+fn swaps_against(
+    agent: &dyn Agent,
+    untrained: usize,
+    episodes: usize,
+    workers: usize,
+) -> (SwapReport, tests::Files) {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let out = dir.path().join("compared");
+    let request =
+        EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
+    let env = crate::worlds::make(request).expect("a world");
+    let request = ExplainRequest {
+        env: &*env,
+        agent,
+        labels: Labels {
+            env: "car-racing".into(),
+            picture: "fast".into(),
+            variant: "original".into(),
+            weights: "planted".into(),
+        },
+        sensors: &[],
+        seed: 5,
+        episodes,
+        decisions: 8,
+        max_steps: Some(160),
+        workers,
+        out: &out,
+    };
+    let compared = compare(&[("planted".into(), request)], untrained, &Stop::default(), &mut |_| ())
+        .expect("a comparison");
+    (compared.agents[0].report.clone(), tests::files(&out))
+}
+
+fn attended(report: &SwapReport) -> &Order {
+    report.orders.iter().find(|order| !order.places).expect("it can be opened")
+}
+
+fn answers(report: &SwapReport) -> [&str; 3] {
+    [0, 1, 2].map(|line| report.verdict[line].answer)
+}
+
+#[test]
+fn an_honest_agent_is_right_and_its_opposite_is_not() {
+    let (report, files) = swaps(&PolicyAgent::new(Planted { honest: true }), 8, 2);
+    let f = attended(&report).f.expect("orders differ");
+    assert!(f.value > 0.8 && f.is_above(0.5), "{report}");
+    // It has no weights, so there are no untrained ones to compare it with.
+    assert_eq!(answers(&report), ["yes", "yes", "undecided"], "{report}");
+    assert!(attended(&report).above_prior.expect("orders differ").is_above(0.0), "{report}");
+    assert_eq!(report.memory.expect("a share").value, 0.0, "it has no memory");
+    let m = report.attended.expect("a share").value;
+    assert!((m - 1.0).abs() < 1e-9, "all of it comes with the attention: {m}");
+    let places = report.orders.iter().find(|order| order.places).expect("a picture has places");
+    assert!(places.f.expect("orders differ").is_above(0.0), "{report}");
+    for name in ["index.html", "report.json", "figures/forest.png"] {
+        assert!(files.contains_key(name), "{name}");
+    }
+    let (again, other) = swaps(&PolicyAgent::new(Planted { honest: true }), 8, 1);
+    assert!(files == other && report == again, "the same with any number of workers");
+
+    let (report, _) = swaps(&PolicyAgent::new(Planted { honest: false }), 8, 2);
+    let f = attended(&report).f.expect("orders differ");
+    assert!(f.is_below(0.0), "{report}");
+    assert_eq!(answers(&report)[2], "no", "{report}");
+}
+
+/// The champion, with its tensor of this name changed: `change` gets row, column and value.
+fn champion(tensor: &str, change: impl Fn(usize, usize, f32) -> f32) -> Box<dyn Agent> {
+    let (file, _) = crate::champion::champion("car-racing").expect("there is one");
+    let mut agent = file.agent().expect("it fits");
+    let mut params = agent.params();
+    let mut rest = &mut params[..];
+    for shape in agent.tensors() {
+        let (own, after) = rest.split_at_mut(shape.len());
+        if shape.name == tensor {
+            let columns = shape.shape.last().copied().unwrap_or(1);
+            for (i, value) in own.iter_mut().enumerate() {
+                *value = change(i / columns, i % columns, *value);
+            }
+        }
+        rest = after;
+    }
+    agent.set_params(&params).expect("as many");
+    agent
+}
+
+/// Slots have two inputs each: where the patch is.
+fn slot(column: usize) -> usize {
+    column / 2
+}
+
+#[test]
+fn disabled_champions_are_found_out() {
+    let (report, _) = swaps(&*champion("none", |_, _, value| value), 8, 2);
+    assert_eq!(answers(&report)[0], "yes", "{report}");
+    let whole = attended(&report).f.expect("orders differ").value;
+
+    let frozen = champion("output.weight", |_, _, value| 0.001 * value);
+    let (report, _) = swaps(&*frozen, 8, 2);
+    assert_eq!(answers(&report), ["no", "no", "no"], "its action hardly moves: {report}");
+
+    let only_last =
+        champion("lstm.weight_ih", |_, column, value| if slot(column) == 9 { value } else { 0.0 });
+    let (report, _) = swaps(&*only_last, 8, 2);
+    let f = attended(&report).f.expect("orders differ");
+    assert!(f.is_below(-0.5) && f.value < whole, "only the last slot matters: {report}");
+    assert_ne!(answers(&report)[2], "yes", "{report}");
+
+    let no_first = champion("lstm.weight_ih", |_, column, value| if slot(column) < 5 { 0.0 } else { value });
+    let (report, _) = swaps(&*no_first, 8, 2);
+    let f = attended(&report).f.expect("orders differ");
+    assert!(f.is_below(0.0) && f.value < whole, "the first five do not matter: {report}");
+    assert_ne!(answers(&report)[2], "yes", "{report}");
+}
+
+/// An order that comes with the architecture is no merit: of two untrained agents with random weights, at least one is not above
+/// the other's kind.
+#[test]
+fn untrained_agents_are_compared_with_others() {
+    let random = |seed| {
+        let mut rng = Seed::root(seed).rng();
+        let (file, _) = crate::champion::champion("car-racing").expect("there is one");
+        let mut agent = file.agent().expect("it fits");
+        let params: Vec<f32> = agent.params().iter().map(|_| (0.3 * rng.normal()) as f32).collect();
+        agent.set_params(&params).expect("as many");
+        agent
+    };
+    for seed in [2, 3] {
+        let (report, _) = swaps_against(&*random(seed), 6, 6, 2);
+        let untrained = report.untrained.as_ref().expect("six others");
+        assert_eq!((untrained.agents, untrained.f.len() <= 6), (6, true));
+        assert_ne!(answers(&report)[2], "yes", "seed {seed}: {report}");
+    }
+}
