@@ -307,7 +307,7 @@ fn opened_decisions_end_as_they_would_have() {
             opens.push(name);
         }
     }
-    for name in ["attention-agent", "iap", "relational", "s3ta"] {
+    for name in ["attention-agent", "iap", "attention-neuron", "relational", "s3ta"] {
         assert!(opens.contains(&name), "{name} can be opened, and its values matter: {opens:?}");
     }
     assert!(!opens.contains(&"actor-critic") && !opens.contains(&"random-actions"), "{opens:?}");

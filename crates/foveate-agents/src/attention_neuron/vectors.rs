@@ -9,8 +9,8 @@
 //! 4. layers with tanh turn the message into the action, which is the next step's a.
 
 use foveate_core::{
-    ActContext, Agent, Attention, Decision, EnvSpec, Observation, Policy, PolicyAgent, PolicyError, Seed,
-    Student, StudyInputs, TensorShape, Tokens,
+    ActContext, Agent, Attention, Decision, EnvSpec, Observation, Opened, Policy, PolicyAgent, PolicyError,
+    Seed, Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::{Level, sensory};
 use serde::{Deserialize, Serialize};
@@ -367,6 +367,47 @@ impl VectorAgent {
             memory.names.push(name.unwrap_or_else(|| format!("sensor {i}")));
         }
     }
+
+    /// The numbers that are seen; remembers them, and begins the episode with as many sensors as it shows at first.
+    fn sense<'o>(
+        &self,
+        observation: Observation<'o>,
+        memory: &mut VectorMemory,
+    ) -> Result<&'o [f32], PolicyError> {
+        let numbers = observation.numbers().unwrap_or_default();
+        let fits = if memory.begun {
+            numbers.len() == memory.senses.sensors()
+        } else {
+            (1..=MAX_SENSORS).contains(&numbers.len())
+        };
+        if !fits {
+            let wanted = if memory.begun {
+                format!("the {} numbers with which this episode began", memory.senses.sensors())
+            } else {
+                format!("1 to {MAX_SENSORS} numbers")
+            };
+            return Err(PolicyError::ObservationShape { wanted, given: observation.describe() });
+        }
+        if let Some(index) = numbers.iter().position(|x| !x.is_finite()) {
+            return Err(PolicyError::SensorNotFinite { index, value: numbers[index] });
+        }
+        if !memory.begun {
+            self.begin(numbers.len(), memory);
+        }
+        memory.told.clear();
+        memory.told.extend_from_slice(numbers);
+        memory.told.extend_from_slice(&memory.raw);
+        Ok(numbers)
+    }
+
+    /// From the message on.
+    fn decide<'m>(&self, m: &'m mut VectorMemory) -> Result<Decision<'m>, PolicyError> {
+        self.controller.step(self.level, m.senses.message(), &mut m.controller, &mut m.raw);
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+        let tokens = Tokens::Named(&m.names);
+        let attention = Attention::soft(tokens, 1, self.config.codes, m.senses.weights())?;
+        Ok(Decision::new(&m.action).with_attention(attention))
+    }
 }
 
 impl Policy for VectorAgent {
@@ -395,36 +436,59 @@ impl Policy for VectorAgent {
         memory: &'m mut VectorMemory,
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let numbers = observation.numbers().unwrap_or_default();
-        let fits = if memory.begun {
-            numbers.len() == memory.senses.sensors()
-        } else {
-            (1..=MAX_SENSORS).contains(&numbers.len())
-        };
-        if !fits {
-            let wanted = if memory.begun {
-                format!("the {} numbers with which this episode began", memory.senses.sensors())
-            } else {
-                format!("1 to {MAX_SENSORS} numbers")
-            };
-            return Err(PolicyError::ObservationShape { wanted, given: observation.describe() });
-        }
-        if let Some(index) = numbers.iter().position(|x| !x.is_finite()) {
-            return Err(PolicyError::SensorNotFinite { index, value: numbers[index] });
-        }
-        if !memory.begun {
-            self.begin(numbers.len(), memory);
-        }
+        let numbers = self.sense(observation, memory)?;
         let m = memory;
-        m.told.clear();
-        m.told.extend_from_slice(numbers);
-        m.told.extend_from_slice(&m.raw);
         self.neurons.step(self.level, numbers, &m.raw, &mut m.senses);
-        self.controller.step(self.level, m.senses.message(), &mut m.controller, &mut m.raw);
-        to_units(&m.raw, &self.config.actions, &mut m.action);
-        let tokens = Tokens::Named(&m.names);
-        let attention = Attention::soft(tokens, 1, self.config.codes, m.senses.weights())?;
-        Ok(Decision::new(&m.action).with_attention(attention))
+        self.decide(m)
+    }
+
+    /// Not with softmax, whose messages are no sums of weights times numbers to the last bit.
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut VectorMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        if !self.neurons.gives() {
+            return Ok(false);
+        }
+        let numbers = self.sense(observation, memory)?;
+        self.neurons.step(self.level, numbers, &memory.raw, &mut memory.senses);
+        opened.units = numbers.len();
+        opened.hard = false;
+        opened.tokens.clear();
+        opened.tokens.extend(0..numbers.len() as u32);
+        opened.readers = self.config.codes;
+        opened.weights.clear();
+        opened.weights.extend_from_slice(memory.senses.weights());
+        opened.values.clear();
+        opened.values.extend_from_slice(numbers);
+        opened.terms.clear();
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut VectorMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let m = memory;
+        let sensors = m.senses.sensors();
+        let wanted = [self.config.codes * sensors, sensors];
+        if [opened.weights.len(), opened.values.len()] != wanted {
+            let why = format!(
+                "{} weights and {} values, where the agent takes {} and {}",
+                opened.weights.len(),
+                opened.values.len(),
+                wanted[0],
+                wanted[1]
+            );
+            return Err(PolicyError::BadAttention { why });
+        }
+        self.neurons.give(self.level, &opened.weights, &opened.values, &mut m.senses);
+        self.decide(m)
     }
 
     /// The message.

@@ -206,6 +206,28 @@ impl Neurons {
     }
 }
 
+impl Neurons {
+    /// Whether the message is the sum of weights times numbers to the last bit; with softmax it is divided once for all sensors.
+    pub fn gives(&self) -> bool {
+        !matches!(self.sizes.activation, Activation::Softmax)
+    }
+
+    /// The end of a step once more, with `weights`, `[codes, sensors]`, and `numbers`, `[sensors]`, in place of those of the step:
+    /// the message, and the weights as they are given. With those of the step the message is that of the step, to the bit, if
+    /// [`Neurons::gives`].
+    ///
+    /// # Panics
+    /// When a slice has the wrong length, or `senses` is the state of neurons of other sizes.
+    pub fn give(&self, level: Level, weights: &[f32], numbers: &[f32], senses: &mut Senses) {
+        assert_eq!(weights.len(), self.sizes.codes * senses.sensors, "weights");
+        assert_eq!(numbers.len(), senses.sensors, "sensors");
+        assert_eq!(self.sizes, senses.sizes, "sizes");
+        if senses.sensors > 0 {
+            level.run(step::Give { neurons: self, weights, numbers, senses });
+        }
+    }
+}
+
 impl Senses {
     /// Starts an episode with `sensors` sensors: all states are zero. Allocates only when there are more sensors
     /// than ever before.

@@ -31,6 +31,47 @@ impl Task for Step<'_> {
     }
 }
 
+/// See [`Neurons::give`].
+pub(super) struct Give<'a> {
+    pub(super) neurons: &'a Neurons,
+    pub(super) weights: &'a [f32],
+    pub(super) numbers: &'a [f32],
+    pub(super) senses: &'a mut Senses,
+}
+
+impl Task for Give<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Give { neurons, weights, numbers, senses } = self;
+        let (sensors, pitch) = (senses.sensors, senses.message.len() * 16);
+        let weights_nm = flat_mut(&mut senses.weights_nm);
+        for (code, row) in weights.chunks_exact(sensors).enumerate() {
+            for (sensor, &weight) in row.iter().enumerate() {
+                weights_nm[sensor * pitch + code] = weight;
+            }
+        }
+        sort(isa, numbers, senses);
+        let Senses { order, weights_nm, message, .. } = &mut *senses;
+        let blocks = message.len();
+        for (block, message) in message.iter_mut().enumerate() {
+            let mut sum = isa.splat16(0.0);
+            for &sensor in &**order {
+                let weights = isa.load16(&weights_nm[sensor as usize * blocks + block].0);
+                sum = weights.mul_add(isa.splat16(numbers[sensor as usize]), sum);
+            }
+            sum.store(&mut message.0);
+        }
+        if neurons.sizes.squash {
+            for block in &mut senses.message {
+                tanh(isa, isa.load16(&block.0)).store(&mut block.0);
+            }
+        }
+        by_code(isa, senses);
+    }
+}
+
 /// `H` is the number of hidden units when it is known at compile time, else 0; `R` is the number of sensors
 /// that are computed together.
 #[inline(always)]

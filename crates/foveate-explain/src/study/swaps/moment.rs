@@ -109,6 +109,9 @@ impl Moment {
         let action = decision.action.to_vec();
         let claim = match (&opened, &decision.attention) {
             (Some(opened), _) if !opened.hard => opened.claim().into_iter().map(f64::from).collect(),
+            (_, Some(attention)) if attention.selected().is_none() => {
+                attention.importance().iter().map(|&x| f64::from(x)).collect()
+            }
             (_, Some(attention)) => {
                 let votes = attention.importance();
                 let all: f32 = votes.iter().sum();
