@@ -161,7 +161,7 @@ impl Policy for AttentionAgent {
         opened: &mut Opened,
     ) -> Result<bool, PolicyError> {
         self.bottleneck.look(self.level, observation, &mut memory.scratch, &mut memory.inputs)?;
-        self.bottleneck.open(&memory.scratch, &memory.inputs, opened);
+        Bottleneck::open(&memory.scratch, &memory.inputs, opened);
         Ok(true)
     }
 

@@ -350,7 +350,7 @@ impl Bottleneck {
 
     /// Opens the decision whose patches were selected last and whose features are `values`: the selected patches are the units,
     /// and their votes the weights.
-    pub(crate) fn open(&self, scratch: &BottleneckScratch, values: &[f32], opened: &mut Opened) {
+    pub(crate) fn open(scratch: &BottleneckScratch, values: &[f32], opened: &mut Opened) {
         let BottleneckScratch { chosen, importance, .. } = scratch;
         opened.units = chosen.len();
         opened.hard = true;

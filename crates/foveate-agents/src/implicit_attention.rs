@@ -251,7 +251,7 @@ impl Policy for ImplicitAttention {
         let (values, sensors) = memory.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
         read_sensors(observation, sensors)?;
         self.bottleneck.look(self.level, observation, &mut memory.scratch, values)?;
-        self.bottleneck.open(&memory.scratch, values, opened);
+        Bottleneck::open(&memory.scratch, values, opened);
         Ok(true)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Decisions within an episode are not independent, so the episode is the unit, and an estimate is a sum over episodes divided by
 //! another: shares, means, and differences of means are of this form. The percentile interval of such an estimate covers the
-//! truth in 90 to 92 of 100 cases with 20 episodes where 95 are promised, and BCa does no better. So intervals are the studentised bootstrap's (Efron and Tibshirani 1993, chapter 12):
+//! truth in 90 to 92 of 100 cases with 20 episodes where 95 are promised, and `BCa` does no better. So intervals are the studentised bootstrap's (Efron and Tibshirani 1993, chapter 12):
 //! 94 to 96 in the tests' simulations, and still 93 where episodes weigh as differently as a log-normal of σ = 0.8.
 
 use foveate_core::Seed;

@@ -29,7 +29,7 @@ Examples:
   foveate explain
   foveate explain attention_agent_carracing.safetensors --picture classic --out report
   foveate explain runs/car-racing --variant bar --seed 5 --episodes 5 --decisions 10
-  foveate explain car-racing runs/mine attention_agent_carracing.safetensors --compare")]
+  foveate explain runs/mine attention_agent_carracing.safetensors --compare --shift blur:2")]
 pub(crate) struct Explain {
     #[command(flatten)]
     weights: WeightsArg,

@@ -175,9 +175,13 @@ impl Layer for ChannelNorm {
             let (normal, scale) = kept.split_at_mut(len);
             let rows = || x.chunks_exact(channels);
             sum_rows(mean, rows().map(|row| (row, row)), |x, _| x);
-            mean.iter_mut().for_each(|mean| *mean *= each);
+            for mean in &mut *mean {
+                *mean *= each;
+            }
             sum_rows(scale, rows().map(|row| (row, &*mean)), |x, mean| (x - mean) * (x - mean));
-            scale.iter_mut().for_each(|scale| *scale = 1.0 / (*scale * each + self.epsilon).sqrt());
+            for scale in &mut *scale {
+                *scale = 1.0 / (*scale * each + self.epsilon).sqrt();
+            }
             for (row, normal) in rows().zip(normal.chunks_exact_mut(channels)) {
                 for (((x, normal), mean), scale) in row.iter().zip(normal).zip(&*mean).zip(&*scale) {
                     *normal = (x - mean) * scale;

@@ -16,7 +16,7 @@ const PARTS: usize = SIDE * SIDE;
 /// An agent that attends to the parts of the picture that are the least green, and steers by how red what it attends to is.
 #[derive(Debug, Clone)]
 struct Planted {
-    /// Whether it acts on its weights, or on the opposite: on what it says to ignore.
+    /// Whether it says so; if not it says the opposite, and acts as it would otherwise.
     honest: bool,
 }
 
@@ -27,7 +27,7 @@ struct PlantedMemory {
 }
 
 impl Planted {
-    fn look(observation: Observation<'_>, opened: &mut Opened) -> Result<(), PolicyError> {
+    fn look(&self, observation: Observation<'_>, opened: &mut Opened) -> Result<(), PolicyError> {
         let Some(pixels) = observation.image() else {
             return Err(PolicyError::BadConfig { why: "a picture, please".into() });
         };
@@ -46,15 +46,20 @@ impl Planted {
         opened.tokens = (0..PARTS as u32).collect();
         opened.weights = scores.iter().map(|score| score / sum).collect();
         opened.values = red;
+        if !self.honest {
+            let most = opened.weights.iter().copied().fold(0.0, f32::max);
+            for (weight, value) in opened.weights.iter_mut().zip(&mut opened.values) {
+                *value *= *weight;
+                *weight = most - *weight;
+            }
+        }
         Ok(())
     }
 
     fn decide<'m>(&self, opened: &Opened, action: &'m mut Vec<f64>) -> Decision<'m> {
-        let all: f32 = opened.weights.iter().sum();
-        let most = opened.weights.iter().copied().fold(0.0, f32::max);
-        let weight =
-            |weight: f32| if self.honest { weight } else { most * all / PARTS as f32 - weight * 0.5 };
-        let answer: f32 = opened.weights.iter().zip(&opened.values).map(|(w, v)| weight(*w) * v).sum();
+        let pairs = opened.weights.iter().zip(&opened.values);
+        let answer: f32 =
+            pairs.map(|(weight, value)| if self.honest { weight * value } else { *value }).sum();
         *action = vec![f64::from(8.0 * (answer - 0.4)).clamp(-1.0, 1.0), 0.3, 0.0];
         Decision::new(action)
     }
@@ -76,7 +81,7 @@ impl Policy for Planted {
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let PlantedMemory { opened, action } = memory;
-        Planted::look(observation, opened)?;
+        self.look(observation, opened)?;
         let decision = self.decide(opened, action);
         let cells = Tokens::Cells { rows: SIDE, columns: SIDE };
         Ok(decision.with_attention(Attention::soft(cells, 1, 1, &opened.weights)?))
@@ -89,7 +94,7 @@ impl Policy for Planted {
         _: &ActContext,
         opened: &mut Opened,
     ) -> Result<bool, PolicyError> {
-        Planted::look(observation, opened).map(|()| true)
+        self.look(observation, opened).map(|()| true)
     }
 
     fn resume<'m>(
@@ -142,7 +147,7 @@ fn swaps_against(
         sensors: &[],
         seed: 5,
         episodes,
-        decisions: 8,
+        decisions: 5,
         max_steps: Some(160),
         workers,
         out: &out,
@@ -162,8 +167,8 @@ fn answers(report: &SwapReport) -> [&str; 3] {
 
 #[test]
 fn an_honest_agent_is_right_and_its_opposite_is_not() {
-    let (report, files) = swaps(&PolicyAgent::new(Planted { honest: true }), 8, 2);
-    let f = attended(&report).f.expect("orders differ");
+    let (report, files) = swaps(&PolicyAgent::new(Planted { honest: true }), 6, 2);
+    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
     assert!(f.value > 0.8 && f.is_above(0.5), "{report}");
     // It has no weights, so there are no untrained ones to compare it with.
     assert_eq!(answers(&report), ["yes", "yes", "undecided"], "{report}");
@@ -172,15 +177,15 @@ fn an_honest_agent_is_right_and_its_opposite_is_not() {
     let m = report.attended.expect("a share").value;
     assert!((m - 1.0).abs() < 1e-9, "all of it comes with the attention: {m}");
     let places = report.orders.iter().find(|order| order.places).expect("a picture has places");
-    assert!(places.f.expect("orders differ").is_above(0.0), "{report}");
+    assert!(places.f.unwrap_or_else(|| panic!("{report}")).is_above(0.0), "{report}");
     for name in ["index.html", "report.json", "figures/forest.png"] {
         assert!(files.contains_key(name), "{name}");
     }
-    let (again, other) = swaps(&PolicyAgent::new(Planted { honest: true }), 8, 1);
+    let (again, other) = swaps(&PolicyAgent::new(Planted { honest: true }), 6, 1);
     assert!(files == other && report == again, "the same with any number of workers");
 
-    let (report, _) = swaps(&PolicyAgent::new(Planted { honest: false }), 8, 2);
-    let f = attended(&report).f.expect("orders differ");
+    let (report, _) = swaps(&PolicyAgent::new(Planted { honest: false }), 6, 2);
+    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
     assert!(f.is_below(0.0), "{report}");
     assert_eq!(answers(&report)[2], "no", "{report}");
 }
@@ -212,30 +217,29 @@ fn slot(column: usize) -> usize {
 
 #[test]
 fn disabled_champions_are_found_out() {
-    let (report, _) = swaps(&*champion("none", |_, _, value| value), 8, 2);
+    let (report, _) = swaps(&*champion("none", |_, _, value| value), 6, 2);
     assert_eq!(answers(&report)[0], "yes", "{report}");
-    let whole = attended(&report).f.expect("orders differ").value;
+    let whole = attended(&report).f.unwrap_or_else(|| panic!("{report}")).value;
 
     let frozen = champion("output.weight", |_, _, value| 0.001 * value);
-    let (report, _) = swaps(&*frozen, 8, 2);
+    let (report, _) = swaps(&*frozen, 6, 2);
     assert_eq!(answers(&report), ["no", "no", "no"], "its action hardly moves: {report}");
 
     let only_last =
         champion("lstm.weight_ih", |_, column, value| if slot(column) == 9 { value } else { 0.0 });
-    let (report, _) = swaps(&*only_last, 8, 2);
-    let f = attended(&report).f.expect("orders differ");
+    let (report, _) = swaps(&*only_last, 6, 2);
+    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
     assert!(f.is_below(-0.5) && f.value < whole, "only the last slot matters: {report}");
     assert_ne!(answers(&report)[2], "yes", "{report}");
 
     let no_first = champion("lstm.weight_ih", |_, column, value| if slot(column) < 5 { 0.0 } else { value });
-    let (report, _) = swaps(&*no_first, 8, 2);
-    let f = attended(&report).f.expect("orders differ");
+    let (report, _) = swaps(&*no_first, 6, 2);
+    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
     assert!(f.is_below(0.0) && f.value < whole, "the first five do not matter: {report}");
     assert_ne!(answers(&report)[2], "yes", "{report}");
 }
 
-/// An order that comes with the architecture is no merit: of two untrained agents with random weights, at least one is not above
-/// the other's kind.
+/// An order that comes with the architecture is no merit.
 #[test]
 fn untrained_agents_are_compared_with_others() {
     let random = |seed| {
@@ -246,10 +250,14 @@ fn untrained_agents_are_compared_with_others() {
         agent.set_params(&params).expect("as many");
         agent
     };
-    for seed in [2, 3] {
-        let (report, _) = swaps_against(&*random(seed), 6, 6, 2);
-        let untrained = report.untrained.as_ref().expect("six others");
-        assert_eq!((untrained.agents, untrained.f.len() <= 6), (6, true));
-        assert_ne!(answers(&report)[2], "yes", "seed {seed}: {report}");
+    let mut right = 0;
+    for seed in 0..2 {
+        let (report, _) = swaps_against(&*random(seed), 5, 5, 2);
+        let untrained = report.untrained.as_ref().expect("five others");
+        assert_eq!((untrained.agents, untrained.f.len() <= 5), (5, true));
+        let above = untrained.percentile == Some(1.0);
+        assert!(above || answers(&report)[2] != "yes", "seed {seed}: {report}");
+        right += usize::from(answers(&report) == ["yes"; 3]);
     }
+    assert!(right < 2, "that of both is no accident");
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::report::{Order, SwapReport, natural_percent, plain};
 use super::{SwapStudy, figures};
-use crate::charts::{DotPlot, DotRow, dots};
+use crate::charts::WHOLE;
 use crate::estimate::Estimate;
-use crate::figure::{DataTable, Figure, Ink, short};
+use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot, short};
 use crate::page::{Section, plain_page};
 use crate::study::report_page::png;
 use crate::study::sensors::write_figure;
@@ -34,6 +34,9 @@ pub struct Compared {
     #[serde(flatten)]
     pub report: SwapReport,
 }
+
+/// Height of a row of the forest plot.
+const ROW: f64 = 44.0;
 
 const COLUMNS: [&str; 8] =
     ["agent", "score", "N", "M", "memory", "F, all places", "F, attended", "above untrained"];
@@ -82,7 +85,7 @@ impl Comparison {
             agents.push(Compared { name, report });
         }
         let comparison = Comparison { folder: std::path::PathBuf::new(), agents };
-        let all = comparison.figures();
+        let all = vec![comparison.forest()];
         for figure in &all {
             write_figure(figure, add)?;
         }
@@ -92,49 +95,71 @@ impl Comparison {
         Ok(comparison)
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        let mut rows = vec![];
+    /// F of every agent, and of the untrained ones of its kind.
+    fn forest(&self) -> Figure {
         let mut table = DataTable::new(&COLUMNS);
-        for compared in &self.agents {
+        let estimates = |compared: &Compared| orders(&compared.report).map(|order| order?.f);
+        let untrained = |compared: &Compared| {
+            compared.report.untrained.as_ref().map_or(vec![], |untrained| untrained.f.clone())
+        };
+        let ends = self.agents.iter().flat_map(|compared| {
+            let own = estimates(compared).into_iter().flatten();
+            own.flat_map(|f| f.interval.into_iter().flatten().chain([f.value])).chain(untrained(compared))
+        });
+        let [low, high] = ends.fold([-0.5_f64, 1.1_f64], |[low, high], x| [low.min(x), high.max(x)]);
+        // An order that has hardly any scale has ends far away; they are in the table.
+        let domain = [low.max(-1.5) - 0.05, high.min(2.0) + 0.05];
+        let longest = self.agents.iter().map(|c| c.name.chars().count()).max().unwrap_or(0) as f64;
+        let rows = self.agents.len() as f64;
+        let height = ROW * rows + 96.0;
+        let mut plot =
+            Plot::new(WHOLE, height, [44.0, 14.0, 48.0, 6.8 * longest + 20.0], domain, [0.0, rows]);
+        let [bottom, top] = plot.y.range;
+        for tick in plot.x.ticks(7) {
+            let (x, ink) = (plot.x.at(tick), if tick == 0.0 { Ink::Muted } else { Ink::Grid });
+            plot.sheet.line(vec![(x, top), (x, bottom)], ink, 1.0, 1.0);
+        }
+        plot.x_axis("F: 0 as chance, 1 as the best order, below 0 misleading", 7, short);
+        let left = plot.x.range[0];
+        for (i, compared) in self.agents.iter().enumerate() {
             table.row(cells(compared).map(Into::into));
-            let names = [("all places", Ink::Control), ("attended", Ink::Attention)];
-            for (order, (kind, ink)) in orders(&compared.report).into_iter().zip(names) {
-                let Some(Estimate { value, interval }) = order.and_then(|order| order.f) else { continue };
-                rows.push(DotRow {
-                    name: compared.name.clone(),
-                    kind: kind.into(),
-                    ink,
-                    value,
-                    interval,
-                    remark: None,
-                });
+            let middle = top + (i as f64 + 0.5) * ROW;
+            plot.sheet.text((left - 10.0, middle + 4.0), LETTERS, Anchor::End, Ink::Text, &*compared.name);
+            for f in untrained(compared) {
+                plot.sheet.dot((plot.x.within(f), middle + 13.0), 2.5, Ink::Muted);
             }
-            for f in compared.report.untrained.iter().flat_map(|untrained| &untrained.f) {
-                let name = format!("{}: untrained", compared.name);
-                let kind = "untrained".to_owned();
-                rows.push(DotRow { name, kind, ink: Ink::Muted, value: *f, interval: None, remark: None });
+            for (f, (y, ink)) in
+                estimates(compared).into_iter().zip([(-12.0, Ink::Control), (0.0, Ink::Attention)])
+            {
+                let Some(Estimate { value, interval }) = f else { continue };
+                if let Some(interval) = interval {
+                    let [from, to] = interval.map(|x| plot.x.within(x));
+                    plot.sheet.line(
+                        vec![(from, middle + y), (to.max(from + 0.5), middle + y)],
+                        ink,
+                        2.0,
+                        0.75,
+                    );
+                }
+                plot.sheet.dot((plot.x.within(value), middle + y), 4.5, ink);
             }
         }
-        let ends = rows.iter().flat_map(|row| row.interval.into_iter().flatten().chain([row.value]));
-        let [low, high] = ends.fold([-0.5_f64, 1.1_f64], |[low, high], x| [low.min(x), high.max(x)]);
-        // An order without scale has ends far away; they are in the table.
-        let domain = [low.max(-2.0), high.min(2.0)];
-        let mut forest = dots(DotPlot {
+        plot.legend(&[
+            (Ink::Attention, "within what is attended"),
+            (Ink::Control, "all places"),
+            (Ink::Muted, "untrained"),
+        ]);
+        Figure {
             name: "forest",
-            title: "F: is the order of what they attend to right?",
-            caption: "0 is a random order, 1 the best order of single parts; below 0 the claim misleads. Yellow: within what is \
-                      attended, values swapped. Blue: all places of the observation. Grey: untrained agents of the same kind. \
-                      Bars: 95 % over episodes, each for itself."
+            title: "Is the order of what they attend to right?".into(),
+            caption: "Within what is attended, values are swapped and all else stays; over all places of the observation, \
+                      everything is computed again. Small dots: untrained agents of the same kind, within what is attended \
+                      where that is known. Bars: 95 % over episodes, each for itself."
                 .into(),
             wide: true,
-            axis: "F",
-            domain: Some(domain),
-            band: None,
-            label: short,
-            rows,
-        });
-        forest.table = table;
-        vec![forest]
+            drawing: plot.sheet,
+            table,
+        }
     }
 
     fn page(&self, mut all: Vec<Figure>, own: Vec<Vec<Figure>>) -> String {
@@ -187,7 +212,7 @@ impl Comparison {
         }
         let summary: Vec<String> = self.agents.iter().map(Compared::sentence).collect();
         let notes = vec![
-            "Made by foveate explain --compare; the same seed gives the same bytes. Every effect of every decision is in the \
+            "Made by foveate explain, comparing agents; the same seed gives the same bytes. Every effect of every decision is in the \
              table effects of each agent's folder."
                 .to_owned(),
         ];
@@ -225,8 +250,8 @@ impl Compared {
         let order = said(
             order.answer,
             "and what it attends to more does matter more",
-            "and what it attends to more does not matter more in the way it claims",
-            "and whether what it attends to more matters more cannot be told",
+            "and what it attends to more does not matter more than chance or habit would give",
+            "and whether what it attends to more matters more, beyond what untrained agents show, cannot be told",
         );
         format!("{} {carries}, {order}.", self.name)
     }

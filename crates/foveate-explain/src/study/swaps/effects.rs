@@ -347,7 +347,9 @@ mod tests {
             assert_eq!(places.len(), 10);
             let sum: f64 = places.iter().map(|&place| differences[place as usize]).sum();
             assert!((900.0..=1100.0).contains(&sum), "{sum}");
-            places.iter().for_each(|&place| seen[place as usize] += 1);
+            for &place in &places {
+                seen[place as usize] += 1;
+            }
         }
         // Each of the 50 is drawn about 58 times.
         let counts = seen.iter().step_by(4);

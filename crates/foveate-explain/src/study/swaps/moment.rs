@@ -176,7 +176,9 @@ impl Again {
 fn in_all_one(mut claim: Vec<f64>) -> Vec<f64> {
     let sum: f64 = claim.iter().sum();
     if sum > 0.0 {
-        claim.iter_mut().for_each(|claim| *claim /= sum);
+        for claim in &mut claim {
+            *claim /= sum;
+        }
     }
     claim
 }

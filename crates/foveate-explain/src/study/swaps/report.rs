@@ -329,11 +329,10 @@ fn verdict(
         Some(order) if moves => {
             let (yes, no) = match (&order.f, &order.above_prior) {
                 (Some(f), Some(prior)) => {
-                    let usual =
-                        untrained.and_then(|untrained| untrained.percentile).map(|share| share < UNUSUAL);
+                    let above = untrained.and_then(|untrained| untrained.percentile);
                     (
-                        f.is_above(0.0) && prior.is_above(0.0) && usual == Some(false),
-                        f.is_below(0.0) || prior.is_below(0.0) || usual == Some(true),
+                        f.is_above(0.0) && prior.is_above(0.0) && above.is_some_and(|share| share >= UNUSUAL),
+                        f.is_below(0.0) || prior.is_below(0.0),
                     )
                 }
                 _ => (false, true),
