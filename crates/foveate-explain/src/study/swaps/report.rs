@@ -13,8 +13,6 @@ use crate::study::head::ReportHead;
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
 const FLOOR: f64 = 0.01;
-/// The share of untrained agents that an agent must be above: an order that comes with the architecture is no merit of its own.
-const UNUSUAL: f64 = 1.0;
 /// Fewer episodes give no verdict.
 const FEWEST_EPISODES: usize = 5;
 
@@ -63,6 +61,9 @@ pub struct Untrained {
     pub agents: usize,
     /// The agent's F is above those of this share of them; an undefined F counts as 0.
     pub percentile: Option<f64>,
+    /// What another untrained agent stays below in 99 of 100 cases, if theirs are normally distributed; `None` of fewer than
+    /// two.
+    pub limit: Option<f64>,
     /// Of how many the natural variation is above the floor.
     pub moving: usize,
 }
@@ -183,6 +184,19 @@ fn deciding(measured: &Measurement) -> Pick {
     if measured.units.is_some() { PICKS[0] } else { PICKS[1] }
 }
 
+/// The upper end of a one-sided 99 % prediction interval for one more number like these: their mean and s · √(1 + 1/n) times
+/// the quantile of Student's t, by its expansion around the normal quantile.
+fn limit(numbers: &[f64]) -> Option<f64> {
+    const Z: f64 = 2.326_347_874;
+    let n = numbers.len() as f64;
+    let spread = foveate_core::statistics::std(numbers)? * (n / (n - 1.0)).sqrt();
+    let free = n - 1.0;
+    let t = Z
+        + (Z.powi(3) + Z) / (4.0 * free)
+        + (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / (96.0 * free.powi(2));
+    Some(foveate_core::statistics::mean(numbers) + t * spread * (1.0 + 1.0 / n).sqrt())
+}
+
 fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
     let fs: Vec<Option<f64>> = others
         .iter()
@@ -194,7 +208,14 @@ fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
     let percentile = own
         .filter(|_| !fs.is_empty())
         .map(|own| fs.iter().filter(|f| f.unwrap_or(0.0) < own).count() as f64 / fs.len() as f64);
-    Untrained { agents: others.len(), f: fs.into_iter().flatten().collect(), percentile, moving }
+    let all: Vec<f64> = fs.iter().map(|f| f.unwrap_or(0.0)).collect();
+    Untrained {
+        agents: others.len(),
+        limit: limit(&all),
+        f: fs.into_iter().flatten().collect(),
+        percentile,
+        moving,
+    }
 }
 
 pub(super) fn report(
@@ -329,9 +350,9 @@ fn verdict(
         Some(order) if moves => {
             let (yes, no) = match (&order.f, &order.above_prior) {
                 (Some(f), Some(prior)) => {
-                    let above = untrained.and_then(|untrained| untrained.percentile);
+                    let limit = untrained.and_then(|untrained| untrained.limit);
                     (
-                        f.is_above(0.0) && prior.is_above(0.0) && above.is_some_and(|share| share >= UNUSUAL),
+                        f.is_above(0.0) && prior.is_above(0.0) && limit.is_some_and(|limit| f.value > limit),
                         f.is_below(0.0) || prior.is_below(0.0),
                     )
                 }
@@ -346,11 +367,13 @@ fn verdict(
                 ),
                 _ => format!("no order of {} is better than another, so F is not defined", order.name),
             };
-            if let Some(Untrained { percentile: Some(share), agents, .. }) = untrained {
-                why += &format!("; above {:.0} of {agents} untrained agents", share * *agents as f64);
-            } else {
-                why += "; not compared with untrained agents";
-            }
+            why += &match untrained {
+                Some(Untrained { percentile: Some(share), agents, limit: Some(limit), .. }) => format!(
+                    "; above {:.0} of {agents} untrained agents, one more of which would stay below {limit:.2}",
+                    share * *agents as f64
+                ),
+                _ => "; not compared with untrained agents".into(),
+            };
             VerdictLine { question, answer: answer(yes, no), why }
         }
         Some(_) => VerdictLine { question, answer: still, why: floor.into() },
@@ -394,5 +417,22 @@ impl fmt::Display for SwapReport {
             write!(f, "  {:10} {}\n             {}{end}", line.answer, line.question, line.why)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limit;
+
+    #[test]
+    fn the_limit_of_untrained_agents_is_that_of_students_t() {
+        // t(19) is 2.5395 at 99 %, t(4) 3.7469, where the expansion is off by a few hundredths.
+        let twenty: Vec<f64> = (0..20).map(f64::from).collect();
+        let spread = (665.0_f64 / 19.0).sqrt();
+        let expect = 9.5 + 2.5395 * spread * (21.0_f64 / 20.0).sqrt();
+        assert!((limit(&twenty).expect("twenty") - expect).abs() < 0.01);
+        let five = limit(&[0.0, 1.0, 2.0, 3.0, 4.0]).expect("five");
+        assert!((five - (2.0 + 3.7469 * 2.5_f64.sqrt() * 1.2_f64.sqrt())).abs() < 0.25, "{five}");
+        assert_eq!((limit(&[1.0]), limit(&[0.5; 9])), (None, Some(0.5)));
     }
 }
