@@ -6,7 +6,7 @@
 /// | agent | units | readers | values |
 /// |---|---|---|---|
 /// | `attention-agent`, `iap` | the K selected patches, hard | one | what the controller is told about a patch |
-/// | `attention-neuron` | sensors, patches | codes | a sensor's message |
+/// | `attention-neuron` on numbers, not with softmax | sensors | codes | a sensor's number |
 /// | `relational` | nodes | heads, and in each the nodes that ask | a node's value in every head |
 /// | `s3ta` | cells of the picture | heads | features of a cell, its place included |
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -277,9 +277,10 @@ fn opened_decisions_end_as_they_would_have() {
         }
         let (mut context, mut other) = (context(3), context(3));
         let mut opened = Opened::default();
-        let mut changed = 0;
+        let (mut changed, mut moved_by_weights) = (0, 0);
         for step in 0..STEPS {
             if !parts.open(film.at(step), &other, &mut opened).expect("it sees that") {
+                assert_eq!(step, 0, "{name} opens in some steps only");
                 break;
             }
             let expect = whole.act(film.at(step), &mut context).expect("it sees that");
@@ -296,6 +297,16 @@ fn opened_decisions_end_as_they_would_have() {
             let moved = Opened { values, ..opened.clone() };
             changed +=
                 usize::from(again.resume(&moved, &mut other.clone()).expect("as many").action != action);
+            // Soft weights matter, too, and must be as many; those of hard attention have done their part.
+            let halved =
+                Opened { weights: opened.weights.iter().map(|w| 0.5 * w).collect(), ..opened.clone() };
+            let action_then = again.resume(&halved, &mut other.clone()).expect("as many").action.to_vec();
+            moved_by_weights += usize::from(action_then != action);
+            if !opened.hard {
+                let few = Opened { weights: opened.weights[1..].to_vec(), ..opened.clone() };
+                let refused = again.resume(&few, &mut other.clone()).expect_err("one weight is missing");
+                assert!(refused.to_string().contains(&few.weights.len().to_string()), "{name}: {refused}");
+            }
             let short = Opened { values: opened.values[1..].to_vec(), ..opened.clone() };
             let refused = again.resume(&short, &mut other.clone()).expect_err("one value is missing");
             assert!(
@@ -304,6 +315,7 @@ fn opened_decisions_end_as_they_would_have() {
             );
         }
         if changed > 0 {
+            assert_eq!(moved_by_weights > 0, !opened.hard, "{name}: whether its weights matter");
             opens.push(name);
         }
     }

@@ -77,7 +77,7 @@ pub struct Section {
 impl ReportPage<'_> {
     /// The page; `png` encodes pictures.
     pub fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
-        let sections: String = self.sections.iter().map(|section| section.html(png)).collect();
+        let sections: String = self.sections.iter().map(|section| section.html("", png)).collect();
         let contents = std::iter::once(("episode", "The episode"))
             .chain(self.sections.iter().map(|s| (s.id, &*s.title)))
             .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>", escape(title)));
@@ -109,23 +109,24 @@ impl ReportPage<'_> {
     }
 }
 
-/// A page without an episode: what there is to know, a sentence each, and sections.
+/// A page without an episode: what there is to know, a sentence each, and sections, each with the folder that its figures'
+/// files are in: nothing, or a name and a slash.
 pub fn plain_page(
     title: &str,
     subtitle: &str,
     summary: &[String],
-    sections: &[Section],
+    sections: &[(String, Section)],
     notes: &[String],
     png: &dyn Fn(Image<'_>) -> Vec<u8>,
 ) -> String {
-    let contents = sections.iter().map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)));
+    let contents = sections.iter().map(|(_, s)| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)));
     let parts = [
         ("title", escape(title)),
         ("subtitle", escape(subtitle)),
         ("style", style()),
         ("contents", joined(contents)),
         ("summary", joined(summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
-        ("sections", sections.iter().map(|section| section.html(png)).collect()),
+        ("sections", sections.iter().map(|(folder, section)| section.html(folder, png)).collect()),
         ("notes", joined(notes.iter().map(|s| format!("<p>{}</p>", escape(s))))),
     ];
     fill_in(PLAIN_TEMPLATE, &parts)
@@ -171,9 +172,9 @@ impl Tile {
 }
 
 impl Section {
-    fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
+    fn html(&self, folder: &str, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         let lead = joined(self.lead.iter().map(|p| format!("<p>{}</p>", escape(p))));
-        let figures: String = self.figures.iter().map(|figure| figure_html(figure, png)).collect();
+        let figures: String = self.figures.iter().map(|figure| figure_html(folder, figure, png)).collect();
         format!(
             "<section id=\"{}\"><h2>{}</h2><div class=\"lead\">{lead}</div>{}<div class=\"figures\">{figures}</div></section>",
             self.id,
@@ -183,13 +184,14 @@ impl Section {
     }
 }
 
-fn figure_html(figure: &Figure, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
+fn figure_html(folder: &str, figure: &Figure, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
     let wide = if figure.wide { " class=\"wide\"" } else { "" };
     let name = figure.name;
+    let (id, file) = (escape(&format!("{folder}{name}")), escape(&format!("{folder}figures/{name}")));
     format!(
-        "<figure{wide} id=\"{name}\"><figcaption><b>{}</b></figcaption><div class=\"sheet\">{}</div>\
-         <p class=\"caption\">{} <span class=\"files\"><a href=\"figures/{name}.svg\">SVG</a> <a \
-         href=\"figures/{name}.png\">PNG</a> <a href=\"figures/{name}.csv\">CSV</a></span></p></figure>",
+        "<figure{wide} id=\"{id}\"><figcaption><b>{}</b></figcaption><div class=\"sheet\">{}</div>\
+         <p class=\"caption\">{} <span class=\"files\"><a href=\"{file}.svg\">SVG</a> <a \
+         href=\"{file}.png\">PNG</a> <a href=\"{file}.csv\">CSV</a></span></p></figure>",
         escape(&figure.title),
         svg(&figure.drawing, &figure.title, Dress::Page, png),
         escape(&figure.caption)

@@ -48,6 +48,12 @@ fn orders(report: &SwapReport) -> [Option<&Order>; 2] {
     [places, attended]
 }
 
+/// Large scores with a digit behind the point, small ones with three.
+fn score(score: f64) -> String {
+    let digits = if score.abs() < 10.0 { 3 } else { 1 };
+    format!("{score:.digits$}").replace('-', "−")
+}
+
 fn cells(compared: &Compared) -> [String; 8] {
     let Compared { name, report } = compared;
     let share = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), plain);
@@ -171,10 +177,10 @@ impl Comparison {
             )
         });
         let table = format!(
-            "<div class=\"table\"><table><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div>",
+            "<div class=\"card\"><table class=\"many\"><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div>",
             joined(rows)
         );
-        let mut sections = vec![Section {
+        let mut sections = vec![(String::new(), Section {
             id: "compared",
             title: "Side by side".into(),
             lead: vec![
@@ -185,7 +191,7 @@ impl Comparison {
             ],
             html: table,
             figures: std::mem::take(&mut all),
-        }];
+        })];
         for (number, (compared, figures)) in self.agents.iter().zip(own).enumerate() {
             let lines = compared.report.verdict.iter().map(|line| {
                 format!(
@@ -195,7 +201,7 @@ impl Comparison {
                     escape(&line.why)
                 )
             });
-            sections.push(Section {
+            let section = Section {
                 id: SECTION_IDS[number.min(SECTION_IDS.len() - 1)],
                 title: compared.name.clone(),
                 lead: vec![format!(
@@ -208,7 +214,8 @@ impl Comparison {
                 )],
                 html: format!("<ul class=\"summary\">{}</ul>", joined(lines)),
                 figures: figures.into_iter().filter(|figure| figure.name != figures::EFFECTS).collect(),
-            });
+            };
+            sections.push((format!("{}/", compared.name), section));
         }
         let summary: Vec<String> = self.agents.iter().map(Compared::sentence).collect();
         let notes = vec![
