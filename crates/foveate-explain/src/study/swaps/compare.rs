@@ -64,10 +64,7 @@ fn cells(compared: &Compared) -> [String; 8] {
     let above = report.untrained.as_ref().and_then(|untrained| untrained.percentile);
     [
         name.clone(),
-        format!("{:.4}", report.head.mean_score)
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .replace('-', "−"),
+        score(report.head.mean_score),
         natural_percent(report),
         share(&report.attended),
         share(&report.memory),
