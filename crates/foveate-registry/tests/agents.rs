@@ -290,7 +290,7 @@ fn opened_decisions_end_as_they_would_have() {
             assert!(opened.tokens.iter().all(|&token| (token as usize) < attention.tokens().len()), "{name}");
             assert_eq!(opened.weights.len(), opened.readers * opened.units, "{name}");
             assert_eq!(opened.values.len(), opened.width() * opened.units, "{name}");
-            let mut again = parts.boxed_clone();
+            let [mut again, mut once_more] = [parts.boxed_clone(), parts.boxed_clone()];
             let decision = parts.resume(&opened, &mut other).expect("its own");
             assert_eq!((decision.action, decision.logits), (&action[..], logits.as_deref()), "{name} {step}");
             let values = opened.values.iter().map(|value| value + 1.0).collect();
@@ -300,7 +300,7 @@ fn opened_decisions_end_as_they_would_have() {
             // Soft weights matter, too, and must be as many; those of hard attention have done their part.
             let halved =
                 Opened { weights: opened.weights.iter().map(|w| 0.5 * w).collect(), ..opened.clone() };
-            let action_then = again.resume(&halved, &mut other.clone()).expect("as many").action.to_vec();
+            let action_then = once_more.resume(&halved, &mut other.clone()).expect("as many").action.to_vec();
             moved_by_weights += usize::from(action_then != action);
             if !opened.hard {
                 let few = Opened { weights: opened.weights[1..].to_vec(), ..opened.clone() };
