@@ -242,7 +242,7 @@ pub fn compare(
     };
     let workers = check(first)?;
     let folder = Folder::create(first.out)?;
-    let mut studies = vec![];
+    let mut studies: Vec<(String, _)> = vec![];
     for (number, (name, request)) in requests.iter().enumerate() {
         check(request)?;
         let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
@@ -252,7 +252,8 @@ pub fn compare(
         };
         let scheduler = ThreadScheduler { workers, stop };
         let study = study_swaps(&study_request(request), untrained, &scheduler, &mut part).map_err(failed)?;
-        studies.push((file_name(name), study));
+        let taken: Vec<&str> = studies.iter().map(|(name, _)| &**name).collect();
+        studies.push((file_name(name, &taken), study));
     }
     progress(Progress { what: "writing", done: 1.0 });
     let mut comparison = Comparison::write(studies, &mut |name: &str, bytes: &[u8]| folder.add(name, bytes))?;
@@ -261,10 +262,15 @@ pub fn compare(
     Ok(comparison)
 }
 
-/// A name as a folder may have it.
-fn file_name(name: &str) -> String {
+/// A name as a folder beside the files of a comparison may have it, different from those that are `taken`.
+fn file_name(name: &str, taken: &[&str]) -> String {
+    const OWN: [&str; 3] = ["figures", "index.html", "report.json"];
     let kept = |c: char| if c.is_alphanumeric() || "-_.:=".contains(c) { c } else { '-' };
-    name.trim_start_matches(['.', '/']).chars().map(kept).collect()
+    let plain: String = name.trim_start_matches(['.', '/']).chars().map(kept).collect();
+    let plain = if plain.is_empty() { "agent".into() } else { plain };
+    let free = |name: &String| !OWN.contains(&&**name) && !taken.contains(&&**name);
+    let numbered = (2_usize..).map(|number| format!("{plain}-{number}"));
+    std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain)
 }
 
 impl From<StudyError> for RunError {

@@ -267,22 +267,7 @@ impl LoadedAgent {
         run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
-        let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
-        let (env, agent, labels) = (&*env, &*agent, self.labels());
-        let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
-        let request = ExplainRequest {
-            env,
-            agent,
-            labels,
-            sensors,
-            seed,
-            episodes,
-            decisions,
-            max_steps,
-            workers,
-            out,
-        };
-        run(&request)
+        run(&explain_request(&*env, &*agent, self.labels(), explanation))
     }
 }
 
@@ -363,28 +348,23 @@ pub fn compare_explanations<P: AsRef<Path>>(
             rows.push((name, env, agent, labels(&request, loaded.source.clone())));
         }
     }
-    let Explanation { seed, episodes, decisions, max_steps, workers, out } = *explanation;
     let requests: Vec<(String, ExplainRequest<'_>)> = rows
         .iter()
         .map(|(name, env, agent, labels)| {
-            let (env, agent, labels) = (&**env, &**agent, labels.clone());
-            let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
-            let request = ExplainRequest {
-                env,
-                agent,
-                labels,
-                sensors,
-                seed,
-                episodes,
-                decisions,
-                max_steps,
-                workers,
-                out,
-            };
-            (name.clone(), request)
+            (name.clone(), explain_request(&**env, &**agent, labels.clone(), explanation))
         })
         .collect();
     explain::compare(&requests, untrained, stop, progress)
+}
+
+fn explain_request<'a>(
+    env: &'a dyn Env,
+    agent: &'a dyn Agent,
+    labels: Labels,
+    &Explanation { seed, episodes, decisions, max_steps, workers, out }: &Explanation<'a>,
+) -> ExplainRequest<'a> {
+    let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
+    ExplainRequest { env, agent, labels, sensors, seed, episodes, decisions, max_steps, workers, out }
 }
 
 fn stem(path: &Path) -> String {

@@ -239,6 +239,13 @@ fn disabled_champions_are_found_out() {
     assert_ne!(answers(&report)[2], "yes", "{report}");
 }
 
+#[test]
+fn every_agent_has_a_folder_of_its_own() {
+    assert_eq!(file_name("runs/mine blur:2", &[]), "runs-mine-blur:2");
+    assert_eq!(file_name("../mine", &["mine"]), "mine-2");
+    assert_eq!([file_name("figures", &[]), file_name("..", &[])], ["figures-2", "agent"]);
+}
+
 /// An order that comes with the architecture is no merit.
 #[test]
 fn untrained_agents_are_compared_with_others() {
