@@ -508,6 +508,7 @@ impl Policy for S3taAgent {
         }
         opened.units = attention.cells[0] * attention.cells[1];
         opened.hard = false;
+        opened.means = false;
         opened.tokens.clear();
         opened.tokens.extend(0..opened.units as u32);
         opened.readers = self.config.heads;

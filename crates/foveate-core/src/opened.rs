@@ -6,7 +6,7 @@
 /// | agent | units | readers | values |
 /// |---|---|---|---|
 /// | `attention-agent`, `iap` | the K selected patches, hard | one | what the controller is told about a patch |
-/// | `attention-neuron` on numbers, not with softmax | sensors | codes | a sensor's number |
+/// | `attention-neuron` | sensors, patches | codes | a sensor's number, a patch's value |
 /// | `relational` | nodes | heads, and in each the nodes that ask | a node's value in every head |
 /// | `s3ta` | cells of the picture | heads | features of a cell, its place included |
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +21,9 @@ pub struct Opened {
     pub tokens: Vec<u32>,
     /// Number of readers, each with weights of its own: heads, codes, nodes that ask.
     pub readers: usize,
+    /// Whether each reader takes the mean of the values by its weights, so that only their ratios count, as with softmax that
+    /// divides once for all units; else their sum.
+    pub means: bool,
     /// `[readers, units]`: how much each reader takes of each unit.
     pub weights: Vec<f32>,
     /// `[units, width]`: what there is to take, of each unit as many numbers.
@@ -38,12 +41,16 @@ impl Opened {
         }
     }
 
-    /// `[units]`: the claim, how much each unit matters: the sum of its absolute weights over all readers.
+    /// `[units]`: the claim, how much each unit matters: the sum of its absolute weights over all readers; where readers take
+    /// means, of the shares of a reader's weights.
     pub fn claim(&self) -> Vec<f32> {
         let mut claim = vec![0.0; self.units];
         for row in self.weights.chunks_exact(self.units.max(1)) {
-            for (claim, weight) in claim.iter_mut().zip(row) {
-                *claim += weight.abs();
+            let all = if self.means { row.iter().map(|weight| weight.abs()).sum() } else { 1.0 };
+            if all > 0.0 {
+                for (claim, weight) in claim.iter_mut().zip(row) {
+                    *claim += weight.abs() / all;
+                }
             }
         }
         claim
@@ -97,6 +104,11 @@ mod tests {
         let opened = Opened { units: 4, readers: 2, weights, values: vec![0.0; 8], ..Opened::default() };
         assert_eq!(opened.claim(), [0.75, 0.5, 0.375, 0.375]);
         assert_eq!(opened.width(), 2);
+        let mut means = Opened { means: true, ..opened.clone() };
+        means.weights[..4].iter_mut().for_each(|weight| *weight *= 8.0);
+        assert_eq!(means.claim(), opened.claim(), "only ratios count");
+        means.weights[..4].fill(0.0);
+        assert_eq!(means.claim(), [0.25; 4], "who takes nothing claims nothing");
         let at = |share| {
             let mut changed = opened.clone();
             changed.threshold(share);

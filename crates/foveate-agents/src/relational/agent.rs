@@ -274,6 +274,7 @@ impl Policy for RelationalAgent {
         let nodes = view[0] * view[1];
         opened.units = nodes;
         opened.hard = false;
+        opened.means = false;
         opened.tokens.clear();
         opened.tokens.extend(0..nodes as u32);
         opened.readers = heads * nodes;
@@ -431,6 +432,57 @@ mod tests {
                     let attention = decision.attention.expect("nodes attend");
                     assert_eq!((attention.heads(), attention.queries()), (2, 6));
                 }
+            }
+        }
+    }
+
+    /// Opening a decision and resuming it is deciding, to the bit; what is resumed decides.
+    #[test]
+    fn a_decision_can_be_opened() {
+        for scores in [Scores::Indices, Scores::Pairs, Scores::Products] {
+            for (level, temperature) in Level::available().flat_map(|level| [(level, 0.0), (level, 0.5)]) {
+                let config = QNetworkConfig { scores, temperature, ..small() };
+                let mut agent = RelationalAgent::new(config.clone()).expect("small").with_level(level);
+                agent.set_params(&config.initial_params(Init::Torch, Seed::root(1))).expect("its own");
+                let (mut whole, mut parts) = (agent.memory(), agent.memory());
+                let mut context = ActContext::new(Seed::root(2), ActMode::Explore { epsilon: 0.3 });
+                let mut again = context.clone();
+                let (mut opened, mut moved) = (Opened::default(), 0);
+                for view in views(5).chunks_exact(18) {
+                    let view = Observation::Grid(Grid::new(3, 2, 3, view).expect("18 codes"));
+                    assert!(agent.open(view, &mut parts, &again, &mut opened).expect("it fits"));
+                    let decision = agent.act(view, &mut whole, &mut context).expect("it fits");
+                    assert_eq!((opened.units, opened.readers, opened.hard), (6, 12, false));
+                    assert_eq!(opened.tokens, [0, 1, 2, 3, 4, 5]);
+                    assert_eq!((opened.values.len(), opened.width()), (6 * 2 * 5, 10));
+                    assert_eq!(opened.weights, decision.attention.expect("nodes attend").weights());
+                    let decided = (decision.action.to_vec(), decision.logits.map(<[f32]>::to_vec));
+                    let mut changed = opened.clone();
+                    changed.values[20..30].iter_mut().for_each(|x| *x += 1.0);
+                    let (mut other, mut then) = (parts.clone(), again.clone());
+                    let swapped = agent.resume(&changed, &mut other, &mut then).expect("as many");
+                    moved += usize::from(swapped.logits.map(<[f32]>::to_vec) != decided.1);
+                    let mut changed = opened.clone();
+                    changed.weights.fill(0.0);
+                    let (mut other, mut then) = (parts.clone(), again.clone());
+                    let swapped = agent.resume(&changed, &mut other, &mut then).expect("as many");
+                    assert_ne!(swapped.logits.map(<[f32]>::to_vec), decided.1, "{scores:?}");
+                    for wrong in [
+                        Opened { values: opened.values[1..].to_vec(), ..opened.clone() },
+                        Opened { weights: vec![], ..opened.clone() },
+                    ] {
+                        let (mut other, mut then) = (parts.clone(), again.clone());
+                        let refused = agent.resume(&wrong, &mut other, &mut then);
+                        let said = refused.expect_err("too few").to_string();
+                        assert!(said.contains("where the agent takes 72 and 60"), "{said}");
+                    }
+                    let resumed = agent.resume(&opened, &mut parts, &mut again).expect("its own");
+                    let resumed = (resumed.action.to_vec(), resumed.logits.map(<[f32]>::to_vec));
+                    assert_eq!(resumed, decided, "{scores:?}, {level}");
+                    assert_eq!(whole.rng.clone().next_f64(), parts.rng.clone().next_f64());
+                    assert_eq!(context.rng.clone().next_f64(), again.rng.clone().next_f64());
+                }
+                assert!(moved > 0, "{scores:?}");
             }
         }
     }
