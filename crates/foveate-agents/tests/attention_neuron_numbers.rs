@@ -7,7 +7,7 @@ mod common;
 use foveate_agents::attention_neuron::vectors::{Activation, VectorAgent, VectorConfig, VectorMemory};
 use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::{AgentDescriptor, Layout, attention_neuron};
-use foveate_core::{ActContext, Observation, Policy, PolicyError, Seed, Tokens};
+use foveate_core::{ActContext, Observation, Opened, Policy, PolicyError, Seed, Tokens};
 use foveate_kernels::Level;
 use proptest::prelude::*;
 
@@ -154,6 +154,62 @@ fn the_number_of_sensors_may_change_between_episodes_only() {
     act(&agent, &mut memory, &[1.0, 2.0]);
     let said = refused(&mut memory, &[1.0, 2.0, 3.0]).to_string();
     assert!(said.contains("the 2 numbers with which this episode began"), "{said}");
+}
+
+/// Opening a decision and resuming it is deciding, to the bit; what is resumed decides.
+#[test]
+fn a_decision_can_be_opened() {
+    for activation in [Activation::Tanh, Activation::Sigmoid, Activation::Softmax] {
+        for level in Level::available() {
+            let config = VectorConfig { activation, layers: vec![6], ..VectorConfig::default() };
+            let agent = drawn(&config, 4).with_level(level);
+            let (mut whole, mut parts) = (agent.memory(), agent.memory());
+            let (mut opened, mut context) = (Opened::default(), ActContext::default());
+            for t in 0..6 {
+                let seen = shown(7, t, 3);
+                let observation = Observation::Vector(&seen);
+                assert!(agent.open(observation, &mut parts, &context, &mut opened).expect("numbers"));
+                let decision = agent.act(observation, &mut whole, &mut context).expect("numbers");
+                assert_eq!((opened.units, opened.readers, opened.hard), (7, 16, false));
+                assert_eq!(opened.means, activation == Activation::Softmax);
+                assert_eq!(opened.tokens, [0, 1, 2, 3, 4, 5, 6]);
+                assert_eq!((opened.weights.len(), &opened.values), (16 * 7, &seen));
+                let weights = decision.attention.expect("attention").weights().to_vec();
+                if !opened.means {
+                    assert_eq!(opened.weights, weights);
+                }
+                for (sensor, claim) in opened.claim().into_iter().enumerate() {
+                    let sum: f32 = weights[sensor..].iter().step_by(7).map(|weight| weight.abs()).sum();
+                    assert!((claim - sum).abs() < 1e-5, "{claim}, {sum}");
+                }
+                let action = decision.action.to_vec();
+                let mut changed = opened.clone();
+                changed.values[2] += 1.0;
+                let mut other = parts.clone();
+                let swapped = agent.resume(&changed, &mut other, &mut context).expect("as many");
+                assert_ne!(swapped.action, action, "{activation:?}");
+                let mut changed = opened.clone();
+                changed.weights.iter_mut().step_by(7).for_each(|weight| *weight = 0.0);
+                let mut other = parts.clone();
+                let swapped = agent.resume(&changed, &mut other, &mut context).expect("as many");
+                assert_ne!(swapped.action, action, "{activation:?}");
+                let resumed = agent.resume(&opened, &mut parts, &mut context).expect("its own");
+                assert_eq!(resumed.action, action, "{activation:?}, {level}, step {t}");
+                assert_eq!(resumed.attention.expect("attention").weights(), weights);
+                assert_eq!((whole.raw(), whole.message()), (parts.raw(), parts.message()));
+                for wrong in [
+                    Opened { values: seen[1..].to_vec(), ..opened.clone() },
+                    Opened { weights: vec![], ..opened.clone() },
+                ] {
+                    let said = agent
+                        .resume(&wrong, &mut parts.clone(), &mut context)
+                        .expect_err("too few")
+                        .to_string();
+                    assert!(said.contains("where the agent takes 112 and 7"), "{said}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use foveate_agents::attention_neuron::pictures::{PictureAgent, PictureConfig, Pi
 use foveate_agents::registry::{self, Init};
 use foveate_agents::{AgentConfig, Layout};
 use foveate_core::{
-    ActContext, IMAGE, Observation, PRESENT, Parts, PixelShape, Pixels, Policy, PolicyError, Seed,
+    ActContext, IMAGE, Observation, Opened, PRESENT, Parts, PixelShape, Pixels, Policy, PolicyError, Seed,
 };
 use foveate_kernels::Level;
 use serde_json::json;
@@ -193,6 +193,64 @@ impl Parts for Missing<'_> {
             1 => Some((PRESENT, Observation::Vector(&self.1))),
             _ => None,
         }
+    }
+}
+
+/// Opening a decision and resuming it is deciding, to the bit; what is resumed decides.
+#[test]
+fn a_decision_can_be_opened() {
+    let missing: Vec<f32> = (0..48).map(|p| f32::from(u8::from(p % 5 != 0))).collect();
+    for (config, level) in
+        small().into_iter().flat_map(|config| Level::available().map(move |l| (config.clone(), l)))
+    {
+        let agent = random(config.clone(), level);
+        let (mut whole, mut parts) = (agent.memory(), agent.memory());
+        let (mut opened, mut context) = (Opened::default(), ActContext::default());
+        let (mut moved, mut before) = (0, None);
+        for step in 0..6 {
+            let at = format!("step {step} of {:?}, {level}", config.head);
+            let seen = Missing(stack(&config, &film(step)), missing.clone());
+            let plain = Observation::Image(seen.0);
+            let seen = if step % 3 == 2 { Observation::Dict(&seen) } else { plain };
+            assert!(agent.open(seen, &mut parts, &context, &mut opened).expect("it fits"));
+            let decision = agent.act(seen, &mut whole, &mut context).expect("it fits");
+            assert_eq!((opened.units, opened.readers, opened.hard, opened.means), (48, 30, false, true));
+            assert!(opened.tokens.iter().copied().eq(0..48), "every patch is its token");
+            assert_eq!((opened.weights.len(), opened.values.len(), opened.width()), (30 * 48, 48 * 5, 5));
+            let importance = decision.attention.expect("attention").weights().to_vec();
+            let apart =
+                opened.claim().iter().zip(&importance).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+            assert!(apart < 1e-4, "the claim is the importance: {at}, {apart}");
+            let action = decision.action.to_vec();
+            // Others between leave no trace.
+            let mut other = parts.clone();
+            let best = (0..48).max_by(|&a, &b| importance[a].total_cmp(&importance[b])).expect("48");
+            let mut changed = opened.clone();
+            changed.values[5 * best..][..5]
+                .iter_mut()
+                .zip([9.0, -7.0, 5.0, 8.0, -3.0])
+                .for_each(|(v, x)| *v += x);
+            let swapped = agent.resume(&changed, &mut other, &mut context).expect("it fits").action != action;
+            let weights = before.replace(opened.weights.clone()).unwrap_or_else(|| vec![0.0; 30 * 48]);
+            let changed = Opened { weights, ..opened.clone() };
+            agent
+                .resume(&changed, &mut parts.clone(), &mut context)
+                .expect("weights of another step, or none");
+            moved += usize::from(swapped);
+            let resumed = agent.resume(&opened, &mut parts, &mut context).expect("its own");
+            assert_eq!(resumed.action, action, "{at}");
+            assert_eq!((whole.raw(), agent.inputs(&whole)), (parts.raw(), agent.inputs(&parts)), "{at}");
+            for wrong in [
+                Opened { values: opened.values[1..].to_vec(), ..opened.clone() },
+                Opened { weights: vec![], ..opened.clone() },
+            ] {
+                let said =
+                    agent.resume(&wrong, &mut parts.clone(), &mut context).expect_err("too few").to_string();
+                assert!(said.contains("where the agent takes 1440 and 240"), "{said}");
+            }
+        }
+        // AttentionAgent's head sees nothing but which codes are the best.
+        assert!(moved > 0, "{:?}: {moved}", config.head);
     }
 }
 

@@ -14,7 +14,7 @@
 //! the order stays the same from the episode's first step on.
 
 use foveate_core::{
-    ActContext, Agent, Attention, Decision, EnvSpec, Observation, PatchGrid, Policy, PolicyAgent,
+    ActContext, Agent, Attention, Decision, EnvSpec, Observation, Opened, PatchGrid, Policy, PolicyAgent,
     PolicyError, Seed, Selected, Student, StudyInputs, TensorShape, Threads, Tokens,
 };
 use foveate_kernels::Level;
@@ -569,6 +569,48 @@ impl PictureAgent {
         }
         Ok((pixels.bytes(), present))
     }
+
+    /// Numbers of the weights and of the values of an opened decision.
+    const fn parts(&self) -> [usize; 2] {
+        let shape = self.codes.shape();
+        [shape.codes * shape.patches(), shape.patches() * shape.message]
+    }
+
+    /// Up to the message.
+    fn sense(&self, observation: Observation<'_>, m: &mut PictureMemory) -> Result<(), PolicyError> {
+        let (pixels, present) = self.read(observation)?;
+        if let Some(studied) = &mut m.studied {
+            studied.see(pixels, present);
+        }
+        self.codes.compute(self.level, pixels, present, &m.previous, &mut m.codes).map_err(|_| {
+            PolicyError::ObservationShape {
+                wanted: "at least one patch".into(),
+                given: format!("none: all {} patches are missing", self.grid.len()),
+            }
+        })
+    }
+
+    /// From the message on.
+    fn decide(&self, m: &mut PictureMemory) -> Result<(), PolicyError> {
+        self.head.step(self.level, m.codes.message(), &mut m.head)?;
+        let raw = m.head.raw();
+        if self.config.first_choice.is_some() {
+            // The first of the largest scores, as the world chooses.
+            let best = raw.iter().enumerate().reduce(|best, next| if next.1 > best.1 { next } else { best });
+            m.previous.fill(0.0);
+            m.previous[best.map_or(0, |(choice, _)| choice)] = 1.0;
+        } else {
+            m.previous.copy_from_slice(raw);
+        }
+        if self.config.head.gives_scores() {
+            for (action, &raw) in m.action.iter_mut().zip(raw) {
+                *action = f64::from(raw);
+            }
+        } else {
+            to_units(raw, &self.config.actions, &mut m.action);
+        }
+        Ok(())
+    }
 }
 
 impl Policy for PictureAgent {
@@ -610,34 +652,9 @@ impl Policy for PictureAgent {
         memory: &'m mut PictureMemory,
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let (level, m) = (self.level, memory);
-        let (pixels, present) = self.read(observation)?;
-        if let Some(studied) = &mut m.studied {
-            studied.see(pixels, present);
-        }
-        self.codes.compute(level, pixels, present, &m.previous, &mut m.codes).map_err(|_| {
-            PolicyError::ObservationShape {
-                wanted: "at least one patch".into(),
-                given: format!("none: all {} patches are missing", self.grid.len()),
-            }
-        })?;
-        self.head.step(level, m.codes.message(), &mut m.head)?;
-        let raw = m.head.raw();
-        if self.config.first_choice.is_some() {
-            // The first of the largest scores, as the world chooses.
-            let best = raw.iter().enumerate().reduce(|best, next| if next.1 > best.1 { next } else { best });
-            m.previous.fill(0.0);
-            m.previous[best.map_or(0, |(choice, _)| choice)] = 1.0;
-        } else {
-            m.previous.copy_from_slice(raw);
-        }
-        if self.config.head.gives_scores() {
-            for (action, &raw) in m.action.iter_mut().zip(raw) {
-                *action = f64::from(raw);
-            }
-        } else {
-            to_units(raw, &self.config.actions, &mut m.action);
-        }
+        let m = memory;
+        self.sense(observation, m)?;
+        self.decide(m)?;
         let wins = m.codes.wins();
         m.winners.clear();
         m.winners.extend((0..wins.len() as u32).filter(|&patch| wins[patch as usize] > 0));
@@ -646,6 +663,49 @@ impl Policy for PictureAgent {
         let attention = Attention::soft(Tokens::Patches(self.grid), 1, 1, m.codes.importance())?;
         let attention = attention.with_marked(selected)?;
         Ok(Decision::new(&m.action).with_attention(attention))
+    }
+
+    /// The weights are not divided by their sum: the message is.
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut PictureMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        self.sense(observation, memory)?;
+        let [weights, values] = self.parts();
+        opened.units = self.grid.len();
+        opened.hard = false;
+        opened.tokens.clear();
+        opened.tokens.extend_from_slice(&memory.ranks);
+        opened.readers = self.codes.shape().codes;
+        opened.means = true;
+        opened.weights.resize(weights, 0.0);
+        opened.values.resize(values, 0.0);
+        self.codes.parts(self.level, &mut memory.codes, &mut opened.weights, &mut opened.values);
+        opened.terms.clear();
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut PictureMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let [weights, values] = self.parts();
+        if [opened.weights.len(), opened.values.len()] != [weights, values] {
+            let why = format!(
+                "{} weights and values of {} numbers, where the agent takes {weights} and {values}",
+                opened.weights.len(),
+                opened.values.len()
+            );
+            return Err(PolicyError::BadAttention { why });
+        }
+        self.codes.give(self.level, &opened.weights, &opened.values, &mut memory.codes);
+        self.decide(memory)?;
+        Ok(Decision::new(&memory.action))
     }
 
     fn inputs<'m>(&self, memory: &'m PictureMemory) -> &'m [f32] {

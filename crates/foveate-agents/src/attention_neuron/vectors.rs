@@ -442,7 +442,7 @@ impl Policy for VectorAgent {
         self.decide(m)
     }
 
-    /// Not with softmax, whose messages are no sums of weights times numbers to the last bit.
+    /// With softmax the weights are not divided by their sum: the message is.
     fn open(
         &self,
         observation: Observation<'_>,
@@ -450,9 +450,6 @@ impl Policy for VectorAgent {
         _: &ActContext,
         opened: &mut Opened,
     ) -> Result<bool, PolicyError> {
-        if !self.neurons.gives() {
-            return Ok(false);
-        }
         let numbers = self.sense(observation, memory)?;
         self.neurons.step(self.level, numbers, &memory.raw, &mut memory.senses);
         opened.units = numbers.len();
@@ -460,8 +457,9 @@ impl Policy for VectorAgent {
         opened.tokens.clear();
         opened.tokens.extend(0..numbers.len() as u32);
         opened.readers = self.config.codes;
-        opened.weights.clear();
-        opened.weights.extend_from_slice(memory.senses.weights());
+        opened.means = self.neurons.means();
+        opened.weights.resize(self.config.codes * numbers.len(), 0.0);
+        self.neurons.write_weights(self.level, &memory.senses, &mut opened.weights);
         opened.values.clear();
         opened.values.extend_from_slice(numbers);
         opened.terms.clear();

@@ -57,11 +57,7 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
     let wins = &mut wins_distinct[..distinct];
     columns.fill(Block::default());
     wins.fill(0);
-    // This bounds every logit; what is not known to be small is large.
-    let bound = keys
-        .chunks_exact(1 + dim)
-        .map(|key| key[1..].iter().map(|x| x.abs()).sum::<f32>() * codes.largest + key[0].abs());
-    let small = bound.fold(0.0_f32, |most, bound| if bound > most { bound } else { most }) <= SAFE;
+    let small = are_small(codes, keys, dim);
     let zero = isa.splat16(0.0);
     let number = shape.blocks();
     for block in 0..number {
@@ -89,19 +85,121 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
         for (column, weight) in columns.iter_mut().zip(&*weights) {
             isa.load16(&weight.0).mul_add(share, isa.load16(&column.0)).store(&mut column.0);
         }
-        // As many sums at a time as there are registers for; the grouping does not affect the result.
-        if I::ROWS == 4 {
-            messages::<I, 16>(isa, weights, values, share, line);
-        } else {
-            messages::<I, 4>(isa, weights, values, share, line);
-        }
-        normalise(isa, codes, line);
-        for (line, row) in line.iter().zip(message.chunks_exact_mut(number)) {
-            row[block] = *line;
-        }
+        finish(isa, codes, (weights, values, share), line, &mut message[block..]);
     }
     for column in columns {
         column.0[0] = isa.load16(&column.0).sum();
+    }
+}
+
+/// Whether all logits are known to be so small that they need no maximum.
+#[inline(always)]
+fn are_small(codes: &PatchCodes, keys: &[f32], dim: usize) -> bool {
+    // This bounds every logit; what is not known to be small is large.
+    let bound = keys
+        .chunks_exact(1 + dim)
+        .map(|key| key[1..].iter().map(|x| x.abs()).sum::<f32>() * codes.largest + key[0].abs());
+    bound.fold(0.0_f32, |most, bound| if bound > most { bound } else { most }) <= SAFE
+}
+
+/// The messages of sixteen codes, written to the first of every `blocks` of `message`.
+#[inline(always)]
+fn finish<I: Isa>(
+    isa: I,
+    codes: &PatchCodes,
+    (weights, values, share): (&[Block], &[f32], I::V16),
+    line: &mut [Block],
+    message: &mut [Block],
+) {
+    // As many sums at a time as there are registers for; the grouping does not affect the result.
+    if I::ROWS == 4 {
+        messages::<I, 16>(isa, weights, values, share, line);
+    } else {
+        messages::<I, 4>(isa, weights, values, share, line);
+    }
+    normalise(isa, codes, line);
+    for (line, to) in line.iter().zip(message.iter_mut().step_by(codes.shape.blocks())) {
+        *to = *line;
+    }
+}
+
+/// Writes the powers of all codes' logits after [`attend`], `[codes, patches]`; those of missing patches are 0.
+pub(super) fn write_powers(level: Level, codes: &PatchCodes, scratch: &mut CodesScratch, to: &mut [f32]) {
+    level.run(WritePowers { codes, scratch, to });
+}
+
+struct WritePowers<'a> {
+    codes: &'a PatchCodes,
+    scratch: &'a mut CodesScratch,
+    to: &'a mut [f32],
+}
+
+impl Task for WritePowers<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let WritePowers { codes, scratch, to } = self;
+        let (dim, patches) = (codes.shape.code_dim, codes.shape.patches());
+        let distinct = scratch.merged.count();
+        let CodesScratch { merged, keys, weights, often, .. } = scratch;
+        let keys = &keys[..distinct * (1 + dim)];
+        let (weights, often) = (&mut weights[..distinct], &often[..distinct]);
+        let small = are_small(codes, keys, dim);
+        let tables = codes.table.chunks_exact(dim);
+        for (table, to) in tables.zip(to.chunks_mut(16 * patches)) {
+            let rows = (&mut *weights, keys, often);
+            if small {
+                powers::<I, 0, true>(isa, &[], table, rows);
+            } else {
+                powers::<I, 0, false>(isa, &[], table, rows);
+            }
+            for (patch, place) in merged.places().enumerate() {
+                let of_patch = place.map_or(Block::default(), |(place, _)| weights[place]);
+                for (to, power) in to[patch..].iter_mut().step_by(patches).zip(of_patch.0) {
+                    *to = power;
+                }
+            }
+        }
+    }
+}
+
+/// The messages of weights `[codes, patches]`, divided by their sums, and of the values of the patches in `scratch.given`.
+pub(super) fn give(level: Level, codes: &PatchCodes, given: &[f32], scratch: &mut CodesScratch) {
+    level.run(Give { codes, given, scratch });
+}
+
+struct Give<'a> {
+    codes: &'a PatchCodes,
+    given: &'a [f32],
+    scratch: &'a mut CodesScratch,
+}
+
+impl Task for Give<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Give { codes, given, scratch } = self;
+        let CodesScratch { given: patches, values, weights, message, often, line, .. } = scratch;
+        let (count, width) = (patches.len(), codes.shape.patches());
+        let values = &values[..count * codes.shape.message];
+        let (weights, often) = (&mut weights[..count], &often[..count]);
+        for (block, given) in given.chunks(16 * width).enumerate() {
+            let mut sum = isa.splat16(0.0);
+            for ((weight, &patch), &often) in weights.iter_mut().zip(&*patches).zip(often) {
+                *weight = Block::default();
+                for (weight, &given) in weight.0.iter_mut().zip(given[patch as usize..].iter().step_by(width))
+                {
+                    *weight = given;
+                }
+                sum = isa.load16(&weight.0).mul_add(isa.splat16(often), sum);
+            }
+            // Codes that take nothing get nothing; so do those that pad the last block.
+            let zero = isa.splat16(0.0);
+            let share = zero.select_lt(sum, isa.splat16(1.0).div(sum), zero);
+            finish(isa, codes, (weights, values, share), line, &mut message[block..]);
+        }
     }
 }
 

@@ -192,6 +192,8 @@ pub struct CodesScratch {
     importance: Vec<f32>,
     /// `[patches]`
     wins: Vec<u32>,
+    /// The patches that [`PatchCodes::give`] adds up, one of each kind; empty before.
+    given: Vec<u32>,
     codes: usize,
 }
 
@@ -274,6 +276,7 @@ impl PatchCodes {
             message: blocks(shape.message * shape.blocks()),
             importance: vec![0.0; patches],
             wins: vec![0; patches],
+            given: vec![],
             codes: shape.codes,
         }
     }
@@ -379,6 +382,74 @@ impl PatchCodes {
         project::project(level, self, shared, scratch);
         attend::attend(level, self, scratch);
         Ok(())
+    }
+
+    /// What the last [`PatchCodes::compute`] added up: `weights`, `[codes, patches]`, of which each code's still have to be divided
+    /// by their sum, and `values`, `[patches, message]`. Both are 0 for missing patches. The results stay what they are.
+    ///
+    /// # Panics
+    /// When a slice has the wrong length, or `scratch` belongs to codes of other sizes.
+    pub fn parts(&self, level: Level, scratch: &mut CodesScratch, weights: &mut [f32], values: &mut [f32]) {
+        self.check(scratch, weights, values);
+        attend::write_powers(level, self, scratch, weights);
+        project::single_values(level, self, scratch);
+        let width = self.shape.message;
+        for (to, place) in values.chunks_exact_mut(width).zip(scratch.merged.places()) {
+            match place {
+                None => to.fill(0.0),
+                Some((place, _)) => to.copy_from_slice(&scratch.values[place * width..][..width]),
+            }
+        }
+    }
+
+    /// The end of the last [`PatchCodes::compute`] once more: the message for these [`PatchCodes::parts`], or others in their place.
+    /// With those of the computation it is the message of the computation, to the bit. Each code's weights are divided by their
+    /// sum; a code whose weights have no positive sum gets zeros. Patches that were merged and still have the same weights and
+    /// values are merged here, too. Importance and wins stay what they are.
+    ///
+    /// # Panics
+    /// When a slice has the wrong length, or `scratch` belongs to codes of other sizes.
+    pub fn give(&self, level: Level, weights: &[f32], values: &[f32], scratch: &mut CodesScratch) {
+        self.check(scratch, weights, values);
+        let CodesScratch { merged, given, values: sums, often, .. } = scratch;
+        let (patches, width) = (self.shape.patches(), self.shape.message);
+        // In the order of the computation; missing patches, which may have been given something, come last.
+        let mut all: Vec<(usize, u32)> =
+            merged.places().map(|place| place.map_or(patches, |(place, _)| place)).zip(0..).collect();
+        all.sort_unstable();
+        let value = |patch: u32| &values[patch as usize * width..][..width];
+        let same = |a: u32, b: u32| {
+            value(a).iter().zip(value(b)).all(|(a, b)| a.to_bits() == b.to_bits())
+                && weights
+                    .chunks_exact(patches)
+                    .all(|row| row[a as usize].to_bits() == row[b as usize].to_bits())
+        };
+        given.clear();
+        for kind in all.chunk_by(|a, b| a.0 == b.0) {
+            let first = given.len();
+            for &(_, patch) in kind {
+                if let Some(known) = (first..given.len()).find(|&i| same(given[i], patch)) {
+                    often[known] += 1.0;
+                } else {
+                    often[given.len()] = 1.0;
+                    given.push(patch);
+                }
+            }
+        }
+        for ((to, &patch), &often) in sums.chunks_exact_mut(width).zip(&*given).zip(&*often) {
+            for (to, &x) in to.iter_mut().zip(value(patch)) {
+                *to = x * often;
+            }
+        }
+        attend::give(level, self, weights, scratch);
+    }
+
+    fn check(&self, scratch: &CodesScratch, weights: &[f32], values: &[f32]) {
+        let shape = &self.shape;
+        assert_eq!(weights.len(), shape.codes * shape.patches(), "weights");
+        assert_eq!(values.len(), shape.patches() * shape.message, "values");
+        assert_eq!(scratch.importance.len(), shape.patches(), "scratch space of other codes");
+        assert_eq!(scratch.message.len(), shape.message * shape.blocks(), "scratch space of other codes");
     }
 }
 

@@ -57,24 +57,67 @@ impl Project<'_> {
                 let (bytes, multiplicity) = merged.patch(start + i);
                 voters[i] = multiplicity as f32;
                 let (of_key, of_value) = inputs.split_at_mut(differences);
-                if shape.patch == 6 {
-                    prepare::<36>(shape, bytes, of_key, of_value);
-                } else {
-                    prepare::<0>(shape, bytes, of_key, of_value);
-                }
+                prepare_any(shape, bytes, of_key, of_value);
             }
             for (block, offset) in offset.iter().enumerate() {
                 let weights = &codes.key[block * differences..(block + 1) * differences];
                 let rows = sums::<I, P>(isa, weights, offset, inputs, one, 0);
                 store(&rows[..count], &mut keys[start * wide..], wide, block, &[1.0; P]);
             }
-            for (block, bias) in codes.value_bias.iter().enumerate() {
-                let weights = &codes.value[block * shape.value_inputs()..(block + 1) * shape.value_inputs()];
-                let rows = sums::<I, P>(isa, weights, bias, inputs, one, differences);
-                store(&rows[..count], &mut values[start * deep..], deep, block, &voters);
-            }
+            project_values::<I, P>(isa, codes, (inputs, one), &voters[..count], &mut values[start * deep..]);
         }
         centre(isa, &mut keys[..distinct * wide], wide);
+    }
+}
+
+/// The values of some patches, times a factor of each. `inputs` are those of `P` patches, `one` numbers each.
+#[inline(always)]
+fn project_values<I: Isa, const P: usize>(
+    isa: I,
+    codes: &PatchCodes,
+    (inputs, one): (&[f32], usize),
+    factors: &[f32],
+    values: &mut [f32],
+) {
+    let (len, width) = (codes.shape.value_inputs(), codes.shape.message);
+    for (block, bias) in codes.value_bias.iter().enumerate() {
+        let weights = &codes.value[block * len..(block + 1) * len];
+        let rows = sums::<I, P>(isa, weights, bias, inputs, one, one - len);
+        store(&rows[..factors.len()], values, width, block, factors);
+    }
+}
+
+/// Writes the value of one of each of the distinct patches to the scratch space, in place of that of all of them.
+pub(super) fn single_values(level: Level, codes: &PatchCodes, scratch: &mut CodesScratch) {
+    level.run(SingleValues { codes, scratch });
+}
+
+struct SingleValues<'a> {
+    codes: &'a PatchCodes,
+    scratch: &'a mut CodesScratch,
+}
+
+impl Task for SingleValues<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        const P: usize = 4;
+        let SingleValues { codes, scratch } = self;
+        let CodesScratch { merged, inputs, values, .. } = scratch;
+        let shape = &codes.shape;
+        let differences = (shape.frames - 1) * shape.area();
+        let one = differences + shape.value_inputs();
+        let distinct = merged.count();
+        for start in (0..distinct).step_by(P) {
+            let count = P.min(distinct - start);
+            for (i, inputs) in inputs.chunks_exact_mut(one).take(count).enumerate() {
+                let (of_key, of_value) = inputs.split_at_mut(differences);
+                prepare_any(shape, merged.patch(start + i).0, of_key, of_value);
+            }
+            let values = &mut values[start * shape.message..];
+            project_values::<I, P>(isa, codes, (inputs, one), &[1.0; P][..count], values);
+        }
     }
 }
 
@@ -106,6 +149,16 @@ fn load<I: Isa>(isa: I, numbers: &[f32]) -> I::V8 {
     let mut eight = [0.0; 8];
     eight[..numbers.len()].copy_from_slice(numbers);
     isa.load8(&eight)
+}
+
+/// See [`prepare`].
+#[inline(always)]
+fn prepare_any(shape: &CodesShape, bytes: &[u8], of_key: &mut [f32], of_value: &mut [f32]) {
+    if shape.patch == 6 {
+        prepare::<36>(shape, bytes, of_key, of_value);
+    } else {
+        prepare::<0>(shape, bytes, of_key, of_value);
+    }
 }
 
 /// The differences of neighbouring frames of a patch, and its pixels normalised frame by frame. `A` is the

@@ -242,6 +242,62 @@ fn the_order_of_patches_changes_no_bit() {
 }
 
 #[test]
+fn parts_give_the_message_again_and_others_another() {
+    for (salt, shape) in [(1, SMALL), (2, USUAL), (3, WIDE)] {
+        let missing: Vec<f32> = (0..shape.patches()).map(|p| f32::from(u8::from(p % 3 != 0))).collect();
+        for (size, present) in [(0.4, None), (0.4, Some(&*missing)), (8.0, None)] {
+            let mut codes = PatchCodes::new(shape);
+            codes.set(Weights::new(shape, 6, Flatten::TimeFastest, true, size).borrowed());
+            let shared = numbers(salt + 1, shape.shared, 1.0);
+            let (mut weights, mut values) =
+                (vec![0.0; shape.codes * shape.patches()], vec![0.0; shape.patches() * shape.message]);
+            let mut first = None;
+            for level in Level::available() {
+                let mut scratch = codes.scratch();
+                codes
+                    .compute(level, &pictures(&shape, salt), present, &shared, &mut scratch)
+                    .expect("patches");
+                codes.parts(level, &mut scratch, &mut weights, &mut values);
+                let message = scratch.message().to_vec();
+                scratch.message.fill(Block::default());
+                codes.give(level, &weights, &values, &mut scratch);
+                assert_eq!(scratch.message(), message, "{level}");
+                // The same weights times a power of two; an importance is a sum of shares.
+                let twice: Vec<f32> = weights.iter().map(|x| 2.0 * x).collect();
+                codes.give(level, &twice, &values, &mut scratch);
+                assert_eq!(scratch.message(), message, "{level}");
+                for (patch, &importance) in scratch.importance().iter().enumerate() {
+                    let rows = weights.chunks_exact(shape.patches());
+                    let sum: f32 = rows.map(|row| row[patch] / row.iter().sum::<f32>()).sum();
+                    assert!((sum - importance).abs() < 1e-3, "{level}, patch {patch}: {sum}, {importance}");
+                }
+                // A message of one patch alone; a code that takes nothing.
+                let mut one = vec![0.0; weights.len()];
+                one.chunks_exact_mut(shape.patches()).skip(1).for_each(|row| row[1] = 0.3);
+                codes.give(level, &one, &values, &mut scratch);
+                let got: Vec<f32> =
+                    scratch.message().chunks_exact(scratch.pitch()).map(|row| row[1]).collect();
+                let value: Vec<f32> =
+                    values[shape.message..][..shape.message].iter().map(|x| x.max(0.0)).collect();
+                let of_value =
+                    |f: &dyn Fn(f32) -> f32| value.iter().map(|&x| f(x)).sum::<f32>() / value.len() as f32;
+                let mean = of_value(&|x| x);
+                let deviation = (of_value(&|x| (x - mean).powi(2)) + EPSILON as f32).sqrt();
+                let weights_of = Weights::new(shape, 6, Flatten::TimeFastest, true, size);
+                let affine = weights_of.numbers[9].iter().zip(&weights_of.numbers[10]);
+                let want = value.iter().zip(affine).map(|(x, (w, b))| (x - mean) / deviation * w + b);
+                let want: Vec<f32> = want.collect();
+                assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-3), "{got:?} {want:?}");
+                let none = scratch.message().chunks_exact(scratch.pitch()).map(|row| row[0]);
+                assert!(none.eq(weights_of.numbers[10].iter().copied()), "{level}");
+                let bits = (weights.clone(), values.clone());
+                assert_eq!(&bits, first.get_or_insert(bits.clone()), "{level}");
+            }
+        }
+    }
+}
+
+#[test]
 fn brightness_makes_no_difference_but_contrast_does() {
     let mut codes = PatchCodes::new(USUAL);
     codes.set(Weights::new(USUAL, 6, Flatten::TimeFastest, false, 0.4).borrowed());

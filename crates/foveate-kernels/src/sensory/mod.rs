@@ -207,14 +207,31 @@ impl Neurons {
 }
 
 impl Neurons {
-    /// Whether the message is the sum of weights times numbers to the last bit; with softmax it is divided once for all sensors.
-    pub fn gives(&self) -> bool {
-        !matches!(self.sizes.activation, Activation::Softmax)
+    /// Whether the message is the mean of the numbers by their weights: with softmax it is divided once for all sensors, so that
+    /// weights that sum to 1 would not give it to the last bit.
+    pub fn means(&self) -> bool {
+        matches!(self.sizes.activation, Activation::Softmax)
+    }
+
+    /// Writes the weights of the last step as the message adds them up, `[codes, sensors]`: those of [`Senses::weights`], but where
+    /// the message is a mean before they are divided by their sum.
+    ///
+    /// # Panics
+    /// When `to` has the wrong length, or `senses` is the state of neurons of other sizes.
+    pub fn write_weights(&self, level: Level, senses: &Senses, to: &mut [f32]) {
+        assert_eq!(to.len(), self.sizes.codes * senses.sensors, "weights");
+        assert_eq!(self.sizes, senses.sizes, "sizes");
+        if !self.means() {
+            to.copy_from_slice(senses.weights());
+        } else if senses.sensors > 0 {
+            level.run(step::Powers { neurons: self, senses, to });
+        }
     }
 
     /// The end of a step once more, with `weights`, `[codes, sensors]`, and `numbers`, `[sensors]`, in place of those of the step:
-    /// the message, and the weights as they are given. With those of the step the message is that of the step, to the bit, if
-    /// [`Neurons::gives`].
+    /// the message, and the weights as they are given or, where the message is a mean, divided by their sum; a code whose weights
+    /// have no positive sum then gets 0. With those of the step, see [`Neurons::write_weights`], the message is that of the step, to
+    /// the bit.
     ///
     /// # Panics
     /// When a slice has the wrong length, or `senses` is the state of neurons of other sizes.

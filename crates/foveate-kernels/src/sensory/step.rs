@@ -55,11 +55,19 @@ impl Task for Give<'_> {
         sort(isa, numbers, senses);
         let Senses { order, weights_nm, message, .. } = &mut *senses;
         let blocks = message.len();
+        let means = neurons.means();
         for (block, message) in message.iter_mut().enumerate() {
-            let mut sum = isa.splat16(0.0);
+            let (mut total, mut sum) = (isa.splat16(0.0), isa.splat16(0.0));
             for &sensor in &**order {
                 let weights = isa.load16(&weights_nm[sensor as usize * blocks + block].0);
+                total = total.add(weights);
                 sum = weights.mul_add(isa.splat16(numbers[sensor as usize]), sum);
+            }
+            if means {
+                sum = share(isa, sum, total);
+                for weights in weights_nm[block..].iter_mut().step_by(blocks) {
+                    share(isa, isa.load16(&weights.0), total).store(&mut weights.0);
+                }
             }
             sum.store(&mut message.0);
         }
@@ -69,6 +77,47 @@ impl Task for Give<'_> {
             }
         }
         by_code(isa, senses);
+    }
+}
+
+/// What is divided by the weights of all sensors; 0 where these are none.
+#[inline(always)]
+fn share<I: Isa>(isa: I, x: I::V16, total: I::V16) -> I::V16 {
+    let zero = isa.splat16(0.0);
+    zero.select_lt(total, x.div(total), zero)
+}
+
+/// See [`Neurons::write_weights`].
+pub(super) struct Powers<'a> {
+    pub(super) neurons: &'a Neurons,
+    pub(super) senses: &'a Senses,
+    pub(super) to: &'a mut [f32],
+}
+
+impl Task for Powers<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Powers { neurons, senses, to } = self;
+        let (hidden, sensors) = (neurons.sizes.hidden, senses.sensors);
+        let (h, padded) = (flat(&senses.h), hidden.div_ceil(8) * 8);
+        let key = |sensor: usize| &h[sensor * padded..][..hidden];
+        for (block, to) in to.chunks_mut(16 * sensors).enumerate() {
+            let mut largest = isa.splat16(f32::NEG_INFINITY);
+            for sensor in 0..sensors {
+                let [z] = scores(isa, neurons, block, [key(sensor)]);
+                largest = largest.max(z);
+            }
+            for sensor in 0..sensors {
+                let [z] = scores(isa, neurons, block, [key(sensor)]);
+                let mut powers = Block::default();
+                power_below(isa, z, largest).store(&mut powers.0);
+                for (to, power) in to[sensor..].iter_mut().step_by(sensors).zip(powers.0) {
+                    *to = power;
+                }
+            }
+        }
     }
 }
 
@@ -306,6 +355,12 @@ fn add_up<I: Isa, const H: usize, const R: usize, const TANH: bool>(
     }
 }
 
+/// 2^(z - largest), which is at most 1.
+#[inline(always)]
+fn power_below<I: Isa>(isa: I, z: I::V16, largest: I::V16) -> I::V16 {
+    exp2(isa, z.sub(largest).max(isa.splat16(-2.0 * MOST)))
+}
+
 /// The message for weights that sum to 1 over the sensors.
 #[inline(always)]
 fn softmax<I: Isa, const H: usize>(isa: I, neurons: &Neurons, numbers: &[f32], senses: &mut Senses) {
@@ -322,7 +377,7 @@ fn softmax<I: Isa, const H: usize>(isa: I, neurons: &Neurons, numbers: &[f32], s
         let (mut total, mut sum) = (isa.splat16(0.0), isa.splat16(0.0));
         for &sensor in &**order {
             let weights: &mut Block = &mut weights_nm[sensor as usize * blocks + block];
-            let share = exp2(isa, isa.load16(&weights.0).sub(largest).max(isa.splat16(-2.0 * MOST)));
+            let share = power_below(isa, isa.load16(&weights.0), largest);
             share.store(&mut weights.0);
             total = total.add(share);
             sum = share.mul_add(isa.splat16(numbers[sensor as usize]), sum);

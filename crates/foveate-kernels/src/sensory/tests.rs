@@ -212,3 +212,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_step_ends_again_with_its_own_weights_or_with_others() {
+    for (activation, squash) in [
+        (Activation::Tanh, true),
+        (Activation::Sigmoid, false),
+        (Activation::Softmax, true),
+        (Activation::Softmax, false),
+    ] {
+        for (hidden, codes, sensors) in [(8, 16, 5), (3, 21, 70)] {
+            let sizes = Sizes { shared: 2, hidden, codes, activation, squash };
+            let neurons = Weights::of(sizes, 7).neurons(sizes);
+            for level in Level::available() {
+                let (mut whole, mut parts) = (neurons.senses(), neurons.senses());
+                whole.begin(sensors);
+                parts.begin(sensors);
+                let mut weights = vec![0.0; codes * sensors];
+                for t in 0..3 {
+                    // Some numbers are equal.
+                    let mut seen = numbers(sensors, t);
+                    seen[1] = seen[0];
+                    let shared = numbers(2, t + 9);
+                    neurons.step(level, &seen, &shared, &mut whole);
+                    neurons.step(level, &seen, &shared, &mut parts);
+                    neurons.write_weights(level, &parts, &mut weights);
+                    // Something else between leaves no trace.
+                    neurons.give(level, &vec![0.5; weights.len()], &vec![0.25; sensors], &mut parts);
+                    let rest = if neurons.means() { 0.25 } else { 0.125 * sensors as f32 };
+                    let rest = if squash { rest.tanh() } else { rest };
+                    assert!(parts.message().iter().all(|x| (x - rest).abs() < 1e-5), "{:?}", parts.message());
+                    neurons.give(level, &weights, &seen, &mut parts);
+                    assert_eq!(parts.message(), whole.message(), "{level}, {sizes:?}");
+                    assert_eq!(parts.weights(), whole.weights(), "{level}, {sizes:?}");
+                    weights[..sensors].fill(0.0);
+                    neurons.give(level, &weights, &seen, &mut parts);
+                    assert_eq!((parts.message()[0], &parts.message()[1..]), (0.0, &whole.message()[1..]));
+                }
+            }
+        }
+    }
+}
