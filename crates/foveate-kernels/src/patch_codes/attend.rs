@@ -85,7 +85,7 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
         for (column, weight) in columns.iter_mut().zip(&*weights) {
             isa.load16(&weight.0).mul_add(share, isa.load16(&column.0)).store(&mut column.0);
         }
-        finish(isa, codes, (weights, values, share), line, &mut message[block..]);
+        finish(isa, codes, (weights, values, share), line, (message, block));
     }
     for column in columns {
         column.0[0] = isa.load16(&column.0).sum();
@@ -102,14 +102,14 @@ fn are_small(codes: &PatchCodes, keys: &[f32], dim: usize) -> bool {
     bound.fold(0.0_f32, |most, bound| if bound > most { bound } else { most }) <= SAFE
 }
 
-/// The messages of sixteen codes, written to the first of every `blocks` of `message`.
+/// The messages of a block of sixteen codes.
 #[inline(always)]
 fn finish<I: Isa>(
     isa: I,
     codes: &PatchCodes,
     (weights, values, share): (&[Block], &[f32], I::V16),
     line: &mut [Block],
-    message: &mut [Block],
+    (message, block): (&mut [Block], usize),
 ) {
     // As many sums at a time as there are registers for; the grouping does not affect the result.
     if I::ROWS == 4 {
@@ -118,8 +118,8 @@ fn finish<I: Isa>(
         messages::<I, 4>(isa, weights, values, share, line);
     }
     normalise(isa, codes, line);
-    for (line, to) in line.iter().zip(message.iter_mut().step_by(codes.shape.blocks())) {
-        *to = *line;
+    for (line, row) in line.iter().zip(message.chunks_exact_mut(codes.shape.blocks())) {
+        row[block] = *line;
     }
 }
 
@@ -198,7 +198,7 @@ impl Task for Give<'_> {
             // Codes that take nothing get nothing; so do those that pad the last block.
             let zero = isa.splat16(0.0);
             let share = zero.select_lt(sum, isa.splat16(1.0).div(sum), zero);
-            finish(isa, codes, (weights, values, share), line, &mut message[block..]);
+            finish(isa, codes, (weights, values, share), line, (message, block));
         }
     }
 }
