@@ -356,6 +356,7 @@ impl Bottleneck {
         opened.hard = true;
         opened.tokens.clone_from(chosen);
         opened.readers = 1;
+        opened.means = false;
         opened.weights.clear();
         opened.weights.extend(chosen.iter().map(|&patch| importance[patch as usize]));
         opened.values.clear();

@@ -298,9 +298,8 @@ fn opened_decisions_end_as_they_would_have() {
             changed +=
                 usize::from(again.resume(&moved, &mut other.clone()).expect("as many").action != action);
             // Soft weights matter, too, and must be as many; those of hard attention have done their part.
-            let halved =
-                Opened { weights: opened.weights.iter().map(|w| 0.5 * w).collect(), ..opened.clone() };
-            let action_then = once_more.resume(&halved, &mut other.clone()).expect("as many").action.to_vec();
+            let turned = Opened { weights: opened.weights.iter().rev().copied().collect(), ..opened.clone() };
+            let action_then = once_more.resume(&turned, &mut other.clone()).expect("as many").action.to_vec();
             moved_by_weights += usize::from(action_then != action);
             if !opened.hard {
                 let few = Opened { weights: opened.weights[1..].to_vec(), ..opened.clone() };
@@ -319,7 +318,7 @@ fn opened_decisions_end_as_they_would_have() {
             opens.push(name);
         }
     }
-    for name in ["attention-agent", "iap", "attention-neuron", "relational", "s3ta"] {
+    for name in ["attention-agent", "iap", "iap-hierarchical", "attention-neuron", "relational", "s3ta"] {
         assert!(opens.contains(&name), "{name} can be opened, and its values matter: {opens:?}");
     }
     assert!(!opens.contains(&"actor-critic") && !opens.contains(&"random-actions"), "{opens:?}");

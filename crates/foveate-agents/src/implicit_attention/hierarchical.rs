@@ -5,7 +5,8 @@
 //! in −1 ..= 1. The low level is one linear layer.
 
 use foveate_core::{
-    ActContext, Agent, Decision, Observation, Policy, PolicyAgent, PolicyError, Seed, TensorShape, Threads,
+    ActContext, Agent, Decision, Observation, Opened, Policy, PolicyAgent, PolicyError, Seed, TensorShape,
+    Threads,
 };
 use foveate_kernels::dense::Dense;
 use foveate_kernels::{Level, project::Linear};
@@ -194,6 +195,29 @@ impl HierarchicalAttention {
         self.low.set(Linear { weight, bias });
     }
 
+    fn observe_sensors(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut HierarchicalMemory,
+    ) -> Result<(), PolicyError> {
+        read_sensors(observation, &mut memory.inputs[self.config.command..])
+    }
+
+    /// The action: of a new command, if the last one is over, from the features of the selected patches.
+    fn decide(&self, m: &mut HierarchicalMemory) {
+        if m.left == 0 {
+            self.high.step(self.level, &m.values, &mut m.high, &mut m.said);
+            m.left = self.duration(m.said[0]);
+            m.inputs[..self.config.command].copy_from_slice(&m.said[1..]);
+        }
+        m.left -= 1;
+        self.low.apply(self.level, &m.inputs, &mut m.raw);
+        for raw in &mut m.raw {
+            *raw = raw.clamp(-1.0, 1.0);
+        }
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+    }
+
     /// The duration of a command, from the first output of the high level.
     fn duration(&self, said: f32) -> usize {
         let [least, most] = self.config.duration;
@@ -229,23 +253,43 @@ impl Policy for HierarchicalAttention {
         memory: &'m mut HierarchicalMemory,
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let (level, m) = (self.level, memory);
-        let (command, sensors) = m.inputs.split_at_mut(self.config.command);
-        read_sensors(observation, sensors)?;
+        let m = memory;
+        self.observe_sensors(observation, m)?;
         if m.left == 0 {
-            self.bottleneck.look(level, observation, &mut m.scratch, &mut m.values)?;
-            self.high.step(level, &m.values, &mut m.high, &mut m.said);
-            m.left = self.duration(m.said[0]);
-            command.copy_from_slice(&m.said[1..]);
+            self.bottleneck.look(self.level, observation, &mut m.scratch, &mut m.values)?;
         }
-        m.left -= 1;
-        self.low.apply(level, &m.inputs, &mut m.raw);
-        for raw in &mut m.raw {
-            *raw = raw.clamp(-1.0, 1.0);
-        }
-        to_units(&m.raw, &self.config.actions, &mut m.action);
+        self.decide(m);
         // While a command lasts, the attention is that of the decision that gave it.
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
+    }
+
+    /// While a command lasts, what is opened is the decision that gave it, and plays no part.
+    fn open(
+        &self,
+        observation: Observation<'_>,
+        memory: &mut HierarchicalMemory,
+        _: &ActContext,
+        opened: &mut Opened,
+    ) -> Result<bool, PolicyError> {
+        let m = memory;
+        self.observe_sensors(observation, m)?;
+        if m.left == 0 {
+            self.bottleneck.look(self.level, observation, &mut m.scratch, &mut m.values)?;
+        }
+        Bottleneck::open(&m.scratch, &m.values, opened);
+        Ok(true)
+    }
+
+    fn resume<'m>(
+        &self,
+        opened: &Opened,
+        memory: &'m mut HierarchicalMemory,
+        _: &mut ActContext,
+    ) -> Result<Decision<'m>, PolicyError> {
+        let m = memory;
+        self.bottleneck.resume(opened, &mut m.values)?;
+        self.decide(m);
+        Ok(Decision::new(&m.action))
     }
 
     forward_params!(|agent| agent.pack());

@@ -85,7 +85,7 @@ pub(super) fn paths(moment: &Moment, donors: &[&Moment], distance: &Distance) ->
     {
         (sums.selection, sums.values) = (Some(0.0), Some(0.0));
     }
-    let again = moment.begin()?;
+    let again = moment.begin();
     for donor in donors {
         sums.natural += change(donor.action.clone());
         let (Some(own), Some(other)) = (opened, donor.opened.as_ref()) else {
@@ -94,7 +94,7 @@ pub(super) fn paths(moment: &Moment, donors: &[&Moment], distance: &Distance) ->
             continue;
         };
         sums.attended += change(again.resume(other)?);
-        sums.memory += change(donor.begin()?.resume(own)?);
+        sums.memory += change(donor.begin().resume(own)?);
         if let (Some(selection), Some(values)) = (&mut sums.selection, &mut sums.values) {
             let with = |weights: &Opened, values: &Opened| Opened {
                 weights: weights.weights.clone(),
@@ -203,7 +203,7 @@ pub(super) fn of_values(
         attended.iter().map(|unit| claim.get(token(unit) as usize).copied().unwrap_or(0.0)).collect()
     };
     let n = attended.len();
-    let (again, width) = (moment.begin()?, own.width());
+    let (again, width) = (moment.begin(), own.width());
     let mut changed = own.clone();
     let swapped = |d: usize, parts: &[u32]| {
         changed.values.copy_from_slice(&own.values);

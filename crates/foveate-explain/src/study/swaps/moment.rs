@@ -68,7 +68,9 @@ fn best(scores: &[f64]) -> usize {
 pub(super) struct Moment {
     pub(super) step: usize,
     /// Agent and context before it; locked, for agents are used by one thread at a time.
-    before: Mutex<(Box<dyn Agent>, ActContext)>,
+    before: Mutex<Again>,
+    /// The agent opened at its attention, if it can be.
+    at_attention: Option<Mutex<Again>>,
     pub(super) seen: ObservationBuf,
     pub(super) action: Vec<f64>,
     /// The decision at its attention, if the agent can be opened there.
@@ -101,7 +103,8 @@ impl Moment {
         let refused = |error: PolicyError| StudyError::Refused { why: error.to_string() };
         let observation = env.observation();
         let mut opened = Opened::default();
-        let opens = agent.boxed_clone().open(observation, context, &mut opened).map_err(refused)?;
+        let mut halfway = agent.boxed_clone();
+        let opens = halfway.open(observation, context, &mut opened).map_err(refused)?;
         let opened = opens.then_some(opened);
         let mut whole = agent.boxed_clone();
         let decision = whole.act(observation, &mut context.clone()).map_err(refused)?;
@@ -135,7 +138,8 @@ impl Moment {
         let [claim, place_claim] = [claim, place_claim].map(in_all_one);
         Ok(Moment {
             step,
-            before: Mutex::new((agent.boxed_clone(), context.clone())),
+            at_attention: opens.then(|| Mutex::new(Again { agent: halfway, context: context.clone() })),
+            before: Mutex::new(Again { agent: agent.boxed_clone(), context: context.clone() }),
             seen: observation.into(),
             action,
             opened,
@@ -145,28 +149,24 @@ impl Moment {
         })
     }
 
-    fn before(&self) -> Again {
-        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
-        Again { agent: before.0.boxed_clone(), context: before.1.clone() }
-    }
-
-    /// The agent opened at its attention.
-    pub(super) fn begin(&self) -> Result<Again, PolicyError> {
-        let mut again = self.before();
-        if let Some(opened) = &self.opened {
-            again.agent.open(self.seen.as_observation(), &again.context, &mut opened.clone())?;
-        }
-        Ok(again)
+    /// The agent opened at its attention, or, if it cannot be, as it was before.
+    pub(super) fn begin(&self) -> Again {
+        Again::copy_of(self.at_attention.as_ref().unwrap_or(&self.before))
     }
 
     /// The action on another observation, with this moment's memory.
     pub(super) fn act_on(&self, observation: Observation<'_>) -> Result<Vec<f64>, PolicyError> {
-        let Again { mut agent, mut context } = self.before();
+        let Again { mut agent, mut context } = Again::copy_of(&self.before);
         Ok(agent.act(observation, &mut context)?.action.to_vec())
     }
 }
 
 impl Again {
+    fn copy_of(locked: &Mutex<Again>) -> Again {
+        let Again { agent, context } = &*locked.lock().unwrap_or_else(PoisonError::into_inner);
+        Again { agent: agent.boxed_clone(), context: context.clone() }
+    }
+
     /// The action with these weights and values.
     pub(super) fn resume(&self, opened: &Opened) -> Result<Vec<f64>, PolicyError> {
         Ok(self.agent.boxed_clone().resume(opened, &mut self.context.clone())?.action.to_vec())
