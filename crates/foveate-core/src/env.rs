@@ -114,6 +114,18 @@ pub trait Env: Send {
         None
     }
 
+    /// The kinds of things that [`StateEdit::Erase`] takes out of what the world shows; none by default.
+    fn kinds(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Replaces the content of `quantities` with named numbers that describe the situation of the agent in the world's own
+    /// terms, such as its distance from an obstacle; the same names in the same order in every step. For explanations, agents
+    /// do not read them. Nothing by default.
+    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
+        quantities.clear();
+    }
+
     /// Changes the state of the running episode; the observation then shows the changed world, and the next steps
     /// continue from it by the world's own rules. Neither the step count nor the random stream changes. Edit a
     /// [copy](Env::boxed_clone) to compare what an agent does in both.

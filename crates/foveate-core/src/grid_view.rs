@@ -55,7 +55,7 @@ pub struct GridObject {
     pub cell: Option<usize>,
 }
 
-/// A change of the state of a grid world.
+/// A change of the state of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StateEdit<'a> {
@@ -77,6 +77,9 @@ pub enum StateEdit<'a> {
     },
     /// Puts a wall into an empty cell.
     Block(CellPlace),
+    /// Takes everything of a kind, one of [`Env::kinds`](crate::Env::kinds), out of what the world shows, until the next
+    /// reset.
+    Erase(&'a str),
 }
 
 impl fmt::Display for StateEdit<'_> {
@@ -90,6 +93,7 @@ impl fmt::Display for StateEdit<'_> {
                 write!(f, "recolour the object of cell ({x},{y}) {color}")
             }
             StateEdit::Block([x, y]) => write!(f, "put a wall into cell ({x},{y})"),
+            StateEdit::Erase(kind) => write!(f, "erase the {kind}"),
         }
     }
 }

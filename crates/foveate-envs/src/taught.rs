@@ -91,6 +91,14 @@ impl Env for Taught {
         self.env.grid_view()
     }
 
+    fn kinds(&self) -> &'static [&'static str] {
+        self.env.kinds()
+    }
+
+    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
+        self.env.situation(quantities);
+    }
+
     fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
         self.env.edit_state(edit)
     }

@@ -10,7 +10,7 @@
 use std::f64::consts::{PI, TAU};
 
 use super::scene::Body;
-use super::track::TrackPoint;
+use super::track::{HALF_WIDTH, TrackPoint};
 
 /// The driver's parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,6 +94,43 @@ impl Driver {
     }
 }
 
+/// Lengths of road ahead over which [`situation`] tells how it bends, from and to, units.
+const BENDS: [(&str, f64, f64); 2] = [("bend ahead", 0.0, 12.0), ("bend further on", 12.0, 30.0)];
+
+/// How a car with this hull lies on the road, see [`Env::situation`](foveate_core::Env::situation).
+pub(super) fn situation(hull: &Body, track: &[TrackPoint]) -> [(&'static str, f64); 6] {
+    let line = CentreLine(track);
+    let position = hull.position.map(f64::from);
+    let angle = f64::from(hull.angle);
+    let (here, _) = line.nearest(position, None);
+    let along = line.heading(here);
+    let [x, y] = line.point(here);
+    // How far the car is to the left of the line.
+    let left = (x - position[0]) * along.cos() + (y - position[1]) * along.sin();
+    let [vx, vy] = hull.velocity.map(f64::from);
+    let bend = |from: f64, to: f64| {
+        let mut before = line.ahead(here, from);
+        let (mut sum, mut last) = (0.0, None);
+        let pieces = 4;
+        for i in 1..=pieces {
+            let next = line.ahead(here, from + (to - from) * f64::from(i) / f64::from(pieces));
+            let towards = heading(before, next);
+            sum += last.map_or(0.0, |last| turn(towards - last));
+            (before, last) = (next, Some(towards));
+        }
+        sum / (to - from)
+    };
+    let [near, far] = BENDS.map(|(name, from, to)| (name, bend(from, to)));
+    [
+        ("left edge", HALF_WIDTH - left),
+        ("right edge", HALF_WIDTH + left),
+        ("heading of the road", turn(along - angle)),
+        near,
+        far,
+        ("speed", vx.hypot(vy)),
+    ]
+}
+
 /// The closed centre line of a track.
 struct CentreLine<'a>(&'a [TrackPoint]);
 
@@ -170,4 +207,31 @@ fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
 fn turn(angle: f64) -> f64 {
     let rest = angle.rem_euclid(TAU);
     if rest > PI { rest - TAU } else { rest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_situation_is_that_of_the_road() {
+        // A straight of 100 units towards +y, and a bend to the left, of radius 50, behind it.
+        let point = |x: f64, y: f64| TrackPoint { alpha: 0.0, beta: 0.0, x, y };
+        let straight = (0..50).map(|i| point(0.0, 2.0 * f64::from(i)));
+        let bend = (0..60).map(|i| {
+            let angle = 0.04 * f64::from(i);
+            point(50.0 * angle.cos() - 50.0, 100.0 + 50.0 * angle.sin())
+        });
+        let track: Vec<TrackPoint> = straight.chain(bend).collect();
+        let hull =
+            |y: f32| Body { position: [-2.0, y], angle: -0.1, velocity: [3.0, 4.0], ..Body::default() };
+        let quantities = situation(&hull(20.0), &track);
+        let expect = [HALF_WIDTH - 2.0, HALF_WIDTH + 2.0, 0.1, 0.0, 0.0, 5.0];
+        assert!(quantities.iter().zip(expect).all(|((_, a), b)| (a - b).abs() < 1e-6), "{quantities:?}");
+        let names: Vec<&str> = quantities.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names[..3], ["left edge", "right edge", "heading of the road"]);
+        let [_, _, _, (_, near), (_, far), _] = situation(&hull(110.0), &track);
+        // Four pieces have three bends between them.
+        assert!([near, far].iter().all(|bend| (0.012..0.021).contains(bend)), "{near} {far}");
+    }
 }

@@ -1,13 +1,14 @@
 //! [`CarRacing`] as an [`Env`].
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace,
+    StateEdit, Step,
 };
 
 use super::ID;
 use super::car::Controls;
 use super::config::{CarRacingConfig, PictureKind, Seeding};
-use super::driver::{Driver, Style};
+use super::driver::{Driver, Style, situation};
 use super::picture::classic::ClassicPicture;
 use super::picture::exact::ExactPicture;
 use super::picture::fast::FastPicture;
@@ -15,7 +16,7 @@ use super::picture::{FRAME_BYTES, SIDE, view};
 use super::scene::{Body, Scene};
 use super::track::Track;
 use super::variants::VariantState;
-use super::world::World;
+use super::world::{KINDS, World};
 
 /// A car on a random closed track, seen from above; after Gymnasium's `car_racing.py`.
 ///
@@ -250,6 +251,35 @@ impl Env for CarRacing {
         Ok(())
     }
 
+    /// See [`World::erase`]: only the picture changes, never the physics.
+    fn kinds(&self) -> &'static [&'static str] {
+        &KINDS
+    }
+
+    /// Lengths in world units (the road is 13.3 wide), speed in units per second, angles in radians, to the left positive:
+    /// how far the edges of the road are (negative beyond them), where the road leads, and how it bends ahead.
+    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
+        quantities.clear();
+        if !self.world.track.points.is_empty() {
+            quantities.extend(situation(&self.world.car.island.hull.body, &self.world.track.points));
+        }
+    }
+
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: ID.into() });
+        }
+        let refused = |why: String| Err(EnvError::BadEdit { env: ID.into(), edit: edit.to_string(), why });
+        match edit {
+            StateEdit::Erase(kind) if self.world.erase(kind) => {
+                self.draw();
+                Ok(())
+            }
+            StateEdit::Erase(_) => refused(format!("choose from: {}", KINDS.join(", "))),
+            _ => refused("this world is no grid; only kinds of things can be erased".into()),
+        }
+    }
+
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -264,4 +294,69 @@ fn body_fact(body: &Body) -> Fact {
         ("vy", Fact::Number(f64::from(body.velocity[1]))),
         ("w", Fact::Number(f64::from(body.spin))),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(picture: PictureKind) -> CarRacing {
+        let config = CarRacingConfig { picture, ..CarRacingConfig::default() };
+        let mut world = CarRacing::new(config).expect("valid options");
+        world.reset(Some(3));
+        for _ in 0..60 {
+            world.step(Action::Continuous(&[0.0, 0.3, 0.0])).expect("it runs");
+        }
+        world
+    }
+
+    fn colors(world: &CarRacing, wanted: fn([u8; 3]) -> bool) -> usize {
+        world.frame.as_chunks::<3>().0.iter().filter(|rgb| wanted(**rgb)).count()
+    }
+
+    #[test]
+    fn kinds_of_things_leave_the_picture_and_not_the_physics() {
+        for picture in [PictureKind::Exact, PictureKind::Fast, PictureKind::Classic] {
+            let plain = world(picture);
+            let grey = |[r, g, b]: [u8; 3]| r.abs_diff(g) < 4 && r.abs_diff(b) < 4 && (90..=115).contains(&r);
+            assert!(colors(&plain, grey) > 300, "{picture:?}");
+            let mut all = world(picture);
+            for kind in KINDS {
+                let mut edited = world(picture);
+                edited.edit_state(&StateEdit::Erase(kind)).expect("it has that");
+                all.edit_state(&StateEdit::Erase(kind)).expect("it has that");
+                if kind == "road" {
+                    assert!(colors(&edited, grey) < 20, "{picture:?}");
+                }
+                let bottom = edited.frame[86 * SIDE * 3..].iter().any(|&byte| byte > 60);
+                assert_eq!(bottom, kind != "indicators", "{picture:?} {kind}");
+                let action = [0.1, 0.2, 0.0];
+                let mut beside = plain.clone();
+                for _ in 0..5 {
+                    let steps =
+                        [&mut beside, &mut edited].map(|world| world.step(Action::Continuous(&action)));
+                    assert_eq!(steps[0], steps[1], "{picture:?} {kind}");
+                }
+                assert_eq!(beside.state(), edited.state(), "{picture:?} {kind}");
+                edited.reset(Some(3));
+                beside.reset(Some(3));
+                assert_eq!(beside.frame, edited.frame, "a reset brings it back: {picture:?} {kind}");
+            }
+            let green = |[r, g, b]: [u8; 3]| r.abs_diff(b) < 4 && r.abs_diff(100) < 4 && g.abs_diff(202) < 4;
+            assert!(colors(&all, green) > 84 * SIDE - 200, "only field and car are left: {picture:?}");
+        }
+    }
+
+    #[test]
+    fn edits_that_make_no_sense_are_refused() {
+        let mut world = world(PictureKind::Fast);
+        let refused = world.edit_state(&StateEdit::Erase("trees")).expect_err("there are none");
+        assert!(refused.to_string().contains("road, kerbs, grass, indicators"), "{refused}");
+        assert!(world.edit_state(&StateEdit::Block([1, 1])).is_err());
+        let mut none = vec![];
+        CarRacing::new(CarRacingConfig::default()).expect("valid").situation(&mut none);
+        assert!(none.is_empty(), "there is no track yet");
+        world.situation(&mut none);
+        assert_eq!(none.len(), 6);
+    }
 }

@@ -9,7 +9,8 @@ const SCALE: f64 = 6.0;
 const TRACK_RAD: f64 = 900.0 / SCALE;
 const DETAIL_STEP: f64 = 21.0 / SCALE;
 const TURN_RATE: f64 = 0.31;
-const HALF_WIDTH: f64 = 40.0 / SCALE;
+/// Half the width of the road, units.
+pub(super) const HALF_WIDTH: f64 = 40.0 / SCALE;
 const BORDER: f64 = 8.0 / SCALE;
 const BORDER_MIN_COUNT: usize = 4;
 const CHECKPOINTS: usize = 12;

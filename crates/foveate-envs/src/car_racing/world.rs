@@ -32,6 +32,8 @@ pub(super) struct World {
     grid: TileIndex,
     visited: Vec<bool>,
     track_id: u64,
+    /// What is taken out of the picture until the next reset.
+    erased: Erased,
     colors: Colors,
     pub(super) car: Car,
     pub(super) t: f64,
@@ -39,6 +41,29 @@ pub(super) struct World {
     score_before: f64,
     pub(super) tiles_visited: usize,
     new_lap: bool,
+}
+
+/// What [`World::erase`] can take out of the picture.
+pub(super) const KINDS: [&str; 4] = ["road", "kerbs", "grass", "indicators"];
+
+/// What was taken out of the picture, in the order of [`KINDS`]; the physics stay as they are.
+#[derive(Debug, Clone, Default)]
+struct Erased {
+    road: bool,
+    kerbs: bool,
+    /// The lighter squares of the ground.
+    grass: bool,
+    indicators: bool,
+    /// What is left of the road.
+    left: Vec<RoadQuad>,
+    /// Of what is left.
+    track_id: u64,
+}
+
+/// Pictures index the road by this number, so no two roads may share it.
+fn new_track_id() -> u64 {
+    static TRACKS: AtomicU64 = AtomicU64::new(1);
+    TRACKS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The outcome of a step, before any time limit.
@@ -67,6 +92,7 @@ impl World {
             grid: TileIndex::default(),
             visited: Vec::new(),
             track_id: 0,
+            erased: Erased::default(),
             colors: Colors::default(),
             car: Car::default(),
             t: 0.0,
@@ -100,6 +126,7 @@ impl World {
             self.make_track(seed, randomize);
             self.made_by = made_by;
         }
+        self.erased = Erased::default();
         self.road.clear();
         self.variants.lay_lane(&self.track.road, &mut self.road);
         self.road.extend_from_slice(&self.track.road);
@@ -117,8 +144,6 @@ impl World {
 
     /// Draws colours, if requested, and a track.
     fn make_track(&mut self, seed: Option<u64>, randomize: bool) {
-        // Pictures index the road by this number, so no two tracks may share it.
-        static TRACKS: AtomicU64 = AtomicU64::new(1);
         if let Some(seed) = seed {
             self.stream.reseed(seed);
         }
@@ -126,7 +151,7 @@ impl World {
             self.draw_colors();
         }
         self.track.create(&mut self.stream);
-        self.track_id = TRACKS.fetch_add(1, Ordering::Relaxed);
+        self.track_id = new_track_id();
         let Track { road, tiles, .. } = &self.track;
         self.grid.build(tiles.iter().map(|&at| &road[at as usize]));
     }
@@ -201,6 +226,7 @@ impl World {
     pub(super) fn drive(&mut self, controls: &Controls) {
         self.car.control(controls);
         self.advance();
+        self.leave_out();
     }
 
     /// Reward and end of the step, after the picture: the score in the picture does not include this step's
@@ -218,11 +244,44 @@ impl World {
         StepOutcome { reward, terminated }
     }
 
+    /// Takes everything of a kind out of the picture until the next reset; whether there is such a kind.
+    pub(super) fn erase(&mut self, kind: &str) -> bool {
+        let Erased { road, kerbs, grass, indicators, .. } = &mut self.erased;
+        let Some(erased) =
+            KINDS.iter().zip([road, kerbs, grass, indicators]).find(|(name, _)| **name == kind)
+        else {
+            return false;
+        };
+        *erased.1 = true;
+        self.erased.track_id = new_track_id();
+        self.leave_out();
+        true
+    }
+
+    /// Copies what is left of the road, if some of it was erased.
+    fn leave_out(&mut self) {
+        let Erased { road, kerbs, left, .. } = &mut self.erased;
+        left.clear();
+        if *road || *kerbs {
+            left.extend(self.road.iter().filter(|quad| match quad.paint {
+                Paint::Road { .. } => !*road,
+                Paint::White | Paint::Red => !*kerbs,
+                Paint::Rgb(_) => true,
+            }));
+        }
+    }
+
     /// The current scene, ready to draw.
     pub(super) fn scene(&self) -> Scene<'_> {
+        let Erased { road, kerbs, grass, indicators, .. } = self.erased;
+        let (road, track_id) = if road || kerbs {
+            (&self.erased.left, self.erased.track_id)
+        } else {
+            (&self.road, self.track_id)
+        };
         let mut scene = Scene {
-            road: &self.road,
-            track_id: self.track_id,
+            road,
+            track_id,
             t: self.t,
             hull: self.car.island.hull.body,
             wheels: std::array::from_fn(|i| self.car.wheel(i)),
@@ -231,9 +290,13 @@ impl World {
             colors: self.colors,
             backdrop: None,
             side_bars: 0.0,
+            indicators: !indicators,
             blob: None,
         };
         self.variants.dress(&mut scene);
+        if grass {
+            scene.colors.grass = scene.colors.field;
+        }
         scene
     }
 }

@@ -577,6 +577,14 @@ impl Env for Shifted {
         self.env.grid_view()
     }
 
+    fn kinds(&self) -> &'static [&'static str] {
+        self.env.kinds()
+    }
+
+    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
+        self.env.situation(quantities);
+    }
+
     /// Edits the world's own state; the observation follows.
     fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
         self.env.edit_state(edit)?;

@@ -459,6 +459,14 @@ impl Env for Wrapped {
         self.env.grid_view()
     }
 
+    fn kinds(&self) -> &'static [&'static str] {
+        self.env.kinds()
+    }
+
+    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
+        self.env.situation(quantities);
+    }
+
     /// Edits the world's own state, unless the wrappers keep observations of earlier steps, which would then be of another
     /// world.
     fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {

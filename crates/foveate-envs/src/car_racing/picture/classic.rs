@@ -72,7 +72,7 @@ impl ClassicPicture {
         self.road.draw(scene, &view, &mut self.canvas);
         self.draw_car(scene, &view);
         self.draw_indicators(scene);
-        if self.label {
+        if self.label && scene.indicators {
             label::draw(scene.score, &mut self.canvas);
         }
         self.canvas.write(frame);
@@ -150,6 +150,9 @@ impl ClassicPicture {
             let width = scene.side_bars;
             window_rectangle(canvas, [0.0, 5.0 * STEP_Y], [width, 800.0], BLACK);
             window_rectangle(canvas, [1000.0 - width, 5.0 * STEP_Y], [1000.0, 800.0], BLACK);
+        }
+        if !scene.indicators {
+            return;
         }
         let mut vertical = |place: f64, value: f64, color: u32| {
             let corner = [place * STEP_X, STEP_Y + STEP_Y * value];

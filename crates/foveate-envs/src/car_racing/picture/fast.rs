@@ -83,7 +83,9 @@ impl FastPicture {
         self.car.draw(scene, &lens);
         self.resolve(scene, &lens, bounded, frame);
         hud::draw(scene, frame);
-        self.score.draw(scene.score, frame);
+        if scene.indicators {
+            self.score.draw(scene.score, frame);
+        }
     }
 
     /// Adds up the layers, row by row, and writes the world's part of the frame.

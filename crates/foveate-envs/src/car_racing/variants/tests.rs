@@ -101,6 +101,7 @@ fn scene(road: &[RoadQuad]) -> Scene<'_> {
         colors: Colors::default(),
         backdrop: None,
         side_bars: 0.0,
+        indicators: true,
         blob: None,
     }
 }

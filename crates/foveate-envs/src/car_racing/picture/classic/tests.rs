@@ -33,6 +33,7 @@ impl Owned {
             rgb,
         });
         Scene {
+            indicators: true,
             road: &self.road,
             track_id,
             t,

@@ -40,6 +40,7 @@ pub(super) fn bars(scene: &Scene<'_>) -> impl Iterator<Item = Shape> {
         (spin, lying(30.0, -0.8 * spin), [255, 0, 0]),
     ]
     .into_iter()
+    .take(if scene.indicators { BARS } else { 1 })
     .filter(|(value, ..)| value.abs() > 1e-4)
     .map(|(_, corners, color)| Shape::cut(&corners, color, false))
 }

@@ -71,6 +71,8 @@ impl ExactPicture {
         }
         self.cells.shrink(&self.palette, frame);
         self.hud.draw(scene, frame);
-        self.text.draw(scene.score, frame);
+        if scene.indicators {
+            self.text.draw(scene.score, frame);
+        }
     }
 }

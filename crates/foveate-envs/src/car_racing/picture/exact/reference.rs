@@ -181,6 +181,7 @@ fn cells_show_what_the_whole_canvas_shows() {
             colors: Colors { road: [0.0; 3].map(|_| random.between(0.0, 210.0)), ..Colors::default() },
             backdrop: (round % 40 == 1).then_some(backdrop),
             side_bars: if round % 7 == 0 { 75.0 } else { 0.0 },
+            indicators: true,
             blob: (round % 3 == 1).then_some(Blob { corner: [0.42, 0.15], side: 0.16, rgb: [255, 0, 9] }),
         };
         let mut frame = vec![0; FRAME_BYTES];

@@ -11,6 +11,9 @@ const FIRST_ROW: usize = 84;
 pub(super) fn draw(scene: &Scene<'_>, frame: &mut [u8]) {
     let bar = &mut frame[FIRST_ROW * SIDE * 3..];
     bar.fill(0);
+    if !scene.indicators {
+        return;
+    }
     // Integer rectangles on the 1000 x 800 canvas, both ends included; later ones are drawn over earlier
     // ones.
     let speed = f64::from(scene.hull.velocity[0]).hypot(f64::from(scene.hull.velocity[1]));

@@ -36,6 +36,9 @@ pub(super) fn draw(scene: &Scene<'_>, canvas: &mut Canvas<'_>) {
     }
     let (u, top) = (unit(size), size[1] - strip);
     canvas.fill(&[[0.0, top], [size[0], top], size, [0.0, size[1]]], STRIP);
+    if !scene.indicators {
+        return;
+    }
     // The content of the strip is 560 units wide and centred.
     let left = 0.5 * size[0] - 280.0 * u;
     let at = |x: f32, y: f32| [left + x * u, top + y * u];
