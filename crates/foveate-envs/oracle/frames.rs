@@ -77,6 +77,7 @@ impl<R: Read> Frames<R> {
             colors: self.colors,
             backdrop: None,
             side_bars: 0.0,
+            indicators: true,
             blob: None,
         }
     }

@@ -85,6 +85,7 @@ fn text_scene(score: f64) -> Scene<'static> {
         colors: Colors::default(),
         backdrop: None,
         side_bars: 0.0,
+        indicators: true,
         blob: None,
     }
 }

@@ -43,6 +43,26 @@ impl Estimate {
         Estimate::ratio(numbers, &vec![1.0; numbers.len()]).unwrap_or(Estimate { value: 0.0, interval: None })
     }
 
+    /// With two digits and its interval: `0.45 (0.38 … 0.51)`.
+    pub fn plain(&self) -> String {
+        self.said(|x| format!("{x:.2}").replace('-', "−"))
+    }
+
+    /// In per cent: `7.8 % (6.9 % … 8.8 %)`.
+    pub fn percent(&self) -> String {
+        self.said(|x| {
+            let digits = if x.abs() < 0.001 { 3 } else { 1 };
+            format!("{:.digits$} %", 100.0 * x).replace('-', "−")
+        })
+    }
+
+    fn said(&self, say: impl Fn(f64) -> String) -> String {
+        match self.interval {
+            Some([low, high]) => format!("{} ({} … {})", say(self.value), say(low), say(high)),
+            None => say(self.value),
+        }
+    }
+
     fn resampled(above: &[f64], below: &[f64], resamples: usize) -> Option<Estimate> {
         let pairs: Vec<[f64; 2]> = above.iter().zip(below).map(|(&a, &b)| [a, b]).collect();
         let Ratio { value, error } = ratio(pairs.iter().copied())?;

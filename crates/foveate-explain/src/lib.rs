@@ -25,6 +25,7 @@ pub mod faithful;
 pub mod figure;
 pub mod interest;
 mod intervene;
+mod least_squares;
 pub mod looks;
 mod mask;
 mod node_maps;

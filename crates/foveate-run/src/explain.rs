@@ -57,6 +57,8 @@ pub struct ExplainRequest<'a> {
     pub episodes: usize,
     /// Decisions per episode that are tested.
     pub decisions: usize,
+    /// Untrained agents of the same kind that the agent is compared with; [`UNTRAINED`] are advised.
+    pub untrained: usize,
     /// Steps after which an episode is truncated; `None` for the world's own limit.
     pub max_steps: Option<usize>,
     /// Threads; 0 for as many as there are cores.
@@ -159,6 +161,7 @@ fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
         seed: request.seed,
         episodes: request.episodes,
         decisions: request.decisions,
+        untrained: request.untrained,
         max_steps: request.max_steps,
         dimensions,
         sensors: request.sensors.iter().map(ToString::to_string).collect(),
@@ -225,7 +228,7 @@ pub fn heads(
     Ok(report)
 }
 
-/// Compares what agents act on: what matters, by which path, in which order; `untrained` agents of each kind go through the same.
+/// Compares what agents act on: what matters, by which path, in which order.
 /// `requests` are named rows, all with the folder, seed and size of the first. Calls `progress` repeatedly.
 ///
 /// # Errors
@@ -233,7 +236,6 @@ pub fn heads(
 /// older report is then untouched.
 pub fn compare(
     requests: &[(String, ExplainRequest<'_>)],
-    untrained: usize,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Comparison, RunError> {
@@ -251,7 +253,7 @@ pub fn compare(
             progress(Progress { done, ..now });
         };
         let scheduler = ThreadScheduler { workers, stop };
-        let study = study_swaps(&study_request(request), untrained, &scheduler, &mut part).map_err(failed)?;
+        let study = study_swaps(&study_request(request), &scheduler, &mut part).map_err(failed)?;
         let taken: Vec<&str> = studies.iter().map(|(name, _)| &**name).collect();
         studies.push((file_name(name, &taken), study));
     }

@@ -24,6 +24,7 @@ fn main() -> Result<(), Error> {
         seed: 1,
         episodes: 5,
         decisions: 8,
+        untrained: 5,
         max_steps: Some(120),
         workers: 0,
         out: Path::new("report"),

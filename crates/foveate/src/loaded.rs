@@ -83,6 +83,8 @@ pub struct Explanation<'a> {
     pub episodes: usize,
     /// Decisions per episode that are tested.
     pub decisions: usize,
+    /// Untrained agents of the same kind that go through the same measurement.
+    pub untrained: usize,
     /// Maximum steps per episode, if the world's own limit is not lower.
     pub max_steps: Option<usize>,
     /// Threads; 0 for one per core.
@@ -313,7 +315,7 @@ pub fn load_all<P: AsRef<Path>>(
 }
 
 /// Compares what agents act on, each in its own world, and in that world with each of its shifts alone; loads the champion when no
-/// name is given. `untrained` agents of each kind go through the same.
+/// name is given.
 ///
 /// # Errors
 /// Those of [`LoadedAgent::load`] and [`LoadedAgent::evaluate`]; when an agent has nothing that could be swapped; when the
@@ -322,7 +324,6 @@ pub fn compare_explanations<P: AsRef<Path>>(
     names: &[P],
     world: &World,
     explanation: &Explanation<'_>,
-    untrained: usize,
     stop: &Stop,
     progress: &mut dyn FnMut(explain::Progress),
 ) -> Result<Comparison, RunError> {
@@ -354,17 +355,29 @@ pub fn compare_explanations<P: AsRef<Path>>(
             (name.clone(), explain_request(&**env, &**agent, labels.clone(), explanation))
         })
         .collect();
-    explain::compare(&requests, untrained, stop, progress)
+    explain::compare(&requests, stop, progress)
 }
 
 fn explain_request<'a>(
     env: &'a dyn Env,
     agent: &'a dyn Agent,
     labels: Labels,
-    &Explanation { seed, episodes, decisions, max_steps, workers, out }: &Explanation<'a>,
+    &Explanation { seed, episodes, decisions, untrained, max_steps, workers, out }: &Explanation<'a>,
 ) -> ExplainRequest<'a> {
     let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
-    ExplainRequest { env, agent, labels, sensors, seed, episodes, decisions, max_steps, workers, out }
+    ExplainRequest {
+        env,
+        agent,
+        labels,
+        sensors,
+        seed,
+        episodes,
+        decisions,
+        untrained,
+        max_steps,
+        workers,
+        out,
+    }
 }
 
 fn stem(path: &Path) -> String {

@@ -111,8 +111,15 @@ fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
     assert!(picture.is_file());
 
     let out = dir.path().join("report");
-    let explanation =
-        Explanation { seed: 1, episodes: 2, decisions: 4, max_steps: None, workers: 1, out: &out };
+    let explanation = Explanation {
+        seed: 1,
+        episodes: 2,
+        decisions: 4,
+        untrained: 2,
+        max_steps: None,
+        workers: 1,
+        out: &out,
+    };
     trained.explain(&world, &explanation, &Stop::default(), &mut |_| {}).expect("it is explained");
     assert!(out.join("index.html").is_file());
 

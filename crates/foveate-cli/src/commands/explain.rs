@@ -40,8 +40,8 @@ pub(crate) struct Explain {
     /// a row of its own
     #[arg(long)]
     compare: bool,
-    /// Untrained agents of each kind that go through the same, with --compare
-    #[arg(long, default_value_t = UNTRAINED, value_name = "N", requires = "compare")]
+    /// Untrained agents of each kind that go through the same measurement
+    #[arg(long, default_value_t = UNTRAINED, value_name = "N")]
     untrained: usize,
     /// The seed of the world's random stream; its first episode is the one shown
     #[arg(long, default_value_t = 1)]
@@ -77,8 +77,8 @@ impl Explain {
         let stop = stop_on_ctrl_c()?;
         let (ticker, clock) = (out::ticker(), Wall::start());
         let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
-        let how = Explanation { seed, episodes, decisions, max_steps, workers, out };
-        let compared = compare_explanations(&names, &world, &how, untrained, &stop, &mut |progress| {
+        let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
+        let compared = compare_explanations(&names, &world, &how, &stop, &mut |progress| {
             ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
         });
         drop(ticker);
@@ -98,10 +98,10 @@ impl Explain {
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let (ticker, clock) = (out::ticker(), Wall::start());
-        let Explain { seed, episodes, decisions, max_steps, workers, ref out, .. } = self;
+        let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
         let report = loaded.explain(
             &world,
-            &Explanation { seed, episodes, decisions, max_steps, workers, out },
+            &Explanation { seed, episodes, decisions, untrained, max_steps, workers, out },
             &stop,
             &mut |progress| ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]),
         );

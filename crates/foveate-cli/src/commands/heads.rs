@@ -95,7 +95,7 @@ impl Heads {
         let report = loaded.heads(
             &world,
             analysis.0,
-            &Explanation { seed, episodes, decisions, max_steps, workers, out },
+            &Explanation { seed, episodes, decisions, untrained: 0, max_steps, workers, out },
             &stop,
             &mut |progress| ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]),
         );

@@ -84,7 +84,8 @@ pub fn dots(of: DotPlot<'_>) -> Figure {
         let middle = top + (i as f64 + 0.5) * LINE;
         plot.sheet.text((left - 10.0, middle + 4.0), LETTERS, Anchor::End, Ink::Text, *name);
         for (k, row) in rows.iter().enumerate() {
-            let y = middle + (k as f64 - (rows.len() as f64 - 1.0) / 2.0) * 13.0;
+            let apart = 13.0_f64.min((LINE - 4.0) / rows.len() as f64);
+            let y = middle + (k as f64 - (rows.len() as f64 - 1.0) / 2.0) * apart;
             if let Some(interval) = row.interval {
                 let [from, to] = interval.map(|v| plot.x.within(v));
                 plot.sheet.line(vec![(from, y), (to.max(from + 0.5), y)], row.ink, 2.0, 0.75);
@@ -101,7 +102,7 @@ pub fn dots(of: DotPlot<'_>) -> Figure {
             kinds.push((row.ink, &row.kind));
         }
     }
-    if kinds.len() < 3 && of.band.is_none() {
+    if kinds.len() < if of.wide { 5 } else { 3 } && of.band.is_none() {
         plot.legend(&kinds);
     }
     let mut table = DataTable::new(&["what", "kind", "mean", "low", "high"]);

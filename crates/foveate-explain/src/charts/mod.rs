@@ -7,6 +7,7 @@ mod learning;
 mod lines;
 mod looks;
 mod pictures;
+mod positions;
 mod time;
 
 pub use attention::attention_figure;
@@ -17,6 +18,7 @@ pub use lines::{LinePlot, LineScale, line_plot};
 pub(crate) use looks::glow;
 pub use looks::{around, attention_map, hold_lengths, importance, over_time, region_shares};
 pub use pictures::{Card, SaliencyRow, cards, patch_samples, saliency_maps};
+pub use positions::{PositionsPanel, positions};
 pub use time::traces;
 
 /// The 95 % interval of a mean, if there is one.

@@ -2,11 +2,13 @@
 
 mod player;
 
+use std::borrow::Cow;
+
 use foveate_core::Image;
 
 use crate::figure::{Dress, Figure, Ink, style_rules, svg, variables};
 use crate::text::{base64, escape, joined};
-pub use player::{PageFilm, player_data};
+pub use player::{FilmEffects, PageFilm, player_data};
 
 const TEMPLATE: &str = include_str!("template.html");
 const PLAIN_TEMPLATE: &str = include_str!("plain.html");
@@ -63,7 +65,7 @@ pub enum Mood {
 /// A part of the page.
 pub struct Section {
     /// Its anchor.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// Its heading.
     pub title: String,
     /// What it is about, a paragraph each.
@@ -79,7 +81,7 @@ impl ReportPage<'_> {
     pub fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         let sections: String = self.sections.iter().map(|section| section.html("", png)).collect();
         let contents = std::iter::once(("episode", "The episode"))
-            .chain(self.sections.iter().map(|s| (s.id, &*s.title)))
+            .chain(self.sections.iter().map(|s| (&*s.id, &*s.title)))
             .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>", escape(title)));
         let parts = [
             ("title", escape(&self.title)),
@@ -189,7 +191,7 @@ fn figure_html(folder: &str, figure: &Figure, png: &dyn Fn(Image<'_>) -> Vec<u8>
     let name = figure.name;
     let (id, file) = (escape(&format!("{folder}{name}")), escape(&format!("{folder}figures/{name}")));
     format!(
-        "<figure{wide} id=\"{id}\"><figcaption><b>{}</b></figcaption><div class=\"sheet\">{}</div>\
+        "<figure{wide} id=\"figure-{id}\"><figcaption><b>{}</b></figcaption><div class=\"sheet\">{}</div>\
          <p class=\"caption\">{} <span class=\"files\"><a href=\"{file}.svg\">SVG</a> <a \
          href=\"{file}.png\">PNG</a> <a href=\"{file}.csv\">CSV</a></span></p></figure>",
         escape(&figure.title),

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use foveate_core::statistics::quantile;
+
 use crate::text::base64;
 use crate::trajectory::{Dimension, Trajectory};
 
@@ -23,16 +25,27 @@ pub struct PageFilm<'a> {
 /// Most bytes of importance maps that a page carries; longer episodes keep every second, third, … map.
 const MAP_BYTES: usize = 900_000;
 
+/// What is attended in an episode, and how far the action changes without it: with its value from other episodes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FilmEffects {
+    /// Steps for which a row holds.
+    pub every: usize,
+    /// `[rows]`: the effects of what the decision attends to, the most important first.
+    pub rows: Vec<Vec<f64>>,
+}
+
 /// The data of the player as JSON.
 ///
 /// * `maps`: `[n_patches]` importance at every step; empty for a policy without attention.
 /// * `picture`: width and height of the agent's picture.
+/// * `effects`: how far the action changes without each of the patches that a step looks at.
 pub fn player_data(
     film: &PageFilm<'_>,
     episode: &Trajectory,
     maps: &[Vec<f32>],
     picture: [usize; 2],
     dimensions: &[Dimension],
+    effects: Option<&FilmEffects>,
 ) -> String {
     let round = |value: f64, digits: i32| {
         let scale = 10_f64.powi(digits);
@@ -48,6 +61,11 @@ pub fn player_data(
             "width": grid.width(), "height": grid.height(),
             "at": episode.selected,
             "every": every,
+            "effects": effects.map(|of| json!({
+                "every": of.every,
+                "most": most(of),
+                "rows": of.rows.iter().map(|row| row.iter().map(|&x| round(x, 4)).collect::<Vec<f64>>()).collect::<Vec<_>>(),
+            })),
             "maps": base64(&maps.iter().step_by(every).flat_map(|map| levels(map)).collect::<Vec<u8>>()),
         })
     });
@@ -66,6 +84,12 @@ pub fn player_data(
         "gaze": gaze,
     });
     data.to_string()
+}
+
+/// The effect that is drawn strongest: larger ones are rare.
+fn most(effects: &FilmEffects) -> f64 {
+    let all: Vec<f64> = effects.rows.iter().flatten().copied().collect();
+    if all.is_empty() { 1.0 } else { quantile(&all, 0.98).max(1e-4) }
 }
 
 /// Importance as bytes: the square root of its part of the largest, so that faint places still show.

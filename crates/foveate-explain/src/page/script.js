@@ -38,6 +38,13 @@
     document.querySelector('.screens').classList.add('single');
   }
 
+  // How far the action changes without the patch of this rank; null where that was not measured.
+  function effectOf(at, rank) {
+    const effects = gaze.effects;
+    const row = effects ? effects.rows[Math.floor(at / effects.every)] : null;
+    return row && rank < row.length ? row[rank] : null;
+  }
+
   function drawScreens() {
     if (film.readyState < 2) return;
     if (data.world) {
@@ -58,9 +65,14 @@
         const w = gaze.patch * across, h = gaze.patch * down;
         pen.fillStyle = 'rgba(255,255,255,' + 0.75 * opacity + ')';
         pen.fillRect(x, y, w, h);
-        pen.lineWidth = 3;
-        pen.strokeStyle = 'rgba(255,182,77,' + (0.25 + 0.75 * opacity) + ')';
-        pen.strokeRect(x + 1.5, y + 1.5, w - 3, h - 3);
+        // Brightness is the claim; the border is the measured effect, where there is one.
+        const effect = effectOf(at, rank);
+        const strength = effect === null ? 0.25 + 0.75 * opacity : Math.min(1, effect / gaze.effects.most);
+        const line = effect === null ? 3 : 1.5 + 5 * strength;
+        pen.lineWidth = line;
+        pen.strokeStyle = effect === null ? 'rgba(255,182,77,' + strength + ')'
+          : 'rgb(' + Math.round(70 + 185 * strength) + ',' + Math.round(78 + 42 * strength) + ',' + Math.round(110 - 80 * strength) + ')';
+        pen.strokeRect(x + line / 2, y + line / 2, w - line, h - line);
       }
     }
     if (overlay === 'heat' && maps) {
@@ -178,6 +190,10 @@
     const at = Math.min(step, steps - 1);
     const parts = data.names.map((name, i) => name + ' <b>' + said(data.actions[i][at], 2) + '</b>');
     if (gaze) parts.push('the ' + gaze.at[at].length + ' patches hold <b>' + Math.round(data.shares[at] * 100) + ' %</b> of all importance');
+    if (gaze && gaze.effects) {
+      const effects = gaze.at[at].map((_, rank) => effectOf(at, rank) ?? 0), most = Math.max(...effects);
+      parts.push('the patch that moves the action most is number <b>' + (effects.indexOf(most) + 1) + '</b> by attention (<b>' + said(most * 100, 1) + ' %</b>)');
+    }
     $('readout').innerHTML = step < steps ? parts.join(' · ') : 'the end: score <b>' + said(data.scores[steps - 1], 1) + '</b>';
     drawScreens();
     drawCursor();

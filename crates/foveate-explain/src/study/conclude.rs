@@ -18,7 +18,6 @@ pub(super) struct Findings {
     pub(super) driving: Conclusion,
     /// Score lost by covering attended places in whole episodes, beyond what covering as many other pixels costs.
     pub(super) cost: Vec<Cost>,
-    pub(super) random_driving: Conclusion,
     /// Decisions for which perturbation saliency was computed.
     pub(super) salient: usize,
     /// Saliency against attention: rank correlation and its null, overlap and its null.
@@ -45,7 +44,6 @@ pub(super) fn conclude(found: &Found) -> Findings {
         found.random_claims.iter().map(|sums| sums[fill][which]).collect()
     };
     let own = [Faithfulness::of(&column(0, 0)), Faithfulness::of(&column(1, 0))];
-    let (random_driving, _) = driving(&found.random_scores, n);
     let foil = [Faithfulness::of(&column(0, 1)), Faithfulness::of(&column(1, 1))];
     let random_decisions = Conclusion::of(&[(own[0], foil[0]), (own[1], foil[1])], n);
     claims.push(Claim::new("random-weight agent, of itself", own, foil, Some(random_decisions)));
@@ -60,15 +58,13 @@ pub(super) fn conclude(found: &Found) -> Findings {
             Intervention { name: name.to_owned(), fill: fill.to_string(), change, interval, size }
         })
         .collect();
-    let drive = |(random, (condition, scores)): (bool, &(Condition, Vec<f64>))| Drive {
+    let drive = |(condition, scores): &(Condition, Vec<f64>)| Drive {
         name: condition.name().to_owned(),
         fill: condition.fill().map(|fill| fill.to_string()).unwrap_or_default(),
-        random_weights: random,
         mean: statistics::mean(scores),
         interval: statistics::mean_interval(scores),
         scores: scores.clone(),
     };
-    let drives = found.scores.iter().map(|s| (false, s)).chain(found.random_scores.iter().map(|s| (true, s)));
     let agreement = [0, 1, 2, 3].map(|which| {
         found.over_episodes(|p| {
             let salient = p.salient.as_ref()?;
@@ -85,10 +81,9 @@ pub(super) fn conclude(found: &Found) -> Findings {
         decisions: claims[0].verdict.unwrap_or(Conclusion::Undecided),
         claims,
         interventions,
-        drives: drives.map(drive).collect(),
+        drives: found.scores.iter().map(drive).collect(),
         driving,
         cost,
-        random_driving,
         salient: found.probed.iter().flatten().filter(|p| p.salient.is_some()).count(),
         agreement,
     }

@@ -1,9 +1,11 @@
 //! The report's figures.
 
 use crate::charts::{
-    Card, DotPlot, DotRow, SaliencyRow, around, attention_map, cards, curves, dots, hold_lengths, importance,
-    over_time, patch_samples, percent, region_shares, saliency_maps, traces,
+    Card, DotPlot, DotRow, PositionsPanel, SaliencyRow, around, attention_map, cards, curves, dots,
+    hold_lengths, importance, over_time, patch_samples, percent, positions, region_shares, saliency_maps,
+    traces,
 };
+use crate::estimate::Estimate;
 use crate::faithful::Conclusion;
 use crate::figure::{Figure, Ink, short};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
@@ -16,6 +18,7 @@ use super::Mean;
 use super::conclude::Findings;
 use super::conditions::Condition;
 use super::phases::{Found, LookedAt};
+use super::positions::Encoded;
 use super::probes::levels;
 use super::report_page::count;
 
@@ -24,12 +27,16 @@ pub(super) struct Figures {
     pub(super) looks: Vec<Figure>,
     pub(super) interest: Vec<Figure>,
     pub(super) tests: Vec<Figure>,
+    pub(super) world: Vec<Figure>,
+    pub(super) positions: Vec<Figure>,
     pub(super) saliency: Vec<Figure>,
 }
 
 impl Figures {
     pub(super) fn all(&self) -> impl Iterator<Item = &Figure> {
-        self.looks.iter().chain(&self.interest).chain(&self.tests).chain(&self.saliency)
+        [&self.looks, &self.interest, &self.tests, &self.world, &self.positions, &self.saliency]
+            .into_iter()
+            .flatten()
     }
 }
 
@@ -47,9 +54,7 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
         let places = regions(&density, grid);
         let held = holds(&found.episodes);
         let changes = around_changes(&found.episodes, &found.scale);
-        let bytes = found.mean_picture.iter().map(|&v| v.round() as u8).collect();
-        let [width, height] = found.shown.picture;
-        let mean = ImageBuf::from_rgb(width, height, bytes).unwrap_or_else(|| ImageBuf::black(width, height));
+        let mean = mean_picture(found);
         looks.push(attention_map(
             &density,
             grid,
@@ -109,7 +114,11 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
     }
     tests.extend(curve_figures(found));
     let saliency = if found.has_attention { saliency_figures(found, findings) } else { vec![] };
-    Figures { looks, interest, tests, saliency }
+    let world = if found.erasures.is_empty() { vec![] } else { vec![erasures_figure(found)] };
+    let encoded = found.encoded();
+    let positions =
+        if encoded.is_empty() { vec![] } else { vec![positions_figure(&encoded, &mean_picture(found))] };
+    Figures { looks, interest, tests, world, positions, saliency }
 }
 
 fn faithfulness_figure(findings: &Findings, episodes: usize) -> Figure {
@@ -179,7 +188,7 @@ fn interventions_figure(findings: &Findings, episodes: usize) -> Figure {
 }
 
 fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
-    let rows = findings.drives.iter().filter(|d| !d.random_weights).map(|d| DotRow {
+    let rows = findings.drives.iter().map(|d| DotRow {
         name: d.name.clone(),
         kind: if d.fill == "mean" { said(Fill::Mean).to_owned() } else { d.fill.clone() },
         ink: match &*d.fill {
@@ -210,6 +219,75 @@ fn scores_figure(findings: &Findings, episodes: usize) -> Figure {
         label: short,
         rows,
     })
+}
+
+fn mean_picture(found: &Found) -> ImageBuf {
+    let bytes = found.mean_picture.iter().map(|&v| v.round() as u8).collect();
+    let [width, height] = found.shown.picture;
+    ImageBuf::from_rgb(width, height, bytes).unwrap_or_else(|| ImageBuf::black(width, height))
+}
+
+fn erasures_figure(found: &Found) -> Figure {
+    let mut rows = vec![];
+    for erasure in &found.erasures {
+        let mut row = |kind: &str, ink: Ink, of: &Estimate, remark: Option<(Ink, String)>| {
+            rows.push(DotRow {
+                name: erasure.kind.clone(),
+                kind: kind.into(),
+                ink,
+                value: of.value,
+                interval: of.interval,
+                remark,
+            });
+        };
+        let remark = erasure
+            .cost
+            .as_ref()
+            .map(|cost| (Ink::Text, format!("score {}", short(-cost.difference.round()))));
+        row("change of the action", Ink::Attention, &erasure.change, remark);
+        row("its share of the picture", Ink::Muted, &erasure.pixels, None);
+        if let Some(looked_at) = &erasure.looked_at {
+            row("its share of what it looks at", Ink::Control, looked_at, None);
+        }
+    }
+    dots(DotPlot {
+        name: "erased",
+        title: "Things taken out of the world",
+        caption: format!(
+            "A kind of thing is taken out and the picture drawn anew. On the right: what whole episodes without it score more or \
+             less. {}.",
+            intervals("Bars", found.episodes.len())
+        ),
+        wide: true,
+        axis: "share",
+        domain: None,
+        band: None,
+        label: percent,
+        rows,
+    })
+}
+
+fn positions_figure(encoded: &[Encoded], under: &ImageBuf) -> Figure {
+    let panels: Vec<PositionsPanel<'_>> = encoded
+        .iter()
+        .map(|of| PositionsPanel {
+            name: &of.quantity,
+            remark: format!(
+                "told: {}; one deviation is {}",
+                of.r2.plain(),
+                short((of.deviation * 1000.0).round() / 1000.0)
+            ),
+            moves: &of.moves,
+        })
+        .collect();
+    positions(
+        &panels,
+        under,
+        "Each arrow is a selected patch, numbered by its rank. It leads from where the patch lies on average when the quantity is \
+         one standard deviation below its mean to where it lies at one above; a dot stays where it is. Told is the share of its variance \
+         (R²) that a linear function of all positions explains in episodes that it was not fitted to."
+            .into(),
+    )
 }
 
 fn curve_figures(found: &Found) -> Vec<Figure> {
@@ -354,7 +432,7 @@ fn ink(fill: Fill) -> Ink {
 }
 
 /// What bars and bands show, in words.
-fn intervals(what: &str, episodes: usize) -> String {
+pub(super) fn intervals(what: &str, episodes: usize) -> String {
     if episodes == 1 {
         "one episode has no interval".to_owned()
     } else {

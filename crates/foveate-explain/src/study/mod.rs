@@ -7,12 +7,14 @@
 mod cells;
 mod conclude;
 mod conditions;
+mod erase;
 mod figures;
 mod film;
 mod head;
 mod heads;
 mod phases;
 mod play;
+mod positions;
 mod probes;
 mod report_page;
 mod saved_decision;
@@ -26,6 +28,9 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 use serde::Serialize;
 
+pub use erase::Erasure;
+pub use positions::Encoded;
+
 pub use cells::{
     CellMethod, CellReport, CellStudy, Contrast, EditFinding, EditedEpisodes, NodeAttention,
     attends_to_cells, study_cells,
@@ -38,7 +43,8 @@ pub use sensors::{
 };
 
 pub use swaps::{
-    Compared, Comparison, Order, SwapReport, SwapStudy, UNTRAINED, Untrained, VerdictLine, study_swaps,
+    Compared, Comparison, Order, Randomised, SwapReport, SwapStudy, UNTRAINED, Untrained, VerdictLine,
+    study_swaps,
 };
 
 use crate::faithful::{Conclusion, Faithfulness};
@@ -60,6 +66,8 @@ pub struct StudyRequest<'a> {
     pub episodes: usize,
     /// Decisions per episode that are tested, at least 1.
     pub decisions: usize,
+    /// Untrained agents of the same kind that the agent is compared with; [`UNTRAINED`] are advised.
+    pub untrained: usize,
     /// Steps after which an episode is truncated; `None` to leave that to the world.
     pub max_steps: Option<usize>,
     /// Names and bounds of the action's dimensions.
@@ -122,6 +130,8 @@ pub struct StudyReport {
     /// What was studied.
     #[serde(flatten)]
     pub head: ReportHead,
+    /// What matters, by which path, in which order; `None` where nothing can be swapped.
+    pub swaps: Option<SwapReport>,
     /// Patches that the agent looks at, and patches in all.
     pub looked_at: [usize; 2],
     /// Share of attention in each ninth of the picture, the largest first.
@@ -140,14 +150,16 @@ pub struct StudyReport {
     pub driving: String,
     /// The difference in score, for each fill.
     pub cost: Vec<Cost>,
-    /// The same for agents with random weights.
-    pub random_driving: String,
     /// The tested claims; the second is the null.
     pub claims: Vec<Claim>,
     /// Interventions on single decisions.
     pub interventions: Vec<Intervention>,
     /// Interventions on whole episodes.
     pub drives: Vec<Drive>,
+    /// Kinds of things taken out of what the world shows.
+    pub erasures: Vec<Erasure>,
+    /// What the positions of selected patches encode of the world's state.
+    pub encoded: Vec<Encoded>,
     /// Agreement of perturbation saliency and attention.
     pub agreement: Agreement,
     /// Constants of the method.
@@ -266,8 +278,6 @@ pub struct Drive {
     pub name: String,
     /// What covered pixels became; empty where nothing was covered.
     pub fill: String,
-    /// Whether the agents had random weights.
-    pub random_weights: bool,
     /// Mean score.
     pub mean: f64,
     /// Its 95 % interval; `null` for one episode.
@@ -304,6 +314,7 @@ impl StudyReport {
 impl fmt::Display for StudyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head.lines(f, &format!("{}, picture {}", self.head.env, self.head.picture))?;
+        swaps::verdict_lines(f, self.swaps.as_ref())?;
         for claim in &self.claims {
             let told = |of: Faithfulness| match of.interval {
                 Some([from, to]) => format!("{:5.2} ({from:5.2} … {to:5.2})", of.value),
@@ -345,6 +356,7 @@ pub fn has_attention(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
 pub struct Study {
     found: phases::Found,
     figures: figures::Figures,
+    swaps: Option<SwapStudy>,
     report: StudyReport,
     labels: Labels,
     dimensions: Vec<Dimension>,
@@ -365,12 +377,14 @@ pub fn study(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Study, StudyError> {
-    let found = phases::find(&request, scheduler, progress)?;
+    seen::pictures(request.env)?;
+    let swaps = swaps::first_part(&request, scheduler, progress)?;
+    let found = phases::find(&request, scheduler, &mut swaps::second_part(progress))?;
     let findings = conclude::conclude(&found);
     let figures = figures::figures(&found, &findings, &request.dimensions);
-    let report = report(&request, &found, findings);
+    let report = report(&request, &found, findings, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;
-    Ok(Study { found, figures, report, labels, dimensions })
+    Ok(Study { found, figures, swaps, report, labels, dimensions })
 }
 
 impl Study {
@@ -380,17 +394,14 @@ impl Study {
     /// # Errors
     /// The first that `add` gives.
     pub fn write<E>(self, add: &mut AddFile<'_, E>) -> Result<StudyReport, E> {
-        let Study { found, figures, mut report, labels, dimensions } = self;
-        for figure in figures.all() {
-            let name = format!("figures/{}", figure.name);
-            let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &report_page::png);
-            add(&format!("{name}.svg"), drawn.as_bytes())?;
-            add(&format!("{name}.png"), &report_page::png(raster(&figure.drawing).as_image()))?;
-            add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
-            add(&format!("{name}.json"), figure.table.json().to_string().as_bytes())?;
+        let Study { found, figures, swaps, mut report, labels, dimensions } = self;
+        let all = || swaps.iter().flat_map(SwapStudy::figures).chain(figures.all());
+        for figure in all() {
+            write_figure(figure, add)?;
         }
-        let numbers = figures_json(figures.all());
-        let page = report_page::page(&labels, &found, &report, figures, &dimensions);
+        let numbers = figures_json(all());
+        let mut page = report_page::page(&labels, &found, &report, figures, &dimensions, swaps.as_ref());
+        page.put_first(swaps);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
@@ -401,13 +412,19 @@ impl Study {
 }
 
 /// The numbers of the report.
-fn report(request: &StudyRequest<'_>, found: &phases::Found, findings: conclude::Findings) -> StudyReport {
+fn report(
+    request: &StudyRequest<'_>,
+    found: &phases::Found,
+    findings: conclude::Findings,
+    swaps: Option<&SwapStudy>,
+) -> StudyReport {
     let [ranks, ranks_null, overlap, overlap_null] = findings.agreement;
     let mut regions = regions(&density(&found.episodes, found.grid), found.grid);
     regions.sort_by(|a, b| b.looks.total_cmp(&a.looks));
     let decisions = found.probed.iter().map(Vec::len).sum();
     StudyReport {
         head: ReportHead::new(request.labels.clone(), request.seed, found.episodes.iter(), decisions),
+        swaps: swaps.map(|swaps| swaps.report().clone()),
         looked_at: [found.looked_at(), found.grid.len()],
         regions: regions.into_iter().map(|region| (region.name, region.looks)).collect(),
         typical_hold: typical_hold(&holds(&found.episodes)),
@@ -417,13 +434,24 @@ fn report(request: &StudyRequest<'_>, found: &phases::Found, findings: conclude:
         verdict: findings.decisions.to_string(),
         driving: findings.driving.to_string(),
         cost: findings.cost,
-        random_driving: findings.random_driving.to_string(),
         claims: findings.claims,
         interventions: findings.interventions,
         drives: findings.drives,
+        erasures: found.erasures.clone(),
+        encoded: found.encoded(),
         agreement: Agreement { decisions: findings.salient, ranks, ranks_null, overlap, overlap_null },
         method: Method::ours(),
     }
+}
+
+/// A figure as SVG, PNG, CSV and JSON.
+fn write_figure<E>(figure: &Figure, add: &mut AddFile<'_, E>) -> Result<(), E> {
+    let name = format!("figures/{}", figure.name);
+    let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &report_page::png);
+    add(&format!("{name}.svg"), drawn.as_bytes())?;
+    add(&format!("{name}.png"), &report_page::png(raster(&figure.drawing).as_image()))?;
+    add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
+    add(&format!("{name}.json"), figure.table.json().to_string().as_bytes())
 }
 
 /// The rows that each figure is drawn from, a line per figure.

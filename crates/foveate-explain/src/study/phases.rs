@@ -9,8 +9,10 @@ use foveate_core::{Agent, Attention, EvaluateError, PatchGrid, RolloutJob, Seed,
 
 use super::StudyError;
 use super::conditions::{Condition, play_under};
+use super::erase::{self, Erasure};
 use super::film::{FilmRecorder, FinishedFilm};
 use super::play::{EpisodeStart, action_scale, play, policy_error};
+use super::positions::{Encoded, Situations, encoded};
 use super::probes::{
     CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take,
 };
@@ -78,11 +80,22 @@ pub(super) struct Found {
     pub(super) random_claims: Vec<[[Effect; 2]; 2]>,
     /// Scores of every condition, episode by episode.
     pub(super) scores: Vec<(Condition, Vec<f64>)>,
-    /// The same of random-weight agents.
-    pub(super) random_scores: Vec<(Condition, Vec<f64>)>,
+    /// What the world says of every step.
+    pub(super) situations: Vec<Situations>,
+    /// Kinds of things taken out of what the world shows.
+    pub(super) erasures: Vec<Erasure>,
 }
 
 impl Found {
+    /// What positions encode, of an agent that gets nothing of the picture but the selected patches.
+    pub(super) fn encoded(&self) -> Vec<Encoded> {
+        if self.has_attention && self.shown.looked_at == LookedAt::Chosen {
+            encoded(&self.episodes, &self.situations, self.grid)
+        } else {
+            vec![]
+        }
+    }
+
     /// Patches that the agent looks at in a decision; where the number changes, its mean, rounded.
     pub(super) fn looked_at(&self) -> usize {
         if self.shown.looked_at != LookedAt::Marked {
@@ -97,6 +110,7 @@ impl Found {
 /// One episode played.
 struct Played {
     episode: Trajectory,
+    situations: Situations,
     counts: ImportanceCounts,
     shown: Option<ShownEpisode>,
 }
@@ -142,16 +156,24 @@ impl EpisodeStarts {
 
 /// The agent with every tensor drawn anew: normal numbers of the tensor's own root mean square.
 pub(super) fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
+    random_tensors(agent, seed, &|_| true)
+}
+
+/// The same with the tensors of these names only.
+pub(super) fn random_tensors(agent: &dyn Agent, seed: Seed, which: &dyn Fn(&str) -> bool) -> Box<dyn Agent> {
     let mut random = agent.boxed_clone();
     let mut params = agent.params();
     let mut rest = &mut params[..];
     for (i, tensor) in agent.tensors().iter().enumerate() {
         let (part, after) = rest.split_at_mut(tensor.len().min(rest.len()));
+        rest = after;
+        if !which(&tensor.name) {
+            continue;
+        }
         let squares: f64 = part.iter().map(|&w| f64::from(w).powi(2)).sum();
         let size = (squares / part.len().max(1) as f64).sqrt();
         let mut rng = seed.child("tensor", i as u64).rng();
         part.fill_with(|| (size * rng.normal()) as f32);
-        rest = after;
     }
     // As many as there were, and finite: nothing that an agent refuses.
     let taken = random.set_params(&params);
@@ -192,12 +214,8 @@ pub(super) fn find(
     // In units of an episode driven: what the parts cost, roughly.
     let (film, study) = (10.0, 1.0 + request.decisions as f64 * 0.06);
     let conditions = Condition::all();
-    let random_conditions: Vec<Condition> = conditions
-        .iter()
-        .copied()
-        .filter(|c| matches!(c, Condition::AsIs | Condition::CoverAttended(_) | Condition::CoverRandom(_)))
-        .collect();
-    let drives = (conditions.len() + random_conditions.len()) as f64 * 1.5;
+    let kinds = request.env.kinds();
+    let drives = conditions.len() as f64 * 1.5 + kinds.len() as f64;
     let mut meter = ProgressMeter { done: 0.0, total: film + n as f64 * (2.0 + 1.5 * study + drives), tell };
     meter.add("playing and filming", 0.0);
 
@@ -214,11 +232,13 @@ pub(super) fn find(
     )?;
     let mut counts = ImportanceCounts::default();
     let (mut episodes, mut random_episodes, mut shown) = (Vec::new(), Vec::new(), None);
+    let mut situations = vec![];
     for (i, played) in played.into_iter().enumerate() {
         if i < n {
             counts.merge(&played.counts);
             shown = shown.or(played.shown);
             episodes.push(played.episode);
+            situations.push(played.situations);
         } else {
             random_episodes.push(played.episode);
         }
@@ -333,25 +353,32 @@ pub(super) fn find(
 
     // Whole episodes; without attention there is nothing to cover but everything.
     let possible = |c: &&Condition| attends || c.fill().is_none();
-    let drives: Vec<(bool, Condition)> = conditions
-        .iter()
-        .filter(possible)
-        .map(|&c| (false, c))
-        .chain(random_conditions.iter().filter(possible).map(|&c| (true, c)))
-        .collect();
+    let drives: Vec<Condition> = conditions.iter().filter(possible).copied().collect();
     let totals = scheduler.ordered(
         0..drives.len() * n,
-        |i| {
-            let ((random, condition), e) = (drives[i / n], i % n);
-            let start = if random { bank.random_start(e) } else { bank.start(e) };
-            play_under(start, condition, seed.child("drive", i as u64))
-        },
+        |i| play_under(bank.start(i % n), drives[i / n], seed.child("drive", i as u64)),
         &mut || meter.add("driving whole episodes", 1.5),
     )?;
-    let (mut scores, mut random_scores) = (Vec::new(), Vec::new());
-    for ((random, condition), totals) in drives.into_iter().zip(totals.chunks(n)) {
-        if random { &mut random_scores } else { &mut scores }.push((condition, totals.to_vec()));
-    }
+    let scores: Vec<(Condition, Vec<f64>)> =
+        drives.into_iter().zip(totals.chunks(n)).map(|(condition, all)| (condition, all.to_vec())).collect();
+    let erasures = if kinds.is_empty() {
+        vec![]
+    } else {
+        let erased = scheduler.ordered(
+            0..n,
+            |e| erase::decisions(bank.start(e), &spread(lengths[e], decisions)),
+            &mut || meter.add("taking things out of the world", 0.0),
+        )?;
+        let without = scheduler.ordered(
+            0..kinds.len() * n,
+            |i| erase::play_without(bank.start(i % n), i / n),
+            &mut || meter.add("taking things out of the world", 1.0),
+        )?;
+        let without: Vec<Vec<f64>> =
+            without.chunks(n).map(|all| all.iter().copied().flatten().collect()).collect();
+        let usual: Vec<f64> = episodes.iter().map(Trajectory::score).collect();
+        erase::erasures(kinds, &erased, &without, &usual)
+    };
     Ok(Found {
         scale,
         episodes,
@@ -365,7 +392,8 @@ pub(super) fn find(
         cards,
         random_claims,
         scores,
-        random_scores,
+        situations,
+        erasures,
     })
 }
 
@@ -373,10 +401,13 @@ pub(super) fn find(
 fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
     let (mut camera, mut looked_at) = (None, LookedAt::Chosen);
     let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
+    let (mut situations, mut quantities) = (Situations::default(), vec![]);
     let (episode, end) = play(start, &|_| false, &mut |moment| {
         if stopped() {
             return Err(EvaluateError::Stopped.into());
         }
+        moment.env.situation(&mut quantities);
+        situations.add(&quantities);
         if let Some(attention) = moment.decision.attention.filter(|attention| attention.grid().is_some()) {
             looked_at = LookedAt::of(&attention);
             counts.add(moment.importance);
@@ -407,7 +438,7 @@ fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<
         }
         None => None,
     };
-    Ok(Played { episode, counts, shown })
+    Ok(Played { episode, situations, counts, shown })
 }
 
 /// Decisions, samples of patches, and the sum of the pictures.

@@ -12,7 +12,7 @@ use super::conditions::Condition;
 use super::figures::{Figures, said};
 use super::phases::{Found, LookedAt};
 use super::probes::INTERVENTIONS;
-use super::{Claim, Cost, Mean, StudyReport};
+use super::{Claim, Cost, Mean, StudyReport, SwapStudy};
 
 /// The page.
 pub(super) fn page<'a>(
@@ -21,6 +21,7 @@ pub(super) fn page<'a>(
     report: &StudyReport,
     figures: Figures,
     dimensions: &[Dimension],
+    swaps: Option<&SwapStudy>,
 ) -> ReportPage<'a> {
     let film = found.shown.reel.film();
     let mut shown = found.episodes[0].clone();
@@ -28,11 +29,11 @@ pub(super) fn page<'a>(
         *action = found.scale.shown(action);
     }
     let name = subject(labels);
-    let Figures { looks, interest, tests, saliency } = figures;
+    let Figures { looks, interest, tests, world, positions, saliency } = figures;
     let mut sections = vec![];
     if found.has_attention {
         sections.push(Section {
-            id: "where",
+            id: "where".into(),
             title: "Where it looks".into(),
             lead: vec![format!(
                 "{} These figures are over {}. In pictures with the attention overlaid, a patch is the whiter the more \
@@ -44,7 +45,7 @@ pub(super) fn page<'a>(
             figures: looks,
         });
         sections.push(Section {
-            id: "what",
+            id: "what".into(),
             title: "What it looks at".into(),
             lead: vec![
                 "Patches ranked by the votes that they get. Those on top are what the agent finds most worth a look, \
@@ -56,15 +57,37 @@ pub(super) fn page<'a>(
         });
     }
     sections.push(Section {
-        id: "true",
+        id: "true".into(),
         title: "Is it true?".into(),
         lead: test_lead(report, found),
         html: tables(report),
         figures: tests,
     });
+    if !world.is_empty() {
+        sections.push(Section {
+            id: "without".into(),
+            title: "Things taken out of the world".into(),
+            lead: vec![
+                "A covered patch is a picture that the world never shows. Here the world itself is drawn without a kind of thing, \
+                 its physics unchanged, so that “it looks at the kerb” is tested by a road without kerbs."
+                    .into(),
+            ],
+            html: erasures_table(report),
+            figures: world,
+        });
+    }
+    if !positions.is_empty() {
+        sections.push(Section {
+            id: "encoded".into(),
+            title: "What the positions say".into(),
+            lead: vec![encoded_lead(report)],
+            html: String::new(),
+            figures: positions,
+        });
+    }
     if !saliency.is_empty() {
         sections.push(Section {
-            id: "saliency",
+            id: "saliency".into(),
             title: "What another method says".into(),
             lead: vec![saliency_lead(report)],
             html: String::new(),
@@ -83,9 +106,20 @@ pub(super) fn page<'a>(
         ),
         tiles: tiles(report),
         summary: summary(report, found.has_attention),
-        data: player_data(&film, &shown, &found.shown.maps, found.shown.picture, dimensions),
+        data: player_data(
+            &film,
+            &shown,
+            &found.shown.maps,
+            found.shown.picture,
+            dimensions,
+            swaps.and_then(SwapStudy::film),
+        ),
         film,
-        seen: "what the agent sees, and looks at",
+        seen: if swaps.is_some_and(|swaps| swaps.film().is_some()) {
+            "what the agent sees; white: what it attends to, border: what moves its action"
+        } else {
+            "what the agent sees, and looks at"
+        },
         columns: vec![],
         sections,
         notes: notes(report, found.shown.shuffled),
@@ -198,18 +232,12 @@ fn tiles(report: &StudyReport) -> Vec<Tile> {
                 }
                 None => format!("one episode has no interval; null with the same fill {}", two(null.value)),
             },
-            mood: mood(&report.verdict),
+            mood: Mood::Plain,
         },
         Tile {
             value: percent(at(INTERVENTIONS[0])),
             name: "change of action, attended patches blurred".into(),
             note: format!("{} elsewhere", percent(at(INTERVENTIONS[1]))),
-            mood: Mood::Plain,
-        },
-        Tile {
-            value: percent(at(INTERVENTIONS[4])),
-            name: "change, all else blurred".into(),
-            note: format!("{} with other places kept", percent(at(INTERVENTIONS[5]))),
             mood: Mood::Plain,
         },
         report.head.score_tile(),
@@ -292,7 +320,7 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
 
 pub(super) fn driving_sentence(report: &StudyReport) -> String {
     let mean = |name: &str, fill: &str| {
-        let drive = report.drives.iter().find(|d| d.name == name && d.fill == fill && !d.random_weights);
+        let drive = report.drives.iter().find(|d| d.name == name && d.fill == fill);
         whole(drive.map_or(0.0, |d| d.mean))
     };
     let [attended, random] =
@@ -364,7 +392,7 @@ fn test_lead(report: &StudyReport, found: &Found) -> Vec<String> {
         lead.push(limits.into());
     }
     if let Some(itself) = report.claims.last() {
-        lead.push(about_itself(itself, &report.random_driving));
+        lead.push(about_itself(itself));
     }
     lead
 }
@@ -382,7 +410,7 @@ const LIMITS_OF_WEIGHTS: &str = "What this test cannot show: The agent gets all 
                                  first one, the whitest, matters more than the last one is open.";
 
 /// The agent of random weights, asked about its own decisions.
-fn about_itself(claim: &Claim, driving: &str) -> String {
+fn about_itself(claim: &Claim) -> String {
     let numbers = format!(
         "The last line is an agent of random weights asked about its own decisions: faithfulness {} with blur and {} \
          with the mean colour, against {} and {} for its claims of other moments of its own episode",
@@ -394,12 +422,47 @@ fn about_itself(claim: &Claim, driving: &str) -> String {
     match claim.verdict {
         Some(Conclusion::Supported) => format!(
             "{numbers}. It never learnt anything and passes: {}. So the test says what actions rest on, not that they are \
-             any good (that its score rests on its attention: {driving}).",
+             any good.",
             beside_null(claim)
         ),
         Some(Conclusion::NotSupported) => format!("{numbers}. It does not pass: {}.", beside_null(claim)),
         _ => format!("{numbers}. These are too few episodes for a verdict."),
     }
+}
+
+/// Which quantities the positions tell, best first.
+fn encoded_lead(report: &StudyReport) -> String {
+    let mut best: Vec<_> = report.encoded.iter().collect();
+    best.sort_by(|a, b| b.r2.value.total_cmp(&a.r2.value));
+    let told: Vec<String> = best.iter().map(|of| format!("{} {}", of.quantity, of.r2.plain())).collect();
+    format!(
+        "All that the controller gets of the picture are the positions of the patches. How much of the world's state a linear \
+         function of them tells, in episodes that it was not fitted to (R²; 1 is everything, 0 no more than the mean): {}.",
+        told.join(", ")
+    )
+}
+
+fn erasures_table(report: &StudyReport) -> String {
+    let rows = joined(report.erasures.iter().map(|of| {
+        let cost = of.cost.as_ref().map_or("—".into(), |cost| match cost.interval {
+            Some([low, high]) => {
+                format!("{} <small>{} … {}</small>", whole(-cost.difference), whole(-high), whole(-low))
+            }
+            None => whole(-cost.difference),
+        });
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{cost}</td></tr>",
+            escape(&of.kind),
+            of.pixels.percent(),
+            of.looked_at.as_ref().map_or("—".into(), crate::estimate::Estimate::percent),
+            of.change.percent(),
+            whole(of.score)
+        )
+    }));
+    format!(
+        "<div class=\"card\"><table><thead><tr><th>without</th><th>share of the picture</th><th>share of what it looks \
+         at</th><th>action changes by</th><th>score</th><th>more or less than with it</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 }
 
 fn saliency_lead(report: &StudyReport) -> String {
@@ -529,7 +592,7 @@ mod tests {
             ),
             ([high, high], [low, low], Some(Conclusion::Undecided), "too few episodes for a verdict"),
         ] {
-            let said = about_itself(&claim(own, null, verdict), "not supported");
+            let said = about_itself(&claim(own, null, verdict));
             assert!(said.contains(wants), "{said}");
             assert!(!said.contains("does as well"), "{said}");
         }

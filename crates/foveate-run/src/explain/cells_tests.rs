@@ -130,6 +130,7 @@ fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) ->
         seed: 5,
         episodes,
         decisions: 6,
+        untrained: 2,
         max_steps: Some(12),
         workers,
         out: Path::new(""),

@@ -155,6 +155,7 @@ fn analyse(
         seed: 5,
         episodes: 3,
         decisions: 2,
+        untrained: 0,
         max_steps: Some(40),
         workers,
         out: &out,

@@ -27,6 +27,7 @@ fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usiz
         seed: 5,
         episodes,
         decisions: 12,
+        untrained: 2,
         max_steps: None,
         workers,
         out: Path::new(""),

@@ -31,7 +31,7 @@ impl Planted {
         let Some(pixels) = observation.image() else {
             return Err(PolicyError::BadConfig { why: "a picture, please".into() });
         };
-        let (width, height) = (pixels.width(), pixels.height());
+        let (width, height) = pixels.shape().tall();
         let (mut red, mut green) = (vec![0.0_f32; PARTS], vec![0.0_f32; PARTS]);
         for (i, pixel) in pixels.bytes().chunks_exact(3).enumerate() {
             let part = i / width * SIDE / height * SIDE + i % width * SIDE / width;
@@ -148,12 +148,13 @@ fn swaps_against(
         seed: 5,
         episodes,
         decisions: 5,
+        untrained,
         max_steps: Some(160),
         workers,
         out: &out,
     };
-    let compared = compare(&[("planted".into(), request)], untrained, &Stop::default(), &mut |_| ())
-        .expect("a comparison");
+    let compared =
+        compare(&[("planted".into(), request)], &Stop::default(), &mut |_| ()).expect("a comparison");
     (compared.agents[0].report.clone(), tests::files(&out))
 }
 
@@ -268,4 +269,88 @@ fn untrained_agents_are_compared_with_others() {
         right += usize::from(answers(&report) == ["yes"; 3]);
     }
     assert!(right < 2, "that of both is no accident");
+}
+
+/// What the report of the champion says first, and what it says of the world itself.
+#[test]
+fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let make = |picture: &str, options: &[(&str, &str)]| {
+        let options = options.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let request = EnvRequest {
+            id: "car-racing".into(),
+            picture: Some(picture.into()),
+            options,
+            ..EnvRequest::default()
+        };
+        crate::worlds::make(request).expect("a world")
+    };
+    let explain = |env: &dyn Env, agent: &dyn Agent, name: &str| {
+        let out = dir.path().join(name);
+        let request = ExplainRequest {
+            env,
+            agent,
+            labels: Labels { env: "car-racing".into(), weights: name.into(), ..Labels::default() },
+            sensors: &[],
+            seed: 4,
+            episodes: 5,
+            decisions: 4,
+            untrained: 1,
+            max_steps: Some(120),
+            workers: 2,
+            out: &out,
+        };
+        let report = run(&request, &Stop::default(), &mut |_| {}).expect("a report");
+        let Report::Pictures(report) = report else { panic!("of a picture") };
+        (report, std::fs::read_to_string(out.join("index.html")).expect("a page"))
+    };
+    let (report, page) = explain(&*make("fast", &[]), &*champion("none", |_, _, value| value), "champion");
+    let swaps = report.swaps.as_ref().expect("it can be opened");
+    assert_eq!(
+        swaps.randomised.len(),
+        2 * 4 - 1,
+        "query, key, controller and output: {:?}",
+        swaps.randomised
+    );
+    let order = [
+        "its action depends on the moment",
+        "id=\"matters\"",
+        "id=\"true\"",
+        "id=\"without\"",
+        "id=\"encoded\"",
+    ];
+    let at: Vec<usize> =
+        order.iter().map(|text| page.find(text).unwrap_or_else(|| panic!("{text}"))).collect();
+    assert!(at.is_sorted(), "{at:?}");
+    assert!(page.contains("\"effects\":{\"every\":1"), "the film has effects");
+    let mut ids: Vec<&str> =
+        page.match_indices(" id=\"").filter_map(|(at, _)| page[at + 5..].split('"').next()).collect();
+    ids.sort_unstable();
+    assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "every anchor has one place: {ids:?}");
+
+    let kinds: Vec<&str> = report.erasures.iter().map(|of| &*of.kind).collect();
+    assert_eq!(kinds, ["road", "kerbs", "grass", "indicators"]);
+    let [road, .., indicators] = &report.erasures[..] else { panic!("four") };
+    assert!(
+        road.looked_at.expect("it looks").value > 2.0 * road.pixels.value,
+        "it looks at the road: {road:?}"
+    );
+    assert!(road.change.value > 5.0 * indicators.change.value, "{report}");
+    assert!(road.cost.as_ref().is_some_and(|cost| cost.difference > 0.0), "{road:?}");
+
+    let told = |name: &str| {
+        let of = report.encoded.iter().find(|of| of.quantity == name).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(of.moves.len(), 10, "as many as it selects");
+        of.r2.value
+    };
+    assert!(told("heading of the road") < 1.0 && told("bend ahead") > told("speed") - 1.0);
+
+    // An agent that does not get the positions alone, in a world that keeps earlier pictures: neither can be said.
+    let (report, page) = explain(
+        &*make("fast", &[("wrap", "stack:2")]),
+        &PolicyAgent::new(Planted { honest: true }),
+        "planted",
+    );
+    assert!(report.erasures.is_empty() && report.encoded.is_empty(), "{report}");
+    assert!(!page.contains("id=\"without\"") && page.contains("id=\"matters\""));
 }

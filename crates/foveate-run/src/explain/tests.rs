@@ -67,6 +67,7 @@ fn explain_in(env: &dyn Env, says: Says, episodes: usize, workers: usize) -> Mad
         seed: 5,
         episodes,
         decisions: 6,
+        untrained: 2,
         max_steps: None,
         workers,
         out: Path::new(""),
@@ -268,6 +269,7 @@ fn requests_that_cannot_be_met() {
             seed: 1,
             episodes: 1,
             decisions: 1,
+            untrained: 2,
             max_steps,
             workers: 1,
             out,
@@ -293,6 +295,7 @@ fn requests_that_cannot_be_met() {
             seed: 1,
             episodes,
             decisions,
+            untrained: 2,
             max_steps: None,
             workers: 2,
             out: &out,
@@ -386,7 +389,8 @@ fn parts(page: &str) -> (Vec<(String, String)>, String) {
     let mut drawings = vec![];
     while let Some((before, after)) = rest.split_once("<svg ") {
         let (drawing, after) = after.split_once("</svg>").expect("it ends");
-        let name = before.rsplit_once("id=\"").and_then(|(_, name)| name.split_once('"')).expect("a name").0;
+        let name =
+            before.rsplit_once("id=\"figure-").and_then(|(_, name)| name.split_once('"')).expect("a name").0;
         let texts = drawing.split("<text ").skip(1).filter(|text| !text.contains(" tick\""));
         let said: Vec<&str> = texts
             .filter_map(|text| text.split_once('>')?.1.split_once("</text>"))

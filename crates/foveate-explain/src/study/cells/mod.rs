@@ -26,10 +26,10 @@ use self::record::Record;
 use super::play::{EpisodeStart, replay};
 use super::probes::{other_moment, spread};
 use super::report_page::with_interval;
-use super::sensors::{over, per_episode, write_figure};
+use super::sensors::{over, per_episode};
 use super::{
     AddFile, Mean, Progress, REPORT_FILE, RankTest, ReportHead, Scheduler, StudyError, StudyRequest,
-    report_page,
+    SwapReport, SwapStudy, report_page, swaps, write_figure,
 };
 use crate::faithful::{Conclusion, FEWEST_EPISODES};
 use crate::figure::Drawing;
@@ -52,6 +52,8 @@ pub struct CellReport {
     /// What was studied.
     #[serde(flatten)]
     pub head: ReportHead,
+    /// What matters, by which path, in which order; `None` where nothing can be swapped.
+    pub swaps: Option<SwapReport>,
     /// Heads of the attention, and queries of each.
     pub heads_and_queries: [usize; 2],
     /// Share of decisions with another best action when everything that the agent sees is that of another episode.
@@ -188,6 +190,7 @@ pub fn attends_to_cells(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
 /// A finished study of an agent that attends to cells.
 pub struct CellStudy {
     found: Found,
+    swaps: Option<SwapStudy>,
     report: CellReport,
     labels: Labels,
     dimensions: Vec<Dimension>,
@@ -230,10 +233,11 @@ pub fn study_cells(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CellStudy, StudyError> {
-    let found = find(&request, scheduler, progress)?;
-    let report = report(&request, &found);
+    let swaps = swaps::first_part(&request, scheduler, progress)?;
+    let found = find(&request, scheduler, &mut swaps::second_part(progress))?;
+    let report = report(&request, &found, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;
-    Ok(CellStudy { found, report, labels, dimensions })
+    Ok(CellStudy { found, swaps, report, labels, dimensions })
 }
 
 fn find(
@@ -362,7 +366,7 @@ fn in_units((mean, interval): Mean, unit: f64) -> Mean {
     (mean / unit, interval.map(|ends| ends.map(|end| end / unit)))
 }
 
-fn report(request: &StudyRequest<'_>, found: &Found) -> CellReport {
+fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) -> CellReport {
     let Found { records, effects, .. } = found;
     let natural = over(&per_episode(effects, &|of| Some(of.natural.action)));
     let natural_values = over(&per_episode(effects, &|of| Some(of.natural.values)));
@@ -458,6 +462,7 @@ fn report(request: &StudyRequest<'_>, found: &Found) -> CellReport {
             trajectories,
             effects.iter().map(Vec::len).sum(),
         ),
+        swaps: swaps.map(|swaps| swaps.report().clone()),
         heads_and_queries: records.first().map_or([0; 2], |record| record.readers),
         natural,
         natural_values,
@@ -548,13 +553,15 @@ impl CellStudy {
     /// # Errors
     /// The first that `add` gives.
     pub fn write<E>(self, add: &mut AddFile<'_, E>) -> Result<CellReport, E> {
-        let CellStudy { found, mut report, labels, dimensions } = self;
+        let CellStudy { found, swaps, mut report, labels, dimensions } = self;
         let figures = figures::figures(&found, &report);
-        for figure in figures.all() {
+        let all = || swaps.iter().flat_map(SwapStudy::figures).chain(figures.all());
+        for figure in all() {
             write_figure(figure, add)?;
         }
-        let numbers = super::figures_json(figures.all());
-        let page = page::page(&labels, &found, &report, figures, &dimensions);
+        let numbers = super::figures_json(all());
+        let mut page = page::page(&labels, &found, &report, figures, &dimensions);
+        page.put_first(swaps);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
@@ -567,6 +574,7 @@ impl CellStudy {
 impl fmt::Display for CellReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head.lines(f, &format!("{}, picture {}", self.head.env, self.head.picture))?;
+        swaps::verdict_lines(f, self.swaps.as_ref())?;
         writeln!(
             f,
             "  another observation changes the best action in a share of {}",

@@ -33,7 +33,7 @@ pub(super) fn page<'a>(
     let [heads, queries] = report.heads_and_queries;
     let sections = vec![
         Section {
-            id: "attention",
+            id: "attention".into(),
             title: "Which cells attend to which".into(),
             lead: vec![format!(
                 "{} attend to each other in {}. A weight says how much of another cell a cell takes up. The maps below are of \
@@ -45,14 +45,14 @@ pub(super) fn page<'a>(
             figures: attention,
         },
         Section {
-            id: "true",
+            id: "true".into(),
             title: "Do decisions depend on that?".into(),
             lead: test_lead(report),
             html: table(report),
             figures: tests,
         },
         Section {
-            id: "episodes",
+            id: "episodes".into(),
             title: "Whole episodes in edited worlds".into(),
             lead: vec![
                 "Here an object is removed, recoloured or moved at the start, and the agent plays the episode to its end in the \
@@ -75,7 +75,7 @@ pub(super) fn page<'a>(
         ),
         tiles: tiles(report),
         summary: summary(report),
-        data: player_data(&film, &episode, &[], picture, dimensions),
+        data: player_data(&film, &episode, &[], picture, dimensions, None),
         film,
         seen: "where cells attend to: a row for each cell, a column for each head",
         columns: vec![],

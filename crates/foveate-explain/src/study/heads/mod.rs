@@ -23,8 +23,9 @@ use serde::Serialize;
 
 use super::play::EpisodeStart;
 use super::report_page::count;
-use super::sensors::write_figure;
-use super::{AddFile, Mean, Progress, REPORT_FILE, Scheduler, StudyError, figures_json, whole_json};
+use super::{
+    AddFile, Mean, Progress, REPORT_FILE, Scheduler, StudyError, figures_json, whole_json, write_figure,
+};
 use crate::figure::Figure;
 
 /// Which analysis.

@@ -30,10 +30,10 @@ pub use self::recover::{Recovered, RecoveredSensor};
 use super::play::{EpisodeStart, action_scale};
 use super::probes::{other_moment, spread};
 use super::{
-    AddFile, Mean, Progress, REPORT_FILE, ReportHead, Scheduler, StudyError, StudyRequest, report_page,
+    AddFile, Mean, Progress, REPORT_FILE, ReportHead, Scheduler, StudyError, StudyRequest, SwapReport,
+    SwapStudy, report_page, swaps, write_figure,
 };
 use crate::faithful::{Conclusion, FEWEST_EPISODES};
-use crate::figure::{Dress, Figure, raster, svg};
 use crate::trajectory::{ActionScale, Dimension};
 
 /// Steps for which a frozen sensor holds its value.
@@ -54,6 +54,8 @@ pub struct SensorReport {
     /// What was studied.
     #[serde(flatten)]
     pub head: ReportHead,
+    /// What matters, by which path, in which order; `None` where nothing can be swapped.
+    pub swaps: Option<SwapReport>,
     /// Heads of the attention, and queries (codes) of each.
     pub heads_and_codes: [usize; 2],
     /// The sensors, in the world's order.
@@ -159,6 +161,7 @@ pub fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
 /// A finished study of an agent with named sensors.
 pub struct SensorStudy {
     found: Found,
+    swaps: Option<SwapStudy>,
     report: SensorReport,
     labels: Labels,
     dimensions: Vec<Dimension>,
@@ -186,10 +189,11 @@ pub fn study_sensors(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SensorStudy, StudyError> {
-    let found = find(&request, scheduler, progress)?;
-    let report = report(&request, &found);
+    let swaps = swaps::first_part(&request, scheduler, progress)?;
+    let found = find(&request, scheduler, &mut swaps::second_part(progress))?;
+    let report = report(&request, &found, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;
-    Ok(SensorStudy { found, report, labels, dimensions })
+    Ok(SensorStudy { found, swaps, report, labels, dimensions })
 }
 
 fn find(
@@ -284,7 +288,7 @@ pub(super) fn per_episode<T>(episodes: &[Vec<T>], of: &dyn Fn(&T) -> Option<f64>
     episodes.iter().filter_map(mean).collect()
 }
 
-fn report(request: &StudyRequest<'_>, found: &Found) -> SensorReport {
+fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) -> SensorReport {
     let Found { records, effects: [own, random], .. } = found;
     let natural = over(&per_episode(own, &|effects| Some(effects.natural)));
     let enough = records.len() >= FEWEST_EPISODES;
@@ -338,6 +342,7 @@ fn report(request: &StudyRequest<'_>, found: &Found) -> SensorReport {
     let decisions = own.iter().map(Vec::len).sum();
     SensorReport {
         head: ReportHead::new(request.labels.clone(), request.seed, episodes, decisions),
+        swaps: swaps.map(|swaps| swaps.report().clone()),
         heads_and_codes: records.first().map_or([0; 2], |record| record.readers),
         sensors: sensors.collect(),
         natural,
@@ -355,13 +360,15 @@ impl SensorStudy {
     /// # Errors
     /// The first that `add` gives.
     pub fn write<E>(self, add: &mut AddFile<'_, E>) -> Result<SensorReport, E> {
-        let SensorStudy { found, mut report, labels, dimensions } = self;
+        let SensorStudy { found, swaps, mut report, labels, dimensions } = self;
         let figures = figures::figures(&found, &report, &dimensions);
-        for figure in figures.all() {
+        let all = || swaps.iter().flat_map(SwapStudy::figures).chain(figures.all());
+        for figure in all() {
             write_figure(figure, add)?;
         }
-        let numbers = super::figures_json(figures.all());
-        let page = page::page(&labels, &found, &report, figures, &dimensions);
+        let numbers = super::figures_json(all());
+        let mut page = page::page(&labels, &found, &report, figures, &dimensions);
+        page.put_first(swaps);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
@@ -371,19 +378,10 @@ impl SensorStudy {
     }
 }
 
-/// A figure as SVG, PNG, CSV and JSON.
-pub(super) fn write_figure<E>(figure: &Figure, add: &mut AddFile<'_, E>) -> Result<(), E> {
-    let name = format!("figures/{}", figure.name);
-    let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &report_page::png);
-    add(&format!("{name}.svg"), drawn.as_bytes())?;
-    add(&format!("{name}.png"), &report_page::png(raster(&figure.drawing).as_image()))?;
-    add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
-    add(&format!("{name}.json"), figure.table.json().to_string().as_bytes())
-}
-
 impl fmt::Display for SensorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head.lines(f, &self.head.env)?;
+        swaps::verdict_lines(f, self.swaps.as_ref())?;
         let told = |(mean, interval): Mean| match interval {
             Some([low, high]) => format!("{mean:6.3} ({low:6.3} … {high:6.3})"),
             None => format!("{mean:6.3}"),

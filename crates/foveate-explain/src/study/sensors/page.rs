@@ -34,7 +34,7 @@ pub(super) fn page<'a>(
     let [heads, codes] = report.heads_and_codes;
     let mut sections = vec![
         Section {
-            id: "attention",
+            id: "attention".into(),
             title: "Which sensors it attends to".into(),
             lead: vec![format!(
                 "{} attend to {}. A weight says how much a code takes of a sensor, and with which sign. In the film, \
@@ -47,7 +47,7 @@ pub(super) fn page<'a>(
             figures: attention,
         },
         Section {
-            id: "true",
+            id: "true".into(),
             title: "Is it true?".into(),
             lead: test_lead(report),
             html: table(report),
@@ -56,7 +56,7 @@ pub(super) fn page<'a>(
     ];
     if let Some(recovery) = &report.recovered {
         sections.push(Section {
-            id: "message",
+            id: "message".into(),
             title: "What the message says".into(),
             lead: vec![format!(
                 "All that the controller gets are {}. A linear function of them was fitted to each sensor on {} and scored \
@@ -81,7 +81,7 @@ pub(super) fn page<'a>(
         ),
         tiles: tiles(report),
         summary: summary(report),
-        data: player_data(&film, &episode, &[], picture, dimensions),
+        data: player_data(&film, &episode, &[], picture, dimensions, None),
         film,
         seen: "weights: a column for each sensor, a row for each code",
         columns: if shown.names.len() <= MOST_COLUMN_NAMES { shown.names.clone() } else { vec![] },

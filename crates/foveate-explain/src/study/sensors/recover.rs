@@ -5,6 +5,7 @@ use foveate_core::statistics::{has_spread, mean, quantile};
 use serde::Serialize;
 
 use super::record::{Key, Record};
+use crate::least_squares::{Normal, Sample, told};
 
 /// More inputs than this are not fitted: the normal equations take their number squared of memory.
 const MOST_INPUTS: usize = 512;
@@ -12,9 +13,6 @@ const MOST_INPUTS: usize = 512;
 const STEPS_PER_COEFFICIENT: usize = 10;
 /// Resamples of whole episodes behind an interval.
 const RESAMPLES: usize = 2000;
-/// Added to the diagonal of the normal equations, as a part of its mean, so that inputs that repeat each other do no harm.
-const RIDGE: f64 = 1e-9;
-
 /// How well each sensor can be read from the controller's inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recovered {
@@ -43,9 +41,6 @@ pub struct RecoveredSensor {
     /// least ten steps for each coefficient; `null` when there is none.
     pub by_episode: Option<f64>,
 }
-
-/// A step: its inputs and the value of a sensor.
-type Sample<'a> = (&'a [f32], f64);
 
 /// Fits and scores; `None` when there are no inputs, too many, or fewer steps than inputs.
 pub(super) fn recover(records: &[Record]) -> Option<Recovered> {
@@ -110,68 +105,6 @@ fn samples<'a>(
     steps.clone().filter_map(move |t| Some((&record.inputs[t][..], f64::from(record.values[t][row?]))))
 }
 
-/// The factor of the normal equations: inputs and a constant.
-struct Normal {
-    /// Numbers of a row, the constant last.
-    n: usize,
-    /// `[n, n]`: the lower triangular Cholesky factor.
-    lower: Vec<f64>,
-}
-
-impl Normal {
-    /// `None` when the inputs are not finite.
-    fn new<'a>(inputs: usize, rows: impl Iterator<Item = &'a [f32]>) -> Option<Self> {
-        let n = inputs + 1;
-        let mut lower = vec![0.0; n * n];
-        for row in rows {
-            for i in 0..n {
-                let x = at(row, i);
-                for j in 0..=i {
-                    lower[i * n + j] += x * at(row, j);
-                }
-            }
-        }
-        let trace: f64 = (0..n).map(|i| lower[i * n + i]).sum();
-        for i in 0..n {
-            lower[i * n + i] += RIDGE * trace / n as f64;
-        }
-        for i in 0..n {
-            for j in 0..=i {
-                let before: f64 = (0..j).map(|k| lower[i * n + k] * lower[j * n + k]).sum();
-                let rest = lower[i * n + j] - before;
-                lower[i * n + j] = if i == j { rest.sqrt() } else { rest / lower[j * n + j] };
-            }
-        }
-        lower.iter().all(|x| x.is_finite()).then_some(Normal { n, lower })
-    }
-
-    /// `[n]`: the coefficients, the constant last.
-    fn solve<'a>(&self, samples: impl Iterator<Item = Sample<'a>>) -> Vec<f64> {
-        let Normal { n, lower } = self;
-        let n = *n;
-        let mut x = vec![0.0; n];
-        for (row, value) in samples {
-            for (i, x) in x.iter_mut().enumerate() {
-                *x += at(row, i) * value;
-            }
-        }
-        for i in 0..n {
-            let before: f64 = (0..i).map(|k| lower[i * n + k] * x[k]).sum();
-            x[i] = (x[i] - before) / lower[i * n + i];
-        }
-        for i in (0..n).rev() {
-            let after: f64 = (i + 1..n).map(|k| lower[k * n + i] * x[k]).sum();
-            x[i] = (x[i] - after) / lower[i * n + i];
-        }
-        x
-    }
-}
-
-/// Input `i`, or the constant behind the last one.
-fn at(row: &[f32], i: usize) -> f64 {
-    row.get(i).map_or(1.0, |&x| f64::from(x))
-}
-
 /// For every episode: the sums of squared errors of the fit, and of the mean of all episodes.
 fn sums(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Vec<[f64; 2]> {
     let all = || episodes.iter().flatten();
@@ -181,8 +114,7 @@ fn sums(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Vec<[f64; 2]> {
         .iter()
         .map(|samples| {
             samples.iter().fold([0.0; 2], |[errors, spread], (row, value)| {
-                let told: f64 = fit.iter().enumerate().map(|(i, weight)| weight * at(row, i)).sum();
-                [errors + (value - told).powi(2), spread + (value - mean).powi(2)]
+                [errors + (value - told(fit, row)).powi(2), spread + (value - mean).powi(2)]
             })
         })
         .collect()

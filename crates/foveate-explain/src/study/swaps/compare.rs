@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::report::{Order, SwapReport, natural_percent, plain};
+use super::page::randomised;
+use super::report::{Order, SwapReport, natural_percent};
 use super::{SwapStudy, figures};
 use crate::charts::WHOLE;
 use crate::estimate::Estimate;
 use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot, short};
 use crate::page::{Section, plain_page};
 use crate::study::report_page::png;
-use crate::study::sensors::write_figure;
-use crate::study::{AddFile, REPORT_FILE, figures_json, whole_json};
+use crate::study::{AddFile, REPORT_FILE, figures_json, whole_json, write_figure};
 use crate::text::{escape, joined};
 
 /// Agents, and what was found of each.
@@ -48,6 +48,18 @@ fn orders(report: &SwapReport) -> [Option<&Order>; 2] {
     [places, attended]
 }
 
+/// Shares of N: weights alone, values alone, both together beyond that, the memory alone, and what needs the memory and the
+/// attended path together; below 0 where paths overlap.
+fn shares(report: &SwapReport) -> [f64; 5] {
+    let of = |share: &Option<Estimate>| share.as_ref().map_or(0.0, |share| share.value);
+    let (attended, memory) = (of(&report.attended), of(&report.memory));
+    let (weights, values) = match (&report.selection, &report.values) {
+        (Some(weights), Some(values)) => (weights.value, values.value),
+        _ => (0.0, attended),
+    };
+    [weights, values, attended - weights - values, memory, 1.0 - attended - memory]
+}
+
 /// Large scores with a digit behind the point, small ones with three.
 fn score(score: f64) -> String {
     let digits = if score.abs() < 10.0 { 3 } else { 1 };
@@ -56,9 +68,9 @@ fn score(score: f64) -> String {
 
 fn cells(compared: &Compared) -> [String; 8] {
     let Compared { name, report } = compared;
-    let share = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), plain);
+    let share = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), Estimate::plain);
     let [places, attended] = orders(report).map(|order| match order {
-        Some(order) => order.f.as_ref().map_or("not defined".into(), plain),
+        Some(order) => order.f.as_ref().map_or("not defined".into(), Estimate::plain),
         None => "—".into(),
     });
     let above = report.untrained.as_ref().and_then(|untrained| untrained.percentile);
@@ -88,7 +100,7 @@ impl Comparison {
             agents.push(Compared { name, report });
         }
         let comparison = Comparison { folder: std::path::PathBuf::new(), agents };
-        let all = vec![comparison.forest()];
+        let all = vec![comparison.forest(), comparison.stacked()];
         for figure in &all {
             write_figure(figure, add)?;
         }
@@ -96,6 +108,59 @@ impl Comparison {
         add("index.html", comparison.page(all, own).as_bytes())?;
         add(REPORT_FILE, whole_json(&comparison, &numbers).as_bytes())?;
         Ok(comparison)
+    }
+
+    /// Shares of N by path, of every agent, one after the other.
+    fn stacked(&self) -> Figure {
+        const PARTS: [(&str, Ink); 5] = [
+            ("weights alone", Ink::Line(3)),
+            ("values alone", Ink::Attention),
+            ("both only together", Ink::Line(5)),
+            ("memory", Ink::Control),
+            ("with memory only", Ink::Muted),
+        ];
+        let mut table =
+            DataTable::new(&["agent", PARTS[0].0, PARTS[1].0, PARTS[2].0, PARTS[3].0, PARTS[4].0]);
+        let longest = self.agents.iter().map(|c| c.name.chars().count()).max().unwrap_or(0) as f64;
+        let parts: Vec<[f64; 5]> = self.agents.iter().map(|compared| shares(&compared.report)).collect();
+        let ends = |of: &[f64; 5], sign: f64| of.iter().map(|x| (sign * x).max(0.0)).sum::<f64>() * sign;
+        let low = parts.iter().map(|of| ends(of, -1.0)).fold(0.0, f64::min);
+        let high = parts.iter().map(|of| ends(of, 1.0)).fold(1.0, f64::max);
+        let rows = self.agents.len() as f64;
+        let margins = [44.0, 14.0, 48.0, 6.8 * longest + 20.0];
+        let mut plot = Plot::new(WHOLE, ROW * rows + 96.0, margins, [low - 0.03, high + 0.03], [0.0, rows]);
+        let [bottom, top] = plot.y.range;
+        for tick in plot.x.ticks(7) {
+            let (x, ink) = (plot.x.at(tick), if tick == 0.0 { Ink::Muted } else { Ink::Grid });
+            plot.sheet.line(vec![(x, top), (x, bottom)], ink, 1.0, 1.0);
+        }
+        plot.x_axis("share of the natural variation", 7, short);
+        let left = plot.x.range[0];
+        for (i, (compared, parts)) in self.agents.iter().zip(&parts).enumerate() {
+            let middle = top + (i as f64 + 0.5) * ROW;
+            plot.sheet.text((left - 10.0, middle + 4.0), LETTERS, Anchor::End, Ink::Text, &*compared.name);
+            let mut sides = [0.0_f64, 0.0];
+            for (part, (_, ink)) in parts.iter().zip(PARTS) {
+                let side = &mut sides[usize::from(*part < 0.0)];
+                let ends = [*side, *side + part].map(|x| plot.x.at(x));
+                let (from, to) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+                plot.sheet.rect([from, middle - 12.0, to - from, 24.0], ink, 0.85);
+                *side += part;
+            }
+            let [a, b, c, d, e] = parts.map(Into::into);
+            table.row([(&*compared.name).into(), a, b, c, d, e]);
+        }
+        plot.legend(&PARTS.map(|(name, ink)| (ink, name)));
+        Figure {
+            name: "paths",
+            title: "By which path the action depends on the moment".into(),
+            caption: "Parts of the natural variation, N = 1. To the left of 0 is what two paths bring each by itself, so that their \
+                      shares add up to more. Hard attention has values only."
+                .into(),
+            wide: true,
+            drawing: plot.sheet,
+            table,
+        }
     }
 
     /// F of every agent, and of the untrained ones of its kind.
@@ -178,7 +243,7 @@ impl Comparison {
             joined(rows)
         );
         let mut sections = vec![(String::new(), Section {
-            id: "compared",
+            id: "compared".into(),
             title: "Side by side".into(),
             lead: vec![
                 "N: how far the action differs between moments of different episodes. M and memory: the share of that when \
@@ -199,7 +264,7 @@ impl Comparison {
                 )
             });
             let section = Section {
-                id: SECTION_IDS[number.min(SECTION_IDS.len() - 1)],
+                id: format!("agent-{}", number + 1).into(),
                 title: compared.name.clone(),
                 lead: vec![format!(
                     "{} · {}, picture {}, variant {} · {}",
@@ -209,7 +274,7 @@ impl Comparison {
                     compared.report.head.variant,
                     compared.report.head.extent()
                 )],
-                html: format!("<ul class=\"summary\">{}</ul>", joined(lines)),
+                html: format!("<ul class=\"summary\">{}</ul>{}", joined(lines), randomised(&compared.report)),
                 figures: figures.into_iter().filter(|figure| figure.name != figures::EFFECTS).collect(),
             };
             sections.push((format!("{}/", compared.name), section));
@@ -223,12 +288,6 @@ impl Comparison {
         plain_page("What they act on", "agents side by side", &summary, &sections, &notes, &png)
     }
 }
-
-/// Anchors of the agents' sections.
-const SECTION_IDS: [&str; 12] = [
-    "agent-1", "agent-2", "agent-3", "agent-4", "agent-5", "agent-6", "agent-7", "agent-8", "agent-9",
-    "agent-10", "agent-11", "others",
-];
 
 impl Compared {
     /// What a newcomer may conclude.

@@ -4,10 +4,11 @@ use foveate_core::statistics::{mean, mean_interval};
 
 use super::effects::Curves;
 use super::measure::{Measured, Measurement};
-use super::report::{Order, PICKS, Pick, SwapReport, plain};
+use super::report::{Order, PICKS, Pick, SwapReport};
 use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
 use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
+use crate::study::figures::intervals;
 
 /// The figure whose table has every effect.
 pub(super) const EFFECTS: &str = "effects";
@@ -36,7 +37,7 @@ fn shares(report: &SwapReport) -> Figure {
         ink,
         value: of.value,
         interval: of.interval,
-        remark: Some((Ink::Text, plain(of))),
+        remark: Some((Ink::Text, of.plain())),
     };
     let rest = match (&report.attended, &report.memory) {
         (Some(m), Some(memory)) => Some(Estimate { value: 1.0 - m.value - memory.value, interval: None }),
@@ -143,14 +144,16 @@ fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
             );
         }
     }
-    let f = order.f.as_ref().map_or("F is not defined".into(), |f| format!("F = {}", plain(f)));
+    let f = order.f.as_ref().map_or("F is not defined".into(), |f| format!("F = {}", f.plain()));
     Figure {
         name,
         title: format!("{f}: {}", order.name),
-        caption: "Parts of a decision are replaced by those of other episodes, more and more of them. F is the area between \
-                  the claim and chance, divided by that between the best order and chance; the best order is that of single \
-                  effects with other donors. Bands: 95 % over episodes."
-            .into(),
+        caption: format!(
+            "Parts of a decision are replaced by those of other episodes, more and more of them. F is the area between the claim \
+             and chance, divided by that between the best order and chance; the best order is that of single effects with other \
+             donors. {}.",
+            intervals("Bands", measured.episodes.len())
+        ),
         wide: false,
         drawing: plot.sheet,
         table,

@@ -2,12 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use foveate_core::{Agent, Env, RolloutJob, Seed};
+use foveate_core::{Agent, Env, Opened, RolloutJob, Seed};
 
 use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths};
 use super::moment::{Distance, Moment};
+use crate::page::FilmEffects;
 use crate::study::play::{EpisodeStart, policy_error, replay};
-use crate::study::probes::{other_moment, spread};
+use crate::study::probes::{claim, other_moment, spread};
 use crate::study::{Progress, Scheduler, StudyError};
 
 /// Most units whose order is tested where attention is soft.
@@ -24,6 +25,8 @@ pub(super) struct Plan<'a> {
     /// Of those, how many are taken again with places of the observation swapped.
     pub(super) inputs: usize,
     pub(super) max_steps: Option<usize>,
+    /// Whether the effects of what is attended in the first episode are wanted for its film.
+    pub(super) film: bool,
 }
 
 /// A decision, and what it became.
@@ -45,6 +48,7 @@ pub(super) struct Measurement {
     pub(super) units: Option<[usize; 2]>,
     pub(super) hard: bool,
     pub(super) places: usize,
+    pub(super) film: Option<FilmEffects>,
 }
 
 /// The units that hold nine tenths of the claim, at least 2 and at most [`MOST_UNITS`], in the median over decisions; of hard
@@ -142,6 +146,68 @@ fn most_similar(moments: &[Vec<Moment>], episode: usize, index: usize) -> &Momen
         .map_or(own, |(_, other)| other)
 }
 
+/// Moments that values for the film's effects are taken from.
+const FILM_DONORS: usize = 4;
+/// Most decisions that are ended for a film; longer films hold effects for several steps.
+const FILM_BUDGET: usize = 40_000;
+
+/// Effects of what the first episode attends to, step by step; `None` for an agent that cannot be opened.
+fn film(
+    plan: &Plan<'_>,
+    moments: &[Vec<Moment>],
+    distance: &Distance,
+) -> Result<Option<FilmEffects>, StudyError> {
+    let Some(last) = moments.first().and_then(|all| all.last()) else { return Ok(None) };
+    let others = moments.iter().skip(usize::from(moments.len() > 1)).flatten();
+    let others: Vec<&Opened> = others.filter_map(|moment| moment.opened.as_ref()).collect();
+    let donors: Vec<&Opened> = spread(others.len(), FILM_DONORS).into_iter().map(|i| others[i]).collect();
+    if donors.is_empty() {
+        return Ok(None);
+    }
+    let mut env = plan.env.boxed_clone();
+    env.reset(Some(plan.seed));
+    let start = EpisodeStart {
+        env,
+        agent: plan.agent.boxed_clone(),
+        job: RolloutJob { genome: 0, episode: 0, env_seed: plan.seed },
+        max_steps: plan.max_steps.unwrap_or(usize::MAX),
+    };
+    let steps = last.step + 1;
+    let each = donors.len() * MOST_UNITS;
+    let every = (steps * each).div_ceil(FILM_BUDGET).max(1);
+    let wanted: Vec<usize> = (0..steps).step_by(every).collect();
+    let mut rows = vec![];
+    replay(start, &wanted, &mut |step, env, agent, context| {
+        let failed =
+            |error| policy_error(RolloutJob { genome: 0, episode: 0, env_seed: plan.seed }, step, error);
+        let mut whole = agent.boxed_clone();
+        let decision = whole.act(env.observation(), &mut context.clone()).map_err(failed)?;
+        let mut claimed = decision.attention.as_ref().map(claim).unwrap_or_default();
+        claimed.truncate(MOST_UNITS);
+        let (mut halfway, mut own) = (agent.boxed_clone(), Opened::default());
+        halfway.open(env.observation(), context, &mut own).map_err(failed)?;
+        let width = own.width();
+        let mut changed = own.clone();
+        let mut row = vec![];
+        for token in claimed {
+            let unit = own.tokens.iter().position(|&own| own == token);
+            let mut effect = 0.0;
+            for donor in donors.iter().filter(|donor| donor.values.len() == own.values.len()) {
+                let Some(unit) = unit else { continue };
+                changed.values.copy_from_slice(&own.values);
+                changed.values[unit * width..][..width].copy_from_slice(donor.value(unit));
+                let mut again = halfway.boxed_clone();
+                let action = again.resume(&changed, &mut context.clone()).map_err(failed)?.action;
+                effect += distance.between(action, decision.action) / donors.len() as f64;
+            }
+            row.push(effect);
+        }
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok(Some(FilmEffects { every, rows }))
+}
+
 /// Measures an agent. `seed` draws donors and random orders.
 ///
 /// # Errors
@@ -211,10 +277,11 @@ pub(super) fn measure<S: Scheduler>(
     for (e, measured) in measured {
         episodes[e].push(measured);
     }
+    let film = if plan.film { film(plan, &moments, &distance)? } else { None };
     let places = moments
         .iter()
         .flatten()
         .find_map(|moment| moment.places.as_ref())
         .map_or(0, super::places::Places::len);
-    Ok(Measurement { scores, episodes, distance, units, hard, places })
+    Ok(Measurement { scores, episodes, distance, units, hard, places, film })
 }

@@ -15,19 +15,25 @@ mod effects;
 mod figures;
 mod measure;
 mod moment;
+mod page;
 mod places;
 mod report;
 
-use foveate_core::Seed;
+use foveate_core::{Agent, Seed};
 
 pub use compare::{Compared, Comparison};
-pub use report::{Order, SwapReport, Untrained, VerdictLine};
+pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
+
+pub(super) use page::verdict_lines;
 
 use self::measure::{Plan, measure};
-use super::phases::random_weights;
-use super::sensors::write_figure;
-use super::{AddFile, Progress, REPORT_FILE, Scheduler, StudyError, StudyRequest, figures_json, whole_json};
+use super::phases::{random_tensors, random_weights};
+use super::{
+    AddFile, Progress, REPORT_FILE, Scheduler, StudyError, StudyRequest, figures_json, whole_json,
+    write_figure,
+};
 use crate::figure::Figure;
+use crate::page::FilmEffects;
 
 /// Untrained agents that an agent is compared with.
 pub const UNTRAINED: usize = 20;
@@ -40,6 +46,7 @@ const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
 pub struct SwapStudy {
     report: SwapReport,
     figures: Vec<Figure>,
+    film: Option<FilmEffects>,
 }
 
 impl SwapStudy {
@@ -48,13 +55,21 @@ impl SwapStudy {
         &self.report
     }
 
+    pub(super) const fn film(&self) -> Option<&FilmEffects> {
+        self.film.as_ref()
+    }
+
+    pub(super) fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter()
+    }
+
     /// Passes name and bytes of every file to `add`: figures as SVG, PNG, CSV and JSON, every effect as CSV, and last
     /// [`REPORT_FILE`]; names begin with `folder`.
     ///
     /// # Errors
     /// The first that `add` gives.
     pub fn write<E>(self, folder: &str, add: &mut AddFile<'_, E>) -> Result<SwapReport, E> {
-        let SwapStudy { report, figures } = self;
+        let SwapStudy { report, figures, .. } = self;
         let mut add = |name: &str, bytes: &[u8]| add(&format!("{folder}{name}"), bytes);
         for figure in &figures {
             write_figure(figure, &mut add)?;
@@ -64,16 +79,72 @@ impl SwapStudy {
     }
 }
 
-/// Studies an agent, and `untrained` agents of the same kind with random weights.
+/// Most parts of an agent that are drawn at random by themselves.
+const MOST_PARTS: usize = 8;
+
+/// The parts of an agent's weights, from the first to the last: tensors of a common name. Of many, the first word of the name.
+fn parts(agent: &dyn Agent) -> Vec<(String, Vec<String>)> {
+    let tensors = agent.tensors();
+    let grouped = |of: fn(&str) -> &str| {
+        let mut parts: Vec<(String, Vec<String>)> = vec![];
+        for tensor in &tensors {
+            let part = of(&tensor.name);
+            match parts.iter_mut().find(|(name, _)| name == part) {
+                Some((_, all)) => all.push(tensor.name.clone()),
+                None => parts.push((part.to_owned(), vec![tensor.name.clone()])),
+            }
+        }
+        parts
+    };
+    let layers = grouped(|name| name.rsplit_once('.').map_or(name, |(layer, _)| layer));
+    let parts = if layers.len() > MOST_PARTS {
+        grouped(|name| name.split_once('.').map_or(name, |(first, _)| first))
+    } else {
+        layers
+    };
+    if parts.len() > MOST_PARTS { vec![] } else { parts }
+}
+
+/// Share of a report's work that is the study of swaps.
+const FIRST_PART: f64 = 0.3;
+
+/// The study that stands first in a report; `None` where nothing can be swapped.
+pub(super) fn first_part(
+    request: &StudyRequest<'_>,
+    scheduler: &impl Scheduler,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<SwapStudy>, StudyError> {
+    find(request, scheduler, &mut |now: Progress| progress(Progress { done: FIRST_PART * now.done, ..now }))
+}
+
+/// The progress of what comes after [`first_part`].
+pub(super) fn second_part(progress: &mut dyn FnMut(Progress)) -> impl FnMut(Progress) {
+    |now| progress(Progress { done: FIRST_PART + (1.0 - FIRST_PART) * now.done, ..now })
+}
+
+/// Studies an agent, and untrained agents of the same kind.
 ///
 /// # Errors
 /// When an episode fails, the agent has neither attention nor a picture, or someone asks to stop.
 pub fn study_swaps(
     request: &StudyRequest<'_>,
-    untrained: usize,
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SwapStudy, StudyError> {
+    find(request, scheduler, progress)?.ok_or_else(|| StudyError::Refused {
+        why: format!(
+            "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
+            request.labels.weights
+        ),
+    })
+}
+
+fn find(
+    request: &StudyRequest<'_>,
+    scheduler: &impl Scheduler,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<SwapStudy>, StudyError> {
+    let untrained = request.untrained;
     let seed = Seed::root(request.seed).child("swaps", 0);
     let plan = Plan {
         env: request.env,
@@ -83,36 +154,55 @@ pub fn study_swaps(
         decisions: request.decisions,
         inputs: INPUTS,
         max_steps: request.max_steps,
+        film: true,
     };
     let share = if untrained == 0 { 1.0 } else { 0.6 };
     let measured = measure(&plan, seed, scheduler, &mut |now: Progress| {
         progress(Progress { done: share * now.done, ..now });
     })?;
     if measured.units.is_none() && measured.places == 0 {
-        return Err(StudyError::Refused {
-            why: format!(
-                "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
-                request.labels.weights
-            ),
-        });
+        return Ok(None);
     }
     let [episodes, decisions, steps] = UNTRAINED_SIZE;
-    let mut others = vec![];
-    for number in 0..untrained {
-        let agent = random_weights(request.agent, seed.child("untrained", number as u64));
+    let parts = if untrained == 0 { vec![] } else { parts(request.agent) };
+    let (mut done, total) = (0, untrained + 2 * parts.len());
+    let mut small = |agent: &dyn Agent, seed: Seed| {
         let plan = Plan {
-            agent: &*agent,
+            agent,
             episodes: episodes.min(request.episodes),
             decisions: decisions.min(request.decisions),
             inputs: usize::from(measured.units.is_none()),
             max_steps: Some(steps.min(request.max_steps.unwrap_or(steps))),
+            film: false,
             ..plan
         };
-        others.push(measure(&plan, seed.child("untrained", number as u64), scheduler, &mut |_| ())?);
-        let done = share + (1.0 - share) * (number + 1) as f64 / untrained as f64;
+        let measured = measure(&plan, seed, scheduler, &mut |_| ());
+        done += 1;
+        let done = share + (1.0 - share) * done as f64 / total as f64;
         progress(Progress { what: "untrained agents", done });
+        measured
+    };
+    let mut others = vec![];
+    for number in 0..untrained {
+        let seed = seed.child("untrained", number as u64);
+        others.push(small(&*random_weights(request.agent, seed), seed)?);
     }
-    let report = report::report(request, &measured, &others);
+    let mut randomised = vec![];
+    for cascade in [false, true] {
+        for number in 0..parts.len() {
+            let random = if cascade { &parts[number..] } else { &parts[number..=number] };
+            // The last part alone is the first step of the cascade.
+            if cascade && random.len() == 1 {
+                continue;
+            }
+            let seed = seed.child("randomised", number as u64);
+            let which = |name: &str| random.iter().any(|(_, tensors)| tensors.iter().any(|own| own == name));
+            let agent = random_tensors(request.agent, seed, &which);
+            let name = parts[number].0.clone();
+            randomised.push(Randomised::new(name, cascade, &small(&*agent, seed)?));
+        }
+    }
+    let report = report::report(request, &measured, &others, randomised);
     let figures = figures::figures(&report, &measured);
-    Ok(SwapStudy { report, figures })
+    Ok(Some(SwapStudy { report, figures, film: measured.film }))
 }

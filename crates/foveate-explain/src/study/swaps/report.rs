@@ -10,6 +10,7 @@ use super::measure::{Measured, Measurement};
 use crate::estimate::{Estimate, sign_flip_p};
 use crate::study::StudyRequest;
 use crate::study::head::ReportHead;
+use crate::study::report_page::count;
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
 const FLOOR: f64 = 0.01;
@@ -68,6 +69,29 @@ pub struct Untrained {
     pub moving: usize,
 }
 
+/// The agent with a part of its weights drawn at random (cascading randomisation, Adebayo et al. 2018).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Randomised {
+    /// The tensors, by their common name; of a cascade all from there to the last.
+    pub tensors: String,
+    /// Whether all tensors behind these are random, too.
+    pub cascade: bool,
+    /// N.
+    pub natural: Estimate,
+    /// M.
+    pub attended: Option<Estimate>,
+    /// F of the order that decides.
+    pub f: Option<Estimate>,
+}
+
+impl Randomised {
+    pub(super) fn new(tensors: String, cascade: bool, measured: &Measurement) -> Self {
+        let Shares { natural, attended, .. } = shares(&measured.episodes);
+        let f = order(String::new(), false, measured, deciding(measured)).and_then(|order| order.f);
+        Randomised { tensors, cascade, natural, attended, f }
+    }
+}
+
 /// What was found of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SwapReport {
@@ -96,6 +120,8 @@ pub struct SwapReport {
     pub orders: Vec<Order>,
     /// The same of untrained agents.
     pub untrained: Option<Untrained>,
+    /// The agent with parts of its weights at random: each part alone, and from each part on to the last.
+    pub randomised: Vec<Randomised>,
     /// Does the input matter, does the attended path carry it, is the order right?
     pub verdict: [VerdictLine; 3],
     /// Confidence level of all intervals, which are not corrected for their number.
@@ -222,6 +248,7 @@ pub(super) fn report(
     request: &StudyRequest<'_>,
     measured: &Measurement,
     others: &[Measurement],
+    randomised: Vec<Randomised>,
 ) -> SwapReport {
     let Shares { natural, attended, selection, values, memory, above_memory } = shares(&measured.episodes);
     let names = [
@@ -275,35 +302,15 @@ pub(super) fn report(
         attended_above_memory: above_memory,
         orders,
         untrained,
+        randomised,
         verdict,
         interval: 0.95,
     }
 }
 
-/// `7.8 % (6.9 % … 8.8 %)`
-fn percent(of: &Estimate) -> String {
-    let one = |x: f64| {
-        let digits = if x.abs() < 0.001 { 3 } else { 1 };
-        format!("{:.digits$} %", 100.0 * x).replace('-', "−")
-    };
-    with_interval(of, one)
-}
-
 /// N in per cent.
 pub(super) fn natural_percent(report: &SwapReport) -> String {
-    percent(&report.natural)
-}
-
-/// `0.45 (0.38 … 0.51)`
-pub(super) fn plain(of: &Estimate) -> String {
-    with_interval(of, |x| format!("{x:.2}").replace('-', "−"))
-}
-
-fn with_interval(of: &Estimate, say: impl Fn(f64) -> String) -> String {
-    match of.interval {
-        Some([low, high]) => format!("{} ({} … {})", say(of.value), say(low), say(high)),
-        None => say(of.value),
-    }
+    report.natural.percent()
 }
 
 fn verdict(
@@ -328,22 +335,35 @@ fn verdict(
         answer: answer(moves, natural.is_below(FLOOR)),
         why: format!(
             "between moments the action differs by {} of its range; the floor is 1 %",
-            percent(natural)
+            natural.percent()
         ),
     };
-    let floor = "nothing to explain: the action hardly moves";
-    let still = answer(false, true);
+    let stays = natural.is_below(FLOOR);
+    let still = answer(false, stays);
+    let floor = if few {
+        format!(
+            "{} {} too few to say; {FEWEST_EPISODES} are the least",
+            count(measured.episodes.len(), "episode"),
+            if measured.episodes.len() == 1 { "is" } else { "are" }
+        )
+    } else if stays {
+        "nothing to explain: the action hardly moves".into()
+    } else {
+        "it is open whether the action moves at all".into()
+    };
     let second = match (attended, memory, above_memory) {
         (Some(m), Some(memory), Some(apart)) if moves => VerdictLine {
             question: "does the attended path carry that?",
             answer: answer(apart.is_above(0.0), apart.is_below(0.0)),
             why: format!(
                 "what the attention hands on alone makes {} of it, the memory alone {}",
-                percent(&m),
-                percent(&memory)
+                m.percent(),
+                memory.percent()
             ),
         },
-        _ => VerdictLine { question: "does the attended path carry that?", answer: still, why: floor.into() },
+        _ => {
+            VerdictLine { question: "does the attended path carry that?", answer: still, why: floor.clone() }
+        }
     };
     let question = "is the order of what it attends to right?";
     let third = match order {
@@ -361,9 +381,9 @@ fn verdict(
             let mut why = match (&order.f, &order.above_prior) {
                 (Some(f), Some(prior)) => format!(
                     "F = {} over {}; above the order of other episodes by {}",
-                    plain(f),
+                    f.plain(),
                     order.name,
-                    plain(prior)
+                    prior.plain()
                 ),
                 _ => format!("no order of {} is better than another, so F is not defined", order.name),
             };
@@ -376,7 +396,7 @@ fn verdict(
             };
             VerdictLine { question, answer: answer(yes, no), why }
         }
-        Some(_) => VerdictLine { question, answer: still, why: floor.into() },
+        Some(_) => VerdictLine { question, answer: still, why: floor },
         None => VerdictLine { question, answer: "no", why: "there is no claim of an order".into() },
     };
     [first, second, third]
@@ -385,7 +405,7 @@ fn verdict(
 impl fmt::Display for SwapReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head.lines(f, &format!("{}, picture {}", self.head.env, self.head.picture))?;
-        writeln!(f, "  N, natural variation          {}", percent(&self.natural))?;
+        writeln!(f, "  N, natural variation          {}", self.natural.percent())?;
         for (name, share) in [
             ("M, attended path", &self.attended),
             ("  weights alone", &self.selection),
@@ -393,11 +413,11 @@ impl fmt::Display for SwapReport {
             ("memory", &self.memory),
         ] {
             if let Some(share) = share {
-                writeln!(f, "  {name:28}  {}", plain(share))?;
+                writeln!(f, "  {name:28}  {}", share.plain())?;
             }
         }
         for order in &self.orders {
-            let f_of = order.f.as_ref().map_or("not defined".into(), plain);
+            let f_of = order.f.as_ref().map_or("not defined".into(), Estimate::plain);
             write!(f, "  F  {f_of}  {}", order.name)?;
             if let Some(matched) = order.matched {
                 write!(f, "; {:.0} % of random places matched", 100.0 * matched)?;

@@ -1,0 +1,150 @@
+//! Kinds of things taken out of what the world shows: does the agent look at them, and does it act on them?
+//!
+//! Unlike a covered patch, the changed picture is one that the world draws itself
+//! ([`StateEdit::Erase`](foveate_core::StateEdit::Erase)), so the claim “it looks at the kerb” is tested by a road without
+//! kerbs.
+
+use foveate_core::episode::{Episode, EpisodeRules};
+use foveate_core::statistics::paired;
+use foveate_core::{Env, EnvError, EvaluateError, Observation, StateEdit};
+use serde::Serialize;
+
+use super::play::{EpisodeStart, action_scale, policy_error, replay};
+use super::probes::claim;
+use super::seen::SeenPicture;
+use super::{Cost, StudyError};
+use crate::Mask;
+use crate::estimate::Estimate;
+
+/// A decision with a kind of thing taken out of the picture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Erased {
+    /// Which kind, of the world's.
+    pub(super) kind: usize,
+    /// Share of the picture's pixels that changed.
+    pub(super) pixels: f64,
+    /// Share of those pixels in what the agent looked at; `None` for an agent that looks at no place.
+    pub(super) looked_at: Option<f64>,
+    /// Change of the action.
+    pub(super) change: f64,
+}
+
+/// What was found about a kind of thing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Erasure {
+    /// The kind.
+    pub kind: String,
+    /// Share of the picture that shows it.
+    pub pixels: Estimate,
+    /// Share of it in what the agent looks at; above `pixels`, it looks at it more than at random places.
+    pub looked_at: Option<Estimate>,
+    /// Change of the action when it is taken out.
+    pub change: Estimate,
+    /// Mean score of whole episodes without it.
+    pub score: f64,
+    /// How much lower that is than with it, with its interval over the same episodes.
+    pub cost: Option<Cost>,
+}
+
+/// Takes every kind of thing out of the decisions at `steps`.
+pub(super) fn decisions(start: EpisodeStart, steps: &[usize]) -> Result<Vec<Erased>, StudyError> {
+    let (kinds, job, scale) = (start.env.kinds(), start.job, action_scale(start.env.spec()));
+    let mut all = vec![];
+    replay(start, steps, &mut |step, env, agent, context| {
+        let failed = |error| policy_error(job, step, error);
+        let mut usual = agent.boxed_clone();
+        let decision = usual.act(env.observation(), &mut context.clone()).map_err(failed)?;
+        let grid = decision.attention.as_ref().and_then(|attention| attention.tokens().grid());
+        let seen = SeenPicture::of(env, grid)?;
+        let [width, height] = seen.size();
+        let looked =
+            decision.attention.as_ref().zip(grid).map(|(attention, grid)| {
+                Mask::of_patches(width, height, grid, &seen.places(claim(attention)))
+            });
+        for (kind, name) in kinds.iter().enumerate() {
+            let mut edited = env.boxed_clone();
+            if !erase(&mut *edited, name)? {
+                continue;
+            }
+            let after = SeenPicture::of(&*edited, grid)?;
+            let changed = changed(&seen, &after);
+            let pixels = changed.iter().filter(|&&changed| changed).count() as f64;
+            let looked_at = looked.as_ref().map(|mask| {
+                let inside = (0..changed.len()).filter(|&i| mask.pixels()[i]);
+                let (hit, count) =
+                    inside.fold((0, 0), |(hit, count), i| (hit + usize::from(changed[i]), count + 1));
+                hit as f64 / f64::from(count.max(1))
+            });
+            let mut again = agent.boxed_clone();
+            let action = again.act(edited.observation(), &mut context.clone()).map_err(failed)?.action;
+            all.push(Erased {
+                kind,
+                pixels: pixels / changed.len().max(1) as f64,
+                looked_at,
+                change: scale.distance(action, decision.action),
+            });
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Takes a kind of thing out; `false` where the world as it is shown cannot be edited.
+fn erase(env: &mut dyn Env, kind: &str) -> Result<bool, StudyError> {
+    match env.edit_state(&StateEdit::Erase(kind)) {
+        Ok(()) => Ok(matches!(env.observation(), Observation::Image(_))),
+        Err(EnvError::NoEdits { .. } | EnvError::BadEdit { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Which pixels of the newest picture changed.
+fn changed(before: &SeenPicture, after: &SeenPicture) -> Vec<bool> {
+    let [a, b] = [before.newest(), after.newest()].map(|image| image.rgb().as_chunks::<3>().0);
+    a.iter().zip(b).map(|(a, b)| a != b).collect()
+}
+
+/// The score of the whole episode without a kind of thing; `None` where the world as it is shown cannot be edited.
+pub(super) fn play_without(start: EpisodeStart, kind: usize) -> Result<Option<f64>, StudyError> {
+    let EpisodeStart { mut env, mut agent, job, max_steps } = start;
+    let name = env.kinds()[kind];
+    if !erase(&mut *env, name)? {
+        return Ok(None);
+    }
+    let mut episode = Episode::new(job, EpisodeRules { max_steps: max_steps as u64, ..EpisodeRules::WHOLE });
+    episode.resume(&mut *agent);
+    Ok(Some(episode.finish::<EvaluateError>(&mut *env, &mut *agent, &mut ())?.total))
+}
+
+/// What was found, given decisions of every episode, and the scores of whole episodes with and without each kind.
+pub(super) fn erasures(
+    kinds: &[&str],
+    episodes: &[Vec<Erased>],
+    scores: &[Vec<f64>],
+    usual: &[f64],
+) -> Vec<Erasure> {
+    let of = |(kind, (name, scores)): (usize, (&&str, &Vec<f64>))| {
+        let sums = |value: &dyn Fn(&Erased) -> Option<f64>| {
+            let all = episodes.iter().map(|all| {
+                let values = all.iter().filter(|erased| erased.kind == kind).filter_map(value);
+                values.fold([0.0, 0.0], |[sum, count], value| [sum + value, count + 1.0])
+            });
+            let (above, below): (Vec<f64>, Vec<f64>) = all.map(|[sum, count]| (sum, count)).unzip();
+            Estimate::ratio(&above, &below)
+        };
+        let cost = paired(scores, usual).map(|found| Cost {
+            fill: (*name).to_owned(),
+            difference: found.difference,
+            interval: found.interval,
+        });
+        Some(Erasure {
+            kind: (*name).to_owned(),
+            pixels: sums(&|erased| Some(erased.pixels))?,
+            looked_at: sums(&|erased| erased.looked_at),
+            change: sums(&|erased| Some(erased.change))?,
+            score: foveate_core::statistics::mean(scores),
+            cost,
+        })
+    };
+    kinds.iter().zip(scores).enumerate().filter_map(of).collect()
+}
