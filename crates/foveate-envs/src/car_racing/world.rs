@@ -46,14 +46,11 @@ pub(super) struct World {
 /// What [`World::erase`] can take out of the picture.
 pub(super) const KINDS: [&str; 4] = ["road", "kerbs", "grass", "indicators"];
 
-/// What was taken out of the picture, in the order of [`KINDS`]; the physics stay as they are.
+/// What was taken out of the picture; the physics stay as they are.
 #[derive(Debug, Clone, Default)]
 struct Erased {
-    road: bool,
-    kerbs: bool,
-    /// The lighter squares of the ground.
-    grass: bool,
-    indicators: bool,
+    /// In the order of [`KINDS`]; grass are the lighter squares of the ground.
+    kinds: [bool; KINDS.len()],
     /// What is left of the road.
     left: Vec<RoadQuad>,
     /// Of what is left.
@@ -246,13 +243,8 @@ impl World {
 
     /// Takes everything of a kind out of the picture until the next reset; whether there is such a kind.
     pub(super) fn erase(&mut self, kind: &str) -> bool {
-        let Erased { road, kerbs, grass, indicators, .. } = &mut self.erased;
-        let Some(erased) =
-            KINDS.iter().zip([road, kerbs, grass, indicators]).find(|(name, _)| **name == kind)
-        else {
-            return false;
-        };
-        *erased.1 = true;
+        let Some(which) = KINDS.iter().position(|name| *name == kind) else { return false };
+        self.erased.kinds[which] = true;
         self.erased.track_id = new_track_id();
         self.leave_out();
         true
@@ -260,7 +252,7 @@ impl World {
 
     /// Copies what is left of the road, if some of it was erased.
     fn leave_out(&mut self) {
-        let Erased { road, kerbs, left, .. } = &mut self.erased;
+        let Erased { kinds: [road, kerbs, ..], left, .. } = &mut self.erased;
         left.clear();
         if *road || *kerbs {
             left.extend(self.road.iter().filter(|quad| match quad.paint {
@@ -273,7 +265,7 @@ impl World {
 
     /// The current scene, ready to draw.
     pub(super) fn scene(&self) -> Scene<'_> {
-        let Erased { road, kerbs, grass, indicators, .. } = self.erased;
+        let [road, kerbs, grass, indicators] = self.erased.kinds;
         let (road, track_id) = if road || kerbs {
             (&self.erased.left, self.erased.track_id)
         } else {
