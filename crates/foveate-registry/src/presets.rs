@@ -127,6 +127,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/s3ta.toml"),
         },
         &Preset {
+            name: "s3ta-door",
+            summary: "S3TA in grid worlds from pixels, taught by an expert that sees the whole grid",
+            agent: "s3ta",
+            open: true,
+            text: include_str!("../presets/s3ta-door.toml"),
+        },
+        &Preset {
             name: "relational",
             summary: "grid worlds: cells attend to each other, deep Q-learning",
             agent: "relational",

@@ -251,7 +251,7 @@ impl Env for CarRacing {
         Ok(())
     }
 
-    /// See [`World::erase`]: only the picture changes, never the physics.
+    /// The road, its kerbs, the lighter squares of the ground, the indicators: erasing one changes the picture, never the physics.
     fn kinds(&self) -> &'static [&'static str] {
         &KINDS
     }

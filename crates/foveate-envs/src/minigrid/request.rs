@@ -105,6 +105,7 @@ const fn descriptor(name: &'static str, summary: &'static str, layout: Layout) -
             "relational",
             "relational-imitation",
             "relational-book",
+            "s3ta-door",
             "door-key-ppo",
             "gymnasium-pictures",
         ],
