@@ -401,7 +401,7 @@ impl Study {
         }
         let numbers = figures_json(all());
         let mut page = report_page::page(&labels, &found, &report, figures, &dimensions, swaps.as_ref());
-        page.put_first(swaps);
+        page.put_first(swaps, true);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;

@@ -561,7 +561,7 @@ impl CellStudy {
         }
         let numbers = super::figures_json(all());
         let mut page = page::page(&labels, &found, &report, figures, &dimensions);
-        page.put_first(swaps);
+        page.put_first(swaps, false);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;

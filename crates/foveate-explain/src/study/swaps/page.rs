@@ -15,9 +15,9 @@ const LINES: [&str; 3] =
 
 impl ReportPage<'_> {
     /// Puts the three lines before everything else, with the figures that they rest on. The first tile, the verdict of the
-    /// report's own test, then stands in its section only.
-    pub(in crate::study) fn put_first(&mut self, swaps: Option<SwapStudy>) {
-        let Some(SwapStudy { report, figures, .. }) = swaps else { return };
+    /// report's own test, then stands in its section only. `bordered` says whether the film shows effects as borders.
+    pub(in crate::study) fn put_first(&mut self, swaps: Option<SwapStudy>, bordered: bool) {
+        let Some(SwapStudy { report, figures, film }) = swaps else { return };
         if !self.tiles.is_empty() {
             self.tiles.remove(0);
         }
@@ -28,7 +28,7 @@ impl ReportPage<'_> {
             Section {
                 id: "matters".into(),
                 title: "What matters, by which path, in which order".into(),
-                lead: lead(&report),
+                lead: lead(&report, bordered && film.is_some()),
                 html: randomised(&report),
                 figures,
             },
@@ -132,7 +132,7 @@ fn sentences(report: &SwapReport) -> [String; 3] {
     [first, second, third]
 }
 
-fn lead(report: &SwapReport) -> Vec<String> {
+fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
     let mut lead = vec![
         "Decisions are taken again with one part of them from another moment, of another episode: what the attention hands on, \
          the memory, or single attended parts. How far the action then changes is the effect of that part, in a unit that can be \
@@ -145,11 +145,13 @@ fn lead(report: &SwapReport) -> Vec<String> {
             .iter()
             .map(|line| format!("{} {}: {}.", capital(line.question), capital(line.answer), line.why)),
     );
-    lead.push(
-        "The brighter something is in pictures of attention, the more the agent attends to it: that is the claim. In the film, \
-         the border of a patch has the colour of its measured effect, so that claim and effect can be seen to differ."
-            .into(),
-    );
+    if bordered {
+        lead.push(
+            "The brighter something is in pictures of attention, the more the agent attends to it: that is the claim. In the film, \
+             the border of a patch has the colour of its measured effect, so that claim and effect can be seen to differ."
+                .into(),
+        );
+    }
     if let Some(untrained) = &report.untrained {
         lead.push(format!(
             "{} of the same kind, with random weights, went through the same; in {} of them the action moves at all.",
