@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::play::{EpisodeStart, action_scale, policy_error, replay};
 use super::probes::claim;
 use super::seen::SeenPicture;
-use super::{Cost, StudyError};
+use super::{Mean, StudyError};
 use crate::Mask;
 use crate::estimate::Estimate;
 
@@ -43,7 +43,7 @@ pub struct Erasure {
     /// Mean score of whole episodes without it.
     pub score: f64,
     /// How much lower that is than with it, with its interval over the same episodes.
-    pub cost: Option<Cost>,
+    pub cost: Option<Mean>,
 }
 
 /// Takes every kind of thing out of the decisions at `steps`.
@@ -132,11 +132,7 @@ pub(super) fn erasures(
             let (above, below): (Vec<f64>, Vec<f64>) = all.map(|[sum, count]| (sum, count)).unzip();
             Estimate::ratio(&above, &below)
         };
-        let cost = paired(scores, usual).map(|found| Cost {
-            fill: (*name).to_owned(),
-            difference: found.difference,
-            interval: found.interval,
-        });
+        let cost = paired(scores, usual).map(|found| (found.difference, found.interval));
         Some(Erasure {
             kind: (*name).to_owned(),
             pixels: sums(&|erased| Some(erased.pixels))?,

@@ -115,9 +115,9 @@ pub(super) fn figures(found: &Found, findings: &Findings, dimensions: &[Dimensio
     tests.extend(curve_figures(found));
     let saliency = if found.has_attention { saliency_figures(found, findings) } else { vec![] };
     let world = if found.erasures.is_empty() { vec![] } else { vec![erasures_figure(found)] };
-    let encoded = found.encoded();
+    let encoded = &found.encoded;
     let positions =
-        if encoded.is_empty() { vec![] } else { vec![positions_figure(&encoded, &mean_picture(found))] };
+        if encoded.is_empty() { vec![] } else { vec![positions_figure(encoded, &mean_picture(found))] };
     Figures { looks, interest, tests, world, positions, saliency }
 }
 
@@ -240,10 +240,7 @@ fn erasures_figure(found: &Found) -> Figure {
                 remark,
             });
         };
-        let remark = erasure
-            .cost
-            .as_ref()
-            .map(|cost| (Ink::Text, format!("score {}", short(-cost.difference.round()))));
+        let remark = erasure.cost.map(|(lost, _)| (Ink::Text, format!("score {}", short(-lost.round()))));
         row("change of the action", Ink::Attention, &erasure.change, remark);
         row("its share of the picture", Ink::Muted, &erasure.pixels, None);
         if let Some(looked_at) = &erasure.looked_at {

@@ -378,7 +378,7 @@ pub fn study(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Study, StudyError> {
     seen::pictures(request.env)?;
-    let swaps = swaps::first_part(&request, scheduler, progress)?;
+    let swaps = swaps::first_part(&request, true, scheduler, progress)?;
     let found = phases::find(&request, scheduler, &mut swaps::second_part(progress))?;
     let findings = conclude::conclude(&found);
     let figures = figures::figures(&found, &findings, &request.dimensions);
@@ -401,7 +401,7 @@ impl Study {
         }
         let numbers = figures_json(all());
         let mut page = report_page::page(&labels, &found, &report, figures, &dimensions, swaps.as_ref());
-        page.put_first(swaps, true);
+        page.put_first(swaps);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
@@ -438,7 +438,7 @@ fn report(
         interventions: findings.interventions,
         drives: findings.drives,
         erasures: found.erasures.clone(),
-        encoded: found.encoded(),
+        encoded: found.encoded.clone(),
         agreement: Agreement { decisions: findings.salient, ranks, ranks_null, overlap, overlap_null },
         method: Method::ours(),
     }

@@ -80,22 +80,13 @@ pub(super) struct Found {
     pub(super) random_claims: Vec<[[Effect; 2]; 2]>,
     /// Scores of every condition, episode by episode.
     pub(super) scores: Vec<(Condition, Vec<f64>)>,
-    /// What the world says of every step.
-    pub(super) situations: Vec<Situations>,
+    /// What positions encode, of an agent that gets nothing of the picture but the selected patches.
+    pub(super) encoded: Vec<Encoded>,
     /// Kinds of things taken out of what the world shows.
     pub(super) erasures: Vec<Erasure>,
 }
 
 impl Found {
-    /// What positions encode, of an agent that gets nothing of the picture but the selected patches.
-    pub(super) fn encoded(&self) -> Vec<Encoded> {
-        if self.has_attention && self.shown.looked_at == LookedAt::Chosen {
-            encoded(&self.episodes, &self.situations, self.grid)
-        } else {
-            vec![]
-        }
-    }
-
     /// Patches that the agent looks at in a decision; where the number changes, its mean, rounded.
     pub(super) fn looked_at(&self) -> usize {
         if self.shown.looked_at != LookedAt::Marked {
@@ -379,6 +370,11 @@ pub(super) fn find(
         let usual: Vec<f64> = episodes.iter().map(Trajectory::score).collect();
         erase::erasures(kinds, &erased, &without, &usual)
     };
+    let encoded = if attends && shown.looked_at == LookedAt::Chosen {
+        encoded(&episodes, &situations, grid)
+    } else {
+        vec![]
+    };
     Ok(Found {
         scale,
         episodes,
@@ -392,7 +388,7 @@ pub(super) fn find(
         cards,
         random_claims,
         scores,
-        situations,
+        encoded,
         erasures,
     })
 }

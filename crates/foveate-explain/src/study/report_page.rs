@@ -444,11 +444,11 @@ fn encoded_lead(report: &StudyReport) -> String {
 
 fn erasures_table(report: &StudyReport) -> String {
     let rows = joined(report.erasures.iter().map(|of| {
-        let cost = of.cost.as_ref().map_or("—".into(), |cost| match cost.interval {
+        let cost = of.cost.map_or("—".into(), |(difference, interval)| match interval {
             Some([low, high]) => {
-                format!("{} <small>{} … {}</small>", whole(-cost.difference), whole(-high), whole(-low))
+                format!("{} <small>{} … {}</small>", whole(-difference), whole(-high), whole(-low))
             }
-            None => whole(-cost.difference),
+            None => whole(-difference),
         });
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{cost}</td></tr>",

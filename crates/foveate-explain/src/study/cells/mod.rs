@@ -233,7 +233,7 @@ pub fn study_cells(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CellStudy, StudyError> {
-    let swaps = swaps::first_part(&request, scheduler, progress)?;
+    let swaps = swaps::first_part(&request, false, scheduler, progress)?;
     let found = find(&request, scheduler, &mut swaps::second_part(progress))?;
     let report = report(&request, &found, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;
@@ -561,7 +561,7 @@ impl CellStudy {
         }
         let numbers = super::figures_json(all());
         let mut page = page::page(&labels, &found, &report, figures, &dimensions);
-        page.put_first(swaps, false);
+        page.put_first(swaps);
         let html = page.html(&report_page::png);
         report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;

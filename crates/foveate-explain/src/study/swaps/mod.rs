@@ -108,13 +108,15 @@ fn parts(agent: &dyn Agent) -> Vec<(String, Vec<String>)> {
 /// Share of a report's work that is the study of swaps.
 const FIRST_PART: f64 = 0.3;
 
-/// The study that stands first in a report; `None` where nothing can be swapped.
+/// The study that stands first in a report, with effects for its film if that shows them; `None` where nothing can be swapped.
 pub(super) fn first_part(
     request: &StudyRequest<'_>,
+    film: bool,
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<SwapStudy>, StudyError> {
-    find(request, scheduler, &mut |now: Progress| progress(Progress { done: FIRST_PART * now.done, ..now }))
+    let mut part = |now: Progress| progress(Progress { done: FIRST_PART * now.done, ..now });
+    find(request, film, scheduler, &mut part)
 }
 
 /// The progress of what comes after [`first_part`].
@@ -131,7 +133,7 @@ pub fn study_swaps(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SwapStudy, StudyError> {
-    find(request, scheduler, progress)?.ok_or_else(|| StudyError::Refused {
+    find(request, false, scheduler, progress)?.ok_or_else(|| StudyError::Refused {
         why: format!(
             "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
             request.labels.weights
@@ -141,6 +143,7 @@ pub fn study_swaps(
 
 fn find(
     request: &StudyRequest<'_>,
+    film: bool,
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<SwapStudy>, StudyError> {
@@ -154,7 +157,7 @@ fn find(
         decisions: request.decisions,
         inputs: INPUTS,
         max_steps: request.max_steps,
-        film: true,
+        film,
     };
     let share = if untrained == 0 { 1.0 } else { 0.6 };
     let measured = measure(&plan, seed, scheduler, &mut |now: Progress| {
@@ -165,7 +168,7 @@ fn find(
     }
     let [episodes, decisions, steps] = UNTRAINED_SIZE;
     let parts = if untrained == 0 { vec![] } else { parts(request.agent) };
-    let (mut done, total) = (0, untrained + 2 * parts.len());
+    let (mut done, total) = (0, untrained + (2 * parts.len()).saturating_sub(1));
     let mut small = |agent: &dyn Agent, seed: Seed| {
         let plan = Plan {
             agent,

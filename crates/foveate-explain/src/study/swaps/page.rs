@@ -15,8 +15,8 @@ const LINES: [&str; 3] =
 
 impl ReportPage<'_> {
     /// Puts the three lines before everything else, with the figures that they rest on. The first tile, the verdict of the
-    /// report's own test, then stands in its section only. `bordered` says whether the film shows effects as borders.
-    pub(in crate::study) fn put_first(&mut self, swaps: Option<SwapStudy>, bordered: bool) {
+    /// report's own test, then stands in its section only.
+    pub(in crate::study) fn put_first(&mut self, swaps: Option<SwapStudy>) {
         let Some(SwapStudy { report, figures, film }) = swaps else { return };
         if !self.tiles.is_empty() {
             self.tiles.remove(0);
@@ -28,7 +28,7 @@ impl ReportPage<'_> {
             Section {
                 id: "matters".into(),
                 title: "What matters, by which path, in which order".into(),
-                lead: lead(&report, bordered && film.is_some()),
+                lead: lead(&report, film.is_some()),
                 html: randomised(&report),
                 figures,
             },
