@@ -24,6 +24,21 @@ pub trait Env: Send {
     /// If a world in another process fails to start, the next step returns the error.
     fn reset(&mut self, seed: Option<u64>);
 
+    /// Sets an option of the next reset, as Gymnasium's `reset(options=...)`: it holds for that reset alone.
+    ///
+    /// # Errors
+    /// [`EnvError::UnknownOption`] when resets of this world have no such option, or not this value of it; the default,
+    /// because most worlds have none.
+    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
+        let _ = value;
+        Err(EnvError::UnknownOption {
+            env: self.spec().id.clone(),
+            what: "option of a reset",
+            given: name.to_owned(),
+            known: "none".to_owned(),
+        })
+    }
+
     /// Advances one step.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod canvas;
 pub mod car_racing;
 pub mod cartpole_swingup;
 pub mod digits;
+pub mod lane;
 pub mod minigrid;
 pub mod random;
 pub mod registry;

@@ -35,6 +35,10 @@ impl Env for Taught {
         self.begun = false;
     }
 
+    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
+        self.env.reset_option(name, value)
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         self.env.step(action)
     }

@@ -1,5 +1,10 @@
 //! Ctrl-C.
 
+use std::panic::resume_unwind;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
 use crate::error::RunError;
 use crate::workers::Stop;
 
@@ -21,4 +26,57 @@ pub fn stop_on_ctrl_c() -> Result<Stop, RunError> {
         why: format!("Ctrl-C cannot be watched ({error}); run again"),
     })?;
     Ok(stop)
+}
+
+/// Runs `job` on a thread of its own. Until it is done, calls `go_on` on this thread after each `every`; when that returns
+/// false, the job's flag is set. For callers whose signals reach only code of theirs, such as an interpreter's.
+///
+/// # Panics
+/// When `job` panics, with its message.
+pub fn supervised<T: Send>(
+    every: Duration,
+    go_on: &mut dyn FnMut() -> bool,
+    job: impl FnOnce(&Stop) -> T + Send,
+) -> T {
+    let stop = Stop::default();
+    thread::scope(|scope| {
+        // It closes when the job ends, however it ends.
+        let (open, closed) = mpsc::channel::<()>();
+        let of_job = stop.clone();
+        let job = scope.spawn(move || {
+            let _open = open;
+            job(&of_job)
+        });
+        while closed.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            if !go_on() {
+                stop.ask();
+            }
+        }
+        job.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_asked_to_stop_and_its_result_is_kept() {
+        const SHORT: Duration = Duration::from_millis(1);
+        assert_eq!(supervised(Duration::from_secs(60), &mut || panic!("it is done before"), |_| 7), 7);
+        let mut turns = 0;
+        let until_third = &mut || {
+            turns += 1;
+            turns < 3
+        };
+        let slept = supervised(SHORT, until_third, |stop| {
+            let mut slept = 0;
+            while !stop.asked() {
+                thread::sleep(SHORT);
+                slept += 1;
+            }
+            slept
+        });
+        assert!(turns >= 3 && slept >= 1, "{turns} turns, {slept} sleeps");
+    }
 }

@@ -38,6 +38,7 @@ pub mod tensors;
 pub mod ticker;
 pub mod train;
 pub mod trust;
+pub mod vector;
 pub mod watch;
 pub mod weights;
 pub mod workers;

@@ -34,6 +34,9 @@ pub struct CarRacingConfig {
     /// Whether the `classic` picture shows the score, which only approximates the original text; the other
     /// pictures always show it.
     pub label: bool,
+    /// Whether actions are first rounded to f32, the type of Gymnasium's action space; `None` as the [seeding](Seeding) says.
+    /// Gymnasium itself does not round an action of doubles that a caller passes to it.
+    pub round_actions: Option<bool>,
     /// Visual variants.
     pub variants: Variants,
 }
@@ -49,6 +52,7 @@ impl Default for CarRacingConfig {
             lap_complete_percent: 0.95,
             max_steps: Some(1000),
             label: false,
+            round_actions: None,
             variants: Variants::none(),
         }
     }

@@ -24,7 +24,7 @@ use super::world::{KINDS, World};
 /// * action: steering (−1 full left to 1 full right), gas (0 to 1) and brake (0 to 1); or, if discrete, one
 ///   of nothing, right, left, gas, brake. Values outside these ranges are used unchanged, except that gas is
 ///   clipped. With Gymnasium's seeding every number is first rounded to f32, because Gymnasium's action space
-///   is f32.
+///   is f32; see [`CarRacingConfig::round_actions`].
 /// * reward: −0.1 per step, 1000 / tiles for the first visit of every tile; −100 instead when the car leaves
 ///   the field
 /// * end: terminated when every tile was visited or the car left the field, truncated after `max_steps`; both
@@ -42,6 +42,8 @@ pub struct CarRacing {
     frame: Vec<u8>,
     steps: usize,
     running: bool,
+    /// Gymnasium's option `randomize` of the next reset.
+    randomize: Option<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -107,6 +109,7 @@ impl CarRacing {
             frame: vec![0; FRAME_BYTES],
             steps: 0,
             running: false,
+            randomize: None,
         })
     }
 
@@ -152,12 +155,10 @@ impl CarRacing {
                 let &[steer, gas, brake] = values else {
                     return Err(EnvError::ActionLength { env: ID.into(), wanted: 3, given: values.len() });
                 };
+                let rounds = self.config.round_actions.unwrap_or(self.config.seeding == Seeding::Gymnasium);
                 let take = |index: usize, value: f64| {
-                    let taken = match self.config.seeding {
-                        Seeding::Gymnasium => f64::from(value as f32),
-                        Seeding::Gym0153 => value,
-                    };
                     // With rounding to f32, a number too large for f32 counts as infinite.
+                    let taken = if rounds { f64::from(value as f32) } else { value };
                     if taken.is_finite() {
                         Ok(taken)
                     } else {
@@ -188,7 +189,23 @@ impl Env for CarRacing {
     }
 
     fn reset(&mut self, seed: Option<u64>) {
-        self.reset_with(seed, None);
+        let randomize = self.randomize.take();
+        self.reset_with(seed, randomize);
+    }
+
+    /// `randomize`: with domain randomisation, `false` keeps the current colours.
+    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
+        let unknown = |given: &str, what, known: &str| {
+            Err(EnvError::UnknownOption { env: ID.into(), what, given: given.into(), known: known.into() })
+        };
+        if name != "randomize" {
+            return unknown(name, "option of a reset", "randomize");
+        }
+        match value.parse() {
+            Ok(randomize) => self.randomize = Some(randomize),
+            Err(_) => return unknown(value, "value of randomize", "true, false"),
+        }
+        Ok(())
     }
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {

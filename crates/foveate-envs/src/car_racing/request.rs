@@ -8,7 +8,7 @@ use super::{CarRacing, ID};
 use crate::registry::{Champion, Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
 /// Options by name: default and description.
-const OPTIONS: [(&str, &str); 6] = [
+const OPTIONS: [(&str, &str); 7] = [
     (
         "seeding",
         "gymnasium or gym0153: whose tracks and rules (default: gym0153 with picture classic, else gymnasium)",
@@ -19,6 +19,10 @@ const OPTIONS: [(&str, &str); 6] = [
     (
         "label",
         "true or false: the score in picture classic, nearly as the original wrote it (default: false)",
+    ),
+    (
+        "round_actions",
+        "true or false: actions are rounded to single precision first (default: true with seeding gymnasium, else false)",
     ),
     ("max_steps", "steps after which an episode is truncated, or none (default: 1000)"),
 ];
@@ -118,6 +122,7 @@ fn config(request: &EnvRequest) -> Result<CarRacingConfig, EnvError> {
             "continuous" => config.continuous = flag("continuous", value)?,
             "domain_randomize" => config.domain_randomize = flag("domain_randomize", value)?,
             "label" => config.label = flag("label", value)?,
+            "round_actions" => config.round_actions = Some(flag("round_actions", value)?),
             "lap_complete_percent" => config.lap_complete_percent = number(name, "a number", value)?,
             "max_steps" if value == "none" => config.max_steps = None,
             "max_steps" => config.max_steps = Some(number(name, "a whole number or none", value)?),

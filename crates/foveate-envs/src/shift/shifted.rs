@@ -535,6 +535,10 @@ impl Env for Shifted {
         self.look();
     }
 
+    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
+        self.env.reset_option(name, value)
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         let step = if self.acts { self.act(action)? } else { self.env.step(action)? };
         self.step += 1;

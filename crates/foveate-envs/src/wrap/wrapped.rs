@@ -381,6 +381,10 @@ impl Env for Wrapped {
         self.look(true);
     }
 
+    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
+        self.env.reset_option(name, value)
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         if self.over {
             return Err(EnvError::NeedsReset { env: self.spec.id.clone() });

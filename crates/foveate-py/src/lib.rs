@@ -1,0 +1,25 @@
+//! The native part of the Python package `foveate`: `foveate._native`.
+//!
+//! Classes and functions here have the fewest arguments that work; the package's Python sources give them names, defaults,
+//! documentation and types. Nothing here decides: what two front ends need is in the crate `foveate`.
+
+mod arrays;
+mod errors;
+mod request;
+mod world;
+
+use pyo3::pymodule;
+
+/// Worlds, agents and jobs for the package `foveate`; private to it.
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::world::{World, Worlds, forked};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", foveate::run::VERSION)
+    }
+}
