@@ -1,9 +1,11 @@
 //! Observations and actions as arrays of NumPy.
 
-use foveate::core::{ActionBuf, ActionSpace, Observation};
+use foveate::core::{ActionBuf, ActionSpace, GridBuf, Observation, ObservationBuf, ObservationSpace, PixelsBuf};
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::errors::{Kind, raised};
 
 /// A copy of an observation: `uint8 [height, width, channels]` (of several frames `[frames, height, width, channels]`),
 /// `uint8 [rows, columns, channels]`, `float32 [numbers]`, or a dictionary of these.
@@ -27,6 +29,49 @@ pub(crate) fn observation<'py>(py: Python<'py>, shown: Observation<'_>) -> PyRes
             dict.into_any()
         }
     })
+}
+
+/// An observation of Python's for an agent that was made for `space`.
+///
+/// # Errors
+/// `TypeError` or `ValueError` when it does not fit.
+pub(crate) fn given(
+    py: Python<'_>,
+    space: &ObservationSpace,
+    given: &Bound<'_, PyAny>,
+) -> PyResult<ObservationBuf> {
+    let bytes = |shape: &[usize]| -> PyResult<Vec<u8>> {
+        let shape = PyTuple::new(py, shape)?;
+        let array = py.import("foveate._arrays")?.getattr("image")?.call1((given, shape))?;
+        Ok(array.cast::<PyArrayDyn<u8>>()?.try_readonly()?.to_vec()?)
+    };
+    let misfit = || raised(py, Kind::Option, "the observation does not fit the agent's world");
+    match space {
+        ObservationSpace::Image(shape) => {
+            let all = [shape.frames, shape.height, shape.width, shape.channels];
+            let bytes = bytes(&all[usize::from(shape.frames == 1)..])?;
+            PixelsBuf::new(*shape, bytes).map(ObservationBuf::Image).ok_or_else(misfit)
+        }
+        &ObservationSpace::Grid { rows, columns, channels } => {
+            let bytes = bytes(&[rows, columns, channels])?;
+            GridBuf::new(rows, columns, channels, bytes).map(ObservationBuf::Grid).ok_or_else(misfit)
+        }
+        ObservationSpace::Vector { len } => {
+            let mut values = vec![];
+            let shape = numbers(given, &mut values)?;
+            if shape != [*len] {
+                let message = format!("the observation has the shape {shape:?}; the agent takes [{len}]");
+                return Err(raised(py, Kind::Option, message));
+            }
+            Ok(ObservationBuf::Vector(values.into_iter().map(|value| value as f32).collect()))
+        }
+        ObservationSpace::Dict(parts) => {
+            let part = |(name, space): &(String, ObservationSpace)| -> PyResult<(String, ObservationBuf)> {
+                Ok((name.clone(), self::given(py, space, &given.get_item(name)?)?))
+            };
+            Ok(ObservationBuf::Dict(parts.iter().map(part).collect::<PyResult<_>>()?))
+        }
+    }
 }
 
 /// A new array of this shape with a copy of `values`.
@@ -78,7 +123,7 @@ pub(crate) fn action(space: &ActionSpace, given: &Bound<'_, PyAny>, action: &mut
             let choice: i64 = given.extract()?;
             let Ok(choice) = usize::try_from(choice) else {
                 let message = format!("choice {choice}; take {}", space.describe());
-                return Err(crate::errors::raised(given.py(), crate::errors::Kind::Action, message));
+                return Err(raised(given.py(), Kind::Action, message));
             };
             *action = ActionBuf::Discrete(choice);
         }
@@ -87,7 +132,7 @@ pub(crate) fn action(space: &ActionSpace, given: &Bound<'_, PyAny>, action: &mut
             let shape = numbers(given, values)?;
             if shape != [low.len()] {
                 let message = format!("an action of shape {shape:?}; its shape is [{}]", low.len());
-                return Err(crate::errors::raised(given.py(), crate::errors::Kind::Action, message));
+                return Err(raised(given.py(), Kind::Action, message));
             }
         }
         (ActionSpace::Box { .. }, action) => *action = space.zero(),

@@ -3,8 +3,10 @@
 //! Classes and functions here have the fewest arguments that work; the package's Python sources give them names, defaults,
 //! documentation and types. Nothing here decides: what two front ends need is in the crate `foveate`.
 
+mod agent;
 mod arrays;
 mod errors;
+mod jobs;
 mod request;
 mod world;
 
@@ -15,6 +17,10 @@ use pyo3::pymodule;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::agent::Agent;
+    #[pymodule_export]
+    use super::jobs::{command, evaluate, explain, stress, train, watch};
     #[pymodule_export]
     use super::world::{World, Worlds, forked};
 

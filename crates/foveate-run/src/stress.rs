@@ -15,10 +15,12 @@ mod sheet;
 mod table;
 mod text;
 
+use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::hint::Setting;
-use foveate_core::{ActContext, Env, episode_seed};
+use foveate_core::{ActContext, Agent, Env, episode_seed};
 use foveate_envs::registry::EnvRequest;
 
 use crate::budget::Need;
@@ -46,10 +48,57 @@ const HELD: usize = 64;
 pub struct Contender {
     /// The heading of its column.
     pub name: String,
-    /// Its weights.
-    pub file: AgentFile,
+    /// Its weights, or itself.
+    pub tested: Tested,
     /// The origin of the weights.
     pub source: String,
+}
+
+/// What acts in a robustness test.
+#[derive(Clone)]
+pub enum Tested {
+    /// The agent of a weight file.
+    File(AgentFile),
+    /// An agent of the calling program. Its finished rows are not kept in a folder, for nothing tells it from another one.
+    Own(Arc<Mutex<Box<dyn Agent>>>),
+}
+
+impl Tested {
+    /// The agent.
+    ///
+    /// # Errors
+    /// When the weights do not fit its settings.
+    pub fn agent(&self) -> Result<Box<dyn Agent>, RunError> {
+        match self {
+            Tested::File(file) => Ok(file.agent()?),
+            Tested::Own(agent) => Ok(agent.lock().unwrap_or_else(PoisonError::into_inner).boxed_clone()),
+        }
+    }
+
+    /// The kind of agent.
+    pub fn kind(&self) -> &str {
+        match self {
+            Tested::File(file) => file.name(),
+            Tested::Own(_) => "own",
+        }
+    }
+
+    /// SHA-256 of the weights; empty for an agent of the calling program.
+    pub fn sha256(&self) -> String {
+        match self {
+            Tested::File(file) => file.sha256(),
+            Tested::Own(_) => String::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Tested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tested::File(file) => file.fmt(f),
+            Tested::Own(_) => f.write_str("Own"),
+        }
+    }
 }
 
 /// A request for a robustness test.
@@ -152,9 +201,14 @@ pub fn run(
                 agent: &contender.name,
                 condition: name,
             });
-            let key =
-                keep::key(&contender.file, &condition.in_world(world), *seed, *episodes, request.max_steps);
-            let outcome = if let Some(outcome) = keeper.as_ref().and_then(|keeper| keeper.find(&key)) {
+            let kept_as = match (&keeper, &contender.tested) {
+                (Some(keeper), Tested::File(file)) => {
+                    let world = condition.in_world(world);
+                    Some((keeper, keep::key(file, &world, *seed, *episodes, request.max_steps)))
+                }
+                _ => None,
+            };
+            let outcome = if let Some(outcome) = kept_as.as_ref().and_then(|(keeper, key)| keeper.find(key)) {
                 kept += 1;
                 Ok(outcome)
             } else {
@@ -166,12 +220,12 @@ pub fn run(
                     &again
                 };
                 let plain = held.first().filter(|_| number > 0);
-                if let Some(why) = not_for(&contender.file, &**env, plain.map(|env| &**env))? {
+                if let Some(why) = not_for(&contender.tested, &**env, plain.map(|env| &**env))? {
                     Err(why)
                 } else {
                     let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
-                    if let Some(keeper) = &keeper {
-                        keeper.keep(&key, &outcome)?;
+                    if let Some((keeper, key)) = &kept_as {
+                        keeper.keep(key, &outcome)?;
                     }
                     Ok(outcome)
                 }
@@ -186,11 +240,11 @@ pub fn run(
 
 /// Why an agent cannot act in a changed world whose observations have another shape than those of the unmodified world
 /// `plain`, such as more numbers than it has inputs; `None` when it can, or when the shape is the same.
-fn not_for(file: &AgentFile, env: &dyn Env, plain: Option<&dyn Env>) -> Result<Option<String>, RunError> {
+fn not_for(tested: &Tested, env: &dyn Env, plain: Option<&dyn Env>) -> Result<Option<String>, RunError> {
     if plain.is_none_or(|plain| plain.spec().observation == env.spec().observation) {
         return Ok(None);
     }
-    let (mut env, mut agent) = (env.boxed_clone(), file.agent()?);
+    let (mut env, mut agent) = (env.boxed_clone(), tested.agent()?);
     env.reset(Some(0));
     agent.begin_episode(episode_seed(0, 0));
     let acted = agent.act(env.observation(), &mut ActContext::default());
@@ -207,7 +261,7 @@ fn run_row(
     effort: &mut Effort,
 ) -> Result<RowResult, RunError> {
     let cpu = ProcessCpu::start();
-    let agent = contender.file.agent()?;
+    let agent = contender.tested.agent()?;
     let labels = Labels { variant: condition.into(), weights: contender.name.clone(), ..Labels::default() };
     let seeds = Seeds::Stream { seed: request.seed, episodes: request.episodes };
     let (workers, max_steps) = (request.workers, request.max_steps);

@@ -13,7 +13,7 @@ use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
 use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report};
 use foveate_run::fit;
-use foveate_run::stress::Contender;
+use foveate_run::stress::{Contender, Tested};
 use foveate_run::watch::{self, WatchReport, WatchRequest};
 use foveate_run::weights::{AgentFile, exists, is_run, load_weights_or_run};
 use foveate_run::workers::Stop;
@@ -288,11 +288,11 @@ pub fn load_all<P: AsRef<Path>>(
         let name = if is_run(path) { path.display().to_string() } else { stem(path) };
         let taken = agents.iter().any(|(agent, _)| agent.name == name);
         let name = if taken { path.display().to_string() } else { name };
-        agents.push((Contender { name, file, source }, world));
+        agents.push((Contender { name, tested: Tested::File(file), source }, world));
     }
     if agents.is_empty() {
         let LoadedAgent { file, source, world } = LoadedAgent::champion(world)?;
-        agents.push((Contender { name: source.clone(), file, source }, world));
+        agents.push((Contender { name: source.clone(), tested: Tested::File(file), source }, world));
     }
     let (first, world) = &agents[0];
     if let Some((other, its)) = agents.iter().find(|(_, its)| its != world) {

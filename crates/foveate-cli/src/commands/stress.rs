@@ -88,7 +88,7 @@ impl Stress {
             return self.contact_sheet(&agents[0], &world, path);
         }
         if let Some(path) = &self.looks {
-            let (step, driver) = (self.step(), agents[0].file.agent()?);
+            let (step, driver) = (self.step(), agents[0].tested.agent()?);
             return save_picture(path, || looks(&world, &self.variant_rows, &*driver, self.seed, step));
         }
         let levels = severities(self.severities.as_deref().unwrap_or("1..5"))?;
@@ -134,7 +134,7 @@ impl Stress {
 
     fn contact_sheet(&self, agent: &Contender, world: &EnvRequest, path: &Path) -> anyhow::Result<()> {
         let levels = severities(self.severities.as_deref().unwrap_or("1,3,5"))?;
-        let (env, driver) = (worlds::make(world.clone())?, agent.file.agent()?);
+        let (env, driver) = (worlds::make(world.clone())?, agent.tested.agent()?);
         let (seed, step) = (self.seed, self.step());
         save_picture(path, || {
             sheet(&SheetRequest { env: &*env, agent: &*driver, seed, step, severities: &levels })

@@ -169,8 +169,8 @@ impl AgentColumn {
         AgentColumn {
             name: contender.name.clone(),
             weights: contender.source.clone(),
-            agent: contender.file.name().into(),
-            sha256: contender.file.sha256(),
+            agent: contender.tested.kind().into(),
+            sha256: contender.tested.sha256(),
             rows,
         }
     }

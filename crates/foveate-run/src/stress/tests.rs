@@ -12,7 +12,7 @@ fn world(picture: &str) -> EnvRequest {
 
 fn contender(name: &str) -> Contender {
     let (file, source) = champion("car-racing").expect("it is built in");
-    Contender { name: name.into(), file, source }
+    Contender { name: name.into(), tested: Tested::File(file), source }
 }
 
 fn rows(variants: &str, shifts: &str, levels: &str, at: Option<u64>) -> Result<Vec<Condition>, RunError> {
@@ -118,7 +118,7 @@ fn rows_that_an_agent_cannot_act_in_are_skipped_with_the_reason() {
             foveate_core::Seed::root(3),
         );
         let file = AgentFile::new(name, &settings, params.expect("numbers")).expect("an agent");
-        Contender { name: name.into(), file, source: name.into() }
+        Contender { name: name.into(), tested: Tested::File(file), source: name.into() }
     };
     let dir = tempfile::tempdir().expect("a temporary folder");
     let rows = "shuffle:5,noise-channels,doubled:5,missing:3";
@@ -191,7 +191,7 @@ fn a_row_is_an_evaluation_and_its_change_is_paired() {
     assert_eq!(rows[2].published, None);
 
     let env = worlds::make(EnvRequest { variants: vec!["bar".into()], ..world("fast") }).expect("it exists");
-    let agent = contender("a").file.agent().expect("good");
+    let agent = contender("a").tested.agent().expect("good");
     let report = evaluate::run(
         &EvalRequest {
             env: &*env,
@@ -416,7 +416,7 @@ fn plots_hold_every_row() {
 #[test]
 fn the_sheet_shows_every_shift() {
     let env = worlds::make(world("fast")).expect("it exists");
-    let agent = contender("a").file.agent().expect("good");
+    let agent = contender("a").tested.agent().expect("good");
     let request = SheetRequest { env: &*env, agent: &*agent, seed: 1, step: 60, severities: &[1.0, 5.0] };
     let bytes = sheet(&request).expect("a picture");
     let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("a PNG file");

@@ -1,0 +1,244 @@
+//! Long jobs: evaluation, robustness tests, reports, films, training. They run without the interpreter's lock and end on Ctrl-C.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use foveate::core::EnvSpec;
+use foveate::run::RunError;
+use foveate::run::evaluate::{EvalRequest, Labels, Seeds, run as run_evaluation};
+use foveate::run::explain::{ExplainRequest, run as run_report};
+use foveate::run::interrupt::supervised;
+use foveate::run::stress::{Contender, StressRequest, Tested, conditions, plot, run as run_stress, severities};
+use foveate::run::trust::FileWorld;
+use foveate::run::watch::{WatchRequest, run as run_film};
+use foveate::run::workers::Stop;
+use foveate::run::worlds;
+use foveate::{EnvRequest, TrainOptions, WORLDS};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::agent::{Agent, PythonPolicy, Raised};
+use crate::errors::{Kind, caught, of_run, raised};
+use crate::request::WorldArgs;
+
+/// How often Python's signals are looked at.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Runs `job` without the interpreter's lock. A signal's exception asks it to stop, and is then raised.
+fn run<T: Send>(
+    py: Python<'_>,
+    of_policy: Option<&Raised>,
+    job: impl FnOnce(&Stop) -> Result<T, RunError> + Send,
+) -> PyResult<T> {
+    let mut signal: Option<PyErr> = None;
+    let outcome = caught(py, || {
+        py.detach(|| {
+            let go_on = &mut || {
+                let checked = Python::attach(|py| py.check_signals());
+                if let Err(error) = checked {
+                    signal.get_or_insert(error);
+                }
+                signal.is_none()
+            };
+            supervised(EVERY, go_on, job)
+        })
+    })?;
+    if let Some(error) = of_policy.and_then(|raised| raised.lock().unwrap_or_else(PoisonError::into_inner).take()) {
+        return Err(error);
+    }
+    match (outcome, signal) {
+        (_, Some(signal)) => Err(signal),
+        (Ok(value), None) => Ok(value),
+        (Err(error), None) => Err(of_run(py, &error)),
+    }
+}
+
+/// Who acts, and in which world.
+struct Driver {
+    name: String,
+    tested: Tested,
+    labels: Labels,
+    world: EnvRequest,
+    raised: Option<Raised>,
+}
+
+/// `who` is an [`Agent`], or a tuple of functions: action, attention or `None`, begin of an episode or `None`, name.
+fn driver(py: Python<'_>, who: &Bound<'_, PyAny>, world: WorldArgs) -> PyResult<Driver> {
+    let flags = world.flags();
+    if let Ok(agent) = who.cast::<Agent>() {
+        let loaded = &agent.get().loaded;
+        let noted = FileWorld::new(loaded.world.clone(), &*loaded.source);
+        let world = foveate::World::new(flags).request(Some(noted)).map_err(|error| of_run(py, &error))?;
+        let (source, tested) = (loaded.source.clone(), Tested::File(loaded.file.clone()));
+        let labels = foveate::labels(&world, source.clone());
+        return Ok(Driver { name: source, tested, labels, world, raised: None });
+    }
+    type Functions = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, String);
+    let (act, attend, begin, name): Functions =
+        who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
+    let world = flags.request();
+    let spec: EnvSpec = caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
+    let sensors = WORLDS.get(&spec.id).map_or(&[][..], |world| world.sensors);
+    let slot = Raised::default();
+    let policy = PythonPolicy::new(act, attend, begin, &spec, sensors, Arc::clone(&slot));
+    let tested = Tested::Own(Arc::new(Mutex::new(Box::new(policy))));
+    let labels = foveate::labels(&world, name.clone());
+    Ok(Driver { name, tested, labels, world, raised: Some(slot) })
+}
+
+fn json(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| raised(py, Kind::Foveate, error.to_string()))
+}
+
+/// Evaluates: the report of `foveate eval --json` as text. `seeds` is a stream's seed and the number of episodes, or, with
+/// `each`, the first seed and the number of seeds.
+#[pyfunction]
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    who: &Bound<'_, PyAny>,
+    world: WorldArgs,
+    seeds: (u64, usize),
+    each: bool,
+    workers: usize,
+    max_steps: Option<u64>,
+) -> PyResult<String> {
+    let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
+    let (seed, episodes) = seeds;
+    let seeds = if each {
+        Seeds::Each(seed..seed.saturating_add(episodes as u64))
+    } else {
+        Seeds::Stream { seed, episodes }
+    };
+    let report = run(py, raised.as_ref(), |stop| {
+        let (env, agent) = (worlds::make(world.clone())?, tested.agent()?);
+        // The scores to compare with are of whole episodes.
+        let reference = foveate::registry::reference(&world).filter(|_| max_steps.is_none());
+        let (env, agent) = (&*env, &*agent);
+        run_evaluation(&EvalRequest { env, agent, labels, seeds, workers, max_steps, reference }, stop)
+    })?;
+    json(py, &report)
+}
+
+/// A robustness test: the table of `foveate stress --json` as text, as Markdown, and its plot.
+#[pyfunction]
+pub(crate) fn stress(
+    py: Python<'_>,
+    who: Vec<Bound<'_, PyAny>>,
+    world: WorldArgs,
+    rows: (String, String, String, Option<u64>),
+    seed: u64,
+    episodes: usize,
+    workers: usize,
+    max_steps: Option<u64>,
+) -> PyResult<(String, String, String)> {
+    let mut drivers = vec![];
+    for who in &who {
+        drivers.push(driver(py, who, world.clone())?);
+    }
+    let Some(first) = drivers.first() else {
+        return Err(raised(py, Kind::Option, "there is nothing to evaluate; name an agent"));
+    };
+    let request = first.world.clone();
+    if let Some(other) = drivers.iter().find(|driver| driver.world != request) {
+        let message = format!("{} and {} act in different worlds; name one for both", first.name, other.name);
+        return Err(raised(py, Kind::Option, message));
+    }
+    let raised_by = drivers.iter().find_map(|driver| driver.raised.clone());
+    let agents = drivers
+        .into_iter()
+        .map(|Driver { name, tested, labels, .. }| Contender { name, tested, source: labels.weights })
+        .collect();
+    let (variants, shifts, levels, at) = rows;
+    let (table, _) = run(py, raised_by.as_ref(), |stop| {
+        let levels = severities(&levels)?;
+        let conditions = conditions(&request, &variants, &shifts, &levels, at)?;
+        let world = request.clone();
+        let request =
+            StressRequest { world, agents, conditions, seed, episodes, workers, max_steps, folder: None };
+        run_stress(&request, stop, &mut |_| {})
+    })?;
+    Ok((json(py, &table)?, table.markdown(), plot::overview(&table)))
+}
+
+/// A report in the folder `out`: its results as text.
+#[pyfunction]
+pub(crate) fn explain(
+    py: Python<'_>,
+    who: &Bound<'_, PyAny>,
+    world: WorldArgs,
+    size: (u64, usize, usize, usize),
+    max_steps: Option<usize>,
+    workers: usize,
+    out: PathBuf,
+) -> PyResult<String> {
+    let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
+    let (seed, episodes, decisions, untrained) = size;
+    // Of a function there is no untrained one.
+    let untrained = if raised.is_some() { 0 } else { untrained };
+    let report = run(py, raised.as_ref(), |stop| {
+        let (env, agent) = (worlds::make(world)?, tested.agent()?);
+        let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
+        let (env, agent, out) = (&*env, &*agent, &*out);
+        let request = ExplainRequest {
+            env,
+            agent,
+            labels,
+            sensors,
+            seed,
+            episodes,
+            decisions,
+            untrained,
+            max_steps,
+            workers,
+            out,
+        };
+        run_report(&request, stop, &mut |_| {})
+    })?;
+    json(py, &report)
+}
+
+/// A film of an episode in the file `out`: frames, steps, score, whether the world ended it.
+#[pyfunction]
+pub(crate) fn watch(
+    py: Python<'_>,
+    who: &Bound<'_, PyAny>,
+    world: WorldArgs,
+    episode: (u64, usize),
+    steps: Option<usize>,
+    size: Option<(usize, usize)>,
+    at: Option<usize>,
+    out: PathBuf,
+) -> PyResult<(usize, usize, f64, bool)> {
+    let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
+    let (seed, episode) = episode;
+    let report = run(py, raised.as_ref(), |stop| {
+        let (env, agent) = (worlds::make(world)?, tested.agent()?);
+        let (env, agent, out) = (&*env, &*agent, &*out);
+        let request = WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at };
+        run_film(&request, stop, &mut |_| {})
+    })?;
+    Ok((report.frames, report.steps, report.score, report.ended))
+}
+
+/// Trains; returns the folder of the run, and whether it is finished.
+#[pyfunction]
+pub(crate) fn train(
+    py: Python<'_>,
+    world: WorldArgs,
+    preset: Option<String>,
+    config: Option<PathBuf>,
+    set: Vec<String>,
+    runs: PathBuf,
+    name: Option<String>,
+) -> PyResult<(PathBuf, bool)> {
+    let options = TrainOptions { world: world.flags(), preset, config, set, runs, name };
+    let result = run(py, None, |stop| foveate::train(options, &mut (), stop))?;
+    Ok((result.folder, result.report.is_some()))
+}
+
+/// Runs the command with these arguments; returns its exit code.
+#[pyfunction]
+pub(crate) fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
+    caught(py, || py.detach(|| foveate_cli::run(Some(arguments))))
+}
