@@ -31,13 +31,20 @@ pub(super) struct Runner {
     decided: Option<KeptDecision>,
     /// The action that the user holds; `None` when the agent drives.
     manual: Option<Vec<f64>>,
-    /// Measures effects; `None` when nobody asked, `Some(None)` when they cannot be measured.
-    meter: Option<Option<EffectMeter>>,
+    meter: Meter,
     episode: Episode,
     /// The last step, if it ended the episode.
     pub(super) end: Option<Step>,
     /// Why the runner stopped for good.
     pub(super) broken: Option<String>,
+}
+
+/// Whether effects of what is attended to are measured.
+enum Meter {
+    Off,
+    On(Box<EffectMeter>),
+    /// They are wanted, but this agent cannot be opened at its attention.
+    Impossible,
 }
 
 /// The agent's decision on the current observation.
@@ -146,7 +153,7 @@ impl Runner {
             before: None,
             decided: None,
             manual: None,
-            meter: None,
+            meter: Meter::Off,
             episode: Episode::of_seed(seed, EpisodeRules::WHOLE),
             end: None,
             broken: None,
@@ -211,15 +218,12 @@ impl Runner {
 
     /// Measures what changes the actions from now on, with values from another episode of `world`; `None` to stop.
     pub(super) fn measure_effects(&mut self, world: Option<&dyn Env>) -> Result<(), RunError> {
-        match (world, &self.meter) {
-            (None, None) | (Some(_), Some(_)) => return Ok(()),
-            (None, Some(_)) => self.meter = None,
-            (Some(world), None) => {
-                // Not the memory of the episode that is under way.
-                let meter = EffectMeter::of_episode(world, &*self.agent, METER_SEED)?;
-                self.meter = Some(meter);
-            }
-        }
+        self.meter = match (world, &self.meter) {
+            (None, Meter::Off) | (Some(_), Meter::On(_) | Meter::Impossible) => return Ok(()),
+            (None, _) => Meter::Off,
+            (Some(world), Meter::Off) => EffectMeter::of_episode(world, &*self.agent, METER_SEED)?
+                .map_or(Meter::Impossible, |meter| Meter::On(Box::new(meter))),
+        };
         self.look_again();
         Ok(())
     }
@@ -284,7 +288,7 @@ impl Runner {
             return;
         }
         let mut effects = vec![];
-        if let Some(Some(meter)) = self.meter.as_ref().filter(|_| keep) {
+        if let (Meter::On(meter), true) = (&self.meter, keep) {
             match meter.measure(self.env.observation(), &*self.agent, self.episode.context()) {
                 Ok(measured) => effects = measured,
                 Err(error) => {
