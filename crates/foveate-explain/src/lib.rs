@@ -53,5 +53,6 @@ pub use mask::{Mask, shuffled};
 pub use node_maps::{MapNode, map_nodes, node_maps, node_maps_picture};
 pub use original_order::{OriginalOrder, sensor_names};
 pub use overlay::{
-    AttentionMark, attended_picture, attention_marks, attention_overlay, heat_map, overlay, whiten,
+    AttentionMark, attended_picture, attention_marks, attention_overlay, effect_marks, heat_map, overlay,
+    whiten,
 };

@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(back, [1, 1, 3, 3, 1, 1, 3, 3, 5, 5, 7, 7, 5, 5, 7, 7]);
         assert!(order.is_permutation());
         assert_eq!(order.shuffle(original.as_image()).rgb(), shown.rgb(), "and there again");
-        let mark = AttentionMark { x: 0.0, y: 2.0, width: 2.0, height: 2.0, opacity: 0.5 };
+        let mark = AttentionMark { x: 0.0, y: 2.0, width: 2.0, height: 2.0, opacity: 0.5, effect: None };
         assert_eq!(order.restore_mark(mark), AttentionMark { x: 2.0, ..mark });
         let (both, marks) = order.side_by_side(shown, &[mark]);
         assert_eq!((both.width(), both.height()), (4 + GAP + 4, 4));

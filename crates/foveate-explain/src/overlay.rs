@@ -36,6 +36,9 @@ pub struct AttentionMark {
     pub height: f32,
     /// `1 - rank / K`: 1 for the most important one, whatever the order in which the controller was told about it.
     pub opacity: f32,
+    /// How far the action changes without the patch, as a part of the strongest effect, from 0 to 1; `None` where that was not
+    /// measured.
+    pub effect: Option<f32>,
 }
 
 /// The tokens that were handed on, most important first, as rectangles of a `width` × `height` picture. None for soft
@@ -53,9 +56,34 @@ pub fn attention_marks(width: usize, height: usize, attention: &Attention<'_>) -
         .enumerate()
         .filter_map(|(rank, token)| {
             let [x, y, across, down] = attention.tokens().rectangle(width, height, token)?;
-            Some(AttentionMark { x, y, width: across, height: down, opacity: 1.0 - rank as f32 / top_k })
+            Some(AttentionMark {
+                x,
+                y,
+                width: across,
+                height: down,
+                opacity: 1.0 - rank as f32 / top_k,
+                effect: None,
+            })
         })
         .collect()
+}
+
+/// As [`attention_marks`], of what was measured, with how far the action changes without it: `effects` come from
+/// [`EffectMeter::measure`](crate::study::EffectMeter::measure), and `strongest` is the effect of the strongest frame.
+pub fn effect_marks(
+    width: usize,
+    height: usize,
+    attention: &Attention<'_>,
+    effects: &[(u32, f64)],
+    strongest: f64,
+) -> Vec<AttentionMark> {
+    let mark = |(rank, &(token, effect)): (usize, &(u32, f64))| {
+        let [x, y, across, down] = attention.tokens().rectangle(width, height, token)?;
+        let opacity = 1.0 - rank as f32 / effects.len() as f32;
+        let effect = Some((effect / strongest).min(1.0) as f32);
+        Some(AttentionMark { x, y, width: across, height: down, opacity, effect })
+    };
+    effects.iter().enumerate().filter_map(mark).collect()
 }
 
 /// Left, top, width and height of a patch of `grid` in a `width` × `height` picture; nothing for a number that is none.
@@ -281,7 +309,13 @@ mod tests {
         let importance = vec![0.0; grid.len()];
         let attention = told_in_order_of_rank(grid, &importance, &[1, 11]);
         let marks = attention_marks(96, 192, &attention);
-        assert_eq!(marks[0], AttentionMark { x: 8.0, y: 0.0, width: 14.0, height: 28.0, opacity: 1.0 });
-        assert_eq!(marks[1], AttentionMark { x: 0.0, y: 16.0, width: 14.0, height: 28.0, opacity: 0.5 });
+        assert_eq!(
+            marks[0],
+            AttentionMark { x: 8.0, y: 0.0, width: 14.0, height: 28.0, opacity: 1.0, effect: None }
+        );
+        assert_eq!(
+            marks[1],
+            AttentionMark { x: 0.0, y: 16.0, width: 14.0, height: 28.0, opacity: 0.5, effect: None }
+        );
     }
 }

@@ -16,6 +16,10 @@ pub(crate) const TRACK: [u8; 3] = [38, 45, 55];
 pub(crate) const TEXT: [u8; 3] = [230, 234, 240];
 pub(crate) const MUTED: [u8; 3] = [134, 144, 158];
 pub(crate) const AMBER: [u8; 3] = [255, 182, 77];
+/// Frame of a part whose absence changes nothing.
+const WITHOUT_EFFECT: [u8; 3] = [70, 78, 110];
+/// Frame of a part whose absence changes most.
+const WITH_EFFECT: [u8; 3] = [255, 120, 30];
 
 /// Settings that stay the same throughout a film.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,8 +110,11 @@ impl<'a> AgentView<'a> {
 
 impl AgentView<'_> {
     /// What is shown, as its title says it.
-    const fn title(&self) -> &'static str {
+    fn title(&self) -> &'static str {
         match self {
+            AgentView::Picture(_, marks) if marks.iter().any(|mark| mark.effect.is_some()) => {
+                "white: what it attends to; frames: what changes its action"
+            }
             AgentView::Picture(..) | AgentView::Numbers(_) => "what the agent sees",
             AgentView::SideBySide(..) => "what the agent sees, and the original order",
             AgentView::Maps(_) => "where cells attend to, by head",
@@ -130,8 +137,11 @@ pub struct Mark {
     pub width: f32,
     /// Height in pixels of the observation.
     pub height: f32,
-    /// From 0.0 (invisible) to 1.0 (solid).
+    /// How much it is said to matter, from 0.0 to 1.0; without an effect the frame's opacity.
     pub opacity: f32,
+    /// How much it was measured to matter, from 0.0 (nothing changes without it) to 1.0: width and colour of the frame.
+    /// `None` where that was not measured.
+    pub effect: Option<f32>,
 }
 
 /// Composes frames.
@@ -242,10 +252,20 @@ impl FrameComposer {
                 mark.width * across,
                 mark.height * down,
             ];
-            let opacity = (0.15 + 0.85 * mark.opacity).clamp(0.0, 1.0);
-            canvas::frame(&mut self.frame, outline, thick, AMBER, opacity);
+            let Some(effect) = mark.effect.map(|effect| effect.clamp(0.0, 1.0)) else {
+                let opacity = (0.15 + 0.85 * mark.opacity).clamp(0.0, 1.0);
+                canvas::frame(&mut self.frame, outline, thick, AMBER, opacity);
+                continue;
+            };
+            let colour = [0, 1, 2].map(|i| lerp(WITHOUT_EFFECT[i], WITH_EFFECT[i], effect));
+            canvas::frame(&mut self.frame, outline, thick * (0.75 + 1.5 * effect), colour, 1.0);
         }
     }
+}
+
+/// Between two levels.
+fn lerp(from: u8, to: u8, part: f32) -> u8 {
+    (f32::from(from) + part * (f32::from(to) - f32::from(from))).round() as u8
 }
 
 /// The largest rectangle with the aspect ratio `width` : `height`, centred in `within`.
@@ -282,7 +302,7 @@ mod tests {
     fn any_size_and_any_number_of_dials_can_be_composed() {
         let rgb = vec![90; 96 * 96 * 3];
         let picture = Image::new(96, 96, &rgb).expect("sizes agree");
-        let marks = [Mark { x: -5.0, y: 90.0, width: 40.0, height: 40.0, opacity: 1.0 }];
+        let marks = [Mark { x: -5.0, y: 90.0, width: 40.0, height: 40.0, opacity: 1.0, effect: Some(0.5) }];
         for (width, height) in [(320, 160), (1072, 544), (1000, 300)] {
             for dials in [0, 1, 3, 4, 5, 17, 60] {
                 let mut composer =

@@ -17,6 +17,7 @@
 //! | u16 × 7 | the grid: columns, rows, patch, stride, patches told to the controller, width and height of the picture that it was laid over; zeros without attention to places |
 //! | u16 × k | these patches, most important first; none of soft attention |
 //! | f32 × columns·rows | importance of every patch |
+//! | u16, (u16, f32) × n | effects, of attention to places: how many, and for each the patch, the most important first, and how far the action changes without it, as a part of the strongest effect; 0 where they are not measured |
 //! | u16, u16, u32 × n | patches of the picture, or numbers, that are not in the world's own order: side of a patch in pixels (0: numbers), their number n, and which sensor of the unchanged world each is, `u32::MAX` for none; n = 0 for the world's own order |
 //! | u16, u16, u16 | numbers, when there is no picture: how many follow, how many there are, and r, rows of weights for them |
 //! | f32 × n, f32 × r·n | the numbers, and for each of r queries the weight of every number |
@@ -148,6 +149,7 @@ fn attention(out: &mut Vec<u8>, decided: &KeptDecision) {
         out.extend((n as u16).to_le_bytes());
     }
     if decided.grid.is_none() {
+        out.extend([0; 2]);
         return;
     }
     for &patch in selected {
@@ -155,5 +157,10 @@ fn attention(out: &mut Vec<u8>, decided: &KeptDecision) {
     }
     for x in &decided.importance {
         out.extend(x.to_le_bytes());
+    }
+    out.extend((decided.effects.len() as u16).to_le_bytes());
+    for &(patch, effect) in &decided.effects {
+        out.extend((patch as u16).to_le_bytes());
+        out.extend((effect as f32).to_le_bytes());
     }
 }

@@ -77,6 +77,8 @@ pub struct SettingsChange {
     pub paused: Option<bool>,
     /// Whether the next track begins by itself.
     pub auto: Option<bool>,
+    /// Whether effects of what is attended to are measured.
+    pub effects: Option<bool>,
 }
 
 /// Which agent a runner has.
@@ -109,6 +111,8 @@ pub struct Settings {
     pub paused: bool,
     /// Whether the next track begins by itself.
     pub auto: bool,
+    /// Whether effects of what is attended to are measured: how far the action changes without each.
+    pub effects: bool,
 }
 
 /// Reads a command.

@@ -6,12 +6,15 @@ use foveate_core::{
     PatchGrid, PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
+use foveate_explain::study::EffectMeter;
 use foveate_explain::{OriginalOrder, node_maps_picture};
 use foveate_film::PictureKind;
 
 use crate::setup::LabAgent;
 use foveate_run::RunError;
 
+/// The episode that values for effects are taken from: one that automatic seeds do not reach soon.
+const METER_SEED: u64 = 1_000_003;
 /// Width and height of the maps of a grid world, in pixels.
 const MAPS: [usize; 2] = [384, 384];
 
@@ -28,11 +31,20 @@ pub(super) struct Runner {
     decided: Option<KeptDecision>,
     /// The action that the user holds; `None` when the agent drives.
     manual: Option<Vec<f64>>,
+    meter: Meter,
     episode: Episode,
     /// The last step, if it ended the episode.
     pub(super) end: Option<Step>,
     /// Why the runner stopped for good.
     pub(super) broken: Option<String>,
+}
+
+/// Whether effects of what is attended to are measured.
+enum Meter {
+    Off,
+    On(Box<EffectMeter>),
+    /// They are wanted, but this agent cannot be opened at its attention.
+    Impossible,
 }
 
 /// The agent's decision on the current observation.
@@ -53,6 +65,9 @@ pub(super) struct KeptDecision {
     pub(super) selected: Option<Vec<u32>>,
     /// `[selected]`: 0, 1, 2, …
     ranks: Vec<u32>,
+    /// What it is said to depend on, and how far the action changes without it, as a part of the strongest effect, from 0 to 1;
+    /// empty where that is not measured.
+    pub(super) effects: Vec<(u32, f64)>,
 }
 
 /// A moment of an episode: what the agent sees, and what it does about that.
@@ -138,6 +153,7 @@ impl Runner {
             before: None,
             decided: None,
             manual: None,
+            meter: Meter::Off,
             episode: Episode::of_seed(seed, EpisodeRules::WHOLE),
             end: None,
             broken: None,
@@ -196,6 +212,18 @@ impl Runner {
         for agent in self.before.iter_mut().map(|(agent, _)| agent).chain([&mut self.agent]) {
             agent.limit_patches(k)?;
         }
+        self.look_again();
+        Ok(())
+    }
+
+    /// Measures what changes the actions from now on, with values from another episode of `world`; `None` to stop.
+    pub(super) fn measure_effects(&mut self, world: Option<&dyn Env>) -> Result<(), RunError> {
+        self.meter = match (world, &self.meter) {
+            (None, Meter::Off) | (Some(_), Meter::On(_) | Meter::Impossible) => return Ok(()),
+            (None, _) => Meter::Off,
+            (Some(world), Meter::Off) => EffectMeter::of_episode(world, &*self.agent, METER_SEED)?
+                .map_or(Meter::Impossible, |meter| Meter::On(Box::new(meter))),
+        };
         self.look_again();
         Ok(())
     }
@@ -259,10 +287,24 @@ impl Runner {
         if self.decided.is_some() || self.broken.is_some() {
             return;
         }
+        let mut effects = vec![];
+        if let (Meter::On(meter), true) = (&self.meter, keep) {
+            match meter.measure(self.env.observation(), &*self.agent, self.episode.context()) {
+                Ok(measured) => effects = measured,
+                Err(error) => {
+                    self.broken = Some(error.to_string());
+                    return;
+                }
+            }
+            for (_, effect) in &mut effects {
+                *effect = (*effect / meter.most()).min(1.0);
+            }
+        }
         self.before = keep.then(|| (self.agent.boxed_clone(), self.episode.context().clone()));
         match self.agent.act(self.env.observation(), self.episode.context()) {
             Ok(decision) => {
-                self.decided = Some(KeptDecision::new(decision.action, decision.attention));
+                let decided = KeptDecision::new(decision.action, decision.attention);
+                self.decided = Some(KeptDecision { effects, ..decided });
             }
             Err(error) => self.broken = Some(error.to_string()),
         }

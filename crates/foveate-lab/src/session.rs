@@ -6,7 +6,7 @@ use std::time::Duration;
 use foveate_core::{Env, ImageBuf, ObservationSpace};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, Kind, Plan, Shift};
-use foveate_explain::{attended_picture, attention_marks, overlay, sensor_names};
+use foveate_explain::{attended_picture, attention_marks, effect_marks, overlay, sensor_names};
 use foveate_film::{Dial, Mark, PictureKind};
 use foveate_registry::WORLDS;
 use serde_json::{Value, json};
@@ -72,10 +72,15 @@ impl Session {
             speed: 1.0,
             paused: false,
             auto: true,
+            // The measurement is cheap where the attention selects a few patches.
+            effects: setup.agents[0].patches.is_some(),
         };
         let plan = setup.plan.clone();
         let world = make_world(&setup, &settings)?;
-        let runners = make_runners(&setup, &*world, &settings, &plan)?;
+        let mut runners = make_runners(&setup, &*world, &settings, &plan)?;
+        for runner in &mut runners {
+            runner.measure_effects(if settings.effects { Some(&*world) } else { None })?;
+        }
         let (width, height) = FIRST_VIEW;
         let sensors = WORLDS.get(&setup.world.id).map_or(&[][..], |world| world.sensors);
         let mut session = Session {
@@ -201,7 +206,8 @@ impl Session {
 
     /// Applies a change of settings, all of it or nothing.
     fn set(&mut self, change: SettingsChange) -> Result<(), RunError> {
-        let SettingsChange { seed, picture, variants, shifts, runners, speed, paused, auto } = change;
+        let SettingsChange { seed, picture, variants, shifts, runners, speed, paused, auto, effects } =
+            change;
         let old = self.settings.clone();
         let mut new = Settings {
             seed: seed.unwrap_or(old.seed),
@@ -212,6 +218,7 @@ impl Session {
             speed: speed.unwrap_or(old.speed),
             paused: paused.unwrap_or(old.paused),
             auto: auto.unwrap_or(old.auto),
+            effects: effects.unwrap_or(old.effects),
         };
         for choice in &mut new.runners {
             let Some(agent) = self.setup.agents.get(choice.agent) else {
@@ -245,6 +252,9 @@ impl Session {
                     runner.show_patches(new.k.unwrap_or(usize::MAX))?;
                 }
             }
+        }
+        for runner in &mut self.runners {
+            runner.measure_effects(if new.effects { Some(&*self.world) } else { None })?;
         }
         self.plan = plan;
         self.settings = new;
@@ -517,7 +527,12 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
         let mut overlaid = None;
         if let Some(Ok(Some(attention))) = decided.map(KeptDecision::attention) {
             overlaid = overlay(image, &attention).filter(|_| attention.selected().is_none());
-            attended = attention_marks(image.width(), image.height(), &attention);
+            let effects = decided.map_or(&[][..], |decided| &decided.effects);
+            attended = if effects.is_empty() {
+                attention_marks(image.width(), image.height(), &attention)
+            } else {
+                effect_marks(image.width(), image.height(), &attention, effects, 1.0)
+            };
         }
         if let Some(order) = now.original_order(image) {
             let shown = overlaid.as_ref().map_or(image, ImageBuf::as_image);
@@ -532,6 +547,7 @@ fn recorded_frame(runner: &mut Runner, title: Arc<str>, view: Vec<u8>, sensors: 
         width: m.width,
         height: m.height,
         opacity: m.opacity,
+        effect: m.effect,
     });
     let numbers = observation.numbers().filter(|_| seen.is_empty()).unwrap_or_default();
     let weights = decided.filter(|decided| decided.named.len() == numbers.len());

@@ -288,6 +288,39 @@ fn attended(frame: &[u8]) -> (Vec<usize>, Vec<f32>) {
     (ids, importance.take(patches).collect())
 }
 
+/// Of a frame of one runner in CarRacing: the patches whose effect was measured, and how large it is.
+fn effects(frame: &[u8]) -> Vec<(usize, f32)> {
+    let (selected, importance) = attended(frame);
+    let at = 13 + 1 + 12 + 4 + 96 * 96 * 3 + 14 + 2 * selected.len() + 4 * importance.len();
+    let count = usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
+    let all = frame[at + 2..].chunks_exact(6).take(count);
+    all.map(|b| {
+        let effect = f32::from_le_bytes(b[2..].try_into().expect("four bytes"));
+        (usize::from(u16::from_le_bytes([b[0], b[1]])), effect)
+    })
+    .collect()
+}
+
+#[test]
+fn effects_are_measured_beside_the_claim_and_change_no_drive() {
+    let mut page = Page::new();
+    let frame = page.pass(40);
+    let (selected, _) = attended(&frame);
+    let measured = effects(&frame);
+    assert_eq!(measured.iter().map(|(patch, _)| *patch).collect::<Vec<_>>(), selected);
+    assert!(measured.iter().all(|(_, effect)| (0.0..=1.0).contains(effect)), "{measured:?}");
+    assert!(measured.iter().any(|(_, effect)| *effect > 0.0), "{measured:?}");
+    let mut other = Page::new();
+    other.send(&json!({ "type": "set", "effects": false }));
+    let without = other.pass(40);
+    assert_eq!(effects(&without), []);
+    assert_eq!(attended(&without), attended(&frame));
+    assert_eq!(without[..26], frame[..26], "steps, score, action");
+    // Back on within the same moment: the agent decides again, and decides the same.
+    other.send(&json!({ "type": "set", "effects": true, "paused": true }));
+    assert_eq!(effects(&other.frame()), measured);
+}
+
 #[test]
 fn patches_are_sent_by_rank_whatever_the_order_of_the_selection() {
     for selection in ["best", "best_in_place", "least"] {
@@ -421,6 +454,7 @@ fn parts_of(frame: &[u8]) -> (Sensors, &[u8]) {
     at += 4 + 3 * u16_at(at) * u16_at(at + 2);
     let (patches, told) = (u16_at(at) * u16_at(at + 2), u16_at(at + 8));
     at += 14 + 2 * told + 4 * patches;
+    at += 2 + 6 * u16_at(at);
     let many = |at: usize, n: usize| (0..n).map(|i| u32_at(at + 4 * i)).collect::<Vec<_>>();
     let floats = |at, n| many(at, n).into_iter().map(f32::from_bits).collect::<Vec<_>>();
     let (patch, n) = (u16_at(at), u16_at(at + 2));

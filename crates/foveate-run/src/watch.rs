@@ -50,6 +50,9 @@ pub struct WatchRequest<'a> {
     pub out: &'a Path,
     /// For a picture: the step to show; 0 is the world after its reset. `None` for step 100 or the last one.
     pub at: Option<usize>,
+    /// Whether to measure how far each action changes without each thing that is attended to, and draw it as frames; only of agents
+    /// whose attention has places in a picture and can be opened.
+    pub effects: bool,
 }
 
 /// The result of a recording.
@@ -116,7 +119,10 @@ pub(crate) fn run_into(
     evaluate::check_episodes(request.episode)?;
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
     // Errors of size or file are reported before the episode starts.
-    let episode = FilmedEpisode::new(request, kind.size(), stop).map_err(film_error)?;
+    let mut episode = FilmedEpisode::new(request, kind.size(), stop).map_err(film_error)?;
+    if request.effects {
+        episode.measure_effects(request)?;
+    }
     if request.episode > 0 && stop.asked() {
         return Err(EvaluateError::Stopped.into());
     }

@@ -72,6 +72,8 @@ pub struct Film<'a> {
     pub out: &'a Path,
     /// For an image: the step that it shows.
     pub at: Option<usize>,
+    /// Whether to measure how far each action changes without each thing that is attended to, and draw it as frames.
+    pub effects: bool,
 }
 
 /// What to explain, and the output folder.
@@ -215,7 +217,7 @@ impl LoadedAgent {
         progress: &mut dyn FnMut(usize),
     ) -> Result<WatchReport, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
-        let Film { seed, episode, steps, size, out, at } = *film;
+        let Film { seed, episode, steps, size, out, at, effects } = *film;
         let labels = self.labels();
         let request = WatchRequest {
             env: &*env,
@@ -228,6 +230,7 @@ impl LoadedAgent {
             size,
             out,
             at,
+            effects,
         };
         watch::run(&request, stop, progress)
     }

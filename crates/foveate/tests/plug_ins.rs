@@ -106,7 +106,8 @@ fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
     assert!(mean(&trained) > mean(&chance) + 3.0, "it learnt: {} against {}", mean(&trained), mean(&chance));
 
     let picture = dir.path().join("look.png");
-    let film = Film { seed: 1, episode: 0, steps: None, size: None, out: &picture, at: Some(5) };
+    let film =
+        Film { seed: 1, episode: 0, steps: None, size: None, out: &picture, at: Some(5), effects: false };
     trained.watch(&world, &film, &Stop::default(), &mut |_| {}).expect("it is filmed");
     assert!(picture.is_file());
 

@@ -14,7 +14,9 @@ use crate::world_args::WorldArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The left half is the world as people see it, the right half the agent's picture with the patches
-that it attends to: the whiter, the more important. Ctrl-C ends the video early; the file is valid.
+that it attends to: the whiter, the more it attends to them. The frame of a patch shows what was
+measured: thick and orange where the action changes without the patch, thin and grey where it does not.
+Ctrl-C ends the video early; the file is valid.
 
 Examples:
   foveate watch
@@ -43,6 +45,9 @@ pub(crate) struct Watch {
     /// For a picture: the step it shows; 0 is the reset [default: 100]
     #[arg(long, value_name = "STEP")]
     at: Option<usize>,
+    /// Frame what the agent attends to by its rank, without measuring what changes its actions
+    #[arg(long)]
+    no_effects: bool,
     #[command(flatten)]
     world: WorldArgs,
 }
@@ -53,8 +58,8 @@ impl Watch {
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let ticker = out::ticker();
-        let Watch { seed, episode, steps, size, ref out, at, .. } = self;
-        let film = Film { seed, episode, steps, size, out, at };
+        let Watch { seed, episode, steps, size, ref out, at, no_effects, .. } = self;
+        let film = Film { seed, episode, steps, size, out, at, effects: !no_effects };
         let report =
             loaded.watch(&world, &film, &stop, &mut |steps| ticker.set(vec![format!("step {steps}")]));
         drop(ticker);

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use foveate_core::statistics::quantile;
-
+use crate::study::strongest;
 use crate::text::base64;
 use crate::trajectory::{Dimension, Trajectory};
 
@@ -63,7 +62,7 @@ pub fn player_data(
             "every": every,
             "effects": effects.map(|of| json!({
                 "every": of.every,
-                "most": most(of),
+                "most": strongest(&of.rows.concat()),
                 "rows": of.rows.iter().map(|row| row.iter().map(|&x| round(x, 4)).collect::<Vec<f64>>()).collect::<Vec<_>>(),
             })),
             "maps": base64(&maps.iter().step_by(every).flat_map(|map| levels(map)).collect::<Vec<u8>>()),
@@ -84,12 +83,6 @@ pub fn player_data(
         "gaze": gaze,
     });
     data.to_string()
-}
-
-/// The effect that is drawn strongest: larger ones are rare.
-fn most(effects: &FilmEffects) -> f64 {
-    let all: Vec<f64> = effects.rows.iter().flatten().copied().collect();
-    if all.is_empty() { 1.0 } else { quantile(&all, 0.98).max(1e-4) }
 }
 
 /// Importance as bytes: the square root of its part of the largest, so that faint places still show.

@@ -42,9 +42,10 @@ pub use sensors::{
     study_sensors,
 };
 
+pub(crate) use swaps::strongest;
 pub use swaps::{
-    Compared, Comparison, Order, Randomised, SwapReport, SwapStudy, UNTRAINED, Untrained, VerdictLine,
-    study_swaps,
+    Compared, Comparison, EffectMeter, Order, Randomised, SwapReport, SwapStudy, UNTRAINED, Untrained,
+    VerdictLine, study_swaps,
 };
 
 use crate::faithful::{Conclusion, Faithfulness};

@@ -30,6 +30,8 @@ export function readFrame(buffer) {
     const patches = columns * rows;
     runner.attention.importance = new Float32Array(buffer.slice(at, at + 4 * patches));
     at += 4 * patches;
+    // How far the action changes without each patch, as a part of the strongest effect.
+    runner.attention.effects = many(u16(), () => ({ patch: u16(), effect: f32() }));
     // Which sensor of the unchanged world each shown one is: patches of this side, or numbers (0).
     runner.order = { patch: u16(), sensors: many(u16(), u32) };
     const [sent, all, queries] = many(3, u16);

@@ -8,6 +8,8 @@ import { paint } from "/connection.js";
 const RUNNER_COLORS = ["--accent", "--other"];
 const TRACE = 250;
 const NO_SENSOR = 0xffffffff;
+const SEEN = "what the agent sees";
+const SEEN_WITH_EFFECTS = "what the agent sees. White: what it attends to; orange frame: without it the action changes";
 /** Most sensors that are drawn. */
 const MOST_SENSORS = 32;
 const TEXT_MS = 120;
@@ -147,6 +149,12 @@ export class Display {
     this.root.classList.toggle("two", names.length > 1);
     this.root.replaceChildren(...this.runners.map((runner) => runner.element));
     for (const canvas of [...this.runners.flatMap((runner) => [runner.world, runner.seen, runner.original]), ...Object.values(this.charts)]) this.watch.observe(canvas);
+  }
+
+  /** Says what frames mean. */
+  explain(effects) {
+    if (this.isNumbers || this.isGrid) return;
+    for (const runner of this.runners) put(runner.element.querySelector(".seen figcaption"), effects ? SEEN_WITH_EFFECTS : SEEN);
   }
 
   /** Takes the colours of the theme. */
@@ -393,7 +401,24 @@ export class Display {
     context.drawImage(heat, margin * sx, margin * sy, columns * stride * sx, rows * stride * sy);
   }
 
+  /** White is the claim: how much the agent attends to a patch. Its frame is the measured effect, where there is one. */
   drawPatches(context, attention, place) {
+    if (attention.effects.length) {
+      const soft = !attention.selected.length;
+      for (let rank = attention.effects.length - 1; rank >= 0; rank--) {
+        const { patch, effect } = attention.effects[rank];
+        const [x, y, w, h] = place(patch);
+        if (!soft) {
+          context.fillStyle = `rgb(255 255 255 / ${0.62 * (1 - rank / attention.effects.length)})`;
+          context.fillRect(x, y, w, h);
+        }
+        const line = 1 + 3 * effect;
+        context.lineWidth = line;
+        context.strokeStyle = `rgb(${70 + 185 * effect} ${78 + 42 * effect} ${110 - 80 * effect})`;
+        context.strokeRect(x + line / 2, y + line / 2, w - line, h - line);
+      }
+      return;
+    }
     const count = attention.selected.length;
     context.lineWidth = 1.75;
     for (let rank = count - 1; rank >= 0; rank--) {

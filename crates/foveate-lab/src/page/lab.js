@@ -61,6 +61,7 @@ function build() {
 
 function show(now) {
   panel.show(now);
+  display.explain(now.effects);
   covers.set(now.shifts.map(readShift).filter(isCover));
   $("play").textContent = now.paused ? "Play" : "Pause";
   $("play").setAttribute("aria-pressed", String(!now.paused));
@@ -105,13 +106,14 @@ function toast(text, bad = false) {
 let written = "";
 
 function writeLink() {
-  const { seed, picture, variants, shifts, runners, speed, auto } = settings;
+  const { seed, picture, variants, shifts, runners, speed, auto, effects } = settings;
   const parts = { seed, picture };
   if (variants.length) parts.variants = variants.join("+");
   if (shifts.length) parts.shifts = shifts.join("+");
   parts.agents = runners.map((runner) => (runner.k ? `${runner.agent}:${runner.k}` : runner.agent)).join(",");
   if (speed !== 1) parts.speed = speed || "max";
   if (!auto) parts.auto = "off";
+  parts.effects = effects ? "on" : "off";
   const shown = Object.entries(display.show).filter(([, on]) => on).map(([name]) => name);
   parts.show = shown.join(",") || "nothing";
   written = `#${Object.entries(parts).map(([key, value]) => `${key}=${encodeURI(value)}`).join("&")}`;
@@ -141,6 +143,7 @@ function readLink() {
   }
   if (parts.speed) change.speed = parts.speed === "max" ? 0 : Number(parts.speed) || 1;
   if (parts.auto) change.auto = parts.auto !== "off";
+  if (parts.effects) change.effects = parts.effects !== "off";
   if (parts.show) for (const name of Object.keys(display.show)) look(name, parts.show.split(",").includes(name));
   return change;
 }
@@ -241,7 +244,7 @@ const overlay = (name) => () => {
 };
 const keys = {
   " ": acts.play, ".": acts.step, r: acts.restart, n: acts.dice, h: acts.wheel, Escape: () => wheel.give(),
-  p: overlay("patches"), i: overlay("heat"), u: overlay("dim"),
+  p: overlay("patches"), i: overlay("heat"), u: overlay("dim"), m: () => request({ effects: !settings.effects }),
   "[": () => panel.setK(panel.k() - 1), "]": () => panel.setK(panel.k() + 1),
   b: () => take("bar"), o: () => take("blob"), Delete: uncover, Backspace: uncover,
   c: () => panel.compare(), l: acts.share, v: acts.film, t: acts.theme, "?": acts.help,

@@ -29,6 +29,7 @@ export class Panel {
     };
     $("picture").onchange = () => request({ picture: $("picture").value });
     $("agent0").onchange = $("agent1").onchange = () => this.chooseAgents();
+    $("effects").onchange = () => request({ effects: $("effects").checked });
     $("auto").onchange = () => request({ auto: $("auto").checked });
     $("shuffle").onclick = () => send({ type: "shuffle" });
     $("unshift").onclick = () => request({ shifts: this.settings.shifts.filter((text) => isCover(readShift(text))) });
@@ -141,6 +142,7 @@ export class Panel {
     $("agent0").value = settings.runners[0].agent;
     $("agent1").value = settings.runners[1]?.agent ?? "";
     $("auto").checked = settings.auto;
+    $("effects").checked = settings.effects;
     const on = new Map(settings.shifts.map(readShift).filter((shift) => !isCover(shift)).map((shift) => [shift.name, shift.severity]));
     for (const [name, { row, range, out, shift }] of this.rows) {
       const severity = on.get(name) ?? 0;

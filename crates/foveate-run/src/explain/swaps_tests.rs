@@ -5,7 +5,7 @@ use foveate_core::{
     TensorShape, Tokens,
 };
 use foveate_envs::registry::EnvRequest;
-use foveate_explain::study::{Order, SwapReport};
+use foveate_explain::study::{EffectMeter, Order, SwapReport};
 
 use super::*;
 
@@ -238,6 +238,34 @@ fn disabled_champions_are_found_out() {
     let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
     assert!(f.is_below(0.0) && f.value < whole, "the first five do not matter: {report}");
     assert_ne!(answers(&report)[2], "yes", "{report}");
+}
+
+#[test]
+fn the_effect_of_each_patch_is_what_the_agent_makes_of_it() {
+    let request =
+        EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
+    let mut env = crate::worlds::make(request).expect("a world");
+    // Only these slots go into the memory, and from there into the action.
+    let acts_on = |slots: &[usize]| {
+        let slots = slots.to_vec();
+        champion(
+            "lstm.weight_ih",
+            move |_, column, value| if slots.contains(&slot(column)) { value } else { 0.0 },
+        )
+    };
+    for slots in [vec![3, 7], vec![0], vec![]] {
+        let agent = acts_on(&slots);
+        let meter = EffectMeter::of_episode(&*env, &*agent, 5).expect("it drives").expect("it opens");
+        env.reset(Some(8));
+        let measured = meter.measure(env.observation(), &*agent, &ActContext::default()).expect("it decides");
+        let effective: Vec<usize> = measured
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, effect))| *effect > 0.0)
+            .map(|(rank, _)| rank)
+            .collect();
+        assert_eq!((measured.len(), effective), (10, slots), "{measured:?}");
+    }
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Films {
                 size: Some(SIZE),
                 out: &out,
                 at: None,
+                effects: false,
             };
             // Never cut short: the video is the same, however often the run is stopped.
             let file = || folder.create(&name);

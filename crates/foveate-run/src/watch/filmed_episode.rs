@@ -8,7 +8,8 @@ use foveate_core::{
     Tokens,
 };
 use foveate_explain::{
-    OriginalOrder, attended_picture, attention_marks, node_maps_picture, overlay, sensor_names,
+    OriginalOrder, attended_picture, attention_marks, effect_marks, node_maps_picture, overlay, sensor_names,
+    study::EffectMeter,
 };
 use foveate_film::{
     AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark, PictureKind,
@@ -29,6 +30,8 @@ pub(super) struct FilmedEpisode {
     view: Option<ImageBuf>,
     /// Buffer for pictures that are not RGB.
     scratch: Vec<u8>,
+    /// Measures effects, if they are wanted and can be measured.
+    meter: Option<EffectMeter>,
     /// The decision on the current observation; the agent decides once per observation.
     decided: Option<ShownDecision>,
 }
@@ -79,8 +82,15 @@ impl FilmedEpisode {
             size,
             view: Some(ImageBuf::black(width, height)),
             scratch: vec![],
+            meter: None,
             decided: None,
         })
+    }
+
+    /// Draws what changes the actions of this episode from now on. Values come from the episode of another seed.
+    pub(super) fn measure_effects(&mut self, request: &WatchRequest<'_>) -> Result<(), RunError> {
+        self.meter = EffectMeter::of_episode(request.env, request.agent, request.seed ^ 1)?;
+        Ok(())
     }
 
     pub(super) fn size(&self) -> (usize, usize) {
@@ -156,6 +166,12 @@ impl FilmedEpisode {
             return Ok(());
         }
         let observation = self.env.observation();
+        let measured = self.meter.as_ref().filter(|_| observation.image().is_some());
+        let measured = measured.map(|meter| meter.measure(observation, &*self.agent, self.episode.context()));
+        let effects = match measured.transpose() {
+            Ok(effects) => effects.unwrap_or_default(),
+            Err(error) => return Err(self.refused(error)),
+        };
         let decision = match self.agent.act(observation, self.episode.context()) {
             Ok(decision) => decision,
             Err(error) => return Err(self.refused(error)),
@@ -191,7 +207,13 @@ impl FilmedEpisode {
             let mut attended = vec![];
             if let Some(attention) = &decision.attention {
                 overlaid = overlay(image, attention);
-                attended = attention_marks(image.width(), image.height(), attention);
+                let (width, height) = (image.width(), image.height());
+                attended = match &self.meter {
+                    Some(meter) if !effects.is_empty() => {
+                        effect_marks(width, height, attention, &effects, meter.most())
+                    }
+                    _ => attention_marks(width, height, attention),
+                };
             }
             // Of shuffled patches, people also see the picture in its order, with the same patches marked.
             let order = self
@@ -209,6 +231,7 @@ impl FilmedEpisode {
                 width: m.width,
                 height: m.height,
                 opacity: m.opacity,
+                effect: m.effect,
             }));
         }
         let action = decision.action.to_vec();

@@ -125,6 +125,7 @@ fn shoot(env: &dyn Env, agent: &dyn Agent, name: &str, change: impl FnOnce(&mut 
         size: Some((320, 162)),
         out: &out,
         at: None,
+        effects: false,
     };
     change(&mut request);
     let mut progress = Vec::new();
@@ -190,6 +191,24 @@ fn a_picture_shows_the_step_that_was_asked_for() {
         );
         assert_eq!(world_of(&filmed), expect * 8);
     }
+}
+
+#[test]
+fn effects_are_drawn_where_they_can_be_measured_and_change_no_episode() {
+    let request = foveate_envs::registry::EnvRequest {
+        id: "car-racing".into(),
+        picture: Some("fast".into()),
+        ..Default::default()
+    };
+    let env = crate::worlds::make(request).expect("a world");
+    let agent = crate::champion::champion("car-racing").expect("there is one").0.agent().expect("it fits");
+    let filmed = |effects| shoot(&*env, &*agent, "a.png", |r| (r.at, r.effects) = (Some(30), effects));
+    let [without, with] = [false, true].map(filmed);
+    assert_ne!(without.bytes, with.bytes);
+    assert_eq!(without.result.expect("a picture").score, with.result.expect("a picture").score);
+    // This agent cannot be opened: there is nothing to measure.
+    let blind = |effects| dawn(7, "a.png", |r| (r.at, r.effects) = (Some(3), effects)).bytes.expect("a file");
+    assert_eq!(blind(true), blind(false));
 }
 
 #[test]
@@ -278,6 +297,7 @@ fn asked_to_stop_it_still_finishes_the_file() {
         size: Some((320, 162)),
         out: &out,
         at: None,
+        effects: false,
     };
     let asker = stop.clone();
     let report = run(&request, &stop, &mut |step| {

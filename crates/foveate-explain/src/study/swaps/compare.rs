@@ -304,6 +304,16 @@ impl Compared {
                 self.name
             );
         }
+        // Without attention the claim is perturbation saliency, over places of the picture.
+        if self.report.units.is_none() {
+            let order = said(
+                order.answer,
+                "the places that its saliency puts first do matter more",
+                "the places that its saliency puts first do not matter more than chance or habit would give",
+                "whether the places that its saliency puts first matter more, beyond what untrained agents show, cannot be told",
+            );
+            return format!("{} has no attention that can be opened; {order}.", self.name);
+        }
         let carries = said(
             carries.answer,
             "acts more on what it attends to than on its memory",

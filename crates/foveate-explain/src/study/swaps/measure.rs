@@ -5,14 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use foveate_core::{Agent, Env, Opened, RolloutJob, Seed};
 
 use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths};
+use super::meter::{EffectMeter, MOST_UNITS};
 use super::moment::{Distance, Moment};
 use crate::page::FilmEffects;
 use crate::study::play::{EpisodeStart, policy_error, replay};
-use crate::study::probes::{claim, other_moment, spread};
+use crate::study::probes::{other_moment, spread};
 use crate::study::{Progress, Scheduler, StudyError};
-
-/// Most units whose order is tested where attention is soft.
-const MOST_UNITS: usize = 16;
 
 /// What is measured, and how much of it.
 pub(super) struct Plan<'a> {
@@ -160,7 +158,8 @@ fn film(
     let Some(last) = moments.first().and_then(|all| all.last()) else { return Ok(None) };
     let others = moments.iter().skip(usize::from(moments.len() > 1)).flatten();
     let others: Vec<&Opened> = others.filter_map(|moment| moment.opened.as_ref()).collect();
-    let donors: Vec<&Opened> = spread(others.len(), FILM_DONORS).into_iter().map(|i| others[i]).collect();
+    let donors: Vec<Opened> =
+        spread(others.len(), FILM_DONORS).into_iter().map(|i| others[i].clone()).collect();
     if donors.is_empty() {
         return Ok(None);
     }
@@ -177,32 +176,12 @@ fn film(
     let every = (steps * each).div_ceil(FILM_BUDGET).max(1);
     let wanted: Vec<usize> = (0..steps).step_by(every).collect();
     let mut rows = vec![];
+    let meter = EffectMeter::with(donors, distance.clone());
     replay(start, &wanted, &mut |step, env, agent, context| {
-        let failed =
-            |error| policy_error(RolloutJob { genome: 0, episode: 0, env_seed: plan.seed }, step, error);
-        let mut whole = agent.boxed_clone();
-        let decision = whole.act(env.observation(), &mut context.clone()).map_err(failed)?;
-        let mut claimed = decision.attention.as_ref().map(claim).unwrap_or_default();
-        claimed.truncate(MOST_UNITS);
-        let (mut halfway, mut own) = (agent.boxed_clone(), Opened::default());
-        halfway.open(env.observation(), context, &mut own).map_err(failed)?;
-        let width = own.width();
-        let mut changed = own.clone();
-        let mut row = vec![];
-        for token in claimed {
-            let unit = own.tokens.iter().position(|&own| own == token);
-            let mut effect = 0.0;
-            for donor in donors.iter().filter(|donor| donor.values.len() == own.values.len()) {
-                let Some(unit) = unit else { continue };
-                changed.values.copy_from_slice(&own.values);
-                changed.values[unit * width..][..width].copy_from_slice(donor.value(unit));
-                let mut again = halfway.boxed_clone();
-                let action = again.resume(&changed, &mut context.clone()).map_err(failed)?.action;
-                effect += distance.between(action, decision.action) / donors.len() as f64;
-            }
-            row.push(effect);
-        }
-        rows.push(row);
+        let job = RolloutJob { genome: 0, episode: 0, env_seed: plan.seed };
+        let measured = meter.measure(env.observation(), agent, context);
+        let measured = measured.map_err(|error| policy_error(job, step, error))?;
+        rows.push(measured.into_iter().map(|(_, effect)| effect).collect());
         Ok(())
     })?;
     Ok(Some(FilmEffects { every, rows }))

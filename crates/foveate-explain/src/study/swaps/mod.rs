@@ -14,6 +14,7 @@ mod compare;
 mod effects;
 mod figures;
 mod measure;
+mod meter;
 mod moment;
 mod page;
 mod places;
@@ -22,8 +23,10 @@ mod report;
 use foveate_core::{Agent, Seed};
 
 pub use compare::{Compared, Comparison};
+pub use meter::EffectMeter;
 pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
 
+pub(crate) use meter::strongest;
 pub(super) use page::verdict_lines;
 
 use self::measure::{Plan, measure};
