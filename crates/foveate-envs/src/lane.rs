@@ -179,7 +179,10 @@ mod tests {
             assert_eq!(numbers(&lane), first, "{rule:?}");
             assert!(!lane.advance(STILL).expect("it runs").step.is_over(), "{rule:?}");
             let end = lane.advance(STILL).expect("it runs");
-            assert!((end.step.truncated, end.step.terminated, end.is_reset) == (true, false, false), "{rule:?}");
+            assert!(
+                (end.step.truncated, end.step.terminated, end.is_reset) == (true, false, false),
+                "{rule:?}"
+            );
             assert_eq!(&numbers(&lane), after, "{rule:?}");
             let then = lane.advance(STILL);
             match rule {

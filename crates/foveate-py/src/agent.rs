@@ -48,7 +48,9 @@ impl Seen {
     fn of(attention: &Attention<'_>) -> Self {
         let tokens = attention.tokens();
         let (kind, shape, names) = match tokens {
-            Tokens::Patches(grid) => ("patches", vec![grid.rows(), grid.columns(), grid.patch(), grid.stride()], vec![]),
+            Tokens::Patches(grid) => {
+                ("patches", vec![grid.rows(), grid.columns(), grid.patch(), grid.stride()], vec![])
+            }
             Tokens::Cells { rows, columns } => ("cells", vec![rows, columns], vec![]),
             Tokens::Grid { rows, columns } => ("grid", vec![rows, columns], vec![]),
             Tokens::Named(names) => ("named", vec![names.len()], names.to_vec()),
@@ -152,14 +154,18 @@ impl Agent {
                 context.choice = Some(choice);
                 Ok(choice.into_pyobject(py)?.into_any())
             }
-            foveate::Action::Continuous(numbers) => Ok(arrays::array(py, &[numbers.len()], numbers)?.into_any()),
+            foveate::Action::Continuous(numbers) => {
+                Ok(arrays::array(py, &[numbers.len()], numbers)?.into_any())
+            }
         }
     }
 
     /// What the last decision attended to, as keyword arguments of `foveate.Attention`; `None` without attention.
     fn attention<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let acting = hold(py, &self.acting, "agent")?;
-        let Some(Seen { kind, shape, names, weights, dims, selected }) = &acting.attention else { return Ok(None) };
+        let Some(Seen { kind, shape, names, weights, dims, selected }) = &acting.attention else {
+            return Ok(None);
+        };
         let dict = PyDict::new(py);
         dict.set_item("tokens", kind)?;
         dict.set_item("shape", shape.clone())?;
@@ -167,7 +173,10 @@ impl Agent {
         dict.set_item("weights", arrays::array(py, dims, weights)?)?;
         let (tokens, ranks) = selected.as_ref().map(|(tokens, ranks)| (&**tokens, &**ranks)).unzip();
         for (name, values) in [("selected", tokens), ("ranks", ranks)] {
-            dict.set_item(name, values.map(|values| arrays::array(py, &[values.len()], values)).transpose()?)?;
+            dict.set_item(
+                name,
+                values.map(|values| arrays::array(py, &[values.len()], values)).transpose()?,
+            )?;
         }
         Ok(Some(dict))
     }
@@ -218,7 +227,8 @@ impl PythonPolicy {
         sensors: &[&str],
         raised: Raised,
     ) -> Self {
-        let named = |i: usize| sensors.get(i).map_or_else(|| format!("sensor {i}"), |name| (*name).to_owned());
+        let named =
+            |i: usize| sensors.get(i).map_or_else(|| format!("sensor {i}"), |name| (*name).to_owned());
         PythonPolicy {
             act: Arc::new(act),
             attend: attend.map(Arc::new),
@@ -240,7 +250,8 @@ impl PythonPolicy {
     }
 
     fn decide(&mut self, py: Python<'_>, observation: Observation<'_>) -> Result<(), PolicyError> {
-        let shown = arrays::observation(py, observation).map_err(|error| self.failed(py, "observation", error))?;
+        let shown =
+            arrays::observation(py, observation).map_err(|error| self.failed(py, "observation", error))?;
         let acted = self.act.bind(py).call1((&shown,)).and_then(|action| self.take(&action));
         acted.map_err(|error| self.failed(py, "action", error))?;
         if let Some(attend) = self.attend.clone() {
@@ -279,7 +290,9 @@ impl PythonPolicy {
             (true, &[rows, columns]) if rows * columns > 0 => self.cells = [rows, columns],
             (true, _) => return wrong("that of a picture has rows and columns".into()),
             (false, &[count]) if count == self.sensors.len() && count > 0 => {}
-            (false, _) => return wrong(format!("that of {} sensors has one number for each", self.sensors.len())),
+            (false, _) => {
+                return wrong(format!("that of {} sensors has one number for each", self.sensors.len()));
+            }
         }
         if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
             return wrong(format!("its number {index} is {}", numbers[index]));

@@ -1,6 +1,8 @@
 //! Observations and actions as arrays of NumPy.
 
-use foveate::core::{ActionBuf, ActionSpace, GridBuf, Observation, ObservationBuf, ObservationSpace, PixelsBuf};
+use foveate::core::{
+    ActionBuf, ActionSpace, GridBuf, Observation, ObservationBuf, ObservationSpace, PixelsBuf,
+};
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -35,9 +35,8 @@ impl Kind {
 
 /// The exception of this kind with this message.
 pub(crate) fn raised(py: Python<'_>, kind: Kind, message: impl Into<String>) -> PyErr {
-    let make = || {
-        py.import("foveate.errors")?.getattr(kind.name())?.call1((message.into(),)).map(PyErr::from_value)
-    };
+    let make =
+        || py.import("foveate.errors")?.getattr(kind.name())?.call1((message.into(),)).map(PyErr::from_value);
     make().unwrap_or_else(|error| error)
 }
 
@@ -52,7 +51,9 @@ fn of_kind_and_text(py: Python<'_>, error: &EnvError, text: String) -> PyErr {
             Kind::Action
         }
         EnvError::NeedsReset { .. } => Kind::Reset,
-        EnvError::UnknownEnv { .. } | EnvError::UnknownOption { .. } | EnvError::BadOption { .. } => Kind::Option,
+        EnvError::UnknownEnv { .. } | EnvError::UnknownOption { .. } | EnvError::BadOption { .. } => {
+            Kind::Option
+        }
         _ => Kind::Foveate,
     };
     raised(py, kind, text)

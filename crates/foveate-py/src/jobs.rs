@@ -9,7 +9,9 @@ use foveate::run::RunError;
 use foveate::run::evaluate::{EvalRequest, Labels, Seeds, run as run_evaluation};
 use foveate::run::explain::{ExplainRequest, run as run_report};
 use foveate::run::interrupt::supervised;
-use foveate::run::stress::{Contender, StressRequest, Tested, conditions, plot, run as run_stress, severities};
+use foveate::run::stress::{
+    Contender, StressRequest, Tested, conditions, plot, run as run_stress, severities,
+};
 use foveate::run::trust::FileWorld;
 use foveate::run::watch::{WatchRequest, run as run_film};
 use foveate::run::workers::Stop;
@@ -44,7 +46,9 @@ fn run<T: Send>(
             supervised(EVERY, go_on, job)
         })
     })?;
-    if let Some(error) = of_policy.and_then(|raised| raised.lock().unwrap_or_else(PoisonError::into_inner).take()) {
+    if let Some(error) =
+        of_policy.and_then(|raised| raised.lock().unwrap_or_else(PoisonError::into_inner).take())
+    {
         return Err(error);
     }
     match (outcome, signal) {
@@ -78,7 +82,8 @@ fn driver(py: Python<'_>, who: &Bound<'_, PyAny>, world: WorldArgs) -> PyResult<
     let (act, attend, begin, name): Functions =
         who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
     let world = flags.request();
-    let spec: EnvSpec = caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
+    let spec: EnvSpec =
+        caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
     let sensors = WORLDS.get(&spec.id).map_or(&[][..], |world| world.sensors);
     let slot = Raised::default();
     let policy = PythonPolicy::new(act, attend, begin, &spec, sensors, Arc::clone(&slot));
@@ -215,7 +220,8 @@ pub(crate) fn watch(
     let report = run(py, raised.as_ref(), |stop| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let (env, agent, out) = (&*env, &*agent, &*out);
-        let request = WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at };
+        let request =
+            WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at, effects: true };
         run_film(&request, stop, &mut |_| {})
     })?;
     Ok((report.frames, report.steps, report.score, report.ended))

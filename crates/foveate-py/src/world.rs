@@ -198,7 +198,8 @@ impl Worlds {
             "SameStep" => Autoreset::SameStep,
             "Disabled" => Autoreset::Disabled,
             other => {
-                let message = format!("no autoreset mode is called {other:?}; choose NextStep, SameStep or Disabled");
+                let message =
+                    format!("no autoreset mode is called {other:?}; choose NextStep, SameStep or Disabled");
                 return Err(raised(py, Kind::Option, message));
             }
         };
@@ -268,8 +269,7 @@ impl Worlds {
             let message = format!("actions of shape {shape:?} for {count} worlds; their shape is {wanted:?}");
             return Err(raised(py, Kind::Action, message));
         }
-        let actions =
-            if space.is_discrete() { Actions::Choices(choices) } else { Actions::Numbers(numbers) };
+        let actions = if space.is_discrete() { Actions::Choices(choices) } else { Actions::Numbers(numbers) };
         let stepped = caught(py, || py.detach(|| worlds.step(actions)))?;
         stepped.map_err(|error| of_worlds(py, &error))?;
         observe(py, worlds, batch)?;

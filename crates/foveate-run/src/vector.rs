@@ -249,7 +249,9 @@ impl VectorWorld {
                         Observation::Image(pixels) if pixels.bytes().len() == each => {
                             place.copy_from_slice(pixels.bytes());
                         }
-                        Observation::Grid(grid) if grid.codes().len() == each => place.copy_from_slice(grid.codes()),
+                        Observation::Grid(grid) if grid.codes().len() == each => {
+                            place.copy_from_slice(grid.codes())
+                        }
                         _ => return Err(misfit()),
                     }
                 }
@@ -358,17 +360,28 @@ mod tests {
             let made = VectorWorld::new(&*env, count, threads, Autoreset::NextStep, None);
             made.err().map(|error| error.to_string()).unwrap_or_default()
         };
-        assert!(refused(0, 1).starts_with("0 worlds in a batch; choose a number from 1 to"), "{}", refused(0, 1));
+        assert!(
+            refused(0, 1).starts_with("0 worlds in a batch; choose a number from 1 to"),
+            "{}",
+            refused(0, 1)
+        );
         assert!(refused(usize::MAX, 1).contains("choose a number from 1 to 65536"));
         assert!(refused(1, 5000).starts_with("5000 threads"), "{}", refused(1, 5000));
         let mut two = worlds(2, 1, Autoreset::Disabled);
-        let said = |outcome: Result<(), VectorError>| outcome.err().map(|error| error.to_string()).unwrap_or_default();
+        let said = |outcome: Result<(), VectorError>| {
+            outcome.err().map(|error| error.to_string()).unwrap_or_default()
+        };
         let early = said(two.step(Actions::Numbers(&[0.0, 0.0])));
-        assert!(early.starts_with("world 0 of the batch: the episode of cartpole-swingup-harder is over"), "{early}");
+        assert!(
+            early.starts_with("world 0 of the batch: the episode of cartpole-swingup-harder is over"),
+            "{early}"
+        );
         assert!(said(two.reset(&[None], None, &[])).starts_with("1 seeds for 2 worlds"));
         assert!(said(two.reset(&[None; 2], Some(&[true; 3]), &[])).starts_with("3 values of the mask"));
         let option = [("randomize".to_owned(), "true".to_owned())];
-        assert!(said(two.reset(&[None; 2], None, &option)).contains("has no option of a reset \"randomize\""));
+        assert!(
+            said(two.reset(&[None; 2], None, &option)).contains("has no option of a reset \"randomize\"")
+        );
         two.reset(&[None; 2], None, &[]).expect("they reset");
         assert!(said(two.step(Actions::Numbers(&[0.0]))).starts_with("1 values for 2 worlds"));
         assert!(said(two.step(Actions::Choices(&[0, 1]))).contains("takes 1 numbers in each"));

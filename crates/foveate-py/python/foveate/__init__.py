@@ -5,13 +5,26 @@
     import gymnasium, foveate
     env = gymnasium.make("foveate/CarRacing-v3")                                # equals CarRacing-v3 to the bit
     envs = gymnasium.make_vec("foveate/CarRacing-v3", num_envs=8, picture="fast")
+
+Agents and what the commands do::
+
+    agent = foveate.load()                                # the champion of CarRacing
+    action = agent.act(observation); agent.attention.importance
+    foveate.evaluate(agent), foveate.stress(agent), foveate.explain(agent), foveate.watch(agent)
+    foveate.stress(lambda observation: my_policy(observation), "car-racing", episodes=20)
 """
 
 from __future__ import annotations
 
-from . import envs, errors
+from . import agents, envs, errors, jobs
 from ._native import __version__
+from .agents import Agent, Attention, load
+from .errors import FoveateError
+from .jobs import Evaluation, Film, Report, Run, StressTable, evaluate, explain, stress, train, watch
 
 envs.register()
 
-__all__ = ["__version__", "envs", "errors"]
+__all__ = [
+    "Agent", "Attention", "Evaluation", "Film", "FoveateError", "Report", "Run", "StressTable", "__version__", "agents", "envs",
+    "errors", "evaluate", "explain", "jobs", "load", "stress", "train", "watch",
+]
