@@ -17,6 +17,7 @@ const STEPS: &[(&str, Check)] = &[
     ("miri", gates::miri),
     ("python", environments),
     ("tests", tests),
+    ("package", package),
 ];
 
 /// Runs all steps, or only the one called `only`.
@@ -61,6 +62,18 @@ fn doc() -> Result<()> {
 fn environments() -> Result<()> {
     python::oracle()?;
     python::worlds().map(drop)
+}
+
+/// The tests of the Python package, on the module as it is built here.
+fn package() -> Result<()> {
+    let oracle = python::oracle()?;
+    let mut build = cargo();
+    build.args(["build", "--package", "foveate-py"]).env("CARGO_INCREMENTAL", "0");
+    crate::run("cargo build --package foveate-py", &mut build)?;
+    let sources = python::link_module()?;
+    let mut pytest = crate::command(&oracle);
+    pytest.args(["-m", "pytest", "-q", "crates/foveate-py/tests"]).env("PYTHONPATH", sources);
+    crate::run("pytest", &mut pytest)
 }
 
 fn tests() -> Result<()> {

@@ -1,6 +1,6 @@
 //! The `foveate` command: a thin command-line interface to `foveate-run`.
 //!
-//! Each command has its file in [`commands`]: its flags, its help, and the output of its result. An error is
+//! Each command has its file in `commands`: its flags, its help, and the output of its result. An error is
 //! one line on stderr that ends with what to do next; the exit code is then 1, or 2 when the command line
 //! itself is invalid.
 

@@ -37,6 +37,10 @@ fn run<T: Send>(
     let outcome = caught(py, || {
         py.detach(|| {
             let go_on = &mut || {
+                #[expect(
+                    clippy::redundant_closure_for_method_calls,
+                    reason = "the method itself is not general enough"
+                )]
                 let checked = Python::attach(|py| py.check_signals());
                 if let Err(error) = checked {
                     signal.get_or_insert(error);
@@ -67,6 +71,9 @@ struct Driver {
     raised: Option<Raised>,
 }
 
+/// A policy of Python: action, attention, begin of an episode, name.
+type Functions = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, String);
+
 /// `who` is an [`Agent`], or a tuple of functions: action, attention or `None`, begin of an episode or `None`, name.
 fn driver(py: Python<'_>, who: &Bound<'_, PyAny>, world: WorldArgs) -> PyResult<Driver> {
     let flags = world.flags();
@@ -78,7 +85,6 @@ fn driver(py: Python<'_>, who: &Bound<'_, PyAny>, world: WorldArgs) -> PyResult<
         let labels = foveate::labels(&world, source.clone());
         return Ok(Driver { name: source, tested, labels, world, raised: None });
     }
-    type Functions = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, String);
     let (act, attend, begin, name): Functions =
         who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
     let world = flags.request();

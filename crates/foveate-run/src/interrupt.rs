@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn a_job_is_asked_to_stop_and_its_result_is_kept() {
         const SHORT: Duration = Duration::from_millis(1);
-        assert_eq!(supervised(Duration::from_secs(60), &mut || panic!("it is done before"), |_| 7), 7);
+        assert_eq!(supervised(Duration::from_mins(1), &mut || panic!("it is done before"), |_| 7), 7);
         let mut turns = 0;
         let until_third = &mut || {
             turns += 1;

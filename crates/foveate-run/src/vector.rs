@@ -250,7 +250,7 @@ impl VectorWorld {
                             place.copy_from_slice(pixels.bytes());
                         }
                         Observation::Grid(grid) if grid.codes().len() == each => {
-                            place.copy_from_slice(grid.codes())
+                            place.copy_from_slice(grid.codes());
                         }
                         _ => return Err(misfit()),
                     }
