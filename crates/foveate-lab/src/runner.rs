@@ -3,7 +3,7 @@
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
     ActContext, Agent, Attention, Env, EnvError, EvaluateError, GridView, Image, ImageBuf, Observation,
-    PatchGrid, PolicyError, Selected, Step, Tokens,
+    Opened, PatchGrid, PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_explain::study::EffectMeter;
@@ -216,13 +216,27 @@ impl Runner {
         Ok(())
     }
 
+    /// Whether the agent attends to places of a picture and can be opened there.
+    fn opens(&mut self) -> Result<bool, RunError> {
+        let observation = self.env.observation();
+        if observation.image().is_none() {
+            return Ok(false);
+        }
+        let mut agent = self.agent.boxed_clone();
+        Ok(agent.open(observation, self.episode.context(), &mut Opened::default())?)
+    }
+
     /// Measures what changes the actions from now on, with values from another episode of `world`; `None` to stop.
     pub(super) fn measure_effects(&mut self, world: Option<&dyn Env>) -> Result<(), RunError> {
-        self.meter = match (world, &self.meter) {
-            (None, Meter::Off) | (Some(_), Meter::On(_) | Meter::Impossible) => return Ok(()),
-            (None, _) => Meter::Off,
-            (Some(world), Meter::Off) => EffectMeter::of_episode(world, &*self.agent, METER_SEED)?
+        let is_on = !matches!(self.meter, Meter::Off);
+        if world.is_some() == is_on {
+            return Ok(());
+        }
+        self.meter = match world {
+            None => Meter::Off,
+            Some(world) if self.opens()? => EffectMeter::of_episode(world, &*self.agent, METER_SEED)?
                 .map_or(Meter::Impossible, |meter| Meter::On(Box::new(meter))),
+            Some(_) => Meter::Impossible,
         };
         self.look_again();
         Ok(())

@@ -121,7 +121,7 @@ pub(crate) fn run_into(
     // Errors of size or file are reported before the episode starts.
     let mut episode = FilmedEpisode::new(request, kind.size(), stop).map_err(film_error)?;
     if request.effects {
-        episode.measure_effects(request)?;
+        episode.measure_effects(request);
     }
     if request.episode > 0 && stop.asked() {
         return Err(EvaluateError::Stopped.into());
