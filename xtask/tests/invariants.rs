@@ -360,7 +360,7 @@ fn table(manifest: &str, name: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Crates with lints of their own. PyO3's macros write unsafe code into foveate-py, whose own sources have none: `POWERS` sees
+/// Crates with lints of their own. The macros of `pyo3` write unsafe code into foveate-py, whose own sources have none: `POWERS` sees
 /// to that.
 const OWN_LINTS: [&str; 2] = ["foveate-kernels", "foveate-py"];
 
