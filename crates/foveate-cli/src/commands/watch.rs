@@ -14,8 +14,8 @@ use crate::world_args::WorldArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The left half is the world as people see it, the right half the agent's picture with the patches
-that it attends to: the whiter, the more it attends to them. Frames show what was measured: thick and
-orange where the action changes without the patch, thin and grey where it does not. Ctrl-C ends the video early; the file is valid.
+that it attends to: the whiter, the more it attends to them. Frames show what was measured: thick
+and orange where the action changes without the patch, thin and grey where not. Ctrl-C ends the video early; the file is valid.
 
 Examples:
   foveate watch
