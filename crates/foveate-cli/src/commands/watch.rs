@@ -15,7 +15,8 @@ use crate::world_args::WorldArgs;
 #[command(after_help = "\
 The left half is the world as people see it, the right half the agent's picture with the patches
 that it attends to: the whiter, the more it attends to them. Frames show what was measured: thick
-and orange where the action changes without the patch, thin and grey where not. Ctrl-C ends the video early; the file is valid.
+and orange where the action changes without the patch, thin and grey where not.
+Ctrl-C ends the video early; the file is valid.
 
 Examples:
   foveate watch
