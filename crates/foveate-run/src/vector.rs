@@ -384,7 +384,7 @@ mod tests {
         );
         two.reset(&[None; 2], None, &[]).expect("they reset");
         assert!(said(two.step(Actions::Numbers(&[0.0]))).starts_with("1 values for 2 worlds"));
-        assert!(said(two.step(Actions::Choices(&[0, 1]))).contains("takes 1 numbers in each"));
+        assert!(said(two.step(Actions::Choices(&[0, 1]))).contains("takes 1 number in each"));
         let infinite = said(two.step(Actions::Numbers(&[0.0, f64::NAN])));
         assert!(infinite.starts_with("world 1 of the batch: action[0] is NaN"), "{infinite}");
         assert!(said(two.observe(Batch::Bytes(&mut [0; 10]))).contains("does not hold 2 of"));
