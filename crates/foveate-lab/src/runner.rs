@@ -3,7 +3,7 @@
 use foveate_core::episode::{Episode, EpisodeRules, RawAction};
 use foveate_core::{
     ActContext, Agent, Attention, Env, EnvError, EvaluateError, GridView, Image, ImageBuf, Observation,
-    Opened, PatchGrid, PolicyError, Selected, Step, Tokens,
+    PatchGrid, PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_explain::study::EffectMeter;
@@ -31,20 +31,15 @@ pub(super) struct Runner {
     decided: Option<KeptDecision>,
     /// The action that the user holds; `None` when the agent drives.
     manual: Option<Vec<f64>>,
-    meter: Meter,
+    /// Whether effects are wanted …
+    measures: bool,
+    /// … and what measures them, if they can be.
+    meter: Option<EffectMeter>,
     episode: Episode,
     /// The last step, if it ended the episode.
     pub(super) end: Option<Step>,
     /// Why the runner stopped for good.
     pub(super) broken: Option<String>,
-}
-
-/// Whether effects of what is attended to are measured.
-enum Meter {
-    Off,
-    On(Box<EffectMeter>),
-    /// They are wanted, but this agent cannot be opened at its attention.
-    Impossible,
 }
 
 /// The agent's decision on the current observation.
@@ -153,7 +148,8 @@ impl Runner {
             before: None,
             decided: None,
             manual: None,
-            meter: Meter::Off,
+            measures: false,
+            meter: None,
             episode: Episode::of_seed(seed, EpisodeRules::WHOLE),
             end: None,
             broken: None,
@@ -216,30 +212,16 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether the agent attends to places of a picture and can be opened there.
-    fn opens(&mut self) -> Result<bool, RunError> {
-        let observation = self.env.observation();
-        if observation.image().is_none() {
-            return Ok(false);
+    /// Measures what changes the actions from now on, with values from another episode of `world`; `None` to stop. Where that
+    /// cannot be measured, or that episode fails, nothing is.
+    pub(super) fn measure_effects(&mut self, world: Option<&dyn Env>) {
+        if world.is_some() == self.measures {
+            return;
         }
-        let mut agent = self.agent.boxed_clone();
-        Ok(agent.open(observation, self.episode.context(), &mut Opened::default())?)
-    }
-
-    /// Measures what changes the actions from now on, with values from another episode of `world`; `None` to stop.
-    pub(super) fn measure_effects(&mut self, world: Option<&dyn Env>) -> Result<(), RunError> {
-        let is_on = !matches!(self.meter, Meter::Off);
-        if world.is_some() == is_on {
-            return Ok(());
-        }
-        self.meter = match world {
-            None => Meter::Off,
-            Some(world) if self.opens()? => EffectMeter::of_episode(world, &*self.agent, METER_SEED)?
-                .map_or(Meter::Impossible, |meter| Meter::On(Box::new(meter))),
-            Some(_) => Meter::Impossible,
-        };
+        self.measures = world.is_some();
+        let made = world.map(|world| EffectMeter::of_episode(world, &*self.agent, METER_SEED));
+        self.meter = made.and_then(|made| made.unwrap_or(None));
         self.look_again();
-        Ok(())
     }
 
     /// Holds this action from now on, clamped to the world's bounds; `None` returns control to the agent.
@@ -302,7 +284,7 @@ impl Runner {
             return;
         }
         let mut effects = vec![];
-        if let (Meter::On(meter), true) = (&self.meter, keep) {
+        if let Some(meter) = self.meter.as_ref().filter(|_| keep) {
             match meter.measure(self.env.observation(), &*self.agent, self.episode.context()) {
                 Ok(measured) => effects = measured,
                 Err(error) => {

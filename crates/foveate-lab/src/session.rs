@@ -79,7 +79,7 @@ impl Session {
         let world = make_world(&setup, &settings)?;
         let mut runners = make_runners(&setup, &*world, &settings, &plan)?;
         for runner in &mut runners {
-            runner.measure_effects(if settings.effects { Some(&*world) } else { None })?;
+            runner.measure_effects(settings.effects.then_some(&*world));
         }
         let (width, height) = FIRST_VIEW;
         let sensors = WORLDS.get(&setup.world.id).map_or(&[][..], |world| world.sensors);
@@ -254,7 +254,7 @@ impl Session {
             }
         }
         for runner in &mut self.runners {
-            runner.measure_effects(if new.effects { Some(&*self.world) } else { None })?;
+            runner.measure_effects(new.effects.then_some(&*self.world));
         }
         self.plan = plan;
         self.settings = new;

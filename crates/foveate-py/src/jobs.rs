@@ -219,6 +219,7 @@ pub(crate) fn watch(
     steps: Option<usize>,
     size: Option<(usize, usize)>,
     at: Option<usize>,
+    effects: bool,
     out: PathBuf,
 ) -> PyResult<(usize, usize, f64, bool)> {
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
@@ -227,7 +228,7 @@ pub(crate) fn watch(
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let (env, agent, out) = (&*env, &*agent, &*out);
         let request =
-            WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at, effects: true };
+            WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at, effects };
         run_film(&request, stop, &mut |_| {})
     })?;
     Ok((report.frames, report.steps, report.score, report.ended))

@@ -78,6 +78,22 @@ def test_a_function_is_evaluated_tested_and_explained(tmp_path):
     assert json.loads((tmp_path / "report" / "report.json").read_text())["weights"] == said.details["weights"]
 
 
+def test_a_world_may_be_given_as_an_environment():
+    def policy(_):
+        return [0.1, 0.2, 0.0]
+
+    made = gymnasium.make("foveate/CarRacing-v3", picture="fast", max_episode_steps=40)
+    for world in (made, "foveate/CarRacing-v3"):
+        report = foveate.evaluate(policy, world, episodes=1, max_steps=50)
+        assert list(report.lengths) == [40 if world is made else 50]
+    with pytest.raises(foveate.FoveateError, match="picture"):
+        foveate.evaluate(policy, made, picture="exact")
+    with pytest.raises(foveate.FoveateError, match="GrayscaleObservation"):
+        foveate.evaluate(policy, gymnasium.wrappers.GrayscaleObservation(made))
+    with pytest.raises(TypeError, match="pictur"):
+        foveate.evaluate(policy, "car-racing", pictur="fast")
+
+
 def test_an_exception_of_a_function_comes_out_as_it_is():
     class Mine(Exception):
         pass

@@ -649,17 +649,15 @@ class _Window:
         self._pygame.display.quit()
 
 
-def _request_of(env: Any) -> dict[str, Any]:
-    """The description of a world that is given as a name, an id of Gymnasium, or an environment of this module."""
-    if isinstance(env, str):
-        spec = gymnasium.registry.get(env) if env.startswith("foveate/") else None
-        if spec is None:
-            return describe(env)
-        env = gymnasium.make(env)
-    if env is None:
-        return describe(None)
-    if isinstance(env, dict) and "world" in env:
-        return env
+def request_of(env: str | gymnasium.Env[Any, Any] | None, **rest: Any) -> dict[str, Any]:
+    """The description of a world that is given as a name, which ``rest`` completes as in `describe`, an id of Gymnasium, or an
+    environment of this module."""
+    if isinstance(env, str) and env.startswith("foveate/"):
+        env = gymnasium.make(env, **rest)
+    elif env is None or isinstance(env, str):
+        return describe(env, **rest)
+    elif rest:
+        raise OptionError(f"{', '.join(rest)}: the environment has what it was made with; give its name to change that")
     inner = getattr(env, "unwrapped", None)
     if not isinstance(inner, World):
         raise OptionError(
@@ -675,8 +673,7 @@ def _request_of(env: Any) -> dict[str, Any]:
             layer, (gymnasium.wrappers.TimeLimit, gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker)
         ):
             raise OptionError(
-                f"the wrapper {type(layer).__name__} is Python's, and Foveate steps the world without it; leave it out, or "
-                "use Foveate's wrappers: world(..., wrap='grey+resize:84x84')"
+                f"the wrapper {type(layer).__name__} is Python's, and Foveate steps the world without it; leave it out"
             )
         layer = layer.env
     return request

@@ -1,7 +1,9 @@
 """What the commands do: evaluate, test under changed worlds, explain, film, train.
 
 Every function runs without the interpreter's lock, on all cores, and ends early on Ctrl-C. ``who`` is an `Agent`, what `load` takes, or
-any function of yours from observation to action: see `evaluate`.
+any function of yours from observation to action: see `evaluate`. ``world`` is the name of a world, such as ``"car-racing"``, an id
+of Gymnasium that begins with ``foveate/``, or an environment of `foveate.envs`. ``of_world`` completes a name: ``picture``, ``variant``,
+``shifts``, ``options`` and ``trust``, as for `load`.
 """
 
 from __future__ import annotations
@@ -10,17 +12,18 @@ import html
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
 from .agents import Agent, load
-from .envs import describe
+from .envs import request_of
 from .errors import OptionError
 
 __all__ = ["Evaluation", "Film", "Report", "Run", "StressTable", "evaluate", "explain", "stress", "train", "watch"]
@@ -54,11 +57,7 @@ def _who(
         name = getattr(who, "__qualname__", None) or type(who).__name__
         # A function may keep a state of its own, so it plays one episode after the other.
         return (who, attention, reset, str(name)), 1
-    given = dict(world)
-    picture, variants, options = given["picture"], given["variants"], given["options"]
-    return load(
-        who, given["world"], picture=picture, variant=variants, shifts=given["shifts"], options=options, trust=given["trust"]
-    )._native, workers
+    return _native.Agent(None if who is None else os.fspath(who), dict(world)), workers
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Evaluation:
 
 def evaluate(
     who: Who = None,
-    world: str | None = None,
+    world: str | gymnasium.Env[Any, Any] | None = None,
     *,
     episodes: int = 100,
     seed: int = 1,
@@ -103,11 +102,7 @@ def evaluate(
     workers: int = 0,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
-    picture: str | None = None,
-    variant: str | Iterable[str] | None = None,
-    shifts: str | Iterable[str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    trust: bool = False,
+    **of_world: Any,
 ) -> Evaluation:
     """Plays episodes and reports their returns: ``foveate eval``.
 
@@ -125,7 +120,7 @@ def evaluate(
 
     An exception of a function comes out as it is.
     """
-    described = describe(world, picture, variant, shifts, options, trust=trust)
+    described = request_of(world, **of_world)
     native, workers = _who(who, described, attention, reset, workers)
     which, each = ((seed, episodes), False)
     if seeds is not None:
@@ -178,32 +173,28 @@ class StressTable:
 
 def stress(
     who: Who | list[Who] = None,
-    world: str | None = None,
+    world: str | gymnasium.Env[Any, Any] | None = None,
     *,
     variants: str = "all",
     shift_rows: str = "none",
-    severities: str | None = None,
+    severities: str = "1..5",
     at: int | None = None,
     episodes: int = 100,
     seed: int = 1,
     max_steps: int | None = None,
     workers: int = 0,
     reset: Callable[[], Any] | None = None,
-    picture: str | None = None,
-    variant: str | Iterable[str] | None = None,
-    shifts: str | Iterable[str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    trust: bool = False,
+    **of_world: Any,
 ) -> StressTable:
     """Evaluates agents or functions in changed worlds, on the same tracks: ``foveate stress``.
 
     ``variants`` and ``shift_rows`` name the rows (``"all"``, ``"none"``, or names with commas), ``severities`` the severities of
     shifts without one (1 to 5), ``at`` the step from which shifts apply. ``variant`` and ``shifts`` are active in every row.
     """
-    described = describe(world, picture, variant, shifts, options, trust=trust)
+    described = request_of(world, **of_world)
     each = [_who(one, described, None, reset, workers) for one in (who if isinstance(who, list) else [who])]
     workers = min((threads for _, threads in each), key=lambda threads: threads or np.inf, default=0)
-    rows = (variants, shift_rows, severities or "1,2,3,4,5", at)
+    rows = (variants, shift_rows, severities, at)
     agents = [native for native, _ in each]
     table, markdown, svg = _native.stress(agents, described, rows, seed, episodes, workers, max_steps)
     return StressTable(json.loads(table), markdown, svg)
@@ -235,7 +226,7 @@ class Report:
 
 def explain(
     who: Who = None,
-    world: str | None = None,
+    world: str | gymnasium.Env[Any, Any] | None = None,
     *,
     out: str | os.PathLike[str] = "report",
     episodes: int = 20,
@@ -246,23 +237,19 @@ def explain(
     workers: int = 0,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
-    picture: str | None = None,
-    variant: str | Iterable[str] | None = None,
-    shifts: str | Iterable[str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    trust: bool = False,
+    **of_world: Any,
 ) -> Report:
     """Writes the report of ``foveate explain`` into the folder ``out``.
 
     Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. A function that keeps a state
     cannot be asked the same question twice: make it depend on its observation alone. It has no untrained ones to compare with.
     """
-    described = describe(world, picture, variant, shifts, options, trust=trust)
+    described = request_of(world, **of_world)
     native, workers = _who(who, described, attention, reset, workers)
     size = (seed, episodes, decisions, untrained)
     report = json.loads(_native.explain(native, described, size, max_steps, workers, os.fspath(out)))
-    swaps = report.get("swaps") or report
-    return Report(Path(out), list(swaps.get("verdict") or []) if isinstance(swaps.get("verdict"), list) else [], report)
+    swaps = report.get("swaps") or {}
+    return Report(Path(out), swaps.get("verdict", []), report)
 
 
 @dataclass(frozen=True)
@@ -288,7 +275,7 @@ class Film:
 
 def watch(
     who: Who = None,
-    world: str | None = None,
+    world: str | gymnasium.Env[Any, Any] | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
     seed: int = 1,
@@ -296,22 +283,20 @@ def watch(
     steps: int | None = None,
     size: tuple[int, int] | None = None,
     at: int | None = None,
+    effects: bool = True,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
-    picture: str | None = None,
-    variant: str | Iterable[str] | None = None,
-    shifts: str | Iterable[str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    trust: bool = False,
+    **of_world: Any,
 ) -> Film:
     """Records an episode with the agent's attention: ``foveate watch``.
 
     ``out`` ends in ``.mp4``, ``.gif`` or ``.png`` (the step ``at``); without it the film lies in a new temporary folder.
+    ``effects`` frames what is attended to by its measured effect on the action, where that can be measured.
     """
-    described = describe(world, picture, variant, shifts, options, trust=trust)
+    described = request_of(world, **of_world)
     native, _ = _who(who, described, attention, reset, 1)
     file = Path(tempfile.mkdtemp(prefix="foveate-"), "drive.mp4") if out is None else Path(out)
-    made = _native.watch(native, described, (seed, episode), steps, size, at, os.fspath(file))
+    made = _native.watch(native, described, (seed, episode), steps, size, at, effects, os.fspath(file))
     return Film(file, *made)
 
 
@@ -351,17 +336,13 @@ def train(
     set: Mapping[str, Any] | None = None,  # noqa: A002, the command's name
     runs: str | os.PathLike[str] = "runs",
     name: str | None = None,
-    picture: str | None = None,
-    variant: str | Iterable[str] | None = None,
-    shifts: str | Iterable[str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    trust: bool = False,
+    **of_world: Any,
 ) -> Run:
     """Trains into a new folder below ``runs``: ``foveate train``.
 
     ``set`` changes keys of the configuration: ``{"seed": 3, "recipe.stage.0.sigma": 0.05}``. Ctrl-C stops safely.
     """
-    described = describe(world, picture, variant, shifts, options, trust=trust)
+    described = request_of(world, **of_world)
     changes = [f"{key}={json.dumps(value)}" for key, value in (set or {}).items()]
     config = None if config is None else os.fspath(config)
     folder, finished = _native.train(described, preset, config, changes, os.fspath(runs), name)

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use foveate_core::episode::{ActorError, Episode, EpisodeRules, RawAction};
 use foveate_core::{
-    Action, Agent, Attention, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Observation, Opened,
-    RolloutJob, Tokens,
+    Action, Agent, Attention, Env, EnvError, EnvSpec, EvaluateError, ImageBuf, Observation, RolloutJob,
+    Tokens,
 };
 use foveate_explain::{
     OriginalOrder, attended_picture, attention_marks, effect_marks, node_maps_picture, overlay, sensor_names,
@@ -87,18 +87,10 @@ impl FilmedEpisode {
         })
     }
 
-    /// Draws what changes the actions of this episode from now on, if the agent attends to places of a picture and can be opened
-    /// there. Values come from the episode of another seed; if that fails, nothing is measured, for this film does not depend
-    /// on it.
+    /// Draws what changes the actions of this episode from now on, if that can be measured. Values come from the episode of
+    /// another seed; if that fails, nothing is measured, for this film does not depend on it.
     pub(super) fn measure_effects(&mut self, request: &WatchRequest<'_>) {
-        let observation = self.env.observation();
-        let mut agent = request.agent.boxed_clone();
-        let opens = observation.image().is_some()
-            && agent.open(observation, self.episode.context(), &mut Opened::default()).unwrap_or(false);
-        if opens {
-            self.meter =
-                EffectMeter::of_episode(request.env, request.agent, request.seed ^ 1).unwrap_or(None);
-        }
+        self.meter = EffectMeter::of_episode(&*self.env, request.agent, request.seed ^ 1).unwrap_or(None);
     }
 
     pub(super) fn size(&self) -> (usize, usize) {

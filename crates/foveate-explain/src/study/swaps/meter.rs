@@ -47,8 +47,9 @@ impl EffectMeter {
         EffectMeter { donors, distance, most: 1.0 }
     }
 
-    /// Plays the beginning of the episode of `seed`, up to 200 steps, and takes values and the scale from it; the episode that is
-    /// measured should be another one. `None` for an agent that cannot be opened at its attention.
+    /// Plays the beginning of the episode of `seed` in a copy of `env`, up to 200 steps, and takes values and the scale from it; the
+    /// episode that is measured should be another one. `None`, and nothing is played, where the observation is no picture or
+    /// the agent cannot be opened at its attention.
     ///
     /// # Errors
     /// When the episode fails.
@@ -58,6 +59,14 @@ impl EffectMeter {
         seed: u64,
     ) -> Result<Option<EffectMeter>, StudyError> {
         let job = RolloutJob { genome: 0, episode: 0, env_seed: seed };
+        let mut probe = agent.boxed_clone();
+        let opens = env.observation().image().is_some()
+            && probe
+                .open(env.observation(), &ActContext::default(), &mut Opened::default())
+                .map_err(|error| policy_error(job, 0, error))?;
+        if !opens {
+            return Ok(None);
+        }
         let mut env = env.boxed_clone();
         env.reset(Some(seed));
         let spec = env.spec().clone();
@@ -102,7 +111,7 @@ impl EffectMeter {
     }
 
     /// The tokens that this decision is said to depend on, the most important first, at most 16; and for each how far the action
-    /// changes without it, from 0 to 1. `agent` and `context` are as before the decision, and stay so.
+    /// changes without it, from 0 to 1. Empty where nothing can be measured: values have another shape than those of the meter. `agent` and `context` are as before the decision, and stay so.
     ///
     /// # Errors
     /// When the agent reports one.
@@ -122,20 +131,23 @@ impl EffectMeter {
         }
         let donors: Vec<&Opened> =
             self.donors.iter().filter(|donor| donor.values.len() == own.values.len()).collect();
+        if donors.is_empty() {
+            return Ok(vec![]);
+        }
         let width = own.width();
         let mut changed = own.clone();
         let mut effects = vec![];
         for token in tokens {
-            let unit = own.tokens.iter().position(|own| *own == token);
+            let Some(unit) = own.tokens.iter().position(|own| *own == token) else { continue };
+            let values = unit * width..(unit + 1) * width;
             let mut effect = 0.0;
             for donor in &donors {
-                let Some(unit) = unit else { continue };
-                changed.values.copy_from_slice(&own.values);
-                changed.values[unit * width..][..width].copy_from_slice(donor.value(unit));
+                changed.values[values.clone()].copy_from_slice(donor.value(unit));
                 let mut again = halfway.boxed_clone();
                 let action = again.resume(&changed, &mut context.clone())?.action;
                 effect += self.distance.between(action, decision.action) / donors.len() as f64;
             }
+            changed.values[values].copy_from_slice(own.value(unit));
             effects.push((token, effect));
         }
         Ok(effects)
