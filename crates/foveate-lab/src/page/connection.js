@@ -75,7 +75,6 @@ export function connect(on) {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
   };
   const draw = () => {
-    waiting = false;
     const frame = newest;
     newest = null;
     if (!frame) return;
@@ -86,7 +85,10 @@ export function connect(on) {
     newest = frame;
     if (!waiting) {
       waiting = true;
-      requestAnimationFrame(draw);
+      requestAnimationFrame(() => {
+        waiting = false;
+        draw();
+      });
     }
   };
   socket.onmessage = ({ data }) => {
@@ -94,6 +96,8 @@ export function connect(on) {
     if (typeof data === "string") {
       const message = JSON.parse(data);
       if (message.final) last = message.error;
+      // A frame that came before a word is drawn before it: what is said to be paused shows its last step.
+      draw();
       on.message(message);
       return;
     }
