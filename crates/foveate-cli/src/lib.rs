@@ -18,6 +18,7 @@ use std::io::{Write as _, stdout};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use foveate::run::RunError;
+use foveate::run::cluster::Cluster;
 use remedy::{WorldAs, with_flags};
 
 /// Train, evaluate and explain reinforcement-learning agents with an attention bottleneck.
@@ -39,7 +40,9 @@ Every command has examples, as in `foveate train --help`.";
 
 /// Runs the command with these arguments, the first of which is the program's name; `None` for those of the process. Returns
 /// the exit code: 0, 1 for an error, 2 for an invalid command line.
-pub fn run(arguments: Option<Vec<OsString>>) -> u8 {
+///
+/// `clusters` makes the cluster at an address, for a program that has an engine for it.
+pub fn run(arguments: Option<Vec<OsString>>, clusters: Option<&Clusters>) -> u8 {
     foveate::registry::gymnasium::on_notice(|text| eprintln!("{}", with_flags(text, WorldAs::Flag)));
     let command = unfilled(Cli::command()).mut_subcommands(unfilled);
     let matches = match arguments {
@@ -51,7 +54,7 @@ pub fn run(arguments: Option<Vec<OsString>>) -> u8 {
         Err(told) => return tell(&told),
     };
     let world = cli.command.world_as();
-    match cli.command.run() {
+    match cli.command.run(clusters) {
         Ok(()) => SUCCESS,
         // The reader of our output has closed it on purpose.
         Err(error) if out::is_broken_pipe(&error) => SUCCESS,
@@ -61,6 +64,9 @@ pub fn run(arguments: Option<Vec<OsString>>) -> u8 {
         }
     }
 }
+
+/// Makes the cluster at an address, or says in a sentence why not. The plain command has none: its engine is one of Python.
+pub type Clusters = dyn Fn(&str) -> Result<Box<dyn Cluster>, String>;
 
 const SUCCESS: u8 = 0;
 const FAILURE: u8 = 1;

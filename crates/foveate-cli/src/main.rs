@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(foveate_cli::run(None))
+    ExitCode::from(foveate_cli::run(None, None))
 }

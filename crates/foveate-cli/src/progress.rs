@@ -253,6 +253,9 @@ impl TrainObserver for Reporter {
                 "{world}: {why}; the agent sees what it draws for people (picture {picture})"
             )),
             // Matters to programs as well: if the output is for programs, it goes to stderr.
+            Note::Cluster { workers } => {
+                self.lasting(&format!("rollouts on a cluster, {workers} workers now"));
+            }
             Note::Unbalanced { why } => self.lasting(&format!("note: {why}")),
             _ => {
                 let text = self.text(note);

@@ -442,6 +442,12 @@ pub enum EvaluateError {
         /// Why.
         source: PolicyError,
     },
+    /// What runs the rollouts cannot: a cluster without machines, an answer that is none.
+    #[error("{what}")]
+    Executor {
+        /// Why, and what to do.
+        what: String,
+    },
     /// A stop was requested before all jobs were done.
     #[error("stopped before all rollouts were done")]
     Stopped,
@@ -486,7 +492,7 @@ impl EvaluateError {
             EvaluateError::Env { source, .. } => source.to_string(),
             EvaluateError::Policy { source, .. } => source.to_string(),
             EvaluateError::Broken { what, .. } => what.clone(),
-            EvaluateError::Stopped => self.to_string(),
+            EvaluateError::Executor { .. } | EvaluateError::Stopped => self.to_string(),
         }
     }
 }
@@ -503,7 +509,7 @@ pub struct FailedJob {
 }
 
 impl EvaluateError {
-    /// The failed job, step and cause; `None` when a stop was requested.
+    /// The failed job, step and cause; `None` when no job failed.
     pub fn failed(&self) -> Option<FailedJob> {
         let (EvaluateError::Env { genome, episode, env_seed, step, .. }
         | EvaluateError::Policy { genome, episode, env_seed, step, .. }

@@ -7,6 +7,7 @@ mod budget;
 pub mod champion;
 pub mod checkpoint;
 pub mod clock;
+pub mod cluster;
 pub mod compare;
 pub mod config;
 pub mod cost;

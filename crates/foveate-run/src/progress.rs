@@ -98,6 +98,11 @@ pub enum Note {
         /// Which, and what suits it better.
         why: String,
     },
+    /// The rollouts run on a cluster.
+    Cluster {
+        /// How many workers it has for them now.
+        workers: usize,
+    },
     /// The run begins.
     Begins {
         /// The agent.

@@ -6,6 +6,7 @@ use foveate_envs::taught::Taught;
 use foveate_train::Teacher;
 
 use crate::error::RunError;
+use crate::weights::AgentFile;
 use crate::{initial, worlds};
 
 /// The world of `request`, whose expert is `teacher` if there is one. The teacher sees the world itself, before shifts and
@@ -14,9 +15,25 @@ use crate::{initial, worlds};
 /// # Errors
 /// As [`worlds::make`], and when the teacher's weights cannot be read or are not those that a run started with.
 pub(crate) fn world(request: EnvRequest, teacher: Option<&Teacher>) -> Result<Box<dyn Env>, RunError> {
-    let Some(Teacher { weights, sha256 }) = teacher else { return worlds::make(request) };
-    let file = initial::load("teacher", weights, sha256.as_deref())?;
-    let agent = file.agent()?;
+    let file = teacher.map(load).transpose()?;
+    taught(request, file.as_ref())
+}
+
+/// The teacher's weights.
+///
+/// # Errors
+/// When they cannot be read or are not those that a run started with.
+pub(crate) fn load(Teacher { weights, sha256 }: &Teacher) -> Result<AgentFile, RunError> {
+    initial::load("teacher", weights, sha256.as_deref())
+}
+
+/// As [`world`], with the teacher's weights.
+///
+/// # Errors
+/// As [`worlds::make`].
+pub(crate) fn taught(request: EnvRequest, teacher: Option<&AgentFile>) -> Result<Box<dyn Env>, RunError> {
+    let Some(teacher) = teacher else { return worlds::make(request) };
+    let agent = teacher.agent()?;
     worlds::make_around(request, |env| Ok(Box::new(Taught::new(env, agent))))
 }
 
@@ -27,7 +44,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::weights::AgentFile;
 
     /// A network that minds the order of the five numbers.
     fn file(inputs: usize) -> AgentFile {

@@ -21,6 +21,7 @@ use foveate_train::{Event, LearnsFrom, Training};
 
 use crate::budget;
 use crate::checkpoint::RunFolder;
+use crate::cluster::Cluster;
 use crate::config::{AgentSection, TrainConfig};
 use crate::cost::Cost;
 use crate::error::RunError;
@@ -82,8 +83,22 @@ pub fn run(
     observer: &mut dyn TrainObserver,
     stop: &Stop,
 ) -> Result<TrainResult, RunError> {
+    run_on(request, None, observer, stop)
+}
+
+/// As [`run`], with the rollouts on the machines of `cluster`; on all cores of this one without. The run's files are the
+/// same, and where it was begun does not bind where it is resumed.
+///
+/// # Errors
+/// As [`run`], and when the cluster has no machine for it.
+pub fn run_on(
+    request: &TrainRequest,
+    cluster: Option<Box<dyn Cluster>>,
+    observer: &mut dyn TrainObserver,
+    stop: &Stop,
+) -> Result<TrainResult, RunError> {
     let TrainRequest { config, runs, name } = request;
-    let parts = Parts::of(config, runs)?;
+    let parts = Parts::of(config, runs)?.on(cluster);
     observer.world(&config.env.id);
     let toml = config.to_toml();
     let folder = match name {
@@ -119,13 +134,26 @@ pub fn resume(
     observer: &mut dyn TrainObserver,
     stop: &Stop,
 ) -> Result<TrainResult, RunError> {
+    resume_on(request, None, observer, stop)
+}
+
+/// As [`resume`], with the rollouts on the machines of `cluster`, see [`run_on`].
+///
+/// # Errors
+/// As [`resume`], and when the cluster has no machine for it.
+pub fn resume_on(
+    request: &ResumeRequest,
+    cluster: Option<Box<dyn Cluster>>,
+    observer: &mut dyn TrainObserver,
+    stop: &Stop,
+) -> Result<TrainResult, RunError> {
     let folder = RunFolder::open(&request.folder)?;
     let mut config = TrainConfig::of_text(folder.config(), &folder.path().join("config.toml"))?;
     config.workers = request.workers.unwrap_or(config.workers);
     config.videos = request.videos.unwrap_or(config.videos);
     config.env.trust(request.trust);
     observer.world(&config.env.id);
-    let parts = Parts::of(&config, folder.path())?;
+    let parts = Parts::of(&config, folder.path())?.on(cluster);
     Run::resume(parts, folder, request.allow_changes, observer)?.drive(observer, stop)
 }
 
@@ -138,6 +166,8 @@ struct Parts {
     title: String,
     checkpoint_every: Duration,
     save: SaveWeights,
+    /// Where the rollouts run, if not here.
+    cluster: Option<Box<dyn Cluster>>,
 }
 
 /// Encodes the weights of a generation as the bytes of a file.
@@ -182,7 +212,13 @@ impl Parts {
             save,
             agent,
             config: config.clone(),
+            cluster: None,
         })
+    }
+
+    /// The same with its rollouts on `cluster`.
+    fn on(self, cluster: Option<Box<dyn Cluster>>) -> Self {
+        Parts { cluster, ..self }
     }
 
     /// The tensors of the agent.
@@ -193,6 +229,9 @@ impl Parts {
 
     /// Warns about settings that do not suit this machine.
     fn warn(&self, observer: &mut dyn TrainObserver) -> Result<(), RunError> {
+        if self.cluster.is_some() {
+            return Ok(());
+        }
         let params = self.tensors()?.iter().map(TensorShape::len).sum();
         if let Some(warning) = foveate_train::balance::warning(&self.config.recipe, params, self.workers()) {
             observer.note(&Note::Unbalanced { why: warning });

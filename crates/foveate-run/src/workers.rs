@@ -117,13 +117,13 @@ impl Stop {
     }
 
     /// Starts a batch of `jobs` jobs.
-    fn begin(&self, jobs: usize) {
+    pub(crate) fn begin(&self, jobs: usize) {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.of.store(jobs, Ordering::Relaxed);
     }
 
     /// Counts a completed job.
-    fn one_more(&self) {
+    pub(crate) fn one_more(&self) {
         self.0.done.fetch_add(1, Ordering::Relaxed);
     }
 }

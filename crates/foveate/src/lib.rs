@@ -57,7 +57,7 @@ pub use import::{ImportRequest, Imported, Spread, import};
 pub use loaded::{
     Evaluation, Explanation, Film, LoadedAgent, compare_explanations, each_variant, labels, load_all,
 };
-pub use trained::{TrainOptions, train};
+pub use trained::{TrainOptions, train, train_on};
 pub use world::World;
 
 /// The example of docs/rust.md, compiled and run as a doctest.

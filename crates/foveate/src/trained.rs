@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use foveate_run::RunError;
+use foveate_run::cluster::Cluster;
 use foveate_run::config::UserSettings;
 use foveate_run::fit::configure;
 use foveate_run::progress::TrainObserver;
@@ -38,6 +39,19 @@ pub fn train(
     observer: &mut dyn TrainObserver,
     stop: &Stop,
 ) -> Result<TrainResult, RunError> {
+    train_on(options, None, observer, stop)
+}
+
+/// As [`train()`], with the rollouts on the machines of `cluster`; on all cores of this one without.
+///
+/// # Errors
+/// As [`train()`], and when the cluster has no machine for it.
+pub fn train_on(
+    options: TrainOptions,
+    cluster: Option<Box<dyn Cluster>>,
+    observer: &mut dyn TrainObserver,
+    stop: &Stop,
+) -> Result<TrainResult, RunError> {
     let TrainOptions { world, preset, config, set, runs, name } = options;
     let said = UserSettings::read(config.as_deref(), &set, &world)?;
     // Keep the world until the run has built its own: both then share the process that hosts it.
@@ -45,5 +59,6 @@ pub fn train(
     if let Some(note) = &configured.note {
         observer.note(note);
     }
-    train::run(&TrainRequest { config: configured.config.clone(), runs, name }, observer, stop)
+    let request = TrainRequest { config: configured.config.clone(), runs, name };
+    train::run_on(&request, cluster, observer, stop)
 }

@@ -18,6 +18,7 @@ mod watch;
 
 use clap::Subcommand;
 
+use crate::Clusters;
 use crate::remedy::WorldAs;
 
 /// What `foveate` can do.
@@ -49,9 +50,9 @@ impl Command {
         }
     }
 
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, clusters: Option<&Clusters>) -> anyhow::Result<()> {
         match self {
-            Command::Train(command) => command.run(),
+            Command::Train(command) => command.run(clusters),
             Command::Compare(command) => command.run(),
             Command::Eval(command) => command.run(),
             Command::Stress(command) => command.run(),

@@ -4,12 +4,14 @@ use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
+use foveate::run::cluster::Cluster;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::suggest;
-use foveate::run::train::{ResumeRequest, TrainResult, resume};
+use foveate::run::train::{ResumeRequest, TrainResult, resume_on};
 use foveate::run::trust::WorldFlags;
-use foveate::{TrainOptions, train};
+use foveate::{TrainOptions, train_on};
 
+use crate::Clusters;
 use crate::help;
 use crate::known::Known;
 use crate::out;
@@ -43,6 +45,9 @@ pub(crate) struct Train {
     /// Threads; 0 for one per core [default: that of the configuration]
     #[arg(long)]
     workers: Option<usize>,
+    /// Run the rollouts on a Ray cluster: `local`, or its address (docs/cluster.md)
+    #[arg(long, value_name = "ADDRESS")]
+    cluster: Option<String>,
     /// Make no videos of evaluations [default: as the configuration says, which makes them]
     #[arg(long)]
     no_videos: bool,
@@ -85,7 +90,7 @@ Examples:
 }
 
 impl Train {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, clusters: Option<&Clusters>) -> anyhow::Result<()> {
         let style = match (self.json, stdout().is_terminal()) {
             (true, _) => Style::Json,
             (false, true) => Style::Live,
@@ -93,6 +98,7 @@ impl Train {
         };
         let mut reporter = Reporter::new(style);
         let stop = stop_on_ctrl_c()?;
+        let cluster = self.cluster.as_deref().map(|address| cluster(address, clusters)).transpose()?;
         if let Some(folder) = self.resume {
             suggest::missing_run(&folder)?;
             let request = ResumeRequest {
@@ -102,7 +108,7 @@ impl Train {
                 allow_changes: self.allow_changes,
                 trust: self.trust.into(),
             };
-            let outcome = resume(&request, &mut reporter, &stop)?;
+            let outcome = resume_on(&request, cluster, &mut reporter, &stop)?;
             return finish(reporter, &outcome);
         }
         let mut sets = self.set;
@@ -118,9 +124,18 @@ impl Train {
             runs: self.runs,
             name: self.name,
         };
-        let outcome = train(options, &mut reporter, &stop)?;
+        let outcome = train_on(options, cluster, &mut reporter, &stop)?;
         finish(reporter, &outcome)
     }
+}
+
+fn cluster(address: &str, clusters: Option<&Clusters>) -> anyhow::Result<Box<dyn Cluster>> {
+    let Some(clusters) = clusters else {
+        anyhow::bail!(
+            "cluster {address}: this program has no engine for clusters; `pip install 'foveate[ray]'` brings a command `foveate` that has"
+        );
+    };
+    clusters(address).map_err(|why| anyhow::anyhow!("cluster {address}: {why}"))
 }
 
 /// An output that cannot be written does not end a run, but the command reports it as an error at the end.

@@ -11,6 +11,7 @@ use super::record::{self, Record};
 use super::{Parts, TrainResult, changes, run_name, summary};
 use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
+use crate::cluster::ClusterExecutor;
 use crate::curve;
 use crate::error::RunError;
 use crate::failure::{self, FailedRollout, Failure};
@@ -200,8 +201,7 @@ impl Run {
     fn train(&mut self, observer: &mut dyn TrainObserver, stop: &Stop) -> Result<bool, RunError> {
         let (wall, cpu) = (Wall::start(), ProcessCpu::start());
         let mut saved_at = Duration::ZERO;
-        let Parts { env, agent, .. } = &self.parts;
-        let mut workers = Workers::new(&**env, &**agent, self.parts.workers(), stop.clone());
+        let mut workers = self.executor(observer, stop)?;
         observer.counts(stop);
         // Whether an evaluation is not saved yet, because its video is in progress.
         let mut judged = false;
@@ -249,6 +249,21 @@ impl Run {
             }
         }
         Ok(true)
+    }
+
+    /// What runs the rollouts.
+    fn executor(
+        &mut self,
+        observer: &mut dyn TrainObserver,
+        stop: &Stop,
+    ) -> Result<Box<dyn Executor>, RunError> {
+        let Some(cluster) = self.parts.cluster.take() else {
+            let Parts { env, agent, .. } = &self.parts;
+            return Ok(Box::new(Workers::new(&**env, &**agent, self.parts.workers(), stop.clone())));
+        };
+        let mut executor = ClusterExecutor::open(cluster, &self.parts.config, stop.clone())?;
+        observer.note(&Note::Cluster { workers: executor.workers() });
+        Ok(Box::new(executor))
     }
 
     /// Starts the video of an evaluation.

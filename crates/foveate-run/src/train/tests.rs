@@ -60,6 +60,7 @@ fn parts(world: ToyWorld, workers: usize) -> Parts {
         save: Box::new(save_flat),
         env: Box::new(world),
         agent: Box::new(agent),
+        cluster: None,
     }
 }
 
