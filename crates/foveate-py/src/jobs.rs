@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use foveate::core::EnvSpec;
 use foveate::run::RunError;
+use foveate::run::cluster::Cluster;
 use foveate::run::evaluate::{EvalRequest, Labels, Seeds, run as run_evaluation};
 use foveate::run::explain::{ExplainRequest, run as run_report};
 use foveate::run::interrupt::supervised;
 use foveate::run::stress::{
     Contender, StressRequest, Tested, conditions, plot, run as run_stress, severities,
 };
-use foveate::run::trust::FileWorld;
+use foveate::run::train::{ResumeRequest, resume_on};
+use foveate::run::trust::{FileWorld, Trust};
 use foveate::run::watch::{WatchRequest, run as run_film};
 use foveate::run::workers::Stop;
 use foveate::run::worlds;
@@ -21,6 +23,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::agent::{Agent, PythonPolicy, Raised};
+use crate::cluster::PythonCluster;
 use crate::errors::{Kind, caught, of_run, raised};
 use crate::request::WorldArgs;
 
@@ -234,7 +237,7 @@ pub(crate) fn watch(
     Ok((report.frames, report.steps, report.score, report.ended))
 }
 
-/// Trains; returns the folder of the run, and whether it is finished.
+/// Trains; returns the folder of the run, and whether it is finished. `cluster` runs the rollouts, see [`PythonCluster`].
 #[pyfunction]
 pub(crate) fn train(
     py: Python<'_>,
@@ -244,14 +247,44 @@ pub(crate) fn train(
     set: Vec<String>,
     runs: PathBuf,
     name: Option<String>,
+    cluster: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, bool)> {
     let options = TrainOptions { world: world.flags(), preset, config, set, runs, name };
-    let result = run(py, None, |stop| foveate::train(options, &mut (), stop))?;
+    let result = run(py, None, |stop| foveate::train_on(options, cluster.map(boxed), &mut (), stop))?;
     Ok((result.folder, result.report.is_some()))
 }
 
-/// Runs the command with these arguments; returns its exit code.
+/// Resumes a run; returns what [`train`] does.
 #[pyfunction]
-pub(crate) fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
-    caught(py, || py.detach(|| foveate_cli::run(Some(arguments))))
+pub(crate) fn resume(
+    py: Python<'_>,
+    folder: PathBuf,
+    workers: Option<usize>,
+    trust: bool,
+    cluster: Option<Py<PyAny>>,
+) -> PyResult<(PathBuf, bool)> {
+    let trust = if trust { Trust::AnyWorld } else { Trust::NativeWorlds };
+    let request = ResumeRequest { folder, workers, videos: None, allow_changes: false, trust };
+    let result = run(py, None, |stop| resume_on(&request, cluster.map(boxed), &mut (), stop))?;
+    Ok((result.folder, result.report.is_some()))
+}
+
+fn boxed(object: Py<PyAny>) -> Box<dyn Cluster> {
+    Box::new(PythonCluster::new(object))
+}
+
+/// Runs the command with these arguments; returns its exit code. `clusters` makes the cluster at an address.
+#[pyfunction]
+pub(crate) fn command(
+    py: Python<'_>,
+    arguments: Vec<std::ffi::OsString>,
+    clusters: Py<PyAny>,
+) -> PyResult<u8> {
+    let clusters = move |address: &str| {
+        Python::attach(|py| match clusters.call1(py, (address,)) {
+            Ok(object) => Ok(boxed(object)),
+            Err(error) => Err(error.value(py).to_string()),
+        })
+    };
+    caught(py, || py.detach(|| foveate_cli::run(Some(arguments), Some(&clusters))))
 }

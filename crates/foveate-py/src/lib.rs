@@ -5,6 +5,7 @@
 
 mod agent;
 mod arrays;
+mod cluster;
 mod errors;
 mod jobs;
 mod request;
@@ -20,7 +21,9 @@ mod _native {
     #[pymodule_export]
     use super::agent::Agent;
     #[pymodule_export]
-    use super::jobs::{command, evaluate, explain, stress, train, watch};
+    use super::cluster::RolloutWorker;
+    #[pymodule_export]
+    use super::jobs::{command, evaluate, explain, resume, stress, train, watch};
     #[pymodule_export]
     use super::world::{World, Worlds, forked};
 

@@ -10,14 +10,14 @@
 //!
 //! # What travels
 //!
-//! Setup, batch and answer are MessagePack with names of fields; weights are `rows`, `columns` (both u64) and `rows` ×
+//! Setup, batch and answer are `MessagePack` with names of fields; weights are `rows`, `columns` (both u64) and `rows` ×
 //! `columns` f32, all little-endian. Every message is checked as input from outside is. The setup holds the version of the
 //! program with the hash of its sources: a worker of another build refuses it, because its results could differ.
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    AgentSetup, EvaluateError, Executor, Experience, FailedJob, Order, Population, Purpose, Record, RolloutJob,
-    Setup, Work,
+    AgentSetup, EvaluateError, Executor, Experience, FailedJob, Order, Population, Purpose, Record,
+    RolloutJob, Setup, Work,
 };
 use serde::{Deserialize, Serialize};
 
@@ -192,7 +192,8 @@ impl ClusterWorker {
         let teacher = match teacher {
             Some(bytes) => {
                 let file = TensorFile::from_bytes(&bytes).map_err(|error| error.to_string());
-                let file = file.and_then(|file| AgentFile::from_tensors(file).map_err(|error| error.to_string()));
+                let file =
+                    file.and_then(|file| AgentFile::from_tensors(file).map_err(|error| error.to_string()));
                 Some(file.map_err(|why| refused(format!("the teacher's weights: {why}")))?)
             }
             None => None,
@@ -251,7 +252,12 @@ fn weights_to_bytes(weights: &Population) -> Vec<u8> {
 }
 
 fn weights_of_bytes(bytes: &[u8]) -> Result<Population, String> {
-    let wrong = || format!("{} bytes of weights are not what their head says; use one build on all machines", bytes.len());
+    let wrong = || {
+        format!(
+            "{} bytes of weights are not what their head says; use one build on all machines",
+            bytes.len()
+        )
+    };
     let number = |part: &[u8]| part.try_into().ok().map(u64::from_le_bytes);
     let (head, values) = bytes.split_at_checked(16).ok_or_else(wrong)?;
     let (rows, columns) = head.split_at(8);

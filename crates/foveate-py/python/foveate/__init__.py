@@ -20,11 +20,11 @@ from . import agents, envs, errors, jobs
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
-from .jobs import Evaluation, Film, Report, Run, StressTable, evaluate, explain, stress, train, watch
+from .jobs import Evaluation, Film, Report, Run, StressTable, evaluate, explain, resume, stress, train, watch
 
 envs.register()
 
 __all__ = [
     "Agent", "Attention", "Evaluation", "Film", "FoveateError", "Report", "Run", "StressTable", "__version__", "agents", "envs",
-    "errors", "evaluate", "explain", "jobs", "load", "stress", "train", "watch",
+    "errors", "evaluate", "explain", "jobs", "load", "resume", "stress", "train", "watch",
 ]

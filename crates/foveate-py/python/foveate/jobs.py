@@ -26,7 +26,7 @@ from .agents import Agent, load
 from .envs import request_of
 from .errors import OptionError
 
-__all__ = ["Evaluation", "Film", "Report", "Run", "StressTable", "evaluate", "explain", "stress", "train", "watch"]
+__all__ = ["Evaluation", "Film", "Report", "Run", "StressTable", "evaluate", "explain", "resume", "stress", "train", "watch"]
 
 Policy = Callable[[Any], Any]
 Who = Agent | str | os.PathLike[str] | Policy | None
@@ -336,14 +336,26 @@ def train(
     set: Mapping[str, Any] | None = None,  # noqa: A002, the command's name
     runs: str | os.PathLike[str] = "runs",
     name: str | None = None,
+    cluster: Any = None,
     **of_world: Any,
 ) -> Run:
     """Trains into a new folder below ``runs``: ``foveate train``.
 
-    ``set`` changes keys of the configuration: ``{"seed": 3, "recipe.stage.0.sigma": 0.05}``. Ctrl-C stops safely.
+    ``set`` changes keys of the configuration: ``{"seed": 3, "recipe.stage.0.sigma": 0.05}``. Ctrl-C stops safely. ``cluster`` runs the
+    rollouts elsewhere: a `foveate.ray.RayCluster`; the run's files are the same, to the bit.
     """
     described = request_of(world, **of_world)
     changes = [f"{key}={json.dumps(value)}" for key, value in (set or {}).items()]
     config = None if config is None else os.fspath(config)
-    folder, finished = _native.train(described, preset, config, changes, os.fspath(runs), name)
+    folder, finished = _native.train(described, preset, config, changes, os.fspath(runs), name, cluster)
     return Run(Path(folder), finished)
+
+
+def resume(folder: str | os.PathLike[str] | Run, *, workers: int | None = None, trust: bool = False, cluster: Any = None) -> Run:
+    """Resumes a run to its end, to the bit as if it had not been stopped: ``foveate train --resume``.
+
+    ``workers`` and ``cluster`` may differ from those before; ``trust`` is needed for worlds that run code of yours.
+    """
+    path = folder.folder if isinstance(folder, Run) else folder
+    made, finished = _native.resume(os.fspath(path), workers, trust, cluster)
+    return Run(Path(made), finished)

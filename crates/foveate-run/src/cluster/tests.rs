@@ -97,8 +97,10 @@ fn work(weights: &Population, record: Record) -> Work {
 #[test]
 fn any_record_comes_back_to_the_bit() {
     let config = config(&[]);
-    let (env, agent) =
-        (worlds::make(config.env.request().expect("native")).expect("native"), config.agent.build().expect("it is"));
+    let (env, agent) = (
+        worlds::make(config.env.request().expect("native")).expect("native"),
+        config.agent.build().expect("it is"),
+    );
     let settings = config.agent.settings().expect("JSON");
     let mut weights = Population::zeros(0, agent.params().len());
     for row in 0..3 {
@@ -152,25 +154,34 @@ fn a_run_on_a_cluster_is_the_run_of_one_machine() {
     for stage in &mut config.recipe.stages {
         stage.steps = 4_000;
     }
-    let request =
-        |name: &str| TrainRequest { config: config.clone(), runs: dir.path().into(), name: Some(name.into()) };
+    let request = |name: &str| TrainRequest {
+        config: config.clone(),
+        runs: dir.path().into(),
+        name: Some(name.into()),
+    };
     let here = run(&request("here"), &mut (), &Stop::default()).expect("it trains").folder;
     let there = run_on(&request("there"), Some(Box::new(Unreliable::default())), &mut (), &Stop::default());
     let expect = outcome(&here);
     assert!(outcome(&there.expect("it trains").folder) == expect, "the same bits");
 
     // Stopped on the cluster, resumed on this machine, stopped, and ended on a cluster.
-    let resumed = |folder: &Path| ResumeRequest { folder: folder.into(), trust: Trust::default(), ..ResumeRequest::default() };
+    let resumed = |folder: &Path| ResumeRequest {
+        folder: folder.into(),
+        trust: Trust::default(),
+        ..ResumeRequest::default()
+    };
     let stop = Stop::default();
     let unreliable = Unreliable { stop_after: Some((9, stop.clone())), ..Unreliable::default() };
-    let stopped = run_on(&request("moved"), Some(Box::new(unreliable)), &mut (), &stop).expect("stopped safely");
+    let stopped =
+        run_on(&request("moved"), Some(Box::new(unreliable)), &mut (), &stop).expect("stopped safely");
     assert_eq!(stopped.report, None);
     let stop = Stop::default();
     stop.ask();
     let stopped = resume(&resumed(&stopped.folder), &mut (), &stop).expect("stopped safely");
     assert_eq!(stopped.report, None);
     let cluster: Box<dyn Cluster> = Box::new(Unreliable::default());
-    let ended = resume_on(&resumed(&stopped.folder), Some(cluster), &mut (), &Stop::default()).expect("it ends");
+    let ended =
+        resume_on(&resumed(&stopped.folder), Some(cluster), &mut (), &Stop::default()).expect("it ends");
     assert!(ended.report.is_some() && outcome(&ended.folder) == expect, "the same bits");
 }
 
@@ -185,7 +196,8 @@ fn a_teacher_goes_along() {
         foveate_agents::registry::Init::Torch,
         Seed::root(5),
     );
-    let file = AgentFile::new(&config.agent.name, &settings, params.expect("good settings")).expect("they fit");
+    let file =
+        AgentFile::new(&config.agent.name, &settings, params.expect("good settings")).expect("they fit");
     let weights = dir.path().join("teacher.safetensors");
     file.save(&weights).expect("writable");
     config.recipe.teacher = Some(Teacher { weights: weights.clone(), sha256: None });
@@ -239,7 +251,8 @@ fn what_arrives_is_checked() {
     let good = work(&Population::of(&config.agent.build().expect("it is").params()), Record::Returns);
     let (weights, batch) = (weights_to_bytes(&good.weights), pack(&Batch::of(&good, &good.jobs)));
     assert!(worker.run(&weights, &batch).is_ok());
-    let mut fails = |weights: &[u8], batch: &[u8]| worker.run(weights, batch).expect_err("refused").to_string();
+    let mut fails =
+        |weights: &[u8], batch: &[u8]| worker.run(weights, batch).expect_err("refused").to_string();
     for cut in [0, 7, 15, 17, weights.len() - 1] {
         assert!(fails(&weights[..cut], &batch).contains("bytes of weights"), "{cut}");
     }
@@ -249,7 +262,8 @@ fn what_arrives_is_checked() {
     for cut in 0..batch.len() {
         fails(&weights, &batch[..cut]);
     }
-    let stray = Batch { jobs: vec![RolloutJob { genome: 9, ..RolloutJob::default() }], ..Batch::of(&good, &[]) };
+    let stray =
+        Batch { jobs: vec![RolloutJob { genome: 9, ..RolloutJob::default() }], ..Batch::of(&good, &[]) };
     assert!(fails(&weights, &pack(&stray)).contains("row 9"));
     // Too few results are no answer.
     let answer: Answer = Ok(Experience::default());
