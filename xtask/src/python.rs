@@ -22,6 +22,26 @@ pub(crate) fn worlds() -> Result<PathBuf> {
     environment(".venv-worlds", &["python/requirements-worlds.txt"], Dependencies::Listed)
 }
 
+/// Puts the native module that cargo built with `profile` where the sources of the Python package look for it; returns the
+/// folder of the package.
+pub(crate) fn link_module(profile: &str) -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let (built, name) = if cfg!(windows) {
+        ("foveate_native.dll", "_native.pyd")
+    } else if cfg!(target_os = "macos") {
+        ("libfoveate_native.dylib", "_native.abi3.so")
+    } else {
+        ("libfoveate_native.so", "_native.abi3.so")
+    };
+    let (built, sources) = (target.join(profile).join(built), root().join("crates/foveate-py/python"));
+    let module = sources.join("foveate").join(name);
+    // A copy beside it, renamed: an interpreter may have the old one loaded.
+    let fresh = module.with_extension("new");
+    fs::copy(&built, &fresh).with_context(|| format!("copying {}", built.display()))?;
+    fs::rename(&fresh, &module).with_context(|| format!("writing {}", module.display()))?;
+    Ok(sources)
+}
+
 /// Whether MuJoCo can draw without a screen; installs what Mesa needs for it where that can be done.
 ///
 /// # Errors

@@ -194,6 +194,6 @@ patience = "off"
 def test_the_command_is_there(capfd):
     from foveate import _native
 
-    assert _native.command(["foveate", "list", "worlds"]) == 0
+    assert _native.command(["foveate", "list", "worlds"], None) == 0
     assert "car-racing" in capfd.readouterr().out
     assert _native.command(["foveate", "eval", "no-such-file"]) != 0
