@@ -125,12 +125,11 @@ impl Cells {
     pub(super) fn fill(&mut self, row: i32, a: i32, b: i32, color: u32) {
         if a <= b {
             let at = Self::at(row);
-            self.pixels[at + a as usize..=at + b as usize].fill(color);
+            paint(&mut self.pixels[at + a as usize..=at + b as usize], color);
         }
     }
 
     /// Blends a colour into a pixel. Columns just outside the canvas are allowed.
-    #[inline]
     pub(super) fn blend(&mut self, row: i32, x: i32, over: Over) {
         let pixel = &mut self.pixels[Self::at(row).wrapping_add_signed(x as isize)];
         *pixel = over.blend(*pixel);
@@ -180,6 +179,30 @@ impl Cells {
         let [r, g, b, _] =
             pixels::shrink(&self.pixels[first..], STRIDE, &WEIGHTS_X[column], &WEIGHTS_Y[band], RECIPROCALS);
         [r, g, b]
+    }
+}
+
+/// Fills a few pixels. Stores that overlap take fewer branches than ones that do not.
+#[inline]
+fn paint(pixels: &mut [u32], color: u32) {
+    const WIDE: usize = 8;
+    let (chunks, _) = pixels.as_chunks_mut::<WIDE>();
+    if chunks.is_empty() {
+        if let Some(first) = pixels.first_chunk_mut::<4>() {
+            *first = [color; 4];
+            if let Some(last) = pixels.last_chunk_mut::<4>() {
+                *last = [color; 4];
+            }
+        } else {
+            for pixel in pixels {
+                *pixel = color;
+            }
+        }
+        return;
+    }
+    chunks.fill([color; WIDE]);
+    if let Some(last) = pixels.last_chunk_mut::<WIDE>() {
+        *last = [color; WIDE];
     }
 }
 
@@ -239,19 +262,16 @@ pub(super) struct Over {
 
 impl Over {
     /// `alpha` in 256ths; 255 replaces the colour below.
-    #[inline]
     pub(super) fn new(color: u64, alpha: u32) -> Over {
         let alpha = u64::from(alpha) + u64::from(alpha == 255);
         Over { weighted: color * alpha, keep: 256 - alpha }
     }
 
     /// Three channels, 16 bits apart.
-    #[inline]
     pub(super) fn spread(pixel: u32) -> u64 {
         u64::from(pixel & 0x00FF_00FF) | u64::from(pixel & 0xFF00) << 24
     }
 
-    #[inline]
     fn blend(self, under: u32) -> u32 {
         // At most 255 * 256 in each 16 bits.
         let mixed = (Self::spread(under) * self.keep + self.weighted) >> 8;
