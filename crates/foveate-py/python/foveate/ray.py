@@ -90,6 +90,8 @@ class RayCluster:
             if address == "local":
                 # Ray would report its use to its makers.
                 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+                # Ray lets its workers wait behind every other program (niceness 15); on one machine that starves the run.
+                os.environ.setdefault("RAY_worker_niceness", "0")
                 # Workers may be more than cores: who asks for them gets them.
                 options.setdefault("num_cpus", workers or len(os.sched_getaffinity(0)))
                 options.setdefault("include_dashboard", False)
@@ -161,7 +163,8 @@ class RayCluster:
 
     def close(self) -> None:
         """Ends the workers, and Ray if it was started here."""
-        self._dismiss(list(self._staff))
+        # Workers without a handle end by themselves; Ray would report those that are ended with work in hand.
+        self._staff, self._calls = [], {}
         if self._ours and ray.is_initialized():
             ray.shutdown()
 
