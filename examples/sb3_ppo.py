@@ -57,7 +57,7 @@ def main():
     table = foveate.stress(policy, "car-racing", variants="color,bar", episodes=arguments.episodes)
     print(table)
     # Without a map of the policy's own, the claim that is tested is perturbation saliency.
-    print(foveate.explain(policy, "car-racing", out="sb3-report", episodes=arguments.episodes))
+    print(foveate.explain(policy, "car-racing", out="sb3-report", episodes=arguments.episodes, decisions=10))
 
 
 main()
