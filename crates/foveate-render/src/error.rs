@@ -28,8 +28,8 @@ pub enum RenderError {
     },
     /// The camera has a number that is not finite, or no field of view, or its vectors do not span a picture.
     #[error(
-        "the camera at {position:?} looking along {forward:?} with up = {up:?} and half height {half_height} spans no picture; \
-         its numbers must be finite, its half height positive, and forward and up must not be parallel"
+        "the camera at {position:?} looking along {forward:?} with up = {up:?}, half height {half_height}, near {near} and far {far} \
+         spans no picture; its numbers must be finite, its half height and near positive, and forward and up must not be parallel"
     )]
     Camera {
         /// Position in the world.
@@ -40,6 +40,10 @@ pub enum RenderError {
         up: [f32; 3],
         /// Half the picture's height at distance 1.
         half_height: f32,
+        /// Distance of the near clipping plane.
+        near: f32,
+        /// Distance of the far clipping plane.
+        far: f32,
     },
     /// More geoms or lights than the renderer accepts.
     #[error("a scene of {actual} {what} cannot be drawn; at most {largest} are supported")]
