@@ -1,6 +1,6 @@
 //! Writes pictures of the DeepMind Control suite beside those of software OpenGL, and how far they are apart.
 //!
-//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example compare -- FOLDER [MODE] [STATES]` writes one PNG per task: ours,
+//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example compare -- FOLDER [MODE] [STATES]` writes one PNG per task and size: ours,
 //! OpenGL's, and eight times the difference. MODE: `default`, `distracting`, or letters of what to leave out: `s` shadows,
 //! `r` reflections, `a` anti-aliasing.
 
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let mut rgb = vec![0; renderer.bytes()];
                 renderer.draw(&state_.scene, &mut rgb)?;
                 difference.add(&rgb, &picture.rgb);
-                if state + 1 == count && picture.height == 240 {
-                    let path = Path::new(&folder).join(format!("{}.png", name.replace('/', "_")));
+                if state + 1 == count {
+                    let path = Path::new(&folder).join(format!("{}_{}.png", name.replace('/', "_"), picture.height));
                     write(&path, picture.width, picture.height, &rgb, &picture.rgb)?;
                 }
             }

@@ -9,7 +9,7 @@ use crate::rows::paint;
 use crate::view::View;
 
 /// Where the samples are, in pixels from a pixel's upper left corner: those of llvmpipe.
-const SAMPLES: [[f32; 2]; 4] = [[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
+const SAMPLES: [[f32; 2]; 4] = [[0.375, 0.875], [0.875, 0.625], [0.125, 0.375], [0.625, 0.125]];
 
 /// Edge pixels that are smoothed together.
 const CHUNK: usize = 256;
@@ -296,10 +296,19 @@ fn add_body(frame: &Frame, view: &View, chunk: &mut Chunk, links: &[(u16, u16)],
             x[i] = lanes.x[i] + x[i] * inverse * view.pixel;
             y[i] = lanes.y[i] - y[i] * inverse * view.pixel;
         }
-        // In the middle of its samples; the depth there, if rounding does not miss the body.
+        // OpenGL computes the colour at the pixel's centre, even if the body does not cover that.
+        let (mut cx, mut cy) = ([0.0; LANES], [0.0; LANES]);
+        for i in 0..LANES {
+            cx[i] = lanes.x[i] + 0.5 * view.pixel;
+            cy[i] = lanes.y[i] - 0.5 * view.pixel;
+        }
+        let centre = body.solid.nearest_depth(&cx, &cy);
         let middle = body.solid.depth(&x, &y);
         for i in 0..LANES {
-            depth[i] = select(middle[i] >= view.near, middle[i], depth[i]);
+            let at_centre = centre[i] >= view.near;
+            x[i] = select(at_centre, cx[i], x[i]);
+            y[i] = select(at_centre, cy[i], y[i]);
+            depth[i] = select(at_centre, centre[i], select(middle[i] >= view.near, middle[i], depth[i]));
         }
         let colour = paint(frame, body, &x, &y, &depth);
         for i in 0..lanes.count {

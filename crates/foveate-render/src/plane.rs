@@ -344,12 +344,12 @@ impl Plane {
             let (gx, gy) = (n[0] * inverse, n[1] * inverse);
             let change_u = max((ax[0] - gx * along).abs(), (ax[1] - gy * along).abs());
             let change_v = max((ay[0] - gx * across).abs(), (ay[1] - gy * across).abs());
-            // Texels per pixel, times 2^0.25: OpenGL here blends two levels over half of the octave only.
             let rho = depth[i] * max(change_u * ku.abs(), change_v * kv.abs()) * (texture.texels * self.pixel);
-            let level = max(rho, 1.0) * 1.189_207_1;
+            // The size of the mipmap's texels, and how much the next one is mixed in.
+            let level = max(rho, 1.0);
             let octave = f32::from_bits(level.to_bits() & 0x7f80_0000);
             let m = f32::from_bits(level.to_bits() & 0x007f_ffff | 0x3f80_0000);
-            let blend = max(FIT[0] + m * (FIT[1] + m * (FIT[2] + m * FIT[3])), 0.0);
+            let blend = FIT[0] + m * (FIT[1] + m * (FIT[2] + m * FIT[3]));
             let width = (1.0 + blend) * octave * (1.35 / texture.texels);
             let (fu, eu) = field(texture.offset[0] + lx[i] * ku, width, texture.border_half);
             let (fv, ev) = field(texture.offset[1] + ly[i] * kv, width, texture.border_half);
@@ -364,8 +364,8 @@ impl Plane {
     }
 }
 
-/// 2 log2(m) - 1 for m from √2 to 2, within 2e-4, and negative below: a least-squares fit.
-const FIT: [f32; 4] = [-4.798_651, 5.150_9, -1.525_594_4, 0.199_922_52];
+/// log2(m) for m from 1 to 2, within 2e-3: a least-squares fit.
+const FIT: [f32; 4] = [-2.133_848, 3.010_784, -1.029_522, 0.153_918_48];
 
 /// How much of a window lies in the first half of the texture's periods, and how much in the border.
 #[inline(always)]

@@ -61,11 +61,10 @@ fn in_face(face: usize, d: V3) -> V3 {
 
 /// The texture at a point of a face, from 0 to 1 each, where pixels are `rho` texels wide.
 fn sample(map: &CubeMap, face: usize, at: [f32; 2], rho: f32) -> u32 {
-    // The rule of llvmpipe: two levels are mixed over half of each octave only.
-    let level = rho.max(1.0).log2() + 0.25;
+    let level = rho.max(1.0).log2();
     let last = map.levels() - 1;
     let whole = (level as usize).min(last);
-    let part = ((2.0 * (level - level.floor()) - 1.0).max(0.0) * 256.0) as u32;
+    let part = ((level - level.floor()) * 256.0) as u32;
     let fine = bilinear(map, whole, face, at);
     if part == 0 || whole == last {
         return fine;

@@ -117,6 +117,18 @@ impl Solid {
     /// The depth at which the rays through the pixels (x, y) hit; NaN or infinite where they do not.
     #[inline(always)]
     pub(crate) fn depth(&self, x: &Wide, y: &Wide) -> Wide {
+        self.depth_of::<false>(x, y)
+    }
+
+    /// As [`depth`](Self::depth); of rays that pass a rounded shape by, the depth at which they are nearest to it.
+    #[inline(always)]
+    pub(crate) fn nearest_depth(&self, x: &Wide, y: &Wide) -> Wide {
+        self.depth_of::<true>(x, y)
+    }
+
+    #[inline(always)]
+    fn depth_of<const NEAREST: bool>(&self, x: &Wide, y: &Wide) -> Wide {
+        let root = |square: f32| if NEAREST { max(square, 0.0).sqrt() } else { square.sqrt() };
         let mut depth = [f32::NAN; LANES];
         let (c, axes, s, power, along) = (self.centre, self.axes, self.size, self.power, self.along);
         match self.kind {
@@ -124,8 +136,7 @@ impl Solid {
                 for i in 0..LANES {
                     let dd = x[i] * x[i] + (y[i] * y[i] + 1.0);
                     let dc = c[0] * x[i] + (c[1] * y[i] + c[2]);
-                    let root = (dc * dc - dd * power).sqrt();
-                    depth[i] = (dc - root) / dd;
+                    depth[i] = (dc - root(dc * dc - dd * power)) / dd;
                 }
             }
             Kind::Ellipsoid => {
@@ -133,8 +144,7 @@ impl Solid {
                     let d = axes.map(|axis| axis[0] * x[i] + (axis[1] * y[i] + axis[2]));
                     let dd = dot(d, d);
                     let dc = dot(d, along);
-                    let root = (dc * dc - dd * power).sqrt();
-                    depth[i] = (dc - root) / dd;
+                    depth[i] = (dc - root(dc * dc - dd * power)) / dd;
                 }
             }
             Kind::Capsule => {
@@ -147,15 +157,15 @@ impl Solid {
                     // The cylinder.
                     let across = dd - da * da;
                     let middle = dc - da * ca;
-                    let root = (middle * middle - across * (power - ca * ca)).sqrt();
-                    let side = (middle - root) / across;
+                    let square = middle * middle - across * (power - ca * ca);
+                    let side = (middle - root(square)) / across;
                     let z = side * da - ca;
                     // The cap beyond whose centre the cylinder is hit.
                     let shift = select(z > 0.0, half, -half);
                     let dc = dc + shift * da;
                     let cap_power = power + shift * (2.0 * ca + shift);
-                    let cap = (dc - (dc * dc - dd * cap_power).sqrt()) / dd;
-                    depth[i] = select(z.abs() <= half, side, select(root >= 0.0, cap, f32::NAN));
+                    let cap = (dc - root(dc * dc - dd * cap_power)) / dd;
+                    depth[i] = select(z.abs() <= half, side, select(NEAREST | (square >= 0.0), cap, f32::NAN));
                 }
             }
             Kind::Cylinder => {
@@ -196,20 +206,23 @@ impl Solid {
         let (c, axes, s) = (self.centre, self.axes, self.size);
         match self.kind {
             Kind::Sphere => {
-                let inverse = 1.0 / s[0];
                 for i in 0..LANES {
+                    let q = [p[0][i] - c[0], p[1][i] - c[1], p[2][i] - c[2]];
+                    let inverse = 1.0 / dot(q, q).sqrt();
                     for k in 0..3 {
-                        n[k][i] = (p[k][i] - c[k]) * inverse;
+                        n[k][i] = q[k] * inverse;
                     }
                 }
             }
             Kind::Capsule => {
-                let (inverse, a, half) = (1.0 / s[0], axes[2], s[2]);
+                let (a, half) = (axes[2], s[2]);
                 for i in 0..LANES {
                     let q = [p[0][i] - c[0], p[1][i] - c[1], p[2][i] - c[2]];
                     let z = max(min(dot(q, a), half), -half);
+                    let q = [q[0] - z * a[0], q[1] - z * a[1], q[2] - z * a[2]];
+                    let inverse = 1.0 / dot(q, q).sqrt();
                     for k in 0..3 {
-                        n[k][i] = (q[k] - z * a[k]) * inverse;
+                        n[k][i] = q[k] * inverse;
                     }
                 }
             }
@@ -261,7 +274,8 @@ impl Solid {
         n
     }
 
-    /// Sets all bits of `hit` where the ray from `o` along `d` meets it between 0 and `end` times `d`.
+    /// Sets all bits of `hit` where the ray from `o` along `d` meets it between 0 and `end` times `d`, or begins
+    /// inside of it.
     #[inline(always)]
     pub(crate) fn shade(&self, o: &Wide3, d: &Wide3, end: f32, hit: &mut Words) {
         let (c, axes, s) = (self.centre, self.axes, self.size);
@@ -272,8 +286,9 @@ impl Solid {
                     let q = [c[0] - o[0][i], c[1] - o[1][i], c[2] - o[2][i]];
                     let d = [d[0][i], d[1][i], d[2][i]];
                     let (dd, dq) = (dot(d, d), dot(d, q));
-                    let t = (dq - (dq * dq - dd * (dot(q, q) - rr)).sqrt()) / dd;
-                    hit[i] |= mask((t > 0.0) & (t < end));
+                    let power = dot(q, q) - rr;
+                    let t = (dq - (dq * dq - dd * power).sqrt()) / dd;
+                    hit[i] |= mask(((t > 0.0) | (power < 0.0)) & (t < end));
                 }
             }
             Kind::Capsule => {
@@ -292,7 +307,9 @@ impl Solid {
                     let dq = dq + shift * da;
                     let cap = (dq - (dq * dq - dd * (power + shift * (2.0 * qa + shift))).sqrt()) / dd;
                     let t = select(z.abs() <= half, side, select(root >= 0.0, cap, f32::NAN));
-                    hit[i] |= mask((t > 0.0) & (t < end));
+                    let nearest = max(min(qa, half), -half);
+                    let inside = power + nearest * (nearest - 2.0 * qa) < 0.0;
+                    hit[i] |= mask(((t > 0.0) | inside) & (t < end));
                 }
             }
             Kind::Ellipsoid => {
@@ -302,8 +319,9 @@ impl Solid {
                     let q = [dot(q, axes[0]), dot(q, axes[1]), dot(q, axes[2])];
                     let d = [dot(d, axes[0]), dot(d, axes[1]), dot(d, axes[2])];
                     let (dd, dq) = (dot(d, d), dot(d, q));
-                    let t = (dq - (dq * dq - dd * (dot(q, q) - 1.0)).sqrt()) / dd;
-                    hit[i] |= mask((t > 0.0) & (t < end));
+                    let power = dot(q, q) - 1.0;
+                    let t = (dq - (dq * dq - dd * power).sqrt()) / dd;
+                    hit[i] |= mask(((t > 0.0) | (power < 0.0)) & (t < end));
                 }
             }
             Kind::Cylinder => {
@@ -319,7 +337,7 @@ impl Solid {
                     let (a, b) = ((q[2] - s[2]) / d[2], (q[2] + s[2]) / d[2]);
                     let enter = max((middle - root) / across, min(a, b));
                     let leave = min((middle + root) / across, max(a, b));
-                    hit[i] |= mask((root >= 0.0) & (enter <= leave) & (enter > 0.0) & (enter < end));
+                    hit[i] |= mask((root >= 0.0) & (enter <= leave) & (leave > 0.0) & (enter < end));
                 }
             }
             Kind::Box => {
