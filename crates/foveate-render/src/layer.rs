@@ -28,7 +28,9 @@ pub(crate) struct Layer {
     pub(crate) added: [Vec<Words>; MAX_SHADOWS],
     /// Depth of other planes in the mirror.
     pub(crate) mirror_depth: Vec<Wide>,
-    /// Colour of other planes in the mirror.
+    /// Which other plane is seen in the mirror: its number in [`Frame::mirrored_planes`], with [`PLANE`]; or [`SKY`].
+    pub(crate) mirror_front: Vec<Words>,
+    /// Its colour.
     pub(crate) mirrored: Vec<Words>,
     /// Depth of the nearest transparent plane.
     pub(crate) glass_depth: Vec<Wide>,
@@ -61,6 +63,7 @@ impl Layer {
             base: words(),
             added: std::array::from_fn(|_| Vec::new()),
             mirror_depth: numbers(),
+            mirror_front: words(),
             mirrored: words(),
             glass_depth: numbers(),
             glass: words(),
@@ -130,7 +133,7 @@ fn draw_row(frame: &Frame, view: &View, columns: &[Wide], sky: &[Words], layer: 
     let blocks = columns.len();
     let row = y * blocks..(y + 1) * blocks;
     let ray_y = [view.ray_y(y as f32 + 0.5); LANES];
-    let Layer { depth, front, solid, base, added, mirror_depth, mirrored, glass_depth, glass, cells, .. } = layer;
+    let Layer { depth, front, solid, base, added, mirror_depth, mirror_front, mirrored, glass_depth, glass, cells, .. } = layer;
     let (depth, front, base) = (&mut depth[row.clone()], &mut front[row.clone()], &mut base[row.clone()]);
     depth.fill([view.far; LANES]);
     front.fill([SKY; LANES]);
@@ -175,6 +178,8 @@ fn draw_row(frame: &Frame, view: &View, columns: &[Wide], sky: &[Words], layer: 
         && !frame.mirrored_planes.is_empty()
     {
         let (mirror_depth, mirrored) = (&mut mirror_depth[row.clone()], &mut mirrored[row.clone()]);
+        let mirror_front = &mut mirror_front[row.clone()];
+        mirror_front.fill([SKY; LANES]);
         mirror_depth.fill([f32::INFINITY; LANES]);
         mirrored.fill([0; LANES]);
         for (number, (plane, polygon)) in frame.mirrored_planes.iter().enumerate() {
@@ -188,6 +193,7 @@ fn draw_row(frame: &Frame, view: &View, columns: &[Wide], sky: &[Words], layer: 
                 for i in 0..LANES {
                     here[i] &= mask((t[i] > depth[b][i]) & (t[i] < mirror_depth[b][i]));
                     mirror_depth[b][i] = select(here[i] != 0, t[i], mirror_depth[b][i]);
+                    mirror_front[b][i] = select_word(here[i] != 0, PLANE | number as u32, mirror_front[b][i]);
                 }
                 if any(&here) {
                     let number = (frame.planes.len() + number) as u32;

@@ -5,7 +5,7 @@ use foveate_kernels::plain::Plain;
 use crate::edges::EdgeBuffers;
 use crate::frame::{Body, Frame};
 use crate::lanes::{LANES, Wide, Wide3, Words, add_bytes, mask, mix_bytes, select, select_word};
-use crate::layer::{Layer, PLANE, any, of, put};
+use crate::layer::{Layer, PLANE, SKY, any, of, put};
 use crate::light::{MAX_SHADOWS, lit, packed};
 use crate::view::View;
 
@@ -62,8 +62,19 @@ impl Plain for DrawRows<'_> {
         for (y, rgb) in rgb.chunks_exact_mut(view.width * 3).enumerate() {
             let row = Row { frame, view, columns, layer, y };
             row.draw(rows);
+            if let Some(edges) = &mut edges
+                && frame.mirror.is_some()
+            {
+                edges.keep_bare(y, &rows.colour);
+            }
+            let mirrors = row.draw_mirror(rows);
+            row.draw_glass(rows);
             if let Some(edges) = &mut edges {
                 edges.keep(y, view.width, &rows.front, &rows.colour);
+                if frame.mirror.is_some() {
+                    let mirror = mirrors.then_some((&rows.mirror_front[..], &rows.mirror_colour[..]));
+                    edges.keep_mirror(y, view.width, mirror);
+                }
             }
             row.draw_bodies(rows);
             write_rgb(&rows.colour, rgb);
@@ -136,9 +147,14 @@ impl Row<'_> {
                 }
             }
         }
-        self.draw_mirror(rows, &ray_y);
-        if layer.has_glass {
-            let glass = &layer.glass[row];
+    }
+
+    /// Lays transparent planes over the others.
+    #[inline(always)]
+    fn draw_glass(&self, rows: &mut RowBuffers) {
+        if self.layer.has_glass {
+            let blocks = self.columns.len();
+            let glass = &self.layer.glass[self.y * blocks..][..blocks];
             for b in 0..blocks {
                 for i in 0..LANES {
                     rows.colour[b][i] = through(glass[b][i], rows.colour[b][i]);
@@ -147,15 +163,16 @@ impl Row<'_> {
         }
     }
 
-    /// Adds what the mirror shows.
+    /// Adds what the mirror shows. Returns whether that is anything.
     #[inline(always)]
-    fn draw_mirror(&self, rows: &mut RowBuffers, ray_y: &Wide) {
+    fn draw_mirror(&self, rows: &mut RowBuffers) -> bool {
         let Row { frame, view, columns, layer, y } = *self;
-        let Some(mirror) = frame.mirror else { return };
+        let Some(mirror) = frame.mirror else { return false };
         let polygon = frame.polygons[mirror as usize].span(y, view.width);
         if polygon.is_empty() {
-            return;
+            return false;
         }
+        let ray_y = &[view.ray_y(y as f32 + 0.5); LANES];
         let blocks = columns.len();
         let row = y * blocks..(y + 1) * blocks;
         let depth = &layer.depth[row.clone()];
@@ -166,15 +183,16 @@ impl Row<'_> {
         let bodies = frame.mirrored_bodies.iter().any(|body| body.hull.rows.contains(&y));
         if planes {
             rows.mirror_depth.copy_from_slice(&layer.mirror_depth[row.clone()]);
+            rows.mirror_front.copy_from_slice(&layer.mirror_front[row.clone()]);
             rows.mirror_colour.copy_from_slice(&layer.mirrored[row]);
         } else if bodies {
             rows.mirror_depth[whole.clone()].fill([f32::INFINITY; LANES]);
-            rows.mirror_colour[whole.clone()].fill([0; LANES]);
+            rows.mirror_front.fill([SKY; LANES]);
+            rows.mirror_colour.fill([0; LANES]);
         } else {
-            return;
+            return false;
         }
         if bodies {
-            rows.mirror_front[whole.clone()].fill([u32::MAX; LANES]);
             for (number, body) in frame.mirrored_bodies.iter().enumerate() {
                 let span = body.hull.span(y, view.width);
                 for b in (span.start / LANES).max(whole.start)..span.end.div_ceil(LANES).min(whole.end) {
@@ -208,6 +226,7 @@ impl Row<'_> {
                 rows.colour[b][i] = add_bytes(rows.colour[b][i], seen);
             }
         }
+        true
     }
 
     /// Draws the bodies before all else.
@@ -223,7 +242,8 @@ impl Row<'_> {
                 if !any(&here) {
                     continue;
                 }
-                let mut colour = paint(frame, body, &columns[b], &ray_y, &rows.depth[b]);
+                let p = points(&columns[b], &ray_y, &rows.depth[b]);
+                let mut colour = paint(frame, body, &p, &body.solid.normal(&p));
                 if layer.has_glass {
                     let (glass_depth, glass) =
                         (&layer.glass_depth[y * blocks + b], &layer.glass[y * blocks + b]);
@@ -238,23 +258,21 @@ impl Row<'_> {
     }
 }
 
-/// The colour of a body at the pixels (x, y) with these depths.
+/// The colour of a body at points with normals.
 #[inline(always)]
-pub(crate) fn paint(frame: &Frame, body: &Body, x: &Wide, y: &Wide, depth: &Wide) -> Words {
-    let p = points(x, y, depth);
-    let n = body.solid.normal(&p);
-    let mut colour = packed(&lit(&frame.plain, &body.paint, &p, &n));
+pub(crate) fn paint(frame: &Frame, body: &Body, p: &Wide3, n: &Wide3) -> Words {
+    let mut colour = packed(&lit(&frame.plain, &body.paint, p, n));
     for (k, lamp) in frame.shadow.iter().enumerate() {
-        let added = packed(&lit(std::slice::from_ref(lamp), &body.paint.unlit(), &p, &n));
+        let added = packed(&lit(std::slice::from_ref(lamp), &body.paint.unlit(), p, n));
         let mut dark = [0; LANES];
         let shaders = frame.shaders(body, k);
         if !shaders.is_empty() {
-            let o = lifted(&p, &n);
+            let o = lifted(p, n);
             let (way, end) = lamp.way(&o);
             for &shader in shaders {
                 frame.bodies[shader as usize].solid.shade(&o, &way, end, &mut dark);
             }
-            let covered = lamp.covers(&p);
+            let covered = lamp.covers(p);
             for i in 0..LANES {
                 dark[i] &= covered[i];
             }
@@ -275,7 +293,7 @@ fn through(glass: u32, colour: u32) -> u32 {
 
 /// The points of rays at a depth.
 #[inline(always)]
-fn points(x: &Wide, y: &Wide, depth: &Wide) -> Wide3 {
+pub(crate) fn points(x: &Wide, y: &Wide, depth: &Wide) -> Wide3 {
     let mut p = [[0.0; LANES]; 3];
     for i in 0..LANES {
         p[0][i] = x[i] * depth[i];

@@ -117,18 +117,6 @@ impl Solid {
     /// The depth at which the rays through the pixels (x, y) hit; NaN or infinite where they do not.
     #[inline(always)]
     pub(crate) fn depth(&self, x: &Wide, y: &Wide) -> Wide {
-        self.depth_of::<false>(x, y)
-    }
-
-    /// As [`depth`](Self::depth); of rays that pass a rounded shape by, the depth at which they are nearest to it.
-    #[inline(always)]
-    pub(crate) fn nearest_depth(&self, x: &Wide, y: &Wide) -> Wide {
-        self.depth_of::<true>(x, y)
-    }
-
-    #[inline(always)]
-    fn depth_of<const NEAREST: bool>(&self, x: &Wide, y: &Wide) -> Wide {
-        let root = |square: f32| if NEAREST { max(square, 0.0).sqrt() } else { square.sqrt() };
         let mut depth = [f32::NAN; LANES];
         let (c, axes, s, power, along) = (self.centre, self.axes, self.size, self.power, self.along);
         match self.kind {
@@ -136,7 +124,7 @@ impl Solid {
                 for i in 0..LANES {
                     let dd = x[i] * x[i] + (y[i] * y[i] + 1.0);
                     let dc = c[0] * x[i] + (c[1] * y[i] + c[2]);
-                    depth[i] = (dc - root(dc * dc - dd * power)) / dd;
+                    depth[i] = (dc - (dc * dc - dd * power).sqrt()) / dd;
                 }
             }
             Kind::Ellipsoid => {
@@ -144,7 +132,7 @@ impl Solid {
                     let d = axes.map(|axis| axis[0] * x[i] + (axis[1] * y[i] + axis[2]));
                     let dd = dot(d, d);
                     let dc = dot(d, along);
-                    depth[i] = (dc - root(dc * dc - dd * power)) / dd;
+                    depth[i] = (dc - (dc * dc - dd * power).sqrt()) / dd;
                 }
             }
             Kind::Capsule => {
@@ -158,14 +146,14 @@ impl Solid {
                     let across = dd - da * da;
                     let middle = dc - da * ca;
                     let square = middle * middle - across * (power - ca * ca);
-                    let side = (middle - root(square)) / across;
+                    let side = (middle - square.sqrt()) / across;
                     let z = side * da - ca;
                     // The cap beyond whose centre the cylinder is hit.
                     let shift = select(z > 0.0, half, -half);
                     let dc = dc + shift * da;
                     let cap_power = power + shift * (2.0 * ca + shift);
-                    let cap = (dc - root(dc * dc - dd * cap_power)) / dd;
-                    depth[i] = select(z.abs() <= half, side, select(NEAREST | (square >= 0.0), cap, f32::NAN));
+                    let cap = (dc - (dc * dc - dd * cap_power).sqrt()) / dd;
+                    depth[i] = select(z.abs() <= half, side, select(square >= 0.0, cap, f32::NAN));
                 }
             }
             Kind::Cylinder => {
@@ -199,30 +187,28 @@ impl Solid {
         depth
     }
 
-    /// The normal at points of its surface.
+    /// The normal at points of its surface. Of spheres and capsules it grows with the distance to the centre, as it does on the
+    /// flat faces that OpenGL draws for them.
     #[inline(always)]
     pub(crate) fn normal(&self, p: &Wide3) -> Wide3 {
         let mut n = [[0.0; LANES]; 3];
         let (c, axes, s) = (self.centre, self.axes, self.size);
         match self.kind {
             Kind::Sphere => {
+                let inverse = 1.0 / s[0];
                 for i in 0..LANES {
-                    let q = [p[0][i] - c[0], p[1][i] - c[1], p[2][i] - c[2]];
-                    let inverse = 1.0 / dot(q, q).sqrt();
                     for k in 0..3 {
-                        n[k][i] = q[k] * inverse;
+                        n[k][i] = (p[k][i] - c[k]) * inverse;
                     }
                 }
             }
             Kind::Capsule => {
-                let (a, half) = (axes[2], s[2]);
+                let (inverse, a, half) = (1.0 / s[0], axes[2], s[2]);
                 for i in 0..LANES {
                     let q = [p[0][i] - c[0], p[1][i] - c[1], p[2][i] - c[2]];
                     let z = max(min(dot(q, a), half), -half);
-                    let q = [q[0] - z * a[0], q[1] - z * a[1], q[2] - z * a[2]];
-                    let inverse = 1.0 / dot(q, q).sqrt();
                     for k in 0..3 {
-                        n[k][i] = q[k] * inverse;
+                        n[k][i] = (q[k] - z * a[k]) * inverse;
                     }
                 }
             }
