@@ -43,19 +43,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 renderer.draw(&state_.scene, &mut rgb)?;
                 difference.add(&rgb, &picture.rgb);
                 if state + 1 == count {
-                    let path = Path::new(&folder).join(format!("{}_{}.png", name.replace('/', "_"), picture.height));
+                    let path =
+                        Path::new(&folder).join(format!("{}_{}.png", name.replace('/', "_"), picture.height));
                     write(&path, picture.width, picture.height, &rgb, &picture.rgb)?;
                 }
             }
         }
-        let columns = differences.map(|d| format!("{:.3} (worst {:.3}, far {:.2} %)", d.mean(), d.worst, 100.0 * d.far()));
+        let columns = differences
+            .map(|d| format!("{:.3} (worst {:.3}, far {:.2} %)", d.mean(), d.worst, 100.0 * d.far()));
         println!("{name:18} {}", columns.join("  "));
     }
     Ok(())
 }
 
 /// Ours, theirs and the difference, side by side.
-fn write(path: &Path, width: usize, height: usize, ours: &[u8], theirs: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+fn write(
+    path: &Path,
+    width: usize,
+    height: usize,
+    ours: &[u8],
+    theirs: &[u8],
+) -> Result<(), Box<dyn std::error::Error>> {
     let mut rgb = Vec::new();
     for y in 0..height {
         let row = y * width * 3..(y + 1) * width * 3;

@@ -174,8 +174,12 @@ fn find(front: &mut [Words], places: &mut Vec<u32>, view: &View) {
         for b in 1..wide - 1 {
             let at = (y + 1) * stride + b * LANES;
             let here = block(front, at);
-            let others =
-                [block(front, at - 1), block(front, at + 1), block(front, at - stride), block(front, at + stride)];
+            let others = [
+                block(front, at - 1),
+                block(front, at + 1),
+                block(front, at - stride),
+                block(front, at + stride),
+            ];
             let mut differ = [0; LANES];
             for other in others {
                 for i in 0..LANES {
@@ -346,13 +350,19 @@ fn smooth<const MIRROR: bool>(
 
 /// Adds a body's colour to the pixels in whose samples it is in front.
 #[inline(always)]
-fn add_body<const MIRROR: bool>(frame: &Frame, view: &View, chunk: &mut Chunk, links: &[(u16, u16)], from: u16, thing: u32) {
+fn add_body<const MIRROR: bool>(
+    frame: &Frame,
+    view: &View,
+    chunk: &mut Chunk,
+    links: &[(u16, u16)],
+    from: u16,
+    thing: u32,
+) {
     let body = if MIRROR { &frame.mirrored_bodies[thing as usize] } else { &frame.bodies[thing as usize] };
     let mut at = from;
     while at != END {
         let lanes = Lanes::take(links, &mut at, chunk);
-        let (mut x, mut y, mut times, mut depth) =
-            ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        let (mut x, mut y, mut times, mut depth) = ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0.0; LANES]);
         for (s, [dx, dy]) in SAMPLES.iter().enumerate() {
             for i in 0..LANES {
                 let here = chunk.seen[s][lanes.edges[i]] == thing;
@@ -391,7 +401,7 @@ fn add_body<const MIRROR: bool>(frame: &Frame, view: &View, chunk: &mut Chunk, l
                 on_face[k][i] = ray[k] * t;
             }
         }
-        let n = body.solid.normal(&on_face);
+        let n = if body.solid.is_round() { body.solid.normal(&on_face) } else { n };
         let colour = if MIRROR {
             packed(&lit(&frame.mirrored_lamps, &body.paint, &on_face, &n))
         } else {

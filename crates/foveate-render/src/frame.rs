@@ -129,7 +129,8 @@ impl Frame {
             }
         }
         for (i, plane) in self.planes.iter().enumerate() {
-            if i != number as usize && !plane.transparent
+            if i != number as usize
+                && !plane.transparent
                 && let Some(plane) = plane.mirrored(&mirror)
             {
                 self.mirrored_planes.push((plane, plane.polygon(view)));
@@ -154,7 +155,11 @@ impl Frame {
                         Shadow::Anywhere => Hull::all(view),
                     };
                     if !hull.rows.is_empty() {
-                        check("pairs of a plane and a body that may shade it", self.casts.len() + 1, MOST_PAIRS)?;
+                        check(
+                            "pairs of a plane and a body that may shade it",
+                            self.casts.len() + 1,
+                            MOST_PAIRS,
+                        )?;
                         self.casts.push(Cast { plane: number as u32, lamp, body, hull });
                     }
                 }

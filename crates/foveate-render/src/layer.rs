@@ -133,7 +133,20 @@ fn draw_row(frame: &Frame, view: &View, columns: &[Wide], sky: &[Words], layer: 
     let blocks = columns.len();
     let row = y * blocks..(y + 1) * blocks;
     let ray_y = [view.ray_y(y as f32 + 0.5); LANES];
-    let Layer { depth, front, solid, base, added, mirror_depth, mirror_front, mirrored, glass_depth, glass, cells, .. } = layer;
+    let Layer {
+        depth,
+        front,
+        solid,
+        base,
+        added,
+        mirror_depth,
+        mirror_front,
+        mirrored,
+        glass_depth,
+        glass,
+        cells,
+        ..
+    } = layer;
     let (depth, front, base) = (&mut depth[row.clone()], &mut front[row.clone()], &mut base[row.clone()]);
     depth.fill([view.far; LANES]);
     front.fill([SKY; LANES]);

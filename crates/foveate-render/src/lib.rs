@@ -13,8 +13,14 @@
 //! Meshes, height fields, skins and textures other than a [`Checker`] on a plane cannot be drawn.
 //!
 //! **Invariant:** the crate knows no simulator and no task; it turns a scene into bytes, without input or output.
-#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `foveate_kernels::plain::Plain`")]
-#![allow(clippy::needless_range_loop, reason = "loops over the lanes of several arrays, which become vector instructions")]
+#![allow(
+    clippy::inline_always,
+    reason = "compiled anew for every instruction set, see `foveate_kernels::plain::Plain`"
+)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over the lanes of several arrays, which become vector instructions"
+)]
 
 mod cube_map;
 mod edges;

@@ -146,7 +146,11 @@ impl Lamp {
             let d = sub(c, self.position);
             let square = dot(d, d) - caster.radius * caster.radius;
             let depth = -dot(normal, d);
-            if !(light_height > 0.0 && square > 0.0 && depth > caster.radius * 1.01 && depth > 1e-3 * light_height) {
+            if !(light_height > 0.0
+                && square > 0.0
+                && depth > caster.radius * 1.01
+                && depth > 1e-3 * light_height)
+            {
                 return Shadow::Anywhere;
             }
             let aside = (dot(d, d) / (depth * depth) - 1.0).max(0.0).sqrt();
@@ -178,7 +182,8 @@ fn segments_distance_squared(p: V3, d: V3, q: V3, e: V3) -> f32 {
     let (dd, ee, de) = (dot(d, d).max(1e-20), dot(e, e).max(1e-20), dot(d, e));
     let (dr, er) = (dot(d, r), dot(e, r));
     let determinant = dd * ee - de * de;
-    let mut s = if determinant > 1e-6 * dd * ee { ((de * er - dr * ee) / determinant).clamp(0.0, 1.0) } else { 0.0 };
+    let mut s =
+        if determinant > 1e-6 * dd * ee { ((de * er - dr * ee) / determinant).clamp(0.0, 1.0) } else { 0.0 };
     let t = ((de * s + er) / ee).clamp(0.0, 1.0);
     s = ((de * t - dr) / dd).clamp(0.0, 1.0);
     let between: V3 = std::array::from_fn(|k| r[k] + s * d[k] - t * e[k]);

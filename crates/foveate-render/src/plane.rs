@@ -1,8 +1,6 @@
 //! Planes: their visibility, their texture, and their light, which OpenGL computes at the points of a grid and interpolates.
 
-use crate::lanes::{
-    LANES, V3, Wide, Wide3, Words, add, clamp01, dot, floor, max, min, pack, scale, select,
-};
+use crate::lanes::{LANES, V3, Wide, Wide3, Words, add, clamp01, dot, floor, max, min, pack, scale, select};
 use crate::light::{Lamps, MAX_SHADOWS, Paint, lit};
 use crate::view::{Polygon, View, mirror_direction, mirror_point};
 use crate::{Checker, Geom};
@@ -141,7 +139,10 @@ impl Cells {
     /// Where a cell is kept.
     #[inline(always)]
     fn slot(key: [u32; 3]) -> usize {
-        let mixed = key[0].wrapping_mul(97).wrapping_add(key[1].wrapping_mul(13)).wrapping_add(key[2].wrapping_mul(31));
+        let mixed = key[0]
+            .wrapping_mul(97)
+            .wrapping_add(key[1].wrapping_mul(13))
+            .wrapping_add(key[2].wrapping_mul(31));
         mixed as usize % Self::COUNT
     }
 }
@@ -344,7 +345,8 @@ impl Plane {
             let (gx, gy) = (n[0] * inverse, n[1] * inverse);
             let change_u = max((ax[0] - gx * along).abs(), (ax[1] - gy * along).abs());
             let change_v = max((ay[0] - gx * across).abs(), (ay[1] - gy * across).abs());
-            let rho = depth[i] * max(change_u * ku.abs(), change_v * kv.abs()) * (texture.texels * self.pixel);
+            let rho =
+                depth[i] * max(change_u * ku.abs(), change_v * kv.abs()) * (texture.texels * self.pixel);
             // The size of the mipmap's texels, and how much the next one is mixed in.
             let level = max(rho, 1.0);
             let octave = f32::from_bits(level.to_bits() & 0x7f80_0000);

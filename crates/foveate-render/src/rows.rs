@@ -202,8 +202,7 @@ impl Row<'_> {
                             & (t[i] > depth[b][i])
                             & (t[i] < rows.mirror_depth[b][i]);
                         rows.mirror_depth[b][i] = select(here, t[i], rows.mirror_depth[b][i]);
-                        rows.mirror_front[b][i] =
-                            select_word(here, number as u32, rows.mirror_front[b][i]);
+                        rows.mirror_front[b][i] = select_word(here, number as u32, rows.mirror_front[b][i]);
                     }
                 }
             }

@@ -79,6 +79,12 @@ impl Solid {
         Some(Solid { kind, centre, axes, size: extents, power, along })
     }
 
+    /// Whether its normal turns in all directions.
+    #[inline(always)]
+    pub(crate) fn is_round(&self) -> bool {
+        !matches!(self.kind, Kind::Cylinder | Kind::Box)
+    }
+
     /// Two spheres around it.
     pub(crate) fn ends(&self) -> Ends {
         let s = self.size;
@@ -99,7 +105,10 @@ impl Solid {
             }
         };
         let reach = scale(axis, half);
-        Ends { centres: [crate::lanes::sub(self.centre, reach), add(self.centre, reach)], radius: radius * 1.0001 }
+        Ends {
+            centres: [crate::lanes::sub(self.centre, reach), add(self.centre, reach)],
+            radius: radius * 1.0001,
+        }
     }
 
     /// The radius of a sphere around its centre that holds it.
