@@ -159,7 +159,8 @@ impl Plane {
         }
         let behind = dot(axes[2], at) > 0.0;
         let alpha = clamp01(geom.rgba[3]) * if behind { 0.3 } else { 1.0 };
-        let transparent = geom.transparent || behind;
+        // OpenGL mixes what is less opaque than this.
+        let transparent = geom.transparent || geom.rgba[3] < 0.995 || behind;
         let opacity = if transparent {
             // OpenGL draws it twice.
             (256.0 * (1.0 - (1.0 - alpha) * (1.0 - alpha)) + 0.5) as u32
@@ -352,11 +353,13 @@ impl Plane {
             let octave = f32::from_bits(level.to_bits() & 0x7f80_0000);
             let m = f32::from_bits(level.to_bits() & 0x007f_ffff | 0x3f80_0000);
             let blend = FIT[0] + m * (FIT[1] + m * (FIT[2] + m * FIT[3]));
-            let width = (1.0 + blend) * octave * (1.35 / texture.texels);
-            let (fu, eu) = field(texture.offset[0] + lx[i] * ku, width, texture.border_half);
-            let (fv, ev) = field(texture.offset[1] + ly[i] * kv, width, texture.border_half);
-            let first = fu * fv + (1.0 - fu) * (1.0 - fv);
-            let border = 1.0 - (1.0 - eu) * (1.0 - ev);
+            let (u, v) = (texture.offset[0] + lx[i] * ku, texture.offset[1] + ly[i] * kv);
+            let (u, v) = (u - floor(u), v - floor(v));
+            let side = texture.texels * (1.0 / octave);
+            let fine = mipmap(u, v, max(floor(side), 1.0), texture.border_half);
+            let coarse = mipmap(u, v, max(floor(0.5 * side), 1.0), texture.border_half);
+            let first = fine.0 + (coarse.0 - fine.0) * blend;
+            let border = fine.1 + (coarse.1 - fine.1) * blend;
             for c in 0..3 {
                 let fields = texture.second[c] + (texture.first[c] - texture.second[c]) * first;
                 rgb[c][i] = fields + (texture.border[c] - fields) * border;
@@ -369,18 +372,34 @@ impl Plane {
 /// log2(m) for m from 1 to 2, within 2e-3: a least-squares fit.
 const FIT: [f32; 4] = [-2.133_848, 3.010_784, -1.029_522, 0.153_918_48];
 
-/// How much of a window lies in the first half of the texture's periods, and how much in the border.
+/// How much of a point in a mipmap of `side` texels has the first colour, and how much the border's.
 #[inline(always)]
-fn field(u: f32, width: f32, border_half: f32) -> (f32, f32) {
-    let u = u - floor(u);
-    let (a, b) = (u - 0.5 * width, u + 0.5 * width);
-    let (wa, wb) = (floor(a), floor(b));
-    let (fa, fb) = (a - wa, b - wb);
-    let inverse = 1.0 / width;
-    let first = 0.5 * (wb - wa) + (min(fb, 0.5) - min(fa, 0.5));
-    let edge = 1.0 - border_half;
-    let border = 2.0 * border_half * (wb - wa)
-        + (min(fb, border_half) - min(fa, border_half))
-        + (max(fb - edge, 0.0) - max(fa - edge, 0.0));
-    (first * inverse, border * inverse)
+fn mipmap(u: f32, v: f32, side: f32, border_half: f32) -> (f32, f32) {
+    let inverse = 1.0 / side;
+    let ((fu, eu), (fv, ev)) = (fields(u, side, inverse, border_half), fields(v, side, inverse, border_half));
+    (fu * fv + (1.0 - fu) * (1.0 - fv), 1.0 - (1.0 - eu) * (1.0 - ev))
+}
+
+/// Along one axis: how much lies in the first half of a period, and how much in the border. Texels are means, and between
+/// their centres their values are interpolated.
+#[inline(always)]
+fn fields(u: f32, side: f32, inverse: f32, border_half: f32) -> (f32, f32) {
+    let at = u * side - 0.5;
+    let texel = floor(at);
+    let part = at - texel;
+    // The weight of everything up to a point: two texels, whose windows have three ends.
+    let (f0, b0) = up_to(texel * inverse, border_half);
+    let (f1, b1) = up_to((texel + 1.0) * inverse, border_half);
+    let (f2, b2) = up_to((texel + 2.0) * inverse, border_half);
+    let mix = |x0: f32, x1: f32, x2: f32| ((x1 - x0) + ((x2 - x1) - (x1 - x0)) * part) * side;
+    (mix(f0, f1, f2), mix(b0, b1, b2))
+}
+
+/// The length of the first half and of the border from 0 to x.
+#[inline(always)]
+fn up_to(x: f32, border_half: f32) -> (f32, f32) {
+    let whole = floor(x);
+    let rest = x - whole;
+    let border = whole * (2.0 * border_half) + min(rest, border_half) + max(rest - (1.0 - border_half), 0.0);
+    (0.5 * whole + min(rest, 0.5), border)
 }

@@ -15,7 +15,7 @@ pub struct Scene {
     pub camera: Camera,
     /// Lights, in the order in which their contributions are added.
     pub lights: Vec<Light>,
-    /// Bodies, in the order of the scene. The first opaque plane or box with a positive [`Geom::reflectance`] is the only mirror.
+    /// Bodies, in the order of the scene. The first opaque plane with a positive [`Geom::reflectance`] is the only mirror.
     pub geoms: Vec<Geom>,
     /// The texture behind all geoms, seen from its centre; black where it is `None`.
     pub sky: Option<Arc<CubeMap>>,
@@ -163,9 +163,10 @@ pub struct Geom {
     pub specular: f32,
     /// How small highlights are, 0 to 1: they fall off with the power `128 * shininess`.
     pub shininess: f32,
-    /// How much a plane or a box mirrors the other geoms, 0 to 1.
+    /// How much a plane mirrors the other geoms, 0 to 1.
     pub reflectance: f32,
-    /// Whether it is drawn after all others, mixed with what is behind it. In MuJoCo, what has an opacity below 0.995.
+    /// Whether a plane is drawn after all others, mixed with what is behind it. A plane with an opacity below 0.995 always is;
+    /// other shapes are opaque unless hidden.
     pub transparent: bool,
     /// The texture of a plane. Other shapes are drawn without.
     pub texture: Option<Checker>,
