@@ -92,6 +92,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-gym", &["foveate-core"]),
     ("foveate-learn", &["foveate-core", "foveate-kernels"]),
     ("foveate-train", &["foveate-core", "foveate-evolve", "foveate-kernels", "foveate-learn"]),
+    ("foveate-render", &["foveate-core", "foveate-kernels"]),
     ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
     (
         "foveate-run",

@@ -1,0 +1,74 @@
+//! The CPU time of pictures of the DeepMind Control suite, beside that of software OpenGL in the same run.
+//!
+//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example frames -- [STATES] [LEVEL]` prints, for each task and size, the
+//! milliseconds of CPU per picture with and without anti-aliasing, those of dm_control with MUJOCO_GL=egl and one thread, and
+//! their ratio. LEVEL: `portable`, `avx2`, `avx512` or `neon`.
+
+#[path = "../tests/oracle/mod.rs"]
+mod oracle;
+
+use foveate_kernels::Level;
+use foveate_render::{RenderSettings, Renderer, Scene};
+use oracle::{Oracle, TASKS};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Times that all scenes are drawn; the fastest counts.
+const ROUNDS: usize = 7;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let states: usize = arguments.next().map_or(Ok(20), |text| text.parse())?;
+    let level = match arguments.next() {
+        Some(name) => Level::named(&name).ok_or("this processor has no such instruction set")?,
+        None => Level::best(),
+    };
+    let sizes = ["240x320", "100x100", "84x84"];
+    let Some(mut oracle) = Oracle::start("timed", states, &TASKS, &sizes) else { return Ok(()) };
+    println!("{level}, ms of CPU per picture: ours, ours without anti-aliasing, OpenGL (ratio)");
+    for name in TASKS {
+        let (sky, count) = oracle.task().ok_or("the script ended early")?;
+        let states: Vec<_> = (0..count).map(|_| oracle.state(&sky)).collect();
+        let scenes: Vec<&Scene> = states.iter().map(|state| &state.scene).collect();
+        print!("{name:18}");
+        for size in 0..sizes.len() {
+            let picture = &states[0].pictures[size];
+            let settings = RenderSettings::new(picture.width, picture.height);
+            let smooth = time(&settings, level, &scenes)?;
+            let plain = time(&RenderSettings { antialias: false, ..settings }, level, &scenes)?;
+            let mut theirs: Vec<f64> =
+                states.iter().map(|state| state.pictures[size].seconds * 1e3).collect();
+            theirs.sort_by(f64::total_cmp);
+            let theirs = theirs[theirs.len() / 2];
+            print!("  {smooth:.3} {plain:.3} {theirs:.1} ({:.0})", theirs / smooth);
+        }
+        println!();
+    }
+    Ok(())
+}
+
+/// Milliseconds of this thread per picture.
+fn time(
+    settings: &RenderSettings,
+    level: Level,
+    scenes: &[&Scene],
+) -> Result<f64, Box<dyn std::error::Error>> {
+    let mut renderer = Renderer::with_level(settings, level)?;
+    let mut rgb = vec![0; renderer.bytes()];
+    let mut best = f64::INFINITY;
+    let mut sum = 0_u64;
+    for _ in 0..ROUNDS {
+        let start = cpu_seconds();
+        for scene in scenes {
+            renderer.draw(scene, &mut rgb)?;
+            sum += u64::from(rgb[rgb.len() / 2]);
+        }
+        best = best.min((cpu_seconds() - start) / scenes.len() as f64);
+    }
+    assert!(sum > 0, "black pictures");
+    Ok(best * 1e3)
+}
+
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

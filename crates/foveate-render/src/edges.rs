@@ -1,0 +1,450 @@
+//! Pixels on the edges of geoms: the mean of four samples, each of them as bright as its geom is in that pixel.
+
+use foveate_kernels::plain::Plain;
+
+use crate::frame::Frame;
+use crate::lanes::{LANES, Wide, Words, add_bytes, dot, max, select};
+use crate::layer::{Layer, PLANE, SKY};
+use crate::light::{lit, packed};
+use crate::rows::{paint, points};
+use crate::view::View;
+
+/// Where the samples are, in pixels from a pixel's upper left corner: those of llvmpipe.
+const SAMPLES: [[f32; 2]; 4] = [[0.375, 0.875], [0.875, 0.625], [0.125, 0.375], [0.625, 0.125]];
+
+/// Edge pixels that are smoothed together.
+const CHUNK: usize = 256;
+
+/// The cosine between the line of sight and the normal of the outermost face that is seen of a round shape: OpenGL draws 28.
+const STEEPEST: f32 = 0.11;
+
+/// No link in a list.
+const END: u16 = u16::MAX;
+
+/// What smoothing needs of a picture.
+#[derive(Debug, Clone)]
+pub(crate) struct EdgeBuffers {
+    /// What is in front, with one more block on both sides of each row and one more row above and below.
+    front: Vec<Words>,
+    /// The picture without bodies.
+    under: Vec<Words>,
+    /// The picture without bodies and without what the mirror shows.
+    bare: Vec<Words>,
+    /// What is in front in the mirror, padded like `front`.
+    mirror_front: Vec<Words>,
+    /// Its colours.
+    mirror_colour: Vec<Words>,
+    /// The places of edge pixels of this picture: rows in the upper half.
+    places: Vec<u32>,
+    /// For each body, then for each plane: its first link.
+    heads: Vec<u16>,
+    /// Which heads lead somewhere.
+    touched: Vec<u32>,
+    /// An edge pixel where something may be seen, and the next such.
+    links: Vec<(u16, u16)>,
+    chunk: Box<Chunk>,
+}
+
+/// Numbers of each pixel of a chunk.
+#[derive(Debug, Clone)]
+struct Chunk {
+    x: [f32; CHUNK],
+    y: [f32; CHUNK],
+    depth: [[f32; CHUNK]; 4],
+    seen: [[u32; CHUNK]; 4],
+    /// Sums of the first and third byte of colours, and of the second.
+    even: [u32; CHUNK],
+    odd: [u32; CHUNK],
+}
+
+impl EdgeBuffers {
+    pub(crate) fn new(blocks: usize, height: usize) -> EdgeBuffers {
+        EdgeBuffers {
+            front: vec![[0; LANES]; (blocks + 2) * (height + 2)],
+            under: vec![[0; LANES]; blocks * height],
+            bare: vec![[0; LANES]; blocks * height],
+            mirror_front: vec![[0; LANES]; (blocks + 2) * (height + 2)],
+            mirror_colour: vec![[0; LANES]; blocks * height],
+            places: Vec::with_capacity(blocks * LANES * height),
+            heads: Vec::new(),
+            touched: Vec::new(),
+            links: Vec::with_capacity(5 * CHUNK),
+            chunk: Box::new(Chunk {
+                x: [0.0; CHUNK],
+                y: [0.0; CHUNK],
+                depth: [[0.0; CHUNK]; 4],
+                seen: [[0; CHUNK]; 4],
+                even: [0; CHUNK],
+                odd: [0; CHUNK],
+            }),
+        }
+    }
+
+    /// Keeps what is in front in row `y`, and its colours without bodies.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, y: usize, width: usize, front: &[Words], under: &[Words]) {
+        let blocks = front.len();
+        keep_padded(&mut self.front[(y + 1) * (blocks + 2)..][..blocks + 2], width, front);
+        self.under[y * blocks..][..blocks].copy_from_slice(under);
+    }
+
+    /// Keeps the colours of row `y` without bodies and without what the mirror shows.
+    #[inline(always)]
+    pub(crate) fn keep_bare(&mut self, y: usize, bare: &[Words]) {
+        self.bare[y * bare.len()..][..bare.len()].copy_from_slice(bare);
+    }
+
+    /// Keeps what is in front in the mirror in row `y`, with its colours; `None` if that is nothing.
+    #[inline(always)]
+    pub(crate) fn keep_mirror(&mut self, y: usize, width: usize, mirror: Option<(&[Words], &[Words])>) {
+        let blocks = width.div_ceil(LANES);
+        let row = &mut self.mirror_front[(y + 1) * (blocks + 2)..][..blocks + 2];
+        if let Some((front, colour)) = mirror {
+            keep_padded(row, width, front);
+            self.mirror_colour[y * blocks..][..blocks].copy_from_slice(colour);
+        } else {
+            row.fill([SKY; LANES]);
+        }
+    }
+}
+
+/// Copies a row, and repeats its first and last pixel beyond the picture: nothing else begins there.
+#[inline(always)]
+fn keep_padded(row: &mut [Words], width: usize, front: &[Words]) {
+    let blocks = front.len();
+    row[1..=blocks].copy_from_slice(front);
+    let (first, last) = (front[0][0], front[(width - 1) / LANES][(width - 1) % LANES]);
+    row[0] = [first; LANES];
+    row[blocks + 1] = [last; LANES];
+    if width % LANES != 0 {
+        row[blocks][width % LANES..].fill(last);
+    }
+}
+
+/// Smooths the edges of a picture.
+pub(crate) struct SmoothEdges<'a> {
+    pub(crate) frame: &'a Frame,
+    pub(crate) view: &'a View,
+    pub(crate) layer: &'a Layer,
+    pub(crate) edges: &'a mut EdgeBuffers,
+    pub(crate) rgb: &'a mut [u8],
+}
+
+impl Plain for SmoothEdges<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let SmoothEdges { frame, view, layer, edges, rgb } = self;
+        let things = frame.bodies.len() + frame.planes.len();
+        edges.heads.clear();
+        edges.heads.resize(things, END);
+        edges.touched.clear();
+        edges.touched.reserve(things);
+        if frame.mirror.is_some() && !(frame.mirrored_bodies.is_empty() && frame.mirrored_planes.is_empty()) {
+            find(&mut edges.mirror_front, &mut edges.places, view);
+            let mut done = 0;
+            while done < edges.places.len() {
+                let end = (done + CHUNK).min(edges.places.len());
+                smooth::<true>(frame, view, layer, edges, done..end, rgb);
+                done = end;
+            }
+        }
+        find(&mut edges.front, &mut edges.places, view);
+        let mut done = 0;
+        while done < edges.places.len() {
+            let end = (done + CHUNK).min(edges.places.len());
+            smooth::<false>(frame, view, layer, edges, done..end, rgb);
+            done = end;
+        }
+    }
+}
+
+/// Lists the pixels beside which something else is in front.
+#[inline(always)]
+fn find(front: &mut [Words], places: &mut Vec<u32>, view: &View) {
+    places.clear();
+    let wide = view.width.div_ceil(LANES) + 2;
+    // Above the first row and below the last, nothing else begins.
+    front.copy_within(wide..2 * wide, 0);
+    front.copy_within(view.height * wide..(view.height + 1) * wide, (view.height + 1) * wide);
+    let front = front.as_flattened();
+    let stride = wide * LANES;
+    for y in 0..view.height {
+        for b in 1..wide - 1 {
+            let at = (y + 1) * stride + b * LANES;
+            let here = block(front, at);
+            let others = [
+                block(front, at - 1),
+                block(front, at + 1),
+                block(front, at - stride),
+                block(front, at + stride),
+            ];
+            let mut differ = [0; LANES];
+            for other in others {
+                for i in 0..LANES {
+                    differ[i] |= here[i] ^ other[i];
+                }
+            }
+            let mut bits = 0;
+            for i in 0..LANES {
+                bits |= differ[i];
+            }
+            if bits != 0 {
+                let x = (b - 1) * LANES;
+                for (i, &differ) in differ.iter().enumerate() {
+                    if differ != 0 && x + i < view.width {
+                        places.push((y as u32) << 16 | (x + i) as u32);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn block(front: &[u32], at: usize) -> &Words {
+    front[at..at + LANES].first_chunk().expect("a slice of as many lanes")
+}
+
+/// Smooths some of the listed pixels: those of the picture, or those in the mirror.
+#[inline(always)]
+fn smooth<const MIRROR: bool>(
+    frame: &Frame,
+    view: &View,
+    layer: &Layer,
+    edges: &mut EdgeBuffers,
+    range: std::ops::Range<usize>,
+    rgb: &mut [u8],
+) {
+    let EdgeBuffers { front, under, bare, mirror_front, mirror_colour, places, heads, touched, links, chunk } =
+        edges;
+    let direct_front = front.as_flattened();
+    let front = if MIRROR { mirror_front.as_flattened() } else { direct_front };
+    let under = under.as_flattened_mut();
+    let layer_front = layer.front.as_flattened();
+    let bodies = if MIRROR { &frame.mirrored_bodies } else { &frame.bodies };
+    let stride = view.width.div_ceil(LANES) * LANES;
+    let wide = stride + 2 * LANES;
+    let places = &places[range];
+    let count = places.len();
+    links.clear();
+    touched.clear();
+    for (edge, &place) in places.iter().enumerate() {
+        let (x, y) = ((place & 0xffff) as usize, (place >> 16) as usize);
+        chunk.x[edge] = view.ray_x(x as f32);
+        chunk.y[edge] = view.ray_y(y as f32);
+        let at = (y + 1) * wide + LANES + x;
+        let seen = [front[at], front[at - 1], front[at + 1], front[at - wide], front[at + wide]];
+        for (i, &thing) in seen.iter().enumerate() {
+            if thing == SKY || seen[..i].contains(&thing) {
+                continue;
+            }
+            let head = head(thing, frame);
+            if heads[head] == END {
+                touched.push(thing);
+            }
+            links.push((edge as u16, heads[head]));
+            heads[head] = (links.len() - 1) as u16;
+        }
+        // Behind a body, planes may begin and end.
+        let behind = if MIRROR { SKY } else { layer_front[y * stride + x] };
+        if behind != SKY && !seen.contains(&behind) {
+            let head = head(behind, frame);
+            if heads[head] == END {
+                touched.push(behind);
+            }
+            links.push((edge as u16, heads[head]));
+            heads[head] = (links.len() - 1) as u16;
+        }
+    }
+    for s in 0..4 {
+        chunk.depth[s][..count].fill(view.far);
+        chunk.seen[s][..count].fill(SKY);
+    }
+    chunk.even[..count].fill(0);
+    chunk.odd[..count].fill(0);
+    for &thing in touched.iter() {
+        let mut at = heads[head(thing, frame)];
+        while at != END {
+            let lanes = Lanes::take(links, &mut at, chunk);
+            for (s, [dx, dy]) in SAMPLES.iter().enumerate() {
+                let (mut x, mut y) = ([0.0; LANES], [0.0; LANES]);
+                for i in 0..LANES {
+                    x[i] = lanes.x[i] + dx * view.pixel;
+                    y[i] = lanes.y[i] - dy * view.pixel;
+                }
+                let t = if thing & PLANE == 0 {
+                    bodies[thing as usize].solid.depth(&x, &y)
+                } else if MIRROR {
+                    frame.mirrored_planes[(thing & !PLANE) as usize].0.depth(&x, &y)
+                } else {
+                    frame.planes[(thing & !PLANE) as usize].depth(&x, &y)
+                };
+                let mut near = [view.near; LANES];
+                if MIRROR && let Some(mirror) = frame.mirror {
+                    near = frame.planes[mirror as usize].depth(&x, &y);
+                }
+                for i in 0..LANES {
+                    let edge = lanes.edges[i];
+                    let depth = &mut chunk.depth[s][edge];
+                    if t[i] >= near[i] && t[i] < *depth {
+                        *depth = t[i];
+                        chunk.seen[s][edge] = thing;
+                    }
+                }
+            }
+        }
+    }
+    for &thing in touched.iter() {
+        if thing & PLANE == 0 {
+            add_body::<MIRROR>(frame, view, chunk, links, heads[thing as usize], thing);
+        }
+        heads[head(thing, frame)] = END;
+    }
+    for (edge, &place) in places.iter().enumerate() {
+        let (x, y) = ((place & 0xffff) as usize, (place >> 16) as usize);
+        let at = y * stride + x;
+        let (mut even, mut odd) = (chunk.even[edge], chunk.odd[edge]);
+        for s in 0..4 {
+            let thing = chunk.seen[s][edge];
+            if thing & PLANE == 0 {
+                continue;
+            }
+            if MIRROR && thing == SKY {
+                continue;
+            }
+            // A plane that is not in front at the centre is as bright as in the pixel beside.
+            let is_at = |x: usize, y: usize| {
+                if MIRROR {
+                    front[(y + 1) * wide + LANES + x] == thing
+                } else {
+                    layer_front[y * stride + x] == thing
+                }
+            };
+            let mut from = at;
+            if !is_at(x, y) {
+                let beside = [
+                    (x > 0).then(|| (x - 1, y)),
+                    (x + 1 < view.width).then_some((x + 1, y)),
+                    (y > 0).then(|| (x, y - 1)),
+                    (y + 1 < view.height).then_some((x, y + 1)),
+                ];
+                let beside = beside.into_iter().flatten().find(|&(x, y)| is_at(x, y));
+                from = beside.map_or(at, |(x, y)| y * stride + x);
+            }
+            let colour = if MIRROR { mirror_colour.as_flattened()[from] } else { under[from] };
+            even += colour & 0x00ff_00ff;
+            odd += colour >> 8 & 0x00ff_00ff;
+        }
+        let mut colour = ((even + 0x0002_0002) >> 2 & 0x00ff_00ff) | ((odd + 2) >> 2 & 0xff) << 8;
+        if MIRROR {
+            colour = add_bytes(bare.as_flattened()[at], colour);
+            under[at] = colour;
+        }
+        if !MIRROR || direct_front[(y + 1) * wide + LANES + x] & PLANE != 0 {
+            rgb[(y * view.width + x) * 3..][..3].copy_from_slice(&colour.to_le_bytes()[..3]);
+        }
+    }
+}
+
+/// Adds a body's colour to the pixels in whose samples it is in front.
+#[inline(always)]
+fn add_body<const MIRROR: bool>(
+    frame: &Frame,
+    view: &View,
+    chunk: &mut Chunk,
+    links: &[(u16, u16)],
+    from: u16,
+    thing: u32,
+) {
+    let body = if MIRROR { &frame.mirrored_bodies[thing as usize] } else { &frame.bodies[thing as usize] };
+    let mut at = from;
+    while at != END {
+        let lanes = Lanes::take(links, &mut at, chunk);
+        let (mut x, mut y, mut times, mut depth) = ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        for (s, [dx, dy]) in SAMPLES.iter().enumerate() {
+            for i in 0..LANES {
+                let here = chunk.seen[s][lanes.edges[i]] == thing;
+                let part = select(here, 1.0, 0.0);
+                x[i] += part * dx;
+                y[i] += part * dy;
+                times[i] += part;
+                depth[i] = select(here, chunk.depth[s][lanes.edges[i]], depth[i]);
+            }
+        }
+        for i in 0..LANES {
+            let inverse = 1.0 / select(times[i] > 0.0, times[i], 1.0);
+            x[i] = lanes.x[i] + x[i] * inverse * view.pixel;
+            y[i] = lanes.y[i] - y[i] * inverse * view.pixel;
+        }
+        let middle = body.solid.depth(&x, &y);
+        for i in 0..LANES {
+            // Rounding may miss the body.
+            depth[i] = select(middle[i] >= view.near, middle[i], depth[i]);
+        }
+        let p = points(&x, &y, &depth);
+        let n = body.solid.normal(&p);
+        // OpenGL draws flat faces, and computes their colour at the pixel's centre, even beside the face.
+        let mut on_face = [[0.0; LANES]; 3];
+        for i in 0..LANES {
+            let (p, mut n) = ([p[0][i], p[1][i], p[2][i]], [n[0][i], n[1][i], n[2][i]]);
+            let ray = [lanes.x[i] + 0.5 * view.pixel, lanes.y[i] - 0.5 * view.pixel, 1.0];
+            let length = dot(ray, ray).sqrt();
+            // With 28 faces around, none is seen at a smaller angle.
+            let away = max(dot(n, ray) + STEEPEST * length, 0.0) / (length * length);
+            for k in 0..3 {
+                n[k] -= away * ray[k];
+            }
+            let t = dot(n, p) / dot(n, ray);
+            for k in 0..3 {
+                on_face[k][i] = ray[k] * t;
+            }
+        }
+        let n = if body.solid.is_round() { body.solid.normal(&on_face) } else { n };
+        let colour = if MIRROR {
+            packed(&lit(&frame.mirrored_lamps, &body.paint, &on_face, &n))
+        } else {
+            paint(frame, body, &on_face, &n)
+        };
+        for i in 0..lanes.count {
+            let (edge, times) = (lanes.edges[i], times[i] as u32);
+            chunk.even[edge] += times * (colour[i] & 0x00ff_00ff);
+            chunk.odd[edge] += times * (colour[i] >> 8 & 0x00ff_00ff);
+        }
+    }
+}
+
+/// Edge pixels of one list.
+struct Lanes {
+    edges: [usize; LANES],
+    /// How many there are; the last one fills the other lanes.
+    count: usize,
+    x: Wide,
+    y: Wide,
+}
+
+impl Lanes {
+    #[inline(always)]
+    fn take(links: &[(u16, u16)], at: &mut u16, chunk: &Chunk) -> Lanes {
+        let mut lanes = Lanes { edges: [0; LANES], count: 0, x: [0.0; LANES], y: [0.0; LANES] };
+        let mut last = 0;
+        for i in 0..LANES {
+            if *at != END {
+                let (edge, next) = links[*at as usize];
+                last = edge as usize % CHUNK;
+                *at = next;
+                lanes.count += 1;
+            }
+            lanes.edges[i] = last;
+            lanes.x[i] = chunk.x[last];
+            lanes.y[i] = chunk.y[last];
+        }
+        lanes
+    }
+}
+
+#[inline(always)]
+fn head(thing: u32, frame: &Frame) -> usize {
+    if thing & PLANE == 0 { thing as usize } else { frame.bodies.len() + (thing & !PLANE) as usize }
+}
