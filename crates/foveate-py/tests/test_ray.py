@@ -15,6 +15,9 @@ import pytest
 import foveate
 from foveate._native import RolloutWorker
 
+# Workers of a cluster host Atari with the interpreter that runs these tests.
+os.environ.setdefault("FOVEATE_PYTHON", sys.executable)
+
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
 from ray.cluster_utils import Cluster  # noqa: E402
@@ -159,6 +162,25 @@ def test_the_driver_is_killed_and_resumed(tmp_path, here):
     assert ended.returncode == 0, ended.stderr
     assert "rollouts on a cluster" in ended.stdout + ended.stderr
     assert outcome(tmp_path / "runs" / "killed") == here
+
+
+def test_actors_of_v_trace_play_pong_on_two_nodes(nodes, tmp_path):
+    """One learner here, its actors on the cluster."""
+    pytest.importorskip("ale_py", reason="Atari is not installed")
+    sets = {
+        "videos": False, "workers": 2, "recipe.max_steps": 100, "recipe.selection.tracks": 2, "recipe.selection.final_tracks": 2,
+        "recipe.selection.report_tracks": 2, "recipe.stage.0.steps": 600, "recipe.stage.0.tracks": 4, "recipe.stage.0.unroll": 10,
+        "recipe.stage.0.batch": 4, "recipe.stage.0.epochs": 1, "agent.config.channels": 12, "agent.config.query_hidden": [16],
+        "agent.config.answer_hidden": [16], "agent.config.units": 16, "agent.config.trunk": 16,
+    }
+
+    def learn(name, **arguments):
+        return outcome(foveate.train("pong", preset="s3ta-small", set=sets, runs=tmp_path, name=name, **arguments))
+
+    here = learn("here")
+    assert any(line.get("event") == "generation" for line in here[0])
+    with RayCluster() as cluster:
+        assert learn("there", cluster=cluster) == here
 
 
 def test_what_is_wrong_is_said(nodes, tmp_path):
