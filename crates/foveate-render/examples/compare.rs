@@ -4,6 +4,8 @@
 //! OpenGL's, and eight times the difference. MODE: `default`, `distracting`, or letters of what to leave out: `s` shadows,
 //! `r` reflections, `a` anti-aliasing.
 
+#![allow(clippy::print_stdout, reason = "what the example is for")]
+
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
 

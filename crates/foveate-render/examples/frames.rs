@@ -1,8 +1,11 @@
 //! The CPU time of pictures of the DeepMind Control suite, beside that of software OpenGL in the same run.
 //!
-//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example frames -- [STATES] [LEVEL]` prints, for each task and size, the
-//! milliseconds of CPU per picture with and without anti-aliasing, those of dm_control with MUJOCO_GL=egl and one thread, and
-//! their ratio. LEVEL: `portable`, `avx2`, `avx512` or `neon`.
+//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example frames -- [STATES] [LEVEL] [WITHOUT]` prints, for each task and size, the
+//! milliseconds of CPU per picture with and without anti-aliasing, those of `dm_control` with `MUJOCO_GL=egl` and one thread, and
+//! their ratio. LEVEL: `portable`, `avx2`, `avx512` or `neon`. WITHOUT: letters of what our pictures
+//! leave out: `s` shadows, `r` reflections.
+
+#![allow(clippy::print_stdout, reason = "what the example is for")]
 
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
@@ -22,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(name) => Level::named(&name).ok_or("this processor has no such instruction set")?,
         None => Level::best(),
     };
+    let without = arguments.next().unwrap_or_default();
     let sizes = ["240x320", "100x100", "84x84"];
     let Some(mut oracle) = Oracle::start("timed", states, &TASKS, &sizes) else { return Ok(()) };
     println!("{level}, ms of CPU per picture: ours, ours without anti-aliasing, OpenGL (ratio)");
@@ -32,7 +36,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         print!("{name:18}");
         for size in 0..sizes.len() {
             let picture = &states[0].pictures[size];
-            let settings = RenderSettings::new(picture.width, picture.height);
+            let settings = RenderSettings {
+                shadows: !without.contains('s'),
+                reflections: !without.contains('r'),
+                ..RenderSettings::new(picture.width, picture.height)
+            };
             let smooth = time(&settings, level, &scenes)?;
             let plain = time(&RenderSettings { antialias: false, ..settings }, level, &scenes)?;
             let mut theirs: Vec<f64> =

@@ -116,7 +116,7 @@ fn keep_padded(row: &mut [Words], width: usize, front: &[Words]) {
     let (first, last) = (front[0][0], front[(width - 1) / LANES][(width - 1) % LANES]);
     row[0] = [first; LANES];
     row[blocks + 1] = [last; LANES];
-    if width % LANES != 0 {
+    if !width.is_multiple_of(LANES) {
         row[blocks][width % LANES..].fill(last);
     }
 }

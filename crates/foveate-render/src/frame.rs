@@ -27,7 +27,8 @@ pub(crate) struct Cast {
     pub(crate) plane: u32,
     pub(crate) lamp: usize,
     pub(crate) body: usize,
-    pub(crate) hull: Hull,
+    /// Where it may be.
+    pub(crate) polygon: Polygon,
 }
 
 /// A scene in the camera's frame. Its lists are reused from picture to picture.
@@ -102,7 +103,7 @@ impl Frame {
         self.shadow.clear();
         self.all.clear();
         for light in &scene.lights {
-            let Some(lamp) = Lamp::new(light, view, &scene.shadow_volume) else { continue };
+            let Some(lamp) = Lamp::new(light, view, scene.shadow_volume) else { continue };
             let shadow = settings.shadows && light.casts_shadow && light.kind != LightKind::Point;
             if shadow { &mut self.shadow } else { &mut self.plain }.push(lamp);
             self.all.push(lamp);
@@ -149,18 +150,18 @@ impl Frame {
                     if !light.can_shade(caster.ends, plane.at, plane.radius()) {
                         continue;
                     }
-                    let hull = match light.shadow_on_plane(caster.ends, plane.at, plane.axes[2]) {
+                    let polygon = match light.shadow_on_plane(caster.ends, plane.at, plane.axes[2]) {
                         Shadow::Nowhere => continue,
-                        Shadow::Between(ends) => view.hull(ends),
-                        Shadow::Anywhere => Hull::all(view),
+                        Shadow::Between(ends) => plane.around(ends, view),
+                        Shadow::Anywhere => self.polygons[number].clone(),
                     };
-                    if !hull.rows.is_empty() {
+                    if !polygon.rows.is_empty() {
                         check(
                             "pairs of a plane and a body that may shade it",
                             self.casts.len() + 1,
                             MOST_PAIRS,
                         )?;
-                        self.casts.push(Cast { plane: number as u32, lamp, body, hull });
+                        self.casts.push(Cast { plane: number as u32, lamp, body, polygon });
                     }
                 }
             }

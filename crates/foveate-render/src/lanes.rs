@@ -124,6 +124,7 @@ pub(crate) fn mix_bytes(a: u32, b: u32, part: u32) -> u32 {
 
 /// 2^x, relative error below 1e-6, 0 for very negative x.
 #[inline(always)]
+#[expect(clippy::approx_constant, reason = "fitted, not ln 2")]
 fn exp2(x: f32) -> f32 {
     let x = min(max(x, -126.0), 126.0);
     let whole = floor(x + 0.5);

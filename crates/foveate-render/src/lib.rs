@@ -21,6 +21,7 @@
     clippy::needless_range_loop,
     reason = "loops over the lanes of several arrays, which become vector instructions"
 )]
+#![allow(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch, which lanes do not have")]
 
 mod cube_map;
 mod edges;

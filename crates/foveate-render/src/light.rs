@@ -36,7 +36,7 @@ pub(crate) struct Lamp {
 
 impl Lamp {
     /// `None` for a light that is not finite.
-    pub(crate) fn new(light: &Light, view: &View, volume: &ShadowVolume) -> Option<Lamp> {
+    pub(crate) fn new(light: &Light, view: &View, volume: ShadowVolume) -> Option<Lamp> {
         let direction = unit(light.direction);
         let numbers = [
             light.position,

@@ -1,7 +1,10 @@
 //! Planes: their visibility, their texture, and their light, which OpenGL computes at the points of a grid and interpolates.
 
-use crate::lanes::{LANES, V3, Wide, Wide3, Words, add, clamp01, dot, floor, max, min, pack, scale, select};
+use crate::lanes::{
+    LANES, V3, Wide, Wide3, Words, add, clamp01, cross, dot, floor, max, min, pack, scale, select, sub,
+};
 use crate::light::{Lamps, MAX_SHADOWS, Paint, lit};
+use crate::solid::Ends;
 use crate::view::{Polygon, View, mirror_direction, mirror_point};
 use crate::{Checker, Geom};
 
@@ -199,6 +202,22 @@ impl Plane {
         let corner = |x: f32, y: f32| add(self.at, add(scale(self.axes[0], x), scale(self.axes[1], y)));
         let [x, y] = self.size;
         Polygon::new(view, [corner(-x, -y), corner(x, -y), corner(x, y), corner(-x, y)])
+    }
+
+    /// The picture of a rectangle on it around two circles.
+    pub(crate) fn around(&self, circles: Ends, view: &View) -> Polygon {
+        let [a, b] = circles.centres;
+        let (way, radius) = (sub(b, a), circles.radius);
+        let length = dot(way, way).sqrt();
+        let along = if length > 1e-6 { scale(way, radius / length) } else { scale(self.axes[0], radius) };
+        let across = cross(self.axes[2], along);
+        let corners = [
+            sub(sub(a, along), across),
+            sub(add(b, along), across),
+            add(add(b, along), across),
+            add(sub(a, along), across),
+        ];
+        Polygon::new(view, corners)
     }
 
     /// The radius of a sphere around its centre that holds it.

@@ -117,11 +117,14 @@ impl Row<'_> {
         }
         let base = &layer.base[row.clone()];
         rows.colour.copy_from_slice(base);
+        if !frame.polygons.iter().any(|polygon| polygon.rows.contains(&y)) {
+            return;
+        }
         for (k, lamp) in frame.shadow.iter().enumerate() {
             let dark = &mut rows.dark[k];
             dark.fill([0; LANES]);
-            for cast in frame.casts.iter().filter(|cast| cast.lamp == k && cast.hull.rows.contains(&y)) {
-                let span = cast.hull.span(y, view.width);
+            for cast in frame.casts.iter().filter(|cast| cast.lamp == k && cast.polygon.rows.contains(&y)) {
+                let span = cast.polygon.span(y, view.width);
                 let n = frame.planes[cast.plane as usize].axes[2];
                 for b in span.start / LANES..span.end.div_ceil(LANES) {
                     let mut here = of(&ground[b], PLANE | cast.plane);

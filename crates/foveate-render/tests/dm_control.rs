@@ -45,7 +45,8 @@ fn check(mode: &str, states: usize, limit: f64) {
     let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
     let Some(mut oracle) = Oracle::start(mode, states, &TASKS, &sizes) else { return };
     let mut wrong = vec![];
-    println!("{mode}, {states} states, mean difference of 255 (worst picture; bytes more than 16 off)");
+    let mut table =
+        format!("{mode}, {states} states, mean difference of 255 (worst picture; bytes more than 16 off)\n");
     for name in TASKS {
         let (sky, count) = oracle.task().expect("a task for each name");
         let mut renderers = SIZES.map(|(height, width)| {
@@ -63,17 +64,18 @@ fn check(mode: &str, states: usize, limit: f64) {
                 difference.add(&rgb, &picture.rgb);
             }
         }
-        print!("{name:18}");
+        table.push_str(&format!("{name:18}"));
         for (difference, size) in differences.iter().zip(&sizes) {
             let (mean, worst, far) = (difference.mean(), difference.worst, 100.0 * difference.far());
-            print!("  {size} {mean:.3} ({worst:.3}; {far:.2} %)");
+            table.push_str(&format!("  {size} {mean:.3} ({worst:.3}; {far:.2} %)"));
             // A mean of nothing is NaN.
             if mean.is_nan() || mean > limit {
                 wrong.push(format!("{name} at {size}: {mean:.3}"));
             }
         }
-        println!();
+        table.push('\n');
     }
+    eprint!("{table}");
     assert!(oracle.task().is_none(), "more tasks than names");
     assert!(wrong.is_empty(), "further than {limit} from OpenGL: {}", wrong.join(", "));
 }

@@ -297,7 +297,7 @@ fn hostile_scenes_are_drawn_or_refused() {
 fn thousands_of_geoms_are_drawn() {
     let mut scene = scene();
     let ball = |i: usize| Geom {
-        shape: if i % 50 == 0 { Shape::Plane } else { Shape::Sphere },
+        shape: if i.is_multiple_of(50) { Shape::Plane } else { Shape::Sphere },
         size: [0.02; 3],
         position: [(i % 50) as f32 * 0.05 - 1.25, (i / 50) as f32 * 0.05, 0.5],
         ..Geom::default()

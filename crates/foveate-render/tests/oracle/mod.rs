@@ -1,6 +1,6 @@
 //! Scenes of the DeepMind Control suite and the pictures that software OpenGL makes of them, from `oracle/scenes.py`.
 //!
-//! `FOVEATE_WORLDS_PYTHON` names a Python with MuJoCo, dm_control and EGL; without it the tests print that they were skipped.
+//! `FOVEATE_WORLDS_PYTHON` names a Python with MuJoCo, `dm_control` and EGL; without it the tests print that they were skipped.
 #![allow(dead_code, unreachable_pub)] // the tests and the example use different parts
 
 use std::io::{BufReader, Read};
