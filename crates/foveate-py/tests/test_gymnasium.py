@@ -197,3 +197,30 @@ def test_other_worlds_have_their_names():
     assert ends == [False] * 4 + [True]
     with pytest.raises(foveate.errors.OptionError, match="no environment is called \"four-room\""):
         foveate.envs.World("four-room")
+
+
+def test_the_wrappers_of_training_scripts_see_no_difference():
+    """The wrappers in which single-file trainings (CleanRL's PPO for continuous actions) put every environment."""
+    wrappers = gymnasium.wrappers
+
+    def batch(name):
+        def one():
+            env = wrappers.FlattenObservation(gymnasium.make(name))
+            env = wrappers.ClipAction(wrappers.RecordEpisodeStatistics(env))
+            env = wrappers.NormalizeObservation(env)
+            env = wrappers.TransformObservation(env, lambda seen: np.clip(seen, -10, 10), env.observation_space)
+            env = wrappers.NormalizeReward(env, gamma=0.99)
+            return wrappers.TransformReward(env, lambda reward: np.clip(reward, -10, 10))
+
+        return gymnasium.vector.SyncVectorEnv([one, one], autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+
+    ours, theirs = batch("foveate/CarRacing-v3"), batch("CarRacing-v3")
+    assert (ours.single_observation_space, ours.single_action_space) == (theirs.single_observation_space, theirs.single_action_space)
+    assert np.array_equal(ours.reset(seed=1)[0], theirs.reset(seed=1)[0])
+    draw = np.random.default_rng(5)
+    for _ in range(30):
+        action = draw.normal(0, 2, (2, 3)).astype(np.float32)
+        mine, other = ours.step(action), theirs.step(action)
+        for part in range(4):
+            assert np.array_equal(mine[part], other[part])
+    ours.close(), theirs.close()
