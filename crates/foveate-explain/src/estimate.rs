@@ -9,6 +9,8 @@ use foveate_core::Seed;
 use foveate_core::statistics::{has_spread, paired, quantile};
 use serde::Serialize;
 
+/// Fewer episodes have no interval: most of their resamples repeat some of them so often that the interval says nothing.
+pub const FEWEST_EPISODES: usize = 5;
 /// Resamples behind an interval.
 const RESAMPLES: usize = 10_000;
 
@@ -17,7 +19,7 @@ const RESAMPLES: usize = 10_000;
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Its interval; one episode has none, nor have episodes that do not differ enough to say.
+    /// Its interval; one episode has none, nor have fewer than [`FEWEST_EPISODES`] that differ.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -73,6 +75,9 @@ impl Estimate {
         if error <= 1e-12 * value.abs() {
             return Some(Estimate { value, interval: Some([value; 2]) });
         }
+        if n < FEWEST_EPISODES {
+            return Some(Estimate { value, interval: None });
+        }
         let mut rng = Seed::root(0).child("estimate", 0).rng();
         let draws: Vec<Ratio> = (0..resamples)
             .filter_map(|_| {
@@ -83,7 +88,8 @@ impl Estimate {
             .collect();
         let apart: Vec<f64> = draws
             .iter()
-            .filter(|draw| draw.error > 0.0)
+            // Resamples of one episode have no error but that of rounding.
+            .filter(|draw| draw.error > 1e-9 * error)
             .map(|draw| (draw.value - value) / draw.error)
             .collect();
         // Resamples of few different episodes have no error of their own; most must have one.
@@ -175,5 +181,20 @@ mod tests {
         let [low, high] = wide.interval.expect("six");
         assert!(wide.value == 2.5 && low < 1.5 && high > 3.5, "{wide:?}");
         assert_eq!(wide, Estimate::mean(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), "the same digits every time");
+    }
+
+    #[test]
+    fn few_episodes_that_differ_have_no_interval() {
+        let below = [1.0; 5];
+        for n in 2..FEWEST_EPISODES {
+            let found =
+                Estimate::ratio(&[3.0, 3.5, 3.2, 3.1][..n], &below[..n]).expect("something to divide by");
+            assert_eq!(found.interval, None, "{n} episodes");
+        }
+        // Nor is an interval infinite because some resamples repeat one episode up to rounding.
+        let found =
+            Estimate::ratio(&[0.031, 0.035, 0.039, 0.033, 0.032], &below).expect("something to divide by");
+        let [low, high] = found.interval.expect("five differ");
+        assert!(low > 0.02 && high < 0.06, "{low} … {high}");
     }
 }

@@ -55,8 +55,10 @@ def _who(
         if world["world"] is None:
             raise OptionError("a function does not say in which world it acts; name one: world=\"car-racing\"")
         name = getattr(who, "__qualname__", None) or type(who).__name__
+        # A function within a function is called by its own name.
+        name = str(name).rpartition("<locals>.")[2]
         # A function may keep a state of its own, so it plays one episode after the other.
-        return (who, attention, reset, str(name)), 1
+        return (who, attention, reset, name), 1
     return _native.Agent(None if who is None else os.fspath(who), dict(world)), workers
 
 

@@ -7,15 +7,13 @@ use serde::Serialize;
 
 use super::effects::Curves;
 use super::measure::{Measured, Measurement};
-use crate::estimate::{Estimate, sign_flip_p};
+use crate::estimate::{Estimate, FEWEST_EPISODES, sign_flip_p};
 use crate::study::StudyRequest;
 use crate::study::head::ReportHead;
 use crate::study::report_page::count;
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
 const FLOOR: f64 = 0.01;
-/// Fewer episodes give no verdict.
-const FEWEST_EPISODES: usize = 5;
 
 /// Whether the order of a claim is right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
