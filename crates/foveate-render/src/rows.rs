@@ -277,7 +277,8 @@ pub(crate) fn paint(frame: &Frame, body: &Body, p: &Wide3, n: &Wide3) -> Words {
         let added = packed(&lit(std::slice::from_ref(lamp), &body.paint.unlit(), p, n));
         let mut dark = [0; LANES];
         let shaders = frame.shaders(body, k);
-        if !shaders.is_empty() {
+        // What faces away from the light needs no shadow.
+        if !shaders.is_empty() && any(&added) {
             let o = lifted(p, n);
             let (way, end) = lamp.way(&o);
             for &shader in shaders {
