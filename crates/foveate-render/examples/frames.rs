@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let states: usize = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let level = match arguments.next() {
         Some(name) => Level::named(&name).ok_or("this processor has no such instruction set")?,
-        None => Level::best(),
+        None => Level::named("avx2").unwrap_or_else(Level::best), // as `Renderer::new`
     };
     let without = arguments.next().unwrap_or_default();
     let sizes = ["240x320", "100x100", "84x84"];

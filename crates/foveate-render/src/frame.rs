@@ -152,7 +152,8 @@ impl Frame {
                     }
                     let polygon = match light.shadow_on_plane(caster.ends, plane.at, plane.axes[2]) {
                         Shadow::Nowhere => continue,
-                        Shadow::Between(ends) => plane.around(ends, view),
+                        Shadow::Between(ends) if !plane.is_touched_by(ends) => continue,
+                        Shadow::Between(ends) => plane.around(ends, view).within(&self.polygons[number].rows),
                         Shadow::Anywhere => self.polygons[number].clone(),
                     };
                     if !polygon.rows.is_empty() {

@@ -3,7 +3,7 @@
 use foveate_kernels::plain::Plain;
 
 use crate::frame::Frame;
-use crate::lanes::{LANES, Wide, Words, mask, select, select_word};
+use crate::lanes::{LANES, Wide, Words, add_bytes, mask, select, select_word};
 use crate::light::{Lamp, Lamps, MAX_SHADOWS};
 use crate::plane::{Cells, Plane};
 use crate::view::View;
@@ -26,6 +26,8 @@ pub(crate) struct Layer {
     pub(crate) base: Vec<Words>,
     /// What each light that casts shadows adds.
     pub(crate) added: [Vec<Words>; MAX_SHADOWS],
+    /// Colour with all lights, where nothing is in a shadow.
+    pub(crate) still: Vec<Words>,
     /// Depth of other planes in the mirror.
     pub(crate) mirror_depth: Vec<Wide>,
     /// Which other plane is seen in the mirror: its number in [`Frame::mirrored_planes`], with [`PLANE`]; or [`SKY`].
@@ -62,6 +64,7 @@ impl Layer {
             solid: words(),
             base: words(),
             added: std::array::from_fn(|_| Vec::new()),
+            still: words(),
             mirror_depth: numbers(),
             mirror_front: words(),
             mirrored: words(),
@@ -139,6 +142,7 @@ fn draw_row(frame: &Frame, view: &View, columns: &[Wide], sky: &[Words], layer: 
         solid,
         base,
         added,
+        still,
         mirror_depth,
         mirror_front,
         mirrored,
@@ -182,6 +186,17 @@ fn draw_row(frame: &Frame, view: &View, columns: &[Wide], sky: &[Words], layer: 
                 put(&mut base[b], &colours[0], &here);
                 for k in 0..shadows {
                     put(&mut added[k][row.start + b], &colours[1 + k], &here);
+                }
+            }
+        }
+    }
+    let still = &mut still[row.clone()];
+    still.copy_from_slice(base);
+    if seen > 0 {
+        for added in &added[..shadows] {
+            for (still, added) in still.iter_mut().zip(&added[row.clone()]) {
+                for i in 0..LANES {
+                    still[i] = add_bytes(still[i], added[i]);
                 }
             }
         }

@@ -204,6 +204,15 @@ impl Plane {
         Polygon::new(view, [corner(-x, -y), corner(x, -y), corner(x, y), corner(-x, y)])
     }
 
+    /// Whether the rectangle around two circles in its plane touches it.
+    pub(crate) fn is_touched_by(&self, circles: Ends) -> bool {
+        (0..2).all(|k| {
+            let [a, b] = circles.centres.map(|centre| dot(self.axes[k], sub(centre, self.at)));
+            let reach = self.size[k] + circles.radius;
+            !(a.min(b) > reach || a.max(b) < -reach)
+        })
+    }
+
     /// The picture of a rectangle on it around two circles.
     pub(crate) fn around(&self, circles: Ends, view: &View) -> Polygon {
         let [a, b] = circles.centres;

@@ -20,6 +20,8 @@ pub(crate) struct RowBuffers {
     colour: Vec<Words>,
     /// All bits where the light of a pass does not reach a plane.
     dark: [Vec<Words>; MAX_SHADOWS],
+    /// Blocks with such a pixel.
+    shaded: Vec<bool>,
     mirror_depth: Vec<Wide>,
     mirror_front: Vec<Words>,
     mirror_colour: Vec<Words>,
@@ -34,6 +36,7 @@ impl RowBuffers {
             front: words(),
             colour: words(),
             dark: std::array::from_fn(|_| words()),
+            shaded: vec![false; blocks],
             mirror_depth: numbers(),
             mirror_front: words(),
             mirror_colour: words(),
@@ -115,11 +118,11 @@ impl Row<'_> {
                 }
             }
         }
-        let base = &layer.base[row.clone()];
-        rows.colour.copy_from_slice(base);
-        if !frame.polygons.iter().any(|polygon| polygon.rows.contains(&y)) {
+        rows.colour.copy_from_slice(&layer.still[row.clone()]);
+        if !frame.casts.iter().any(|cast| cast.polygon.rows.contains(&y)) {
             return;
         }
+        rows.shaded.fill(false);
         for (k, lamp) in frame.shadow.iter().enumerate() {
             let dark = &mut rows.dark[k];
             dark.fill([0; LANES]);
@@ -141,14 +144,20 @@ impl Row<'_> {
                         here[i] &= hit[i] & covered[i];
                         dark[b][i] |= here[i];
                     }
+                    rows.shaded[b] |= any(&here);
                 }
             }
-            let added = &layer.added[k][row.clone()];
-            for b in 0..blocks {
+        }
+        // The passes are added in their order, as where nothing is in a shadow.
+        for b in (0..blocks).filter(|&b| rows.shaded[b]) {
+            let mut colour = layer.base[row.start + b];
+            for k in 0..frame.shadow.len() {
+                let added = &layer.added[k][row.start + b];
                 for i in 0..LANES {
-                    rows.colour[b][i] = add_bytes(rows.colour[b][i], added[b][i] & !dark[b][i]);
+                    colour[i] = add_bytes(colour[i], added[i] & !rows.dark[k][b][i]);
                 }
             }
+            rows.colour[b] = colour;
         }
     }
 
@@ -268,7 +277,8 @@ pub(crate) fn paint(frame: &Frame, body: &Body, p: &Wide3, n: &Wide3) -> Words {
         let added = packed(&lit(std::slice::from_ref(lamp), &body.paint.unlit(), p, n));
         let mut dark = [0; LANES];
         let shaders = frame.shaders(body, k);
-        if !shaders.is_empty() {
+        // What faces away from the light needs no shadow.
+        if !shaders.is_empty() && any(&added) {
             let o = lifted(p, n);
             let (way, end) = lamp.way(&o);
             for &shader in shaders {

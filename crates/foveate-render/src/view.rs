@@ -208,6 +208,13 @@ impl Polygon {
         Polygon { corners, count, rows }
     }
 
+    /// Its part in some rows.
+    pub(crate) fn within(mut self, rows: &Range<usize>) -> Polygon {
+        let top = self.rows.start.max(rows.start);
+        self.rows = top..self.rows.end.min(rows.end).max(top);
+        self
+    }
+
     /// The pixels of row `y` that it may cover.
     pub(crate) fn span(&self, y: usize, width: usize) -> Range<usize> {
         if !self.rows.contains(&y) {
