@@ -196,4 +196,4 @@ def test_the_command_is_there(capfd):
 
     assert _native.command(["foveate", "list", "worlds"], None) == 0
     assert "car-racing" in capfd.readouterr().out
-    assert _native.command(["foveate", "eval", "no-such-file"]) != 0
+    assert _native.command(["foveate", "eval", "no-such-file"], None) != 0

@@ -66,9 +66,16 @@ def test_a_fork_after_import():
     assert drive_many(envs) == expected_many, "the parent's are as before"
 
 
+def listening():
+    """A shell's background jobs ignore Ctrl-C, and so would their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(program, tmp_path, after):
     """Runs a program, interrupts it when `after` says so, and returns its exit code, output and errors."""
-    child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listening
+    )
     until = time.monotonic() + 120
     while not after():
         assert child.poll() is None, child.communicate()
